@@ -1,0 +1,1 @@
+"""symres: symbolic derivation of the theory of deep networks."""

@@ -1,0 +1,117 @@
+"""The oracle of a plain Gaussian average, ``sr.expect(f)`` or ``sr.expect2(f, g)``: quadrature of its definition.
+
+One variable: mpmath at 30 digits, split at the switching points of the declared formulas. Two variables: the
+adaptive panels of this room in double precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import sympy as sp
+
+from .. import symbols
+from ..declare.activation import Phi
+from .formula import MPMATH, NUMPY, Tape, switch_points
+from .nets.field import OracleLimit
+from .panels import adapted, average2
+from .settings import Values
+
+DIGITS = 30
+_SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)
+_SLICES = np.array([-1.7, -0.6, 0.4, 1.3])[:, None]
+
+
+def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] = ()) -> tuple[mp.mpf, float]:
+    """A definition in unevaluated averages, as a number.
+
+    Args:
+        definition: expression with nodes that have an ``integrand`` in x1 (and x2) and a ``covariance``.
+        values: exact numbers for its symbols.
+        steps: named intermediate results (``symbol``, ``definition``) that occur in it.
+
+    Returns:
+        The number and an estimate of its error.
+
+    Raises:
+        OracleLimit: an average over more than two variables.
+    """
+    known = dict(values)
+    error = 0.0
+    with mp.workdps(DIGITS + 10):
+        for step in steps:
+            number, uncertainty = _evaluated(step.definition, known)
+            known[step.symbol] = sp.Float(number, DIGITS + 5)
+            error += uncertainty
+        number, uncertainty = _evaluated(definition, known)
+    return number, error + uncertainty
+
+
+def _evaluated(expr: sp.Expr, values: Values) -> tuple[mp.mpf, float]:
+    errors = [0.0]
+    found: dict[sp.Basic, sp.Expr] = {}
+
+    def replaced(node: sp.Basic) -> sp.Basic:
+        if node in found or not node.args:
+            return found.get(node, node)
+        if hasattr(node, "integrand") and hasattr(node, "covariance"):
+            covariance = [sp.N(replaced(entry).subs(values), DIGITS + 5) for entry in node.covariance]
+            number, error = _averaged(node.integrand.subs(values), covariance)
+            errors.append(error)
+            found[node] = sp.Float(number, DIGITS + 5)
+        else:
+            found[node] = node.func(*map(replaced, node.args))
+        return found[node]
+
+    number = sp.N(replaced(expr).subs(values), DIGITS + 5)
+    if not number.is_real:
+        raise OracleLimit(f"numbers of {expr}", "a symbol has no value", "give every parameter a number")
+    return mp.mpf(number), sum(errors)
+
+
+def _averaged(integrand: sp.Expr, covariance: list[sp.Expr]) -> tuple[mp.mpf, float]:
+    explicit = _explicit(integrand)
+    if len(covariance) == 1:
+        return _line(explicit, mp.sqrt(mp.mpf(covariance[0])))
+    if len(covariance) == 3:
+        variance1, mixed, variance2 = map(float, covariance)
+        return _plane(explicit, np.array([[variance1, mixed], [mixed, variance2]]))
+    raise OracleLimit("the quadrature of an average", f"{len(covariance)} covariances", "use one or two variables")
+
+
+def _explicit(expr: sp.Expr) -> sp.Expr:
+    """Write the declared formulas in the place of the activation atoms."""
+    if isinstance(expr, Phi):
+        formula = expr.formula
+        written = formula.expr.subs(dict(zip(formula.parameters, expr.args[3:], strict=True)), simultaneous=True)
+        if expr.order:
+            written = written.diff(symbols.z, expr.order)
+        return written.subs(symbols.z, _explicit(expr.argument))
+    return expr.func(*map(_explicit, expr.args)) if expr.args else expr
+
+
+def _line(integrand: sp.Expr, sigma: mp.mpf) -> tuple[mp.mpf, float]:
+    function = Tape(integrand, [symbols.x1], MPMATH)
+    switches = [b / sigma for b in switch_points(integrand, symbols.x1) if abs(b) < _SPLITS[-1] * sigma]
+    points = sorted({*switches, *map(mp.mpf, _SPLITS), *(-mp.mpf(s) for s in _SPLITS), mp.mpf(0)})
+    value, error = mp.quad(lambda t: function(sigma * t) * mp.npdf(t), points, error=True)
+    return value, float(max(error, abs(value) * mp.mpf(10) ** -DIGITS, mp.mpf(10) ** -290))
+
+
+def _plane(integrand: sp.Expr, covariance: np.ndarray) -> tuple[mp.mpf, float]:
+    tape = Tape(integrand, [symbols.x1, symbols.x2], NUMPY)
+
+    def function(x: Any, y: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.asarray(tape(x, y) + 0.0 * (x + y))
+
+    sigma = np.sqrt(np.diag(covariance))
+    breaks = [[float(b) for b in switch_points(integrand, variable)] for variable in (symbols.x1, symbols.x2)]
+    edges1 = adapted(lambda x: function(x, sigma[1] * _SLICES), sigma[0], breaks[0], 10, 1e-14)
+    edges2 = adapted(lambda y: function(sigma[0] * _SLICES, y), sigma[1], breaks[1], 10, 1e-14)
+    width = float(np.sqrt(np.linalg.det(covariance) / covariance[0, 0]))
+    coarse, fine = (average2(function, covariance, width, edges1, edges2, breaks[1], q) for q in (10, 14))
+    size = average2(lambda x, y: np.abs(function(x, y)), covariance, width, edges1, edges2, breaks[1], 10)
+    return mp.mpf(fine), abs(fine - coarse) + 1e-14 * size

@@ -1,0 +1,7 @@
+"""Networks in which a forward equation can be walked: sampled from Gram matrices, from weights, or infinitely wide."""
+
+from .gram import GramNet
+from .limit import LimitNet
+from .weights import WeightNet
+
+__all__ = ["GramNet", "LimitNet", "WeightNet"]

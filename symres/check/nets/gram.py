@@ -1,0 +1,67 @@
+"""Finite networks drawn from Gram matrices: the exact law of a dense layer without its weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class GramNet:
+    """Many networks at once; a dense layer's output is drawn given the empirical Gram matrix of its input.
+
+    Given ``u``, the rows of W are independent Gaussian, so ``y_i = b_i + sum_j W_ij u_j`` is Gaussian in the input
+    index with covariance ``C_b + (C_W/fan_in) sum_j u_ja u_jb``, independent over i: n*P normals instead of n*n.
+
+    Args:
+        n: width of the stream.
+        rng: source of random numbers.
+    """
+
+    def __init__(self, n: int, rng: np.random.Generator) -> None:
+        self.n = n
+        self.rng = rng
+
+    def stream(self, nets: int, covariance: np.ndarray) -> np.ndarray:
+        """A Gaussian stream with given covariance over the inputs, shape (nets, n, inputs)."""
+        factor = np.broadcast_to(root(np.asarray(covariance, dtype=float)[None]), (nets, *np.shape(covariance)))
+        return self._correlated(factor, self.n)
+
+    def mean(self, u: np.ndarray) -> np.ndarray:
+        """Average over the neurons, shape (nets, 1, inputs)."""
+        return u.mean(axis=1, keepdims=True)
+
+    def dense(self, u: np.ndarray, C_W: float, C_b: float, width: float = 1.0) -> np.ndarray:
+        """A dense layer with fresh weights and biases, shape (nets, width*n, inputs)."""
+        gram = C_b + (C_W / u.shape[1]) * np.matmul(u.transpose(0, 2, 1), u)
+        return self._correlated(root(gram), max(1, round(width * self.n)))
+
+    def _correlated(self, factor: np.ndarray, fan_out: int) -> np.ndarray:
+        nets, inputs, _ = factor.shape
+        fresh = self.rng.standard_normal((nets, fan_out, inputs))
+        result: np.ndarray = np.empty_like(fresh)
+        for a in range(inputs):  # inputs are few: columns beat a batched product of tiny matrices
+            result[..., a] = sum(factor[:, a, b, None] * fresh[..., b] for b in range(a + 1))
+        return result
+
+
+def root(gram: np.ndarray) -> np.ndarray:
+    """Lower triangular square roots of positive semidefinite matrices, shape (..., P, P); rank deficits give zeros."""
+    size = gram.shape[-1]
+    factor = np.zeros_like(gram)
+    for j in range(size):
+        rest = gram[..., j, j] - np.sum(factor[..., j, :j] ** 2, axis=-1)
+        # identical inputs leave a remainder of rounding errors, which must not be divided by
+        alive = rest > 1e-15 * gram[..., j, j]
+        diagonal = np.sqrt(np.where(alive, rest, 0.0))
+        factor[..., j, j] = diagonal
+        safe = np.where(alive, diagonal, 1.0)
+        for i in range(j + 1, size):
+            below = gram[..., i, j] - np.sum(factor[..., i, :j] * factor[..., j, :j], axis=-1)
+            factor[..., i, j] = np.where(alive, below / safe, 0.0)
+    return factor
+
+
+def pair(K1: Any, K2: Any, C: Any) -> np.ndarray:
+    """The covariance matrix of two inputs."""
+    return np.array([[float(K1), float(C)], [float(C), float(K2)]])

@@ -1,0 +1,207 @@
+"""The infinitely wide network, by deterministic quadrature in the same protocol as the sampled ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..panels import adapted, average1, average2, average_tensor
+from .field import Affine, Field, OracleLimit, Place, expanded, kinks, leaves, value
+
+# nodes per panel in one and two dimensions, nodes per axis in three and four; two resolutions give the error
+_RESOLUTIONS = ({1: 12, 2: 10, 3: 48, 4: 24}, {1: 20, 2: 14, 3: 72, 4: 34})
+_TOLERANCE = {1: 1e-15, 2: 1e-14}
+_SLICES = np.array([-1.7, -0.6, 0.4, 1.3])
+
+
+class LimitNet:
+    """A network at n = infinity: neurons are random variables, ``mean`` is an integral, a dense layer is a new source.
+
+    Args:
+        covariance: of the stream over the inputs, (inputs, inputs).
+        resolution: 0 or 1, the finer one.
+        differences: <(z_a - z_b)^2>, where the covariance cannot hold its digits.
+    """
+
+    def __init__(self, covariance: np.ndarray, resolution: int = 1, differences: np.ndarray | None = None) -> None:
+        covariance = np.asarray(covariance, dtype=float)
+        if differences is None:
+            variances = np.diag(covariance)
+            differences = variances[:, None] + variances - 2 * covariance
+        self._sources = [covariance]
+        self._differences = [differences]
+        self._points = _RESOLUTIONS[resolution]
+        self._inputs = len(covariance)
+
+    def stream(self) -> Field:
+        """A neuron of the stream."""
+        return self._source(0)
+
+    def mean(self, u: Any) -> np.ndarray:
+        """Average over the neurons, one number per input."""
+        if not isinstance(u, Field):
+            return np.asarray(u, dtype=float)
+        return np.array([
+            sum(_at(c, a) * self._product([(f, a) for f in factors]) for c, factors in expanded(u))
+            for a in range(self._inputs)
+        ])
+
+    def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> Field:
+        """A fresh Gaussian source; its covariance does not depend on the width."""
+        moments, differences = self.moments(u)
+        self._sources.append(C_b + C_W * moments)
+        self._differences.append(C_W * differences)
+        return self._source(len(self._sources) - 1)
+
+    def moments(self, u: Any) -> tuple[np.ndarray, np.ndarray]:
+        """<u_a u_b> and <(u_a - u_b)^2> for all pairs of inputs; the second keeps its digits for nearly equal inputs."""
+        second, difference = np.empty((2, self._inputs, self._inputs))
+        for a in range(self._inputs):
+            second[a, a], difference[a, a] = self._second(u, a, a), 0.0
+            for b in range(a):
+                direct = self._difference(u, a, b)
+                if direct is None:
+                    mixed = self._second(u, a, b)
+                    direct = second[a, a] + second[b, b] - 2 * mixed
+                else:
+                    mixed = (second[a, a] + second[b, b] - direct) / 2
+                second[a, b] = second[b, a] = mixed
+                difference[a, b] = difference[b, a] = direct
+        return second, difference
+
+    def _source(self, number: int) -> Affine:
+        return Affine({number: np.ones(self._inputs)}, np.zeros(self._inputs))
+
+    def _second(self, u: Any, a: int, b: int) -> float:
+        if not isinstance(u, Field):
+            return float(_at(u, a) * _at(u, b))
+        terms = expanded(u)
+        return sum(
+            float(_at(c, a) * _at(d, b)) * self._product([(f, a) for f in left] + [(f, b) for f in right])
+            for c, left in terms
+            for d, right in terms
+        )
+
+    def _difference(self, u: Any, a: int, b: int) -> float | None:
+        """<(u_a - u_b)^2> without a difference of large numbers, or None where that takes more than a plane integral."""
+        if not isinstance(u, Field):
+            return float(_at(u, a) - _at(u, b)) ** 2
+        if isinstance(u, Affine):
+            return self._affine_difference(u, a, b) + float(u.constant[a] - u.constant[b]) ** 2
+        places = [(u, a), (u, b)]
+        _, basis, _ = self._reduced(places)
+        return self._integral(places, lambda first, second: (first - second) ** 2) if len(basis) == 2 else None
+
+    def _affine_difference(self, u: Affine, a: int, b: int) -> float:
+        """Var(u_a - u_b); with c_a y_a - c_b y_b = sqrt(c_a c_b) (y_a - y_b) + rest, the rest is 0 for equal c."""
+        total = 0.0
+        for s, c in u.coefficients.items():
+            total += c[a] * c[b] * self._differences[s][a, b]
+            total += (c[a] - c[b]) * (c[a] * self._sources[s][a, a] - c[b] * self._sources[s][b, b])
+        return float(total)
+
+    def _product(self, places: list[Place]) -> float:
+        """<product of fields>: one integral for each set of factors that depend on each other."""
+        groups: list[tuple[list[Place], list[tuple[Affine, int]]]] = []
+        for place in places:
+            joined, gaussians = [place], list(leaves([place]).values())
+            for group in list(groups):
+                if any(self._covariance(x, y) != 0 for x in gaussians for y in group[1]):
+                    groups.remove(group)
+                    joined, gaussians = group[0] + joined, group[1] + gaussians
+            groups.append((joined, gaussians))
+        result = 1.0
+        for group, _ in groups:
+            result *= self._average(group)
+        return result
+
+    def _average(self, places: list[Place]) -> float:
+        if len(places) <= 2 and all(isinstance(f, Affine) for f, _ in places):
+            constants = np.prod([f.constant[a] for f, a in places])  # type: ignore[attr-defined]
+            return float(constants) + (self._covariance(*places) if len(places) == 2 else 0.0)  # type: ignore[arg-type]
+        return self._integral(places, lambda *values: np.prod(np.broadcast_arrays(*values), axis=0))
+
+    def _covariance(self, x: tuple[Affine, int], y: tuple[Affine, int]) -> float:
+        (f, a), (g, b) = x, y
+        return sum(
+            float(f.coefficients[s][a] * g.coefficients[s][b] * self._sources[s][a, b])
+            for s in f.coefficients.keys() & g.coefficients.keys()
+        )
+
+    def _reduced(self, places: list[Place]) -> tuple[dict[Any, Any], list[int], np.ndarray]:
+        """Leaves, the positions of those that form a basis, and all of them as combinations of the basis."""
+        found = leaves(places)
+        forms = list(found.values())
+        covariance = np.array([[self._covariance(x, y) for y in forms] for x in forms]).reshape(len(forms), -1)
+        rest, basis = covariance.copy(), []
+        variances = np.diag(covariance).copy()
+        while True:
+            share = np.array([r / v if v > 0 else 0.0 for r, v in zip(np.diag(rest), variances, strict=True)])
+            share[basis] = 0.0
+            if len(share) == 0 or share.max() < 1e-12:
+                break
+            pivot = int(np.argmax(share > 0.999 * share.max()))  # the first of equals: results do not jump about
+            basis.append(pivot)
+            rest = rest - np.outer(rest[:, pivot], rest[pivot]) / rest[pivot, pivot]
+        if not basis:
+            return found, basis, np.zeros((len(forms), 0))
+        combination = np.linalg.solve(covariance[np.ix_(basis, basis)], covariance[basis]).T
+        combination[basis] = np.eye(len(basis))
+        return found, basis, combination
+
+    def _integral(self, places: list[Place], function: Any) -> float:
+        found, basis, combination = self._reduced(places)
+        keys, forms = list(found), list(found.values())
+        constants = [f.constant[a] for f, a in forms]
+
+        def integrand(*xs: Any) -> Any:
+            held = {
+                key: sum((c * x for c, x in zip(row, xs, strict=True) if c), constant)
+                for key, row, constant in zip(keys, combination, constants, strict=True)
+            }
+            with np.errstate(all="ignore"):
+                return function(*(value(f, a, held) for f, a in places))
+
+        breaks: list[list[float]] = [[] for _ in basis]
+        for key, switches in kinks(places).items():
+            (used,) = np.nonzero(combination[keys.index(key)])
+            if len(used) == 1:
+                slope, constant = combination[keys.index(key), used[0]], constants[keys.index(key)]
+                breaks[used[0]].extend((b - constant) / slope for b in switches)
+        return self._integrate(integrand, [forms[i] for i in basis], breaks)
+
+    def _integrate(self, integrand: Any, basis: list[tuple[Affine, int]], breaks: list[list[float]]) -> float:
+        dimension = len(basis)
+        if dimension == 0:
+            return float(integrand())
+        if dimension > 4:
+            raise OracleLimit(
+                "the infinitely wide network", f"it needs a {dimension}-dimensional integral", "rely on simulation"
+            )
+        points = self._points[dimension]
+        covariance = np.array([[self._covariance(x, y) for y in basis] for x in basis])
+        sigma = np.sqrt(np.diag(covariance))
+        if dimension == 1:
+            edges = adapted(integrand, sigma[0], breaks[0], _RESOLUTIONS[0][1], _TOLERANCE[1])
+            return average1(integrand, sigma[0], edges, points)
+        if dimension == 2:
+            slices = (sigma[:, None] * _SLICES)[:, :, None]
+            coarse, tolerance = _RESOLUTIONS[0][2], _TOLERANCE[2]
+            edges1 = adapted(lambda x: integrand(x, slices[1]), sigma[0], breaks[0], coarse, tolerance)
+            edges2 = adapted(lambda x: integrand(slices[0], x), sigma[1], breaks[1], coarse, tolerance)
+            conditional = self._determinant(covariance, basis) / covariance[0, 0]
+            return average2(integrand, covariance, np.sqrt(conditional), edges1, edges2, breaks[1], points)
+        return average_tensor(integrand, np.linalg.cholesky(covariance), points)
+
+    def _determinant(self, covariance: np.ndarray, basis: list[tuple[Affine, int]]) -> float:
+        (f, a), (g, b) = basis
+        if f is not g:
+            return float(np.linalg.det(covariance))
+        difference = self._affine_difference(f, a, b)
+        first, second = np.sqrt(np.diag(covariance))
+        return float(((first + second) ** 2 - difference) * (difference - (first - second) ** 2) / 4)
+
+
+def _at(coefficient: Any, a: int) -> Any:
+    return coefficient if np.ndim(coefficient) == 0 else coefficient[a]

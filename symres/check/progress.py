@@ -1,0 +1,53 @@
+"""A bar on stderr for work that takes longer than a second."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+Progress = Callable[[str, float], None]  # what is being done, and how much of it (0 to 1)
+
+
+class Bar:
+    """A progress bar that appears only on a terminal and only after a second; otherwise it is silent.
+
+    Use as a context manager; calling it reports progress.
+    """
+
+    def __init__(self, title: str, patience: float = 1.0) -> None:
+        self._title = title
+        self._patience = patience
+        self._start = time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __call__(self, what: str, share: float) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._start < self._patience or not sys.stderr.isatty():
+                return
+            self._show()
+        self._bar.update(self._task, completed=share, description=f"{self._title}: {what}")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(),
+            console=Console(stderr=True), transient=True,
+        )
+        self._task = self._bar.add_task(self._title, total=1.0)
+        self._bar.start()

@@ -1,0 +1,136 @@
+"""The oracle of quadrature: every map of a layer from its forward equation at infinite width.
+
+Only two moments are integrals, K' = <z'^2> and C' = <z'_1 z'_2>. The rest are their definitions, taken literally:
+derivatives are numerical derivatives, the perpendicular susceptibility is a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from .. import symbols
+from .forward import Forward
+from .nets.gram import pair
+from .nets.limit import LimitNet
+from .settings import Values
+
+_ROUNDING = 1e-14  # relative; measured deviations from closed forms stay below 2e-15
+_SPREAD = 0.2  # half width, in log K, of the interval on which a map is interpolated
+_RATIO_ROUNDING = 1e-12  # of (K'-C')/(K-C)
+_NEAR = 2.0**-6  # largest (K - C)/K in the limit C -> K
+_STEPS = 7
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the oracle finds.
+
+    Args:
+        value: the number; infinite if the defining limit diverges.
+        error: estimate of its absolute error.
+        scale: the natural size of such a quantity, against which a small value is judged.
+        remark: what the reader should know.
+    """
+
+    value: float
+    error: float
+    scale: float
+    remark: str = ""
+
+
+class QuadratureOracle:
+    """Maps of one layer at one setting of its parameters.
+
+    Args:
+        forward: the layer's forward equation.
+        values: exact numbers for its symbols.
+    """
+
+    def __init__(self, forward: sp.Expr, values: Values) -> None:
+        self._forward = Forward(forward, values)
+
+    def kernel_map(self, K: float) -> Found:
+        """K' = <z'^2>."""
+        coarse, fine = (float(self._moments([[K]], resolution)[0, 0]) for resolution in (0, 1))
+        return Found(fine, abs(fine - coarse) + _ROUNDING * abs(fine), abs(fine))
+
+    def covariance_map(self, K1: float, K2: float, C: float) -> Found:
+        """C' = <z'_1 z'_2>."""
+        coarse, fine = (self._moments(pair(K1, K2, C), resolution) for resolution in (0, 1))
+        scale = float(np.sqrt(fine[0, 0] * fine[1, 1]))
+        return Found(float(fine[0, 1]), float(np.abs(fine - coarse).max()) + _ROUNDING * scale, scale)
+
+    def chi_parallel(self, K: float) -> Found:
+        """dK'/dK."""
+        centre = self.kernel_map(K)
+        value, error = _log_derivative(lambda k: self._moments([[k]], 1)[0, 0], K, 11)
+        return Found(value, error + 60 * centre.error / K, centre.scale / K)
+
+    def chi_perp(self, K: float) -> Found:
+        """lim (K' - C')/(K - C) for two inputs of equal kernel K as C -> K."""
+        scale = self.kernel_map(K).scale / K
+        coarse, fine = (self._ratios(K, resolution) for resolution in (0, 1))
+        # A kink adds odd powers of sqrt(K - C), whose values halve from step to step; a jump adds its inverse.
+        growth = np.diff(fine)[1:] / np.diff(fine)[:-1]
+        if np.all(growth[-3:] > 0.95) and abs(fine[-1] - fine[-2]) > 1e-6 * scale:
+            power = np.log(growth[-1]) / np.log(4)
+            return Found(np.inf, 0.0, scale, f"(K'-C')/(K-C) grows without bound, like (K-C)^-{power:.2f}")
+        limits = _neville(fine)
+        noise = 10 * np.abs(fine - coarse).max() + _RATIO_ROUNDING * abs(limits[-1])
+        return Found(limits[-1], abs(limits[-1] - limits[-2]) + noise, scale)
+
+    def h(self, K: float) -> Found:
+        """(1/2) d chi_perp/dK."""
+        centre = self.chi_perp(K)
+        if not np.isfinite(centre.value):
+            return Found(np.nan, 0.0, centre.scale / K, "chi_perp is infinite at every K")
+        value, error = _log_derivative(lambda k: _neville(self._ratios(k, 1))[-1], K, 7)
+        return Found(value / 2, error / 2 + 30 * centre.error / K, max(abs(centre.value), centre.scale) / K)
+
+    def _moments(self, covariance: list[list[float]] | np.ndarray, resolution: int) -> np.ndarray:
+        net = LimitNet(np.asarray(covariance, dtype=float), resolution)
+        return net.moments(self._forward(net, net.stream()))[0]
+
+    def _ratios(self, K: float, resolution: int) -> np.ndarray:
+        """(K' - C')/(K - C) for a geometric sequence of K - C."""
+        ratios = []
+        for step in K * _NEAR * 4.0 ** -np.arange(_STEPS):
+            net = LimitNet(pair(K, K, K - step), resolution, differences=pair(0, 0, 2 * step))
+            ratios.append(net.moments(self._forward(net, net.stream()))[1][0, 1] / (2 * step))
+        return np.array(ratios)
+
+
+# name of a quantity -> (its oracle, the symbols of its arguments)
+ORACLES: dict[str, tuple[Callable[..., Found], tuple[sp.Symbol, ...]]] = {
+    "kernel_map": (QuadratureOracle.kernel_map, (symbols.K,)),
+    "covariance_map": (QuadratureOracle.covariance_map, (symbols.K1, symbols.K2, symbols.C)),
+    "chi_parallel": (QuadratureOracle.chi_parallel, (symbols.K,)),
+    "chi_perp": (QuadratureOracle.chi_perp, (symbols.K,)),
+    "h": (QuadratureOracle.h, (symbols.K,)),
+}
+
+
+def _log_derivative(function: Callable[[float], float], K: float, count: int) -> tuple[float, float]:
+    """df/dK by interpolation in log K, where maps of positive kernels are analytic in a wide strip.
+
+    Returns:
+        The derivative, and the part of it that the highest odd term contributes: a generous error.
+    """
+    nodes = np.cos(np.pi * (np.arange(count) + 0.5) / count)
+    values = [function(float(K * np.exp(_SPREAD * node))) for node in nodes]
+    terms = np.polynomial.chebyshev.chebfit(nodes, values, count - 1)[1::2] * np.arange(1, count, 2)
+    terms[1::2] *= -1  # T_k'(0) = k (-1)^((k-1)/2) for odd k
+    return float(terms.sum()) / (_SPREAD * K), float(abs(terms[-1])) / (_SPREAD * K)
+
+
+def _neville(values: np.ndarray) -> list[float]:
+    """Polynomial extrapolations to step 0 from the last 2, 3, ... values at steps that halve."""
+    row, limits = values, []
+    for order in range(1, len(values)):
+        row = row[1:] + np.diff(row) / (2.0**order - 1)
+        limits.append(float(row[-1]))
+    return limits

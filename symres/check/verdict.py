@@ -1,0 +1,219 @@
+"""Verdicts: what an oracle found, how sharp its eye was, and what follows."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass
+from enum import Enum
+
+import mpmath as mp
+
+from ..errors import CheckRefuted
+
+Number = float | mp.mpf
+
+WIDTH = 80
+
+
+class Outcome(Enum):
+    """PASSED and REFUTED are statements; INCONCLUSIVE says that the oracle could not tell, and counts as neither."""
+
+    PASSED = "PASSED"
+    REFUTED = "REFUTED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where the three outcomes begin, in units of the oracle's error.
+
+    Args:
+        agree: at most this far away is agreement.
+        disagree: further away than this is a contradiction; between the two nothing is said.
+        visible: the relative error that an oracle must be able to see before its agreement counts.
+        margin: an error of ``margin`` times the oracle's error is seen (almost) every time.
+    """
+
+    agree: float
+    disagree: float
+    visible: float
+    margin: float
+
+
+# The error of a quadrature is an estimate of its order of magnitude, hence the wide gap between yes and no.
+# A standard error has a law: with some ten rows a report, |z| > 5 happens by chance once in 10**5 reports, and
+# an error of 7 standard errors is refuted with probability 0.98.
+QUADRATURE = Thresholds(agree=5, disagree=20, visible=0.01, margin=25)
+SIMULATION = Thresholds(agree=4, disagree=5, visible=0.05, margin=7)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One comparison of a derived number with an oracle.
+
+    Args:
+        quantity: name of the derived quantity.
+        oracle: "quadrature" or "simulation".
+        point: the arguments at which the two were compared, as text.
+        claimed: what the derivation says.
+        value: what the oracle says.
+        error: standard error (simulation) or estimated error (quadrature) of the oracle, absolute.
+        z: (claimed - value) / error.
+        detectable: the smallest relative error of the claim that this comparison would have refuted.
+        outcome: PASSED, REFUTED or INCONCLUSIVE.
+        reason: why the outcome is not PASSED, or on which scale it was judged.
+        seed: seed of the random numbers.
+        widths: widths of the simulated networks.
+        samples: number of simulated networks.
+    """
+
+    quantity: str
+    oracle: str
+    point: str
+    claimed: Number
+    value: Number
+    error: float
+    z: float
+    detectable: float
+    outcome: Outcome
+    reason: str = ""
+    seed: int | None = None
+    widths: tuple[int, ...] = ()
+    samples: int = 0
+
+
+def judge(
+    quantity: str,
+    oracle: str,
+    point: str,
+    claimed: Number,
+    value: Number,
+    error: float,
+    thresholds: Thresholds,
+    *,
+    scale: float = 0.0,
+    reason: str = "",
+    seed: int | None = None,
+    widths: tuple[int, ...] = (),
+    samples: int = 0,
+) -> Verdict:
+    """Compare two finite numbers.
+
+    Args:
+        scale: below this magnitude the value counts as small, and errors are judged relative to ``scale``.
+        reason: a remark for the reader of the row.
+
+    Returns:
+        The verdict; the other arguments are as in :class:`Verdict` and :class:`Thresholds`.
+    """
+    if not (mp.isfinite(claimed) and mp.isfinite(value) and math.isfinite(error) and error > 0):
+        return inconclusive(
+            quantity, oracle, point, f"not finite: {_number(claimed)} against {_number(value)} +- {error:.1e}",
+            claimed=claimed, value=value, seed=seed, widths=widths, samples=samples,
+        )
+    z = float((claimed - value) / error)
+    unit = max(abs(float(value)), scale)
+    detectable = thresholds.margin * error / unit if unit else math.inf
+    if scale > abs(float(value)):
+        reason = "; ".join(filter(None, (reason, f"the value is small: judged on the scale {scale:.2g}")))
+    if abs(z) > thresholds.disagree:
+        outcome = Outcome.REFUTED
+    elif abs(z) > thresholds.agree:
+        outcome = Outcome.INCONCLUSIVE
+        reason = f"{abs(z):.1f} errors away: neither agreement nor a contradiction"
+    elif detectable > thresholds.visible:
+        outcome = Outcome.INCONCLUSIVE
+        reason = f"an error of {thresholds.visible:.0%} would not have been seen"
+    else:
+        outcome = Outcome.PASSED
+    return Verdict(
+        quantity, oracle, point, claimed, value, error, z, detectable, outcome, reason, seed, widths, samples
+    )
+
+
+def inconclusive(
+    quantity: str,
+    oracle: str,
+    point: str,
+    reason: str,
+    *,
+    claimed: Number = math.nan,
+    value: Number = math.nan,
+    seed: int | None = None,
+    widths: tuple[int, ...] = (),
+    samples: int = 0,
+) -> Verdict:
+    """A row that says why nothing can be said."""
+    return Verdict(
+        quantity, oracle, point, claimed, value, math.nan, math.nan, math.inf,
+        Outcome.INCONCLUSIVE, reason, seed, widths, samples,
+    )
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The verdicts of a check.
+
+    Args:
+        verdicts: one for each quantity, oracle and point.
+    """
+
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """REFUTED if any row is; PASSED only if there are rows and every one passed."""
+        outcomes = {verdict.outcome for verdict in self.verdicts}
+        if Outcome.REFUTED in outcomes:
+            return Outcome.REFUTED
+        return Outcome.PASSED if outcomes == {Outcome.PASSED} else Outcome.INCONCLUSIVE
+
+    def table(self) -> str:
+        """Plain text in 80 columns: one row a verdict, under it the point and, if there is one, the reason."""
+        head = f"{'quantity':<16}{'oracle':<12}{'claimed':>13}{'found':>13}{'z':>7}{'sees':>8}  verdict"
+        lines = [head, "-" * WIDTH]
+        for verdict in self.verdicts:
+            lines.extend(_rows(verdict))
+        lines.append("-" * WIDTH)
+        count = {outcome: sum(v.outcome is outcome for v in self.verdicts) for outcome in Outcome}
+        lines.append(f"{self.outcome}: " + ", ".join(f"{number} {str(o).lower()}" for o, number in count.items()))
+        return "\n".join(lines)
+
+    def raise_if_refuted(self) -> None:
+        """Raise :class:`CheckRefuted` for the first refuted row; INCONCLUSIVE rows do not raise."""
+        for verdict in self.verdicts:
+            if verdict.outcome is Outcome.REFUTED:
+                raise CheckRefuted(
+                    f"{verdict.quantity} at {verdict.point}",
+                    f"claimed {_number(verdict.claimed)}, {verdict.oracle} finds {_number(verdict.value)}"
+                    + (f" +- {verdict.error:.1e}" if math.isfinite(verdict.error) else ""),
+                    "do not use this result; report it as a defect of symres",
+                )
+
+
+def _rows(verdict: Verdict) -> list[str]:
+    z = "" if math.isnan(verdict.z) else f"{verdict.z:.1f}" if abs(verdict.z) < 1e4 else f"{verdict.z:.0e}"
+    sees = "" if math.isinf(verdict.detectable) else f"{verdict.detectable:.0e}"
+    first = (
+        f"{verdict.quantity:<16}{verdict.oracle:<12}{_number(verdict.claimed):>13}{_number(verdict.value):>13}"
+        f"{z:>7}{sees:>8}  {verdict.outcome}"
+    )
+    notes = [verdict.point]
+    if verdict.samples:
+        notes.append(f"{verdict.samples} nets of width {', '.join(map(str, verdict.widths))}")
+    if verdict.reason:
+        notes.append(verdict.reason)
+    lines = [first] if len(first) <= WIDTH else [first[: first.rindex("  ")].rstrip(), f"  {verdict.outcome}"]
+    for note in filter(None, notes):
+        lines.extend(textwrap.wrap(note, WIDTH, initial_indent="    ", subsequent_indent="    "))
+    return lines
+
+
+def _number(value: Number) -> str:
+    if mp.isnan(value):
+        return "-"
+    return mp.nstr(mp.mpf(value), 7)

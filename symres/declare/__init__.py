@@ -1,0 +1,1 @@
+"""What a user declares: activations, nodes, layers, and the program that a layer lowers to."""

@@ -1,0 +1,203 @@
+"""The canonical form of a layer: a straight-line program of two instructions and one output.
+
+    Mean(s, h)                     s = (1/n) sum_i h(neuron i)
+    Draw(y, u, C_W, C_b, width)    y_i ~ N(0, C_b + C_W (1/n) sum u u')
+    out                            the next stream, linear in the sources z, y1, y2, ...
+
+Equality, hashing and cache keys of layers come from the program's text, never from the user's expression, whose
+draws carry tags that differ between two runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from ..errors import DeclarationError, UnsupportedLayer
+from ..symbols import source, statistic, z
+from .activation import Formula, Phi
+from .nodes import Node
+
+
+@dataclass(frozen=True)
+class Mean:
+    """``name = (1/n) sum_i integrand(neuron i)``, one value per input."""
+
+    name: sp.Symbol
+    integrand: sp.Expr
+
+    def __str__(self) -> str:
+        return f"{self.name} = mean({self.integrand})"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Fresh Gaussian neurons ``name_i ~ N(0, C_b + C_W (1/n) sum u u')``: a dense layer of wide fan-in."""
+
+    name: sp.Symbol
+    u: sp.Expr
+    C_W: sp.Expr
+    C_b: sp.Expr
+    width: sp.Expr
+
+    def __str__(self) -> str:
+        wide = "" if self.width == 1 else f", width {self.width}"
+        return f"{self.name} ~ N(0, {self.C_b} + {self.C_W}*<u u'>), u = {self.u}{wide}"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A lowered layer."""
+
+    instructions: tuple[Mean | Draw, ...]
+    out: sp.Expr
+
+    @cached_property
+    def sources(self) -> tuple[sp.Symbol, ...]:
+        """The Gaussian neurons: the stream z and every Draw."""
+        return (z, *(i.name for i in self.instructions if isinstance(i, Draw)))
+
+    @cached_property
+    def coefficients(self) -> dict[sp.Symbol, sp.Expr]:
+        """The output as a linear form in the sources."""
+        return {s: self.out.diff(s) for s in self.sources if self.out.has(s)}
+
+    @cached_property
+    def formulas(self) -> tuple[Formula, ...]:
+        """The formulas of the activations, by name."""
+        expressions = [self.out]
+        for i in self.instructions:
+            expressions.append(i.u if isinstance(i, Draw) else i.integrand)
+        atoms = set().union(*(e.atoms(Formula) for e in expressions))
+        return tuple(sorted(atoms, key=lambda f: (f.name, str(f.expr))))
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """One instruction a line."""
+        return (*map(str, self.instructions), f"z' = {self.out}")
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical text; it also defines the activations."""
+        return "\n".join((*(f"{f.name}: {f.expr}" for f in self.formulas), *self.lines))
+
+    @cached_property
+    def digest(self) -> str:
+        """A key for caches and file headers."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+
+class Builder:
+    """What a node's ``lower`` talks to."""
+
+    def __init__(self) -> None:
+        self.instructions: list[Mean | Draw] = []
+        self._widths: dict[sp.Symbol, sp.Expr] = {z: sp.Integer(1)}
+
+    def mean(self, integrand: sp.Expr) -> sp.Expr:
+        """The average of a pointwise expression over the neurons; averaging the same twice is one statistic."""
+        self._check_width(integrand)
+        if not integrand.free_symbols & self._widths.keys():
+            return integrand
+        for instruction in self.instructions:
+            if isinstance(instruction, Mean) and instruction.integrand == integrand:
+                return instruction.name
+        name = statistic(1 + sum(isinstance(i, Mean) for i in self.instructions))
+        self.instructions.append(Mean(name, integrand))
+        return name
+
+    def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
+        """Fresh Gaussian neurons; every call is a source of its own."""
+        self._check_width(u)
+        name = source(1 + sum(isinstance(i, Draw) for i in self.instructions))
+        self._widths[name] = width
+        self.instructions.append(Draw(name, u, C_W, C_b, width))
+        return name
+
+    def finish(self, out: sp.Expr) -> Program:
+        """Check the output and freeze the program."""
+        self._check_width(out)
+        out = sp.expand(out, deep=False, power_exp=False, power_base=False, log=False, multinomial=True, basic=False)
+        program = Program(tuple(self.instructions), out)
+        rest = out
+        for s, coefficient in program.coefficients.items():
+            if coefficient.free_symbols & self._widths.keys():
+                raise UnsupportedLayer(
+                    f"the layer z' = {out}",
+                    f"it is not linear in {s}, so the next stream is not Gaussian",
+                    "put a Dense around the nonlinear part",
+                )
+            rest -= coefficient * s
+        if sp.expand(rest) != 0:
+            raise UnsupportedLayer(
+                f"the layer z' = {out}",
+                f"it adds {sp.expand(rest)} to every neuron, so the stream has a mean",
+                "leave constants to the biases of a Dense (C_b)",
+            )
+        if any(self._widths[s] != 1 for s in program.coefficients):
+            raise UnsupportedLayer(
+                f"the layer z' = {out}", "its output has another width than its input", "end the layer with width=1"
+            )
+        return program
+
+    def _check_width(self, expression: sp.Expr) -> None:
+        widths = {self._widths[s] for s in expression.free_symbols & self._widths.keys()}
+        if len(widths) > 1:
+            raise DeclarationError(
+                f"the expression {expression}",
+                f"it mixes neurons of layers with widths {', '.join(sorted(map(str, widths)))}",
+                "give the Dense calls that meet in one expression the same width",
+            )
+
+
+def lower(forward: sp.Expr) -> Program:
+    """Lower a forward equation to its program.
+
+    Args:
+        forward: expression in ``sr.z``, scalars, activations and nodes.
+
+    Raises:
+        UnsupportedLayer: the next stream would not be a centred Gaussian of the same width.
+        DeclarationError: an expression mixes neurons of different widths, or ``z`` does not occur.
+    """
+    if not forward.has(z):
+        raise DeclarationError(f"the layer {forward}", "the forward equation does not contain z", "write it in sr.z")
+    reserved = {source(i) for i in range(1, 100)} | {statistic(i) for i in range(1, 100)}
+    clash = sorted(map(str, forward.free_symbols & reserved))
+    if clash:
+        raise DeclarationError(
+            f"the layer {forward}", f"{', '.join(clash)} is a name of the program's own", "rename the parameter"
+        )
+    builder = Builder()
+    lowered: dict[sp.Expr, sp.Expr] = {}
+    shapes: dict[sp.Expr, str] = {}
+
+    def shape(e: sp.Basic) -> str:
+        """The expression's text without tags: draws are numbered in an order that no tag can influence."""
+        if e not in shapes:
+            children = [shape(a) for a in e.args if not isinstance(a, sp.Dummy)]
+            if isinstance(e, sp.Add | sp.Mul):
+                children.sort()
+            head = type(e).__name__ if e.args else f"{e}:{getattr(e, 'expr', '')}"
+            shapes[e] = f"{head}({','.join(children)})"
+        return shapes[e]
+
+    def visit(e: sp.Basic) -> sp.Basic:
+        if e not in lowered:
+            done = {a: visit(a) for a in sorted(e.args, key=shape)}
+            arguments = [done[a] for a in e.args]
+            if isinstance(e, Node):
+                lowered[e] = e.lower(builder, *arguments)
+            else:
+                lowered[e] = e.func(*arguments) if arguments else e
+        return lowered[e]
+
+    return builder.finish(visit(forward))
+
+
+def phis(expression: sp.Expr) -> list[Phi]:
+    """The activation atoms of an expression, in a deterministic order."""
+    return sorted(expression.atoms(Phi), key=str)

@@ -1,0 +1,351 @@
+"""Proof that a formula is an activation: real, finite and smooth between its breakpoints, with Gaussian averages.
+
+A formula of elementary functions can only fail where it divides, takes a root or a logarithm, or leaves the domain of
+an inverse function. Each such place is a guard, ``h(z) > 0``, and is proved on the whole interval by evaluating ranges
+on smaller and smaller boxes. Parameters range over everything that their assumptions admit, or, where that is not
+enough, over a handful of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+
+import sympy as sp
+from flint import arb, ctx, fmpq
+
+from ..errors import DeclarationError
+from ..symbols import z
+from .growth import NOTHING, Growth, tail, wider
+from .pieces import Pieces
+from .ranges import BITS, FUNCTIONS, Range, RangeProgram, Undefined, interval, range_of_assumptions
+
+MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
+_BOXES = 600  # evaluations per guard before the proof is given up
+_PROBES = (0, 1, -1, 2, -2, Fraction(1, 2), Fraction(-1, 2), 3, -3, 5, -5, 10, -10, 100, -100)
+_GENERIC = (Fraction(1), Fraction(5, 7), Fraction(19, 11), Fraction(1, 23), Fraction(37, 2))
+_ALLOWED = {*FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
+_STRUCTURE = (sp.Add, sp.Mul, sp.Pow, sp.Symbol, sp.Rational, sp.core.relational.Relational, sp.logic.boolalg.Boolean,
+              sp.functions.elementary.piecewise.ExprCondPair)
+
+Values = Mapping[sp.Symbol, sp.Rational]
+
+
+def validate(name: str, pieces: Pieces) -> Growth:
+    """Prove that a formula is real and finite on the whole line and has an average under every Gaussian.
+
+    Args:
+        name: of the activation, for messages.
+        pieces: the formula between its breakpoints.
+
+    Returns:
+        How fast it grows on either side.
+
+    Raises:
+        DeclarationError: it is not real or not finite somewhere (and where), this could not be proved, or the
+            formula grows like ``exp(c*z**2)`` or faster.
+    """
+    samples = list(_samples(sorted(pieces.free_symbols, key=str)))
+    for part, left, right in zip(pieces.parts, (None, *pieces.breaks), (*pieces.breaks, None), strict=True):
+        for guard in _guards(part):
+            guard.prove(name, left, right, samples)
+    left, right = pieces.parts[0].xreplace({z: -z}), pieces.parts[-1]
+    growth = Growth(*(reduce(wider, (tail(side.xreplace(values)) for values in samples)) for side in (left, right)))
+    for side, scale in (("-oo", growth.left), ("oo", growth.right)):
+        if not scale.has_average:
+            raise DeclarationError(
+                f"activation {name}",
+                f"it has no Gaussian average: for z -> {side} it may grow as fast as exp(c*z^2), or faster",
+                "give a formula that grows more slowly, for instance at most like exp(z)",
+            )
+    return growth
+
+
+def require_supported(name: str, expr: sp.Expr) -> None:
+    """Refuse functions that symres does not know, complex and infinite numbers, and powers beyond the limit.
+
+    Raises:
+        DeclarationError: the first such thing found.
+    """
+    for node in sp.preorder_traversal(expr):
+        if node.has(sp.I, sp.oo, sp.nan, sp.zoo) and not node.args:
+            raise DeclarationError(
+                f"activation {name}", f"the formula contains {node}", "give a formula that is real and finite"
+            )
+        known = isinstance(node, _STRUCTURE) or node in (sp.pi, sp.E) or type(node).__name__ in _ALLOWED
+        if not known:
+            raise DeclarationError(
+                f"activation {name}",
+                f"the function {type(node).__name__} is not supported",
+                f"use powers and {', '.join(sorted(_ALLOWED, key=str.lower))}",
+            )
+    power = power_bound(expr)
+    if power > MAX_POWER:
+        raise DeclarationError(
+            f"activation {name}", f"a power of {power} is beyond the limit of {MAX_POWER}", "use a lower power"
+        )
+
+
+def power_bound(expr: sp.Expr) -> sp.Rational:
+    """The highest power in a formula, counted through nested powers and products: the size of what it expands to."""
+    known: dict[sp.Basic, sp.Rational] = {}
+
+    def bound(node: sp.Basic) -> sp.Rational:
+        if node not in known:
+            inner = [bound(a) for a in node.args]
+            if isinstance(node, sp.Pow) and node.exp.is_Rational:
+                known[node] = inner[0] * abs(node.exp)
+            elif isinstance(node, sp.Mul):
+                known[node] = sp.Add(*inner)
+            elif isinstance(node, sp.Symbol):
+                known[node] = sp.Integer(1)
+            else:
+                known[node] = max(inner, default=sp.Integer(0))
+        return known[node]
+
+    return bound(expr)
+
+
+# ------------------------------------------------------------------------------------------------ guards
+@dataclass(frozen=True)
+class _Guard:
+    """``positive`` must be above zero (``sign`` 0: must not be zero) where ``node`` is evaluated."""
+
+    node: sp.Expr
+    positive: sp.Expr
+    kind: str  # "positive", "nonzero", or "inside": positive but for the ends of the interval
+
+    def prove(self, name: str, left: sp.Expr | None, right: sp.Expr | None, samples: list[Values]) -> None:
+        """Try all parameter values at once, then the samples."""
+        parameters = self.positive.free_symbols - {z}
+        ends_are_fixed = not any(end is not None and end.free_symbols for end in (left, right))
+        if parameters and ends_are_fixed:
+            try:
+                return self._prove(name, left, right, {s: range_of_assumptions(s) for s in parameters})
+            except DeclarationError:
+                pass  # only the samples can tell whether a single admissible value fails
+        for values in samples if parameters or not ends_are_fixed else samples[:1]:
+            ends = [end if end is None else end.xreplace(values) for end in (left, right)]
+            fixed = _Guard(self.node.xreplace(values), self.positive.xreplace(values), self.kind)
+            fixed._prove(name, *ends, {}, ", ".join(f"{s} = {v}" for s, v in values.items() if s in parameters))
+
+    def _prove(
+        self, name: str, left: sp.Expr | None, right: sp.Expr | None, ranges: Mapping[sp.Symbol, Range],
+        where: str = "",
+    ) -> None:
+        with ctx.workprec(BITS):
+            if not self.positive.has(z):
+                box = interval(arb(0), arb(0))
+            else:
+                box = Range(_end(left, -1), _end(right, 1), left is None, right is None)
+            try:
+                _Prover(self, RangeProgram(self.positive, ranges), ranges, box).run()
+            except _Failure as failure:
+                raise DeclarationError(
+                    f"activation {name}",
+                    f"{failure.found}{' for ' if where else ''}{where}",
+                    "give a formula that is real and finite for every real z"
+                    + (" and every admissible value of its parameters" if where else ""),
+                ) from None
+
+
+class _Failure(Exception):
+    """A guard that is violated, or that could not be proved."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(found)
+        self.found = found
+
+
+class _Prover:
+    """Proof of one guard on one interval, by bisection."""
+
+    def __init__(self, guard: _Guard, program: RangeProgram, ranges: Mapping[sp.Symbol, Range], domain: Range) -> None:
+        self.guard, self.program, self.ranges, self.domain = guard, program, ranges, domain
+        self.sign = 1
+        self.derivative: RangeProgram | None = None
+
+    def run(self) -> None:
+        """Raise _Failure unless the guard holds."""
+        if self.guard.kind == "nonzero":
+            self._choose_sign()
+        boxes, spent = [self.domain], 0
+        while boxes:
+            box = boxes.pop()
+            spent += 1
+            if self._holds(box):
+                continue
+            middle = _middle(box)
+            if spent > _BOXES or middle is None:
+                raise _Failure(f"{self._shown} could not be shown to be finite near z = {_readable(_near(box))}")
+            self._probe(middle)
+            boxes += [box._replace(lo=middle, lo_open=False), box._replace(hi=middle, hi_open=False)]
+
+    @property
+    def _shown(self) -> str:
+        text = str(self.guard.node).replace("**", "^")
+        return text if len(text) <= 60 else f"{text[:57]}..."
+
+    def _holds(self, box: Range) -> bool:
+        value = self._value(box)
+        if value is None:
+            return False
+        if value.is_positive:
+            return True
+        touches_end = bool(box.lo == self.domain.lo) or bool(box.hi == self.domain.hi)
+        if self.guard.kind == "inside" and touches_end and value.is_nonnegative and box.hi - box.lo < arb(2) ** -20:
+            return True
+        return not box.hi.is_finite() and box.lo.is_finite() and self._rises_from(box)
+
+    def _rises_from(self, box: Range) -> bool:
+        """Positive at the left end of a half-line and increasing on it."""
+        if self.derivative is None:
+            self.derivative = RangeProgram((self.sign * self.guard.positive).diff(z), self.ranges)
+        start = self._value(Range(box.lo, box.lo))
+        try:
+            return start is not None and start.is_positive and self.derivative(box).is_nonnegative
+        except Undefined:
+            return False
+
+    def _value(self, box: Range) -> Range | None:
+        try:
+            value = self.program(box)
+        except Undefined:
+            return None
+        return value if self.sign == 1 else Range(-value.hi, -value.lo, value.hi_open, value.lo_open)
+
+    def _choose_sign(self) -> None:
+        for point in self._points():
+            value = self._value(Range(point, point))
+            if value is not None and value.excludes_zero:
+                self.sign = 1 if value.is_positive else -1
+                return
+
+    def _points(self) -> Iterator[arb]:
+        for probe in _PROBES:
+            point = arb(fmpq(probe.numerator, probe.denominator))
+            if self.domain.lo < point < self.domain.hi:
+                yield point
+        if (middle := _middle(self.domain)) is not None:
+            yield middle
+
+    def _probe(self, middle: arb) -> None:
+        """Look for a violation at simple points first: they make the clearest messages."""
+        points = [middle] if middle != _middle(self.domain) else [*self._ends(), *self._points()]
+        for point in points:
+            value = self._value(Range(point, point))
+            if value is None or not value.is_nonpositive:
+                continue
+            is_end = bool(point == self.domain.lo) or bool(point == self.domain.hi)
+            if self.guard.kind == "inside" and is_end and value.lo == 0:
+                continue
+            if self.guard.kind == "nonzero" and value.is_negative:
+                raise _Failure(f"{self._shown} is not finite near z = {_readable(self._root(point))}")
+            if value.is_negative:
+                raise _Failure(f"{self._shown} is not real at z = {_readable(point)}")
+            if self.guard.kind == "inside":
+                raise _Failure(f"{self._shown} is not smooth at z = {_readable(point)}")
+            raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
+
+    def _ends(self) -> list[arb]:
+        return [end for end in (self.domain.lo, self.domain.hi) if end.is_finite()]
+
+    def _root(self, negative: arb) -> arb:
+        """Where the sign changes between a point of the right sign and one of the wrong sign."""
+        for positive in self._points():
+            value = self._value(Range(positive, positive))
+            if value is not None and value.is_positive:
+                break
+        for _ in range(60):
+            middle = ((positive + negative) / 2).mid()
+            value = self._value(Range(middle, middle))
+            if value is not None and value.is_positive:
+                positive = middle
+            else:
+                negative = middle
+        return negative
+
+
+def _guards(part: sp.Expr) -> Iterator[_Guard]:
+    """Where a formula may fail, innermost places first."""
+    seen: set[_Guard] = set()
+    for node in sp.postorder_traversal(part):
+        for guard in _guards_of(node):
+            if guard not in seen:
+                seen.add(guard)
+                yield guard
+
+
+def _guards_of(node: sp.Basic) -> Iterator[_Guard]:
+    if isinstance(node, sp.Pow) and not isinstance(node, sp.exp):
+        base, exponent = node.base, node.exp
+        if exponent.is_Integer:
+            if exponent < 0:
+                yield _Guard(node, base, "nonzero")
+        elif exponent.has(z) or not exponent.is_positive:
+            yield _Guard(node, base, "positive")
+        else:
+            yield _Guard(node, base, "inside")
+    elif isinstance(node, sp.log):
+        yield _Guard(node, node.args[0], "positive")
+    elif isinstance(node, sp.tan):
+        yield _Guard(node, sp.cos(node.args[0]), "nonzero")
+    elif isinstance(node, sp.asin | sp.acos):
+        yield _Guard(node, 1 - node.args[0], "inside")
+        yield _Guard(node, 1 + node.args[0], "inside")
+
+
+def _samples(parameters: list[sp.Symbol]) -> Iterator[Values]:
+    """Admissible values: a simple one, some generic ones, a small and a large one."""
+    if not parameters:
+        yield {}
+        return
+    for k, _ in enumerate(_GENERIC):
+        yield {p: admissible(p, k + 2 * place) for place, p in enumerate(parameters)}
+
+
+def admissible(parameter: sp.Symbol, k: int) -> sp.Rational:
+    """The k-th of a few values that a parameter's assumptions admit."""
+    value = sp.Rational(_GENERIC[k % len(_GENERIC)])
+    if parameter.is_integer:
+        value = sp.Integer(1 + k)
+    if parameter.is_nonpositive or (not parameter.is_nonnegative and k % 2):
+        value = -value
+    return value
+
+
+# ------------------------------------------------------------------------------------------------ points
+def _end(end: sp.Expr | None, side: int) -> arb:
+    """An end of the interval as an exact number, inside it by less than a rounding error."""
+    if end is None:
+        return arb.pos_inf() * side
+    value = RangeProgram(end, {})()
+    return value.hi if side == -1 else value.lo
+
+
+def _middle(box: Range) -> arb | None:
+    """A point inside, or None if the box is too small or too far out to be split."""
+    if not box.lo.is_finite() and not box.hi.is_finite():
+        return arb(0)
+    if not box.hi.is_finite():
+        return None if box.lo > 10**30 else max(arb(1), (2 * box.lo).mid())
+    if not box.lo.is_finite():
+        return None if box.hi < -(10**30) else min(arb(-1), (2 * box.hi).mid())
+    middle = ((box.lo + box.hi) / 2).mid()
+    return middle if box.lo < middle < box.hi and box.hi - box.lo > arb(2) ** -40 * (1 + abs(middle)) else None
+
+
+def _near(box: Range) -> arb:
+    if not box.lo.is_finite():
+        return box.hi
+    return box.lo if not box.hi.is_finite() else ((box.lo + box.hi) / 2).mid()
+
+
+def _readable(point: arb) -> str:
+    value = float(point)
+    nearest = Fraction(value).limit_denominator(12)
+    if abs(value - nearest) < 1e-9 * (1 + abs(value)):
+        return str(nearest)
+    return f"{value:.6g}"

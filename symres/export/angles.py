@@ -1,0 +1,217 @@
+"""Pair kernels as angles: F = sum_j (A_j*theta_j + R_j*s_j) + R_0 with rational A, R in K1, K2, C.
+
+Here s = sqrt(D), D = Q - N**2, and theta is the angle asin(N/sqrt(Q)) = atan2(N, s). Every closed form from centred
+orthants (ReLU family, erf, GELU and their products with polynomials) has this shape. It matters twice: D and the
+rational functions can be written as sums of positive terms, so nothing cancels; and derivatives, whose 1/s parts
+cancel in exact arithmetic but give inf - inf in floats, are again of this shape with the cancellation done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from .stable import Atan2, determinant
+
+Triple = tuple[sp.Symbol, sp.Symbol, sp.Symbol]
+
+
+@dataclass(frozen=True)
+class Angle:
+    """A*theta + R*s with theta = asin(N/sqrt(Q)), or asin(N/sqrt(Q)) + pi/2 if ``shifted``; s = sqrt(Q - N**2)."""
+
+    N: sp.Expr
+    Q: sp.Expr
+    A: sp.Expr
+    R: sp.Expr
+    shifted: bool = False
+
+    @property
+    def D(self) -> sp.Expr:
+        """The radicand of s."""
+        return sp.expand(self.Q - self.N**2)
+
+
+@dataclass(frozen=True)
+class AngleForm:
+    """A kernel of two inputs with variances K1, K2 and covariance C, written with angles."""
+
+    triple: Triple  # K1, C, K2
+    angles: tuple[Angle, ...]
+    rest: sp.Expr
+
+    def stable(self) -> sp.Expr:
+        """The expression to print, in K1, K2, C and their determinant."""
+        out = positive(self.rest, self.triple)
+        for angle in self.angles:
+            s = sp.sqrt(positive(angle.D, self.triple))
+            theta = Atan2(s, -angle.N) if angle.shifted else Atan2(angle.N, s)
+            out += positive(angle.A, self.triple) * theta + self._times_root(angle, s)
+        return out
+
+    def _times_root(self, angle: Angle, s: sp.Expr) -> sp.Expr:
+        """R*s, with a factor 1/D of R turned into 1/s**2."""
+        over, under = sp.fraction(sp.factor(angle.R))
+        power = 1
+        while power > -9:
+            quotient, remainder = sp.div(under, angle.D, *self.triple)
+            if remainder != 0:
+                break
+            under, power = sp.factor(quotient), power - 2
+        return positive(over, self.triple) / positive(under, self.triple) * s**power
+
+    def diff(self, v: sp.Symbol) -> AngleForm:
+        """The derivative, its poles at D = 0 cancelled where they can be."""
+        angles = []
+        rest = sp.cancel(self.rest.diff(v))
+        for a in self.angles:
+            logarithmic = a.D.diff(v) / (2 * a.D)
+            R = a.R.diff(v) + a.R * logarithmic + a.A * (a.N.diff(v) - a.N * logarithmic) / a.Q
+            angles.append(Angle(a.N, a.Q, sp.cancel(a.A.diff(v)), sp.cancel(sp.together(R)), a.shifted))
+        return AngleForm(self.triple, tuple(angles), rest)
+
+    @property
+    def vanishing(self) -> bool:
+        """True if some s vanishes at C**2 = K1*K2, so that float derivatives of the form itself are undefined."""
+        return any(
+            positive(a.D, self.triple).as_coeff_Add()[0] == 0 for a in self.angles
+        )
+
+
+def angle_form(expr: sp.Expr, triple: Triple) -> AngleForm | None:
+    """Find the form, or None if the expression is not of this shape."""
+    arcs = sorted({a for a in expr.atoms(sp.asin) if a.has(*triple)}, key=sp.default_sort_key)
+    if not arcs or expr.has(sp.acos, sp.atan, sp.atan2):
+        return None
+    angles, roots, replaced = [], [], expr
+    for arc in arcs:
+        over, under = sp.fraction(sp.together(arc.args[0]))
+        Q = sp.expand(under**2)
+        if not (over.is_polynomial(*triple) and Q.is_polynomial(*triple)):
+            return None
+        theta, s = sp.Dummy("theta"), sp.Dummy("s", positive=True)
+        angles.append((theta, s, over, Q))
+        roots.append((sp.expand(Q - over**2), s))
+        replaced = replaced.xreplace({arc: theta})
+    replaced = replaced.replace(
+        lambda e: isinstance(e, sp.Pow) and e.exp.is_Rational and e.exp.q == 2 and e.has(*triple),
+        lambda e: _root(e, roots),
+    )
+    if any(isinstance(p, sp.Pow) and not p.exp.is_Integer and p.has(*triple) for p in sp.preorder_traversal(replaced)):
+        return None
+    return _collect(replaced, angles, triple)
+
+
+def _root(power: sp.Pow, roots: list[tuple[sp.Expr, sp.Symbol]]) -> sp.Expr:
+    for radicand, s in roots:
+        if sp.expand(power.base - radicand) == 0:
+            return s ** (2 * power.exp)
+    return power
+
+
+def _collect(
+    expr: sp.Expr, angles: list[tuple[sp.Symbol, sp.Symbol, sp.Expr, sp.Expr]], triple: Triple
+) -> AngleForm | None:
+    found = []
+    dummies = [d for theta, s, _, _ in angles for d in (theta, s)]
+    rest = expr
+    for theta, s, N, Q in angles:
+        D = sp.expand(Q - N**2)
+        A = _even(rest.diff(theta), s, D)
+        rest = rest.subs(theta, 0)
+        odd = _even((rest - rest.subs(s, -s)) / (2 * s), s, D)
+        rest = sp.cancel(sp.together((rest + rest.subs(s, -s)) / 2))
+        rest = _even(rest, s, D)
+        if A is None or odd is None or rest is None or (A.free_symbols | odd.free_symbols) & set(dummies):
+            return None
+        found.append(Angle(N, Q, A, odd))
+    rest = sp.cancel(rest)
+    if not rest.is_rational_function(*triple):
+        return None
+    return AngleForm(triple, *_shift(found, rest))
+
+
+def _even(e: sp.Expr, s: sp.Symbol, D: sp.Expr) -> sp.Expr | None:
+    """A rational function of s**2 with s**2 = D put in; None if odd powers of s remain."""
+    parts = []
+    for part in sp.fraction(sp.cancel(sp.together(e))):
+        polynomial = sp.Poly(part, s)
+        if any(degree % 2 for (degree,) in polynomial.monoms()):
+            return None
+        parts.append(sp.Add(*(c * D ** (degree // 2) for (degree,), c in polynomial.terms())))
+    return sp.cancel(parts[0] / parts[1])
+
+
+def _shift(angles: list[Angle], rest: sp.Expr) -> tuple[tuple[Angle, ...], sp.Expr]:
+    """Count theta from -pi/2 wherever that swallows a term: C/4 + C*asin(..)/(2*pi) is C*theta/(2*pi)."""
+    out = []
+    for a in angles:
+        step = sp.expand(a.A * sp.pi / 2)
+        present = sp.expand(rest).as_coefficients_dict()
+        swallows = step != 0 and all(
+            (present[term] / c).is_number and present[term] / c >= 1 for term, c in step.as_coefficients_dict().items()
+        )
+        if swallows:
+            rest = sp.cancel(rest - step)
+        out.append(Angle(a.N, a.Q, a.A, a.R, bool(swallows)))
+    return tuple(out), rest
+
+
+# ---- sums of positive terms --------------------------------------------------------------------------------------
+def positive(expr: sp.Expr, triple: Triple) -> sp.Expr:
+    """A rational function with each polynomial factor rewritten, where possible, as a sum of positive terms.
+
+    K1*K2 - C**2 is the symbol ``determinant`` in the result. Odd powers of C have no sign and are left alone.
+    """
+    if not expr.has(*triple):
+        return expr
+    over, under = sp.fraction(sp.factor(expr))
+    return _positive_product(over, triple) / _positive_product(under, triple)
+
+
+def _positive_product(expr: sp.Expr, triple: Triple) -> sp.Expr:
+    out = sp.Integer(1)
+    for factor in sp.Mul.make_args(expr):
+        base, exponent = factor.as_base_exp()
+        if base.is_Add and exponent.is_Integer and base.is_polynomial(*triple):
+            factor = _positive_sum(base, triple) ** exponent
+        out *= factor
+    return out
+
+
+def _positive_sum(expr: sp.Expr, triple: Triple) -> sp.Expr:
+    K1, C, K2 = triple
+    polynomial = sp.Poly(expr, K1, K2, C)
+    if not all(c.is_number and c.is_real for c in polynomial.coeffs()):
+        return expr
+    best, fewest = expr, _negatives({(*m, 0): c for m, c in polynomial.terms()})
+    for sign in (1, -1):
+        terms = _cancel_negatives({(*m, 0): sign * c for m, c in polynomial.terms()})
+        if _negatives(terms) < fewest:
+            fewest = _negatives(terms)
+            total = sp.Add(*(c * K1**i * K2**j * C**k * determinant**d for (i, j, k, d), c in terms.items()))
+            best = total if sign == 1 else sp.Mul(-1, total, evaluate=False)
+    return best
+
+
+def _negatives(terms: dict[tuple[int, int, int, int], sp.Expr]) -> int:
+    return sum(1 for (_, _, k, _), c in terms.items() if k % 2 == 0 and c < 0)
+
+
+def _cancel_negatives(terms: dict[tuple[int, int, int, int], sp.Expr]) -> dict[tuple[int, int, int, int], sp.Expr]:
+    """Pair -c*K1**i*K2**j*C**k with a positive K1**(i+m)*K2**(j+m)*C**(k-2m): their difference has a factor D."""
+    terms = dict(terms)
+    for key in sorted(k for k, c in terms.items() if c < 0 and k[2] % 2 == 0):
+        i, j, k, d = key
+        for m in range(1, k // 2 + 1):
+            partner = (i + m, j + m, k - 2 * m, d)
+            amount = min(terms.get(partner, sp.Integer(0)), -terms[key])
+            if amount <= 0:
+                continue
+            terms[key] += amount
+            terms[partner] -= amount
+            for q in range(m):  # (K1*K2)**m - C**(2m) = D*sum_q (K1*K2)**(m-1-q)*C**(2q)
+                new = (i + m - 1 - q, j + m - 1 - q, k - 2 * m + 2 * q, d + 1)
+                terms[new] = terms.get(new, sp.Integer(0)) + amount
+    return {k: c for k, c in terms.items() if c != 0}

@@ -1,0 +1,99 @@
+"""The words in generated modules: arguments, domains, measured errors."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+
+import sympy as sp
+
+from ..symbols import C, C_b, C_W, K, K1, K2, gamma, xi
+from .fit import Fit
+from .measure import round_up
+from .plan import Component, Function
+
+LINE = 112
+ARGUMENTS = {
+    K: "kernel of the preactivation, one input; K >= 0",
+    K1: "kernel of the first input; K1 >= 0",
+    K2: "kernel of the second input; K2 >= 0",
+    C: "covariance of the two inputs, C**2 <= K1*K2; an excess by rounding is taken as equality",
+    C_W: "fan_in times the variance of a weight; C_W >= 0",
+    C_b: "variance of a bias; C_b >= 0",
+    gamma: "weight of the skip connection",
+    xi: "weight of the branch",
+}
+
+
+def wrapped(text: str, indent: int, hanging: int = 0) -> list[str]:
+    """Lines of a docstring; the first without its indent (the template has it)."""
+    return textwrap.wrap(
+        text, LINE - indent, subsequent_indent=" " * hanging, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def argument_lines(symbols: Sequence[sp.Symbol], kind: str) -> list[str]:
+    """One entry of "Args" per symbol."""
+    lines: list[str] = []
+    for symbol in symbols:
+        meaning = ARGUMENTS.get(symbol, "parameter of an activation")
+        lines += wrapped(f"{symbol}: {meaning}; {kind}.", 8, 4)
+    return lines
+
+
+def formula_lines(formula: sp.Expr, indent: int) -> list[str]:
+    """A formula as text, broken at spaces."""
+    return wrapped(str(formula), indent, 4)
+
+
+def component_lines(component: Component) -> list[str]:
+    """What a component is, how it is computed and how well."""
+    lines = [*formula_lines(component.formula, 4), ""]
+    if isinstance(component.code, Fit):
+        fit = component.code
+        text = (
+            f"Computed as {fit.scale} times a piecewise Chebyshev polynomial of u = {fit.map} with "
+            f"{len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from K = 0 on."
+        )
+    elif component.code is None:
+        text = "Computed by quadrature at every call: Gauss-Legendre panels, stretched around the breakpoints."
+    else:
+        text = "Computed from the closed form."
+    return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
+
+
+def error_text(component: Component) -> str:
+    """The measured error as one sentence."""
+    if math.isnan(component.error):
+        return f"Error: not measured ({component.worst})."
+    if math.isinf(component.error):
+        return f"Error: not finite at {component.worst}."
+    bound = f"Error: at most {round_up(component.error):.0e}"
+    if component.code is None:
+        return f"{bound} of the geometric mean of the two diagonal values, measured at a few points; worst at {component.worst}."
+    if component.is_pair:
+        scope = "of max(|F|, |C dF/dC|), measured for kernels in 1e-8..1e4 and |C| <= (1 - 1e-12) sqrt(K1 K2)"
+    elif isinstance(component.code, Fit):
+        scope = "of the value, measured for K in 1e-8..1e4"
+    else:
+        scope = "of max(|f|, |K df/dK|), measured for K in 1e-8..1e4"
+    worst = f"; worst at {component.worst}" if component.error > 1e-13 else ""
+    return f"{bound} {scope}{worst}."
+
+
+def function_lines(function: Function) -> list[str]:
+    """Domain, error and source of a public function."""
+    quantity = function.quantity
+    kernels = "kernels in 1e-8..1e4 (measured); finite from K = 0 on"
+    lines = wrapped(f"Valid when: {kernels}, on the diagonal and at |C| = sqrt(K1 K2)." if C in quantity.symbols
+                    else f"Valid when: {kernels}.", 4, 4)
+    if not function.components:
+        lines += ["Error: rounding of the operations shown."]
+    for component in function.components:
+        lines += wrapped(f"{component.name}: {error_text(component)}", 4, 4)
+    if quantity.reason:
+        lines += wrapped(f"No closed form: {quantity.reason}.", 4, 4)
+    if quantity.source:
+        lines += wrapped(f"Source: {quantity.source}.", 4, 4)
+    return lines

@@ -1,0 +1,183 @@
+"""The NumPy dialect: how operations are spelled, and the helper functions that generated modules may carry."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from . import quadrature
+from .emit import Dialect, Emitter, Source, rows, variable
+from .fit import Fit
+from .plan import Component, Function
+from .stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
+
+TWO_PRODUCT = '''
+def _two_product(a, b):
+    """The rounded product and its rounding error: their sum is a*b exactly (Dekker)."""
+    product = a*b
+    t = 134217729.0*a
+    a_high = t - (t - a)
+    a_low = a - a_high
+    t = 134217729.0*b
+    b_high = t - (t - b)
+    b_low = b - b_high
+    return product, ((a_high*b_high - product) + a_high*b_low + a_low*b_high) + a_low*b_low
+'''
+
+DETERMINANT = '''
+def _determinant(K1, K2, C):
+    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
+    p, p_error = _two_product(K1, K2)
+    q, q_error = _two_product(C, C)
+    return np.maximum((p - q) + (p_error - q_error), 0.0)
+'''
+
+EXPSINH = '''
+def _expsinh(a, b):
+    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+    size = np.abs(b)
+    return np.copysign(-0.5, b)*np.exp(a + size)*np.expm1(-2.0*size)
+'''
+
+EXPCOSH = '''
+def _expcosh(a, b):
+    """exp(a)*cosh(b), without overflow where a + abs(b) <= 0."""
+    size = np.abs(b)
+    return 0.5*np.exp(a + size)*(1.0 + np.exp(-2.0*size))
+'''
+
+SIGMOID = '''
+def _sigmoid(u):
+    """1/(1 + exp(-u)), without overflow."""
+    small = np.exp(-np.abs(u))
+    return np.where(u >= 0.0, 1.0, small)/(1.0 + small)
+'''
+
+PIECEWISE = '''
+def _piecewise(u, edges, table):
+    """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
+    piece = np.searchsorted(edges[1:-1], u, side="right")
+    left, right = edges[piece], edges[piece + 1]
+    t = (2.0*u - (left + right))/(right - left)
+    high, low = np.zeros_like(t), np.zeros_like(t)
+    for row in table[:0:-1]:
+        high, low = row[piece] + 2.0*t*high - low, high
+    return table[0][piece] + t*high - low
+'''
+
+BLOCKS = '''
+def _blocks(function, arguments, out):
+    """Evaluate elementwise in blocks that stay in the cache; scalars are passed on as they are."""
+    arguments = [np.asarray(a, dtype=np.float64) for a in arguments]
+    if out is None:
+        out = np.empty(np.broadcast_shapes(*(a.shape for a in arguments)))
+    varying = [i for i, a in enumerate(arguments) if a.size != 1]
+    values = [float(a.reshape(())) if a.size == 1 else None for a in arguments]
+    with np.errstate(over="ignore", under="ignore"):
+        if not varying:
+            out[...] = function(*(np.full(1, value) for value in values)).reshape(())
+            return out[()]
+        blocks = np.nditer(
+            [*(arguments[i] for i in varying), out],
+            flags=["external_loop", "buffered", "zerosize_ok", "copy_if_overlap", "delay_bufalloc"],
+            op_flags=[["readonly"]]*len(varying) + [["writeonly", "no_broadcast"]],
+            op_dtypes=[np.float64]*(len(varying) + 1),
+            casting="same_kind",
+            buffersize=_BLOCK,
+        )
+        with blocks:
+            blocks.reset()
+            for *chunks, target in blocks:
+                for i, chunk in zip(varying, chunks):
+                    values[i] = chunk
+                target[...] = function(*values)
+    return out
+'''
+
+NUMPY = Dialect(
+    name="NumPy",
+    functions={
+        sp.exp: "np.exp({0})",
+        sp.log: "np.log({0})",
+        sp.sin: "np.sin({0})",
+        sp.cos: "np.cos({0})",
+        sp.tan: "np.tan({0})",
+        sp.sinh: "np.sinh({0})",
+        sp.cosh: "np.cosh({0})",
+        sp.tanh: "np.tanh({0})",
+        sp.asin: "np.arcsin({0})",
+        sp.acos: "np.arccos({0})",
+        sp.atan: "np.arctan({0})",
+        sp.atan2: "np.arctan2({0}, {1})",
+        sp.asinh: "np.arcsinh({0})",
+        sp.erf: "special.erf({0})",
+        sp.erfc: "special.erfc({0})",
+        sp.Abs: "np.abs({0})",
+        sp.sign: "np.sign({0})",
+        sp.Heaviside: "np.heaviside({0}, {1})",
+        sp.Max: "np.maximum({0}, {1})",
+        sp.Min: "np.minimum({0}, {1})",
+        Atan2: "np.arctan2({0}, {1})",
+        Expm1: "np.expm1({0})",
+        Log1p: "np.log1p({0})",
+        Erfcx: "special.erfcx({0})",
+        ExpSinh: "_expsinh({0}, {1})",
+        ExpCosh: "_expcosh({0}, {1})",
+        Sigmoid: "_sigmoid({0})",
+        Softplus: "np.logaddexp(0.0, {0})",
+    },
+    sqrt="np.sqrt({0})",
+    root="np.sqrt({0})",
+    power="np.power({0}, {1})",
+    infinity="np.inf",
+    helpers={
+        "_two_product": (TWO_PRODUCT, ()),
+        "_determinant": (DETERMINANT, ("_two_product",)),
+        "_expsinh": (EXPSINH, ()),
+        "_expcosh": (EXPCOSH, ()),
+        "_sigmoid": (SIGMOID, ()),
+        "_piecewise": (PIECEWISE, ()),
+        "_blocks": (BLOCKS, ()),
+        **quadrature.NUMPY_HELPERS,
+    },
+)
+
+
+# ---- sources -----------------------------------------------------------------------------------------------------
+def component_source(component: Component) -> Source:
+    """The function of a component and the tables that it reads."""
+    names = {s: variable(s) for s in component.symbols}
+    if component.code is None:
+        return quadrature.source(component.name, component.symbols, component.formula, NUMPY)
+    if isinstance(component.code, Fit):
+        emitter = Emitter(NUMPY, names)
+        lines = emitter.function([("u", component.code.map), ("scale", component.code.scale)])
+        tag = component.name.upper()
+        lines.append(f"return scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)")
+        tables = (
+            (f"{tag}_EDGES", f"np.array({rows([component.code.edges])[0]})"),
+            (f"{tag}_TABLE", "np.array([\n" + "".join(f"    {row},\n" for row in rows(component.code.table)) + "])"),
+        )
+        return Source(tuple(lines), tables)
+    lines = []
+    if component.code.has(determinant):
+        lines.append("determinant = _determinant(K1, K2, C)")
+        names[determinant] = "determinant"
+    return Source((*lines, *Emitter(NUMPY, names).function([("return", component.code)])), ())
+
+
+def function_source(function: Function) -> tuple[str, ...]:
+    """The body of the blockwise function behind a public one."""
+    names = {symbol: variable(symbol) for symbol, _ in function.names}
+    results = [(name if name == "return" else variable(sp.Symbol(name)), e) for name, e in function.lines]
+    return tuple(Emitter(NUMPY, names).function(results))
+
+
+def standalone(component: Component) -> str:
+    """A module with one component alone, for measuring."""
+    source = component_source(component)
+    body = [f"def {component.name}({', '.join(variable(s) for s in component.symbols)}):"]
+    body += [f"    {line}" for line in source.lines]
+    parts = ["import numpy as np", "from scipy import special"]
+    parts += [NUMPY.helpers[name][0] for name in NUMPY.needed([*source.lines, *source.preamble])]
+    parts += [f"{name} = {value}" for name, value in source.tables]
+    return "\n".join([*parts, *source.preamble, *body, ""])

@@ -1,0 +1,246 @@
+"""What a generated module computes, before any language: functions that call components.
+
+A quantity is a polynomial in C_W, C_b, gamma ... whose coefficients depend on kernels only. Those coefficients, and
+the averages without a closed form, are the components: each is computed, stabilised, fitted and measured once, and
+called by every function that contains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+
+from ..errors import DeclarationError, NoClosedForm
+from ..quantity import Quantity, Status
+from ..symbols import C, C_b, C_W, K, K1, K2, gamma, n, n_L, r, xi
+from .angles import AngleForm, angle_form
+from .fit import Fit
+from .quadrature import averages
+from .rewrite import stabilise
+
+GLOBAL = {C_W, C_b, gamma, xi, n, n_L, r}  # what a kernel never is
+ACCURATE = 2e-14  # a closed form of one kernel with a larger error in floats is replaced by a fit
+
+
+@dataclass(frozen=True)
+class Component:
+    """A function of one kernel (K), or of two kernels and their covariance (K1, K2, C), and of parameters.
+
+    Args:
+        name: of the generated function.
+        symbols: its arguments.
+        formula: what it computes: a closed form, or an unevaluated average.
+        code: how it is computed: an expression in stable functions, a fit, or None for quadrature at run time.
+        form: the closed form written with angles, where it is of that shape.
+        error: largest measured error, relative to max(abs(F), abs(v*dF/dv)), v = C or K; for quadrature relative
+            to the geometric mean of the two diagonal values.
+        worst: where it was found, as text.
+    """
+
+    name: str
+    symbols: tuple[sp.Symbol, ...]
+    formula: sp.Expr
+    code: sp.Expr | Fit | None
+    form: AngleForm | None = None
+    error: float = 0.0
+    worst: str = ""
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it depends on two inputs."""
+        return C in self.symbols
+
+    @property
+    def call(self) -> Any:
+        """The undefined sympy function that stands for it in expressions."""
+        return sp.Function(self.name)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the module: straight-line results, the last of which is returned.
+
+    Args:
+        quantity: what it computes.
+        lines: (name, expression in earlier names, arguments and component calls); the last name is "return".
+        names: symbol -> variable for arguments and earlier lines.
+        components: those that it calls.
+    """
+
+    quantity: Quantity
+    lines: tuple[tuple[str, sp.Expr], ...]
+    names: tuple[tuple[sp.Symbol, str], ...]
+    components: tuple[Component, ...]
+
+
+@dataclass
+class Planner:
+    """Finds the components of quantities; equal ones are shared between the functions of one module.
+
+    Args:
+        build: makes and measures a component from its name, arguments and formula.
+    """
+
+    build: Callable[[str, tuple[sp.Symbol, ...], sp.Expr], Component]
+    components: dict[tuple[sp.Expr, tuple[sp.Symbol, ...]], Component] = field(default_factory=dict)
+
+    def function(self, quantity: Quantity) -> Function:
+        """Plan one quantity.
+
+        Raises:
+            NoClosedForm: the quantity is unknown.
+        """
+        if quantity.status is Status.UNKNOWN:
+            raise NoClosedForm(
+                f"code for {quantity.name}", f"it is unknown ({quantity.reason})", "export another quantity"
+            )
+        used: dict[str, Component] = {}
+        triples = _triples(quantity)
+        names = {s: str(s) for s in quantity.symbols}
+        lines = []
+        for step in quantity.steps:
+            lines.append((str(step.symbol), self._split(step.expr, triples, used)))
+            names[step.symbol] = str(step.symbol)
+        lines.append(("return", self._split(quantity.body, triples, used)))
+        unknown = sorted({str(s) for _, e in lines for s in e.free_symbols if s not in names})
+        if unknown:
+            raise DeclarationError(
+                f"code for {quantity.name}", f"{', '.join(unknown)} is no argument of it", "give it a value first"
+            )
+        return Function(quantity, tuple(lines), tuple(names.items()), tuple(used.values()))
+
+    # ---- splitting ---------------------------------------------------------------------------------------------
+
+    def _split(self, expr: sp.Expr, triples: list[tuple], used: dict[str, Component]) -> sp.Expr:
+        held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(averages(expr))}
+        opaque = expr.xreplace(held)
+        kernels = opaque.free_symbols - GLOBAL - set(held.values())
+        parts = decompose(opaque, (opaque.free_symbols & GLOBAL) | set(held.values()))
+        if parts is None:
+            parts = {sp.Integer(1): opaque}
+        out = sp.Integer(0)
+        for monomial, function in parts.items():
+            out += monomial * self._kernel_function(function, kernels, triples, used)
+        return out.xreplace({dummy: self._average(node, used) for node, dummy in held.items()})
+
+    def _kernel_function(
+        self, expr: sp.Expr, kernels: set[sp.Symbol], triples: list[tuple], used: dict[str, Component]
+    ) -> sp.Expr:
+        if expr.is_polynomial(*expr.free_symbols):
+            return expr
+        variables = expr.free_symbols
+        for triple in triples:
+            if triple[1] in variables and variables <= set(triple) | _parameters(variables):
+                parameters = _ordered(variables - set(triple))
+                canonical = expr.xreplace(dict(zip(triple, (K1, C, K2), strict=True)))
+                component = self._component(canonical, (K1, K2, C, *parameters), used)
+                return component.call(triple[0], triple[2], triple[1], *parameters)
+        single = variables - _parameters(variables)
+        if len(single) == 1:
+            (v,) = single
+            parameters = _ordered(variables - single)
+            component = self._component(expr.xreplace({v: K}), (K, *parameters), used)
+            return component.call(v, *parameters)
+        if isinstance(expr, sp.Add):  # functions of different kernels: one at a time
+            groups: dict[frozenset, list[sp.Expr]] = {}
+            for term in expr.args:
+                groups.setdefault(frozenset(term.free_symbols), []).append(term)
+            if len(groups) > 1:
+                return sp.Add(*(self._kernel_function(sp.Add(*g), kernels, triples, used) for g in groups.values()))
+        return stabilise(expr)
+
+    def _average(self, node: Any, used: dict[str, Component]) -> sp.Expr:
+        """A call of the component of an average without a closed form."""
+        parameters = _ordered(node.free_symbols - set().union(*(c.free_symbols for c in node.covariance)))
+        if node.dimension == 1:
+            canonical, symbols, arguments = node.func(node.integrand, K), (K,), node.covariance
+        elif node.dimension == 2:
+            canonical, symbols = node.func(node.integrand, K1, C, K2), (K1, K2, C)
+            arguments = (node.covariance[0], node.covariance[2], node.covariance[1])
+        else:
+            raise NoClosedForm(
+                f"code for {node}", "it is an average over more than two variables", "export it to LaTeX"
+            )
+        component = self._component(canonical, (*symbols, *parameters), used)
+        return component.call(*arguments, *parameters)
+
+    def _component(
+        self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], used: dict[str, Component]
+    ) -> Component:
+        key = (expr, symbols)
+        if key not in self.components:
+            self.components[key] = self.build(f"_average_{len(self.components) + 1}", symbols, expr)
+        component = self.components[key]
+        used[component.name] = component
+        return component
+
+
+def decompose(expr: sp.Expr, others: Iterable[sp.Symbol]) -> dict[sp.Expr, sp.Expr] | None:
+    """Write an expression as a polynomial in ``others``: monomial -> coefficient; None if it is no polynomial.
+
+    Only products and powers that contain ``others`` are multiplied out; coefficients keep their shape.
+    """
+    others = set(others)
+    if not expr.free_symbols & others:
+        return {sp.Integer(1): expr}
+    if isinstance(expr, sp.Symbol):
+        return {expr: sp.Integer(1)}
+    if isinstance(expr, sp.Add):
+        total: dict[sp.Expr, sp.Expr] = {}
+        for argument in expr.args:
+            part = decompose(argument, others)
+            if part is None:
+                return None
+            for monomial, coefficient in part.items():
+                total[monomial] = total.get(monomial, sp.Integer(0)) + coefficient
+        return total
+    if isinstance(expr, sp.Mul):
+        product = {sp.Integer(1): sp.Integer(1)}
+        for argument in expr.args:
+            part = decompose(argument, others)
+            if part is None:
+                return None
+            product = _multiply(product, part)
+        return product
+    if isinstance(expr, sp.Pow) and expr.exp.is_Integer and expr.exp > 0:
+        base = decompose(expr.base, others)
+        if base is None:
+            return None
+        power = base
+        for _ in range(int(expr.exp) - 1):
+            power = _multiply(power, base)
+        return power
+    if isinstance(expr, sp.Pow) and isinstance(expr.base, sp.Symbol):
+        return {expr: sp.Integer(1)}  # 1/gamma and the like
+    return None
+
+
+def _multiply(a: dict[sp.Expr, sp.Expr], b: dict[sp.Expr, sp.Expr]) -> dict[sp.Expr, sp.Expr]:
+    total: dict[sp.Expr, sp.Expr] = {}
+    for m, u in a.items():
+        for k, v in b.items():
+            total[m * k] = total.get(m * k, sp.Integer(0)) + u * v
+    return total
+
+
+def _triples(quantity: Quantity) -> list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]:
+    """(K1, C, K2) and the like: the covariances of the quantity's averages over two variables."""
+    found = [(K1, C, K2)]
+    for expr in (*(step.definition for step in quantity.steps), quantity.definition):
+        for node in averages(expr):
+            covariance = tuple(node.covariance)
+            if len(covariance) == 3 and all(c.is_Symbol for c in covariance) and covariance not in found:
+                found.append(covariance)
+    return found
+
+
+def _parameters(symbols: set[sp.Symbol]) -> set[sp.Symbol]:
+    """Symbols that are neither kernels nor steps: parameters of activations have no digit and are not K or C."""
+    return {s for s in symbols if s not in (K, K1, K2, C) and not str(s)[-1].isdigit()}
+
+
+def _ordered(symbols: Iterable[sp.Symbol]) -> tuple[sp.Symbol, ...]:
+    return tuple(sorted(symbols, key=str))

@@ -1,0 +1,274 @@
+"""Averages at run time: Gauss-Legendre panels, stretched like sinh around the points where a function changes.
+
+An anchor is a breakpoint (or 0, the centre of a smooth activation). The panels on its two sides resolve the width
+on which the function changes there and reach out geometrically to ten standard deviations. One text serves NumPy
+and PyTorch: it uses functions that both libraries call by the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from ..symbols import C, K1, K2, z
+from .emit import Dialect, Emitter, Source, rows, variable
+from .rewrite import stabilise
+
+POINTS = 48  # of each panel
+TABLES = ("_REACH", "_CHUNK", "_POINTS", "_WEIGHTS")
+
+PANELS = '''
+def _panels(anchors, width):
+    """Nodes and weights of the standard normal law within _REACH, two panels per anchor: left and right of it."""
+    points, weights = _rule(width)
+    nodes, masses = [], []
+    for k, anchor in enumerate(anchors):
+        left = -_REACH if k == 0 else 0.5*(anchors[k - 1] + anchor)
+        right = _REACH if k == len(anchors) - 1 else 0.5*(anchor + anchors[k + 1])
+        for end in (left, right):
+            reach = np.arcsinh((end - anchor)/width)[..., None]
+            t = reach*points
+            y = anchor[..., None] + width[..., None]*np.sinh(t)
+            nodes.append(y)
+            masses.append(np.abs(reach)*width[..., None]*np.cosh(t)*weights*np.exp(-0.5*y*y)*0.3989422804014327)
+    return nodes, masses
+
+
+def _wide(value, z):
+    """A value of each entry, shaped to stand beside the entries' nodes z."""
+    return value.reshape(tuple(value.shape) + (1,)*(z.ndim - value.ndim))
+
+
+def _inside(points):
+    """Anchors within the range of the panels."""
+    return [np.clip(point, -_REACH, _REACH) for point in points]
+
+
+def _average_of_parts(parts, edges, anchors, width, mean, deviation, parameters):
+    """The average of a piecewise function of mean + deviation*y, y standard normal, whose edges lie at anchors."""
+    total = 0.0
+    for panel, (y, mass) in enumerate(zip(*_panels(anchors, width))):
+        z = mean[..., None] + deviation[..., None]*y
+        piece = (panel + 1)//2 if edges else 0
+        if edges and piece > 0:  # the nodes of an empty panel lie outside its piece
+            z = np.maximum(z, edges[piece - 1][..., None])
+        if edges and piece < len(edges):
+            z = np.minimum(z, edges[piece][..., None])
+        total = total + (parts[piece](z, *(_wide(p, z) for p in parameters))*mass).sum(-1)
+    return total
+'''
+
+KERNEL = '''
+def _kernel_average(parts, breaks, K, *parameters):
+    """<f(z)> for z of variance K; parts are the smooth pieces of f between increasing breaks."""
+    deviation = np.sqrt(np.clip(K, 1e-280, None))
+    edges = [b + 0.0*K for b in breaks]
+    anchors = _inside([b/deviation for b in edges] or [0.0*K])
+    width = np.clip(1.0/deviation, 1e-8, 8.0)
+    return _average_of_parts(parts, edges, anchors, width, 0.0*K, deviation, parameters)
+'''
+
+PAIR = '''
+def _pair_average(f_parts, f_breaks, g_parts, g_breaks, K1, K2, C, *parameters):
+    """<f(z1) g(z2)> for variances K1, K2 and covariance C: the average over z2 given z1, then that over z1."""
+    K1 = np.clip(K1, 1e-280, None)
+    deviation = np.sqrt(K1)
+    slope = C/deviation  # of the mean of z2, per standard deviation of z1
+    spread = np.sqrt(_determinant(K1, K2, C)/K1)
+    f_edges, g_edges = [b + 0.0*K1 for b in f_breaks], [b + 0.0*K1 for b in g_breaks]
+    steep = np.where(np.abs(slope) > 1e-140, slope, 1e-140)
+    places = _inside([b/deviation for b in f_edges] + [b/steep for b in g_edges])
+    rate = np.clip(np.abs(slope), 1e-3, None)
+    width = np.minimum(1.0/np.clip(deviation, 1e-3, None), 1.0/rate)
+    if g_edges:  # averaged over z2, a kink is rounded on the scale of the spread
+        width = np.minimum(width, np.clip(spread, 1e-8, None)/rate)
+    nodes, masses = _panels(_sorted(places) if places else [0.0*K1], np.clip(width, 1e-9, 8.0))
+    x, mass = np.concatenate(nodes, -1), np.concatenate(masses, -1)
+    mean, narrow = slope[..., None]*x, spread[..., None] + 0.0*x
+    floor = np.clip(narrow, 1e-280, None)
+    edges = [b[..., None] + 0.0*x for b in g_edges]
+    inner = _average_of_parts(
+        g_parts, edges, _inside([(b - mean)/floor for b in edges] or [-mean/floor]),
+        np.clip(1.0/floor, 1e-8, 8.0), mean, narrow, [p[..., None] + 0.0*x for p in parameters],
+    )
+    z = deviation[..., None]*x
+    return (_whole(f_parts, f_edges, z, [_wide(p, z) for p in parameters])*inner*mass).sum(-1)
+
+
+def _whole(parts, edges, z, parameters):
+    """A piecewise function at any points."""
+    value = parts[0](np.minimum(z, _wide(edges[0], z)) if edges else z, *parameters) + 0.0*z
+    for part, edge in zip(parts[1:], edges):
+        value = np.where(z >= _wide(edge, z), part(np.maximum(z, _wide(edge, z)), *parameters), value)
+    return value
+'''
+
+RULE_NUMPY = '''
+def _rule(width):
+    """The Gauss-Legendre rule on [0, 1]."""
+    return np.array(_POINTS), np.array(_WEIGHTS)
+'''
+
+RULE_TORCH = '''
+def _rule(width):
+    """The Gauss-Legendre rule on [0, 1]."""
+    return torch.tensor(_POINTS, dtype=width.dtype, device=width.device), torch.tensor(
+        _WEIGHTS, dtype=width.dtype, device=width.device)
+'''
+
+SORTED_NUMPY = '''
+def _sorted(places):
+    """Anchors in increasing order, entry by entry."""
+    return list(np.moveaxis(np.sort(np.stack(places, -1), -1), -1, 0))
+'''
+
+SORTED_TORCH = '''
+def _sorted(places):
+    """Anchors in increasing order, entry by entry."""
+    return list(torch.sort(torch.stack(places, -1), -1).values.unbind(-1))
+'''
+
+CHUNKS_NUMPY = '''
+def _in_chunks(function, nodes, *arguments):
+    """Evaluate a quadrature with so many nodes on a few entries at a time, so that they fit into the cache."""
+    arguments = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arguments))
+    shape = arguments[0].shape
+    arguments = [a.reshape(-1) for a in arguments]
+    step = max(1, _CHUNK//nodes)
+    out = [function(*(a[i:i + step] for a in arguments)) for i in range(0, arguments[0].size, step)]
+    return np.concatenate(out).reshape(shape) if out else np.empty(shape)
+'''
+
+CHUNKS_TORCH = '''
+def _in_chunks(function, nodes, *arguments):
+    """Evaluate a quadrature on a few entries at a time; computed in float64, returned in the arguments' type."""
+    arguments = torch.broadcast_tensors(*arguments)
+    shape, kind = arguments[0].shape, arguments[0].dtype
+    arguments = [a.reshape(-1).to(torch.float64) for a in arguments]
+    step = max(1, _CHUNK//nodes)
+    out = [function(*(a[i:i + step] for a in arguments)) for i in range(0, arguments[0].numel(), step)]
+    return (torch.cat(out) if out else arguments[0]).reshape(shape).to(kind)
+'''
+
+
+def _for_torch(text: str) -> str:
+    return text.replace("np.", "torch.").replace("_determinant(", "_Determinant.apply(")
+
+
+NUMPY_HELPERS = {
+    "_rule": (RULE_NUMPY, ()),
+    "_panels": (PANELS, ("_rule",)),
+    "_kernel_average": (KERNEL, ("_panels",)),
+    "_sorted": (SORTED_NUMPY, ()),
+    "_pair_average": (PAIR, ("_panels", "_sorted", "_determinant")),
+    "_in_chunks": (CHUNKS_NUMPY, ()),
+}
+TORCH_HELPERS = {
+    "_rule": (RULE_TORCH, ()),
+    "_panels": (_for_torch(PANELS), ("_rule",)),
+    "_kernel_average": (_for_torch(KERNEL), ("_panels",)),
+    "_sorted": (SORTED_TORCH, ()),
+    "_pair_average": (_for_torch(PAIR), ("_panels", "_sorted", "_Determinant")),
+    "_in_chunks": (CHUNKS_TORCH, ()),
+}
+
+
+def tables() -> tuple[tuple[str, str], ...]:
+    """The constants that the helpers read: the rule on [0, 1], the reach in standard deviations, the chunk size."""
+    nodes, weights = _legendre(POINTS)
+    return (
+        ("_REACH", "10.0"),
+        ("_CHUNK", "400000"),
+        ("_POINTS", rows([nodes])[0]),
+        ("_WEIGHTS", rows([weights])[0]),
+    )
+
+
+def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Dialect) -> Source:
+    """Code that evaluates an expression with unevaluated averages of one or two variables.
+
+    Args:
+        name: prefix of the part functions.
+        symbols: the arguments: K or K1, K2, C, then parameters.
+        expr: a linear combination of averages, coefficients in ``symbols``.
+        dialect: NumPy or PyTorch.
+    """
+    is_pair = C in symbols
+    kernels = 3 if is_pair else 1
+    parameters = symbols[kernels:]
+    rest = "".join(f", {variable(p)}" for p in parameters)
+    capped = "np.exp(np.minimum({0}, 170.0))" if dialect.name == "NumPy" else "torch.exp(torch.clamp({0}, max=170.0))"
+    inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})  # no infinity over infinity
+    parts: dict[sp.Expr, str] = {}
+    preamble: list[str] = []
+    names = {s: variable(s) for s in symbols}
+
+    def part(formula: sp.Expr) -> str:
+        if formula not in parts:
+            parts[formula] = f"{name}_part_{len(parts) + 1}"
+            code = Emitter(inside, {z: "z", **names}).function([("return", stabilise(formula))])
+            preamble.append("\n".join([f"def {parts[formula]}(z{rest}):", *(f"    {line}" for line in code)]))
+        return parts[formula]
+
+    def pieces(factor: Any) -> str:
+        functions = "".join(f"{part(p)}, " for p in factor.parts)
+        breaks = "".join(
+            Emitter(dialect, names).function([("return", b)])[-1].removeprefix("return ") + ", " for b in factor.breaks
+        )
+        return f"({functions.strip()}), ({breaks.strip()})"
+
+    lines, values, nodes = [], {}, 0
+    for node in averages(expr):
+        total = sp.Integer(0)
+        for coefficient, factors in node.terms:
+            average = f"a{len(lines)}"
+            breaks = [len(f.breaks) for f in factors]
+            if is_pair:
+                call = f"_pair_average({pieces(factors[0])}, {pieces(factors[1])}, K1, K2, C{rest})"
+                nodes = max(nodes, 4 * POINTS**2 * max(1, sum(breaks)) * max(1, breaks[1]))
+            else:
+                call = f"_kernel_average({pieces(factors[0])}, K{rest})"
+                nodes = max(nodes, 2 * POINTS * max(1, breaks[0]))
+            lines.append(f"{average} = {call}")
+            symbol = sp.Symbol(f"{name}_{average}")
+            names[symbol] = average
+            total += coefficient * symbol
+        values[node] = total
+    lines += Emitter(dialect, names).function([("return", expr.xreplace(values))])
+    arguments = ", ".join(variable(s) for s in symbols)
+    preamble.append("\n".join([f"def {name}_rule({arguments}):", *(f"    {line}" for line in lines)]))
+    return Source((f"return _in_chunks({name}_rule, {nodes}, {arguments})",), tables(), tuple(preamble))
+
+
+def variance_slope(node: Any, first: bool) -> sp.Expr:
+    """The derivative of a pair average in K1 (or K2), regular on the diagonal and for kinked factors.
+
+    Stein's lemma, <z1 f'(z1) g(z2)> = K1 <f'' g> + C <f' g'>, gives Price's <f'' g>/2 without second derivatives.
+    """
+    bound = sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)
+    x, y = bound if first else bound[::-1]
+    v = K1 if first else K2
+    f = node.integrand
+    covariance = node.covariance
+    return (node.func(x * f.diff(x), *covariance) - C * node.func(f.diff(x, y), *covariance)) / (2 * v)
+
+
+def averages(expr: sp.Expr) -> list[Any]:
+    """The unevaluated averages in an expression, in a fixed order."""
+    found = {e for e in sp.preorder_traversal(expr) if hasattr(e, "integrand") and hasattr(e, "covariance")}
+    return sorted(found, key=lambda e: (len(str(e)), str(e)))
+
+
+def _legendre(n: int) -> tuple[list[float], list[float]]:
+    """Nodes and weights on [0, 1], correctly rounded."""
+    nodes, weights = [], []
+    with mp.workdps(30):
+        for k in range(n):
+            x = mp.findroot(lambda t: mp.legendre(n, t), mp.cos(mp.pi * (k + mp.mpf(3) / 4) / (n + mp.mpf(1) / 2)))
+            slope = n * (mp.legendre(n - 1, x) - x * mp.legendre(n, x)) / (1 - x * x)
+            nodes.append(float((1 - x) / 2))
+            weights.append(float(1 / ((1 - x * x) * slope**2)))
+    return nodes, weights

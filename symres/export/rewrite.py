@@ -1,0 +1,144 @@
+"""Stabilising rewrites: the same function, spelled so that float arithmetic keeps its digits.
+
+Every rule is an identity over the reals; tests/unit/test_export_rewrite.py holds a hard point for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sympy as sp
+
+from .stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+
+
+def stabilise(expr: sp.Expr) -> sp.Expr:
+    """Apply every rule, bottom-up, in the order that lets each see what the one before leaves."""
+    for rule in (_arcus_tangent, _logistic, _scaled_erfc, _scaled_hyperbolic, _small_differences, _log1p):
+        expr = bottom_up(expr, rule)
+    return expr
+
+
+def bottom_up(expr: sp.Expr, rule: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+    """Rewrite the arguments first, then the node (sympy's own walker re-evaluates unevaluated nodes likewise)."""
+    known: dict[sp.Basic, sp.Basic] = {}
+
+    def walk(e: sp.Basic) -> sp.Basic:
+        if e not in known:
+            arguments = [walk(a) for a in e.args]
+            changed = any(a is not b for a, b in zip(arguments, e.args, strict=True))
+            known[e] = rule(e.func(*arguments) if changed else e)
+        return known[e]
+
+    return walk(expr)
+
+
+def _arcus_tangent(e: sp.Expr) -> sp.Expr:
+    """asin(p/q) -> the angle of (sqrt(q**2 - p**2), p): asin loses half of the digits where p is close to q."""
+    if isinstance(e, sp.acos):
+        return sp.pi / 2 - _arcus_tangent(sp.asin(e.args[0]))
+    if not isinstance(e, sp.asin) or not e.free_symbols:
+        return e
+    over, under = sp.fraction(sp.together(e.args[0]))
+    radicand = sp.expand(under**2 - over**2)
+    return Atan2(over, sp.sqrt(sp.factor_terms(radicand)))
+
+
+def _logistic(e: sp.Expr) -> sp.Expr:
+    """1/(1 + exp(u)) and its products with exp(u): no infinity over infinity. log(1 + exp(u)) likewise."""
+    if isinstance(e, sp.log):
+        u = _one_plus_exp(e.args[0])
+        return e if u is None else Softplus(u)
+    if isinstance(e, sp.Pow) and e.exp.is_Integer and e.exp < 0:
+        u = _one_plus_exp(e.base)
+        return e if u is None else Sigmoid(-u) ** -e.exp
+    if isinstance(e, sp.Mul) and e.has(Sigmoid) and e.has(sp.exp):
+        return _merge_logistic(e)
+    return e
+
+
+def _one_plus_exp(e: sp.Expr) -> sp.Expr | None:
+    """u if e = 1 + exp(u)."""
+    if isinstance(e, sp.Add) and len(e.args) == 2 and sp.S.One in e.args:
+        rest = e - 1
+        if isinstance(rest, sp.exp):
+            return rest.args[0]
+    return None
+
+
+def _merge_logistic(e: sp.Expr) -> sp.Expr:
+    """exp(m*u)*sigmoid(-u)**n -> sigmoid(u)**m*sigmoid(-u)**(n-m) for integers 0 < m <= n."""
+    factors = list(e.args)
+    for i, exponential in enumerate(factors):
+        if not isinstance(exponential, sp.exp):
+            continue
+        for j, factor in enumerate(factors):
+            base, n = factor.as_base_exp()
+            if not isinstance(base, Sigmoid) or not n.is_Integer:
+                continue
+            u = -base.args[0]
+            m = sp.cancel(exponential.args[0] / u)
+            if m.is_Integer and 0 < m <= n:
+                rest = [f for k, f in enumerate(factors) if k not in (i, j)]
+                return sp.Mul(*rest, Sigmoid(u) ** m, Sigmoid(-u) ** (n - m))
+    return e
+
+
+def _scaled_erfc(e: sp.Expr) -> sp.Expr:
+    """exp(u)*erfc(w) -> exp(u - w**2)*erfcx(w) for w > 0: no infinity times zero."""
+    if not isinstance(e, sp.Mul) or not e.has(sp.erfc):
+        return e
+    exponents, positive, rest = [], [], []
+    for factor in e.args:
+        if isinstance(factor, sp.exp):
+            exponents.append(factor.args[0])
+        elif isinstance(factor, sp.erfc) and factor.args[0].is_nonnegative:
+            positive.append(factor.args[0])
+        else:
+            rest.append(factor)
+    if not positive or not exponents:
+        return e
+    exponent = sp.expand(sp.Add(*exponents) - sp.Add(*(w**2 for w in positive)))
+    return sp.Mul(*rest, sp.exp(exponent), *(Erfcx(w) for w in positive))
+
+
+def _scaled_hyperbolic(e: sp.Expr) -> sp.Expr:
+    """exp(a)*sinh(b), exp(a)*cosh(b): one function each, so that the growth of one cancels that of the other."""
+    if not isinstance(e, sp.Mul):
+        return e
+    waves = [f for f in e.args if isinstance(f, sp.sinh | sp.cosh)]
+    exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
+    if len(waves) != 1 or not exponents:
+        return e
+    scaled = ExpSinh if isinstance(waves[0], sp.sinh) else ExpCosh
+    rest = [f for f in e.args if f is not waves[0] and not isinstance(f, sp.exp)]
+    return sp.Mul(*rest, scaled(sp.Add(*exponents), waves[0].args[0]))
+
+
+def _small_differences(e: sp.Expr) -> sp.Expr:
+    """c*exp(u) - c -> c*expm1(u), and c - c*erf(w) -> c*erfc(w), also where only a part of the constant cancels."""
+    if not isinstance(e, sp.Add):
+        return e
+    e = _split_constant(e, sp.exp, Expm1)
+    return _split_constant(e, sp.erf, lambda w: -sp.erfc(w)) if isinstance(e, sp.Add) else e
+
+
+def _split_constant(e: sp.Add, head: type, difference: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+    """Pair each term k*head(u), k a number, with as much of the constant term -k as there is."""
+    constant, terms = e.as_coeff_Add()
+    out = []
+    for term in sp.Add.make_args(terms):
+        k, function = term.as_coeff_Mul()
+        if isinstance(function, head) and k * constant < 0 and abs(constant) >= abs(k):
+            out.append(k * difference(function.args[0]))
+            constant += k
+        else:
+            out.append(term)
+    return sp.Add(constant, *out)
+
+
+def _log1p(e: sp.Expr) -> sp.Expr:
+    """log(1 + u) -> log1p(u)."""
+    if isinstance(e, sp.log) and isinstance(e.args[0], sp.Add) and sp.S.One in e.args[0].args:
+        return Log1p(e.args[0] - 1)
+    return e

@@ -1,0 +1,58 @@
+"""Functions that exist in float arithmetic because their naive spelling loses digits or overflows.
+
+They stand only in expressions on their way to code: rewrite.py makes them, the printers know them.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+determinant = sp.Symbol("determinant", nonnegative=True)  # K1*K2 - C**2, computed without rounding the difference
+
+
+class Expm1(sp.Function):
+    """exp(u) - 1."""
+
+    nargs = 1
+
+
+class Log1p(sp.Function):
+    """log(1 + u)."""
+
+    nargs = 1
+
+
+class Erfcx(sp.Function):
+    """exp(u**2) * erfc(u)."""
+
+    nargs = 1
+
+
+class ExpSinh(sp.Function):
+    """exp(a) * sinh(b), finite wherever a + abs(b) is moderate."""
+
+    nargs = 2
+
+
+class ExpCosh(sp.Function):
+    """exp(a) * cosh(b)."""
+
+    nargs = 2
+
+
+class Atan2(sp.Function):
+    """The angle of the point (x, y), called as Atan2(y, x); sympy's own rewrites itself to atan(y/x)."""
+
+    nargs = 2
+
+
+class Sigmoid(sp.Function):
+    """1 / (1 + exp(-u))."""
+
+    nargs = 1
+
+
+class Softplus(sp.Function):
+    """log(1 + exp(u))."""
+
+    nargs = 1

@@ -1,0 +1,157 @@
+"""The door of the exact engine: a Gaussian average in closed form, with the proof that leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..declare.pieces import Pieces
+from ..errors import NoClosedForm
+from ..proof import Proof, Step
+from ..symbols import variables, z
+from .canonical import canonical
+from .field import Field, Frac
+from .form import UndecidedSign
+from .orthant import Matrix
+from .read import Reader
+from .stein import average_terms
+from .terms import parse_terms
+from .write import write_terms
+
+@dataclass(frozen=True)
+class ProductAverage:
+    """<f_1(x1) f_2(x2) ...> over centred, jointly Gaussian variables: the start of a proof.
+
+    Args:
+        factors: one function of each variable.
+        covariance: upper triangle, row by row.
+    """
+
+    factors: tuple[Pieces, ...]
+    covariance: tuple[sp.Expr, ...]
+
+    def __str__(self) -> str:
+        return _angle((f.as_expr() for f in self.factors), self.covariance)
+
+
+@dataclass(frozen=True)
+class SignAverage:
+    """The same average with every breakpoint written as a sign function.
+
+    Args:
+        factors: one expression in ``z`` for each variable, smooth but for sign functions of ``z``.
+        covariance: upper triangle, row by row.
+    """
+
+    factors: tuple[sp.Expr, ...]
+    covariance: tuple[sp.Expr, ...]
+
+    def __str__(self) -> str:
+        return _angle(self.factors, self.covariance)
+
+
+def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> Proof:
+    """The average of a product of functions of jointly Gaussian, centred variables, in closed form.
+
+    Args:
+        factors: one function of each variable, each written in ``z``; products of functions of one variable are
+            formed by the caller.
+        covariance: upper triangle, row by row: ``(K,)`` or ``(K1, C, K2)``; symbols or rational numbers.
+
+    Returns:
+        A proof; its result is the canonical closed form.
+
+    Raises:
+        NoClosedForm: the engine does not close on this average; the message names the obstacle.
+    """
+    start = ProductAverage(tuple(factors), tuple(map(sp.sympify, covariance)))
+    if len(start.covariance) != len(factors) * (len(factors) + 1) // 2:
+        raise NoClosedForm(
+            f"an average over {len(factors)} variables",
+            f"{len(start.covariance)} entries of the covariance",
+            "give the upper triangle row by row",
+        )
+    signs = telescope(start)
+    details: list[str] = []
+    try:
+        recursion = _average_signs(signs, details)
+    except UndecidedSign:
+        raise NoClosedForm(
+            str(start), "the sign of a factor under a root is unknown", "declare the parameters with assumptions"
+        ) from None
+    result = canonical(recursion)
+    if result.has(sp.I):
+        raise NoClosedForm(str(start), "its closed form has complex arguments", "use the numeric value")
+    return Proof(
+        start,
+        (
+            Step(
+                "breakpoints as signs",
+                "f = (p_first + p_last)/2 + sum_i (p_(i+1) - p_i)/2 * sgn(z - b_i)",
+                telescope,
+                signs,
+            ),
+            Step(
+                "Stein's lemma",
+                "E[z_i F] = mu_i E[F] + sum_j Sigma_ij E[dF/dz_j], down to averages of products of signs",
+                average_signs,
+                recursion,
+                tuple(dict.fromkeys(details)),
+            ),
+            Step("canonical form", "collected by powers of pi, coefficients factored", canonical, result),
+        ),
+    )
+
+
+def telescope(average: ProductAverage) -> SignAverage:
+    """Write every function as one expression with a sign function for each breakpoint."""
+    return SignAverage(tuple(_telescoped(f) for f in average.factors), average.covariance)
+
+
+def _telescoped(function: Pieces) -> sp.Expr:
+    parts = function.parts
+    total = (parts[0] + parts[-1]) / 2 if len(parts) > 1 else parts[0]
+    for b, left, right in zip(function.breaks, parts, parts[1:], strict=False):
+        total += sp.expand((right - left) / 2) * sp.sign(z - b)
+    return total
+
+
+def average_signs(average: SignAverage) -> sp.Expr:
+    """Stein's recursion, from sign functions to the sum of all terms."""
+    return _average_signs(average, [])
+
+
+def _average_signs(average: SignAverage, details: list[str]) -> sp.Expr:
+    symbols = set().union(*(e.free_symbols for e in (*average.factors, *average.covariance))) - {z}
+    field = Field(symbols)
+    covariance = _matrix(average.covariance, len(average.factors), Reader(field))
+    field.restrict(_leading_minors(covariance))
+    reader = Reader(field)
+    terms = [parse_terms(f, reader) for f in average.factors]
+    return write_terms(average_terms(terms, covariance, reader, details))
+
+
+def _matrix(triangle: tuple[sp.Expr, ...], size: int, reader: Reader) -> Matrix:
+    entries = []
+    for expr in triangle:
+        entry = reader.fraction(expr)
+        if entry is None:
+            raise NoClosedForm(
+                "a Gaussian average", f"the covariance {expr} is no rational function", "use symbols or rationals"
+            )
+        entries.append(entry)
+    place = {pair: k for k, pair in enumerate((i, j) for i in range(size) for j in range(i, size))}
+    return tuple(tuple(entries[place[min(i, j), max(i, j)]] for j in range(size)) for i in range(size))
+
+
+def _leading_minors(matrix: Matrix) -> list[Frac]:
+    if len(matrix) == 1:
+        return []
+    return [matrix[i][i] * matrix[j][j] - matrix[i][j] ** 2 for i in range(len(matrix)) for j in range(i)]
+
+
+def _angle(factors: object, covariance: tuple[sp.Expr, ...]) -> str:
+    written = [f"({f.subs(z, x)})" for f, x in zip(factors, variables, strict=False)]  # type: ignore[call-overload]
+    return f"<{'*'.join(written)}> with covariance {', '.join(map(str, covariance))}"

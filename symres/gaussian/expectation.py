@@ -1,0 +1,216 @@
+"""The unevaluated Gaussian average: what a quantity is, before anyone knows its closed form."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import Any
+
+import sympy as sp
+from flint import arb
+
+from ..declare.activation import Phi
+from ..declare.pieces import Pieces, split
+from ..errors import DeclarationError, NoClosedForm
+from ..symbols import variables, z
+from .numeric import average_ball
+
+Term = tuple[sp.Expr, tuple[Pieces, ...]]
+
+
+class Expectation(sp.Expr):
+    """``<f(x1, ..., xd)>`` over centred jointly Gaussian variables.
+
+    Args:
+        integrand: expression in the bound variables ``x1..xd`` with activation atoms, a sum of products of
+            functions of one variable.
+        covariance: the upper triangle of the covariance matrix, row by row: (K,) or (K1, C, K2).
+    """
+
+    is_commutative = True
+    is_extended_real = True
+    is_real = True
+
+    def __new__(cls, integrand: sp.Expr, *covariance: sp.Expr) -> sp.Expr:
+        integrand = sp.sympify(integrand)
+        constant, rest = integrand.as_independent(*variables, as_Add=False)
+        if rest == 1:
+            return constant
+        return constant * super().__new__(cls, rest, *map(sp.sympify, covariance))
+
+    @property
+    def integrand(self) -> sp.Expr:
+        return self.args[0]
+
+    @property
+    def covariance(self) -> tuple[sp.Expr, ...]:
+        return self.args[1:]
+
+    @property
+    def dimension(self) -> int:
+        return int((sp.sqrt(8 * len(self.covariance) + 1) - 1) / 2)
+
+    @property
+    def entries(self) -> tuple[tuple[int, int], ...]:
+        """The index pairs of ``covariance``."""
+        return tuple(combinations_with_replacement(range(self.dimension), 2))
+
+    @property
+    def matrix(self) -> sp.Matrix:
+        """The covariance matrix."""
+        result = sp.zeros(self.dimension)
+        for (i, j), value in zip(self.entries, self.covariance, strict=True):
+            result[i, j] = result[j, i] = value
+        return result
+
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        return set().union(*(a.free_symbols for a in self.args)) - set(variables)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """The integrand as (coefficient, one factor per variable), the same factors only once.
+
+        Raises:
+            NoClosedForm: a factor depends on two variables at once.
+        """
+        return separate(self.integrand, self.dimension)
+
+    # ---- evaluation --------------------------------------------------------------------------------------------
+
+    @property
+    def _ball_arguments(self) -> tuple[sp.Expr, ...]:
+        """What a ball evaluation encloses before it calls ``_ball``: covariances, then the terms' coefficients."""
+        return (*self.covariance, *(coefficient for coefficient, _ in self.terms))
+
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        size = len(self.covariance)
+        covariance, coefficients = tuple(arguments[:size]), arguments[size:]
+        for symbol in sorted(set().union(*(f.free_symbols for _, fs in self.terms for f in fs)), key=str):
+            raise DeclarationError(
+                f"a number for {self}", f"the parameter {symbol} has no value", f"pass {symbol}=... as a number"
+            )
+        averages = (average_ball(factors, covariance, bits) for _, factors in self.terms)
+        return sum((c * average for c, average in zip(coefficients, averages, strict=True)), arb(0))
+
+    # ---- calculus ----------------------------------------------------------------------------------------------
+
+    def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
+        if s in variables:
+            return sp.Integer(0)
+        result = sp.Integer(0)
+        for (i, j), value in zip(self.entries, self.covariance, strict=True):
+            slope = value.diff(s)
+            if slope != 0:
+                result += slope * self.covariance_derivative(i, j)
+        if self.integrand.has(s):
+            result += Expectation(self.integrand.diff(s), *self.covariance)
+        return result
+
+    def covariance_derivative(self, i: int, j: int) -> sp.Expr:
+        """The derivative of the average with respect to the covariance of variables i and j, as an average.
+
+        Price's theorem, d<f>/dK_ij = <d_i d_j f> (half of it for i = j), with the derivatives that the integrand
+        does not have moved onto the Gaussian weight by Stein's lemma: none for i != j and continuous f, one for a
+        variance and continuous f, two where f jumps.
+        """
+        x, matrix = variables, self.matrix
+        if i != j:
+            if self._is_continuous(i) and self._is_continuous(j):
+                return self._like(self.integrand.diff(x[i], x[j]))
+            raise NoClosedForm(
+                f"d/dK{i + 1}{j + 1} of {self}", "the integrand jumps", "differentiate its closed form instead"
+            )
+        inverse = matrix.inv()
+        score = (inverse * sp.Matrix(x[: self.dimension]))[i]
+        if self._is_continuous(i):
+            return self._spread(self.integrand.diff(x[i]), score) / 2
+        return self._spread(self.integrand, sp.expand(score**2 - inverse[i, i])) / 2
+
+    def _is_continuous(self, i: int) -> bool:
+        """Whether the whole integrand is continuous in variable i (a kink of phi is one, of phi' is a jump)."""
+        if self.dimension == 1:
+            total = None
+            for coefficient, (factor,) in self.terms:
+                scaled = factor.map(lambda u, c=coefficient: c * u)
+                total = scaled if total is None else total.map(lambda u, v: u + v, scaled)
+            return total is None or total.is_continuous
+        return all(factors[i].is_continuous for _, factors in self.terms)
+
+    def _like(self, integrand: sp.Expr) -> sp.Expr:
+        return Expectation(integrand, *self.covariance)
+
+    def _spread(self, f: sp.Expr, weight: sp.Expr) -> sp.Expr:
+        """``<f * weight>`` for a weight polynomial in the variables: coefficients go outside the averages."""
+        bound = variables[: self.dimension]
+        return sp.Add(
+            *(c * self._like(f * sp.Mul(*(x**p for x, p in zip(bound, powers, strict=True))))
+              for powers, c in sp.Poly(weight, *bound).terms())
+        )
+
+    # ---- printing ----------------------------------------------------------------------------------------------
+
+    def _shown(self, printer: Any) -> tuple[str, str]:
+        """The integrand and the law; one variable is called z, as in the literature."""
+        if self.dimension == 1:
+            return printer._print(self.integrand.subs(variables[0], z)), printer._print(self.covariance[0])
+        names = {x: sp.Symbol(f"z{k}", real=True) for k, x in enumerate(variables[: self.dimension], 1)}
+        return printer._print(self.integrand.xreplace(names)), ", ".join(map(printer._print, self.covariance))
+
+    def _sympystr(self, printer: Any) -> str:
+        integrand, law = self._shown(printer)
+        return f"<{integrand}>_{{{law}}}"
+
+    def _latex(self, printer: Any) -> str:
+        integrand, law = self._shown(printer)
+        return rf"\left\langle {integrand} \right\rangle_{{{law}}}"
+
+
+def separate(integrand: sp.Expr, dimension: int) -> tuple[Term, ...]:
+    """Write an integrand as a sum of coefficient times a product of functions of one variable each."""
+    bound = variables[:dimension]
+    collected: dict[tuple[Pieces, ...], sp.Expr] = {}
+    for summand in sp.Add.make_args(_expanded(integrand)):
+        coefficient = sp.Integer(1)
+        factors: list[Pieces | None] = [None] * dimension
+        for factor in sp.Mul.make_args(summand):
+            depends = [k for k, x in enumerate(bound) if factor.has(x)]
+            if not depends:
+                coefficient *= factor
+                continue
+            if len(depends) > 1:
+                raise NoClosedForm(
+                    f"the average of {integrand}",
+                    f"{factor} depends on {len(depends)} Gaussian variables at once",
+                    "write the layer so that every activation has a Gaussian argument",
+                )
+            (k,) = depends
+            piece = pieces_of(factor, bound[k])
+            known = factors[k]
+            factors[k] = piece if known is None else known.map(lambda u, v: u * v, piece)
+        key = tuple(Pieces((), (sp.Integer(1),)) if f is None else f for f in factors)
+        collected[key] = collected.get(key, sp.Integer(0)) + coefficient
+    return tuple((c, key) for key, c in collected.items() if c != 0)
+
+
+def pieces_of(function: sp.Expr, x: sp.Symbol) -> Pieces:
+    """A function of one bound variable between its breakpoints; activation atoms are expanded to their formulas."""
+    if isinstance(function, Phi):
+        inner = pieces_of(function.argument, x)
+        if inner == Pieces((), (z,)):
+            return function.pieces
+        return _compose(function.pieces, inner)
+    if isinstance(function, sp.Pow) and function.exp.is_Integer:
+        return pieces_of(function.base, x).map(lambda u: u**function.exp)
+    if not function.has(Phi):
+        return split(function.subs(x, z))
+    first, *rest = (pieces_of(argument, x) for argument in function.args)
+    return first.map(function.func, *rest)
+
+
+def _compose(outer: Pieces, inner: Pieces) -> Pieces:
+    return split(outer.as_expr().subs(z, inner.as_expr()))
+
+
+def _expanded(integrand: sp.Expr) -> sp.Expr:
+    return sp.expand(integrand, deep=False)

@@ -1,0 +1,154 @@
+"""From sympy expressions to the normal form of ``form``."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import reduce
+
+import sympy as sp
+
+from .field import Field, Frac
+from .form import Form, NotInvertible, UndecidedSign, exponential, root
+from .write import write
+
+_ODD = (sp.erf, sp.erfi, sp.asin, sp.atan, sp.asinh, sp.atanh, sp.tanh, sp.tan)
+
+
+class Reader:
+    """Reads expressions into forms over one field; remembers what it has read.
+
+    Args:
+        field: the generators and their domain.
+    """
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+        self._known: dict[sp.Expr, Form] = {}
+
+    def read(self, expr: sp.Expr) -> Form:
+        """The form of an expression; what the algebra does not know becomes an atom."""
+        if expr not in self._known:
+            self._known[expr] = self._read(expr)
+        return self._known[expr]
+
+    def fraction(self, expr: sp.Expr) -> Frac | None:
+        """The rational function of an expression, or None if it has roots or other functions."""
+        return self.read(expr).rational
+
+    def written(self, form: Form) -> sp.Expr:
+        """The expression of a form (for signs by assumptions, and for text)."""
+        return write(form)
+
+    def function(self, func: type[sp.Function], argument: Form) -> Form:
+        """A function of a form, with the sign of odd functions in front."""
+        if not argument.imaginary_part():
+            return self._apply(func, write(argument))
+        turned = argument * -Form.imaginary(self.field)
+        if func is sp.erf and not turned.imaginary_part():  # erf(i y) = i erfi(y)
+            return Form.imaginary(self.field) * self._apply(sp.erfi, write(turned))
+        return self._apply(func, write(argument))
+
+    def _apply(self, func: type[sp.Function], *arguments: sp.Expr) -> Form:
+        sign = 1
+        if func in _ODD and _starts_negative(arguments[0]):
+            sign, arguments = -1, (-arguments[0],)
+        value = func(*arguments)
+        if isinstance(value, func) and value.args == arguments:
+            form = Form.atom(self.field, value)
+        elif isinstance(-value, func):
+            form = -Form.atom(self.field, -value)
+        else:
+            form = self.read(value)
+        return form * self.field.integer(sign)
+
+    def _read(self, expr: sp.Expr) -> Form:
+        field = self.field
+        if isinstance(expr, sp.Rational):
+            return Form.of(field.ratio(expr.p, expr.q))
+        if isinstance(expr, sp.Float):
+            return self.read(sp.Rational(expr))
+        if expr is sp.I:
+            return Form.imaginary(field)
+        if expr is sp.E:
+            return exponential(Form.integer(field, 1))
+        if expr in field.generators:
+            return Form.of(field.generator(expr))
+        if isinstance(expr, sp.Add):
+            return reduce(Form.__add__, map(self.read, expr.args))
+        if isinstance(expr, sp.Mul):
+            return reduce(Form.__mul__, map(self.read, expr.args))
+        if isinstance(expr, sp.exp):
+            return exponential(self.read(expr.args[0]))
+        if isinstance(expr, sp.Pow):
+            return self._read_power(expr)
+        if isinstance(expr, sp.Function) and all(isinstance(a, sp.Expr) for a in expr.args):
+            return self._read_function(expr)
+        return Form.atom(field, expr)
+
+    def _read_power(self, expr: sp.Pow) -> Form:
+        base, exponent = expr.args
+        if base is sp.E:
+            return exponential(self.read(exponent))
+        if exponent.is_Integer:
+            value = self.read(base)
+            return value ** int(exponent) if exponent > 0 else self._reciprocal(value) ** -int(exponent)
+        value = self.read(base)
+        rational = value.rational
+        if exponent.is_Rational and exponent.q == 2 and rational is not None:
+            with suppress(UndecidedSign):
+                return root(rational ** (1 if exponent.p > 0 else -1)) ** abs(int(exponent.p))
+        return Form.atom(self.field, write(value) ** write(self.read(exponent)))
+
+    def _reciprocal(self, value: Form) -> Form:
+        try:
+            return value.inverse()
+        except NotInvertible:
+            # what multiplies the first term in written order goes outside, so that proportional sums share an atom
+            first = min(value.terms, key=lambda mono: str(write(Form(self.field, {mono: self.field.one}))))
+            front = Form(self.field, {first: value.terms[first]}).inverse()
+            return front * Form.atom(self.field, write(value * front), -1)
+
+    def _read_function(self, expr: sp.Function) -> Form:
+        field, func = self.field, expr.func
+        one, half = Form.integer(field, 1), field.ratio(1, 2)
+        if len(expr.args) != 1:
+            return Form.atom(field, func(*(write(self.read(a)) for a in expr.args)))
+        argument = self.read(expr.args[0])
+        if func is sp.erfc:
+            return one - self.function(sp.erf, argument)
+        if func is sp.acos:
+            return Form.of(field.generator(sp.pi) * half) - self.function(sp.asin, argument)
+        if func in (sp.cosh, sp.sinh):
+            parity = field.integer(1 if func is sp.cosh else -1)
+            return (exponential(argument) + exponential(-argument) * parity) * half
+        if func in (sp.cos, sp.sin):
+            turned = argument * Form.imaginary(field)
+            if func is sp.cos:
+                return (exponential(turned) + exponential(-turned)) * half
+            return (exponential(-turned) - exponential(turned)) * half * Form.imaginary(field)
+        if func is sp.Abs:
+            sign = argument.conditional_sign()
+            return argument * field.integer(sign) if sign else Form.atom(field, sp.Abs(write(argument)))
+        return self.function(func, argument)
+
+
+def _starts_negative(expr: sp.Expr) -> bool:
+    return bool(expr.could_extract_minus_sign())
+
+
+def domain_conditions(expr: sp.Expr, reader: Reader) -> list[Frac]:
+    """Rational functions that must be positive for the expression to be real: radicands, 1 - asin argument**2."""
+    conditions = []
+    symbols = tuple(expr.free_symbols)
+    for node in sorted(expr.atoms(sp.Pow, sp.asin), key=sp.default_sort_key):
+        if isinstance(node, sp.asin):
+            radicand = 1 - node.args[0] ** 2
+        elif node.exp.is_Rational and node.exp.q == 2:
+            radicand = node.base
+        else:
+            continue
+        if radicand.free_symbols and radicand.is_rational_function(*symbols):
+            rational = reader.fraction(radicand)
+            if rational is not None:
+                conditions.append(rational)
+    return conditions

@@ -1,0 +1,70 @@
+"""Proofs that replay: a derivation is a list of pure functions, each with the state it produced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import SymresError
+
+
+@dataclass(frozen=True)
+class Step:
+    """One equality of a derivation.
+
+    Args:
+        rule: short name of the rule ("Stein's lemma", "canonical form").
+        statement: what the step says, one line of plain text.
+        apply: pure function that takes the state before the step and returns the state after it.
+        after: the state that was found when the step was first taken.
+        details: lines that a reader may want to see (the identities used on the way).
+    """
+
+    rule: str
+    statement: str
+    apply: Callable[[Any], Any]
+    after: Any
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A chain of steps from a starting expression to a result.
+
+    An empty chain proves that the start equals itself: a definition.
+    """
+
+    start: Any
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def result(self) -> Any:
+        """The state after the last step."""
+        return self.steps[-1].after if self.steps else self.start
+
+    def replay(self) -> Any:
+        """Take every step again and return the result.
+
+        Raises:
+            SymresError: a step no longer gives what it gave when the proof was made.
+        """
+        state = self.start
+        for step in self.steps:
+            state = step.apply(state)
+            if state != step.after:
+                raise SymresError(
+                    f"replay of the step '{step.rule}'",
+                    f"it gives {state} instead of {step.after}",
+                    "report this as a defect of symres",
+                )
+        return state
+
+    def explain(self) -> str:
+        """The derivation as plain text, one step a paragraph."""
+        lines = [f"start: {self.start}"]
+        for number, step in enumerate(self.steps, 1):
+            lines.append(f"{number}. {step.rule}: {step.statement}")
+            lines.extend(f"     {line}" for line in step.details)
+            lines.append(f"   = {step.after}")
+        return "\n".join(lines)

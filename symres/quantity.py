@@ -1,0 +1,163 @@
+"""A derived quantity: an expression, what is known about it, and a way to evaluate it to any precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from .balls import evaluate
+from .errors import DeclarationError, NoClosedForm
+from .proof import Proof
+from .scalars import number
+
+
+class Status(Enum):
+    """What a quantity is: a closed form, a truncated series, numbers with an error bound, or unknown."""
+
+    EXACT = "EXACT"
+    SERIES = "SERIES"
+    NUMERIC = "NUMERIC"
+    UNKNOWN = "UNKNOWN"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One numerical comparison that a result passed before it was returned.
+
+    Args:
+        oracle: what it was compared with.
+        points: at how many random parameter points.
+        worst: largest relative deviation that was seen.
+    """
+
+    oracle: str
+    points: int
+    worst: float
+
+
+@dataclass(frozen=True)
+class NamedStep:
+    """An intermediate result of a straight-line derivation, ``symbol = definition = expr``."""
+
+    symbol: sp.Symbol
+    definition: sp.Expr
+    expr: sp.Expr
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A result of symres.
+
+    Args:
+        name: the field's name of the quantity; the name of its function in generated modules.
+        symbols: the arguments, in the order of generated functions.
+        definition: the quantity in unevaluated Gaussian averages, and in the symbols of ``steps``.
+        body: ``definition`` with every average that closes in closed form.
+        status: EXACT, SERIES, NUMERIC or UNKNOWN.
+        steps: named intermediate results, in order; later ones may contain the symbols of earlier ones.
+        notation: LaTeX of the left-hand side.
+        meaning: one line that says what it is.
+        source: document and equation that it generalises.
+        proof: the derivation of ``body`` from ``definition``.
+        verifications: comparisons that it passed.
+        reason: for NUMERIC and UNKNOWN, why there is no closed form.
+    """
+
+    name: str
+    symbols: tuple[sp.Symbol, ...]
+    definition: sp.Expr
+    body: sp.Expr
+    status: Status
+    steps: tuple[NamedStep, ...] = ()
+    notation: str = ""
+    meaning: str = ""
+    source: str = ""
+    proof: Proof = Proof(None)
+    verifications: tuple[Verification, ...] = ()
+    reason: str = ""
+    expansion: Any = None  # callable(quantity, order) -> Quantity: the exact small-K series
+
+    @cached_property
+    def expr(self) -> sp.Expr | None:
+        """The result as one expression: closed where EXACT, with unevaluated averages where NUMERIC."""
+        if self.status is Status.UNKNOWN:
+            return None
+        result = self.body
+        for step in reversed(self.steps):
+            result = result.xreplace({step.symbol: step.expr})
+        return result
+
+    @property
+    def error_bound(self) -> float:
+        """Largest relative error of ``evalf()``: 0 for a closed form, 1e-15 where numbers are enclosed."""
+        return {Status.EXACT: 0.0, Status.NUMERIC: 1e-15}.get(self.status, float("inf"))
+
+    def evalf(self, digits: int = 15, **values: Any) -> mp.mpf:
+        """The value to so many correct digits.
+
+        Args:
+            digits: relative accuracy 10**-digits (absolute where the value is 0).
+            values: one number for every symbol, by name (``K=1.7, C_W=2``): int, float (as the decimal that it
+                prints), str, Fraction, mpf or sympy number.
+
+        Raises:
+            DeclarationError: a symbol without a value, an unknown name, a value outside the symbol's domain.
+        """
+        return self.enclosure(digits, **values)[0]
+
+    def enclosure(self, digits: int = 15, **values: Any) -> tuple[mp.mpf, mp.mpf]:
+        """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative."""
+        if self.status is Status.UNKNOWN:
+            raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
+        exact = self._exact(values)
+        if self.body.has(sp.oo):
+            return mp.inf, mp.mpf(0)
+        return evaluate(self.expr.subs(exact), {}, digits)
+
+    def __call__(self, **values: Any) -> float:
+        """The value as a float."""
+        return float(self.evalf(16, **values))
+
+    def series(self, order: int = 3) -> Quantity:
+        """The exact series in the kernel around K = 0, up to and including K**order.
+
+        Raises:
+            NoClosedForm: the quantity has no expansion in powers of sqrt(K), or more than one kernel.
+        """
+        if self.expansion is None:
+            raise NoClosedForm(
+                f"a series of {self.name}", "it is not a function of one kernel", "take the series of a one-input quantity"
+            )
+        return self.expansion(self, order)
+
+    def latex(self) -> str:
+        """The expression as LaTeX."""
+        from .notation import latex
+
+        return latex(self.expr if self.expr is not None else self.definition)
+
+    def _exact(self, values: dict[str, Any]) -> dict[sp.Symbol, sp.Expr]:
+        by_name = {s.name: s for s in self.symbols}
+        for name in values:
+            if name not in by_name:
+                raise DeclarationError(
+                    f"a value for {name} in {self.name}", "there is no such symbol", f"pass {', '.join(by_name)}"
+                )
+        missing = [name for name in by_name if name not in values]
+        if missing:
+            raise DeclarationError(
+                f"a number for {self.name}", f"no value for {', '.join(missing)}", "pass it by name, for instance K=1"
+            )
+        exact = {by_name[name]: number(value, name) for name, value in values.items()}
+        for symbol, value in exact.items():
+            if (symbol.is_positive and value.is_negative) or (symbol.is_nonnegative and value.is_negative):
+                raise DeclarationError(f"{self.name} at {symbol} = {value}", "it is negative", f"pass {symbol} >= 0")
+        return exact

@@ -1,0 +1,59 @@
+"""What a derivation hands to a page, a document or a file: plain data, no theory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from .quantity import Quantity
+
+
+@dataclass(frozen=True)
+class PointRow:
+    """One critical point, ready to print.
+
+    Args:
+        K, C_W, C_b: expressions (they may contain gamma and other parameters).
+        stability: "stable", "unstable", "half-stable" or "neutral".
+        exact: True if K is a closed form, False if it is a root known to any number of digits.
+    """
+
+    K: sp.Expr
+    C_W: sp.Expr
+    C_b: sp.Expr
+    stability: str
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that is known about one activation in one layer.
+
+    Args:
+        activation: name of the activation (several names joined by a comma where a layer uses several).
+        formulas: (name, formula) of every activation of the layer.
+        forward: the forward equation, a sympy expression for the next stream.
+        program: the lowered program, one instruction a line.
+        settings: parameters that were given numbers.
+        quantities: the derived quantities, in the order of the derivation.
+        critical_points: in order of importance; empty if there are none or they are unknown.
+        universality_class: as in the theory's property of that name.
+        remarks: lines for the reader (why something is unknown, what limits a result).
+        checks: the check report's rows (class Verdict of the check room), empty if no check was run.
+        command: the command that makes this report again.
+    """
+
+    activation: str
+    formulas: tuple[tuple[str, sp.Expr], ...]
+    layer: str
+    forward: sp.Expr
+    program: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...]
+    quantities: tuple[Quantity, ...]
+    critical_points: tuple[PointRow, ...]
+    universality_class: str
+    remarks: tuple[str, ...] = ()
+    checks: tuple[Any, ...] = ()
+    command: str = ""

@@ -1,0 +1,71 @@
+"""Exact numbers from whatever a user passes: int, float, str, Fraction, Decimal, mpmath or sympy."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from .errors import DeclarationError
+
+_NUMERAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+
+
+def number(value: Any, name: str) -> sp.Expr:
+    """An exact real number.
+
+    Args:
+        value: int, float (taken as the decimal that it prints), str such as "1/2" or "0.1", Fraction, Decimal,
+            mpf, or a sympy number (closed forms such as sqrt(2) stay as they are).
+        name: what it is, for messages.
+
+    Raises:
+        DeclarationError: not a finite real number.
+    """
+    if isinstance(value, bool):
+        raise _refused(value, name)
+    if isinstance(value, sp.Expr):
+        exact = value.xreplace({f: _decimal(str(f), f, name) for f in value.atoms(sp.Float)})
+        if exact.is_number and exact.is_extended_real and exact.is_finite is not False:
+            return exact
+    elif isinstance(value, Integral):
+        return sp.Integer(int(value))
+    elif isinstance(value, Fraction):
+        return sp.Rational(value.numerator, value.denominator)
+    elif isinstance(value, mp.mpf) and mp.isfinite(value):
+        sign, mantissa, exponent, _ = value._mpf_
+        return sp.Integer((-1) ** sign * int(mantissa)) * sp.Integer(2) ** exponent
+    elif isinstance(value, Real | Decimal) and math.isfinite(value):
+        return _decimal(str(float(value)) if isinstance(value, Real) else str(value), value, name)
+    elif isinstance(value, str):
+        top, slash, bottom = value.strip().partition("/")
+        quotient = _decimal(top, value, name)
+        divisor = _decimal(bottom, value, name) if slash else sp.Integer(1)
+        if divisor != 0:
+            return quotient / divisor
+    raise _refused(value, name)
+
+
+def scalar(value: Any, name: str) -> sp.Expr:
+    """An argument of a declaration: an expression as it is (floats become exact decimals), else an exact number."""
+    if isinstance(value, sp.Expr):
+        return value.xreplace({f: number(f, name) for f in value.atoms(sp.Float)})
+    return number(value, name)
+
+
+def _decimal(text: str, value: Any, name: str) -> sp.Rational:
+    text = text.strip()
+    if len(text) > 400 or not _NUMERAL.fullmatch(text):
+        raise _refused(value, name)
+    return sp.Rational(text)
+
+
+def _refused(value: Any, name: str) -> DeclarationError:
+    shown = str(value) if len(str(value)) <= 40 else f"{str(value)[:37]}..."
+    return DeclarationError(f"a number for {name}", f"{shown!r} is not a finite real number", "write 0.5, 1/2 or 2")

@@ -1,0 +1,49 @@
+"""The one place where shared symbols are made.
+
+sympy symbols with equal names and different assumptions are different symbols that print alike, so no other
+module of symres creates one of these.
+"""
+
+from __future__ import annotations
+
+from sympy import Symbol
+
+z = Symbol("z", real=True)  # a neuron of the stream (preactivation); also the variable of every formula
+
+K = Symbol("K", positive=True)  # kernel of the preactivation, one input
+K1 = Symbol("K1", positive=True)  # kernel of the first of two inputs
+K2 = Symbol("K2", positive=True)
+C = Symbol("C", real=True)  # covariance of two inputs, C**2 <= K1*K2
+
+C_W = Symbol("C_W", positive=True)  # fan_in * Var(weight)
+C_b = Symbol("C_b", nonnegative=True)  # Var(bias)
+gamma = Symbol("gamma", real=True)  # weight of the skip connection
+xi = Symbol("xi", real=True)  # weight of the branch
+
+n = Symbol("n", positive=True)  # width
+n_L = Symbol("n_L", positive=True)  # output width
+r = Symbol("r", positive=True)  # aspect ratio depth/width
+
+x1, x2, x3, x4 = variables = tuple(Symbol(f"x{i}", real=True) for i in (1, 2, 3, 4))  # bound variables of an average
+
+Theta = Symbol("Theta", real=True)  # tangent covariance of two inputs
+
+
+def source(number: int) -> Symbol:
+    """A neuron of the number-th Draw of a program."""
+    return Symbol(f"y{number}", real=True)
+
+
+def statistic(number: int) -> Symbol:
+    """The number-th Mean of a program."""
+    return Symbol(f"s{number}", real=True)
+
+
+def variance(source: Symbol, a: int, b: int) -> Symbol:
+    """The covariance of a source at inputs a and b; one input has no index."""
+    index = source.name.removeprefix("y")
+    name = f"S{index}" if a == b == 0 else f"S{index}_{a}{b}"
+    return Symbol(name, positive=True) if a == b else Symbol(name, real=True)
+
+
+kappa = Symbol("kappa", positive=True)  # bound variable of a root: the kernel K* that solves an equation

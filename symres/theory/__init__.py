@@ -1,0 +1,1 @@
+"""Theories as walks over the program of a layer."""

@@ -1,0 +1,296 @@
+"""Where a deep network neither explodes nor vanishes: fixed points, critical points and the universality class.
+
+A layer enters only through its maps K'(K), chi_parallel and chi_perp; no architecture has formulas of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mpmath as mp
+import sympy as sp
+from flint import arb
+
+from ..balls import enclose
+from ..errors import DeclarationError, NoClosedForm
+from ..gaussian.canonical import canonical
+from ..quantity import Quantity, Status
+from ..symbols import C_b, C_W, K, kappa
+from .root import Root
+
+if TYPE_CHECKING:
+    from .derive import Theory
+
+_SCAN_BITS = 60
+_GRID = tuple(sp.Rational(int(round(1000 * 10 ** (k / 8))), 1_000_000) for k in range(-16, 57))  # 1e-5 .. 1e4
+_ORDER = 3  # the kernel map is expanded so far around K = 0
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A kernel that a layer preserves, at given parameters.
+
+    Args:
+        K: the kernel.
+        chi_parallel: parallel susceptibility there; the fixed point attracts if it is below 1.
+        chi_perp: perpendicular susceptibility there.
+        phase: "ordered" (chi_perp < 1), "chaotic" (chi_perp > 1) or "critical".
+    """
+
+    K: float
+    chi_parallel: float
+    chi_perp: float
+    phase: str
+
+
+@dataclass(frozen=True)
+class CriticalPoint:
+    """A fixed point with both susceptibilities equal to 1 (PDLT (B.19)).
+
+    Args:
+        K: the kernel; ``sr.K`` itself if every kernel is one (scale-invariant layers).
+        C_W: the critical weight variance, an expression in the remaining parameters (gamma...).
+        C_b: the critical bias variance.
+        stability: "stable" or "unstable" (K flows to the point or away from it), "half-stable" (to it from one
+            side only), "neutral" (K is preserved everywhere), "marginal" (undecided).
+        exact: whether K is a closed form; otherwise it is a root that evaluates to any number of digits.
+    """
+
+    K: sp.Expr
+    C_W: sp.Expr
+    C_b: sp.Expr
+    stability: str
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Criticality:
+    """The outcome of the analysis, with what a reader should know about it."""
+
+    points: tuple[CriticalPoint, ...]
+    universality_class: str
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    """The critical conditions of a layer that is affine in C_W and in C_b.
+
+        chi_perp = p0 + p1 C_W = 1,    chi_parallel = q0 + q1 C_W = 1,    K' = k0 + k1 C_b = K
+
+    ``gap`` vanishes at the kernels where both susceptibilities can be 1 together.
+    """
+
+    C_W: sp.Expr  # of K
+    C_b: sp.Expr  # of K and C_W
+    gap: sp.Expr  # of K
+
+
+def analyse(theory: Theory) -> Criticality:
+    """Find the critical points of a theory and name its class."""
+    kernel_map, parallel, perp = theory.kernel_map, theory.chi_parallel, theory.chi_perp
+    if perp.body.has(sp.oo):
+        return Criticality((), "none", ("chi_perp is infinite: the activation jumps, small angles always grow",))
+    conditions = _conditions(kernel_map, parallel, perp)
+    if isinstance(conditions, str):
+        return Criticality((), "unknown", (f"critical points are unknown: {conditions}",))
+    if conditions.gap == 0:
+        return _scale_invariant(conditions, kernel_map, parallel)
+    positive, remarks = _positive_points(conditions, parallel)
+    zero, more = _zero_points(kernel_map, parallel, perp)
+    points = (*(p for p in zero if p.stability == "stable"), *positive, *(p for p in zero if p.stability != "stable"))
+    if any(p.stability == "stable" for p in zero):
+        named = "K*=0"
+    elif any(p.stability == "half-stable" for p in positive):
+        named = "half-stable"
+    else:
+        named = "none" if not points else "unstable"
+    return Criticality(points, named, (*remarks, *more))
+
+
+def fixed_points(theory: Theory, params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+    """All fixed points of the kernel map between 1e-5 and 1e4, and K = 0 where it is one."""
+    maps = (theory.kernel_map, theory.chi_parallel, theory.chi_perp)
+
+    def excess(k: Any) -> mp.mpf:
+        return theory.kernel_map.evalf(20, K=k, **params) - mp.mpf(k)
+
+    found = [mp.mpf(r) for r in _sign_changes(excess)]
+    return tuple(_fixed_point(k, *(float(m.evalf(15, K=k, **params)) for m in maps[1:])) for k in found)
+
+
+def _sign_changes(function: Any) -> list[mp.mpf]:
+    points = [mp.mpf(int(k.p)) / int(k.q) for k in _GRID]
+    values = [function(k) for k in points]
+    roots = []
+    for a, b, fa, fb in zip(points, points[1:], values, values[1:], strict=False):
+        if fa == 0:
+            roots.append(a)
+        elif fa * fb < 0:
+            with mp.workdps(25):
+                roots.append(mp.findroot(function, (a, b), solver="anderson", tol=1e-38, verify=False))
+    return roots
+
+
+def _fixed_point(k: mp.mpf, parallel: float, perp: float) -> FixedPoint:
+    tolerance = 1e-10
+    phase = "critical" if abs(perp - 1) < tolerance else "ordered" if perp < 1 else "chaotic"
+    return FixedPoint(float(k), parallel, perp, phase)
+
+
+def _written_out(quantity: Quantity) -> sp.Expr:
+    expr = quantity.expr
+    assert expr is not None
+    return expr
+
+
+def _conditions(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> _Conditions | str:
+    affine = [_affine(_written_out(q), C_W) for q in (perp, parallel)]
+    bias = _affine(_written_out(kernel_map), C_b)
+    if any(a is None or a[1] == 0 or any(e.has(C_b) for e in a) for a in affine) or bias is None or bias[1] == 0:
+        return "the maps are not linear in C_W and C_b"
+    (p0, p1), (q0, q1) = affine
+    # (1 - p0) q1 = (1 - q0) p1: with equal skip parts the parameters drop out
+    gap = canonical(q1 - p1) if sp.expand(p0 - q0) == 0 else canonical((1 - p0) * q1 - (1 - q0) * p1)
+    if gap.free_symbols - {K}:
+        names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
+        if not _vanishes(gap):
+            return f"the condition on K contains {names}; set numbers for them"
+        gap = sp.Integer(0)
+    k0, k1 = bias
+    return _Conditions((1 - p0) / p1, (K - k0) / k1, gap)
+
+
+def _affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:
+    slope = expression.diff(s) if expression.has(s) else sp.Integer(0)
+    if slope.has(s):
+        slope = sp.expand(slope)
+        if slope.has(s):
+            return None
+    return expression.subs(s, 0), slope
+
+
+def _vanishes(expression: sp.Expr) -> bool:
+    return canonical(sp.expand(expression)) == 0
+
+
+def _scale_invariant(conditions: _Conditions, kernel_map: Quantity, parallel: Quantity) -> Criticality:
+    """chi_parallel = chi_perp for every K; critical where they do not depend on K."""
+    weight = canonical(conditions.C_W)
+    if weight.has(K):
+        return Criticality((), "unknown", ("both susceptibilities agree at every kernel but vary with it",))
+    bias = canonical(conditions.C_b.subs(C_W, weight))
+    if bias != 0:
+        return Criticality((), "unknown", ("the susceptibilities are constant but the kernel map is not linear",))
+    return Criticality((CriticalPoint(K, weight, bias, "neutral"),), "scale-invariant")
+
+
+# ---- K* > 0 ------------------------------------------------------------------------------------------------------
+
+
+def _positive_points(conditions: _Conditions, parallel: Quantity) -> tuple[tuple[CriticalPoint, ...], tuple[str, ...]]:
+    roots, points, remarks = _roots(conditions.gap), [], []
+    for k, exact in roots:
+        weight = _at(conditions.C_W, k, exact)
+        bias = _at(conditions.C_b.subs(C_W, conditions.C_W), k, exact)
+        if _sign_at_reference(weight) <= 0:
+            remarks.append(f"the susceptibilities meet at K = {_short(k)}, but only for a negative C_W")
+            continue
+        if _sign_at_reference(bias) < 0:
+            remarks.append(f"the susceptibilities meet at K = {_short(k)}, but only for a negative C_b")
+            continue
+        slope = _written_out(parallel).subs(C_W, conditions.C_W.subs(K, kappa)).diff(K).subs(kappa, K)
+        curvature = _sign_at_reference(_at(slope, k, exact))
+        points.append(CriticalPoint(k, weight, bias, "half-stable" if curvature else "marginal", exact))
+    return tuple(points), tuple(remarks)
+
+
+def _roots(gap: sp.Expr) -> list[tuple[sp.Expr, bool]]:
+    """Positive zeros: exact from polynomial factors, the others by a sign scan."""
+    exact, rest = [], []
+    for factor in sp.Mul.make_args(sp.factor_terms(sp.together(gap))):
+        base = factor.as_base_exp()[0]
+        if not base.has(K):
+            continue
+        if base.is_polynomial(K) and not base.free_symbols - {K}:
+            exact += [r for r in sp.real_roots(sp.Poly(base, K)) if r.is_positive]
+        else:
+            rest.append(factor)
+    exact = [sp.radsimp(r) if r.is_algebraic else r for r in dict.fromkeys(exact)]
+    return [(r, True) for r in exact] + [(r, False) for r in _scanned(sp.Mul(*rest))]
+
+
+def _scanned(function: sp.Expr) -> list[Root]:
+    if not function.has(K):
+        return []
+    equation, roots, previous = function.xreplace({K: kappa}), [], None
+    for point in _GRID:
+        value = enclose(equation, {kappa: point}, _SCAN_BITS)
+        sign = _ball_sign(value)
+        if sign == 0:
+            continue
+        if previous is not None and previous[1] * sign < 0:
+            roots.append(Root(equation, previous[0], point))
+        previous = (point, sign)
+    return roots
+
+
+def _ball_sign(value: arb) -> int:
+    return 1 if value > 0 else -1 if value < 0 else 0
+
+
+def _at(expression: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
+    result = expression.subs(K, k)
+    return canonical(result) if exact and not result.has(Root) else result
+
+
+def _sign_at_reference(expression: sp.Expr) -> int:
+    """The sign with every remaining parameter (gamma...) at 0: critical variances scale with 1 - gamma**2."""
+    value = enclose(expression.subs(dict.fromkeys(expression.free_symbols, sp.Integer(0))), {}, 200)
+    return _ball_sign(value)
+
+
+def _short(k: sp.Expr) -> str:
+    return str(sp.N(k, 6))
+
+
+# ---- K* = 0 ------------------------------------------------------------------------------------------------------
+
+
+def _zero_points(
+    kernel_map: Quantity, parallel: Quantity, perp: Quantity
+) -> tuple[tuple[CriticalPoint, ...], tuple[str, ...]]:
+    """Around K = 0 the maps are series: K' must vanish with K and both susceptibilities tend to one value."""
+    try:
+        growth = kernel_map.series(_ORDER).body
+        limits = [q.series(0).body for q in (parallel, perp)]
+    except NoClosedForm as error:
+        return (), (f"K* = 0 was not examined: {error.found}",)
+    offset = growth.subs(K, 0)
+    if sp.expand(offset.subs(C_b, 0)) != 0:
+        return (), ("K* = 0 is no fixed point: the activation does not vanish at 0",)
+    if any(limit.has(K) for limit in limits) or sp.expand(limits[0] - limits[1]) != 0:
+        return (), ("the susceptibilities differ at K = 0",)
+    solutions = [w for w in sp.solve(limits[0] - 1, C_W) if _sign_at_reference(w) > 0]
+    if not solutions:
+        return (), ("at K = 0 the susceptibilities do not depend on C_W or cannot be 1",)
+    points = []
+    for weight in solutions:
+        excess = sp.expand(growth.subs({C_b: 0, C_W: weight}) - K)
+        points.append(CriticalPoint(sp.Integer(0), sp.factor(weight), sp.Integer(0), _flow(excess, kernel_map, weight)))
+    return tuple(points), ()
+
+
+def _flow(excess: sp.Expr, kernel_map: Quantity, weight: sp.Expr) -> str:
+    """The sign of K' - K near 0: of its lowest power, or, where all powers vanish, of its value."""
+    powers = {term.as_independent(K)[1].as_base_exp()[1]: term for term in sp.Add.make_args(excess) if term != 0}
+    if powers:
+        sign = _sign_at_reference(powers[min(powers)].subs(K, 1))
+    else:
+        drift = (_written_out(kernel_map) - K).subs({C_b: 0, C_W: weight})
+        sign = _sign_at_reference(drift.subs(K, sp.Rational(1, 20)))
+    return {-1: "stable", 1: "unstable", 0: "marginal"}[sign]
+
+
+__all__ = ["Criticality", "CriticalPoint", "FixedPoint", "analyse", "fixed_points", "DeclarationError", "Status"]

@@ -1,0 +1,180 @@
+"""From a layer to its theory: every quantity is a walk, made when it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import sympy as sp
+
+from .. import symbols
+from ..declare.architectures import mlp
+from ..declare.activation import Activation
+from ..declare.layer import Layer
+from ..errors import DeclarationError
+from ..quantity import Quantity
+from ..report import PointRow, Report
+from . import criticality
+from .build import build, total_derivative
+from .criticality import CriticalPoint, FixedPoint
+from .tangent import tangent
+from .walk import ONE_INPUT, TWO_INPUTS, Walk
+
+
+def derive(layer: Layer | Activation | str) -> Theory:
+    """The theory of deep networks built from one layer.
+
+    Args:
+        layer: a Layer; an activation (or its name or formula) means the multilayer perceptron built from it.
+
+    Returns:
+        A lazy object: each quantity is derived, and verified, when it is first asked for.
+    """
+    return Theory(layer if isinstance(layer, Layer) else mlp(layer))
+
+
+@dataclass(frozen=True)
+class Theory:
+    """Kernels, susceptibilities and criticality of a deep network of equal layers at infinite width.
+
+    Args:
+        layer: the forward equation.
+    """
+
+    layer: Layer
+
+    @cached_property
+    def _one(self) -> Walk:
+        return Walk(self.layer.program, ONE_INPUT)
+
+    @cached_property
+    def _two(self) -> Walk:
+        return Walk(self.layer.program, TWO_INPUTS)
+
+    @cached_property
+    def kernel_map(self) -> Quantity:
+        """The next layer's kernel K' of one input, a function of K and the parameters (PDLT (B.12))."""
+        return build(
+            "kernel_map", (symbols.K,), self._one.stream(0, 0), self._one.assignments,
+            notation="K'", meaning="kernel of the next layer, one input", source="PDLT (B.12)",
+        )
+
+    @cached_property
+    def covariance_map(self) -> Quantity:
+        """The next layer's covariance C' of two inputs, a function of K1, K2, C and the parameters (PDLT (B.11))."""
+        return build(
+            "covariance_map", (symbols.K1, symbols.K2, symbols.C), self._two.stream(1, 2), self._two.assignments,
+            notation="C'", meaning="covariance of the next layer, two inputs", source="PDLT (B.11)",
+        )
+
+    @cached_property
+    def chi_parallel(self) -> Quantity:
+        """The parallel susceptibility dK'/dK (PDLT (B.15))."""
+        slope = total_derivative(self._one.stream(0, 0), self._one.assignments, symbols.K)
+        return build(
+            "chi_parallel", (symbols.K,), slope, self._one.assignments,
+            notation=r"\chi_\parallel", meaning="parallel susceptibility dK'/dK", source="PDLT (B.15)",
+        )
+
+    @cached_property
+    def chi_perp(self) -> Quantity:
+        """The perpendicular susceptibility: growth of small angles and of gradients (PDLT (B.16))."""
+        return build(
+            "chi_perp", (symbols.K,), self._chi_perp, self._one.assignments,
+            notation=r"\chi_\perp", meaning="perpendicular susceptibility, the squared norm of the Jacobian",
+            source="PDLT (B.16)",
+        )
+
+    @cached_property
+    def _chi_perp(self) -> sp.Expr:
+        return tangent(self._one, 0, 0, sp.Integer(1))
+
+    @cached_property
+    def h(self) -> Quantity:
+        """PDLT's helper function h = (1/2) d chi_perp/dK (PDLT (B.18))."""
+        infinite = self._chi_perp.has(sp.oo)
+        slope = sp.oo if infinite else total_derivative(self._chi_perp, self._one.assignments, symbols.K) / 2
+        return build(
+            "h", (symbols.K,), slope, self._one.assignments,
+            notation="h", meaning="half the slope of chi_perp", source="PDLT (B.18)",
+        )
+
+    @cached_property
+    def covariance_slope(self) -> Quantity:
+        """dC'/dC, equal to the tangent rule between two inputs."""
+        slope = total_derivative(self._two.stream(1, 2), self._two.assignments, symbols.C)
+        return build(
+            "covariance_slope", (symbols.K1, symbols.K2, symbols.C), slope, self._two.assignments,
+            notation=r"\partial C'/\partial C", meaning="slope of the covariance map in the covariance",
+        )
+
+    @property
+    def quantities(self) -> dict[str, Quantity]:
+        """The exported quantities by name, in the order of the derivation."""
+        listed = (self.kernel_map, self.covariance_map, self.chi_parallel, self.chi_perp, self.h)
+        return {quantity.name: quantity for quantity in listed}
+
+    def subs(self, **values: Any) -> Theory:
+        """The theory with numbers in the place of parameters, by name."""
+        return Theory(self.layer.subs(**values))
+
+    # ---- the deep network --------------------------------------------------------------------------------------
+
+    def kernels(self, depth: int, K: Any, **params: Any) -> list[Any]:
+        """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits."""
+        if depth < 0:
+            raise DeclarationError("kernels of a deep network", f"depth {depth} is negative", "ask for depth >= 0")
+        values = [sp.N(K, 20)]
+        for _ in range(depth):
+            values.append(self.kernel_map.evalf(18, K=values[-1], **params))
+        return values
+
+    def fixed_points(self, **params: Any) -> tuple[FixedPoint, ...]:
+        """The kernels that a layer preserves.
+
+        Args:
+            params: a number for every parameter of the layer, by name (C_W=, C_b=, gamma=...).
+
+        Returns:
+            FixedPoint(K, chi_parallel, chi_perp, phase) in increasing order of K, floats.
+        """
+        return criticality.fixed_points(self, params)
+
+    @cached_property
+    def _criticality(self) -> criticality.Criticality:
+        return criticality.analyse(self)
+
+    @property
+    def critical_points(self) -> tuple[CriticalPoint, ...]:
+        """Where K' = K and both susceptibilities are 1 (PDLT (B.19)), the most useful first; exact where possible."""
+        return self._criticality.points
+
+    @property
+    def universality_class(self) -> str:
+        """ "scale-invariant", "K*=0", "half-stable" or "none"; "unknown" if the search could not decide."""
+        return self._criticality.universality_class
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know about the criticality analysis: why something is missing or unknown."""
+        return self._criticality.remarks
+
+    def report(
+        self, settings: dict[str, str] | None = None, checks: tuple[Any, ...] = (), command: str = ""
+    ) -> Report:
+        """Everything that is known, as plain data for a page or a document."""
+        return Report(
+            activation=", ".join(f.name for f in self.layer.formulas),
+            formulas=tuple((f.name, f.expr) for f in self.layer.formulas),
+            layer=self.layer.name,
+            forward=self.layer.forward,
+            program=self.layer.program.lines,
+            settings=tuple((settings or {}).items()),
+            quantities=tuple(self.quantities.values()),
+            critical_points=tuple(PointRow(p.K, p.C_W, p.C_b, p.stability, p.exact) for p in self.critical_points),
+            universality_class=self.universality_class,
+            remarks=self.remarks,
+            checks=checks,
+            command=command,
+        )

@@ -1,0 +1,46 @@
+"""The tangent rule: how the covariance of a centred tangent passes through a program.
+
+A tangent is an infinitesimal independent change of the stream (``fresh = 0``) or of all parameters (``fresh = 1``).
+Statistics do not respond, because the tangent is centred over the neurons.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from ..declare.program import Draw, phis
+from ..symbols import z
+from .walk import Walk
+
+
+def tangent(walk: Walk, a: int, b: int, start: sp.Expr, fresh: int = 0) -> sp.Expr:
+    """The covariance of the next stream's tangent at inputs a and b.
+
+    Args:
+        walk: the law of the neurons.
+        a: first input.
+        b: second input; a = b for one input.
+        start: covariance of the incoming tangent: 1 for chi_perp, Theta for the tangent kernel.
+        fresh: 1 if every Dense adds the tangent of its own parameters (unit learning rates), 0 if not.
+
+    Returns:
+        ``T' = sum_j <d_j out_a d_j out_b> T_j`` with ``T_y = fresh S_y + C_W sum_j <d_j u_a d_j u_b> T_j``;
+        infinite where an activation jumps and a = b.
+    """
+    known = {z: start}
+    for draw in walk.program.instructions:
+        if isinstance(draw, Draw):
+            total = fresh * walk.covariance(draw.name, a, b)
+            for j in [s for s in known if draw.u.has(s)]:
+                if a == b and _jumps(draw.u, j):
+                    return sp.oo
+                slope = draw.u.diff(j)
+                total += draw.C_W * walk.mean((slope, a), (slope, b)) * known[j]
+            known[draw.name] = total
+    c = walk.program.coefficients
+    return sp.Add(*(walk.at(c[s], a) * walk.at(c[s], b) * known[s] for s in walk.program.sources if s in c))
+
+
+def _jumps(u: sp.Expr, source: sp.Symbol) -> bool:
+    """Whether an activation of the source is discontinuous: the mean square of its derivative is infinite."""
+    return any(phi.argument.has(source) and not phi.pieces.is_continuous for phi in phis(u))

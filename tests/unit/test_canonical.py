@@ -1,0 +1,143 @@
+"""The canonical form: equal values give equal text, roots keep their signs, scales are collected."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import sympy as sp
+
+from symres.gaussian.canonical import canonical
+from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, x1, xi
+
+R = sp.Rational
+A = sp.Symbol("a", real=True)
+B = sp.Symbol("b", negative=True)
+GELU = K / 4 + K * (sp.asin(K / (K + 1)) + 2 * K / ((K + 1) * sp.sqrt(2 * K + 1))) / (2 * sp.pi)
+DET = (1 + K1) * (1 + K2) - C**2
+RELU2 = C / 4 + (C * sp.asin(C / sp.sqrt(K1 * K2)) + sp.sqrt(K1 * K2 - C**2)) / (2 * sp.pi)
+
+EXPRESSIONS = [
+    GELU,
+    GELU.diff(K),
+    GELU.diff(K, 3),
+    RELU2,
+    RELU2.diff(C),
+    RELU2.diff(K1),
+    sp.asin(C / sp.sqrt((1 + K1) * (1 + K2))).diff(K1),
+    sp.sqrt(DET**3) / DET,
+    1 / sp.sqrt(DET / (K1 * K2)),
+    sp.sin(K) ** 2 * sp.exp(-K),
+    sp.exp(-(K1 + K2) / 2) * sp.sinh(C) ** 2,
+    sp.exp(2 * K) * sp.erfc(sp.sqrt(2 * K)) / 2 - sp.exp(K / 2) * sp.erfc(sp.sqrt(K / 2)),
+    1 / (1 + sp.sqrt(K)) + 1 / (1 - sp.sqrt(2) * sp.sqrt(K)),
+    1 / (1 + sp.exp(K)) + 1 / (2 + 2 * sp.exp(K)),
+    sp.acos(K / (K + 1)),
+    sp.erf(-sp.sqrt(K)) + sp.atan(-A * K),
+    sp.sqrt(A**2 * K) + sp.sqrt(B**2),
+    sp.sqrt(4 - K) / (K - 4),
+    sp.sqrt((K - 1) ** 2) * sp.sqrt(K / (K - 1) ** 2),
+    sp.sqrt((A - 1) / (A - 2)),
+    sp.Abs(A) + sp.Abs(K1 * B) + sp.Abs(A - 3) ** 3,
+    K ** R(1, 3) * K ** R(2, 3) + K**A,
+    sp.log(2 * K) * sp.exp(sp.log(2) * K),
+    sp.Max(K, 1) + sp.Piecewise((K, A > 0), (1, True)),
+    sp.besselj(0, 2 * K + K) * sp.Function("f")(K + K * A),
+    sp.Integral(sp.exp(-(x1**2)) * K, (x1, 0, 1)) * GELU,
+    sp.exp(K * sp.cos(K)) * sp.tanh(-K),
+    sp.sqrt(3 + 2 * sp.sqrt(2)) * K,
+    C_b + C_W * GELU + K * gamma**2,
+]
+VALUES = {K: R(13, 10), K1: R(6, 5), K2: R(7, 10), C: R(-3, 10), A: R(2, 7), B: R(-3, 2)} | {
+    gamma: R(3, 5),
+    C_W: R(11, 10),
+    C_b: R(1, 3),
+    xi: R(2, 3),
+}
+
+
+@pytest.mark.parametrize("expr", EXPRESSIONS, ids=lambda e: str(e)[:30])
+def test_the_value_stays(expr: sp.Expr) -> None:
+    difference = sp.N((canonical(expr) - expr).subs(VALUES).doit(), 30)
+    assert abs(difference) < 10**-27
+
+
+@pytest.mark.parametrize("expr", EXPRESSIONS, ids=lambda e: str(e)[:30])
+def test_canonical_twice_is_canonical_once(expr: sp.Expr) -> None:
+    result = canonical(expr)
+    assert canonical(result) == result
+    assert pickle.loads(pickle.dumps(result)) == result
+
+
+@pytest.mark.parametrize(
+    "other",
+    [sp.expand, sp.together, lambda e: sp.expand(e) * (1 + K) / (1 + K), lambda e: sp.factor(sp.expand(e))],
+    ids=["expand", "together", "times one", "factor"],
+)
+@pytest.mark.parametrize("expr", EXPRESSIONS[:12], ids=lambda e: str(e)[:30])
+def test_other_ways_to_write_it_give_the_same(expr: sp.Expr, other: object) -> None:
+    assert canonical(other(expr)) == canonical(expr)  # type: ignore[operator]
+
+
+ZEROS = [
+    sp.cosh(C) ** 2 - sp.sinh(C) ** 2 - 1,
+    sp.sin(K) ** 2 + sp.cos(K) ** 2 - 1,
+    sp.erf(K) + sp.erfc(K) - 1,
+    sp.asin(K / (K + 1)) + sp.acos(K / (K + 1)) - sp.pi / 2,
+    1 / (1 + sp.sqrt(K)) - (1 - sp.sqrt(K)) / (1 - K),
+    1 / (sp.exp(K) + K) - 2 / (2 * sp.exp(K) + 2 * K),
+    sp.sqrt(DET) * sp.sqrt(DET / (K1 + 1)) * sp.sqrt(K1 + 1) - DET,
+    sp.sqrt(6) * sp.sqrt(K) - sp.sqrt(2 * K) * sp.sqrt(3),
+    sp.sqrt((K1 * K2 - C**2) / (K1 * K2)) - sp.sqrt(1 - C**2 / (K1 * K2)),
+    sp.exp(K) * sp.exp(-K) - 1,
+]
+
+
+@pytest.mark.parametrize("expr", ZEROS, ids=lambda e: str(e)[:30])
+def test_zeros_are_found(expr: sp.Expr) -> None:
+    assert canonical(expr) == 0
+    assert canonical(expr + K / 10**9) != 0
+
+
+def test_scales_are_collected_and_not_multiplied_out() -> None:
+    assert str(canonical(gamma**2 + C_W * GELU.diff(K))) == (
+        "C_W*((K*(4*K**2 + 11*K + 5)/((K + 1)**2*(2*K + 1)**(3/2)) + asin(K/(K + 1)))/(2*pi) + 1/4) + gamma**2"
+    )
+    collected = canonical(sp.expand(C_b + C_W * GELU + K * gamma**2))
+    assert str(collected) == f"C_W*({canonical(GELU)}) + C_b + K*gamma**2"
+    assert str(canonical(xi**2 * (C_b + C_W * K / 2))) == "C_W*K*xi**2/2 + C_b*xi**2"
+
+
+def test_a_scale_inside_a_function_is_a_symbol_like_others() -> None:
+    expr = C_b + C_W * sp.asin(C_W * K / (1 + C_W * K))
+    assert canonical(sp.expand(expr) - expr) == 0
+    assert canonical(C_W / (1 + C_W) + gamma**2) == C_W / (1 + C_W) + gamma**2
+
+
+def test_signs_under_roots_follow_the_domain() -> None:
+    assert canonical(sp.sqrt(K**2 * (1 + K) / 4)) == K * sp.sqrt(1 + K) / 2
+    assert canonical(sp.sqrt(B**2 * K)) == -B * sp.sqrt(K)
+    # negative twice: the naive split gives sqrt(-1)*sqrt(-1) = -1
+    assert canonical(sp.sqrt(B * (B - 1))) == sp.sqrt(-B) * sp.sqrt(1 - B)
+    # unknown sign: no split
+    for value in (R(1, 3), R(5, 2)):
+        assert canonical(sp.sqrt((K - 1) ** 2)).subs(K, value) == abs(value - 1)
+        assert canonical(sp.sqrt(4 * A**2)).subs(A, -value) == 2 * value
+    assert canonical(2 / sp.sqrt(4 - K)) == 2 / sp.sqrt(4 - K)
+
+
+def test_imaginary_unit() -> None:
+    assert canonical(sp.I**2 * K) == -K
+    assert canonical((1 + sp.I) * (1 - sp.I)) == 2
+    assert canonical(sp.exp(sp.I * K) + sp.exp(-sp.I * K)) == 2 * sp.cos(K)
+    assert canonical(1 / (1 + sp.I)) == R(1, 2) - sp.I / 2
+
+
+def test_a_floating_number_is_taken_exactly() -> None:
+    assert canonical(sp.Float(0.5) * K) == K / 2
+
+
+def test_a_long_integer_under_a_root_takes_no_time() -> None:
+    large = (10**40 + 121) * (10**41 + 63)
+    assert canonical(sp.sqrt(sp.Rational(large**2, 4))) == sp.Rational(large, 2)
+    assert canonical(sp.Pow(large, R(1, 2), evaluate=False) ** 2) == large
