@@ -452,7 +452,7 @@ def _one_sided(difference: arb, relation: str) -> bool:
 
 # ---------------------------------------------------------------------------------------------------- the functions
 def _restricted(function: Callable[[arb], arb], low: arb | int | None, high: arb | int | None) -> Callable[[arb], arb]:
-    """An increasing or decreasing real function, used on the part of a ball inside its domain [low, high]."""
+    """A monotone real function, on the part of a ball inside its domain [low, high]; wide balls by their ends."""
 
     def restricted(x: arb) -> arb:
         result = function(x)
@@ -551,8 +551,11 @@ def _same(name: str) -> tuple[Callable, Callable]:
     return real, lambda analytic, x: complex_(acb(x))
 
 
-def _sech_squared(x: arb) -> arb:
-    return x.sech() ** 2
+def _sech(x: arb) -> arb:
+    """1/cosh(x), decreasing in |x|."""
+    if x.rad() > 0.01:
+        return _sech(x.abs_lower()).union(_sech(x.abs_upper()))
+    return x.sech()
 
 
 def _heaviside(x: arb, at_zero: arb) -> arb:
@@ -578,22 +581,39 @@ def _real_only(real: Callable) -> Callable:
 _outside = lambda w: abs(w.real) >= 1  # noqa: E731
 _atanh = _cut(acb.atanh, _outside)
 
+_asinh = _turned(_cut(acb.asin, _outside))
+
+
+def _complex_asinh(analytic: bool, x: acb) -> acb:
+    x = acb(x)
+    if x.real < -1:
+        return -_complex_asinh(analytic, -x)
+    if x.real > 1:  # a wide ball far from 0: 1 + x**2 may surround 0, 1 + x**-2 does not
+        return x.log() + (1 + 1 / (x * x)).sqrt(analytic).log1p()
+    return _asinh(analytic, x)
+
+
 _FUNCTIONS: Mapping[str, tuple[Callable, Callable]] = {
     **{
         name: _same(name)
-        for name in ("exp expm1 sin cos tan cot sec csc sinh cosh tanh coth sech csch erf erfc erfi").split()
+        for name in ("exp expm1 sin cos tan cot sec csc sinh cosh coth csch erfi").split()
+    },
+    "sech": (_sech, lambda analytic, x: acb(x).sech()),
+    **{
+        name: (_restricted(getattr(arb, name), None, None), _same(name)[1])  # monotone
+        for name in ("tanh", "erf", "erfc")
     },
     "log": (arb.log, lambda analytic, x: acb(x).log(analytic)),
     "log1p": (arb.log1p, _cut(acb.log1p, lambda w: w.real <= -1)),
     "softplus": (_softplus, _complex_softplus),
     "logistic": (_logistic, _complex_logistic),
-    "sech_squared": (_sech_squared, lambda analytic, x: acb(x).sech() ** 2),
+    "sech_squared": (lambda x: _sech(x) ** 2, lambda analytic, x: acb(x).sech() ** 2),
     "asin": (_restricted(arb.asin, -1, 1), _cut(acb.asin, _outside)),
     "acos": (_restricted(arb.acos, -1, 1), _cut(acb.acos, _outside)),
     "atan": (arb.atan, _turned(_atanh)),
-    "asinh": (arb.asinh, _turned(_cut(acb.asin, _outside))),
+    "asinh": (_restricted(arb.asinh, None, None), _complex_asinh),
     "acosh": (_restricted(arb.acosh, 1, None), _cut(acb.acosh, lambda w: w.real <= 1)),
-    "atanh": (arb.atanh, _atanh),
+    "atanh": (_restricted(arb.atanh, None, None), _atanh),
     "gamma": _same("gamma"),
     "atan2": (arb.atan2, _real_only(arb.atan2)),
     "Abs": (abs, lambda analytic, x: acb(x).real_abs(analytic)),

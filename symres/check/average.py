@@ -6,6 +6,7 @@ adaptive panels of this room in double precision.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import mpmath as mp
@@ -24,7 +25,22 @@ _SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)
 _SLICES = np.array([-1.7, -0.6, 0.4, 1.3])[:, None]
 
 
-def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] = ()) -> tuple[mp.mpf, float]:
+@dataclass(frozen=True)
+class Average:
+    """What the oracle finds.
+
+    Args:
+        value: the number.
+        error: estimate of its absolute error.
+        scale: the largest average of an integrand's absolute value: what a value that vanishes is compared with.
+    """
+
+    value: mp.mpf
+    error: float
+    scale: float
+
+
+def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] = ()) -> Average:
     """A definition in unevaluated averages, as a number.
 
     Args:
@@ -32,25 +48,21 @@ def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] =
         values: exact numbers for its symbols.
         steps: named intermediate results (``symbol``, ``definition``) that occur in it.
 
-    Returns:
-        The number and an estimate of its error.
-
     Raises:
         OracleLimit: an average over more than two variables.
     """
     known = dict(values)
-    error = 0.0
+    parts = []
     with mp.workdps(DIGITS + 10):
         for step in steps:
-            number, uncertainty = _evaluated(step.definition, known)
-            known[step.symbol] = sp.Float(number, DIGITS + 5)
-            error += uncertainty
-        number, uncertainty = _evaluated(definition, known)
-    return number, error + uncertainty
+            parts.append(_evaluated(step.definition, known))
+            known[step.symbol] = sp.Float(parts[-1].value, DIGITS + 5)
+        parts.append(_evaluated(definition, known))
+    return Average(parts[-1].value, sum(p.error for p in parts), max(p.scale for p in parts))
 
 
-def _evaluated(expr: sp.Expr, values: Values) -> tuple[mp.mpf, float]:
-    errors = [0.0]
+def _evaluated(expr: sp.Expr, values: Values) -> Average:
+    averages: list[Average] = []
     found: dict[sp.Basic, sp.Expr] = {}
 
     def replaced(node: sp.Basic) -> sp.Basic:
@@ -58,9 +70,8 @@ def _evaluated(expr: sp.Expr, values: Values) -> tuple[mp.mpf, float]:
             return found.get(node, node)
         if hasattr(node, "integrand") and hasattr(node, "covariance"):
             covariance = [sp.N(replaced(entry).subs(values), DIGITS + 5) for entry in node.covariance]
-            number, error = _averaged(node.integrand.subs(values), covariance)
-            errors.append(error)
-            found[node] = sp.Float(number, DIGITS + 5)
+            averages.append(_averaged(node.integrand.subs(values), covariance))
+            found[node] = sp.Float(averages[-1].value, DIGITS + 5)
         else:
             found[node] = node.func(*map(replaced, node.args))
         return found[node]
@@ -68,10 +79,12 @@ def _evaluated(expr: sp.Expr, values: Values) -> tuple[mp.mpf, float]:
     number = sp.N(replaced(expr).subs(values), DIGITS + 5)
     if not number.is_real:
         raise OracleLimit(f"numbers of {expr}", "a symbol has no value", "give every parameter a number")
-    return mp.mpf(number), sum(errors)
+    return Average(
+        mp.mpf(number), sum((a.error for a in averages), 1e-35), max((a.scale for a in averages), default=0.0)
+    )
 
 
-def _averaged(integrand: sp.Expr, covariance: list[sp.Expr]) -> tuple[mp.mpf, float]:
+def _averaged(integrand: sp.Expr, covariance: list[sp.Expr]) -> Average:
     explicit = _explicit(integrand)
     if len(covariance) == 1:
         return _line(explicit, mp.sqrt(mp.mpf(covariance[0])))
@@ -92,15 +105,17 @@ def _explicit(expr: sp.Expr) -> sp.Expr:
     return expr.func(*map(_explicit, expr.args)) if expr.args else expr
 
 
-def _line(integrand: sp.Expr, sigma: mp.mpf) -> tuple[mp.mpf, float]:
+def _line(integrand: sp.Expr, sigma: mp.mpf) -> Average:
     function = Tape(integrand, [symbols.x1], MPMATH)
     switches = [b / sigma for b in switch_points(integrand, symbols.x1) if abs(b) < _SPLITS[-1] * sigma]
     points = sorted({*switches, *map(mp.mpf, _SPLITS), *(-mp.mpf(s) for s in _SPLITS), mp.mpf(0)})
     value, error = mp.quad(lambda t: function(sigma * t) * mp.npdf(t), points, error=True)
-    return value, float(max(error, abs(value) * mp.mpf(10) ** -DIGITS, mp.mpf(10) ** -290))
+    with mp.workdps(15):
+        scale = mp.quad(lambda t: abs(function(sigma * t)) * mp.npdf(t), points, maxdegree=3)
+    return Average(value, float(max(error, scale * mp.mpf(10) ** -DIGITS)), float(scale))
 
 
-def _plane(integrand: sp.Expr, covariance: np.ndarray) -> tuple[mp.mpf, float]:
+def _plane(integrand: sp.Expr, covariance: np.ndarray) -> Average:
     tape = Tape(integrand, [symbols.x1, symbols.x2], NUMPY)
 
     def function(x: Any, y: Any) -> np.ndarray:
@@ -114,4 +129,4 @@ def _plane(integrand: sp.Expr, covariance: np.ndarray) -> tuple[mp.mpf, float]:
     width = float(np.sqrt(np.linalg.det(covariance) / covariance[0, 0]))
     coarse, fine = (average2(function, covariance, width, edges1, edges2, breaks[1], q) for q in (10, 14))
     size = average2(lambda x, y: np.abs(function(x, y)), covariance, width, edges1, edges2, breaks[1], 10)
-    return mp.mpf(fine), abs(fine - coarse) + 1e-14 * size
+    return Average(mp.mpf(fine), abs(fine - coarse) + 1e-14 * size, size)

@@ -32,9 +32,7 @@ NUMPY: Backend = {
     sp.StrictLessThan: np.less, sp.LessThan: np.less_equal,
     sp.StrictGreaterThan: np.greater, sp.GreaterThan: np.greater_equal,
     sp.And: lambda *xs: reduce(np.logical_and, xs), sp.Or: lambda *xs: reduce(np.logical_or, xs),
-    sp.Piecewise: lambda *xs: reduce(
-        lambda rest, pair: np.where(pair[1], pair[0], rest), list(zip(xs[::2], xs[1::2], strict=True))[::-1], np.nan
-    ),
+    sp.Piecewise: lambda *xs: _chosen(xs),
 }
 
 MPMATH: Backend = {
@@ -68,6 +66,7 @@ class Tape:
         self._result = self._slot(expr)
 
     def __call__(self, *values: Any) -> Any:
+        """The result for given values of the variables."""
         held = list(values)
         for function, slots in self._calls:
             held.append(function(*(held[s] for s in slots)))
@@ -114,9 +113,8 @@ class Tape:
             for term in rest.as_ordered_terms() if constant else ():
                 factor, function = term.as_independent(*term.free_symbols, as_Add=False)
                 if isinstance(function, sp.exp) and factor == -constant:
-                    scale = float(factor)
-                    slots = self._all([function.args[0], rest - term])
-                    return lambda u, other: scale * np.expm1(u) + other, slots
+                    slots = self._all([function.args[0], factor, rest - term])
+                    return lambda u, scale, other: scale * np.expm1(u) + other, slots
         return None
 
     def _all(self, expressions: Sequence[sp.Basic]) -> tuple[int, ...]:
@@ -194,7 +192,10 @@ def activation_function(atom: Any, values: dict[sp.Symbol, sp.Expr]) -> NumericF
 
 
 def switch_points(expr: sp.Expr, variable: sp.Symbol) -> tuple[mp.mpf, ...]:
-    """Zeros of the arguments of Abs, sign, Heaviside, Max, Min and of the conditions of Piecewise."""
+    """Zeros of the arguments of Abs, sign, Heaviside, Max, Min and of the conditions of Piecewise.
+
+    Only those that depend on this variable alone.
+    """
     controls: set[sp.Expr] = set()
     for node in sp.preorder_traversal(expr):
         if isinstance(node, sp.Abs | sp.sign | sp.Heaviside):
@@ -206,7 +207,7 @@ def switch_points(expr: sp.Expr, variable: sp.Symbol) -> tuple[mp.mpf, ...]:
     found: list[mp.mpf] = []
     with mp.workdps(_DIGITS):
         for control in controls:
-            if control.has(variable):
+            if control.free_symbols == {variable}:
                 found.extend(_zeros(control, variable))
         unique: list[mp.mpf] = []
         for point in sorted(found):
@@ -236,11 +237,18 @@ def _unrounded(value: sp.Expr) -> mp.mpf:
 
 
 def _exponent(term: sp.Expr) -> sp.Expr | None:
-    """u + log(c) for a term c*exp(u) or c with c > 0."""
+    """The sum u + log(c) for a term c*exp(u) or c with c > 0."""
     factor, function = term.as_independent(*term.free_symbols, as_Add=False) if term.free_symbols else (term, sp.S.One)
     if not factor.is_positive or not (function == 1 or isinstance(function, sp.exp)):
         return None
     return sp.log(factor) + (0 if function == 1 else function.args[0])
+
+
+def _chosen(flat: Sequence[Any]) -> Any:
+    result: Any = np.nan
+    for value, holds in reversed(list(zip(flat[::2], flat[1::2], strict=True))):
+        result = np.where(holds, value, result)
+    return result
 
 
 def _power(base: Any, exponent: Any) -> Any:

@@ -73,8 +73,8 @@ class Forward:
             return self._pointwise(self._function(expr), expr.argument)
         if isinstance(expr, sp.Add | sp.Mul | sp.Max | sp.Min):
             combine = {sp.Add: np.add, sp.Mul: np.multiply, sp.Max: np.maximum, sp.Min: np.minimum}[expr.func]
-            slots = [self._slot(a) for a in expr.args]
-            return lambda net, held: reduce(combine, (held[s] for s in slots))
+            places = [self._slot(a) for a in expr.args]
+            return lambda net, held: reduce(combine, (held[place] for place in places))
         if len([a for a in expr.args if a.has(z, Node)]) == 1:  # a power, or a function that was not declared
             argument = next(a for a in expr.args if a.has(z, Node))
             others = {a: self._exact(a) for a in expr.args if a is not argument}

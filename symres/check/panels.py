@@ -25,6 +25,14 @@ def legendre(points: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
+def trapezoidal(points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Equidistant nodes for the average over a standard Gaussian: better than Gauss-Hermite near poles."""
+    nodes = np.linspace(-8.2, 8.2, points)
+    weights = np.exp(-nodes * nodes / 2)
+    return nodes, weights / weights.sum()
+
+
+@cache
 def hermite(points: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights for the average over a standard Gaussian."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(points)
@@ -63,7 +71,7 @@ def adapted(function: Function, sigma: float, breaks: Sequence[float], points: i
     done: list[np.ndarray] = []
     for _ in range(_LEVELS):
         middle = (left + right) / 2
-        (low, low_size), (high, high_size) = sums(left, middle), sums(middle, right)
+        low, high = sums(left, middle)[0], sums(middle, right)[0]
         rough = np.any(np.abs(low + high - value) > tolerance * scale, axis=0)
         done.append(left[~rough])
         if not rough.any():
@@ -117,7 +125,8 @@ def average2(function: Function, covariance: np.ndarray, width: float, edges1: n
         function: takes two arrays that broadcast.
         covariance: 2 x 2, regular.
         width: standard deviation of x2 given x1 (given apart: the covariance may have lost its digits).
-        edges1, edges2: panels that resolve the function in either variable.
+        edges1: panels that resolve the function in x1.
+        edges2: panels that resolve it in x2.
         breaks2: kinks and jumps in x2, which the inner integral smears over the conditional width.
         points: nodes per panel.
     """
@@ -148,14 +157,19 @@ def average2(function: Function, covariance: np.ndarray, width: float, edges1: n
     return float(np.sum(terms.sum(axis=1) * weight[row]) / (width * np.sqrt(2 * np.pi)))
 
 
-def average_tensor(function: Function, factor: np.ndarray, points: int) -> float:
-    """<f(x1..xd)> for x = factor @ (standard Gaussians) on a Gauss-Hermite tensor grid: smooth functions only."""
-    dimension = len(factor)
-    nodes, weights = hermite(points)
-    grids = [nodes.reshape([-1 if j == i else 1 for j in range(dimension)]) for i in range(dimension)]
+def average_tensor(function: Function, factor: np.ndarray, axes: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+    """<f(x1..xd)> for x = factor @ (standard Gaussians) on a tensor grid: smooth functions only.
+
+    Args:
+        function: takes d arrays that broadcast.
+        factor: lower triangular.
+        axes: nodes and weights for the average over a standard Gaussian, for every axis.
+    """
+    dimension = len(axes)
+    grids = [nodes.reshape([-1 if j == i else 1 for j in range(dimension)]) for i, (nodes, _) in enumerate(axes)]
     xs = [sum(factor[i, j] * grids[j] for j in range(i + 1)) for i in range(dimension)]
-    values = np.broadcast_to(function(*xs), (points,) * dimension)
-    for _ in range(dimension):
+    values = np.broadcast_to(function(*xs), tuple(len(nodes) for nodes, _ in axes))
+    for _, weights in reversed(axes):
         values = values @ weights
     return float(values)
 

@@ -28,6 +28,7 @@ class Bar:
         return self
 
     def __call__(self, what: str, share: float) -> None:
+        """Say what is being done, and the share (0 to 1) that is done."""
         if self._bar is None:
             if time.monotonic() - self._start < self._patience or not sys.stderr.isatty():
                 return

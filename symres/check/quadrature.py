@@ -71,12 +71,13 @@ class QuadratureOracle:
         return Found(value, error + 60 * centre.error / K, centre.scale / K)
 
     def chi_perp(self, K: float) -> Found:
-        """lim (K' - C')/(K - C) for two inputs of equal kernel K as C -> K."""
+        """The limit of (K' - C')/(K - C) for two inputs of equal kernel K as C -> K."""
         scale = self.kernel_map(K).scale / K
         coarse, fine = (self._ratios(K, resolution) for resolution in (0, 1))
         # A kink adds odd powers of sqrt(K - C), whose values halve from step to step; a jump adds its inverse.
         growth = np.diff(fine)[1:] / np.diff(fine)[:-1]
-        if np.all(growth[-3:] > 0.95) and abs(fine[-1] - fine[-2]) > 1e-6 * scale:
+        visible = max(1e-6 * scale, 100 * np.abs(fine - coarse).max())
+        if np.all(growth[-3:] > 0.95) and abs(fine[-1] - fine[-2]) > visible:
             power = np.log(growth[-1]) / np.log(4)
             return Found(np.inf, 0.0, scale, f"(K'-C')/(K-C) grows without bound, like (K-C)^-{power:.2f}")
         limits = _neville(fine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 import numpy as np
 import sympy as sp
@@ -61,7 +62,7 @@ def parameters(free: Iterable[sp.Symbol], rng: np.random.Generator, given: Mappi
 def kernels(count: int, rng: np.random.Generator) -> list[sp.Rational]:
     """Kernels of all magnitudes from 1e-3 to 1e2."""
     edges = np.linspace(KERNELS[0], KERNELS[-1], count + 1)
-    return [decimal(10 ** rng.uniform(low, high)) for low, high in zip(edges, edges[1:], strict=False)]
+    return [decimal(10 ** rng.uniform(low, high)) for low, high in pairwise(edges)]
 
 
 def pairs(count: int, rng: np.random.Generator) -> list[Values]:

@@ -6,12 +6,13 @@ import math
 import textwrap
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, TypeAlias
 
 import mpmath as mp
 
 from ..errors import CheckRefuted
 
-Number = float | mp.mpf
+Number: TypeAlias = Any  # float or mpf
 
 WIDTH = 80
 
@@ -104,11 +105,19 @@ def judge(
     """Compare two finite numbers.
 
     Args:
-        scale: below this magnitude the value counts as small, and errors are judged relative to ``scale``.
+        quantity: its name.
+        oracle: the oracle's name.
+        point: the arguments, as text.
+        claimed: what the derivation says.
+        value: what the oracle says.
+        error: of the oracle.
+        thresholds: of the oracle.
+        scale: a value below this magnitude counts as small: where an error relative to the value cannot be seen,
+            it is judged relative to ``scale``.
         reason: a remark for the reader of the row.
-
-    Returns:
-        The verdict; the other arguments are as in :class:`Verdict` and :class:`Thresholds`.
+        seed: of the random numbers.
+        widths: of the networks.
+        samples: number of networks.
     """
     if not (mp.isfinite(claimed) and mp.isfinite(value) and math.isfinite(error) and error > 0):
         return inconclusive(
@@ -116,9 +125,10 @@ def judge(
             claimed=claimed, value=value, seed=seed, widths=widths, samples=samples,
         )
     z = float((claimed - value) / error)
-    unit = max(abs(float(value)), scale)
-    detectable = thresholds.margin * error / unit if unit else math.inf
-    if scale > abs(float(value)):
+    size = abs(float(value))
+    detectable = thresholds.margin * error / size if size else math.inf
+    if detectable > thresholds.visible and scale > size:
+        detectable = thresholds.margin * error / scale
         reason = "; ".join(filter(None, (reason, f"the value is small: judged on the scale {scale:.2g}")))
     if abs(z) > thresholds.disagree:
         outcome = Outcome.REFUTED
@@ -174,7 +184,7 @@ class CheckReport:
 
     def table(self) -> str:
         """Plain text in 80 columns: one row a verdict, under it the point and, if there is one, the reason."""
-        head = f"{'quantity':<16}{'oracle':<12}{'claimed':>13}{'found':>13}{'z':>7}{'sees':>8}  verdict"
+        head = f"{'quantity':<15}{'oracle':<11}{'claimed':>13}{'found':>13}{'z':>7}{'sees':>7} verdict"
         lines = [head, "-" * WIDTH]
         for verdict in self.verdicts:
             lines.extend(_rows(verdict))
@@ -196,18 +206,18 @@ class CheckReport:
 
 
 def _rows(verdict: Verdict) -> list[str]:
-    z = "" if math.isnan(verdict.z) else f"{verdict.z:.1f}" if abs(verdict.z) < 1e4 else f"{verdict.z:.0e}"
+    size = abs(verdict.z)
+    z = "" if math.isnan(size) else f"{verdict.z:.{1 if size < 100 else 0}{'f' if size < 1e5 else 'e'}}"
     sees = "" if math.isinf(verdict.detectable) else f"{verdict.detectable:.0e}"
-    first = (
-        f"{verdict.quantity:<16}{verdict.oracle:<12}{_number(verdict.claimed):>13}{_number(verdict.value):>13}"
-        f"{z:>7}{sees:>8}  {verdict.outcome}"
-    )
+    lines = [
+        f"{verdict.quantity:<15}{verdict.oracle:<11}{_number(verdict.claimed):>13}{_number(verdict.value):>13}"
+        f"{z:>7}{sees:>7} {verdict.outcome}"
+    ]
     notes = [verdict.point]
     if verdict.samples:
         notes.append(f"{verdict.samples} nets of width {', '.join(map(str, verdict.widths))}")
     if verdict.reason:
         notes.append(verdict.reason)
-    lines = [first] if len(first) <= WIDTH else [first[: first.rindex("  ")].rstrip(), f"  {verdict.outcome}"]
     for note in filter(None, notes):
         lines.extend(textwrap.wrap(note, WIDTH, initial_indent="    ", subsequent_indent="    "))
     return lines
@@ -216,4 +226,4 @@ def _rows(verdict: Verdict) -> list[str]:
 def _number(value: Number) -> str:
     if mp.isnan(value):
         return "-"
-    return mp.nstr(mp.mpf(value), 7)
+    return mp.nstr(mp.mpf(value), 6)

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
+import keyword
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any
 
 import sympy as sp
 
+from .. import symbols
 from ..errors import DeclarationError
-from ..scalars import number
+from ..scalars import number, scalar
 from ..symbols import z
+from .facts import Parity, homogeneity, parity
+from .growth import Growth
+from .parse import parse
+from .phi import PARAMETRISED, Formula, Phi
 from .pieces import Pieces, split
-from .validate import Growth, validate
+from .validate import require_supported, validate
 
-Parity = Literal["even", "odd"]
+__all__ = ["Activation", "Formula", "Phi", "identifier"]
+
+_RESERVED = frozenset({"x", *(str(s) for s in vars(symbols).values() if isinstance(s, sp.Symbol))})
+_ASSUMPTIONS = ("positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "rational", "real")
+_WORDS = {"**": "pow", "^": "pow", "*": "times", "/": "over", "+": "plus", "-": "minus", "<": "lt", ">": "gt"}
 
 
 @dataclass(frozen=True)
@@ -22,7 +36,8 @@ class Activation:
 
     Args:
         name: how it is called in text, code and files.
-        expr: its formula, a real sympy expression in ``sr.z`` and the declared parameters.
+        expr: its formula, a real sympy expression in ``sr.z`` and the declared parameters, or text for ``parse``.
+            Decimals are taken exactly; other activations in it (``relu(z)**2``) are replaced by their formulas.
         parameters: the symbols in ``expr`` other than ``z``, each with its assumptions (``positive=True``...).
         source: where the formula comes from, for documents.
 
@@ -31,6 +46,7 @@ class Activation:
         parity: "even", "odd" or None.
         homogeneity: p if phi(a z) = a**p phi(z) for all a > 0, else None.
         growth: how fast it grows for large ``|z|``.
+        jumps: (place, height) of every discontinuity.
 
     Raises:
         DeclarationError: the formula contains no ``z`` or an undeclared symbol, is not real and finite on the
@@ -40,34 +56,32 @@ class Activation:
     name: str
     expr: sp.Expr
     parameters: tuple[sp.Symbol, ...] = ()
-    source: str = ""
+    source: str = field(default="", compare=False)
     pieces: Pieces = field(init=False, repr=False, compare=False)
     parity: Parity | None = field(init=False, repr=False, compare=False)
-    homogeneity: int | None = field(init=False, repr=False, compare=False)
+    homogeneity: sp.Rational | None = field(init=False, repr=False, compare=False)
     growth: Growth = field(init=False, repr=False, compare=False)
+    jumps: tuple[tuple[sp.Expr, sp.Expr], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        _require_name(self.name)
+        parameters = _required_parameters(self.name, self.parameters)
+        expr = _formula(self.name, self.expr, parameters)
+        pieces = split(expr)
+        if not any(part.has(z) for part in pieces.parts) and not pieces.breaks:
+            raise self._refused("the formula does not depend on z", "write a formula in z")
         set_ = object.__setattr__
-        set_(self, "expr", sp.nsimplify(sp.sympify(self.expr), rational=True))
-        set_(self, "parameters", tuple(self.parameters))
-        unknown = sorted(map(str, self.expr.free_symbols - {z, *self.parameters}))
-        if unknown:
-            raise DeclarationError(
-                f"activation {self.name}",
-                f"undeclared symbol{'s' * (len(unknown) > 1)} {', '.join(unknown)}",
-                "use z for the preactivation and declare every other symbol as a parameter",
-            )
-        if not self.expr.has(z):
-            raise DeclarationError(f"activation {self.name}", "the formula does not contain z", "write a formula in z")
-        pieces = split(self.expr)
+        set_(self, "expr", expr)
+        set_(self, "parameters", parameters)
         set_(self, "pieces", pieces)
         set_(self, "growth", validate(self.name, pieces))
-        set_(self, "parity", _parity(pieces))
-        set_(self, "homogeneity", _homogeneity(pieces))
+        set_(self, "jumps", tuple((b, h) for b, h in zip(pieces.breaks, pieces.jumps, strict=True) if not h.is_zero))
+        set_(self, "parity", parity(pieces))
+        set_(self, "homogeneity", homogeneity(pieces))
 
     def __call__(self, u: Any) -> sp.Expr:
         """The activation of an expression, kept as an atom: ``phi(z)`` prints as phi(z)."""
-        return Phi(self._formula, sp.sympify(u), sp.Integer(0), *self.parameters)
+        return Phi(self.formula, scalar(u, f"the argument of {self.name}"), sp.Integer(0), *self.parameters)
 
     @property
     def breakpoints(self) -> tuple[sp.Expr, ...]:
@@ -75,162 +89,124 @@ class Activation:
         return self.pieces.breaks
 
     @property
-    def jumps(self) -> tuple[tuple[sp.Expr, sp.Expr], ...]:
-        """(place, height) of every discontinuity."""
-        return tuple(
-            (b, height) for b, height in zip(self.breakpoints, self.pieces.jumps, strict=True) if not height.is_zero
-        )
+    def is_continuous(self) -> bool:
+        """True if phi has no jump."""
+        return not self.jumps
+
+    @property
+    def identifier(self) -> str:
+        """The name as an identifier, for files and functions."""
+        return identifier(self.name)
+
+    @cached_property
+    def formula(self) -> Formula:
+        """The formula as an atom of expressions."""
+        return Formula(self.name, self.expr, self.parameters)
 
     def subs(self, **values: Any) -> Activation:
-        """The same activation with numbers in the place of parameters.
+        """The same activation with numbers in the place of parameters; they become part of its name.
 
         Args:
             values: parameter name = int, float, str, Fraction or sympy number (decimals are taken exactly).
+
+        Raises:
+            DeclarationError: no such parameter, no number, or a number that the parameter's assumptions exclude.
         """
         by_name = {str(p): p for p in self.parameters}
         unknown = sorted(set(values) - set(by_name))
         if unknown:
-            raise DeclarationError(
-                f"activation {self.name}",
-                f"it has no parameter {', '.join(unknown)}",
-                f"its parameters are: {', '.join(by_name) or 'none'}",
+            raise self._refused(
+                f"it has no parameter {', '.join(unknown)}", f"its parameters are: {', '.join(by_name) or 'none'}"
             )
+        if not values:
+            return self
         numbers = {by_name[key]: number(value, key) for key, value in values.items()}
         for symbol, value in numbers.items():
-            if symbol.is_positive and not value.is_positive:
-                raise DeclarationError(f"activation {self.name}", f"{symbol} = {value}", f"{symbol} must be positive")
+            wanted = [a for a in _ASSUMPTIONS if getattr(symbol, f"is_{a}") and not getattr(value, f"is_{a}")]
+            if wanted:
+                raise self._refused(f"{symbol} = {value}", f"{symbol} must be {wanted[0]}")
         rest = tuple(p for p in self.parameters if p not in numbers)
-        return Activation(self.name, self.expr.subs(numbers), rest, self.source)
+        expr = self.expr.subs(numbers, simultaneous=True)
+        return Activation(self._name_with(numbers, expr), expr, rest, self.source)
 
-    @property
-    def _formula(self) -> Formula:
-        return Formula(self.name, self.expr, self.parameters)
+    def _name_with(self, numbers: dict[sp.Symbol, sp.Expr], expr: sp.Expr) -> str:
+        named = PARAMETRISED.fullmatch(self.name)
+        if named is None:
+            return formula_name(str(expr))
+        given = [part for part in (named["given"] or "").split(", ") if part]
+        return f"{named['base']}({', '.join([*given, *(f'{s}={v}' for s, v in numbers.items())])})"
+
+    def _refused(self, found: str, remedy: str) -> DeclarationError:
+        return DeclarationError(f"activation {self.name}", found, remedy)
 
 
-class Formula(sp.Atom):
-    """The formula of an activation inside an expression.
+def identifier(name: str) -> str:
+    """A name as a Python identifier and safe file stem; different names give different identifiers.
 
-    An atom, so that substituting ``z`` in an equation never rewrites the formula itself.
+    Plain names stay as they are, "elu(alpha=1/2)" becomes "elu_alpha_1_over_2", and a formula gets words for its
+    signs and a digest at the end.
     """
-
-    __slots__ = ("expr", "name", "parameters")
-    is_commutative = True
-
-    def __new__(cls, name: str, expr: sp.Expr, parameters: tuple[sp.Symbol, ...]) -> Formula:
-        self = super().__new__(cls)
-        self.name, self.expr, self.parameters = name, expr, tuple(parameters)
-        return self
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return (self.name, self.expr, self.parameters)
-
-    def _hashable_content(self) -> tuple[Any, ...]:
-        return (self.name, self.expr, *self.parameters)
-
-    @property
-    def pieces(self) -> Pieces:
-        """The formula between its breakpoints."""
-        return split(self.expr)
-
-    def _sympystr(self, printer: Any) -> str:
-        return self.name
-
-    def _latex(self, printer: Any) -> str:
-        return rf"\mathrm{{{self.name}}}".replace("_", r"\_")
-
-    def sort_key(self, order: Any = None) -> Any:
-        return self.class_key(), (1, (self.name, str(self.expr))), sp.S.One.sort_key(), sp.S.One
+    if name.isidentifier() and name.isascii():
+        return f"{name}_" if keyword.iskeyword(name) else name
+    words = re.sub(r"\*\*|[-^*/+<>]", lambda sign: f"_{_WORDS[sign.group()]}_", name)
+    words = re.sub(r"[^A-Za-z0-9]+", "_", words).strip("_")
+    if not PARAMETRISED.fullmatch(name):
+        words = f"{words[:40].rstrip('_')}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return words if words[0].isalpha() else f"f_{words}"
 
 
-class Phi(sp.Expr):
-    """``phi^(k)(u)``: an activation or its derivative away from breakpoints, not expanded.
-
-    Args:
-        formula: the activation's formula.
-        u: the argument.
-        order: number k of derivatives.
-        values: what stands in the place of the formula's parameters.
-    """
-
-    is_commutative = True
-    is_extended_real = True
-    is_real = True
-
-    def __new__(cls, formula: Formula, u: sp.Expr, order: sp.Integer, *values: sp.Expr) -> Phi:
-        return super().__new__(cls, formula, sp.sympify(u), sp.Integer(order), *map(sp.sympify, values))
-
-    @property
-    def formula(self) -> Formula:
-        return self.args[0]
-
-    @property
-    def argument(self) -> sp.Expr:
-        return self.args[1]
-
-    @property
-    def order(self) -> int:
-        return int(self.args[2])
-
-    @property
-    def free_symbols(self) -> set[sp.Symbol]:
-        return set().union(*(a.free_symbols for a in self.args[1:]))
-
-    @property
-    def pieces(self) -> Pieces:
-        """The function ``phi^(k)`` of ``z`` between its breakpoints, with this atom's parameter values."""
-        result = self.formula.pieces
-        for _ in range(self.order):
-            result = result.diff()
-        return result.subs(dict(zip(self.formula.parameters, self.args[3:], strict=True)))
-
-    def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
-        if any(value.has(s) for value in self.args[3:]):
-            raise DeclarationError(
-                f"d/d{s} of {self}", f"{s} is a parameter of the activation", "differentiate with respect to the kernel"
-            )
-        return Phi(self.formula, self.argument, sp.Integer(self.order + 1), *self.args[3:]) * self.argument.diff(s)
-
-    def _sympystr(self, printer: Any) -> str:
-        return f"{self.formula.name}{chr(39) * self.order}({printer._print(self.argument)})"
-
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
-        primes = "'" * self.order
-        name = printer._print(self.formula)
-        power = "" if exp is None else rf"^{{{primes}{exp}}}"
-        head = name + (power or primes)
-        return rf"{head}\left({printer._print(self.argument)}\right)"
+def formula_name(text: str) -> str:
+    """The name of an activation that has none but its formula: the formula itself, normalised and not too long."""
+    text = "".join(text.replace("**", "^").split())
+    if len(text) <= 60:
+        return text
+    return f"{text[:48]}...{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _parity(pieces: Pieces) -> Parity | None:
-    mirrored = Pieces(
-        tuple(-b for b in reversed(pieces.breaks)), tuple(p.subs(z, -z) for p in reversed(pieces.parts))
-    )
-    if pieces.map(lambda u, v: _zero(u - v), mirrored).parts == (sp.Integer(0),):
-        return "even"
-    if pieces.map(lambda u, v: _zero(u + v), mirrored).parts == (sp.Integer(0),):
-        return "odd"
-    return None
+def _require_name(name: str) -> None:
+    if not isinstance(name, str) or not name.strip() or len(name) > 100 or not (name.isascii() and name.isprintable()):
+        raise DeclarationError(
+            f"activation {name!a:.60}", "this is no usable name", "use up to 100 printable ASCII characters"
+        )
 
 
-def _homogeneity(pieces: Pieces) -> int | None:
-    """Formulas homogeneous of degree p are c z**p on each side of 0."""
-    if any(not b.is_zero for b in pieces.breaks):
-        return None
-    degrees = set()
-    for part in pieces.parts:
-        if part.is_zero:
+def _required_parameters(name: str, parameters: Iterable[sp.Symbol]) -> tuple[sp.Symbol, ...]:
+    if isinstance(parameters, sp.Symbol):
+        parameters = (parameters,)
+    parameters = tuple(parameters)
+    for place, p in enumerate(parameters):
+        if not isinstance(p, sp.Symbol):
+            found, remedy = f"the parameter {p!r} is no sympy symbol", "pass sympy.Symbol('a', positive=True)"
+        elif str(p) in _RESERVED:
+            found, remedy = f"the name {p} of a parameter is taken by symres", "choose another name"
+        elif not p.is_extended_real:
+            found, remedy = f"the parameter {p} may be complex", f"declare it as Symbol('{p}', real=True)"
+        elif str(p) in map(str, parameters[:place]):
+            found, remedy = f"two parameters are called {p}", "give every parameter a name of its own"
+        else:
             continue
-        coefficient, power = sp.expand(part).as_independent(z)
-        degree = sp.Integer(0) if power == 1 else power.as_base_exp()[1] if power.as_base_exp()[0] == z else None
-        if degree is None or coefficient.has(z) or not degree.is_Integer:
-            return None
-        degrees.add(int(degree))
-    return degrees.pop() if len(degrees) == 1 else None
+        raise DeclarationError(f"activation {name}", found, remedy)
+    return parameters
 
 
-def _zero(difference: sp.Expr) -> sp.Expr:
-    """0 if the expression vanishes identically (decided symbolically), else the expression."""
-    difference = sp.expand(difference)
-    if difference.is_zero or sp.simplify(difference) == 0:
-        return sp.Integer(0)
-    return difference
+def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr:
+    """The expression with exact numbers, in ``z`` and the parameters only."""
+    asked = f"activation {name}"
+    if isinstance(expr, str):
+        expr = parse(expr, parameters={str(p): p for p in parameters})
+    expr = scalar(expr, "the formula")
+    expr = expr.replace(lambda e: isinstance(e, Phi), lambda e: e.expanded)
+    strangers = sorted(map(str, expr.free_symbols - {z, *parameters}))
+    if strangers:
+        found = f"undeclared symbol{'s' * (len(strangers) > 1)} {', '.join(strangers)}"
+        remedy = "use sr.z for the preactivation and declare every other symbol as a parameter"
+        if set(strangers) <= {"z", "x"}:
+            remedy = "write the formula in sr.z: a symbol made elsewhere is another one"
+        raise DeclarationError(asked, found, remedy)
+    if not expr.has(z):
+        raise DeclarationError(asked, "the formula does not contain z", "write a formula in z")
+    unused = sorted(map(str, set(parameters) - expr.free_symbols))
+    if unused:
+        raise DeclarationError(asked, f"the formula does not contain {', '.join(unused)}", "leave the parameter out")
+    require_supported(name, expr)
+    return expr

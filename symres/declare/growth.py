@@ -41,12 +41,12 @@ class Tail:
 
     @property
     def is_sharp(self) -> bool:
-        """f is asymptotic to its scale, not only bounded by it."""
+        """The formula is asymptotic to its scale, not only bounded by it."""
         return self.lead is not None and self.lead != 0
 
     @property
     def vanishes(self) -> bool:
-        """f tends to 0."""
+        """The formula tends to 0."""
         if self.order != 0:
             return bool(self.rate < 0)
         size = (self.power, self.logs)
@@ -54,7 +54,7 @@ class Tail:
 
     @property
     def is_bounded(self) -> bool:
-        """f stays bounded."""
+        """The formula stays bounded."""
         return self.vanishes or (self.order == 0 and (self.power, self.logs) <= (0, 0))
 
     @property
@@ -185,6 +185,8 @@ class _Walk:
 
     def _logarithm(self, u: sp.Expr) -> Tail:
         scale = self(u)
+        if isinstance(u, sp.Add) and sp.S.One in u.args and self(u - 1).vanishes:
+            return self(u - 1)
         if scale.is_sharp and scale.order == 0:
             if (scale.power, scale.logs) != (0, 0):
                 return Tail(logs=1, lead=scale.power if scale.power != 0 else None)

@@ -6,14 +6,20 @@ functions, quadrature splits its panels at the breakpoints, series take the two 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
+from itertools import pairwise
 
 import sympy as sp
+from flint import arb, ctx
 
 from ..errors import DeclarationError
 from ..symbols import z
+from .ranges import BITS, RangeProgram, Undefined, sign_of, vanishes
+from .zeros import zeros
+
+SWITCHES = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise)
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,7 @@ class Pieces:
     """A real function of ``z``, smooth between increasing breakpoints.
 
     Args:
-        breaks: the breakpoints, increasing; they may contain parameters whose order sympy can decide.
+        breaks: the breakpoints, increasing; they may contain parameters whose order can be decided.
         parts: ``len(breaks) + 1`` formulas in ``z``, from left to right, free of Abs, sign, Heaviside, Max, Min
             and Piecewise.
     """
@@ -34,11 +40,11 @@ class Pieces:
         """The parameters: every symbol but ``z``."""
         return set().union(*(e.free_symbols for e in (*self.breaks, *self.parts))) - {z}
 
-    @property
+    @cached_property
     def jumps(self) -> tuple[sp.Expr, ...]:
         """Value on the right minus value on the left, at every breakpoint (exact; zero where continuous)."""
         return tuple(
-            _tidy_constant(right.subs(z, b) - left.subs(z, b))
+            _tidy_constant(value_at(right, b) - value_at(left, b))
             for b, left, right in zip(self.breaks, self.parts, self.parts[1:], strict=False)
         )
 
@@ -54,6 +60,8 @@ class Pieces:
     def map(self, operation: Callable[..., sp.Expr], *others: Pieces) -> Pieces:
         """Apply a smooth operation to this and other functions, on the common refinement of their breakpoints."""
         functions = (self, *others)
+        if not any(f.breaks for f in functions):
+            return Pieces((), (operation(*(f.parts[0] for f in functions)),))
         breaks = _union([f.breaks for f in functions])
         points = _samples(breaks)
         return _merged(breaks, tuple(operation(*(f.part_at(p) for f in functions)) for p in points))
@@ -65,10 +73,30 @@ class Pieces:
                 return part
         return self.parts[-1]
 
-    def subs(self, values: dict[sp.Symbol, sp.Expr]) -> Pieces:
-        """Put numbers or expressions in the place of parameters."""
+    def subs(self, values: Mapping[sp.Symbol, sp.Expr]) -> Pieces:
+        """Put numbers or expressions in the place of parameters.
+
+        Raises:
+            DeclarationError: the breakpoints would no longer increase.
+        """
+        values = dict(values)
+        if not self.free_symbols & values.keys():
+            return self
+        breaks = tuple(b.subs(values, simultaneous=True) for b in self.breaks)
+        parts = tuple(p.subs(values, simultaneous=True) for p in self.parts)
+        for left, right in pairwise(breaks):
+            if _sign(right - left) <= 0:
+                raise DeclarationError(
+                    "parameter values of a piecewise formula",
+                    f"its breakpoints {left} and {right} are not in increasing order",
+                    "choose values that satisfy the parameters' assumptions",
+                )
+        return _merged(breaks, parts)
+
+    def mirrored(self) -> Pieces:
+        """The function of ``-z``."""
         return Pieces(
-            tuple(b.subs(values) for b in self.breaks), tuple(p.subs(values) for p in self.parts)
+            tuple(-b for b in reversed(self.breaks)), tuple(p.xreplace({z: -z}) for p in reversed(self.parts))
         )
 
     def as_expr(self) -> sp.Expr:
@@ -81,81 +109,143 @@ def split(expr: sp.Expr) -> Pieces:
     """Find the breakpoints of a formula in ``z``, bottom-up, and the smooth formula on each interval.
 
     Raises:
-        DeclarationError: a switching function whose zeros, or breakpoints whose order, sympy cannot decide.
+        DeclarationError: a switching function whose zeros, or breakpoints whose order, cannot be decided.
     """
     if not expr.has(z) or expr == z:
-        return Pieces((), (expr,))
+        return _smooth(expr)
     if isinstance(expr, sp.Abs):
-        return _switch(split(expr.args[0]), split(expr.args[0]).map(lambda u: -u), split(expr.args[0]))
+        inner = split(expr.args[0])
+        return _switch(inner, inner.map(lambda u: -u), inner)
     if isinstance(expr, sp.sign):
-        return _switch(split(expr.args[0]), _constant(-1), _constant(1))
+        return _switch(split(expr.args[0]), _smooth(sp.Integer(-1)), _smooth(sp.Integer(1)))
     if isinstance(expr, sp.Heaviside):
-        return _switch(split(expr.args[0]), _constant(0), _constant(1))
+        return _switch(split(expr.args[0]), _smooth(sp.Integer(0)), _smooth(sp.Integer(1)))
     if isinstance(expr, sp.Max):
         return reduce(lambda a, b: _switch(a.map(lambda u, v: u - v, b), b, a), map(split, expr.args))
     if isinstance(expr, sp.Min):
         return reduce(lambda a, b: _switch(a.map(lambda u, v: u - v, b), a, b), map(split, expr.args))
     if isinstance(expr, sp.Piecewise):
         return _split_piecewise(expr)
-    first, *rest = (split(argument) for argument in expr.args)
-    return first.map(expr.func, *rest)
+    if expr.has(*SWITCHES):
+        first, *rest = (split(argument) for argument in expr.args)
+        return _resplit(first.map(expr.func, *rest))
+    return _resplit(_smooth(expr))
+
+
+def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
+    """The exact value of a formula at a point.
+
+    Raises:
+        DeclarationError: writing the value down would take a number of astronomical size, such as 2**(10**30).
+    """
+    for node in part.atoms(sp.Pow):
+        if not node.exp.has(z) or node.free_symbols != {z} or point.free_symbols:
+            continue
+        try:
+            with ctx.workprec(BITS):
+                size = RangeProgram(node, {})(RangeProgram(point, {})())
+        except Undefined:
+            size = None
+        if size is None or not arb(2) ** -20000 < size.lo <= size.hi < arb(2) ** 20000:
+            raise DeclarationError(
+                f"the value of {part} at z = {point}", f"{node} is too large, too small or undefined there",
+                "use breakpoints and powers of ordinary size",
+            )
+    return part.subs(z, point)
 
 
 def _split_piecewise(expr: sp.Piecewise) -> Pieces:
+    """Conditions become indicator functions: a branch holds where its own is 1 and all earlier ones are 0."""
+    indicators = [_indicator(condition, expr) for _, condition in expr.args]
+    covered = reduce(lambda a, b: a.map(_or, b), indicators)
+    if covered.parts != (sp.Integer(1),):
+        raise DeclarationError(
+            f"the pieces of {expr}", "the conditions leave out part of the line", "end it with an else branch"
+        )
     result = split(expr.args[-1].expr)
-    if expr.args[-1].cond != sp.true:
-        raise DeclarationError(f"the pieces of {expr}", "the last branch has a condition", "end it with an else branch")
-    for branch, condition in reversed(expr.args[:-1]):
-        if not isinstance(condition, sp.StrictGreaterThan | sp.GreaterThan | sp.StrictLessThan | sp.LessThan):
-            raise DeclarationError(
-                f"the pieces of {expr}", f"the condition {condition} is no inequality", "use one inequality a branch"
-            )
-        result = _switch(split(condition.gts - condition.lts), result, split(branch))
+    for (branch, _), indicator in zip(reversed(expr.args[:-1]), reversed(indicators[:-1]), strict=True):
+        result = _switch(indicator.map(lambda u: u - sp.Rational(1, 2)), result, split(branch))
     return result
+
+
+def _indicator(condition: sp.Basic, expr: sp.Expr) -> Pieces:
+    """1 where the condition holds, 0 elsewhere; single points do not matter."""
+    if condition in (sp.true, sp.false):
+        return _smooth(sp.Integer(condition == sp.true))
+    if isinstance(condition, sp.Not):
+        return _indicator(condition.args[0], expr).map(lambda u: 1 - u)
+    if isinstance(condition, sp.And):
+        return reduce(lambda a, b: a.map(lambda u, v: u * v, b), (_indicator(c, expr) for c in condition.args))
+    if isinstance(condition, sp.Or):
+        return reduce(lambda a, b: a.map(_or, b), (_indicator(c, expr) for c in condition.args))
+    if isinstance(condition, sp.Eq | sp.Ne):
+        return _smooth(sp.Integer(isinstance(condition, sp.Ne)))
+    if isinstance(condition, sp.StrictGreaterThan | sp.GreaterThan | sp.StrictLessThan | sp.LessThan):
+        return _switch(split(condition.gts - condition.lts), _smooth(sp.Integer(0)), _smooth(sp.Integer(1)))
+    raise DeclarationError(f"the pieces of {expr}", f"the condition {condition} is no inequality", "use inequalities")
+
+
+def _or(u: sp.Expr, v: sp.Expr) -> sp.Expr:
+    return u + v - u * v
 
 
 def _switch(control: Pieces, negative: Pieces, positive: Pieces) -> Pieces:
     """``negative`` where ``control < 0``, ``positive`` where ``control > 0``."""
-    zeros = []
-    edges = (-sp.oo, *control.breaks, sp.oo)
-    for part, left, right in zip(control.parts, edges, edges[1:], strict=False):
-        zeros += [root for root in _zeros(part) if _sign(root - left) > 0 and _sign(right - root) > 0]
-    breaks = _union([control.breaks, zeros, negative.breaks, positive.breaks])
+    crossings = []
+    for i, part in enumerate(control.parts):
+        for root in zeros(part):
+            after_left = i == 0 or _sign(root - control.breaks[i - 1]) > 0
+            before_right = i == len(control.breaks) or _sign(control.breaks[i] - root) > 0
+            if after_left and before_right:
+                crossings.append(root)
+    breaks = _union([control.breaks, crossings, negative.breaks, positive.breaks])
     parts = []
     for point in _samples(breaks):
-        chosen = negative if _sign(control.part_at(point).subs(z, point)) < 0 else positive
+        chosen = negative if _sign_at(control.part_at(point), point) < 0 else positive
         parts.append(chosen.part_at(point))
     return _merged(breaks, tuple(parts))
 
 
-def _zeros(part: sp.Expr) -> list[sp.Expr]:
-    if not part.has(z):
-        return []
-    if part.is_polynomial(z):
-        polynomial = sp.Poly(part, z)
-        if polynomial.degree() <= 2:
-            return [root for root in sp.roots(polynomial) if root.is_real]
-        if not polynomial.free_symbols_in_domain:
-            return list(dict.fromkeys(sp.real_roots(polynomial)))
-    solutions = sp.solveset(part, z, sp.S.Reals)
-    if isinstance(solutions, sp.FiniteSet):
-        return list(solutions)
-    if solutions is sp.S.EmptySet:
-        return []
-    raise DeclarationError(
-        f"the breakpoints of a formula that switches where {part} = 0",
-        "sympy cannot list these points",
-        "write the formula with switches at zeros of linear or quadratic functions",
-    )
+def _resplit(pieces: Pieces) -> Pieces:
+    """Putting pieces together can make new switches: sqrt(u**2) is |u|, and so is the root of a polynomial square."""
+    parts = tuple(_with_open_roots(part) for part in pieces.parts)
+    if not any(part.has(*SWITCHES) for part in parts):
+        return Pieces(pieces.breaks, parts)
+    inner = [split(part) for part in parts]
+    breaks = _union([pieces.breaks, *(p.breaks for p in inner)])
+    places = Pieces(pieces.breaks, tuple(sp.Integer(i) for i in range(len(inner))))
+    chosen = tuple(inner[int(places.part_at(point))].part_at(point) for point in _samples(breaks))
+    return _merged(breaks, chosen)
 
 
-def _constant(value: int) -> Pieces:
-    return Pieces((), (sp.Integer(value),))
+def _with_open_roots(part: sp.Expr) -> sp.Expr:
+    """Write the root of a polynomial with repeated factors, ``sqrt(z**4 + z**2)``, as ``|z|*sqrt(z**2 + 1)``."""
+    roots = {}
+    for node in part.atoms(sp.Pow):
+        if node.exp.is_Rational and not node.exp.is_Integer and node.base.has(z) and node.base.is_polynomial(z):
+            constant, factors = sp.sqf_list(node.base, z)
+            if any(multiplicity > 1 for _, multiplicity in factors):
+                roots[node] = _opened(constant, factors, node.exp)
+    return part.xreplace(roots) if roots else part
+
+
+def _opened(constant: sp.Expr, factors: list[tuple[sp.Expr, int]], exponent: sp.Rational) -> sp.Expr:
+    squares, rest = sp.Integer(1), constant
+    for factor, multiplicity in factors:
+        even = multiplicity - multiplicity % 2
+        squares *= sp.Abs(factor) ** (even * exponent)
+        rest *= factor ** (multiplicity - even)
+    return squares * rest**exponent
+
+
+def _smooth(expr: sp.Expr) -> Pieces:
+    return Pieces((), (expr,))
 
 
 def _merged(breaks: Sequence[sp.Expr], parts: Sequence[sp.Expr]) -> Pieces:
     """Drop breakpoints with the same formula on both sides."""
-    kept_breaks, kept_parts = [], [parts[0]]
+    kept_breaks: list[sp.Expr] = []
+    kept_parts = [parts[0]]
     for b, part in zip(breaks, parts[1:], strict=True):
         if part != kept_parts[-1]:
             kept_breaks.append(b)
@@ -163,13 +253,15 @@ def _merged(breaks: Sequence[sp.Expr], parts: Sequence[sp.Expr]) -> Pieces:
     return Pieces(tuple(kept_breaks), tuple(kept_parts))
 
 
-def _union(groups: Sequence[Sequence[sp.Expr]]) -> tuple[sp.Expr, ...]:
+def _union(groups: Iterable[Sequence[sp.Expr]]) -> tuple[sp.Expr, ...]:
     ordered: list[sp.Expr] = []
     for b in (b for group in groups for b in group):
-        place = 0
-        while place < len(ordered) and _sign(b - ordered[place]) > 0:
-            place += 1
-        if place == len(ordered) or _sign(b - ordered[place]) < 0:
+        place = len(ordered)
+        while place > 0 and (order := _sign(b - ordered[place - 1])) <= 0:
+            place -= 1
+            if order == 0:
+                break
+        else:
             ordered.insert(place, b)
     return tuple(ordered)
 
@@ -178,30 +270,34 @@ def _samples(breaks: Sequence[sp.Expr]) -> list[sp.Expr]:
     """One point inside each interval."""
     if not breaks:
         return [sp.Integer(0)]
-    middles = [(a + b) / 2 for a, b in zip(breaks, breaks[1:], strict=False)]
+    middles = [(a + b) / 2 for a, b in pairwise(breaks)]
     return [breaks[0] - 1, *middles, breaks[-1] + 1]
+
+
+def _sign_at(part: sp.Expr, point: sp.Expr) -> int:
+    """The sign of a formula at a point; its value is not written down if it is a number, which may be huge."""
+    if not point.free_symbols and not part.free_symbols - {z}:
+        sign = sign_of(part, point)
+        if sign is not None:
+            return sign
+    return _sign(value_at(part, point))
 
 
 def _tidy_constant(value: sp.Expr) -> sp.Expr:
     value = sp.expand(value)
-    if value.is_zero is None and sp.simplify(value) == 0:
-        return sp.Integer(0)
-    return value
+    return sp.Integer(0) if vanishes(value) else value
 
 
 def _sign(value: sp.Expr) -> int:
-    if value.is_zero:
-        return 0
-    if value.is_extended_positive:
-        return 1
-    if value.is_extended_negative:
-        return -1
-    reduced = sp.simplify(value)
-    for test, answer in ((reduced.is_zero, 0), (reduced.is_extended_positive, 1), (reduced.is_extended_negative, -1)):
-        if test:
-            return answer
-    raise DeclarationError(
-        "the order of breakpoints",
-        f"the sign of {value} is unknown",
-        "declare the parameters with assumptions, for instance positive=True",
-    )
+    sign = sign_of(value)
+    if sign is None:
+        sign = sign_of(sp.factor(value))
+    if sign is None and vanishes(value):
+        sign = 0
+    if sign is None:
+        raise DeclarationError(
+            "the order of breakpoints",
+            f"the sign of {value} is unknown",
+            "declare the parameters with assumptions, for instance positive=True",
+        )
+    return sign

@@ -7,7 +7,7 @@ to be positive on the whole line, which is what a proof about the whole line nee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import sympy as sp
@@ -159,32 +159,71 @@ class RangeProgram:
         return lambda x: _polynomial_range([fmpq(int(c.p), int(c.q)) for c in coefficients], x)
 
 
-def sign_of(expr: sp.Expr) -> int | None:
-    """The sign of an expression without ``z``, for all admissible values of its parameters; None if undecided.
+def sign_of(expr: sp.Expr, point: sp.Expr | None = None) -> int | None:
+    """The sign of an expression, for all admissible values of its parameters; None if undecided.
 
-    A constant that vanishes to 300 digits is taken for zero.
+    A number that vanishes to 300 digits is taken for zero.
+
+    Args:
+        expr: free of ``z``, or without parameters if a point is given.
+        point: the value of ``z``, a number.
     """
     if expr.is_Rational:
         return (expr.p > 0) - (expr.p < 0)
-    values = {s: range_of_assumptions(s) for s in expr.free_symbols}
-    for bits in (BITS, 256, 1024):
-        with ctx.workprec(bits):
-            try:
-                value = RangeProgram(expr, values)()
-            except Undefined:
-                break
-        if value.is_positive:
-            return 1
-        if value.is_negative:
-            return -1
-        if values:
-            break
-        if bits == 1024 and value.hi - value.lo < arb(2) ** -900:
-            return 0
-    for test, answer in ((expr.is_zero, 0), (expr.is_positive, 1), (expr.is_negative, -1)):
-        if test:
-            return answer
+    parameters = expr.free_symbols - {z}
+    try:
+        program = RangeProgram(expr, {s: range_of_assumptions(s) for s in parameters})
+        where = None if point is None else RangeProgram(point, {})
+        for bits in (BITS, 256, 1100):
+            with ctx.workprec(bits):
+                value = program() if where is None else program(where())
+                if value.is_positive:
+                    return 1
+                if value.is_negative:
+                    return -1
+                if parameters:
+                    break
+                if bits > 1000 and value.hi - value.lo < arb(2) ** -1000:
+                    return 0
+    except Undefined:
+        pass
+    if point is None:
+        for test, answer in ((expr.is_zero, 0), (expr.is_positive, 1), (expr.is_negative, -1)):
+            if test:
+                return answer
     return None
+
+
+def vanishes(expr: sp.Expr) -> bool:
+    """Whether an expression without ``z`` is zero for all admissible values of its parameters.
+
+    Decided by its expansion or, where that is not enough, by its value at five generic points to 300 digits.
+    """
+    if expr.is_Rational:
+        return expr == 0
+    signs = {sign_of(expr.xreplace(values)) for values in samples(sorted(expr.free_symbols, key=str))}
+    if signs & {1, -1}:
+        return False
+    return signs == {0} or sp.expand(expr) == 0
+
+
+_GENERIC = (sp.Integer(1), sp.Rational(5, 7), sp.Rational(19, 11), sp.Rational(1, 23), sp.Rational(37, 2))
+
+
+def samples(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rational]]:
+    """Admissible values of parameters: a simple one, some generic ones, a small and a large one.
+
+    Without parameters there is one empty sample.
+    """
+    for k in range(len(_GENERIC) if parameters else 1):
+        yield {p: admissible(p, k + 2 * place) for place, p in enumerate(parameters)}
+
+
+def admissible(parameter: sp.Symbol, k: int) -> sp.Rational:
+    """The k-th of a few values that a parameter's assumptions admit."""
+    value = sp.Integer(1 + k) if parameter.is_integer else _GENERIC[k % len(_GENERIC)]
+    negative = parameter.is_nonpositive or (not parameter.is_nonnegative and k % 2)
+    return -value if negative else value
 
 
 # ------------------------------------------------------------------------------------------------ arithmetic

@@ -18,14 +18,13 @@ from flint import arb, ctx, fmpq
 
 from ..errors import DeclarationError
 from ..symbols import z
-from .growth import NOTHING, Growth, tail, wider
+from .growth import Growth, tail, wider
 from .pieces import Pieces
-from .ranges import BITS, FUNCTIONS, Range, RangeProgram, Undefined, interval, range_of_assumptions
+from .ranges import BITS, FUNCTIONS, Range, RangeProgram, Undefined, interval, range_of_assumptions, samples
 
 MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
 _BOXES = 600  # evaluations per guard before the proof is given up
 _PROBES = (0, 1, -1, 2, -2, Fraction(1, 2), Fraction(-1, 2), 3, -3, 5, -5, 10, -10, 100, -100)
-_GENERIC = (Fraction(1), Fraction(5, 7), Fraction(19, 11), Fraction(1, 23), Fraction(37, 2))
 _ALLOWED = {*FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
 _STRUCTURE = (sp.Add, sp.Mul, sp.Pow, sp.Symbol, sp.Rational, sp.core.relational.Relational, sp.logic.boolalg.Boolean,
               sp.functions.elementary.piecewise.ExprCondPair)
@@ -47,19 +46,19 @@ def validate(name: str, pieces: Pieces) -> Growth:
         DeclarationError: it is not real or not finite somewhere (and where), this could not be proved, or the
             formula grows like ``exp(c*z**2)`` or faster.
     """
-    samples = list(_samples(sorted(pieces.free_symbols, key=str)))
+    choices = list(samples(sorted(pieces.free_symbols, key=str)))
     for part, left, right in zip(pieces.parts, (None, *pieces.breaks), (*pieces.breaks, None), strict=True):
         for guard in _guards(part):
-            guard.prove(name, left, right, samples)
+            guard.prove(name, left, right, choices)
     left, right = pieces.parts[0].xreplace({z: -z}), pieces.parts[-1]
-    growth = Growth(*(reduce(wider, (tail(side.xreplace(values)) for values in samples)) for side in (left, right)))
-    for side, scale in (("-oo", growth.left), ("oo", growth.right)):
-        if not scale.has_average:
-            raise DeclarationError(
-                f"activation {name}",
-                f"it has no Gaussian average: for z -> {side} it may grow as fast as exp(c*z^2), or faster",
-                "give a formula that grows more slowly, for instance at most like exp(z)",
-            )
+    growth = Growth(*(reduce(wider, (tail(side.xreplace(values)) for values in choices)) for side in (left, right)))
+    fast = [side for side, scale in (("-oo", growth.left), ("oo", growth.right)) if not scale.has_average]
+    if fast:
+        raise DeclarationError(
+            f"activation {name}",
+            f"it has no Gaussian average: it may grow like exp(c*z^2) or faster for z -> {' and '.join(fast)}",
+            "give a formula that grows more slowly, for instance at most like exp(z)",
+        )
     return growth
 
 
@@ -117,7 +116,7 @@ class _Guard:
     positive: sp.Expr
     kind: str  # "positive", "nonzero", or "inside": positive but for the ends of the interval
 
-    def prove(self, name: str, left: sp.Expr | None, right: sp.Expr | None, samples: list[Values]) -> None:
+    def prove(self, name: str, left: sp.Expr | None, right: sp.Expr | None, choices: list[Values]) -> None:
         """Try all parameter values at once, then the samples."""
         parameters = self.positive.free_symbols - {z}
         ends_are_fixed = not any(end is not None and end.free_symbols for end in (left, right))
@@ -126,7 +125,7 @@ class _Guard:
                 return self._prove(name, left, right, {s: range_of_assumptions(s) for s in parameters})
             except DeclarationError:
                 pass  # only the samples can tell whether a single admissible value fails
-        for values in samples if parameters or not ends_are_fixed else samples[:1]:
+        for values in choices if parameters or not ends_are_fixed else choices[:1]:
             ends = [end if end is None else end.xreplace(values) for end in (left, right)]
             fixed = _Guard(self.node.xreplace(values), self.positive.xreplace(values), self.kind)
             fixed._prove(name, *ends, {}, ", ".join(f"{s} = {v}" for s, v in values.items() if s in parameters))
@@ -139,7 +138,8 @@ class _Guard:
             if not self.positive.has(z):
                 box = interval(arb(0), arb(0))
             else:
-                box = Range(_end(left, -1), _end(right, 1), left is None, right is None)
+                outside = self.kind != "inside"
+                box = Range(_end(left, -1, outside), _end(right, 1, outside), left is None, right is None)
             try:
                 _Prover(self, RangeProgram(self.positive, ranges), ranges, box).run()
             except _Failure as failure:
@@ -171,6 +171,9 @@ class _Prover:
         """Raise _Failure unless the guard holds."""
         if self.guard.kind == "nonzero":
             self._choose_sign()
+        if self._holds(self.domain):
+            return
+        self._probe(*self._ends(), *self._points())  # simple points first: they make the clearest messages
         boxes, spent = [self.domain], 0
         while boxes:
             box = boxes.pop()
@@ -179,7 +182,7 @@ class _Prover:
                 continue
             middle = _middle(box)
             if spent > _BOXES or middle is None:
-                raise _Failure(f"{self._shown} could not be shown to be finite near z = {_readable(_near(box))}")
+                raise _Failure(f"{self._shown} could not be shown to be finite {_near(box)}")
             self._probe(middle)
             boxes += [box._replace(lo=middle, lo_open=False), box._replace(hi=middle, hi_open=False)]
 
@@ -197,17 +200,20 @@ class _Prover:
         touches_end = bool(box.lo == self.domain.lo) or bool(box.hi == self.domain.hi)
         if self.guard.kind == "inside" and touches_end and value.is_nonnegative and box.hi - box.lo < arb(2) ** -20:
             return True
-        return not box.hi.is_finite() and box.lo.is_finite() and self._rises_from(box)
+        return box.lo.is_finite() != box.hi.is_finite() and self._rises_outwards(box)
 
-    def _rises_from(self, box: Range) -> bool:
-        """Positive at the left end of a half-line and increasing on it."""
+    def _rises_outwards(self, box: Range) -> bool:
+        """Positive at the end of a half-line and increasing away from it."""
         if self.derivative is None:
             self.derivative = RangeProgram((self.sign * self.guard.positive).diff(z), self.ranges)
-        start = self._value(Range(box.lo, box.lo))
+        end = box.lo if box.lo.is_finite() else box.hi
+        start = self._value(Range(end, end))
         try:
-            return start is not None and start.is_positive and self.derivative(box).is_nonnegative
+            slope = self.derivative(box)
         except Undefined:
             return False
+        rising = slope.is_nonnegative if box.lo.is_finite() else slope.is_nonpositive
+        return rising and start is not None and start.is_positive
 
     def _value(self, box: Range) -> Range | None:
         try:
@@ -231,23 +237,19 @@ class _Prover:
         if (middle := _middle(self.domain)) is not None:
             yield middle
 
-    def _probe(self, middle: arb) -> None:
-        """Look for a violation at simple points first: they make the clearest messages."""
-        points = [middle] if middle != _middle(self.domain) else [*self._ends(), *self._points()]
-        for point in points:
-            value = self._value(Range(point, point))
-            if value is None or not value.is_nonpositive:
-                continue
-            is_end = bool(point == self.domain.lo) or bool(point == self.domain.hi)
-            if self.guard.kind == "inside" and is_end and value.lo == 0:
-                continue
-            if self.guard.kind == "nonzero" and value.is_negative:
+    def _probe(self, *points: arb) -> None:
+        """Raise _Failure if the guard is violated at one of the points; a negative value tells more than a zero."""
+        found = [(point, value) for point in points if (value := self._value(Range(point, point))) is not None]
+        for point, value in found:
+            if value.is_negative and self.guard.kind == "nonzero":
                 raise _Failure(f"{self._shown} is not finite near z = {_readable(self._root(point))}")
             if value.is_negative:
                 raise _Failure(f"{self._shown} is not real at z = {_readable(point)}")
-            if self.guard.kind == "inside":
+        for point, value in found:
+            if value.is_nonpositive and self.guard.kind != "inside":
+                raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
+            if value.is_nonpositive and self.domain.lo < point < self.domain.hi:
                 raise _Failure(f"{self._shown} is not smooth at z = {_readable(point)}")
-            raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
 
     def _ends(self) -> list[arb]:
         return [end for end in (self.domain.lo, self.domain.hi) if end.is_finite()]
@@ -293,36 +295,17 @@ def _guards_of(node: sp.Basic) -> Iterator[_Guard]:
     elif isinstance(node, sp.tan):
         yield _Guard(node, sp.cos(node.args[0]), "nonzero")
     elif isinstance(node, sp.asin | sp.acos):
-        yield _Guard(node, 1 - node.args[0], "inside")
-        yield _Guard(node, 1 + node.args[0], "inside")
-
-
-def _samples(parameters: list[sp.Symbol]) -> Iterator[Values]:
-    """Admissible values: a simple one, some generic ones, a small and a large one."""
-    if not parameters:
-        yield {}
-        return
-    for k, _ in enumerate(_GENERIC):
-        yield {p: admissible(p, k + 2 * place) for place, p in enumerate(parameters)}
-
-
-def admissible(parameter: sp.Symbol, k: int) -> sp.Rational:
-    """The k-th of a few values that a parameter's assumptions admit."""
-    value = sp.Rational(_GENERIC[k % len(_GENERIC)])
-    if parameter.is_integer:
-        value = sp.Integer(1 + k)
-    if parameter.is_nonpositive or (not parameter.is_nonnegative and k % 2):
-        value = -value
-    return value
+        for side in (1 - node.args[0], 1 + node.args[0]):  # a quotient in lowest terms has a sharper range
+            yield _Guard(node, sp.cancel(side) if side.is_rational_function(z) else side, "inside")
 
 
 # ------------------------------------------------------------------------------------------------ points
-def _end(end: sp.Expr | None, side: int) -> arb:
-    """An end of the interval as an exact number, inside it by less than a rounding error."""
+def _end(end: sp.Expr | None, side: int, outside: bool) -> arb:
+    """An end of the interval as an exact number, outside or inside it by less than a rounding error."""
     if end is None:
         return arb.pos_inf() * side
     value = RangeProgram(end, {})()
-    return value.hi if side == -1 else value.lo
+    return value.hi if (side == 1) == outside else value.lo
 
 
 def _middle(box: Range) -> arb | None:
@@ -337,10 +320,10 @@ def _middle(box: Range) -> arb | None:
     return middle if box.lo < middle < box.hi and box.hi - box.lo > arb(2) ** -40 * (1 + abs(middle)) else None
 
 
-def _near(box: Range) -> arb:
+def _near(box: Range) -> str:
     if not box.lo.is_finite():
-        return box.hi
-    return box.lo if not box.hi.is_finite() else ((box.lo + box.hi) / 2).mid()
+        return "for z -> -oo"
+    return f"near z = {_readable(((box.lo + box.hi) / 2).mid())}" if box.hi.is_finite() else "for z -> oo"
 
 
 def _readable(point: arb) -> str:

@@ -91,7 +91,7 @@ def function_lines(function: Function) -> list[str]:
     if not function.components:
         lines += ["Error: rounding of the operations shown."]
     for component in function.components:
-        lines += wrapped(f"{component.name}: {error_text(component)}", 4, 4)
+        lines += wrapped(error_text(component).replace("Error:", f"Error ({component.name}):", 1), 4, 4)
     if quantity.reason:
         lines += wrapped(f"No closed form: {quantity.reason}.", 4, 4)
     if quantity.source:

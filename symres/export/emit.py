@@ -27,6 +27,7 @@ class Dialect:
         sqrt: template of a square root whose argument stays away from zero.
         root: template of a square root whose argument may vanish.
         power: template of a general power.
+        quotient: template of a division.
         infinity: spelling of the float infinity.
         helpers: name of a helper function -> (its source, names of the helpers that it calls).
     """
@@ -38,6 +39,7 @@ class Dialect:
     power: str
     infinity: str
     helpers: Mapping[str, tuple[str, tuple[str, ...]]]
+    quotient: str = ""  # empty: the operator
 
     def needed(self, lines: Sequence[str]) -> tuple[str, ...]:
         """The helpers that the code calls, dependencies first, in a fixed order."""
@@ -162,6 +164,8 @@ class Emitter:
         )
 
     def _quotient(self, over: int, under: int) -> int:
+        if self.dialect.quotient:
+            return self._call(self.dialect.quotient, [over, under])
         return self._add_node(
             ("/", over, under), lambda t: f"{t(over, _PRODUCT)}/{t(under, _ATOM)}", (over, under), _PRODUCT
         )

@@ -35,7 +35,7 @@ EXPSINH = '''
 def _expsinh(a, b):
     """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
     size = np.abs(b)
-    return np.copysign(-0.5, b)*np.exp(a + size)*np.expm1(-2.0*size)
+    return -np.copysign(0.5, b)*np.exp(a + size)*np.expm1(-2.0*size)
 '''
 
 EXPCOSH = '''
@@ -74,7 +74,7 @@ def _blocks(function, arguments, out):
     values = [float(a.reshape(())) if a.size == 1 else None for a in arguments]
     with np.errstate(over="ignore", under="ignore"):
         if not varying:
-            out[...] = function(*(np.full(1, value) for value in values)).reshape(())
+            out[...] = np.reshape(function(*(np.full(1, value) for value in values)), ())
             return out[()]
         blocks = np.nditer(
             [*(arguments[i] for i in varying), out],
@@ -92,6 +92,8 @@ def _blocks(function, arguments, out):
                 target[...] = function(*values)
     return out
 '''
+
+ALWAYS = ("_blocks(",)  # what every module calls
 
 NUMPY = Dialect(
     name="NumPy",
@@ -177,7 +179,7 @@ def standalone(component: Component) -> str:
     source = component_source(component)
     body = [f"def {component.name}({', '.join(variable(s) for s in component.symbols)}):"]
     body += [f"    {line}" for line in source.lines]
-    parts = ["import numpy as np", "from scipy import special"]
+    parts = ["import math", "import numpy as np", "from scipy import special"]
     parts += [NUMPY.helpers[name][0] for name in NUMPY.needed([*source.lines, *source.preamble])]
     parts += [f"{name} = {value}" for name, value in source.tables]
     return "\n".join([*parts, *source.preamble, *body, ""])

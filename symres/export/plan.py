@@ -115,41 +115,47 @@ class Planner:
     # ---- splitting ---------------------------------------------------------------------------------------------
 
     def _split(self, expr: sp.Expr, triples: list[tuple], used: dict[str, Component]) -> sp.Expr:
-        held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(averages(expr))}
+        """The expression with everything that depends on kernels alone replaced by calls."""
+        nested = [a for a in averages(expr) if not all(c.is_Symbol for c in a.covariance)]
+        held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(nested)}
         opaque = expr.xreplace(held)
-        kernels = opaque.free_symbols - GLOBAL - set(held.values())
-        parts = decompose(opaque, (opaque.free_symbols & GLOBAL) | set(held.values()))
+        others = (opaque.free_symbols & GLOBAL) | set(held.values())
+        parts = decompose(opaque, others)
         if parts is None:
             parts = {sp.Integer(1): opaque}
-        out = sp.Integer(0)
-        for monomial, function in parts.items():
-            out += monomial * self._kernel_function(function, kernels, triples, used)
+        out = sp.Add(*(m * self._kernel_function(f, triples, used) for m, f in parts.items()))
         return out.xreplace({dummy: self._average(node, used) for node, dummy in held.items()})
 
-    def _kernel_function(
-        self, expr: sp.Expr, kernels: set[sp.Symbol], triples: list[tuple], used: dict[str, Component]
-    ) -> sp.Expr:
-        if expr.is_polynomial(*expr.free_symbols):
+    def _kernel_function(self, expr: sp.Expr, triples: list[tuple], used: dict[str, Component]) -> sp.Expr:
+        open_ = averages(expr)
+        if not open_ and expr.is_polynomial(*expr.free_symbols):
             return expr
         variables = expr.free_symbols
-        for triple in triples:
-            if triple[1] in variables and variables <= set(triple) | _parameters(variables):
-                parameters = _ordered(variables - set(triple))
-                canonical = expr.xreplace(dict(zip(triple, (K1, C, K2), strict=True)))
-                component = self._component(canonical, (K1, K2, C, *parameters), used)
-                return component.call(triple[0], triple[2], triple[1], *parameters)
         single = variables - _parameters(variables)
         if len(single) == 1:
             (v,) = single
             parameters = _ordered(variables - single)
             component = self._component(expr.xreplace({v: K}), (K, *parameters), used)
             return component.call(v, *parameters)
+        if open_:
+            held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(open_)}
+            parts = decompose(expr.xreplace(held), held.values())
+            if parts is None:
+                raise NoClosedForm(f"code for {expr}", "its averages stand inside functions", "export it to LaTeX")
+            out = sp.Add(*(m * self._kernel_function(f, triples, used) for m, f in parts.items()))
+            return out.xreplace({dummy: self._average(node, used) for node, dummy in held.items()})
+        for triple in triples:
+            if triple[1] in variables and variables <= set(triple) | _parameters(variables):
+                parameters = _ordered(variables - set(triple))
+                canonical = expr.xreplace(dict(zip(triple, (K1, C, K2), strict=True)))
+                component = self._component(canonical, (K1, K2, C, *parameters), used)
+                return component.call(triple[0], triple[2], triple[1], *parameters)
         if isinstance(expr, sp.Add):  # functions of different kernels: one at a time
             groups: dict[frozenset, list[sp.Expr]] = {}
             for term in expr.args:
                 groups.setdefault(frozenset(term.free_symbols), []).append(term)
             if len(groups) > 1:
-                return sp.Add(*(self._kernel_function(sp.Add(*g), kernels, triples, used) for g in groups.values()))
+                return sp.Add(*(self._kernel_function(sp.Add(*g), triples, used) for g in groups.values()))
         return stabilise(expr)
 
     def _average(self, node: Any, used: dict[str, Component]) -> sp.Expr:
@@ -213,7 +219,7 @@ def decompose(expr: sp.Expr, others: Iterable[sp.Symbol]) -> dict[sp.Expr, sp.Ex
         for _ in range(int(expr.exp) - 1):
             power = _multiply(power, base)
         return power
-    if isinstance(expr, sp.Pow) and isinstance(expr.base, sp.Symbol):
+    if isinstance(expr, sp.Pow) and isinstance(expr.base, sp.Symbol) and expr.base in others:
         return {expr: sp.Integer(1)}  # 1/gamma and the like
     return None
 

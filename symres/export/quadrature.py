@@ -1,13 +1,15 @@
-"""Averages at run time: Gauss-Legendre panels, stretched like sinh around the points where a function changes.
+"""Averages at run time, with nodes stretched like sinh around the points where a function changes.
 
-An anchor is a breakpoint (or 0, the centre of a smooth activation). The panels on its two sides resolve the width
-on which the function changes there and reach out geometrically to ten standard deviations. One text serves NumPy
-and PyTorch: it uses functions that both libraries call by the same name.
+Smooth functions: the trapezoidal rule in t, y = width*sinh(t), around the preactivation 0. Functions with
+breakpoints: Gauss-Legendre panels in t on both sides of every breakpoint. Either resolves the width on which the
+function changes and reaches out geometrically to ten standard deviations. One text serves NumPy and PyTorch: it
+uses functions that both libraries call by the same name.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import mpmath as mp
@@ -17,24 +19,43 @@ from ..symbols import C, K1, K2, z
 from .emit import Dialect, Emitter, Source, rows, variable
 from .rewrite import stabilise
 
-POINTS = 48  # of each panel
-TABLES = ("_REACH", "_CHUNK", "_POINTS", "_WEIGHTS")
+POINTS = 16  # of each panel
+PANEL = 1.2  # its length in t
+LINE = 161  # points of the rule for smooth functions
 
-PANELS = '''
+NODES = '''
+def _line(centre, width):
+    """Nodes and weights of the standard normal law within _REACH: the trapezoidal rule in t, y = centre + width*sinh(t).
+
+    For smooth functions that change around the centre on the scale of the width.
+    """
+    centre = np.clip(centre, -3.0*_REACH, 3.0*_REACH)[..., None]
+    width = width[..., None]
+    first, last = np.arcsinh((-_REACH - centre)/width), np.arcsinh((_REACH - centre)/width)
+    t = first + (last - first)*_rule(width)[0]
+    y = centre + width*np.sinh(t)
+    step = (last - first)/(_LINE - 1)
+    return y, step*width*np.cosh(t)*np.exp(-0.5*y*y)*0.3989422804014327
+
+
 def _panels(anchors, width):
-    """Nodes and weights of the standard normal law within _REACH, two panels per anchor: left and right of it."""
-    points, weights = _rule(width)
+    """The same by Gauss-Legendre panels on both sides of every anchor, for functions with kinks there."""
+    _, points, weights = _rule(width)
+    anchors = _sorted([np.clip(anchor, -_REACH, _REACH) for anchor in [*anchors, 0.0*width]])
     nodes, masses = [], []
     for k, anchor in enumerate(anchors):
         left = -_REACH if k == 0 else 0.5*(anchors[k - 1] + anchor)
         right = _REACH if k == len(anchors) - 1 else 0.5*(anchor + anchors[k + 1])
         for end in (left, right):
             reach = np.arcsinh((end - anchor)/width)[..., None]
-            t = reach*points
-            y = anchor[..., None] + width[..., None]*np.sinh(t)
-            nodes.append(y)
-            masses.append(np.abs(reach)*width[..., None]*np.cosh(t)*weights*np.exp(-0.5*y*y)*0.3989422804014327)
-    return nodes, masses
+            pieces = math.ceil(float(np.abs(reach).max())/_PANEL) if width.size else 0
+            for piece in range(pieces):  # none where anchors coincide
+                t = reach*((piece + points)/pieces)
+                y = anchor[..., None] + width[..., None]*np.sinh(t)
+                nodes.append(y)
+                masses.append(
+                    np.abs(reach)/pieces*width[..., None]*np.cosh(t)*weights*np.exp(-0.5*y*y)*0.3989422804014327)
+    return np.concatenate(nodes, -1), np.concatenate(masses, -1)
 
 
 def _wide(value, z):
@@ -42,33 +63,24 @@ def _wide(value, z):
     return value.reshape(tuple(value.shape) + (1,)*(z.ndim - value.ndim))
 
 
-def _inside(points):
-    """Anchors within the range of the panels."""
-    return [np.clip(point, -_REACH, _REACH) for point in points]
-
-
-def _average_of_parts(parts, edges, anchors, width, mean, deviation, parameters):
-    """The average of a piecewise function of mean + deviation*y, y standard normal, whose edges lie at anchors."""
-    total = 0.0
-    for panel, (y, mass) in enumerate(zip(*_panels(anchors, width))):
-        z = mean[..., None] + deviation[..., None]*y
-        piece = (panel + 1)//2 if edges else 0
-        if edges and piece > 0:  # the nodes of an empty panel lie outside its piece
-            z = np.maximum(z, edges[piece - 1][..., None])
-        if edges and piece < len(edges):
-            z = np.minimum(z, edges[piece][..., None])
-        total = total + (parts[piece](z, *(_wide(p, z) for p in parameters))*mass).sum(-1)
-    return total
+def _whole(parts, edges, z, parameters):
+    """A piecewise function, its parts separated by the edges."""
+    parameters = [_wide(p, z) for p in parameters]
+    value = parts[0](np.minimum(z, _wide(edges[0], z)) if edges else z, *parameters) + 0.0*z
+    for part, edge in zip(parts[1:], edges):
+        edge = _wide(edge, z)
+        value = np.where(z >= edge, part(np.maximum(z, edge), *parameters), value)
+    return value
 '''
 
 KERNEL = '''
 def _kernel_average(parts, breaks, K, *parameters):
     """<f(z)> for z of variance K; parts are the smooth pieces of f between increasing breaks."""
     deviation = np.sqrt(np.clip(K, 1e-280, None))
-    edges = [b + 0.0*K for b in breaks]
-    anchors = _inside([b/deviation for b in edges] or [0.0*K])
     width = np.clip(1.0/deviation, 1e-8, 8.0)
-    return _average_of_parts(parts, edges, anchors, width, 0.0*K, deviation, parameters)
+    edges = [b + 0.0*K for b in breaks]
+    y, mass = _panels([b/deviation for b in edges], np.clip(width, None, 1.0)) if edges else _line(0.0*K, width)
+    return (_whole(parts, edges, deviation[..., None]*y, parameters)*mass).sum(-1)
 '''
 
 PAIR = '''
@@ -79,44 +91,36 @@ def _pair_average(f_parts, f_breaks, g_parts, g_breaks, K1, K2, C, *parameters):
     slope = C/deviation  # of the mean of z2, per standard deviation of z1
     spread = np.sqrt(_determinant(K1, K2, C)/K1)
     f_edges, g_edges = [b + 0.0*K1 for b in f_breaks], [b + 0.0*K1 for b in g_breaks]
-    steep = np.where(np.abs(slope) > 1e-140, slope, 1e-140)
-    places = _inside([b/deviation for b in f_edges] + [b/steep for b in g_edges])
-    rate = np.clip(np.abs(slope), 1e-3, None)
-    width = np.minimum(1.0/np.clip(deviation, 1e-3, None), 1.0/rate)
-    if g_edges:  # averaged over z2, a kink is rounded on the scale of the spread
-        width = np.minimum(width, np.clip(spread, 1e-8, None)/rate)
-    nodes, masses = _panels(_sorted(places) if places else [0.0*K1], np.clip(width, 1e-9, 8.0))
-    x, mass = np.concatenate(nodes, -1), np.concatenate(masses, -1)
+    rate = np.clip(np.abs(slope), 1e-140, None)
+    width = np.minimum(1.0/deviation, 1.0/rate)
+    if g_edges:  # averaged over z2, a kink is rounded on the scale of the spread; below 1e-8 it stays one
+        width = np.where(spread > 1e-8*rate, np.minimum(width, spread/rate), width)
+    if f_edges or g_edges:
+        steep = np.where(np.abs(slope) > 1e-140, slope, 1e-140)
+        x, mass = _panels([b/deviation for b in f_edges] + [b/steep for b in g_edges], np.clip(width, 1e-9, 1.0))
+    else:
+        x, mass = _line(0.0*K1, np.clip(width, 1e-9, 8.0))
     mean, narrow = slope[..., None]*x, spread[..., None] + 0.0*x
     floor = np.clip(narrow, 1e-280, None)
+    fine = np.clip(1.0/floor, 1e-8, 8.0)
     edges = [b[..., None] + 0.0*x for b in g_edges]
-    inner = _average_of_parts(
-        g_parts, edges, _inside([(b - mean)/floor for b in edges] or [-mean/floor]),
-        np.clip(1.0/floor, 1e-8, 8.0), mean, narrow, [p[..., None] + 0.0*x for p in parameters],
-    )
-    z = deviation[..., None]*x
-    return (_whole(f_parts, f_edges, z, [_wide(p, z) for p in parameters])*inner*mass).sum(-1)
-
-
-def _whole(parts, edges, z, parameters):
-    """A piecewise function at any points."""
-    value = parts[0](np.minimum(z, _wide(edges[0], z)) if edges else z, *parameters) + 0.0*z
-    for part, edge in zip(parts[1:], edges):
-        value = np.where(z >= _wide(edge, z), part(np.maximum(z, _wide(edge, z)), *parameters), value)
-    return value
+    y, weight = _panels([(b - mean)/floor for b in edges], np.clip(fine, None, 1.0)) if edges else _line(
+        -mean/floor, fine)
+    inner = (_whole(g_parts, edges, mean[..., None] + narrow[..., None]*y, parameters)*weight).sum(-1)
+    return (_whole(f_parts, f_edges, deviation[..., None]*x, parameters)*inner*mass).sum(-1)
 '''
 
 RULE_NUMPY = '''
 def _rule(width):
-    """The Gauss-Legendre rule on [0, 1]."""
-    return np.array(_POINTS), np.array(_WEIGHTS)
+    """Equidistant points and the Gauss-Legendre rule on [0, 1]."""
+    return np.linspace(0.0, 1.0, _LINE), np.array(_POINTS), np.array(_WEIGHTS)
 '''
 
 RULE_TORCH = '''
 def _rule(width):
-    """The Gauss-Legendre rule on [0, 1]."""
-    return torch.tensor(_POINTS, dtype=width.dtype, device=width.device), torch.tensor(
-        _WEIGHTS, dtype=width.dtype, device=width.device)
+    """Equidistant points and the Gauss-Legendre rule on [0, 1]."""
+    kind = {"dtype": width.dtype, "device": width.device}
+    return torch.linspace(0.0, 1.0, _LINE, **kind), torch.tensor(_POINTS, **kind), torch.tensor(_WEIGHTS, **kind)
 '''
 
 SORTED_NUMPY = '''
@@ -155,23 +159,23 @@ def _in_chunks(function, nodes, *arguments):
 
 
 def _for_torch(text: str) -> str:
-    return text.replace("np.", "torch.").replace("_determinant(", "_Determinant.apply(")
+    return text.replace("np.", "torch.").replace("width.size", "width.numel()").replace("_determinant(", "_Determinant.apply(")
 
 
 NUMPY_HELPERS = {
     "_rule": (RULE_NUMPY, ()),
-    "_panels": (PANELS, ("_rule",)),
-    "_kernel_average": (KERNEL, ("_panels",)),
     "_sorted": (SORTED_NUMPY, ()),
-    "_pair_average": (PAIR, ("_panels", "_sorted", "_determinant")),
+    "_line": (NODES, ("_rule", "_sorted")),
+    "_kernel_average": (KERNEL, ("_line",)),
+    "_pair_average": (PAIR, ("_line", "_determinant")),
     "_in_chunks": (CHUNKS_NUMPY, ()),
 }
 TORCH_HELPERS = {
     "_rule": (RULE_TORCH, ()),
-    "_panels": (_for_torch(PANELS), ("_rule",)),
-    "_kernel_average": (_for_torch(KERNEL), ("_panels",)),
     "_sorted": (SORTED_TORCH, ()),
-    "_pair_average": (_for_torch(PAIR), ("_panels", "_sorted", "_Determinant")),
+    "_line": (_for_torch(NODES), ("_rule", "_sorted")),
+    "_kernel_average": (_for_torch(KERNEL), ("_line",)),
+    "_pair_average": (_for_torch(PAIR), ("_line", "_Determinant")),
     "_in_chunks": (CHUNKS_TORCH, ()),
 }
 
@@ -182,6 +186,8 @@ def tables() -> tuple[tuple[str, str], ...]:
     return (
         ("_REACH", "10.0"),
         ("_CHUNK", "400000"),
+        ("_LINE", repr(LINE)),
+        ("_PANEL", repr(PANEL)),
         ("_POINTS", rows([nodes])[0]),
         ("_WEIGHTS", rows([weights])[0]),
     )
@@ -228,10 +234,11 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             breaks = [len(f.breaks) for f in factors]
             if is_pair:
                 call = f"_pair_average({pieces(factors[0])}, {pieces(factors[1])}, K1, K2, C{rest})"
-                nodes = max(nodes, 4 * POINTS**2 * max(1, sum(breaks)) * max(1, breaks[1]))
+                outer, inner = (LINE if not n else 4 * LINE for n in (sum(breaks), breaks[1]))
+                nodes = max(nodes, outer * inner)
             else:
                 call = f"_kernel_average({pieces(factors[0])}, K{rest})"
-                nodes = max(nodes, 2 * POINTS * max(1, breaks[0]))
+                nodes = max(nodes, 4 * LINE if breaks[0] else LINE)
             lines.append(f"{average} = {call}")
             symbol = sp.Symbol(f"{name}_{average}")
             names[symbol] = average
@@ -248,12 +255,17 @@ def variance_slope(node: Any, first: bool) -> sp.Expr:
 
     Stein's lemma, <z1 f'(z1) g(z2)> = K1 <f'' g> + C <f' g'>, gives Price's <f'' g>/2 without second derivatives.
     """
-    bound = sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)
-    x, y = bound if first else bound[::-1]
+    x, y = _bound(node) if first else _bound(node)[::-1]
     v = K1 if first else K2
     f = node.integrand
     covariance = node.covariance
     return (node.func(x * f.diff(x), *covariance) - C * node.func(f.diff(x, y), *covariance)) / (2 * v)
+
+
+def covariance_slope(node: Any) -> sp.Expr:
+    """The derivative of a pair average in C: Price's theorem, <f' g'>."""
+    x, y = _bound(node)
+    return node.func(node.integrand.diff(x, y), *node.covariance)
 
 
 def averages(expr: sp.Expr) -> list[Any]:
@@ -262,13 +274,23 @@ def averages(expr: sp.Expr) -> list[Any]:
     return sorted(found, key=lambda e: (len(str(e)), str(e)))
 
 
+@cache
 def _legendre(n: int) -> tuple[list[float], list[float]]:
-    """Nodes and weights on [0, 1], correctly rounded."""
+    """Nodes and weights on [0, 1], correctly rounded, by Newton's method on the three-term recursion."""
     nodes, weights = [], []
     with mp.workdps(30):
         for k in range(n):
-            x = mp.findroot(lambda t: mp.legendre(n, t), mp.cos(mp.pi * (k + mp.mpf(3) / 4) / (n + mp.mpf(1) / 2)))
-            slope = n * (mp.legendre(n - 1, x) - x * mp.legendre(n, x)) / (1 - x * x)
+            x = mp.cos(mp.pi * (k + mp.mpf(3) / 4) / (n + mp.mpf(1) / 2))
+            for _ in range(6):
+                before, value = mp.mpf(1), x
+                for j in range(2, n + 1):
+                    before, value = value, ((2 * j - 1) * x * value - (j - 1) * before) / j
+                slope = n * (before - x * value) / (1 - x * x)
+                x -= value / slope
             nodes.append(float((1 - x) / 2))
             weights.append(float(1 / ((1 - x * x) * slope**2)))
     return nodes, weights
+
+
+def _bound(node: Any) -> list[sp.Symbol]:
+    return sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)

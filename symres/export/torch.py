@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 
+from ..symbols import K
 from . import quadrature
-from .emit import Dialect
-from .stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from .angles import AngleForm
+from .emit import Dialect, Emitter, Source, rows, variable
+from .fit import Fit
+from .plan import Component, Function
+from .stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
 
 TWO_PRODUCT = '''
 def _two_product(a, b):
@@ -127,6 +133,15 @@ def _tensors(*values):
     return [torch.as_tensor(v, dtype=kind, device=device) for v in values]
 '''
 
+SHAPED = '''
+def _shaped(value, *arguments):
+    """A result in the broadcast shape of the arguments, though it may not depend on all of them."""
+    value = torch.as_tensor(value, dtype=arguments[0].dtype, device=arguments[0].device)
+    return value.expand(torch.broadcast_shapes(*(a.shape for a in arguments)))
+'''
+
+ALWAYS = ("_tensors(", "_shaped(")  # what every module calls
+
 TORCH = Dialect(
     name="PyTorch",
     functions={
@@ -170,5 +185,88 @@ TORCH = Dialect(
         "_piecewise": (PIECEWISE, ()),
         "_tensors": (TENSORS, ()),
         **quadrature.TORCH_HELPERS,
+        "_shaped": (SHAPED, ()),
     },
 )
+
+
+# ---- sources -----------------------------------------------------------------------------------------------------
+def component_source(component: Component) -> Source:
+    """The function of a component, or the autograd function where its derivatives need care."""
+    if isinstance(component.code, Fit):
+        return _fit_source(component)
+    if component.code is None:
+        return _quadrature_source(component)
+    if component.form is not None and component.form.vanishing:
+        return _angle_source(component, component.form)
+    return Source(tuple(_body(component, component.code)))
+
+
+def function_source(function: Function) -> tuple[str, ...]:
+    """The body of a public function, its arguments already tensors."""
+    names = {symbol: variable(symbol) for symbol, _ in function.names}
+    results = [(name if name == "return" else variable(sp.Symbol(name)), e) for name, e in function.lines]
+    return tuple(Emitter(TORCH, names).function(results))
+
+
+def _body(component: Component, code: sp.Expr, dialect: Dialect = TORCH) -> list[str]:
+    names, lines = {s: variable(s) for s in component.symbols}, []
+    if code.has(determinant):
+        lines.append("determinant = _Determinant.apply(K1, K2, C)")
+        names[determinant] = "determinant"
+    return [*lines, *Emitter(dialect, names).function([("return", code)])]
+
+
+def _fit_source(component: Component) -> Source:
+    fit, tag = component.code, component.name.upper()
+    lines = Emitter(TORCH, {K: "K"}).function([("u", fit.map), ("scale", fit.scale)])
+    lines.append(f"return scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)")
+    tables = (
+        (f"{tag}_EDGES", rows([fit.edges])[0]),
+        (f"{tag}_TABLE", "[\n" + "".join(f"    {row},\n" for row in rows(fit.table)) + "]"),
+    )
+    return Source(tuple(lines), tables)
+
+
+def _angle_source(component: Component, form: AngleForm) -> Source:
+    """sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
+    K1, C, K2 = form.triple
+    guarded = replace(TORCH, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
+    slopes = [_body(component, form.diff(v).stable(), guarded) for v in (K1, K2, C)]
+    return _autograd(component, _body(component, component.code), slopes)
+
+
+def _quadrature_source(component: Component) -> Source:
+    node, symbols = component.formula, component.symbols
+    value = quadrature.source(component.name, symbols, node, TORCH)
+    if not component.is_pair:
+        slopes = [quadrature.source(component.name + "_slope", symbols, node.diff(K), TORCH)]
+    else:
+        named = ((quadrature.variance_slope(node, True), "_slope_1"), (quadrature.variance_slope(node, False), "_slope_2"),
+                 (quadrature.covariance_slope(node), "_slope_c"))
+        slopes = [quadrature.source(component.name + tag, symbols, e, TORCH) for e, tag in named]
+    text = _autograd(component, list(value.lines), [list(s.lines) for s in slopes])
+    preamble = (*value.preamble, *(p for s in slopes for p in s.preamble))
+    return Source(text.lines, value.tables, (*preamble, *text.preamble))
+
+
+def _autograd(component: Component, value: list[str], slopes: list[list[str]]) -> Source:
+    """An autograd.Function with given code for the value and for the derivative in each kernel."""
+    arguments = [variable(s) for s in component.symbols]
+    listed, name = ", ".join(arguments), component.name.title().replace("_", "")
+    unpacked = listed + ("," if len(arguments) == 1 else "")
+    kernels, parameters = arguments[: len(slopes)], arguments[len(slopes) :]
+    lines = [f"class _{name}(torch.autograd.Function):", "    generate_vmap_rule = True", ""]
+    lines += ["    @staticmethod", f"    def forward({listed}):", *(f"        {line}" for line in value), ""]
+    lines += ["    @staticmethod", "    def setup_context(ctx, inputs, output):", "        ctx.save_for_backward(*inputs)", ""]
+    lines += ["    @staticmethod", "    def backward(ctx, gradient):", f"        {unpacked} = ctx.saved_tensors"]
+    calls = [f"gradient*{component.name}_d{k}({listed})" for k in kernels] + ["None" for _ in parameters]
+    lines += [f"        return {', '.join(calls)}"]
+    functions = [
+        "\n".join([f"def {component.name}_d{k}({listed}):", *(f"    {line}" for line in body)])
+        for k, body in zip(kernels, slopes, strict=True)
+    ]
+    call = f"return _{name}.apply({listed})"
+    broadcast = f"{unpacked} = torch.broadcast_tensors({listed})"
+    return Source((broadcast, call), (), (*functions, "\n".join(lines)))
+

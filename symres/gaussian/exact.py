@@ -20,6 +20,7 @@ from .stein import average_terms
 from .terms import parse_terms
 from .write import write_terms
 
+
 @dataclass(frozen=True)
 class ProductAverage:
     """<f_1(x1) f_2(x2) ...> over centred, jointly Gaussian variables: the start of a proof.
@@ -77,13 +78,15 @@ def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> P
     details: list[str] = []
     try:
         recursion = _average_signs(signs, details)
+    except NoClosedForm as error:
+        raise NoClosedForm(f"the average {start}", error.found, error.remedy) from None
     except UndecidedSign:
         raise NoClosedForm(
-            str(start), "the sign of a factor under a root is unknown", "declare the parameters with assumptions"
+            f"the average {start}", "the sign of a factor under a root is unknown", "declare the parameters' signs"
         ) from None
     result = canonical(recursion)
     if result.has(sp.I):
-        raise NoClosedForm(str(start), "its closed form has complex arguments", "use the numeric value")
+        raise NoClosedForm(f"the average {start}", "its closed form has complex arguments", "use the numeric value")
     return Proof(
         start,
         (

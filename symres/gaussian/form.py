@@ -129,9 +129,9 @@ class Form:
         """Sign of a form that is one rational function times positive roots; 0 if unknown."""
         if len(self.terms) != 1:
             return 0
-        ((_, radicals, atoms), coefficient) = next(iter(self.terms.items()))
-        unit = self.field.intern_poly(self.field.constant_poly(-1))
-        return 0 if atoms or unit in radicals else self.field.sign_of(coefficient)
+        ((exponent, _, atoms), coefficient) = next(iter(self.terms.items()))
+        complex_ = self.imaginary_part() or (exponent is not None and exponent.imaginary_part())
+        return 0 if atoms or complex_ else self.field.sign_of(coefficient)
 
     def inverse(self) -> Form:
         """1/self.
@@ -146,9 +146,7 @@ class Form:
             for number in radicals:
                 c = c * self.field.polynomial(self.field.interned(number))
             negated = tuple((a, -power) for a, power in atoms)
-            return Form(
-                self.field, {(None if exponent is None else -exponent, radicals, negated): self.field.one / c}
-            )
+            return Form(self.field, {(None if exponent is None else -exponent, radicals, negated): self.field.one / c})
         radical = next((r for (_, radicals, _) in self.terms for r in radicals), None)
         if radical is None or any(exponent is not None or atoms for exponent, _, atoms in self.terms):
             raise NotInvertible

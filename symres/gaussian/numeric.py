@@ -1,17 +1,37 @@
-# temporary stand-in of the lead: overwrite freely
-import mpmath as mp, sympy as sp
+"""Gaussian averages as numbers with error bounds: rigorous in one variable, a compared pair of rules in two."""
+
+from __future__ import annotations
+
 from flint import arb
-from ..symbols import z
-def average_ball(factors, covariance, bits):
-    with mp.workprec(bits+20):
-        if len(factors)==1:
-            f=sp.lambdify(z,factors[0].as_expr(),"mpmath"); K=mp.mpf(str(covariance[0].mid().str(40,radius=False)))
-            s=mp.sqrt(K); pts=sorted({-14.0,-4.0,0.0,4.0,14.0}|{float(b)/float(s) for b in factors[0].breaks if abs(float(b)/float(s))<14})
-            v,e=mp.quad(lambda x: f(s*x)*mp.exp(-x*x/2)/mp.sqrt(2*mp.pi),pts,error=True)
-            return arb(str(v),1e-25 if bits>100 else 1e-14)
-        f,g=(sp.lambdify(z,p.as_expr(),"mpmath") for p in factors)
-        K1,C,K2=(mp.mpf(str(c.mid().str(30,radius=False))) for c in covariance)
-        mp.mp.prec=60
-        a=mp.sqrt(K1); d=mp.sqrt(max(K2-C*C/K1,0))
-        v=mp.quad(lambda x: mp.exp(-x*x/2)*f(a*x)*mp.quad(lambda y: mp.exp(-y*y/2)*g(C/a*x+d*y),sorted({-9,0,9}|({-(C/a*x)/d} if abs(C/a*x/d)<9 else set()))),[-9,0,9])/(2*mp.pi)
-        return arb(str(v),1e-12)
+
+from ..declare.pieces import Pieces
+from ..errors import DeclarationError, NoClosedForm
+from .line import line_average
+from .plane import plane_average
+
+
+def average_ball(factors: tuple[Pieces, ...], covariance: tuple[arb, ...], bits: int) -> arb:
+    """Enclose the average of a product of functions of jointly Gaussian centred variables.
+
+    Args:
+        factors: one function of ``z`` per variable, without parameters.
+        covariance: the upper triangle of the covariance matrix, row by row: (K,) or (K1, C, K2).
+        bits: relative accuracy asked for; the ball is as wide as its arguments and the functions demand.
+
+    Raises:
+        DeclarationError: a parameter without a value, an impossible covariance, or a function without an average.
+        NoClosedForm: more than two variables.
+    """
+    for symbol in sorted(set().union(*(f.free_symbols for f in factors)), key=str):
+        raise DeclarationError(
+            "the number of a Gaussian average", f"the parameter {symbol} has no value", f"pass {symbol}=..."
+        )
+    if len(factors) == 1 and len(covariance) == 1:
+        return line_average(*factors, *covariance, bits)
+    if len(factors) == 2 and len(covariance) == 3:
+        return plane_average(factors, covariance, bits)
+    raise NoClosedForm(
+        f"the number of an average over {len(factors)} variables with {len(covariance)} covariances",
+        "there are rules for one and two variables",
+        "split the integrand into products of functions of one or two variables",
+    )

@@ -49,9 +49,7 @@ def _block(left: Sequence[int], covariance: Matrix) -> list[int]:
     return sorted(block)
 
 
-def _correlated(
-    reader: Reader, block: list[int], mean: Sequence[Form], covariance: Matrix, details: list[str]
-) -> Form:
+def _correlated(reader: Reader, block: list[int], mean: Sequence[Form], covariance: Matrix, details: list[str]) -> Form:
     field = reader.field
     centred = not any(mean[i] for i in block)
     if centred and len(block) % 2:

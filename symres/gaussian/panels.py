@@ -20,9 +20,9 @@ from ..balls import Ball
 Function = Callable[[list[Ball], bool], Ball]
 
 LOW = 32  # bits: enough for bounds
-_RHO = (4.0, 8.0, 16.0, 2.2)  # ellipses tried, in this order; below 2.2 halving the panel is cheaper
-_SIZES = (4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 28, 32, 36, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 256, 384, 512)
-_MAX_PANELS = 4000  # beyond, the rest is enclosed crudely: slow decay of the radius instead of no answer
+_SIZES = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
+_MAX_DEPTH = 400
+_MAX_PANELS = 10000  # beyond, the rest is enclosed crudely: slow decay of the radius instead of no answer
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def sup(function: Function, left: arb, right: arb, height: float = 0.0) -> float
         ctx.prec = precision
 
 
-def sup_refined(function: Function, left: arb, right: arb, pieces: int = 2048) -> float:
+def sup_refined(function: Function, left: arb, right: arb, pieces: int = 20000) -> float:
     """Upper bound of log2 |function| on an interval that is halved where the ball evaluation overflows."""
     worst, stack, used = -math.inf, [(left, right)], 0
     while stack:
@@ -103,7 +103,15 @@ def sup_refined(function: Function, left: arb, right: arb, pieces: int = 2048) -
 
 @dataclass(frozen=True)
 class Panel:
-    """One interval with its rule: n nodes (0: left out) and a bound on what that misses (log2)."""
+    """One interval with its rule.
+
+    Args:
+        function: smooth function of z = scale*x on the interval.
+        left: where it starts, in x.
+        right: where it ends.
+        nodes: number of nodes; 0 if the whole interval goes into the error.
+        log2_error: log2 of a bound on what the rule misses.
+    """
 
     function: Function
     left: arb
@@ -112,54 +120,101 @@ class Panel:
     log2_error: float
 
 
-def plan(function: Function, weight: Weight, left: arb, right: arb, log2_tolerance: float) -> list[Panel]:
+def plan(
+    function: Function, weight: Weight, left: arb, right: arb, log2_tolerance: float, most_nodes: int
+) -> list[Panel]:
     """Cut an interval into panels whose bounded errors stay below a tolerance each.
 
     Args:
-        function: smooth function of z on the interval (in x: z = scale*x).
+        function: smooth function of z = scale*x on the interval.
         weight: the Gaussian weight.
         left: where the interval starts, in x.
         right: where it ends.
-        log2_tolerance: log2 of the error allowed per panel, for the integral over x.
+        log2_tolerance: log2 of the error allowed per panel, for the integral over x without the constant.
+        most_nodes: panels that need more are halved.
     """
     panels: list[Panel] = []
-    stack = [(left, right)]
+    stack = [(left, right, 0)]
     while stack:
-        a, b = stack.pop()
-        panel = _rule(function, weight, a, b, log2_tolerance, last=len(panels) + len(stack) > _MAX_PANELS)
+        a, b, depth = stack.pop()
+        panel = _rule(function, weight, a, b, log2_tolerance, most_nodes)
+        if panel is None and (depth > _MAX_DEPTH or len(panels) + len(stack) > _MAX_PANELS):
+            panel = Panel(function, a, b, 0, _mass(function, weight, a, b))
         if panel is not None:
             panels.append(panel)
         else:
             middle = ((a + b) / 2).mid()
-            stack += [(a, middle), (middle, b)]
+            stack += [(a, middle, depth + 1), (middle, b, depth + 1)]
     return panels
 
 
-def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: float, last: bool) -> Panel | None:
-    half, centre = float((b - a).upper()) / 2, float((a + b).mid()) / 2
+def _mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
+    """log2 of a bound on the integral of the absolute value over a panel."""
     left, right = float(a.lower()), float(b.upper())
-    if not half > abs(centre) * 1e-13 and half <= 1e-290:
-        last = True
-    best: tuple[int, float] | None = None
-    cap = max(32, -log2_tolerance)
-    for rho in _RHO:
+    if not right > left:
+        return -math.inf
+    size = sup(function, weight.scale * a, weight.scale * b)
+    return size + weight.log2_sup(left, right, 0.0) + math.log2(right - left) + 1e-3
+
+
+def _rule(
+    function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: float, most_nodes: int
+) -> Panel | None:
+    """The cheapest rule that meets the tolerance, None if the interval must be halved."""
+    left, right = float(a.lower()), float(b.upper())
+    half, centre = (right - left) / 2, (right + left) / 2
+    if not half > 0:
+        return Panel(function, a, b, 0, -math.inf)
+
+    def attempt(rho: float) -> Panel | None:
         wide, high = half * (rho + 1 / rho) / 2 * (1 + 1e-9), half * (rho - 1 / rho) / 2 * (1 + 1e-9)
-        box_left, box_right = min(centre - wide, left), max(centre + wide, right)
-        bound = sup(function, weight.scale * box_left, weight.scale * box_right, float(weight.scale) * high)
-        bound += weight.log2_sup(box_left, box_right, high)
-        if bound + math.log2(half) + 1.1 <= log2_tolerance:
-            return Panel(function, a, b, 0, bound + math.log2(half) + 1.1)
-        if bound == math.inf:
-            if rho == 4.0:
-                continue
-            break
-        error = bound + math.log2(half) + 2.1 - math.log2(1 - rho**-2)
+        ends = arb(centre - wide), arb(centre + wide)
+        bound = sup(function, weight.scale * ends[0], weight.scale * ends[1], weight.scale * high)
+        bound += weight.log2_sup(centre - wide, centre + wide, high) + math.log2(half)
+        if bound + 1.1 <= log2_tolerance:
+            return Panel(function, a, b, 0, bound + 1.1)
+        error = bound + 2.1 - math.log2(1 - rho**-2)
         needed = (error - log2_tolerance) / (2 * math.log2(rho))
-        n = next((s for s in _SIZES if s >= needed), None)
-        if n is not None and n <= cap and (best is None or n < best[0]):
-            best = n, error - 2 * n * math.log2(rho)
-        elif best is not None:
+        n = next((size for size in _SIZES if size >= needed), math.inf)
+        return Panel(function, a, b, int(n), error - 2 * n * math.log2(rho)) if n <= most_nodes else None
+
+    best: Panel | None = None
+    for rho in (4.0, 8.0, 16.0):
+        panel = attempt(rho)
+        if panel is None or (best is not None and panel.nodes >= best.nodes):
             break
-        if rho == 2.2:
+        best = panel
+        if not panel.nodes:
             break
-    return None
+    best = best or attempt(2.2)  # below 2.2, halving is cheaper
+    if best is None and (mass := _mass(function, weight, a, b)) <= log2_tolerance:
+        return Panel(function, a, b, 0, mass)  # the end of an interval where the function is not analytic
+    return best
+
+
+def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
+    """The integral of function*exp(-x**2/2v) over the panels, in the current ``flint.ctx`` precision."""
+    total, decay = arb(0), -1 / (2 * weight.variance)
+    stored = (bits // 64 + 1) * 64
+    for panel in panels:
+        if panel.log2_error == math.inf:
+            return arb(0, math.inf)
+        total += arb(0, power_of_two(panel.log2_error))
+        if not panel.nodes:
+            continue
+        half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
+        part = arb(0)
+        for node, mass in gauss_legendre(panel.nodes, stored):
+            step = half * node
+            above, below = centre + step, centre - step
+            part += mass * (
+                panel.function([weight.scale * above], False) * (decay * above * above).exp()
+                + panel.function([weight.scale * below], False) * (decay * below * below).exp()
+            )
+        total += part * half
+    return total
+
+
+def power_of_two(exponent: float) -> arb:
+    """An upper bound of 2**exponent, for exponents beyond the range of floats; 0 for -inf."""
+    return arb(0) if exponent == -math.inf else arb(2) ** math.ceil(exponent)

@@ -9,7 +9,7 @@ import sympy as sp
 
 from .field import Field, Frac
 from .form import Form, NotInvertible, UndecidedSign, exponential, root
-from .write import write
+from .write import oriented, write
 
 _ODD = (sp.erf, sp.erfi, sp.asin, sp.atan, sp.asinh, sp.atanh, sp.tanh, sp.tan)
 
@@ -41,19 +41,12 @@ class Reader:
 
     def function(self, func: type[sp.Function], argument: Form) -> Form:
         """A function of a form, with the sign of odd functions in front."""
-        if not argument.imaginary_part():
-            return self._apply(func, write(argument))
         turned = argument * -Form.imaginary(self.field)
-        if func is sp.erf and not turned.imaginary_part():  # erf(i y) = i erfi(y)
-            return Form.imaginary(self.field) * self._apply(sp.erfi, write(turned))
-        return self._apply(func, write(argument))
-
-    def _apply(self, func: type[sp.Function], *arguments: sp.Expr) -> Form:
-        sign = 1
-        if func in _ODD and _starts_negative(arguments[0]):
-            sign, arguments = -1, (-arguments[0],)
-        value = func(*arguments)
-        if isinstance(value, func) and value.args == arguments:
+        if func is sp.erf and argument.imaginary_part() and not turned.imaginary_part():  # erf(i y) = i erfi(y)
+            return Form.imaginary(self.field) * self.function(sp.erfi, turned)
+        sign, written = oriented(argument) if func in _ODD else (1, write(argument))
+        value = func(written)
+        if isinstance(value, func) and value.args == (written,):
             form = Form.atom(self.field, value)
         elif isinstance(-value, func):
             form = -Form.atom(self.field, -value)
@@ -130,10 +123,6 @@ class Reader:
             sign = argument.conditional_sign()
             return argument * field.integer(sign) if sign else Form.atom(field, sp.Abs(write(argument)))
         return self.function(func, argument)
-
-
-def _starts_negative(expr: sp.Expr) -> bool:
-    return bool(expr.could_extract_minus_sign())
 
 
 def domain_conditions(expr: sp.Expr, reader: Reader) -> list[Frac]:

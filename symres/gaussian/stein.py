@@ -80,9 +80,7 @@ def average_terms(factors: Sequence[Terms], covariance: Matrix, reader: Reader, 
     return total
 
 
-def _absorbed(
-    covariance: Matrix, alphas: tuple[Frac, ...], reader: Reader, details: list[str]
-) -> tuple[Frac, Matrix]:
+def _absorbed(covariance: Matrix, alphas: tuple[Frac, ...], reader: Reader, details: list[str]) -> tuple[Frac, Matrix]:
     """det(1 - 2 Sigma alpha) and the covariance of the law weighted with exp(sum alpha z^2)."""
     field = reader.field
     if not any(alphas):
@@ -165,9 +163,7 @@ def _average(law: Law, polynomial: Polynomial, signs: tuple[Factor, ...], reader
     for k, factor in enumerate(signs):
         if boundary[k]:
             density, conditioned = _conditioned(law, factor, reader, details)
-            total = total + density * _average(
-                conditioned, boundary[k], signs[:k] + signs[k + 1 :], reader, details
-            )
+            total = total + density * _average(conditioned, boundary[k], signs[:k] + signs[k + 1 :], reader, details)
     return total
 
 

@@ -17,18 +17,21 @@ from .form import Form
 
 # (function as an expression, radicals) -> coefficient
 _Table = dict[tuple[sp.Expr, tuple[int, ...]], Frac]
+# (exponentials and waves as an expression, atoms, radicals)
+_Row = tuple[sp.Expr, Any, tuple[int, ...]]
 
 
 def write(form: Form) -> sp.Expr:
     """The expression of a form."""
     field = form.field
-    groups: dict[Fraction, _Table] = {}
-    for (function, radicals), coefficient in _erfc(_real_functions(form)).items():
-        for power, rest, value in _split_pi(field, radicals, coefficient):
-            table = groups.setdefault(power, {})
-            key = (function, rest)
-            table[key] = table[key] + value if key in table else value
-    return sp.Add(*(_write_group(field, sp.pi ** sp.Rational(p), groups[p]) for p in sorted(groups)))
+    groups: dict[Fraction, dict[_Row, Frac]] = {}
+    for (front, atoms), coefficient in _real_functions(form).items():
+        for (_, radicals, _), c in coefficient.terms.items():
+            for power, rest, value in _split_pi(field, radicals, c):
+                rows = groups.setdefault(power, {})
+                key = (front, atoms, rest)
+                rows[key] = rows[key] + value if key in rows else value
+    return sp.Add(*(_write_group(field, sp.pi ** sp.Rational(p), _functions(field, groups[p])) for p in sorted(groups)))
 
 
 def write_collected(form: Form, symbols: tuple[sp.Symbol, ...]) -> sp.Expr:
@@ -46,6 +49,12 @@ def write_collected(form: Form, symbols: tuple[sp.Symbol, ...]) -> sp.Expr:
         scale = (field.generators[i] ** e for i, e in zip(places, exponents, strict=True))
         total.append(sp.Mul(*scale, write(Form(field, part))))
     return sp.Add(*total)
+
+
+def oriented(form: Form) -> tuple[int, sp.Expr]:
+    """(sign, expression) with form = sign*expression; the opposite form gets the same expression."""
+    choices = ((1, write(form)), (-1, write(-form)))
+    return min(choices, key=lambda choice: (bool(choice[1].could_extract_minus_sign()), str(choice[1])))
 
 
 def write_terms(form: Form) -> sp.Expr:
@@ -97,7 +106,9 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
         front = sp.exp(write(even)) if even else sp.Integer(1)
         zero = Form(field, {})
         turn = Form.imaginary(field) if functions[0] is sp.cos else Form.integer(field, 1)
-        angle = write(odd)
+        sign, angle = oriented(odd)
+        if sign < 0:
+            row, other = other, row
         for atoms in dict.fromkeys([*row, *other]):
             plus, minus = row.get(atoms, zero), other.get(atoms, zero)
             put(front * functions[0](angle), atoms, plus + minus)
@@ -132,28 +143,25 @@ def _flip(form: Form) -> Form:
     return Form(field, {mono: Frac(field, poly(c.num), poly(c.den)) for mono, c in form.terms.items()})
 
 
-def _erfc(rows: dict[tuple[sp.Expr, tuple[Any, ...]], Form]) -> _Table:
-    """Write the atoms out; a exp(q) - a exp(q) erf(u) becomes a exp(q) erfc(u)."""
+def _functions(field: Field, rows: dict[_Row, Frac]) -> _Table:
+    """Write the atoms out; a - a erf(u) becomes a erfc(u), which keeps its digits where erf(u) is close to 1."""
     table: _Table = {}
 
-    def put(function: sp.Expr, coefficient: Form) -> None:
-        for (_, radicals, _), c in coefficient.terms.items():
-            key = (function, radicals)
-            table[key] = table[key] + c if key in table else c
+    def put(function: sp.Expr, radicals: tuple[int, ...], c: Frac) -> None:
+        key = (function, radicals)
+        table[key] = table[key] + c if key in table else c
 
     left = dict(rows)
-    for (front, atoms), coefficient in rows.items():
-        if front.is_number or (front, atoms) not in left:
-            continue
-        for position, (atom, power) in enumerate(atoms):
-            rest = atoms[:position] + atoms[position + 1 :]
-            expr = coefficient.field.interned(atom)
-            if power == 1 and isinstance(expr, sp.erf) and left.get((front, rest)) == -coefficient:
-                del left[front, atoms], left[front, rest]
-                put(front * sp.erfc(expr.args[0]) * _write_atoms(coefficient.field, rest), -coefficient)
-                break
-    for (front, atoms), coefficient in left.items():
-        put(front * _write_atoms(coefficient.field, atoms), coefficient)
+    if any(isinstance(field.interned(atom), sp.erf) for _, atoms, _ in rows for atom, _ in atoms):
+        for front, atoms, radicals in sorted(rows, key=lambda row: str((row[0], _write_atoms(field, row[1])))):
+            for position, (atom, power) in enumerate(atoms):
+                rest = (front, atoms[:position] + atoms[position + 1 :], radicals)
+                expr, c = field.interned(atom), left.get((front, atoms, radicals))
+                if c and power == 1 and isinstance(expr, sp.erf) and left.get(rest) == -c:
+                    del left[front, atoms, radicals], left[rest]
+                    put(front * sp.erfc(expr.args[0]) * _write_atoms(field, rest[1]), radicals, -c)
+    for (front, atoms, radicals), c in left.items():
+        put(front * _write_atoms(field, atoms), radicals, c)
     return {key: c for key, c in table.items() if c}
 
 

@@ -222,6 +222,8 @@ def expansion(quantity: Quantity, order: int) -> Quantity:
 def _expanded(e: sp.Expr, order: int) -> sp.Expr:
     if not e.has(Expectation):
         return e
+    if isinstance(e, sp.Pow) and e.exp.is_number:
+        return _power(_expanded(e.base, order), e.exp, order)
     if not isinstance(e, Expectation):
         return sp.expand(e.func(*(_expanded(argument, order) for argument in e.args)))
     if e.dimension != 1:
@@ -237,12 +239,12 @@ def _expanded(e: sp.Expr, order: int) -> sp.Expr:
 
 
 def _power(law: sp.Expr, power: sp.Rational, order: int) -> sp.Expr:
-    """``law**power`` truncated, for a law c K^m + ...: integer powers by expansion, half-integer by factoring."""
+    """``law**power`` truncated, for a law c K^m + ...: natural powers by expansion, others by factoring."""
     if law == K or power == 0:
         return law**power
-    if power.is_Integer:
+    if power.is_Integer and power > 0:
         return _truncated(sp.expand(law**power), order)
-    lead = min(_terms(law))
+    lead = min(powers_of_kernel(law))
     ratio = sp.expand(law / K**lead)
     first = ratio.subs(K, 0)
     rest = sp.expand(ratio / first - 1)
@@ -250,7 +252,7 @@ def _power(law: sp.Expr, power: sp.Rational, order: int) -> sp.Expr:
     return _truncated(sp.expand(first**power * K ** (lead * power) * sp.expand(binomial)), order)
 
 
-def _terms(e: sp.Expr) -> dict[sp.Expr, sp.Expr]:
+def powers_of_kernel(e: sp.Expr) -> dict[sp.Expr, sp.Expr]:
     """A finite sum of powers of K as {exponent: coefficient}."""
     found: dict[sp.Expr, sp.Expr] = {}
     for summand in sp.Add.make_args(sp.expand(e)):
@@ -261,5 +263,5 @@ def _terms(e: sp.Expr) -> dict[sp.Expr, sp.Expr]:
 
 
 def _truncated(e: sp.Expr, order: int) -> sp.Expr:
-    return sp.Add(*(value * K**exponent for exponent, value in sorted(_terms(e).items()) if exponent <= order))
+    return sp.Add(*(value * K**exponent for exponent, value in sorted(powers_of_kernel(e).items()) if exponent <= order))
 

@@ -5,7 +5,8 @@ A layer enters only through its maps K'(K), chi_parallel and chi_perp; no archit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import mpmath as mp
@@ -13,17 +14,19 @@ import sympy as sp
 from flint import arb
 
 from ..balls import enclose
-from ..errors import DeclarationError, NoClosedForm
+from ..errors import NoClosedForm
 from ..gaussian.canonical import canonical
-from ..quantity import Quantity, Status
+from ..quantity import Quantity
+from ..scalars import number
 from ..symbols import C_b, C_W, K, kappa
+from .build import powers_of_kernel
 from .root import Root
 
 if TYPE_CHECKING:
     from .derive import Theory
 
 _SCAN_BITS = 60
-_GRID = tuple(sp.Rational(int(round(1000 * 10 ** (k / 8))), 1_000_000) for k in range(-16, 57))  # 1e-5 .. 1e4
+_GRID = tuple(sp.Rational(round(10 ** (8 + k / 6)), 10**8) for k in range(-36, 37))  # 1e-6 .. 1e6
 _ORDER = 3  # the kernel map is expanded so far around K = 0
 
 
@@ -32,13 +35,13 @@ class FixedPoint:
     """A kernel that a layer preserves, at given parameters.
 
     Args:
-        K: the kernel.
+        K: the kernel; the symbol ``sr.K`` if every kernel is preserved.
         chi_parallel: parallel susceptibility there; the fixed point attracts if it is below 1.
         chi_perp: perpendicular susceptibility there.
         phase: "ordered" (chi_perp < 1), "chaotic" (chi_perp > 1) or "critical".
     """
 
-    K: float
+    K: float | sp.Symbol
     chi_parallel: float
     chi_perp: float
     phase: str
@@ -79,12 +82,26 @@ class _Conditions:
 
         chi_perp = p0 + p1 C_W = 1,    chi_parallel = q0 + q1 C_W = 1,    K' = k0 + k1 C_b = K
 
-    ``gap`` vanishes at the kernels where both susceptibilities can be 1 together.
+    Args:
+        C_W: its solution, with ``numbers`` standing for functions of K alone.
+        C_b: likewise.
+        numbers: {stand-in: function of K}, so that the parameters' part factors visibly: (1 - gamma**2)*number.
+        gap: the function of K that vanishes where both susceptibilities can be 1 together.
     """
 
-    C_W: sp.Expr  # of K
-    C_b: sp.Expr  # of K and C_W
-    gap: sp.Expr  # of K
+    C_W: sp.Expr
+    C_b: sp.Expr
+    numbers: dict[sp.Symbol, sp.Expr]
+    gap: sp.Expr
+
+    def written_out(self, solution: sp.Expr) -> sp.Expr:
+        """A solution as a function of K."""
+        return solution.xreplace(self.numbers)
+
+    def at(self, solution: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
+        """A solution at one kernel."""
+        values = {s: _at(f, k, exact) for s, f in self.numbers.items()}
+        return solution.subs(K, k).xreplace(values)
 
 
 def analyse(theory: Theory) -> Criticality:
@@ -96,7 +113,7 @@ def analyse(theory: Theory) -> Criticality:
     if isinstance(conditions, str):
         return Criticality((), "unknown", (f"critical points are unknown: {conditions}",))
     if conditions.gap == 0:
-        return _scale_invariant(conditions, kernel_map, parallel)
+        return _scale_invariant(conditions)
     positive, remarks = _positive_points(conditions, parallel)
     zero, more = _zero_points(kernel_map, parallel, perp)
     points = (*(p for p in zero if p.stability == "stable"), *positive, *(p for p in zero if p.stability != "stable"))
@@ -105,22 +122,49 @@ def analyse(theory: Theory) -> Criticality:
     elif any(p.stability == "half-stable" for p in positive):
         named = "half-stable"
     else:
-        named = "none" if not points else "unstable"
+        named = "none"
+        if points:
+            remarks = (*remarks, "K* = 0 is critical but unstable: the kernel flows away from it")
     return Criticality(points, named, (*remarks, *more))
 
 
 def fixed_points(theory: Theory, params: dict[str, Any]) -> tuple[FixedPoint, ...]:
-    """All fixed points of the kernel map between 1e-5 and 1e4, and K = 0 where it is one."""
-    maps = (theory.kernel_map, theory.chi_parallel, theory.chi_perp)
+    """The fixed points of the kernel map between 1e-6 and 1e6, and K = 0 where it is one."""
+    theory.layer.subs(**params)  # refuses unknown names
+    evaluate = [_function(q, params) for q in (theory.kernel_map, theory.chi_parallel, theory.chi_perp)]
+    values = {s: number(params[s.name], s.name) for s in theory.kernel_map.symbols[1:] if s.name in params}
+    if canonical(_written_out(theory.kernel_map).subs(values)) == K:
+        return (_fixed_point(K, float(evaluate[1](mp.mpf(1))), float(evaluate[2](mp.mpf(1)))),)
+    roots = _sign_changes(lambda k: evaluate[0](k) - k)
+    # a half-stable point is a double zero: there chi_parallel - 1 changes sign instead
+    roots += [k for k in _sign_changes(lambda k: evaluate[1](k) - 1) if abs(evaluate[0](k) - k) < 1e-12 * k]
+    found = [_fixed_point(k, float(evaluate[1](k)), float(evaluate[2](k))) for k in sorted(roots)]
+    return (*_zero_fixed_point(theory, params), *found)
 
-    def excess(k: Any) -> mp.mpf:
-        return theory.kernel_map.evalf(20, K=k, **params) - mp.mpf(k)
 
-    found = [mp.mpf(r) for r in _sign_changes(excess)]
-    return tuple(_fixed_point(k, *(float(m.evalf(15, K=k, **params)) for m in maps[1:])) for k in found)
+def _function(quantity: Quantity, params: dict[str, Any]) -> Callable[[mp.mpf], mp.mpf]:
+    names = {s.name for s in quantity.symbols} - {"K"}
+    own = {name: value for name, value in params.items() if name in names}
+    return lambda k: quantity.evalf(20, K=k, **own)
 
 
-def _sign_changes(function: Any) -> list[mp.mpf]:
+def _zero_fixed_point(theory: Theory, params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+    """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
+    limits = []
+    try:
+        for quantity in (theory.kernel_map, theory.chi_parallel, theory.chi_perp):
+            values = {s: number(params[s.name], s.name) for s in quantity.symbols[1:]}
+            steps = tuple(replace(step, definition=step.definition.subs(values)) for step in quantity.steps)
+            at_zero = replace(quantity, definition=quantity.definition.subs(values), steps=steps).series(0).body
+            limits.append(at_zero)
+    except NoClosedForm:
+        return ()
+    if limits[0] != 0 or any(limit.has(K) for limit in limits):
+        return ()
+    return (_fixed_point(mp.mpf(0), float(limits[1]), float(limits[2])),)
+
+
+def _sign_changes(function: Callable[[mp.mpf], mp.mpf]) -> list[mp.mpf]:
     points = [mp.mpf(int(k.p)) / int(k.q) for k in _GRID]
     values = [function(k) for k in points]
     roots = []
@@ -133,10 +177,10 @@ def _sign_changes(function: Any) -> list[mp.mpf]:
     return roots
 
 
-def _fixed_point(k: mp.mpf, parallel: float, perp: float) -> FixedPoint:
+def _fixed_point(k: Any, parallel: float, perp: float) -> FixedPoint:
     tolerance = 1e-10
     phase = "critical" if abs(perp - 1) < tolerance else "ordered" if perp < 1 else "chaotic"
-    return FixedPoint(float(k), parallel, perp, phase)
+    return FixedPoint(k if k == K else float(k), parallel, perp, phase)
 
 
 def _written_out(quantity: Quantity) -> sp.Expr:
@@ -147,8 +191,8 @@ def _written_out(quantity: Quantity) -> sp.Expr:
 
 def _conditions(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> _Conditions | str:
     affine = [_affine(_written_out(q), C_W) for q in (perp, parallel)]
-    bias = _affine(_written_out(kernel_map), C_b)
-    if any(a is None or a[1] == 0 or any(e.has(C_b) for e in a) for a in affine) or bias is None or bias[1] == 0:
+    affine_in_bias = _affine(_written_out(kernel_map), C_b)
+    if any(a is None or a[1] == 0 or any(e.has(C_b) for e in a) for a in affine) or not affine_in_bias or affine_in_bias[1] == 0:
         return "the maps are not linear in C_W and C_b"
     (p0, p1), (q0, q1) = affine
     # (1 - p0) q1 = (1 - q0) p1: with equal skip parts the parameters drop out
@@ -158,8 +202,26 @@ def _conditions(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> _Co
         if not _vanishes(gap):
             return f"the condition on K contains {names}; set numbers for them"
         gap = sp.Integer(0)
-    k0, k1 = bias
-    return _Conditions((1 - p0) / p1, (K - k0) / k1, gap)
+    numbers: dict[sp.Symbol, sp.Expr] = {}
+
+    def number(e: sp.Expr) -> sp.Expr:
+        if e.free_symbols == {K}:
+            numbers[sp.Dummy("number", real=True)] = e
+            return next(reversed(numbers))
+        return e
+
+    k0, k1 = affine_in_bias
+    offset, slope = _affine(k0, C_W) or (k0, sp.Integer(0))
+    weight = (1 - p0) / number(p1)
+    bias = _grouped(sp.factor((K - offset - number(slope) * weight) / k1), {K, *numbers})
+    return _Conditions(weight, bias, numbers, gap)
+
+
+def _grouped(product: sp.Expr, kernels: set[sp.Symbol]) -> sp.Expr:
+    """The factors in parameters alone multiplied out: (1 - gamma**2) instead of -(gamma - 1)*(gamma + 1)."""
+    parameters = [f for f in sp.Mul.make_args(product) if not f.free_symbols & kernels]
+    rest = [f for f in sp.Mul.make_args(product) if f.free_symbols & kernels]
+    return sp.Mul(*rest) * sp.factor_terms(sp.expand(sp.Mul(*parameters)))
 
 
 def _affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:
@@ -175,15 +237,15 @@ def _vanishes(expression: sp.Expr) -> bool:
     return canonical(sp.expand(expression)) == 0
 
 
-def _scale_invariant(conditions: _Conditions, kernel_map: Quantity, parallel: Quantity) -> Criticality:
+def _scale_invariant(conditions: _Conditions) -> Criticality:
     """chi_parallel = chi_perp for every K; critical where they do not depend on K."""
-    weight = canonical(conditions.C_W)
+    weight = conditions.written_out(conditions.C_W)
     if weight.has(K):
         return Criticality((), "unknown", ("both susceptibilities agree at every kernel but vary with it",))
-    bias = canonical(conditions.C_b.subs(C_W, weight))
+    bias = canonical(conditions.written_out(conditions.C_b))
     if bias != 0:
         return Criticality((), "unknown", ("the susceptibilities are constant but the kernel map is not linear",))
-    return Criticality((CriticalPoint(K, weight, bias, "neutral"),), "scale-invariant")
+    return Criticality((CriticalPoint(K, sp.factor_terms(weight), bias, "neutral"),), "scale-invariant")
 
 
 # ---- K* > 0 ------------------------------------------------------------------------------------------------------
@@ -192,16 +254,15 @@ def _scale_invariant(conditions: _Conditions, kernel_map: Quantity, parallel: Qu
 def _positive_points(conditions: _Conditions, parallel: Quantity) -> tuple[tuple[CriticalPoint, ...], tuple[str, ...]]:
     roots, points, remarks = _roots(conditions.gap), [], []
     for k, exact in roots:
-        weight = _at(conditions.C_W, k, exact)
-        bias = _at(conditions.C_b.subs(C_W, conditions.C_W), k, exact)
+        weight, bias = (conditions.at(solution, k, exact) for solution in (conditions.C_W, conditions.C_b))
         if _sign_at_reference(weight) <= 0:
             remarks.append(f"the susceptibilities meet at K = {_short(k)}, but only for a negative C_W")
             continue
         if _sign_at_reference(bias) < 0:
             remarks.append(f"the susceptibilities meet at K = {_short(k)}, but only for a negative C_b")
             continue
-        slope = _written_out(parallel).subs(C_W, conditions.C_W.subs(K, kappa)).diff(K).subs(kappa, K)
-        curvature = _sign_at_reference(_at(slope, k, exact))
+        slope = _written_out(parallel).diff(K).subs(K, k)
+        curvature = _sign_at_reference(slope.subs(C_W, weight))
         points.append(CriticalPoint(k, weight, bias, "half-stable" if curvature else "marginal", exact))
     return tuple(points), tuple(remarks)
 
@@ -263,34 +324,45 @@ def _zero_points(
 ) -> tuple[tuple[CriticalPoint, ...], tuple[str, ...]]:
     """Around K = 0 the maps are series: K' must vanish with K and both susceptibilities tend to one value."""
     try:
-        growth = kernel_map.series(_ORDER).body
-        limits = [q.series(0).body for q in (parallel, perp)]
+        growth = _without_bias(kernel_map).series(_ORDER).body
+        limits = [_without_bias(q).series(0).body for q in (parallel, perp)]
     except NoClosedForm as error:
         return (), (f"K* = 0 was not examined: {error.found}",)
-    offset = growth.subs(K, 0)
-    if sp.expand(offset.subs(C_b, 0)) != 0:
+    if growth.subs(K, 0) != 0:
         return (), ("K* = 0 is no fixed point: the activation does not vanish at 0",)
     if any(limit.has(K) for limit in limits) or sp.expand(limits[0] - limits[1]) != 0:
         return (), ("the susceptibilities differ at K = 0",)
-    solutions = [w for w in sp.solve(limits[0] - 1, C_W) if _sign_at_reference(w) > 0]
+    solutions = [w for w in _solved(limits[0] - 1) if _sign_at_reference(w) > 0]
     if not solutions:
-        return (), ("at K = 0 the susceptibilities do not depend on C_W or cannot be 1",)
-    points = []
-    for weight in solutions:
-        excess = sp.expand(growth.subs({C_b: 0, C_W: weight}) - K)
-        points.append(CriticalPoint(sp.Integer(0), sp.factor(weight), sp.Integer(0), _flow(excess, kernel_map, weight)))
-    return tuple(points), ()
+        return (), ("at K = 0 no C_W > 0 makes the susceptibilities 1",)
+    return tuple(
+        CriticalPoint(sp.Integer(0), w, sp.Integer(0), _flow(growth, kernel_map, w)) for w in solutions
+    ), ()
 
 
-def _flow(excess: sp.Expr, kernel_map: Quantity, weight: sp.Expr) -> str:
+def _without_bias(quantity: Quantity) -> Quantity:
+    """K' vanishes with K only without biases."""
+    steps = tuple(replace(step, definition=step.definition.subs(C_b, 0)) for step in quantity.steps)
+    return replace(quantity, definition=quantity.definition.subs(C_b, 0), steps=steps)
+
+
+def _solved(equation: sp.Expr) -> list[sp.Expr]:
+    """The solutions for C_W; a linear equation as (1 - gamma**2)/number rather than expanded."""
+    if not equation.has(C_W):
+        return []
+    affine = _affine(sp.expand(equation), C_W)
+    if affine is not None:
+        return [sp.factor_terms(-affine[0] / affine[1])]
+    return [sp.factor(w) for w in sp.solve(equation, C_W)]
+
+
+def _flow(growth: sp.Expr, kernel_map: Quantity, weight: sp.Expr) -> str:
     """The sign of K' - K near 0: of its lowest power, or, where all powers vanish, of its value."""
-    powers = {term.as_independent(K)[1].as_base_exp()[1]: term for term in sp.Add.make_args(excess) if term != 0}
+    excess = sp.expand(sp.expand(growth - K).subs(C_W, weight))
+    powers = {e: c for e, c in powers_of_kernel(excess).items() if sp.expand(c) != 0}
     if powers:
-        sign = _sign_at_reference(powers[min(powers)].subs(K, 1))
+        sign = _sign_at_reference(powers[min(powers)])
     else:
         drift = (_written_out(kernel_map) - K).subs({C_b: 0, C_W: weight})
         sign = _sign_at_reference(drift.subs(K, sp.Rational(1, 20)))
     return {-1: "stable", 1: "unstable", 0: "marginal"}[sign]
-
-
-__all__ = ["Criticality", "CriticalPoint", "FixedPoint", "analyse", "fixed_points", "DeclarationError", "Status"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sympy as sp
 
 from ..declare.program import Draw, phis
+from ..errors import UnsupportedLayer
 from ..symbols import z
 from .walk import Walk
 
@@ -32,8 +33,14 @@ def tangent(walk: Walk, a: int, b: int, start: sp.Expr, fresh: int = 0) -> sp.Ex
         if isinstance(draw, Draw):
             total = fresh * walk.covariance(draw.name, a, b)
             for j in [s for s in known if draw.u.has(s)]:
-                if a == b and _jumps(draw.u, j):
-                    return sp.oo
+                if _jumps(draw.u, j):
+                    if a == b:
+                        return sp.oo
+                    raise UnsupportedLayer(
+                        f"the tangent of {draw.u} between two inputs",
+                        "an activation jumps, its derivative is a delta function",
+                        "differentiate the covariance map instead (covariance_slope)",
+                    )
                 slope = draw.u.diff(j)
                 total += draw.C_W * walk.mean((slope, a), (slope, b)) * known[j]
             known[draw.name] = total

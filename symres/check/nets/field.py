@@ -1,4 +1,4 @@
-"""Neurons of an infinitely wide network as random variables: affine forms in Gaussian sources, and functions of them."""
+"""Neurons of an infinitely wide network as random variables: affine forms in sources, and functions of them."""
 
 from __future__ import annotations
 

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..panels import adapted, average1, average2, average_tensor
+from ..panels import adapted, average1, average2, average_tensor, hermite, trapezoidal
 from .field import Affine, Field, OracleLimit, Place, expanded, kinks, leaves, value
 
-# nodes per panel in one and two dimensions, nodes per axis in three and four; two resolutions give the error
-_RESOLUTIONS = ({1: 12, 2: 10, 3: 48, 4: 24}, {1: 20, 2: 14, 3: 72, 4: 34})
+# nodes per panel in one and two dimensions; two resolutions give the error
+_RESOLUTIONS = ({1: 12, 2: 10}, {1: 20, 2: 14})
+# nodes per axis by number of wide axes (three or four in all), and on axes along which inputs are nearly equal
+_TENSOR = ({1: 80, 2: 80, 3: 80, 4: 34}, {1: 110, 2: 110, 3: 110, 4: 46})
+_NEARLY_EQUAL = (10, 14)
 _TOLERANCE = {1: 1e-15, 2: 1e-14}
 _SLICES = np.array([-1.7, -0.6, 0.4, 1.3])
 
@@ -31,7 +34,7 @@ class LimitNet:
             differences = variances[:, None] + variances - 2 * covariance
         self._sources = [covariance]
         self._differences = [differences]
-        self._points = _RESOLUTIONS[resolution]
+        self._resolution = resolution
         self._inputs = len(covariance)
 
     def stream(self) -> Field:
@@ -55,12 +58,15 @@ class LimitNet:
         return self._source(len(self._sources) - 1)
 
     def moments(self, u: Any) -> tuple[np.ndarray, np.ndarray]:
-        """<u_a u_b> and <(u_a - u_b)^2> for all pairs of inputs; the second keeps its digits for nearly equal inputs."""
+        """<u_a u_b> and <(u_a - u_b)^2> for all pairs of inputs.
+
+        The second keeps its digits for nearly equal inputs.
+        """
         second, difference = np.empty((2, self._inputs, self._inputs))
         for a in range(self._inputs):
             second[a, a], difference[a, a] = self._second(u, a, a), 0.0
             for b in range(a):
-                direct = self._difference(u, a, b)
+                direct = self._difference(u, a, b, second[a, a])
                 if direct is None:
                     mixed = self._second(u, a, b)
                     direct = second[a, a] + second[b, b] - 2 * mixed
@@ -83,15 +89,22 @@ class LimitNet:
             for d, right in terms
         )
 
-    def _difference(self, u: Any, a: int, b: int) -> float | None:
-        """<(u_a - u_b)^2> without a difference of large numbers, or None where that takes more than a plane integral."""
+    def _difference(self, u: Any, a: int, b: int, size: float) -> float | None:
+        """<(u_a - u_b)^2> without a difference of large numbers.
+
+        None where <u_a u_b> is better done by itself: it splits into plane integrals, which this does not, or the
+        inputs are far apart (``size`` is <u_a^2>).
+        """
         if not isinstance(u, Field):
             return float(_at(u, a) - _at(u, b)) ** 2
         if isinstance(u, Affine):
             return self._affine_difference(u, a, b) + float(u.constant[a] - u.constant[b]) ** 2
         places = [(u, a), (u, b)]
         _, basis, _ = self._reduced(places)
-        return self._integral(places, lambda first, second: (first - second) ** 2) if len(basis) == 2 else None
+        if len(basis) > 2 and expanded(u)[0][1] != (u,):
+            return None
+        result = self._integral(places, lambda first, second: (first - second) ** 2)
+        return result if len(basis) <= 2 or result < 0.1 * size else None
 
     def _affine_difference(self, u: Affine, a: int, b: int) -> float:
         """Var(u_a - u_b); with c_a y_a - c_b y_b = sqrt(c_a c_b) (y_a - y_b) + rest, the rest is 0 for equal c."""
@@ -106,14 +119,16 @@ class LimitNet:
         groups: list[tuple[list[Place], list[tuple[Affine, int]]]] = []
         for place in places:
             joined, gaussians = [place], list(leaves([place]).values())
-            for group in list(groups):
-                if any(self._covariance(x, y) != 0 for x in gaussians for y in group[1]):
-                    groups.remove(group)
-                    joined, gaussians = group[0] + joined, group[1] + gaussians
-            groups.append((joined, gaussians))
+            apart = []
+            for others, theirs in groups:
+                if any(self._covariance(x, y) != 0 for x in gaussians for y in theirs):
+                    joined, gaussians = others + joined, theirs + gaussians
+                else:
+                    apart.append((others, theirs))
+            groups = [*apart, (joined, gaussians)]
         result = 1.0
-        for group, _ in groups:
-            result *= self._average(group)
+        for members, _ in groups:
+            result *= self._average(members)
         return result
 
     def _average(self, places: list[Place]) -> float:
@@ -134,7 +149,8 @@ class LimitNet:
         found = leaves(places)
         forms = list(found.values())
         covariance = np.array([[self._covariance(x, y) for y in forms] for x in forms]).reshape(len(forms), -1)
-        rest, basis = covariance.copy(), []
+        rest = covariance.copy()
+        basis: list[int] = []
         variances = np.diag(covariance).copy()
         while True:
             share = np.array([r / v if v > 0 else 0.0 for r, v in zip(np.diag(rest), variances, strict=True)])
@@ -179,20 +195,23 @@ class LimitNet:
             raise OracleLimit(
                 "the infinitely wide network", f"it needs a {dimension}-dimensional integral", "rely on simulation"
             )
-        points = self._points[dimension]
         covariance = np.array([[self._covariance(x, y) for y in basis] for x in basis])
         sigma = np.sqrt(np.diag(covariance))
         if dimension == 1:
             edges = adapted(integrand, sigma[0], breaks[0], _RESOLUTIONS[0][1], _TOLERANCE[1])
-            return average1(integrand, sigma[0], edges, points)
+            return average1(integrand, sigma[0], edges, _RESOLUTIONS[self._resolution][1])
         if dimension == 2:
             slices = (sigma[:, None] * _SLICES)[:, :, None]
             coarse, tolerance = _RESOLUTIONS[0][2], _TOLERANCE[2]
             edges1 = adapted(lambda x: integrand(x, slices[1]), sigma[0], breaks[0], coarse, tolerance)
             edges2 = adapted(lambda x: integrand(slices[0], x), sigma[1], breaks[1], coarse, tolerance)
             conditional = self._determinant(covariance, basis) / covariance[0, 0]
+            points = _RESOLUTIONS[self._resolution][2]
             return average2(integrand, covariance, np.sqrt(conditional), edges1, edges2, breaks[1], points)
-        return average_tensor(integrand, np.linalg.cholesky(covariance), points)
+        factor = np.linalg.cholesky(covariance)
+        wide = np.diag(factor) > 0.2 * sigma
+        many, few = _TENSOR[self._resolution][int(wide.sum())], _NEARLY_EQUAL[self._resolution]
+        return average_tensor(integrand, factor, [trapezoidal(many) if w else hermite(few) for w in wide])
 
     def _determinant(self, covariance: np.ndarray, basis: list[tuple[Affine, int]]) -> float:
         (f, a), (g, b) = basis

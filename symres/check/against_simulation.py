@@ -1,0 +1,161 @@
+"""Rows of a report whose oracle is the simulation of finite networks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import sympy as sp
+
+from .. import symbols
+from . import settings
+from .claims import claimed, is_claim, iterated
+from .compare import FAILURES, compared, free_symbols, reason
+from .forward import Forward
+from .progress import Progress
+from .quadrature import Found
+from .settings import Values
+from .simulate import TAME, Budget, Estimate, Simulation, extrapolated, pilot
+from .verdict import SIMULATION, Verdict, inconclusive
+
+_SMALL = 0.1  # of the natural scale
+_NEAR = 1e-8  # (K - C)/K in the susceptibility: a kink's bias is of the size of its root
+_FARTHER = 1e-4  # where a divergence is compared with
+
+
+@dataclass(frozen=True)
+class _Task:
+    """All that the rows of one report share."""
+
+    simulation: Simulation
+    quantities: Mapping[str, Any]
+    values: Values
+    seed: int
+    budget: Budget
+
+    def rng(self, name: str) -> np.random.Generator:
+        return settings.stream(self.seed, "simulation", name)
+
+    def row(self, name: str, point: str, claim: mp.mpf, found: Found, estimate: Estimate) -> Verdict:
+        return compared(
+            name, "simulation", point, claim, found, SIMULATION, _SMALL,
+            seed=self.seed, widths=estimate.widths, samples=estimate.samples,
+        )
+
+
+def theory_rows(
+    theory: Any, seed: int, depth: int, budget: Budget, given: Mapping[str, sp.Expr], report: Progress
+) -> list[Verdict]:
+    """The maps of a theory after one layer and after ``depth`` layers, and its susceptibilities."""
+    quantities = {name: q for name, q in theory.quantities.items() if is_claim(q)}
+    rng = settings.stream(seed, "simulation")
+    values = settings.parameters(free_symbols(theory, *quantities.values()), rng, given)
+    K1, K2 = (settings.rational(0.5, 2.0, rng) for _ in range(2))
+    mixed = settings.decimal(rng.uniform(0.5, 0.9) * math.sqrt(K1 * K2))
+    try:
+        forward = Forward(theory.layer.forward, values)
+    except FAILURES as failure:
+        return [inconclusive("forward", "simulation", settings.text(values), reason(failure), seed=seed)]
+    task = _Task(Simulation(forward), quantities, values, seed, budget)
+
+    runs: list[tuple[str, Callable[[Callable[[float], None]], list[Verdict]]]] = []
+    if "kernel_map" in quantities:
+        start = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
+        runs.append(("kernel_map", lambda tell: _kernel_rows(task, start, depth, tell)))
+    if "chi_parallel" in quantities:
+        runs.append(("chi_parallel", lambda tell: [_parallel_row(task, K1, tell)]))
+    if "chi_perp" in quantities:
+        runs.append(("chi_perp", lambda tell: [_perpendicular_row(task, K1, tell)]))
+    rows: list[Verdict] = []
+    for done, (name, run) in enumerate(runs):
+        def tell(share: float, name: str = name, done: int = done) -> None:
+            report(f"{name} by simulation", (done + share) / len(runs))
+
+        try:
+            rows += run(tell)
+        except FAILURES as failure:
+            rows.append(inconclusive(name, "simulation", settings.text(values), reason(failure), seed=seed))
+    return rows
+
+
+def _kernel_rows(task: _Task, start: Values, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
+    K1, K2, C = map(float, start.values())
+    rng = task.rng("kernel_map")
+    deepest = max(1, depth)
+    while deepest > 1 and pilot(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng).max() > TAME:
+        deepest -= 1
+    estimate = extrapolated(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng, task.budget, tell)
+    rows = []
+    for layers in sorted({1, deepest}):
+        claims = iterated(task.quantities, start, task.values, layers)
+        remark = "deeper networks fluctuate too much to be simulated" if layers == deepest < depth else ""
+        kernel = estimate.values[2 * (layers - 1)]
+        for place, name in enumerate(("kernel_map", "covariance_map")):
+            if name not in claims:
+                continue
+            number = 2 * (layers - 1) + place
+            used = {symbols.K: start[symbols.K1]} if name == "kernel_map" else start
+            point = settings.text(used | task.values) + (f"; {layers} layers" if layers > 1 else "")
+            found = Found(float(estimate.values[number]), float(estimate.errors[number]), float(abs(kernel)), remark)
+            rows.append(task.row(name, point, claims[name], found, estimate))
+    return rows
+
+
+def _kernel_scales(values: np.ndarray) -> np.ndarray:
+    """A kernel is its own scale; a covariance too, unless it is small."""
+    scales = np.abs(values)
+    scales[1::2] = np.maximum(scales[1::2], _SMALL * scales[::2])
+    return scales
+
+
+def _parallel_row(task: _Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
+    point = settings.text({symbols.K: K} | task.values)
+    claim = claimed(task.quantities["chi_parallel"], task.values | {symbols.K: K})
+    rng = task.rng("chi_parallel")
+    natural = _natural(task, K, rng)
+
+    def scales(values: np.ndarray) -> np.ndarray:
+        return np.maximum(np.abs(values), _SMALL * natural)
+
+    estimate = extrapolated(task.simulation.chi_parallel(float(K)), scales, rng, task.budget, tell)
+    return task.row("chi_parallel", point, claim, _found(estimate, natural), estimate)
+
+
+def _perpendicular_row(task: _Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
+    point = settings.text({symbols.K: K} | task.values)
+    claim = claimed(task.quantities["chi_perp"], task.values | {symbols.K: K})
+    rng = task.rng("chi_perp")
+    natural = _natural(task, K, rng)
+
+    def scales(values: np.ndarray) -> np.ndarray:
+        return np.maximum(np.abs(values), _SMALL * natural)
+
+    # Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
+    far = extrapolated(task.simulation.chi_perp(float(K), _FARTHER), scales, rng, _quick(task.budget))
+    close = extrapolated(task.simulation.chi_perp(float(K), 1e-2 * _FARTHER), scales, rng, _quick(task.budget))
+    growth, noise = close.values[0] - far.values[0], math.hypot(close.errors[0], far.errors[0])
+    if growth > 10 * noise and growth > abs(far.values[0]):
+        remark = f"(K'-C')/(K-C) grows from {far.values[0]:.3g} to {close.values[0]:.3g} as K-C falls a hundredfold"
+        return task.row("chi_perp", point, claim, Found(math.inf, 0.0, natural, remark), close)
+    estimate = extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, task.budget, tell)
+    return task.row("chi_perp", point, claim, _found(estimate, natural), estimate)
+
+
+def _quick(budget: Budget) -> Budget:
+    return Budget(precision=0.05, neurons=budget.neurons, widths=budget.widths)
+
+
+def _natural(task: _Task, K: sp.Rational, rng: np.random.Generator) -> float:
+    """The scale of a susceptibility, K'/K."""
+    quick = extrapolated(
+        task.simulation.kernels(float(K), float(K), 0.0, 1), np.abs, rng, Budget(0.1, 200_000, task.budget.widths[:1])
+    )
+    return float(abs(quick.values[0])) / float(K)
+
+
+def _found(estimate: Estimate, natural: float) -> Found:
+    return Found(float(estimate.values[0]), float(estimate.errors[0]), natural)

@@ -1,0 +1,221 @@
+"""The oracle of simulation: finite networks of several widths, extrapolated to infinite width with standard errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .forward import Forward
+from .nets.gram import GramNet, pair
+
+# (observables, controls), one row a network: controls have mean 0 at every width and share the observables' noise
+Sample = tuple[np.ndarray, np.ndarray]
+Sampler = Callable[[int, int, np.random.Generator], Sample]
+
+_BATCH = 2**17  # neurons at a time: arrays of a few megabytes
+_PILOT, _PILOT_WIDTH = 1024, 128  # networks in the pilot run, and their width
+_STEP = 0.01  # relative step of K in the response; the bias of the central difference is its square
+_NARROWEST = 128
+_WIDEST = 4096  # of the narrowest networks
+TAME = _WIDEST / 10  # fluctuations beyond which no affordable width is wide
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much to simulate.
+
+    Args:
+        precision: relative standard error to reach.
+        neurons: most neurons per width and layer.
+        widths: widths of the networks; chosen from the size of the fluctuations if empty.
+    """
+
+    precision: float = 0.003
+    neurons: int = 4_000_000
+    widths: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Values at infinite width.
+
+    Args:
+        values, errors: of every observable; the error includes an allowance for 1/n^2.
+        widths: of the networks.
+        samples: number of networks, all widths together.
+        fluctuations: n times the relative variance of every observable over the networks of the pilot run.
+    """
+
+    values: np.ndarray
+    errors: np.ndarray
+    widths: tuple[int, ...]
+    samples: int
+    fluctuations: np.ndarray
+
+
+class Simulation:
+    """Finite networks of one layer at one setting of its parameters.
+
+    Args:
+        forward: the layer's forward equation with numbers.
+        net: the class of networks: drawn from Gram matrices, or from weights.
+    """
+
+    def __init__(self, forward: Forward, net: type[GramNet] = GramNet) -> None:
+        self._forward = forward
+        self._net = net
+
+    def kernels(self, K1: float, K2: float, C: float, depth: int) -> Sampler:
+        """Observables (1/n) sum_i z_i^2 of the first input and (1/n) sum_i z_i1 z_i2, for each of ``depth`` layers."""
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net = self._net(n, rng)
+            z = net.stream(nets, pair(K1, K2, C))
+            controls = _moments(z) - np.array([K1, C, K2])
+            found = []
+            for _ in range(depth):
+                z = self._forward(net, z)
+                found.append(_moments(z)[:, :2])
+            return np.concatenate(found, axis=1), controls
+
+        return sample
+
+    def chi_parallel(self, K: float) -> Sampler:
+        """Observable [K'(K + step) - K'(K - step)]/(2 step), the same random numbers at both kernels."""
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            seed = int(rng.integers(2**62))
+            results = []
+            for kernel in (K * (1 + _STEP), K * (1 - _STEP)):
+                net = self._net(n, np.random.default_rng(seed))
+                z = net.stream(nets, np.array([[kernel]]))
+                control = (z * z).mean(axis=1) / kernel - 1
+                results.append((self._forward(net, z) ** 2).mean(axis=1))
+            return (results[0] - results[1]) / (2 * _STEP * K), control
+
+        return sample
+
+    def chi_perp(self, K: float, nearness: float) -> Sampler:
+        """Observable (K' - C')/(K - C) for K - C = nearness * K, from differences of neurons."""
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net = self._net(n, rng)
+            z = net.stream(nets, np.array([[K]]))
+            apart = net.stream(nets, np.array([[2 * nearness * K]]))
+            # z_2 = z_1 (1 - nearness) + ..., built from the difference: no digits are lost
+            second = z * (1 - nearness) + apart * np.sqrt(1 - nearness / 2)
+            both = np.concatenate([z, second], axis=2)
+            controls = np.concatenate([(z * z).mean(axis=1) / K - 1, _ratio(both, nearness * K) - 1], axis=1)
+            return _ratio(self._forward(net, both), nearness * K), controls
+
+        return sample
+
+
+def extrapolated(
+    sampler: Sampler,
+    scales: Callable[[np.ndarray], np.ndarray],
+    rng: np.random.Generator,
+    budget: Budget,
+    report: Callable[[float], None] = lambda share: None,
+) -> Estimate:
+    """Run a sampler at several widths and fit value(n) = a + b/n.
+
+    Args:
+        sampler: draws networks of a given width.
+        scales: sizes of the observables, given their values; precision is relative to them.
+        rng: source of random numbers.
+        budget: how much to simulate.
+        report: is told the share of the work that is done.
+    """
+    fluctuations = pilot(sampler, scales, rng)
+    # 1/n^2 terms are of relative size (fluctuations/n)^2: keep the narrowest network above ten times that
+    worst = float(fluctuations.max())
+    base = _NARROWEST
+    while base < min(10 * worst, _WIDEST):
+        base *= 2
+    widths = budget.widths or tuple(base * 2**k for k in range(4))
+    design = np.stack([np.ones(len(widths)), 1 / np.array(widths)], axis=1)
+    inflation = np.linalg.inv(design.T @ design)[0, 0] if len(widths) > 1 else 1.0
+    neurons = float(np.clip(worst * inflation / budget.precision**2, 1e5, budget.neurons))
+
+    found, spreads, samples = [], [], 0
+    for number, n in enumerate(widths):
+        nets = max(256, round(neurons / n))
+        def told(share: float, number: int = number) -> None:
+            report((number + share) / len(widths))
+
+        mean, error = _measured(sampler, n, nets, rng, told)
+        found.append(mean)
+        spreads.append(error)
+        samples += nets
+    values, errors, curvature = _fitted(np.array(widths, dtype=float), np.array(found), np.array(spreads))
+    allowance = curvature * np.abs(values) * np.minimum(1.0, fluctuations / widths[0]) ** 2
+    rounding = 1e-12 * scales(values)
+    return Estimate(values, np.sqrt(errors**2 + allowance**2 + rounding**2), widths, samples, fluctuations)
+
+
+def pilot(sampler: Sampler, scales: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    """The relative variance of every observable over networks times n, from a short run; infinite if it overflows."""
+    means, errors = _measured(sampler, _PILOT_WIDTH, _PILOT, rng)
+    with np.errstate(all="ignore"):
+        fluctuations: np.ndarray = _PILOT_WIDTH * _PILOT * (errors / scales(means)) ** 2
+    return np.where(np.isfinite(fluctuations), fluctuations, np.inf)
+
+
+def _measured(
+    sampler: Sampler, n: int, nets: int, rng: np.random.Generator, report: Callable[[float], None] = lambda share: None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard errors at one width, the controls' share of the noise removed."""
+    rows: list[np.ndarray] = []
+    controls: list[np.ndarray] = []
+    done = 0
+    while done < nets:
+        size = min(nets - done, max(1, _BATCH // n))
+        with np.errstate(all="ignore"):
+            observed, control = sampler(n, size, rng)
+        rows.append(observed)
+        controls.append(control)
+        done += size
+        report(done / nets)
+    y, x = np.concatenate(rows), np.concatenate(controls)
+    with np.errstate(all="ignore"):
+        if np.all(np.isfinite(y)):
+            slopes = np.linalg.lstsq(x - x.mean(axis=0), y - y.mean(axis=0), rcond=1e-10)[0]
+            y = y - x @ slopes
+        return y.mean(axis=0), y.std(axis=0, ddof=1 + x.shape[1]) / np.sqrt(nets)
+
+
+def _fitted(n: np.ndarray, means: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weighted least squares of a + b/n for every observable.
+
+    Returns:
+        a, its standard error (stretched where the line does not fit), and what a term (n_0/n)^2 would do to a.
+    """
+    if len(n) == 1:
+        return means[0], errors[0], np.ones_like(means[0])
+    values, spreads, curvatures = [], [], []
+    design = np.stack([np.ones_like(n), n[0] / n], axis=1)
+    for mean, error in zip(means.T, errors.T, strict=True):
+        weight = 1 / np.maximum(error, 1e-14 * np.abs(mean).max() + 1e-300) ** 2
+        weight /= weight.max()
+        normal = np.linalg.inv(design.T @ (weight[:, None] * design))
+        functional = normal[0] @ (design.T * weight)  # a = functional @ mean
+        coefficients = normal @ (design.T @ (weight * mean))
+        spread = np.sqrt(np.sum((functional * error) ** 2))
+        freedom = len(n) - 2
+        misfit = np.sum(((mean - design @ coefficients) / np.maximum(error, 1e-300)) ** 2) / max(freedom, 1)
+        values.append(coefficients[0])
+        spreads.append(spread * np.sqrt(misfit) if freedom and misfit > 4 else spread)
+        curvatures.append(abs(float(functional @ (n[0] / n) ** 2)))
+    return np.array(values), np.array(spreads), np.array(curvatures)
+
+
+def _moments(z: np.ndarray) -> np.ndarray:
+    first, second = z[..., 0], z[..., 1]
+    return np.stack([(a * b).mean(axis=1) for a, b in ((first, first), (first, second), (second, second))], axis=1)
+
+
+def _ratio(z: np.ndarray, apart: float) -> np.ndarray:
+    return ((z[..., 1] - z[..., 0]) ** 2).mean(axis=1, keepdims=True) / (2 * apart)

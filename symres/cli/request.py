@@ -1,0 +1,103 @@
+"""What the command line asks for: an activation in a layer, with numbers for some parameters."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..declare import architectures, catalogue
+from ..declare.activation import Activation
+from ..declare.layer import Layer
+from ..declare.parse import nearest
+from ..errors import DeclarationError
+from ..scalars import number
+
+
+@dataclass(frozen=True)
+class Request:
+    """A declared layer and how it was asked for.
+
+    Args:
+        asked: the activation as the user wrote it.
+        phi: the activation.
+        layer: the layer built from it.
+        settings: numbers for parameters, as the user wrote them.
+    """
+
+    asked: str
+    phi: Activation
+    layer: Layer
+    settings: dict[str, str]
+
+    def command(self, verb: str, *options: str) -> str:
+        """The command line that repeats the request."""
+        words = ["symres", verb]
+        words += [self.asked, "--layer", self.layer.name]
+        for key, value in self.settings.items():
+            words += ["--set", f"{key}={value}"]
+        return shlex.join([*words, *options])
+
+
+def find_activation(text: str) -> Activation:
+    """The activation of a name or a formula."""
+    return catalogue.activations.find(text.strip())
+
+
+def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
+    """Build what a command line describes.
+
+    Args:
+        text: an activation's name, or a formula.
+        layer: name of an architecture.
+        pairs: ``key=value`` for parameters of the activation and of the layer.
+
+    Raises:
+        DeclarationError: an unknown name, a formula that is refused, or a setting that is no number.
+    """
+    settings = _settings(pairs)
+    phi = find_activation(text)
+    build = architectures.architectures.get(layer)
+    if build is None:
+        known = list(architectures.architectures)
+        raise DeclarationError(
+            f"--layer {layer}", "there is no such layer", nearest(layer, known) or f"known are {', '.join(known)}"
+        )
+    numbers = {key: number(value, key) for key, value in settings.items()}
+    own = {str(p) for p in phi.parameters}
+    phi = phi.subs(**{key: value for key, value in numbers.items() if key in own})
+    options = set(list(inspect.signature(build).parameters)[1:])
+    built = build(phi, **{key: value for key, value in numbers.items() if key in options - own})
+    rest = {key: value for key, value in numbers.items() if key not in own | options}
+    known = own | options | {str(p) for p in built.parameters}
+    for key in rest:
+        if key not in known:
+            raise DeclarationError(
+                f"--set {key}={settings[key]}",
+                f"{phi.name} in the layer {layer} has no parameter {key}",
+                nearest(key, sorted(known)) or f"its parameters are: {', '.join(sorted(known)) or 'none'}",
+            )
+    return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings)
+
+
+def _settings(pairs: Sequence[str]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals or not key or not value:
+            raise DeclarationError(f"--set {pair}", "it is not of the form key=value", "write --set gamma=1/2")
+        if key in settings:
+            raise DeclarationError(f"--set {pair}", f"{key} is set twice", "give every parameter one value")
+        settings[key] = value
+    return settings
+
+
+def zero_gamma(expr: sp.Expr) -> sp.Expr | None:
+    """A critical value without a skip connection; None if other parameters remain."""
+    from ..symbols import gamma
+
+    value = sp.sympify(expr).subs(gamma, 0)
+    return None if value.free_symbols else value

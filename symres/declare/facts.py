@@ -1,0 +1,73 @@
+"""Symmetries of a formula, proved symbolically: what cannot be proved is not claimed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import sympy as sp
+
+from ..symbols import z
+from .pieces import Pieces
+from .ranges import samples, sign_of
+
+Parity = Literal["even", "odd"]
+
+_PROBES = (sp.Rational(3, 7), sp.Rational(-11, 5), sp.Rational(23, 4))
+_LARGEST = 400  # operations of an expression that is worth an algebraic proof
+
+
+def parity(pieces: Pieces) -> Parity | None:
+    """Whether ``f(-z) = f(z)`` or ``f(-z) = -f(z)`` for all z, single points aside."""
+    mirrored = pieces.mirrored()
+    if all(map(_is_zero, pieces.map(lambda u, v: u - v, mirrored).parts)):
+        return "even"
+    if all(map(_is_zero, pieces.map(lambda u, v: u + v, mirrored).parts)):
+        return "odd"
+    return None
+
+
+def homogeneity(pieces: Pieces) -> sp.Rational | None:
+    """The degree p of ``f(a z) = a**p f(z)`` for all a > 0: then f is ``c*|z|**p`` on each side of 0."""
+    if len(pieces.breaks) > 1 or any(not b.is_zero for b in pieces.breaks):
+        return None
+    t = sp.Dummy("t", positive=True)
+    degrees = set()
+    for side in (pieces.parts[0].xreplace({z: -t}), pieces.parts[-1].xreplace({z: t})):
+        if side.is_zero:
+            continue
+        if any(f.has(t) for f in side.atoms(sp.Function)):
+            return None
+        _, power = sp.collect(sp.expand(side), t).as_independent(t, as_Add=False)
+        base, degree = (t, sp.Integer(0)) if power == 1 else power.as_base_exp()
+        if base != t or not degree.is_Rational:
+            return None
+        degrees.add(degree)
+    return degrees.pop() if len(degrees) == 1 else None
+
+
+def _is_zero(difference: sp.Expr) -> bool:
+    """Whether an expression vanishes identically: refuted by numbers, proved by algebra."""
+    if difference == 0:
+        return True
+    for values in samples(sorted(difference.free_symbols - {z}, key=str)):
+        if any(sign_of(difference.xreplace(values), probe) for probe in _PROBES):
+            return False
+    if difference.count_ops() > _LARGEST:
+        return False
+    if sp.expand(difference) == 0:
+        return True
+    return sp.cancel(sp.together(_in_one_exponential(difference))) == 0
+
+
+def _in_one_exponential(expr: sp.Expr) -> sp.Expr:
+    """Write hyperbolic functions and exponentials with commensurable exponents as powers of one variable."""
+    expr = expr.rewrite((sp.tanh, sp.sinh, sp.cosh), sp.exp)
+    exponents = sorted({e.exp for e in expr.atoms(sp.exp)}, key=sp.default_sort_key)
+    if not exponents:
+        return expr
+    ratios = {e: sp.cancel(e / exponents[0]) for e in exponents}
+    if not all(ratio.is_Rational for ratio in ratios.values()):
+        return expr
+    scale = sp.ilcm(*(ratio.q for ratio in ratios.values()))
+    w = sp.Dummy("w", positive=True)
+    return expr.xreplace({sp.exp(e): w ** (ratio * scale) for e, ratio in ratios.items()})

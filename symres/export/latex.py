@@ -1,0 +1,145 @@
+"""Formulas as LaTeX: sympy's printer with the field's names, and displays that break before the margin."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import sympy as sp
+from sympy.printing.latex import LatexPrinter
+
+WIDTH = 62.0  # of a display line, in widths of a letter
+_SETTINGS = {"inv_trig_style": "full", "ln_notation": False, "mul_symbol": None, "parenthesize_super": True}
+
+
+class _Printer(LatexPrinter):
+    """Order by degree, not by name; averages and activations print themselves."""
+
+    def __init__(self) -> None:
+        super().__init__(dict(_SETTINGS))
+
+    def _print_Symbol(self, expr: sp.Symbol, style: str = "plain") -> str:
+        return _NAMES.get(expr.name) or super()._print_Symbol(expr, style)
+
+
+_NAMES = {"C_W": "C_W", "C_b": "C_b", "K1": "K_1", "K2": "K_2", "n_L": "n_L"}
+
+
+def latex(expr: sp.Expr) -> str:
+    """One formula on one line, without dollar signs."""
+    return str(_Printer().doprint(expr))
+
+
+def display(left: str, expr: sp.Expr, *, tail: str = ".") -> str:
+    """``left = expr`` as an align* environment whose lines fit on the page.
+
+    Args:
+        left: LaTeX of the left-hand side; empty for a formula without one.
+        expr: the right-hand side.
+        tail: punctuation at the end.
+    """
+    room = WIDTH - width(left) - 3
+    lines = broken(expr, max(room, 30.0))
+    head = f"{left} &= " if left else "&"
+    body = [head + lines[0], *(r"&\qquad " + line for line in lines[1:])]
+    return "\\begin{align*}\n" + " \\\\\n".join(body) + tail + "\n\\end{align*}"
+
+
+def broken(expr: sp.Expr, room: float) -> list[str]:
+    """The formula on as many lines as it needs."""
+    lines, line = [], ""
+    for chunk in _chunks(expr, room):
+        if line and width(line) + width(chunk) > room:
+            lines.append(line)
+            line = ""
+            if chunk == r"\Bigr]":  # a line does not begin with a closing bracket
+                line, chunk = lines.pop(), chunk
+        line = f"{line} {chunk}".strip()
+    return [*lines, line]
+
+
+def _chunks(expr: sp.Expr, room: float) -> list[str]:
+    """Unbreakable parts; each but the first of a sum begins with its sign."""
+    whole = latex(expr)
+    if width(whole) <= room:
+        return [whole] if not isinstance(expr, sp.Add) else _terms(expr, room)
+    if isinstance(expr, sp.Add):
+        return _terms(expr, room)
+    if isinstance(expr, sp.Mul):
+        sums = [f for f in expr.args if isinstance(f, sp.Add)]
+        if sums:
+            widest = max(sums, key=lambda f: (width(latex(f)), str(f)))
+            rest = sp.Mul(*(f for f in expr.args if f is not widest))
+            if width(latex(rest)) + 2 <= room:
+                opening = latex(rest) + r" \Bigl["
+                inner = _terms(widest, room)
+                return [f"{opening} {inner[0]}", *inner[1:], r"\Bigr]"]
+    return [whole]
+
+
+def _terms(expr: sp.Add, room: float) -> list[str]:
+    out: list[str] = []
+    for term in _Printer()._as_ordered_terms(expr, None):
+        negative = latex(term).lstrip().startswith("-")
+        inner = _chunks(-term if negative else term, room)
+        sign = "-" if negative else ("+" if out else "")
+        out += [f"{sign} {inner[0]}".strip(), *inner[1:]]
+    return out
+
+
+# ---- how wide a formula will be ----------------------------------------------------------------------------------
+_SILENT = {"left", "right", "Bigl", "Bigr", "bigl", "bigr", "mathrm", "operatorname", "displaystyle", "!", "tfrac"}
+_WORDS = {"arcsin": 5.5, "sqrt": 1.5, "log": 3.0, "sin": 3.0, "cos": 3.2, "sinh": 4.0, "cosh": 4.2, "tanh": 4.4}
+_TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[{}^_]|\S|\s")
+
+
+def width(text: str) -> float:
+    """An estimate of the printed width of LaTeX mathematics, in widths of a letter."""
+    tokens = _TOKEN.findall(text)
+    total, _ = _measure(tokens, 0, len(tokens))
+    return total
+
+
+def _measure(tokens: list[str], start: int, stop: int) -> tuple[float, int]:
+    """Width of tokens up to the brace that closes the group."""
+    total, i = 0.0, start
+    while i < stop and tokens[i] != "}":
+        value, i = _one(tokens, i, stop)
+        total += value
+    return total, i
+
+
+def _one(tokens: list[str], i: int, stop: int) -> tuple[float, int]:
+    """Width of one token with its arguments."""
+    token = tokens[i]
+    if token == "{":
+        value, end = _measure(tokens, i + 1, stop)
+        return value, end + 1
+    if token in ("\\frac", "\\dfrac"):
+        over, i = _one(tokens, i + 1, stop)
+        under, i = _one(tokens, i, stop)
+        return max(over, under) + 0.8, i
+    if token in "^_":
+        if i + 1 >= stop:
+            return 0.0, i + 1
+        value, i = _one(tokens, i + 1, stop)
+        return 0.75 * value, i
+    if token.startswith("\\"):
+        word = token[1:]
+        if word in _SILENT:
+            return 0.0, i + 1
+        return _WORDS.get(word, 1.1 if word.isalpha() else 0.3), i + 1
+    if token.isspace():
+        return 0.0, i + 1
+    return {"+": 2.2, "-": 2.2, "=": 2.4, "(": 0.8, ")": 0.8, ",": 0.8, "[": 0.8, "]": 0.8}.get(token, 1.05), i + 1
+
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+}
+
+
+def escape(text: Any) -> str:
+    """Plain text for LaTeX."""
+    return "".join(_ESCAPES.get(character, character) for character in str(text))

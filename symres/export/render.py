@@ -1,0 +1,178 @@
+"""``export``: a quantity, or all of a theory, as a module of a target language."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from ..errors import DeclarationError, NoClosedForm
+from ..quantity import Quantity, Status
+from . import docs, files
+from . import numpy as numpy_printer
+from . import torch as torch_printer
+from .document import equations
+from .measure import build_component
+from .plan import Component, Function, Planner
+
+Target = Literal["numpy", "torch", "latex"]
+TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")
+_SUFFIX = {"numpy": ".py", "torch": ".py", "latex": ".tex"}
+
+
+@dataclass(frozen=True)
+class Module:
+    """Generated text.
+
+    Args:
+        name: what it is about; the name under which it is loaded.
+        target: "numpy", "torch" or "latex".
+        text: the text itself.
+    """
+
+    name: str
+    target: Target
+    text: str
+
+    def write(self, path: str | Path) -> Path:
+        """Write the text to a file, whole or not at all.
+
+        Returns:
+            the path written.
+        """
+        return files.write_text(Path(path), self.text)
+
+    def load(self) -> ModuleType:
+        """Run the text as a Python module.
+
+        Raises:
+            DeclarationError: it is LaTeX, or the library that it imports is not installed.
+        """
+        if self.target == "latex":
+            raise DeclarationError(f"loading {self.name}", "LaTeX is no module", "write it to a file")
+        if importlib.util.find_spec(self.target) is None:
+            raise DeclarationError(
+                f"loading {self.name}", f"{self.target} is not installed", f"pip install {self.target}"
+            )
+        module = ModuleType(self.name)
+        module.__doc__ = None
+        exec(compile(self.text, f"<generated {self.name}>", "exec"), module.__dict__)
+        return module
+
+
+def export(subject: Any, target: str = "numpy", *, title: str = "", command: str = "") -> Module:
+    """Generate code or LaTeX.
+
+    Args:
+        subject: a Quantity, a mapping name -> Quantity, or an object with such a mapping as ``.quantities``
+            (a Theory). Of several quantities those without code are named in the module's docstring.
+        target: "numpy", "torch" or "latex".
+        title: first line of the generated text; made from the subject if empty.
+        command: the command that generates the text again, for its head.
+
+    Raises:
+        DeclarationError: an unknown target.
+        NoClosedForm: the one quantity asked for is unknown.
+    """
+    if target not in TARGETS:
+        raise DeclarationError(f"export to {target!r}", "there is no such target", f"use one of {', '.join(TARGETS)}")
+    quantities = _quantities(subject)
+    title = title or _title(subject, quantities)
+    name = next(iter(quantities)) if len(quantities) == 1 else "theory"
+    command = command or _call(subject, quantities, target)
+    if target == "latex":
+        return Module(name, "latex", equations(tuple(quantities.values()), title, command))
+    planner = Planner(build_component)
+    functions, missing = [], []
+    for quantity in quantities.values():
+        if len(quantities) > 1 and quantity.status is Status.UNKNOWN:
+            missing.append(f"{quantity.name}: {quantity.reason}")
+        else:
+            functions.append(planner.function(quantity))
+    if not functions:
+        raise NoClosedForm(f"code for {title}", "; ".join(missing) or "nothing was asked for", "export to LaTeX")
+    printer = numpy_printer if target == "numpy" else torch_printer
+    return Module(name, target, _python(printer, target, title, command, functions, tuple(missing)))
+
+
+def _quantities(subject: Any) -> dict[str, Quantity]:
+    if isinstance(subject, Quantity):
+        return {subject.name: subject}
+    found = subject if isinstance(subject, Mapping) else getattr(subject, "quantities", None)
+    if not isinstance(found, Mapping) or not found:
+        raise DeclarationError(
+            f"export of {type(subject).__name__}", "it holds no quantities", "pass a Quantity, a mapping or a Theory"
+        )
+    return dict(found)
+
+
+def _title(subject: Any, quantities: dict[str, Quantity]) -> str:
+    layer = getattr(getattr(subject, "layer", None), "name", "")
+    if len(quantities) == 1:
+        (quantity,) = quantities.values()
+        return (quantity.meaning or quantity.name).capitalize() + "."
+    return f"Kernels and susceptibilities of {layer}." if layer else "Kernels and susceptibilities."
+
+
+def _call(subject: Any, quantities: dict[str, Quantity], target: str) -> str:
+    what = next(iter(quantities)) if isinstance(subject, Quantity) else "theory"
+    return f'symres.export({what}, target="{target}")'
+
+
+def _python(
+    printer: Any, target: str, title: str, command: str, functions: list[Function], missing: tuple[str, ...]
+) -> str:
+    components: dict[str, Component] = {c.name: c for f in functions for c in f.components}
+    sources = {name: printer.component_source(c) for name, c in components.items()}
+    bodies = [printer.function_source(f) for f in functions]
+    dialect = printer.NUMPY if target == "numpy" else printer.TORCH
+    code = [line for body in bodies for line in body]
+    for source in sources.values():
+        code += [*source.lines, *source.preamble]
+    helpers = [dialect.helpers[n][0].strip("\n") for n in dialect.needed([*code, *printer.ALWAYS])]
+    text = "\n".join([*code, *helpers])
+    tables = dict(table for source in sources.values() for table in source.tables)
+    return files.render(
+        f"{target}.py.j2",
+        {
+            "title": title,
+            "command": command,
+            "missing": [line for text_ in missing for line in docs.wrapped(text_, 4, 4)],
+            "special": "special." in text and target == "numpy",
+            "math": "math." in text,
+            "tables": sorted(tables.items()),
+            "helpers": helpers,
+            "components": [_component(c, sources[name]) for name, c in components.items()],
+            "functions": [_function(f, body, target) for f, body in zip(functions, bodies, strict=True)],
+        },
+    )
+
+
+def _component(component: Component, source: Any) -> dict[str, Any]:
+    return {
+        "name": component.name,
+        "arguments": ", ".join(numpy_printer.variable(s) for s in component.symbols),
+        "doc": docs.component_lines(component),
+        "preamble": source.preamble,
+        "lines": source.lines,
+    }
+
+
+def _function(function: Function, body: tuple[str, ...], target: str) -> dict[str, Any]:
+    quantity = function.quantity
+    kind = "array_like" if target == "numpy" else "tensor or number"
+    names = [numpy_printer.variable(s) for s in quantity.symbols]
+    return {
+        "name": quantity.name,
+        "arguments": ", ".join(names),
+        "names": names,
+        "meaning": (quantity.meaning or quantity.name)[:1].upper() + (quantity.meaning or quantity.name)[1:] + ".",
+        "formula": docs.formula_lines(quantity.definition, 8),
+        "steps": [f"{s.symbol} = {s.definition}" for s in quantity.steps],
+        "parameters": docs.argument_lines(quantity.symbols, kind),
+        "facts": docs.function_lines(function),
+        "lines": body,
+    }

@@ -1,0 +1,84 @@
+"""Critical points against values that are known to many digits; nothing of this table stands in the package."""
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+from symres.declare.architectures import mlp, residual
+from symres.symbols import gamma
+from symres.theory.derive import derive
+
+HALF_STABLE = {
+    "gelu": ((3 + mp.sqrt(17)) / 2, "1.98305826", "0.17292239"),
+    "silu": ("14.32017362", "1.98800468", "0.55514317"),
+    "mish": ("1.67016913", "2.01352407", "0.09452179"),
+}
+ZERO = {"tanh": sp.Integer(1), "sin": sp.Integer(1), "erf": sp.pi / 4}
+
+
+@pytest.mark.parametrize("name", HALF_STABLE)
+def test_half_stable_points(name):
+    theory = derive(residual(name))
+    point = theory.critical_points[0]
+    for found, known in zip((point.K, point.C_W, point.C_b), HALF_STABLE[name], strict=True):
+        value = sp.N(found.subs(gamma, 0), 20)
+        assert abs(value - mp.mpf(known)) < 5.1e-9
+    assert point.stability == "half-stable"
+    assert theory.universality_class == "half-stable"
+
+
+def test_gelu_is_exact():
+    point = derive(mlp("gelu")).critical_points[0]
+    assert point.exact
+    assert sp.expand(point.K - (3 + sp.sqrt(17)) / 2) == 0
+
+
+@pytest.mark.parametrize("name", ZERO)
+def test_kernel_zero_class(name):
+    theory = derive(residual(name))
+    point = theory.critical_points[0]
+    assert (point.K, point.C_b, point.stability) == (0, 0, "stable")
+    assert sp.expand(point.C_W - (1 - gamma**2) * ZERO[name]) == 0
+    assert theory.universality_class == "K*=0"
+
+
+@pytest.mark.parametrize(("name", "weight"), [("relu", 2), ("abs", 1), ("linear", 1), ("leaky_relu(1/10)", sp.Rational(200, 101))])
+def test_scale_invariant_class(name, weight):
+    theory = derive(residual(name))
+    (point,) = theory.critical_points
+    assert sp.expand(point.C_W - (1 - gamma**2) * weight) == 0
+    assert point.C_b == 0
+    assert theory.universality_class == "scale-invariant"
+
+
+@pytest.mark.parametrize("name", [*HALF_STABLE, "snake", "gelu_tanh", "selu", "elu(1)"])
+def test_every_point_satisfies_the_conditions_it_was_found_from(name):
+    """An independent test: evaluate the maps at the point."""
+    theory = derive(mlp(name))
+    for point in theory.critical_points:
+        if point.K == 0:
+            continue
+        at = {"K": sp.N(point.K, 30), "C_W": sp.N(point.C_W, 30), "C_b": sp.N(point.C_b, 30)}
+        for quantity, target in ((theory.kernel_map, at["K"]), (theory.chi_parallel, 1), (theory.chi_perp, 1)):
+            value = quantity.evalf(20, **{s.name: at[s.name] for s in quantity.symbols})
+            assert abs(value / target - 1) < 1e-15
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "softplus", "step", "sign", "square", "cube"])
+def test_no_critical_point_is_invented(name):
+    theory = derive(mlp(name))
+    assert theory.critical_points == ()
+    assert theory.universality_class == "none"
+    assert theory.remarks
+
+
+def test_the_kernel_settles_where_the_theory_says():
+    """Direct iteration of the recursion at GELU's critical point from below, the attractive side or not."""
+    theory = derive(mlp("gelu"))
+    point = theory.critical_points[0]
+    settings = {"C_W": sp.N(point.C_W, 25), "C_b": sp.N(point.C_b, 25)}
+    start = float(point.K)
+    above = [float(k) for k in theory.kernels(60, start * 1.2, **settings)]
+    below = [float(k) for k in theory.kernels(60, start * 0.8, **settings)]
+    approaches = [abs(path[-1] - start) < abs(path[0] - start) for path in (above, below)]
+    assert sorted(approaches) == [False, True]
