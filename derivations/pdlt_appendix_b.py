@@ -19,7 +19,10 @@ from .claim import Claim
 
 GAMMA, C_W, C_b = sp.Rational(3, 5), sp.Rational(7, 4), sp.Rational(1, 8)
 KERNELS = (sp.Rational(1, 100), sp.Rational(3, 4), sp.Rational(20))
-PAIRS = ((sp.Rational(1, 2), sp.Rational(3, 2), sp.Rational(-1, 3)), (sp.Rational(2), sp.Rational(5, 4), sp.Rational(1)))
+PAIRS = (
+    (sp.Rational(1, 2), sp.Rational(3, 2), sp.Rational(-1, 3)),
+    (sp.Rational(2), sp.Rational(5, 4), sp.Rational(1)),
+)
 EXACT = ("gelu", "erf", "sin")
 SETTINGS = {"gamma": GAMMA, "C_W": C_W, "C_b": C_b}
 DIGITS = 40
@@ -147,16 +150,32 @@ def claims() -> tuple[Claim, ...]:
     return (
         Claim("(B.11)", "kernel recursion of two inputs", printed_b11, _covariance, two),
         Claim("(B.12)", "kernel recursion of one input, with g of (B.17)", printed_b12, _kernel, one),
-        Claim("(B.13)", "odd perturbations grow by chi_parallel", lambda n, K: _at("chi_parallel", n, K), derived_b13,
-              exact, 1e-15),
+        Claim(
+            "(B.13)",
+            "odd perturbations grow by chi_parallel",
+            lambda n, K: _at("chi_parallel", n, K),
+            derived_b13,
+            exact,
+            1e-15,
+        ),
         Claim("(B.14)", "even perturbations grow by chi_perp, fed by h", printed_b14, derived_b14, exact, 1e-8),
         Claim("(B.15)", "parallel susceptibility", printed_b15, lambda n, K: _at("chi_parallel", n, K), one),
         Claim("(B.16)", "perpendicular susceptibility", printed_b16, lambda n, K: _at("chi_perp", n, K), one),
         Claim("(B.18)", "h is half the slope of chi_perp", printed_b18, lambda n, K: _at("h", n, K), exact, 1e-15),
-        Claim("(B.20)", "critical C_W, scale-invariant class", printed_b20, derived_critical_weight,
-              tuple((n, g) for n in ("relu", "abs", "linear", "leaky_relu(1/10)") for g in gammas)),
-        Claim("(B.21)", "critical C_W, class K* = 0", printed_b21, derived_critical_weight,
-              tuple((n, g) for n in ("tanh", "sin", "erf") for g in gammas)),
+        Claim(
+            "(B.20)",
+            "critical C_W, scale-invariant class",
+            printed_b20,
+            derived_critical_weight,
+            tuple((n, g) for n in ("relu", "abs", "linear", "leaky_relu(1/10)") for g in gammas),
+        ),
+        Claim(
+            "(B.21)",
+            "critical C_W, class K* = 0",
+            printed_b21,
+            derived_critical_weight,
+            tuple((n, g) for n in ("tanh", "sin", "erf") for g in gammas),
+        ),
     )
 
 

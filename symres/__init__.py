@@ -1,1 +1,46 @@
-"""symres: symbolic derivation of the theory of deep networks."""
+"""symres: symbolic derivation of the theory of deep networks.
+
+>>> import symres as sr
+>>> theory = sr.derive(sr.residual("gelu"))
+>>> theory.critical_points[0].K
+3/2 + sqrt(17)/2
+"""
+
+from .api import expect as expect
+from .api import expect2 as expect2
+from .check import check as check
+from .declare.activation import Activation as Activation
+from .declare.architectures import architectures as architectures
+from .declare.architectures import mlp as mlp
+from .declare.architectures import residual as residual
+from .declare.catalogue import activation as activation
+from .declare.catalogue import activations as activations
+from .declare.layer import Layer as Layer
+from .declare.nodes import Dense as Dense
+from .declare.nodes import Node as Node
+from .errors import CheckRefuted as CheckRefuted
+from .errors import DeclarationError as DeclarationError
+from .errors import NoClosedForm as NoClosedForm
+from .errors import SymresError as SymresError
+from .errors import UnsupportedLayer as UnsupportedLayer
+from .export import export as export
+from .quantity import Quantity as Quantity
+from .quantity import Status as Status
+from .symbols import C_W as C_W
+from .symbols import K1 as K1
+from .symbols import K2 as K2
+from .symbols import C as C
+from .symbols import C_b as C_b
+from .symbols import K as K
+from .symbols import gamma as gamma
+from .symbols import n as n
+from .symbols import n_L as n_L
+from .symbols import r as r
+from .symbols import xi as xi
+from .symbols import z as z
+from .theory.criticality import CriticalPoint as CriticalPoint
+from .theory.derive import Theory as Theory
+from .theory.derive import derive as derive
+from .theory.fixedpoints import FixedPoint as FixedPoint
+
+__version__ = "0.1.0"

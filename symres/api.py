@@ -11,13 +11,11 @@ from .errors import DeclarationError
 from .gaussian.expectation import Expectation
 from .quantity import Quantity
 from .scalars import scalar
-from .symbols import C, K, K1, K2, x1, x2, z
+from .symbols import K1, K2, C, K, x1, x2, z
 from .theory.build import build
 
-Function = Activation | sp.Expr | str
 
-
-def expect(f: Function) -> Quantity:
+def expect(f: Activation | sp.Expr | str) -> Quantity:
     """The Gaussian average ``<f(z)>_K``, z ~ N(0, K).
 
     Args:
@@ -28,12 +26,15 @@ def expect(f: Function) -> Quantity:
         A Quantity in K and the parameters of f: EXACT with a verified closed form, or NUMERIC.
     """
     return build(
-        "expect", (K,), Expectation(_integrand(f, x1), K),
-        notation=r"\left\langle f \right\rangle_K", meaning=f"Gaussian average of {_named(f)}",
+        "expect",
+        (K,),
+        Expectation(_integrand(f, x1), K),
+        notation=r"\left\langle f \right\rangle_K",
+        meaning=f"Gaussian average of {_named(f)}",
     )
 
 
-def expect2(f: Function, g: Function) -> Quantity:
+def expect2(f: Activation | sp.Expr | str, g: Activation | sp.Expr | str) -> Quantity:
     """The Gaussian average ``<f(z1) g(z2)>`` for two inputs with kernels K1, K2 and covariance C.
 
     Args:
@@ -44,13 +45,15 @@ def expect2(f: Function, g: Function) -> Quantity:
         A Quantity in K1, K2, C: EXACT with a verified closed form, or NUMERIC.
     """
     return build(
-        "expect2", (K1, K2, C), Expectation(_integrand(f, x1) * _integrand(g, x2), K1, C, K2),
+        "expect2",
+        (K1, K2, C),
+        Expectation(_integrand(f, x1) * _integrand(g, x2), K1, C, K2),
         notation=r"\left\langle f(z_1)\, g(z_2) \right\rangle",
         meaning=f"Gaussian average of {_named(f)} at the first input times {_named(g)} at the second",
     )
 
 
-def _integrand(f: Function, x: sp.Symbol) -> sp.Expr:
+def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
     if not isinstance(f, sp.Expr):
         return activation(f)(x)
     if f.has(Node):
@@ -58,5 +61,5 @@ def _integrand(f: Function, x: sp.Symbol) -> sp.Expr:
     return scalar(f, "f").xreplace({z: x})
 
 
-def _named(f: Function) -> str:
+def _named(f: Activation | sp.Expr | str) -> str:
     return f.name if isinstance(f, Activation) else str(f)

@@ -596,7 +596,7 @@ def _complex_asinh(analytic: bool, x: acb) -> acb:
 _FUNCTIONS: Mapping[str, tuple[Callable, Callable]] = {
     **{
         name: _same(name)
-        for name in ("exp expm1 sin cos tan cot sec csc sinh cosh coth csch erfi").split()
+        for name in ["exp", "expm1", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "coth", "csch", "erfi"]
     },
     "sech": (_sech, lambda analytic, x: acb(x).sech()),
     **{

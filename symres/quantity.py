@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -69,6 +70,7 @@ class Quantity:
         proof: the derivation of ``body`` from ``definition``.
         verifications: comparisons that it passed.
         reason: for NUMERIC and UNKNOWN, why there is no closed form.
+        expansion: makes the exact series in the kernel, for quantities that have one.
     """
 
     name: str
@@ -80,10 +82,10 @@ class Quantity:
     notation: str = ""
     meaning: str = ""
     source: str = ""
-    proof: Proof = Proof(None)
+    proof: Proof = field(default_factory=lambda: Proof(None))
     verifications: tuple[Verification, ...] = ()
     reason: str = ""
-    expansion: Any = None  # callable(quantity, order) -> Quantity: the exact small-K series
+    expansion: Callable[[Quantity, int], Quantity] | None = None
 
     @cached_property
     def expr(self) -> sp.Expr | None:
@@ -117,6 +119,7 @@ class Quantity:
         """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative."""
         if self.status is Status.UNKNOWN:
             raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
+        assert self.expr is not None
         exact = self._exact(values)
         if self.body.has(sp.oo):
             return mp.inf, mp.mpf(0)
@@ -134,7 +137,9 @@ class Quantity:
         """
         if self.expansion is None:
             raise NoClosedForm(
-                f"a series of {self.name}", "it is not a function of one kernel", "take the series of a one-input quantity"
+                f"a series of {self.name}",
+                "it is not a function of one kernel",
+                "take the series of a one-input quantity",
             )
         return self.expansion(self, order)
 

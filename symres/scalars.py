@@ -31,7 +31,7 @@ def number(value: Any, name: str) -> sp.Expr:
     if isinstance(value, bool):
         raise _refused(value, name)
     if isinstance(value, sp.Expr):
-        exact = value.xreplace({f: _decimal(str(f), f, name) for f in value.atoms(sp.Float)})
+        exact = value.xreplace({f: _decimal(_printed(f), f, name) for f in value.atoms(sp.Float)})
         if exact.is_number and exact.is_extended_real and exact.is_finite is not False:
             return exact
     elif isinstance(value, Integral):
@@ -57,6 +57,11 @@ def scalar(value: Any, name: str) -> sp.Expr:
     if isinstance(value, sp.Expr):
         return value.xreplace({f: number(f, name) for f in value.atoms(sp.Float)})
     return number(value, name)
+
+
+def _printed(value: sp.Float) -> str:
+    """The decimal that a user wrote: sympy shows only 15 of the 17 digits that a double may need."""
+    return repr(float(value)) if value._prec == 53 else str(value)
 
 
 def _decimal(text: str, value: Any, name: str) -> sp.Rational:

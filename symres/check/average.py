@@ -79,9 +79,8 @@ def _evaluated(expr: sp.Expr, values: Values) -> Average:
     number = sp.N(replaced(expr).subs(values), DIGITS + 5)
     if not number.is_real:
         raise OracleLimit(f"numbers of {expr}", "a symbol has no value", "give every parameter a number")
-    return Average(
-        mp.mpf(number), sum((a.error for a in averages), 1e-35), max((a.scale for a in averages), default=0.0)
-    )
+    error = sum(a.error for a in averages) or 10.0**-DIGITS * float(abs(number) or 1)
+    return Average(mp.mpf(number), error, max((a.scale for a in averages), default=0.0))
 
 
 def _averaged(integrand: sp.Expr, covariance: list[sp.Expr]) -> Average:
@@ -109,10 +108,13 @@ def _line(integrand: sp.Expr, sigma: mp.mpf) -> Average:
     function = Tape(integrand, [symbols.x1], MPMATH)
     switches = [b / sigma for b in switch_points(integrand, symbols.x1) if abs(b) < _SPLITS[-1] * sigma]
     points = sorted({*switches, *map(mp.mpf, _SPLITS), *(-mp.mpf(s) for s in _SPLITS), mp.mpf(0)})
-    value, error = mp.quad(lambda t: function(sigma * t) * mp.npdf(t), points, error=True)
+    # mp.quad works to an absolute tolerance: a small integrand must be brought to size 1 first
     with mp.workdps(15):
         scale = mp.quad(lambda t: abs(function(sigma * t)) * mp.npdf(t), points, maxdegree=3)
-    return Average(value, float(max(error, scale * mp.mpf(10) ** -DIGITS)), float(scale))
+    if scale == 0:
+        return Average(mp.mpf(0), 10.0**-DIGITS, 0.0)
+    value, error = mp.quad(lambda t: function(sigma * t) / scale * mp.npdf(t), points, error=True)
+    return Average(scale * value, float(scale * max(error, mp.mpf(10) ** -DIGITS)), float(scale))
 
 
 def _plane(integrand: sp.Expr, covariance: np.ndarray) -> Average:

@@ -21,7 +21,7 @@ from .settings import Values
 _ROUNDING = 1e-14  # relative; measured deviations from closed forms stay below 2e-15
 _SPREAD = 0.2  # half width, in log K, of the interval on which a map is interpolated
 _RATIO_ROUNDING = 1e-12  # of (K'-C')/(K-C)
-_NEAR = 2.0**-6  # largest (K - C)/K in the limit C -> K
+_NEAR = 2.0**-10  # largest (K - C)/K in the limit C -> K
 _STEPS = 7
 
 
@@ -75,14 +75,16 @@ class QuadratureOracle:
         scale = self.kernel_map(K).scale / K
         coarse, fine = (self._ratios(K, resolution) for resolution in (0, 1))
         # A kink adds odd powers of sqrt(K - C), whose values halve from step to step; a jump adds its inverse.
-        growth = np.diff(fine)[1:] / np.diff(fine)[:-1]
+        change = np.diff(fine)
         visible = max(1e-6 * scale, 100 * np.abs(fine - coarse).max())
-        if np.all(growth[-3:] > 0.95) and abs(fine[-1] - fine[-2]) > visible:
-            power = np.log(growth[-1]) / np.log(4)
+        if change[-1] > visible and np.all(change[-3:] > 0.95 * change[-4:-1]):
+            power = np.log(change[-1] / change[-2]) / np.log(4)
             return Found(np.inf, 0.0, scale, f"(K'-C')/(K-C) grows without bound, like (K-C)^-{power:.2f}")
         limits = _neville(fine)
         noise = 10 * np.abs(fine - coarse).max() + _RATIO_ROUNDING * abs(limits[-1])
-        return Found(limits[-1], abs(limits[-1] - limits[-2]) + noise, scale)
+        # the last change alone may be small by chance
+        last = abs(limits[-1] - limits[-2]) + 0.1 * abs(limits[-2] - limits[-3])
+        return Found(limits[-1], float(last + noise), scale)
 
     def h(self, K: float) -> Found:
         """(1/2) d chi_perp/dK."""

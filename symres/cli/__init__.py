@@ -1,0 +1,86 @@
+"""The command line. Exit codes: 0 done, 1 refuted, 2 wrong use or bad input, 3 no closed form or inconclusive."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+import typer
+
+from ..errors import CheckRefuted, NoClosedForm, SymresError
+from .commands import app
+from .console import complain
+
+# typer brings its own copy of click or uses an installed one, depending on its version: this is click's base class
+# of wrong use in both.
+_WrongUse = typer.BadParameter.__mro__[2]
+
+REFUTED, WRONG, OPEN, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line.
+
+    Args:
+        arguments: the words after ``symres``; those of this process if None.
+
+    Returns:
+        the exit code. Errors are one line on standard error.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with _unwinding():
+            result = typer.main.get_command(app).main(
+                args=[_protected(word) for word in words], prog_name="symres", standalone_mode=False
+            )
+        if result == INTERRUPTED:  # typer turns an interrupt into a code
+            raise KeyboardInterrupt
+        return result if isinstance(result, int) else 0
+    except _WrongUse as error:
+        complain(f"{error.format_message()} Try 'symres --help'")
+        return WRONG
+    except CheckRefuted as error:
+        complain(str(error))
+        return REFUTED
+    except NoClosedForm as error:
+        complain(str(error))
+        return OPEN
+    except SymresError as error:
+        complain(str(error))
+        return WRONG
+    except OSError as error:
+        complain(f"reading or writing failed: {error.strerror or error}")
+        return WRONG
+    except (KeyboardInterrupt, typer.Abort):
+        complain("interrupted")
+        return INTERRUPTED
+
+
+def _protected(word: str) -> str:
+    """Let a formula begin with a minus sign: ``-z*exp(-z^2)`` is no option. No option of symres is one letter."""
+    formula = word[:1] == "-" and word[1:2] != "-" and (len(word) > 2 or word in ("-z", "-x"))
+    return f" {word}" if formula else word
+
+
+@contextmanager
+def _unwinding() -> Iterator[None]:
+    """A polite request to end (SIGTERM) unwinds the stack, so that unfinished files are removed."""
+
+    def unwind(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(TERMINATED)
+
+    if threading.current_thread() is not threading.main_thread():  # others may not handle signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, unwind)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+__all__ = ["app", "main"]

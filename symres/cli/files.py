@@ -12,7 +12,7 @@ from ..errors import DeclarationError
 
 
 class Staging:
-    """A hidden folder beside the wanted one, whose files move there when all of them are complete.
+    """A hidden folder beside or in the wanted one, whose files move there when all of them are complete.
 
     Entering creates it, so that a folder that cannot be written is known before anything is derived. Leaving without
     ``commit`` (an error, an interrupt) leaves nothing behind.
@@ -35,9 +35,9 @@ class Staging:
             raise self._refused("it is a file, not a folder")
         try:
             self._make(self.folder.parent)
-            if self.folder.is_dir() and not os.access(self.folder, os.W_OK | os.X_OK):
-                raise self._refused("Permission denied")
-            self.path = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=self.folder.parent))
+            # inside an existing folder: it may be a file system of its own, across which nothing moves in one step
+            beside = self.folder if self.folder.is_dir() else self.folder.parent
+            self.path = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=beside))
         except OSError as error:
             self._clean()
             raise self._refused(error.strerror or str(error)) from None
@@ -49,6 +49,9 @@ class Staging:
     def commit(self) -> list[Path]:
         """Move the files to their place, each in one step, and say where they are."""
         names = sorted(p.name for p in self.path.iterdir())
+        for name in names:
+            if (self.folder / name).is_dir():
+                raise self._refused(f"it has a folder {name} where a file should go")
         try:
             if not self.folder.exists():
                 self.path.chmod(0o777 & ~_umask())

@@ -6,6 +6,7 @@ sympy's own printers write either two-dimensional art or Python; a page needs ``
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from functools import cmp_to_key
 from typing import Any
 
@@ -73,6 +74,8 @@ class Maths:
         return self.symbol(e.name), _ATOM
 
     def _number(self, e: sp.Expr) -> tuple[str, int]:
+        if _is_decimal(e):
+            return _decimal(e), _SUM if e.is_negative else _ATOM
         return str(e), _ATOM if e.is_Integer and e >= 0 else _SUM if e.is_negative else _PRODUCT
 
     def _constant(self, e: sp.Expr) -> tuple[str, int]:
@@ -100,7 +103,8 @@ class Maths:
 
     def _mul(self, e: sp.Mul) -> tuple[str, int]:
         coefficient, rest = e.as_coeff_Mul()
-        factors = sorted(sp.Mul.make_args(rest), key=_factor_rank)
+        coefficient, parts = _turned(coefficient, sp.Mul.make_args(rest))
+        factors = sorted(parts, key=_factor_rank)
         coefficient, under = _lowered_root(coefficient, factors)
         over: list[sp.Expr] = []
         for factor in factors:
@@ -111,25 +115,28 @@ class Maths:
                 under.append(sp.Pow(base, -exponent))
             else:
                 over.append(factor)
+        over, under = _one_root(over), _one_root(under)
         sign = "-" if coefficient.is_negative else ""
         magnitude = abs(coefficient)
-        numerator = self._factors(magnitude.p if magnitude.is_Rational else magnitude, over)
-        denominator = self._factors(magnitude.q if magnitude.is_Rational else 1, under)
+        whole = _decimal(magnitude) if _is_decimal(magnitude) else None
+        numerator = self._factors(whole or str(magnitude.p), over)
+        divisor = "1" if whole else str(magnitude.q)
+        denominator = self._factors(divisor, under)
         if denominator == "1":
             return sign + numerator, _SUM if sign else _PRODUCT
-        if len(under) + (magnitude.is_Rational and magnitude.q != 1) > 1:
+        if len(under) + (divisor != "1") > 1:
             denominator = f"({denominator})"
         return f"{sign}{numerator}/{denominator}", _SUM if sign else _PRODUCT
 
-    def _factors(self, number: Any, factors: list[sp.Expr]) -> str:
+    def _factors(self, number: str, factors: list[sp.Expr]) -> str:
         """A product; a leading integer stands next to what it multiplies."""
         shown = [self._in(f, _POWER) for f in factors]
         if not shown:
-            return str(number)
+            return number
         product = self.times.join(shown)
-        if number == 1:
+        if number == "1":
             return product
-        close = self.unicode and not product[0].isdigit()
+        close = self.unicode and number.isdigit() and not product[0].isdigit()
         return f"{number}{'' if close else self.times}{product}"
 
     def _pow(self, e: sp.Pow) -> tuple[str, int]:
@@ -230,6 +237,25 @@ _METHODS: tuple[tuple[Any, Any], ...] = (
 )
 
 
+def _is_decimal(e: sp.Expr) -> bool:
+    """A rational that somebody wrote as a long decimal."""
+    if not e.is_Rational or e.q < 1000:
+        return False
+    rest = int(e.q)
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1
+
+
+def _decimal(e: sp.Rational) -> str:
+    """All digits of a terminating decimal."""
+    places = int(e.q).bit_length()  # enough: q divides 10**places
+    digits = str(abs(int(e.p)) * 10**places // int(e.q)).rjust(places + 1, "0")
+    text = f"{digits[:-places]}.{digits[-places:]}".rstrip("0")
+    return f"-{text}" if e.is_negative else text
+
+
 def _plain(e: sp.Add) -> bool:
     return all(term.as_coeff_Mul()[0].is_Rational for term in e.args)
 
@@ -266,8 +292,27 @@ def _factor_rank(factor: sp.Expr) -> tuple[int, str]:
     if not factor.free_symbols:
         return 0 if not isinstance(base, sp.Add) else 3, str(factor)
     if base.is_Symbol:
-        return (2 if base in (K, K1, K2, C) else 1), base.name
+        return (2 if base in (K, K1, K2, C) or base.name == "K*" else 1), base.name
     return (4 if base.is_Add else 3), str(factor)
+
+
+def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:
+    """-(K - 4 - 12K²) is written 4 + 12K² - K: a sum with more minus than plus signs changes its sign."""
+    result = []
+    for factor in factors:
+        if isinstance(factor, sp.Add) and 2 * sum(t.could_extract_minus_sign() for t in factor.args) > len(factor.args):
+            coefficient, factor = -coefficient, -factor
+        result.append(factor)
+    return coefficient, result
+
+
+def _one_root(factors: list[sp.Expr]) -> list[sp.Expr]:
+    """√K1·√K2 is written √(K1·K2): roots of symbols and numbers are drawn together, where the first one stands."""
+    roots = [f for f in factors if f.is_Pow and f.exp == sp.Rational(1, 2) and f.base.is_Atom]
+    if len(roots) < 2:
+        return factors
+    joined = sp.Pow(sp.Mul(*(f.base for f in roots)), sp.Rational(1, 2), evaluate=False)
+    return [joined if f is roots[0] else f for f in factors if f is roots[0] or f not in roots]
 
 
 def _lowered_root(coefficient: sp.Expr, factors: list[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:

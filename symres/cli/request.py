@@ -7,8 +7,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import sympy as sp
-
 from ..declare import architectures, catalogue
 from ..declare.activation import Activation
 from ..declare.layer import Layer
@@ -94,10 +92,3 @@ def _settings(pairs: Sequence[str]) -> dict[str, str]:
         settings[key] = value
     return settings
 
-
-def zero_gamma(expr: sp.Expr) -> sp.Expr | None:
-    """A critical value without a skip connection; None if other parameters remain."""
-    from ..symbols import gamma
-
-    value = sp.sympify(expr).subs(gamma, 0)
-    return None if value.free_symbols else value

@@ -16,7 +16,7 @@ import sympy as sp
 
 from ..errors import UnsupportedLayer
 from ..scalars import scalar
-from ..symbols import C_b, C_W
+from ..symbols import C_W, C_b
 
 if TYPE_CHECKING:
     from .program import Builder
@@ -69,24 +69,24 @@ class Dense(Node):
         tag: the identity of this draw; made by the call.
     """
 
-    def __new__(
-        cls, u: Any, C_W: Any = C_W, C_b: Any = C_b, width: Any = 1, tag: sp.Dummy | None = None
-    ) -> Dense:
+    def __new__(cls, u: Any, C_W: Any = C_W, C_b: Any = C_b, width: Any = 1, tag: sp.Dummy | None = None) -> Dense:
+        """A new draw; numbers may be int, float, str, Fraction or sympy."""
         # A Dummy, because its index survives pickling and copies without colliding with the tags of later calls.
         tag = sp.Dummy("dense") if tag is None else tag
-        return super().__new__(
-            cls, scalar(u, "u"), scalar(C_W, "C_W"), scalar(C_b, "C_b"), scalar(width, "width"), tag
-        )
+        return super().__new__(cls, scalar(u, "u"), scalar(C_W, "C_W"), scalar(C_b, "C_b"), scalar(width, "width"), tag)
 
     @property
     def free_symbols(self) -> set[sp.Symbol]:
+        """Symbols of the arguments; the tag is no parameter."""
         return set().union(*(a.free_symbols for a in self.args[:4]))
 
     def lower(self, program: Builder, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
+        """One Draw."""
         weight_variance, bias_variance, width, _ = rest
         return program.draw(u, weight_variance, bias_variance, width)
 
     def sample(self, net: Net, u: Any, *rest: Any) -> Any:
+        """Fresh weights and biases."""
         weight_variance, bias_variance, width = rest[:3]
         return net.dense(u, weight_variance, bias_variance, width)
 
@@ -106,7 +106,9 @@ class Dense(Node):
         marks = [
             f"{symbol}={printer._print(value)}"
             for symbol, value, usual in (
-                ("C_W", weight_variance, C_W), ("C_b", bias_variance, C_b), ("n", width, sp.Integer(1)),
+                ("C_W", weight_variance, C_W),
+                ("C_b", bias_variance, C_b),
+                ("n", width, sp.Integer(1)),
             )
             if value != usual
         ]

@@ -123,8 +123,8 @@ class RangeProgram:
             total, *rest = map(self._visit, node.args)
             for place in rest:
                 total = self._emit(_add if isinstance(node, sp.Add) else _multiply, total, place)
-            shifted = self._polynomial(node)
-            return total if shifted is None else self._emit(_meet, total, self._emit(shifted, 0))
+            sharper = self._polynomial(node) or self._quotient(node)
+            return total if sharper is None else self._emit(_meet, total, self._emit(sharper, 0))
         if isinstance(node, sp.exp):
             return self._emit(FUNCTIONS["exp"], self._visit(node.exp))
         if isinstance(node, sp.Pow):
@@ -157,6 +157,16 @@ class RangeProgram:
         if sum(c != 0 for c in coefficients[:-1]) < 2 or not all(c.is_Rational for c in coefficients):
             return None
         return lambda x: _polynomial_range([fmpq(int(c.p), int(c.q)) for c in coefficients], x)
+
+    def _quotient(self, node: sp.Expr) -> Operation | None:
+        """A quotient of polynomials with rational coefficients: on a half-line, a function of ``1/z``."""
+        if node.free_symbols != {z} or not node.is_rational_function(z) or node.is_polynomial(z):
+            return None
+        top, bottom = (sp.Poly(part, z).all_coeffs() for part in sp.together(node).as_numer_denom())
+        if not all(c.is_Rational for c in (*top, *bottom)):
+            return None
+        above, below = ([fmpq(int(c.p), int(c.q)) for c in reversed(part)] for part in (top, bottom))
+        return lambda x: _quotient_range(above, below, x)
 
 
 def sign_of(expr: sp.Expr, point: sp.Expr | None = None) -> int | None:
@@ -319,6 +329,19 @@ def _polynomial_range(coefficients: list[fmpq], x: Range) -> Range:
     for c in shifted[1:]:
         total = _add(_multiply(total, distance), interval(c, c))
     return total._replace(lo_open=False, hi_open=False)
+
+
+def _quotient_range(above: list[fmpq], below: list[fmpq], x: Range) -> Range:
+    """``z**(p - q)`` times a quotient of polynomials in w = 1/z, whose coefficients are those of z in reverse."""
+    if x.lo.is_finite() == x.hi.is_finite() or not x.excludes_zero:
+        return LINE
+    w = _reciprocal(x)
+    try:
+        quotient = _multiply(_polynomial_range(above, w), _reciprocal(_polynomial_range(below, w)))
+    except Undefined:
+        return LINE
+    degree = len(above) - len(below)
+    return _multiply(quotient, _integer_power(x if degree > 0 else w, abs(degree))) if degree else quotient
 
 
 # ------------------------------------------------------------------------------------------------ functions

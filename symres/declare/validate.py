@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 
 import sympy as sp
 from flint import arb, ctx, fmpq
@@ -20,7 +20,18 @@ from ..errors import DeclarationError
 from ..symbols import z
 from .growth import Growth, tail, wider
 from .pieces import Pieces
-from .ranges import BITS, FUNCTIONS, Range, RangeProgram, Undefined, interval, range_of_assumptions, samples
+from .ranges import (
+    BITS,
+    FUNCTIONS,
+    LINE,
+    Range,
+    RangeProgram,
+    Undefined,
+    interval,
+    range_of_assumptions,
+    samples,
+    sign_of,
+)
 
 MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
 _BOXES = 600  # evaluations per guard before the proof is given up
@@ -141,7 +152,7 @@ class _Guard:
                 outside = self.kind != "inside"
                 box = Range(_end(left, -1, outside), _end(right, 1, outside), left is None, right is None)
             try:
-                _Prover(self, RangeProgram(self.positive, ranges), ranges, box).run()
+                _Prover(self, ranges, box, (left, right)).run()
             except _Failure as failure:
                 raise DeclarationError(
                     f"activation {name}",
@@ -162,10 +173,13 @@ class _Failure(Exception):
 class _Prover:
     """Proof of one guard on one interval, by bisection."""
 
-    def __init__(self, guard: _Guard, program: RangeProgram, ranges: Mapping[sp.Symbol, Range], domain: Range) -> None:
-        self.guard, self.program, self.ranges, self.domain = guard, program, ranges, domain
+    def __init__(
+        self, guard: _Guard, ranges: Mapping[sp.Symbol, Range], domain: Range,
+        ends: tuple[sp.Expr | None, sp.Expr | None],
+    ) -> None:
+        self.guard, self.ranges, self.domain, self.ends = guard, ranges, domain, ends
+        self.program = RangeProgram(guard.positive, ranges)
         self.sign = 1
-        self.derivative: RangeProgram | None = None
 
     def run(self) -> None:
         """Raise _Failure unless the guard holds."""
@@ -197,23 +211,37 @@ class _Prover:
             return False
         if value.is_positive:
             return True
+        if box.lo.is_finite() != box.hi.is_finite():
+            return self._rises_outwards(box)
         touches_end = bool(box.lo == self.domain.lo) or bool(box.hi == self.domain.hi)
-        if self.guard.kind == "inside" and touches_end and value.is_nonnegative and box.hi - box.lo < arb(2) ** -20:
-            return True
-        return box.lo.is_finite() != box.hi.is_finite() and self._rises_outwards(box)
+        if self.guard.kind != "inside" or not touches_end or not box.hi - box.lo < arb(2) ** -20:
+            return False
+        return value.is_nonnegative or self._rises_inwards(box)
 
     def _rises_outwards(self, box: Range) -> bool:
         """Positive at the end of a half-line and increasing away from it."""
-        if self.derivative is None:
-            self.derivative = RangeProgram((self.sign * self.guard.positive).diff(z), self.ranges)
         end = box.lo if box.lo.is_finite() else box.hi
-        start = self._value(Range(end, end))
-        try:
-            slope = self.derivative(box)
-        except Undefined:
-            return False
+        start, slope = self._value(Range(end, end)), self._slope(box)
         rising = slope.is_nonnegative if box.lo.is_finite() else slope.is_nonpositive
         return rising and start is not None and start.is_positive
+
+    def _rises_inwards(self, box: Range) -> bool:
+        """Not negative at the exact end of the interval and increasing away from it."""
+        is_left = bool(box.lo == self.domain.lo)
+        end = self.ends[0 if is_left else 1]
+        slope = self._slope(box)
+        rising = slope.is_positive if is_left else slope.is_negative
+        return rising and end is not None and sign_of(self.guard.positive, end) in (0, 1)
+
+    def _slope(self, box: Range) -> Range:
+        try:
+            return self._derivative(box)
+        except Undefined:
+            return LINE
+
+    @cached_property
+    def _derivative(self) -> RangeProgram:
+        return RangeProgram((self.sign * self.guard.positive).diff(z), self.ranges)
 
     def _value(self, box: Range) -> Range | None:
         try:
@@ -238,15 +266,18 @@ class _Prover:
             yield middle
 
     def _probe(self, *points: arb) -> None:
-        """Raise _Failure if the guard is violated at one of the points; a negative value tells more than a zero."""
+        """Raise _Failure if the guard is violated at one of the points, for the clearest violation first."""
         found = [(point, value) for point in points if (value := self._value(Range(point, point))) is not None]
         for point, value in found:
-            if value.is_negative and self.guard.kind == "nonzero":
+            if self.guard.kind == "nonzero" and value.is_nonpositive and not value.is_negative:
+                raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
+        for point, value in found:
+            if self.guard.kind == "nonzero" and value.is_negative:
                 raise _Failure(f"{self._shown} is not finite near z = {_readable(self._root(point))}")
             if value.is_negative:
                 raise _Failure(f"{self._shown} is not real at z = {_readable(point)}")
         for point, value in found:
-            if value.is_nonpositive and self.guard.kind != "inside":
+            if self.guard.kind == "positive" and value.is_nonpositive:
                 raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
             if value.is_nonpositive and self.domain.lo < point < self.domain.hi:
                 raise _Failure(f"{self._shown} is not smooth at z = {_readable(point)}")

@@ -19,13 +19,13 @@ Triple = tuple[sp.Symbol, sp.Symbol, sp.Symbol]
 
 @dataclass(frozen=True)
 class Angle:
-    """A*theta + R*s with theta = asin(N/sqrt(Q)), or asin(N/sqrt(Q)) + pi/2 if ``shifted``; s = sqrt(Q - N**2)."""
+    """A*theta + R*s with theta = asin(N/sqrt(Q)) + shift*pi/2, shift = -1, 0 or 1, and s = sqrt(Q - N**2)."""
 
     N: sp.Expr
     Q: sp.Expr
     A: sp.Expr
     R: sp.Expr
-    shifted: bool = False
+    shift: int = 0
 
     @property
     def D(self) -> sp.Expr:
@@ -46,7 +46,7 @@ class AngleForm:
         out = positive(self.rest, self.triple)
         for angle in self.angles:
             s = sp.sqrt(positive(angle.D, self.triple))
-            theta = Atan2(s, -angle.N) if angle.shifted else Atan2(angle.N, s)
+            theta = (-Atan2(s, angle.N), Atan2(angle.N, s), Atan2(s, -angle.N))[angle.shift + 1]
             out += positive(angle.A, self.triple) * theta + self._times_root(angle, s)
         return out
 
@@ -68,7 +68,7 @@ class AngleForm:
         for a in self.angles:
             logarithmic = a.D.diff(v) / (2 * a.D)
             R = a.R.diff(v) + a.R * logarithmic + a.A * (a.N.diff(v) - a.N * logarithmic) / a.Q
-            angles.append(Angle(a.N, a.Q, sp.cancel(a.A.diff(v)), sp.cancel(sp.together(R)), a.shifted))
+            angles.append(Angle(a.N, a.Q, sp.cancel(a.A.diff(v)), sp.cancel(sp.together(R)), a.shift))
         return AngleForm(self.triple, tuple(angles), rest)
 
     @property
@@ -144,18 +144,20 @@ def _even(e: sp.Expr, s: sp.Symbol, D: sp.Expr) -> sp.Expr | None:
 
 
 def _shift(angles: list[Angle], rest: sp.Expr) -> tuple[tuple[Angle, ...], sp.Expr]:
-    """Count theta from -pi/2 wherever that swallows a term: C/4 + C*asin(..)/(2*pi) is C*theta/(2*pi)."""
+    """Count theta from -pi/2 or pi/2 where that swallows a term: C/4 + C*asin(..)/(2*pi) is C*theta/(2*pi)."""
     out = []
     for a in angles:
-        step = sp.expand(a.A * sp.pi / 2)
-        present = sp.expand(rest).as_coefficients_dict()
-        swallows = step != 0 and all(
-            (present[term] / c).is_number and present[term] / c >= 1 for term, c in step.as_coefficients_dict().items()
-        )
-        if swallows:
-            rest = sp.cancel(rest - step)
-        out.append(Angle(a.N, a.Q, a.A, a.R, bool(swallows)))
+        shift = next((k for k in (1, -1) if _contains(rest, k * a.A * sp.pi / 2)), 0)
+        rest = sp.cancel(rest - shift * a.A * sp.pi / 2)
+        out.append(Angle(a.N, a.Q, a.A, a.R, shift))
     return tuple(out), rest
+
+
+def _contains(total: sp.Expr, step: sp.Expr) -> bool:
+    """Whether each term of ``step`` stands in ``total`` with the same sign and at least the same size."""
+    present, wanted = (sp.expand(e).as_coefficients_dict() for e in (total, step))
+    ratios = [present[term] / c for term, c in wanted.items() if c != 0]
+    return bool(ratios) and all(ratio.is_number and ratio >= 1 for ratio in ratios)
 
 
 # ---- sums of positive terms --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import sympy as sp
 
 from ..symbols import C, C_b, C_W, K, K1, K2, gamma, xi
 from .fit import Fit
-from .measure import round_up
+from .measure import PARAMETER, round_up
 from .plan import Component, Function
 
 LINE = 112
@@ -44,7 +44,12 @@ def argument_lines(symbols: Sequence[sp.Symbol], kind: str) -> list[str]:
 
 def formula_lines(formula: sp.Expr, indent: int) -> list[str]:
     """A formula as text, broken at spaces."""
-    return wrapped(str(formula), indent, 4)
+    return wrapped(str(formula.xreplace(_shortened(formula))), indent, 4)
+
+
+def _shortened(formula: sp.Expr) -> dict[sp.Expr, sp.Expr]:
+    """Rationals with many digits (the constants of selu) as decimals: text only, never code."""
+    return {q: sp.Float(q, 12) for q in formula.atoms(sp.Rational) if len(str(q)) > 24}
 
 
 def component_lines(component: Component) -> list[str]:
@@ -60,24 +65,30 @@ def component_lines(component: Component) -> list[str]:
         text = "Computed by quadrature at every call: Gauss-Legendre panels, stretched around the breakpoints."
     else:
         text = "Computed from the closed form."
+    if len(component.symbols) > (3 if component.is_pair else 1):
+        text += f" Parameters are {PARAMETER} in the measurement."
     return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
 
 
 def error_text(component: Component) -> str:
     """The measured error as one sentence."""
-    if math.isnan(component.error):
-        return f"Error: not measured ({component.worst})."
     if math.isinf(component.error):
         return f"Error: not finite at {component.worst}."
     bound = f"Error: at most {round_up(component.error):.0e}"
-    if component.code is None:
-        return f"{bound} of the geometric mean of the two diagonal values, measured at a few points; worst at {component.worst}."
+    if component.code is None and component.is_pair:
+        return (
+            f"{bound} of the geometric mean of the two diagonal values, measured at a few points; worst at "
+            f"{component.worst}."
+        )
     if component.is_pair:
         scope = "of max(|F|, |C dF/dC|), measured for kernels in 1e-8..1e4 and |C| <= (1 - 1e-12) sqrt(K1 K2)"
     elif isinstance(component.code, Fit):
-        scope = "of the value, measured for K in 1e-8..1e4"
+        scale = "largest value" if component.code.absolute else "value"
+        scope = f"of the {scale}, measured for K in 1e-8..1e4"
     else:
         scope = "of max(|f|, |K df/dK|), measured for K in 1e-8..1e4"
+    if component.origin is not None and math.isinf(component.origin):
+        scope += "; infinite at K = 0"
     worst = f"; worst at {component.worst}" if component.error > 1e-13 else ""
     return f"{bound} {scope}{worst}."
 

@@ -3,7 +3,8 @@
 A function of K is written as K**p * (1 + K)**(q - p) * c(u): p and q are its powers at small and large K, and u maps
 K >= 0 to 0 <= u < 1 such that c is smooth up to both ends: u = 1 - 1/sqrt(1 + K) where the function has a series in
 K at 0, u = sqrt(K)/(1 + sqrt(K)) where it has one in sqrt(K) (kinked activations). At large K both give a series in
-1/sqrt(K). So the polynomials hold from K = 0 to the largest floats, beyond the range in which they were fitted.
+1/sqrt(K). So the polynomials hold from K = 0 to the largest floats, beyond the range in which they were fitted;
+where large K brings logarithms (softsign) they stop at K = 1e6, and c keeps its last value.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ DEGREE = 20
 TOLERANCE = 1e-16  # largest trailing coefficient, relative to the largest value on the piece
 MAXIMUM = 48  # pieces
 NARROWEST = mp.mpf(2) ** -12
+EXTENDED = mp.mpf("0.02")  # a last piece wider than this is continued from u(K = 1e6) to u = 1
 
 Values = Callable[[mp.mpf], mp.mpf]
 
@@ -36,13 +38,16 @@ class Fit:
     Args:
         small, large: its powers of K at 0 and at infinity.
         kinked: whether its series at 0 is one in sqrt(K).
-        edges: increasing edges of the pieces in u, from 0 to 1.
+        absolute: whether the error is small relative to the largest value only, not to each value: functions
+            that vanish faster than any power (the slope of a hard tanh at small K).
+        edges: increasing edges of the pieces in u, from 0 to 1 or to u(K = 1e6).
         table: Chebyshev coefficients, one row a degree, one column a piece.
     """
 
     small: sp.Rational
     large: sp.Rational
     kinked: bool
+    absolute: bool
     edges: tuple[float, ...]
     table: tuple[tuple[float, ...], ...]
 
@@ -71,19 +76,19 @@ def fit(values: Values, what: str) -> Fit:
     """
     with mp.workdps(DIGITS):
         known = lru_cache(maxsize=None)(values)
-        small = _power(known, SMALLEST, 100 * SMALLEST)
-        large = _power(known, LARGEST / 100, LARGEST)
-        for kinked in (False, True):
-            pieces = _pieces(known, small, large, kinked)
+        for absolute, kinked in ((False, False), (False, True), (True, False), (True, True)):
+            small = sp.Integer(0) if absolute else _power(known, SMALLEST, 100 * SMALLEST)
+            large = _power(known, LARGEST / 100, LARGEST)
+            pieces = _pieces(known, small, large, kinked, absolute)
             if pieces is not None:
                 break
         else:
             raise SymresError(
                 f"a fit of {what}", f"more than {MAXIMUM} polynomials are needed", "export it to LaTeX, or evaluate it"
             )
-    edges = tuple(float(left) for left, _, _ in pieces) + (1.0,)
+    edges = tuple(float(left) for left, _, _ in pieces) + (float(pieces[-1][1]),)
     rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
-    return Fit(small, large, kinked, edges, tuple(tuple(float(c) for c in row) for row in rows))
+    return Fit(small, large, kinked, absolute, edges, tuple(tuple(float(c) for c in row) for row in rows))
 
 
 def _power(values: Values, a: mp.mpf, b: mp.mpf) -> sp.Rational:
@@ -96,7 +101,7 @@ def _power(values: Values, a: mp.mpf, b: mp.mpf) -> sp.Rational:
 
 
 def _pieces(
-    values: Values, small: sp.Rational, large: sp.Rational, kinked: bool
+    values: Values, small: sp.Rational, large: sp.Rational, kinked: bool, absolute: bool
 ) -> list[tuple[mp.mpf, mp.mpf, list[mp.mpf]]] | None:
     """Halve pieces until the trailing coefficients are negligible; None if that does not settle."""
 
@@ -107,13 +112,15 @@ def _pieces(
 
     first = mp.sqrt(SMALLEST) if kinked else SMALLEST / 2
     last = 1 - 1 / mp.sqrt(1 + LARGEST) if not kinked else mp.sqrt(LARGEST) / (1 + mp.sqrt(LARGEST))
-    stack, done = [(mp.mpf(3) / 4, mp.mpf(1)), (mp.mpf(1) / 2, mp.mpf(3) / 4), (mp.mpf(0), mp.mpf(1) / 2)], []
+    largest = max(abs(normalised(last * k / 8)) for k in range(1, 9)) if absolute else mp.mpf(0)
+    stack, done = [(mp.mpf(3) / 4, last), (mp.mpf(1) / 2, mp.mpf(3) / 4), (mp.mpf(0), mp.mpf(1) / 2)], []
     while stack:
         left, right = stack.pop()
-        coefficients = _chebyshev(normalised, left, right, max(left, first), min(right, last))
-        size = sum(abs(c) for c in coefficients)
+        outer = mp.mpf(1) if right == last and last - left > EXTENDED else right
+        coefficients = _chebyshev(normalised, left, outer, max(left, first), right)
+        size = max(sum(abs(c) for c in coefficients), largest)
         if max(abs(c) for c in coefficients[-2:]) <= TOLERANCE * size:
-            done.append((left, right, coefficients))
+            done.append((left, outer, coefficients))
             continue
         middle = (left + right) / 2
         if right - left <= NARROWEST or len(done) + len(stack) + 2 > MAXIMUM:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -18,18 +19,19 @@ from ..errors import SymresError
 from ..symbols import C, K, K1, K2
 from . import numpy as printer
 from .angles import angle_form
-from .fit import fit, grid
+from .fit import Fit, fit, grid
 from .plan import ACCURATE, Component
 from .quadrature import averages
 from .rewrite import stabilise
 
 BITS = 240
-PARAMETER = Fraction(3, 4)  # the value that free parameters of an activation have while errors are measured
+PARAMETER = sp.Rational(3, 4)  # the value that free parameters of an activation have while errors are measured
 RHO = (0.3, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12, 1e-6)
 KERNELS = ((1e-8, 1e-8), (1e-8, 1e-4), (1e-4, 1e-4), (1e-2, 3e-2), (0.7, 0.7), (1.0, 30.0), (60.0, 60.0), (1e4, 1e4), (1.0, 1e4))
 PAIRS_BY_QUADRATURE = ((1e-4, 1e-4, 0.5), (0.7, 1.3, -0.9), (2.0, 2.0, 0.999), (30.0, 1.0, 0.3), (1e3, 1e3, 0.9))
 
 
+@lru_cache(maxsize=256)
 def build_component(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr) -> Component:
     """Choose how to compute a function of kernels, and measure how well it does.
 
@@ -43,17 +45,26 @@ def build_component(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr)
         form = angle_form(formula, (K1, C, K2))
         code = stabilise(formula) if form is None else form.stable()
         return _measured_pair(Component(name, symbols, formula, code, form))
-    if len(symbols) > 1:
-        return _measured_kernel(Component(name, symbols, formula, None if open_ else stabilise(formula)))
+    if open_ and len(symbols) > 1:
+        return _measured_kernel(Component(name, symbols, formula, None))
     if not open_:
         closed = _measured_kernel(Component(name, symbols, formula, stabilise(formula)))
-        if closed.error <= ACCURATE:
+        if closed.error <= ACCURATE or len(symbols) > 1:
             return closed
     return _measured_kernel(Component(name, symbols, formula, fit(_values(formula), str(formula))))
 
 
 def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
-    return lambda k: evaluate(formula, {K: k}, 24)[0]
+    def value(k: mp.mpf) -> mp.mpf:
+        try:
+            return evaluate(formula, {K: k}, 24)[0]
+        except SymresError:  # smaller than any precision: exp(-1/K) and the like
+            ball = enclose(formula, {K: k}, 2 * BITS)
+            if ball.is_finite() and float(ball.rad()) < 1e-30:
+                return mp.mpf(float(ball.mid()))
+            raise
+
+    return value
 
 
 def run(component: Component) -> Callable[..., Any]:
@@ -64,66 +75,88 @@ def run(component: Component) -> Callable[..., Any]:
 
 
 def _measured_kernel(component: Component) -> Component:
-    """Error relative to max(|f|, |K f'|) on K = 1e-8 .. 1e4; infinite if it is not finite at K = 0."""
-    points = np.array(grid()[:: 4 if averages(component.formula) else 1])
-    parameters = dict.fromkeys(component.symbols[1:], PARAMETER)
-    slope = None if averages(component.formula) else component.formula.diff(K)
+    """Error relative to max(|f|, |K f'|) on K = 1e-8 .. 1e4; a value at K = 0 is supplied where the code has none."""
+    formula, extra = _with_numbers(component, 1)
+    open_ = bool(averages(formula))
+    points = np.array(grid()[:: 4 if open_ else 1])
+    slope = None if open_ else formula.diff(K)
     function = run(component)
-    extra = [np.full(points.shape, float(v)) for v in parameters.values()]
     with np.errstate(all="ignore"):
         found = function(points, *extra) * np.ones(points.shape)
-        origin = function(np.zeros(1), *(v[:1] for v in extra)) * np.ones(1)
+        origin = float((function(np.zeros(1), *extra) * np.ones(1))[0])
+    if not math.isfinite(origin) and isinstance(component.code, sp.Expr):
+        limit = _limit(formula)
+        if limit is not None:
+            component = replace(component, origin=limit)
+            origin = limit
+    if math.isnan(origin) or (math.isinf(origin) and component.origin is None):
+        return replace(component, error=math.inf, worst="K = 0")
     errors = []
     for k, value in zip(points, found, strict=True):
-        at = {K: float(k), **parameters}
-        scale = _size(enclose(slope, _exact(at), BITS)) * float(k) if slope is not None else 0.0
-        errors.append((_deviation(component.formula, at, float(value), scale), f"K = {k:.3g}"))
+        scale = 0.0 if slope is None else _size(enclose(slope, {K: Fraction(k)}, BITS)) * float(k)
+        errors.append((_deviation(formula, {K: k}, float(value), scale), f"K = {k:.3g}"))
+    if isinstance(component.code, Fit) and component.code.absolute:
+        sizes = [_size(enclose(formula, {K: Fraction(k)}, BITS)) for k in points]
+        errors = [(e * s / max(sizes), k) for (e, k), s in zip(errors, sizes, strict=True)]
     worst, where = max(errors)
-    if not np.isfinite(origin[0]) and not isinstance(component.code, sp.Expr):
-        raise SymresError(f"code for {component.formula}", "it is not finite at K = 0", "export it to LaTeX")
-    if not np.isfinite(origin[0]):
-        worst, where = math.inf, "K = 0"
     return replace(component, error=worst, worst=where)
+
+
+def _limit(formula: sp.Expr) -> float | None:
+    """The value at K -> 0, from two small kernels; None if they disagree."""
+    near, nearer = (enclose(formula, {K: sp.Rational(1, 10**n)}, 4 * BITS) for n in (60, 80))
+    if not (near.is_finite() and nearer.is_finite()):
+        return None
+    a, b = float(near.mid()), float(nearer.mid())
+    if abs(b) > 100 * abs(a) > 1e6:
+        return math.copysign(math.inf, b)
+    if abs(a) < 1e-18 and abs(b) <= abs(a):
+        return 0.0
+    return b if abs(a - b) <= 1e-16 * abs(b) else None
 
 
 def _measured_pair(component: Component) -> Component:
     """Error relative to max(|F|, |C dF/dC|) over kernels 1e-8 .. 1e4 and correlations to 1 - 1e-12."""
-    parameters = dict.fromkeys(component.symbols[3:], PARAMETER)
+    formula, extra = _with_numbers(component, 3)
     points = _pairs()
-    columns = [np.array(column) for column in zip(*points, strict=True)]
-    extra = [np.full(len(points), float(v)) for v in parameters.values()]
     function = run(component)
     with np.errstate(all="ignore"):
-        found = function(*columns, *extra) * np.ones(len(points))
-    slope = component.formula.diff(C)
+        found = function(*map(np.array, zip(*points, strict=True)), *extra) * np.ones(len(points))
+    slope = formula.diff(C)
     errors = []
     for (k1, k2, c), value in zip(points, found, strict=True):
-        at = {K1: k1, K2: k2, C: c, **parameters}
+        at = {K1: k1, K2: k2, C: c}
         scale = _size(enclose(slope, _exact(at), BITS)) * abs(c)
-        errors.append((_deviation(component.formula, at, float(value), scale), f"K1 = {k1:g}, K2 = {k2:g}, C = {c:g}"))
+        errors.append((_deviation(formula, at, float(value), scale), f"K1 = {k1:g}, K2 = {k2:g}, C = {c:g}"))
     worst, where = max(errors)
     return replace(component, error=worst, worst=where)
 
 
 def _measured_quadrature(component: Component) -> Component:
     """Error relative to the geometric mean of the diagonal values, at a few points (the reference is slow)."""
-    if len(component.symbols) > 3:
-        return replace(component, error=math.nan, worst="parameters are free: not measured")
-    function, node = run(component), component.formula
+    formula, extra = _with_numbers(component, 3)
+    function = run(component)
     errors = []
     for k1, k2, rho in PAIRS_BY_QUADRATURE:
         c = rho * math.sqrt(k1 * k2)
-        exact = enclose(node, _exact({K1: k1, K2: k2, C: c}), 60)
-        diagonal = [float(function(np.array([k]), np.array([k]), np.array([k]))[0]) for k in (k1, k2)]
-        found = float(function(np.array([k1]), np.array([k2]), np.array([c]))[0])
-        scale = max(math.sqrt(abs(diagonal[0] * diagonal[1])), _size(exact))
+        exact = enclose(formula, _exact({K1: k1, K2: k2, C: c}), 60)
+        columns = [np.array(column) for column in ((k1, k1, k2), (k2, k1, k2), (c, k1, k2))]
+        found, first, second = map(float, function(*columns, *extra))
+        scale = max(math.sqrt(abs(first * second)), _size(exact))
         errors.append((abs(found - float(exact.mid())) / scale, f"K1 = {k1:g}, K2 = {k2:g}, C = {c:g}"))
     worst, where = max(errors)
     if not worst < 1e-6:
         raise SymresError(
-            f"code for {node}", f"quadrature at run time is off by {worst:.1e} at {where}", "export it to LaTeX"
+            f"code for {component.formula}", f"quadrature is off by {worst:.1e} at {where}", "export it to LaTeX"
         )
     return replace(component, error=worst, worst=where)
+
+
+def _with_numbers(component: Component, kernels: int) -> tuple[sp.Expr, list[Any]]:
+    """The formula with numbers for free parameters, and the arrays to pass to the code."""
+    parameters = component.symbols[kernels:]
+    formula = component.formula.xreplace(dict.fromkeys(parameters, PARAMETER))
+    return formula, [np.float64(PARAMETER) for _ in parameters]
 
 
 def _pairs() -> Sequence[tuple[float, float, float]]:

@@ -55,6 +55,7 @@ def _sigmoid(u):
 PIECEWISE = '''
 def _piecewise(u, edges, table):
     """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
+    u = np.minimum(u, edges[-1])
     piece = np.searchsorted(edges[1:-1], u, side="right")
     left, right = edges[piece], edges[piece + 1]
     t = (2.0*u - (left + right))/(right - left)
@@ -164,7 +165,11 @@ def component_source(component: Component) -> Source:
     if component.code.has(determinant):
         lines.append("determinant = _determinant(K1, K2, C)")
         names[determinant] = "determinant"
-    return Source((*lines, *Emitter(NUMPY, names).function([("return", component.code)])), ())
+    if component.origin is None:
+        return Source((*lines, *Emitter(NUMPY, names).function([("return", component.code)])))
+    lines += ["positive = K > 0.0", "K = np.where(positive, K, 1.0)"]
+    lines += Emitter(NUMPY, names).function([("value", component.code)])
+    return Source((*lines, f"return np.where(positive, value, {component.origin!r})"))
 
 
 def function_source(function: Function) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ class Component:
         error: largest measured error, relative to max(abs(F), abs(v*dF/dv)), v = C or K; for quadrature relative
             to the geometric mean of the two diagonal values.
         worst: where it was found, as text.
+        origin: the limit at K = 0 where ``code`` is undefined there.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Component:
     form: AngleForm | None = None
     error: float = 0.0
     worst: str = ""
+    origin: float | None = None
 
     @property
     def is_pair(self) -> bool:
@@ -120,7 +122,7 @@ class Planner:
         held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(nested)}
         opaque = expr.xreplace(held)
         others = (opaque.free_symbols & GLOBAL) | set(held.values())
-        parts = decompose(opaque, others)
+        parts = decompose(opaque, others | _parameters(opaque.free_symbols)) or decompose(opaque, others)
         if parts is None:
             parts = {sp.Integer(1): opaque}
         out = sp.Add(*(m * self._kernel_function(f, triples, used) for m, f in parts.items()))
@@ -244,8 +246,8 @@ def _triples(quantity: Quantity) -> list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]
 
 
 def _parameters(symbols: set[sp.Symbol]) -> set[sp.Symbol]:
-    """Symbols that are neither kernels nor steps: parameters of activations have no digit and are not K or C."""
-    return {s for s in symbols if s not in (K, K1, K2, C) and not str(s)[-1].isdigit()}
+    """Symbols that are neither kernels nor steps: parameters of activations do not end in a digit."""
+    return {s for s in symbols if s not in (K, K1, K2, C) and not str(s)[-1].isdigit()} - GLOBAL
 
 
 def _ordered(symbols: Iterable[sp.Symbol]) -> tuple[sp.Symbol, ...]:

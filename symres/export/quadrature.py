@@ -230,7 +230,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     for node in averages(expr):
         total = sp.Integer(0)
         for coefficient, factors in node.terms:
-            average = f"a{len(lines)}"
+            average = f"a{len(lines) + 1}"
             breaks = [len(f.breaks) for f in factors]
             if is_pair:
                 call = f"_pair_average({pieces(factors[0])}, {pieces(factors[1])}, K1, K2, C{rest})"
@@ -246,6 +246,8 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         values[node] = total
     lines += Emitter(dialect, names).function([("return", expr.xreplace(values))])
     arguments = ", ".join(variable(s) for s in symbols)
+    if not is_pair:  # quotients such as <z f f'>/K have their limit at K = 0
+        lines.insert(0, "K = np.clip(K, 1e-100, None)" if dialect.name == "NumPy" else "K = torch.clip(K, 1e-100, None)")
     preamble.append("\n".join([f"def {name}_rule({arguments}):", *(f"    {line}" for line in lines)]))
     return Source((f"return _in_chunks({name}_rule, {nodes}, {arguments})",), tables(), tuple(preamble))
 

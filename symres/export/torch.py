@@ -114,6 +114,7 @@ def _piecewise(u, edges, table):
     """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
     edges = torch.tensor(edges, dtype=u.dtype, device=u.device)
     table = torch.tensor(table, dtype=u.dtype, device=u.device)
+    u = torch.minimum(u, edges[-1])
     piece = torch.searchsorted(edges[1:-1].contiguous(), u.detach().contiguous(), right=True)
     left, right = edges[piece], edges[piece + 1]
     t = (2.0*u - (left + right))/(right - left)
@@ -214,7 +215,11 @@ def _body(component: Component, code: sp.Expr, dialect: Dialect = TORCH) -> list
     if code.has(determinant):
         lines.append("determinant = _Determinant.apply(K1, K2, C)")
         names[determinant] = "determinant"
-    return [*lines, *Emitter(dialect, names).function([("return", code)])]
+    if component.origin is None:
+        return [*lines, *Emitter(dialect, names).function([("return", code)])]
+    lines += ["positive = K > 0.0", "K = torch.where(positive, K, 1.0)"]
+    lines += Emitter(dialect, names).function([("value", code)])
+    return [*lines, f"return torch.where(positive, value, {component.origin!r})"]
 
 
 def _fit_source(component: Component) -> Source:

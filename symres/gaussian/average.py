@@ -15,7 +15,7 @@ from ..declare.pieces import Pieces
 from ..errors import NoClosedForm
 from ..proof import Proof, Step
 from ..quantity import Verification
-from ..symbols import C, K, K1, K2
+from ..symbols import K1, K2, C, K
 from .canonical import canonical
 from .exact import closed_form
 from .expectation import Expectation

@@ -9,6 +9,7 @@ from typing import Any
 import sympy as sp
 from flint import arb
 
+from ..balls import evaluate
 from ..declare.activation import Phi
 from ..declare.pieces import Pieces, split
 from ..errors import DeclarationError, NoClosedForm
@@ -32,6 +33,7 @@ class Expectation(sp.Expr):
     is_real = True
 
     def __new__(cls, integrand: sp.Expr, *covariance: sp.Expr) -> sp.Expr:
+        """The average, with constant factors in front of it."""
         integrand = sp.sympify(integrand)
         constant, rest = integrand.as_independent(*variables, as_Add=False)
         if rest == 1:
@@ -40,14 +42,17 @@ class Expectation(sp.Expr):
 
     @property
     def integrand(self) -> sp.Expr:
+        """What is averaged, in the bound variables."""
         return self.args[0]
 
     @property
     def covariance(self) -> tuple[sp.Expr, ...]:
+        """The upper triangle of the covariance matrix, row by row."""
         return self.args[1:]
 
     @property
     def dimension(self) -> int:
+        """The number of Gaussian variables."""
         return int((sp.sqrt(8 * len(self.covariance) + 1) - 1) / 2)
 
     @property
@@ -65,6 +70,7 @@ class Expectation(sp.Expr):
 
     @property
     def free_symbols(self) -> set[sp.Symbol]:
+        """The symbols that need a value: all but the bound variables."""
         return set().union(*(a.free_symbols for a in self.args)) - set(variables)
 
     @cached_property
@@ -92,6 +98,12 @@ class Expectation(sp.Expr):
             )
         averages = (average_ball(factors, covariance, bits) for _, factors in self.terms)
         return sum((c * average for c, average in zip(coefficients, averages, strict=True)), arb(0))
+
+    def _eval_evalf(self, prec: int) -> sp.Expr | None:
+        if self.free_symbols:
+            return None
+        value, _ = evaluate(self, {}, int(prec / 3.32) + 2)
+        return sp.Float(value, precision=prec)
 
     # ---- calculus ----------------------------------------------------------------------------------------------
 
@@ -144,8 +156,10 @@ class Expectation(sp.Expr):
         """``<f * weight>`` for a weight polynomial in the variables: coefficients go outside the averages."""
         bound = variables[: self.dimension]
         return sp.Add(
-            *(c * self._like(f * sp.Mul(*(x**p for x, p in zip(bound, powers, strict=True))))
-              for powers, c in sp.Poly(weight, *bound).terms())
+            *(
+                c * self._like(f * sp.Mul(*(x**p for x, p in zip(bound, powers, strict=True))))
+                for powers, c in sp.Poly(weight, *bound).terms()
+            )
         )
 
     # ---- printing ----------------------------------------------------------------------------------------------

@@ -9,23 +9,23 @@ the growth of the function is probed up to 2**40 standard deviations: what lies 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import sympy as sp
 from flint import arb, ctx
 
-from ..balls import compile_ball, enclose
+from ..balls import Ball, compile_ball, enclose
 from ..declare.pieces import Pieces
 from ..errors import DeclarationError, SymresError
 from ..symbols import z
-from .panels import LOW, Function, Weight, integrate, log2_upper, plan, power_of_two, sup_refined
+from .panels import Function, Weight, integrate, log2_upper, plan, power_of_two, sup, sup_refined
 
 GUARD = 20  # bits for the rounding of sums
-_LOG2_E = 1.4426950408889634
+LOG2_E = 1.4426950408889634
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
-_TINY = -1e12  # log2 of the size of an average whose integrand has not been seen to differ from 0
+TINY = -1e12  # log2 of the size of an average whose integrand has not been seen to differ from 0
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class Compiled:
 
     breaks: tuple[sp.Expr, ...]
     parts: tuple[Function | None, ...]
+
+    def places(self) -> list[arb]:
+        """The breakpoints as balls of the current precision."""
+        return [enclose(b, {}, ctx.prec) for b in self.breaks]
 
 
 @dataclass(frozen=True)
@@ -66,90 +70,124 @@ def line_average(factor: Pieces, K: arb, bits: int) -> arb:
 
     Raises:
         DeclarationError: a negative variance, or a function without an average.
+        SymresError: a function that could not be bounded.
     """
     function = compiled(factor)
-    if not K.is_finite() or K < 0:
-        raise DeclarationError("a Gaussian average", f"the variance is {K.str(5)}", "pass a finite variance >= 0")
+    check_variance(K)
     if not K > 0:
         with ctx.workprec(bits + GUARD):
-            return _near_zero(factor, function, K, bits)
+            return at_zero(factor) if K.is_zero() else near(function.places(), function.parts, arb(0), K, bits)
+    weight = gaussian_weight(K)
+    check_growth(function, weight)
+
+    def attempt(size: float | None, precision: int) -> tuple[arb, float]:
+        with ctx.workprec(precision):
+            weight = gaussian_weight(K)
+            segments = list(segments_between([b / weight.scale for b in function.places()], function.parts))
+            if size is None:
+                size = max((rough_size(segment, weight) for segment in segments), default=TINY)
+            total = integral(segments, weight, size, bits)
+            return total / (2 * arb.pi() * weight.variance).sqrt(), size
+
+    return refine(attempt, bits, min(bits, K.rel_accuracy_bits() - 8))
+
+
+def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int, attainable: int) -> arb:
+    """Repeat an integration whose result is smaller than its integrand, aiming at the size of the result.
+
+    Args:
+        attempt: integrates, given log2 of the size to be accurate to (None: its own guess) and a working precision.
+        bits: relative accuracy asked for.
+        attainable: relative accuracy that the balls put in allow.
+    """
     size, precision = None, bits + GUARD
     for _ in range(3):
-        with ctx.workprec(precision):
-            result, size = _integral(function, K, bits, size)
+        result, size = attempt(size, precision)
         accuracy = result.rel_accuracy_bits()
-        if accuracy >= min(bits, K.rel_accuracy_bits() - 8) or result.contains(0):
+        if accuracy >= attainable or result.contains(0):
             break
-        # Cancellation, in the formula or between its signs: aim at the size of the result instead.
         precision += bits - accuracy + 8
         size = float(log2_upper(result))
     return result
 
 
-def _integral(function: Compiled, K: arb, bits: int, size: float | None) -> tuple[arb, float]:
-    """The average, and log2 of the size relative to which it is accurate."""
+def check_variance(K: arb) -> None:
+    """Refuse what is no variance."""
+    if not K.is_finite() or K < 0:
+        raise DeclarationError("a Gaussian average", f"the variance is {K.str(5)}", "pass a finite variance >= 0")
+
+
+def gaussian_weight(K: arb) -> Weight:
+    """The weight of variance K in a coordinate in which it is of order one."""
     mantissa, exponent = K.mid().man_exp()
     scale = arb(2) ** ((int(mantissa).bit_length() + int(exponent)) // 2)
-    weight = Weight(K / scale**2, scale)
-    segments = list(_segments(function, scale))
-    if not segments:
-        return arb(0), -math.inf
-    if size is None:
-        size = max(_TINY, *(_size(segment, weight) for segment in segments))
-    tolerance = size - bits - 6
-    left, left_rest = _cutoff(segments, weight, -1, tolerance, bits)
-    right, right_rest = _cutoff(segments, weight, 1, tolerance, bits)
-    panels = []
-    for s in segments:
-        a = arb(left) if s.left is None or s.left < left else s.left
-        b = arb(right) if s.right is None or s.right > right else s.right
-        if a < b:
-            panels += plan(s.function, weight, a, b, tolerance - 6, bits // 2 + 8)
-    total = integrate(panels, weight, ctx.prec)
-    total += arb(0, power_of_two(left_rest)) + arb(0, power_of_two(right_rest))
-    if not total.is_finite():
-        raise SymresError(
-            "a Gaussian average",
-            "the integrand is not finite somewhere, or too intricate to be bounded",
-            "check the formula at its breakpoints, and write it with tanh, sigmoid, cosh instead of quotients of exp",
-        )
-    return total / (2 * arb.pi() * weight.variance).sqrt(), size
+    return Weight(K / scale**2, scale)
 
 
-def _segments(function: Compiled, scale: arb) -> Iterator[Segment]:
-    ends = [None, *(enclose(b, {}, ctx.prec) / scale for b in function.breaks), None]
-    for left, right, part in zip(ends, ends[1:], function.parts, strict=False):
+def segments_between(places: Sequence[arb], parts: Sequence[Function | None]) -> Iterator[Segment]:
+    """The pieces that do not vanish, with their ends."""
+    ends = [None, *places, None]
+    for left, right, part in zip(ends, ends[1:], parts, strict=False):
         if part is not None:
             yield Segment(part, left, right)
 
 
-def _size(segment: Segment, weight: Weight) -> float:
+def integral(segments: list[Segment], weight: Weight, size: float, bits: int) -> arb:
+    """The integral of segments*exp(-x**2/2v) over x, to about 2**(size - bits), in the current precision.
+
+    Raises:
+        SymresError: the function could not be bounded.
+    """
+    tolerance = max(size, TINY) - bits - 6
+    if not segments:
+        return arb(0)
+    left, left_rest = _cutoff(segments, weight, -1, tolerance, bits)
+    right, right_rest = _cutoff(segments, weight, 1, tolerance, bits)
+    panels = []
+    for s in segments:
+        a, b = clip(s, left, right)
+        if not a > b:
+            panels += plan(s.function, weight, a, b, tolerance - 6, bits // 2 + 8)
+    total = integrate(panels, weight, ctx.prec)
+    total += arb(0, power_of_two(left_rest)) + arb(0, power_of_two(right_rest))
+    if total.is_finite():
+        return total
+    raise SymresError(
+        "a Gaussian average",
+        "the integrand is not finite somewhere, or too intricate to be bounded",
+        "check the formula at its breakpoints, and write it with tanh, sigmoid, cosh instead of quotients of exp",
+    )
+
+
+def clip(segment: Segment, low: float, high: float) -> tuple[arb, arb]:
+    """The part of a segment between two places; empty if its left end is not below its right end."""
+    left = arb(low) if segment.left is None or segment.left < low else segment.left
+    right = arb(high) if segment.right is None or segment.right > high else segment.right
+    return left, right
+
+
+def rough_size(segment: Segment, weight: Weight) -> float:
     """Roughly log2 of the integral of the absolute value: sampled at distances 2**k from the ends and from 0."""
     low = -math.inf if segment.left is None else float(segment.left)
     high = math.inf if segment.right is None else float(segment.right)
     variance = float(weight.variance)
-    precision = ctx.prec
 
     def sample(origin: float, distance: float) -> float:
         x = origin + distance
         if not low < x < high:
             return -math.inf
-        value = log2_upper(segment.function([weight.scale * arb(x)], False))
-        return value - x * x / (2 * variance) * _LOG2_E + math.log2(abs(distance))
+        place = weight.scale * x
+        return sup(segment.function, place, place) - x * x / (2 * variance) * LOG2_E + math.log2(abs(distance))
 
-    ctx.prec = 2 * LOW
-    try:
-        origins = {x for x in (low, high) if math.isfinite(x)} | ({0.0} if low < 0 < high else set())
-        candidates = [(s * 2.0**k, o) for o in origins for s in (-1, 1) for k in range(-34, 14, 2)]
-        if math.isfinite(high - low):
-            candidates.append(((high - low) / 2, low))
-        best, distance, origin = max(((sample(o, d), d, o) for d, o in candidates), default=(-math.inf, 1.0, 0.0))
-        step = 2.0
-        while step > 1.001 and best > -math.inf:  # climb, in case of a narrow peak far out
-            step = math.sqrt(step)
-            best, distance = max((sample(origin, d), d) for d in (distance / step, distance, distance * step))
-    finally:
-        ctx.prec = precision
+    origins = {x for x in (low, high) if math.isfinite(x)} | ({0.0} if low < 0 < high else set())
+    candidates = [(s * 2.0**k, o) for o in origins for s in (-1, 1) for k in range(-34, 14, 2)]
+    if math.isfinite(high - low):
+        candidates.append(((high - low) / 2, low))
+    best, distance, origin = max(((sample(o, d), d, o) for d, o in candidates), default=(-math.inf, 1.0, 0.0))
+    step = 2.0
+    while step > 1.001 and best > -math.inf:  # climb, in case of a narrow peak far out
+        step = math.sqrt(step)
+        best, distance = max((sample(origin, d), d) for d in (distance / step, distance, distance * step))
     return best
 
 
@@ -157,32 +195,35 @@ def _cutoff(
     segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int
 ) -> tuple[float, float]:
     """Where to end the panels on one side, and log2 of a bound on what is left out."""
-    outer = segments[0] if side < 0 else segments[-1]
-    if (outer.left if side < 0 else outer.right) is None:
-        _check_growth(outer, weight, side)
-    x = side * math.sqrt(2 * weight.bounds[1] * (bits + 8) / _LOG2_E)
+    x = side * math.sqrt(2 * weight.bounds[1] * (bits + 8) / LOG2_E)
     while abs(x) < 1e9:
-        rest = _beyond(segments, weight, x, tolerance, bits)
+        rest = beyond(segments, weight, x, tolerance, bits)
         if rest <= tolerance:
             return x, rest
         x *= 1.25
     raise SymresError("a Gaussian average", "its tails could not be bounded", "use a function that grows more slowly")
 
 
-def _check_growth(segment: Segment, weight: Weight, side: int) -> None:
-    for k in _PROBES:
-        x = side * 2.0**k
-        decay = x * x / (2 * weight.bounds[1]) * _LOG2_E
-        with ctx.workprec(1024):  # so large an argument leaves nothing of a ball of ordinary precision
-            growth = log2_upper(segment.function([weight.scale * arb(x)], False))
-        if growth > (1 - 1e-6) * decay + 1e3:
-            raise DeclarationError(
-                "a Gaussian average", "the function outgrows the Gaussian weight", "use a smaller variance, if any"
-            )
+def check_growth(function: Compiled, weight: Weight) -> None:
+    """Refuse a function that outgrows the Gaussian weight.
+
+    Raises:
+        DeclarationError: it does, far out.
+    """
+    for side, part in ((-1, function.parts[0]), (1, function.parts[-1])):
+        for k in _PROBES if part is not None else ():
+            x = side * 2.0**k
+            decay = x * x / (2 * weight.bounds[1]) * LOG2_E
+            with ctx.workprec(1024):  # so large an argument leaves nothing of a ball of ordinary precision
+                growth = log2_upper(part([weight.scale * x], False))
+            if growth > (1 - 1e-6) * decay + 1e3:
+                raise DeclarationError(
+                    "a Gaussian average", "the function outgrows the Gaussian weight", "use a smaller variance, if any"
+                )
 
 
-def _beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, bits: int) -> float:
-    """log2 of a bound on the integral of the absolute value from x outwards; inf as soon as it exceeds the tolerance."""
+def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, bits: int) -> float:
+    """log2 of a bound on the integral of the absolute value from x outwards; inf once it exceeds the tolerance."""
     variance = weight.bounds[1]
     edges = [e for s in segments for e in (s.left, s.right) if e is not None]
     last = max((float((e if x > 0 else -e).upper()) for e in edges), default=0.0)  # no breakpoint beyond
@@ -190,7 +231,7 @@ def _beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float,
     inner, ratio, steps = x, 1.25, 0
     while abs(inner) < 1e150:
         outer = inner * ratio
-        mass = -inner * inner / (2 * variance) * _LOG2_E * (1 - 1e-12) + math.log2(variance / abs(inner)) + 1e-6
+        mass = -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-12) + math.log2(variance / abs(inner)) + 1e-6
         size = _largest(segments, weight, *sorted((inner, outer)))
         bounds.append(size + mass)
         if bounds[-1] > tolerance:
@@ -199,6 +240,8 @@ def _beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float,
         if steps > 2 and abs(inner) > last and max(size, 0.0) + mass < min(tolerance, 0.0) - 16 * bits:
             break
         inner, ratio = outer, 2.0
+    else:
+        bounds.append(-1e299)
     top = max(bounds)
     return top if top == -math.inf else top + math.log2(sum(2.0 ** (b - top) for b in bounds)) + 1e-6
 
@@ -207,37 +250,49 @@ def _largest(segments: list[Segment], weight: Weight, low: float, high: float) -
     """log2 of a bound on |function| between two places."""
     worst = -math.inf
     for s in segments:
-        a = arb(low) if s.left is None or s.left < low else s.left
-        b = arb(high) if s.right is None or s.right > high else s.right
+        a, b = clip(s, low, high)
         if not a > b:
             worst = max(worst, sup_refined(s.function, weight.scale * a, weight.scale * b))
     return worst
 
 
-def _near_zero(factor: Pieces, function: Compiled, K: arb, bits: int) -> arb:
-    """The average where zero variance cannot be excluded: a one-sided limit, or the values around 0 and the tails."""
-    if K.is_zero():
-        places = [b.is_zero for b in factor.breaks]
-        if True in places:
-            i = places.index(True)
-            sides = factor.parts[i : i + 2]
-        else:
-            sides = (factor.part_at(sp.Integer(0)),)
-        return sum((enclose(part.subs(z, 0), {}, ctx.prec) for part in sides), arb(0)) / len(sides)
-    top = K.upper()
-    scale = top.sqrt().upper()
+def at_zero(factor: Pieces) -> arb:
+    """The limit of the average as the variance goes to zero: the mean of the limits from both sides."""
+    places = [bool(b.is_zero) for b in factor.breaks]
+    if True in places:
+        sides = factor.parts[places.index(True) :][:2]
+    else:
+        sides = (factor.part_at(sp.Integer(0)),)
+    return sum((enclose(part.subs(z, 0), {}, ctx.prec) for part in sides), arb(0)) / len(sides)
+
+
+def near(places: Sequence[arb], parts: Sequence[Function | None], mean: arb, variance: arb, bits: int) -> arb:
+    """The average where zero variance cannot be excluded: all values near the mean, and the tails."""
+    scale = variance.abs_upper().sqrt().upper()
     weight = Weight(arb(1), scale)
-    segments = list(_segments(function, scale))
-    if not segments:
-        return arb(0)
+    moved = [None if part is None else Moved(part, mean, arb(1)) for part in parts]
     reach = math.sqrt(2 * bits)
-    inside = arb(0) if len(segments) < len(function.parts) else None
+    inside = []
+    segments = list(segments_between([(b - mean) / scale for b in places], moved))
     for s in segments:
-        a = arb(-reach) if s.left is None or s.left < -reach else s.left
-        b = arb(reach) if s.right is None or s.right > reach else s.right
+        a, b = clip(s, -reach, reach)
         if not a > b:
-            values = s.function([scale * a.union(b)], False)
-            inside = values if inside is None else inside.union(values)
-    rest = max(_beyond(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
-    missing = arb(2) ** -bits  # Gaussian mass beyond the reach
-    return (arb(0) if inside is None else inside) * (1 - missing).union(1) + arb(0, power_of_two(rest))
+            inside.append(s.function([scale * a.union(b)], False))
+    if len(inside) < len(parts):
+        inside.append(arb(0))
+    rest = max(beyond(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
+    mass = (1 - arb(2) ** -bits).union(1)  # Gaussian mass inside the reach
+    return reduce(arb.union, inside) * mass + arb(0, power_of_two(rest))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """x -> f(mean + spread*x)."""
+
+    function: Function
+    mean: arb
+    spread: arb
+
+    def __call__(self, values: list[Ball], analytic: bool) -> Ball:
+        """Evaluate at one x."""
+        return self.function([self.mean + self.spread * values[0]], analytic)

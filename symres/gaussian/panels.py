@@ -17,7 +17,8 @@ from flint import acb, arb, ctx
 
 from ..balls import Ball
 
-Function = Callable[[list[Ball], bool], Ball]
+Function = Callable[[list[Ball], bool], Ball]  # it may have a method log2_sup, which then answers for sup()
+
 
 LOW = 32  # bits: enough for bounds
 _SIZES = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
@@ -68,11 +69,14 @@ def log2_upper(value: Ball) -> float:
     return int(mantissa).bit_length() + int(exponent) if mantissa else -math.inf
 
 
-def sup(function: Function, left: arb, right: arb, height: float = 0.0) -> float:
+def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) -> float:
     """Upper bound of log2 |function| on a real interval, or on the rectangle of that height on both sides of it.
 
-    On a rectangle the bound is infinite unless the function is analytic there.
+    On a rectangle the bound is infinite unless the function is analytic there. A function may bring its own bound.
     """
+    own = getattr(function, "log2_sup", None)
+    if own is not None:
+        return own(left, right, height)
     precision = ctx.prec
     ctx.prec = LOW
     try:
@@ -148,9 +152,15 @@ def plan(
     return panels
 
 
+def _ends(a: arb, b: arb) -> tuple[float, float]:
+    """Floats outside the ends of a panel."""
+    left, right = float(a.lower()), float(b.upper())
+    return math.nextafter(left, -math.inf) if left else 0.0, math.nextafter(right, math.inf) if right else 0.0
+
+
 def _mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
     """log2 of a bound on the integral of the absolute value over a panel."""
-    left, right = float(a.lower()), float(b.upper())
+    left, right = _ends(a, b)
     if not right > left:
         return -math.inf
     size = sup(function, weight.scale * a, weight.scale * b)
@@ -161,13 +171,14 @@ def _rule(
     function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: float, most_nodes: int
 ) -> Panel | None:
     """The cheapest rule that meets the tolerance, None if the interval must be halved."""
-    left, right = float(a.lower()), float(b.upper())
+    left, right = _ends(a, b)
     half, centre = (right - left) / 2, (right + left) / 2
     if not half > 0:
         return Panel(function, a, b, 0, -math.inf)
 
     def attempt(rho: float) -> Panel | None:
         wide, high = half * (rho + 1 / rho) / 2 * (1 + 1e-9), half * (rho - 1 / rho) / 2 * (1 + 1e-9)
+        wide += 1e-15 * abs(centre)
         ends = arb(centre - wide), arb(centre + wide)
         bound = sup(function, weight.scale * ends[0], weight.scale * ends[1], weight.scale * high)
         bound += weight.log2_sup(centre - wide, centre + wide, high) + math.log2(half)

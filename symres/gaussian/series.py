@@ -1,6 +1,9 @@
 # temporary stand-in of the lead: overwrite freely
 import sympy as sp
+
 from ..symbols import z
+
+
 def small_variance(factor, order):
     left=factor.part_at(sp.Rational(-1,10**9)); right=factor.part_at(sp.Rational(1,10**9))
     out={}

@@ -1,15 +1,13 @@
-"""Where a deep network neither explodes nor vanishes: fixed points, critical points and the universality class.
+"""Where a deep network neither explodes nor vanishes: critical points and the universality class.
 
 A layer enters only through its maps K'(K), chi_parallel and chi_perp; no architecture has formulas of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import mpmath as mp
 import sympy as sp
 from flint import arb
 
@@ -17,9 +15,8 @@ from ..balls import enclose
 from ..errors import NoClosedForm
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
-from ..scalars import number
-from ..symbols import C_b, C_W, K, kappa
-from .build import powers_of_kernel
+from ..symbols import C_W, C_b, K, kappa
+from .expansion import powers_of_kernel
 from .root import Root
 
 if TYPE_CHECKING:
@@ -28,23 +25,6 @@ if TYPE_CHECKING:
 _SCAN_BITS = 60
 _GRID = tuple(sp.Rational(round(10 ** (8 + k / 6)), 10**8) for k in range(-36, 37))  # 1e-6 .. 1e6
 _ORDER = 3  # the kernel map is expanded so far around K = 0
-
-
-@dataclass(frozen=True)
-class FixedPoint:
-    """A kernel that a layer preserves, at given parameters.
-
-    Args:
-        K: the kernel; the symbol ``sr.K`` if every kernel is preserved.
-        chi_parallel: parallel susceptibility there; the fixed point attracts if it is below 1.
-        chi_perp: perpendicular susceptibility there.
-        phase: "ordered" (chi_perp < 1), "chaotic" (chi_perp > 1) or "critical".
-    """
-
-    K: float | sp.Symbol
-    chi_parallel: float
-    chi_perp: float
-    phase: str
 
 
 @dataclass(frozen=True)
@@ -128,61 +108,6 @@ def analyse(theory: Theory) -> Criticality:
     return Criticality(points, named, (*remarks, *more))
 
 
-def fixed_points(theory: Theory, params: dict[str, Any]) -> tuple[FixedPoint, ...]:
-    """The fixed points of the kernel map between 1e-6 and 1e6, and K = 0 where it is one."""
-    theory.layer.subs(**params)  # refuses unknown names
-    evaluate = [_function(q, params) for q in (theory.kernel_map, theory.chi_parallel, theory.chi_perp)]
-    values = {s: number(params[s.name], s.name) for s in theory.kernel_map.symbols[1:] if s.name in params}
-    if canonical(_written_out(theory.kernel_map).subs(values)) == K:
-        return (_fixed_point(K, float(evaluate[1](mp.mpf(1))), float(evaluate[2](mp.mpf(1)))),)
-    roots = _sign_changes(lambda k: evaluate[0](k) - k)
-    # a half-stable point is a double zero: there chi_parallel - 1 changes sign instead
-    roots += [k for k in _sign_changes(lambda k: evaluate[1](k) - 1) if abs(evaluate[0](k) - k) < 1e-12 * k]
-    found = [_fixed_point(k, float(evaluate[1](k)), float(evaluate[2](k))) for k in sorted(roots)]
-    return (*_zero_fixed_point(theory, params), *found)
-
-
-def _function(quantity: Quantity, params: dict[str, Any]) -> Callable[[mp.mpf], mp.mpf]:
-    names = {s.name for s in quantity.symbols} - {"K"}
-    own = {name: value for name, value in params.items() if name in names}
-    return lambda k: quantity.evalf(20, K=k, **own)
-
-
-def _zero_fixed_point(theory: Theory, params: dict[str, Any]) -> tuple[FixedPoint, ...]:
-    """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
-    limits = []
-    try:
-        for quantity in (theory.kernel_map, theory.chi_parallel, theory.chi_perp):
-            values = {s: number(params[s.name], s.name) for s in quantity.symbols[1:]}
-            steps = tuple(replace(step, definition=step.definition.subs(values)) for step in quantity.steps)
-            at_zero = replace(quantity, definition=quantity.definition.subs(values), steps=steps).series(0).body
-            limits.append(at_zero)
-    except NoClosedForm:
-        return ()
-    if limits[0] != 0 or any(limit.has(K) for limit in limits):
-        return ()
-    return (_fixed_point(mp.mpf(0), float(limits[1]), float(limits[2])),)
-
-
-def _sign_changes(function: Callable[[mp.mpf], mp.mpf]) -> list[mp.mpf]:
-    points = [mp.mpf(int(k.p)) / int(k.q) for k in _GRID]
-    values = [function(k) for k in points]
-    roots = []
-    for a, b, fa, fb in zip(points, points[1:], values, values[1:], strict=False):
-        if fa == 0:
-            roots.append(a)
-        elif fa * fb < 0:
-            with mp.workdps(25):
-                roots.append(mp.findroot(function, (a, b), solver="anderson", tol=1e-38, verify=False))
-    return roots
-
-
-def _fixed_point(k: Any, parallel: float, perp: float) -> FixedPoint:
-    tolerance = 1e-10
-    phase = "critical" if abs(perp - 1) < tolerance else "ordered" if perp < 1 else "chaotic"
-    return FixedPoint(k if k == K else float(k), parallel, perp, phase)
-
-
 def _written_out(quantity: Quantity) -> sp.Expr:
     expr = quantity.expr
     assert expr is not None
@@ -190,11 +115,12 @@ def _written_out(quantity: Quantity) -> sp.Expr:
 
 
 def _conditions(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> _Conditions | str:
-    affine = [_affine(_written_out(q), C_W) for q in (perp, parallel)]
-    affine_in_bias = _affine(_written_out(kernel_map), C_b)
-    if any(a is None or a[1] == 0 or any(e.has(C_b) for e in a) for a in affine) or not affine_in_bias or affine_in_bias[1] == 0:
+    in_weight = [_affine(_written_out(q), C_W) for q in (perp, parallel)]
+    in_bias = _affine(_written_out(kernel_map), C_b)
+    pairs = [pair for pair in (*in_weight, in_bias) if pair is not None and pair[1] != 0]
+    if len(pairs) < 3 or any(e.has(C_b) for pair in pairs for e in pair):
         return "the maps are not linear in C_W and C_b"
-    (p0, p1), (q0, q1) = affine
+    (p0, p1), (q0, q1), (k0, k1) = pairs
     # (1 - p0) q1 = (1 - q0) p1: with equal skip parts the parameters drop out
     gap = canonical(q1 - p1) if sp.expand(p0 - q0) == 0 else canonical((1 - p0) * q1 - (1 - q0) * p1)
     if gap.free_symbols - {K}:
@@ -210,7 +136,6 @@ def _conditions(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> _Co
             return next(reversed(numbers))
         return e
 
-    k0, k1 = affine_in_bias
     offset, slope = _affine(k0, C_W) or (k0, sp.Integer(0))
     weight = (1 - p0) / number(p1)
     bias = _grouped(sp.factor((K - offset - number(slope) * weight) / k1), {K, *numbers})
@@ -335,9 +260,7 @@ def _zero_points(
     solutions = [w for w in _solved(limits[0] - 1) if _sign_at_reference(w) > 0]
     if not solutions:
         return (), ("at K = 0 no C_W > 0 makes the susceptibilities 1",)
-    return tuple(
-        CriticalPoint(sp.Integer(0), w, sp.Integer(0), _flow(growth, kernel_map, w)) for w in solutions
-    ), ()
+    return tuple(CriticalPoint(sp.Integer(0), w, sp.Integer(0), _flow(growth, kernel_map, w)) for w in solutions), ()
 
 
 def _without_bias(quantity: Quantity) -> Quantity:

@@ -6,18 +6,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import mpmath as mp
 import sympy as sp
 
 from .. import symbols
-from ..declare.architectures import mlp
 from ..declare.activation import Activation
+from ..declare.architectures import mlp
 from ..declare.layer import Layer
 from ..errors import DeclarationError
 from ..quantity import Quantity
 from ..report import PointRow, Report
-from . import criticality
+from ..scalars import number
+from . import criticality, fixedpoints
 from .build import build, total_derivative
-from .criticality import CriticalPoint, FixedPoint
+from .criticality import CriticalPoint
+from .fixedpoints import FixedPoint
 from .tangent import tangent
 from .walk import ONE_INPUT, TWO_INPUTS, Walk
 
@@ -56,16 +59,26 @@ class Theory:
     def kernel_map(self) -> Quantity:
         """The next layer's kernel K' of one input, a function of K and the parameters (PDLT (B.12))."""
         return build(
-            "kernel_map", (symbols.K,), self._one.stream(0, 0), self._one.assignments,
-            notation="K'", meaning="kernel of the next layer, one input", source="PDLT (B.12)",
+            "kernel_map",
+            (symbols.K,),
+            self._one.stream(0, 0),
+            self._one.assignments,
+            notation="K'",
+            meaning="kernel of the next layer, one input",
+            source="PDLT (B.12)",
         )
 
     @cached_property
     def covariance_map(self) -> Quantity:
         """The next layer's covariance C' of two inputs, a function of K1, K2, C and the parameters (PDLT (B.11))."""
         return build(
-            "covariance_map", (symbols.K1, symbols.K2, symbols.C), self._two.stream(1, 2), self._two.assignments,
-            notation="C'", meaning="covariance of the next layer, two inputs", source="PDLT (B.11)",
+            "covariance_map",
+            (symbols.K1, symbols.K2, symbols.C),
+            self._two.stream(1, 2),
+            self._two.assignments,
+            notation="C'",
+            meaning="covariance of the next layer, two inputs",
+            source="PDLT (B.11)",
         )
 
     @cached_property
@@ -73,16 +86,25 @@ class Theory:
         """The parallel susceptibility dK'/dK (PDLT (B.15))."""
         slope = total_derivative(self._one.stream(0, 0), self._one.assignments, symbols.K)
         return build(
-            "chi_parallel", (symbols.K,), slope, self._one.assignments,
-            notation=r"\chi_\parallel", meaning="parallel susceptibility dK'/dK", source="PDLT (B.15)",
+            "chi_parallel",
+            (symbols.K,),
+            slope,
+            self._one.assignments,
+            notation=r"\chi_\parallel",
+            meaning="parallel susceptibility dK'/dK",
+            source="PDLT (B.15)",
         )
 
     @cached_property
     def chi_perp(self) -> Quantity:
         """The perpendicular susceptibility: growth of small angles and of gradients (PDLT (B.16))."""
         return build(
-            "chi_perp", (symbols.K,), self._chi_perp, self._one.assignments,
-            notation=r"\chi_\perp", meaning="perpendicular susceptibility, the squared norm of the Jacobian",
+            "chi_perp",
+            (symbols.K,),
+            self._chi_perp,
+            self._one.assignments,
+            notation=r"\chi_\perp",
+            meaning="perpendicular susceptibility, the squared norm of the Jacobian",
             source="PDLT (B.16)",
         )
 
@@ -96,8 +118,13 @@ class Theory:
         infinite = self._chi_perp.has(sp.oo)
         slope = sp.oo if infinite else total_derivative(self._chi_perp, self._one.assignments, symbols.K) / 2
         return build(
-            "h", (symbols.K,), slope, self._one.assignments,
-            notation="h", meaning="half the slope of chi_perp", source="PDLT (B.18)",
+            "h",
+            (symbols.K,),
+            slope,
+            self._one.assignments,
+            notation="h",
+            meaning="half the slope of chi_perp",
+            source="PDLT (B.18)",
         )
 
     @cached_property
@@ -105,8 +132,12 @@ class Theory:
         """dC'/dC, equal to the tangent rule between two inputs."""
         slope = total_derivative(self._two.stream(1, 2), self._two.assignments, symbols.C)
         return build(
-            "covariance_slope", (symbols.K1, symbols.K2, symbols.C), slope, self._two.assignments,
-            notation=r"\partial C'/\partial C", meaning="slope of the covariance map in the covariance",
+            "covariance_slope",
+            (symbols.K1, symbols.K2, symbols.C),
+            slope,
+            self._two.assignments,
+            notation=r"\partial C'/\partial C",
+            meaning="slope of the covariance map in the covariance",
         )
 
     @property
@@ -125,7 +156,7 @@ class Theory:
         """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits."""
         if depth < 0:
             raise DeclarationError("kernels of a deep network", f"depth {depth} is negative", "ask for depth >= 0")
-        values = [sp.N(K, 20)]
+        values = [mp.mpf(sp.N(number(K, "K"), 20))]
         for _ in range(depth):
             values.append(self.kernel_map.evalf(18, K=values[-1], **params))
         return values
@@ -139,7 +170,7 @@ class Theory:
         Returns:
             FixedPoint(K, chi_parallel, chi_perp, phase) in increasing order of K, floats.
         """
-        return criticality.fixed_points(self, params)
+        return fixedpoints.fixed_points(self, params)
 
     @cached_property
     def _criticality(self) -> criticality.Criticality:
@@ -160,9 +191,7 @@ class Theory:
         """What a reader should know about the criticality analysis: why something is missing or unknown."""
         return self._criticality.remarks
 
-    def report(
-        self, settings: dict[str, str] | None = None, checks: tuple[Any, ...] = (), command: str = ""
-    ) -> Report:
+    def report(self, settings: dict[str, str] | None = None, checks: tuple[Any, ...] = (), command: str = "") -> Report:
         """Everything that is known, as plain data for a page or a document."""
         return Report(
             activation=", ".join(f.name for f in self.layer.formulas),

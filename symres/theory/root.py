@@ -29,37 +29,47 @@ class Root(sp.Expr):
     is_positive = True
 
     def __new__(cls, equation: sp.Expr, low: sp.Rational, high: sp.Rational) -> Root:
+        """The root between two points where the equation has opposite signs."""
         return super().__new__(cls, equation, low, high)
 
     @property
     def equation(self) -> sp.Expr:
+        """What vanishes, in ``symbols.kappa``."""
         return self.args[0]
 
     @property
     def free_symbols(self) -> set[sp.Symbol]:
+        """None: a root is a number."""
         return set()
 
     _ball_arguments: tuple[sp.Expr, ...] = ()
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
-        """Refine a float root by secant steps, then prove the enclosure by a change of sign."""
-        root = self._refined(bits)
-        radius = abs(root) * mp.mpf(2) ** (-bits)
-        for _ in range(60):
-            left, right = self._value(root - radius, 2 * bits), self._value(root + radius, 2 * bits)
-            if (left * right) < 0:
-                with ctx.workprec(2 * bits):
-                    return _ball_of(root).union(_ball_of(root - radius)).union(_ball_of(root + radius))
-            radius *= 4
+        """A float root, refined by secant steps, enclosed where the equation provably changes sign."""
+        with mp.workprec(2 * bits + 40):
+            root = self._refined(bits)
+            radius = abs(root) * mp.mpf(2) ** -bits
+            for _ in range(40):
+                left, right = self._value(root - radius, 2 * bits), self._value(root + radius, 2 * bits)
+                if left * right < 0:
+                    with ctx.workprec(2 * bits):
+                        return _ball_of(root - radius).union(_ball_of(root + radius))
+                radius *= 4
         raise NoClosedForm(f"the root of {self.equation}", "no change of sign was found", "report a defect of symres")
 
     def _refined(self, bits: int) -> mp.mpf:
-        with mp.workprec(bits + 30):
-            low, high = (mp.mpf(int(e.p)) / int(e.q) for e in self.args[1:])
-            return mp.findroot(
-                lambda k: _mid(self._value(mp.mpf(k), bits + 30)), (low, high), solver="anderson",
-                tol=mp.mpf(2) ** (-2 * bits - 200), maxsteps=200, verify=False,
+        low, high = (mp.mpf(int(e.p)) / int(e.q) for e in self.args[1:])
+        with mp.workprec(53):
+            root = mp.findroot(
+                lambda k: _mid(self._value(k, 64)), (low, high), solver="anderson", tol=1e-40, verify=False
             )
+        known = 40  # correct bits; a secant step over half of them gives nearly twice as many
+        while known < bits + 10:
+            step = root * mp.mpf(2) ** -(known // 2)
+            here, there = (_mid(self._value(k, 2 * known + 30)) for k in (root, root + step))
+            root -= here * step / (there - here)
+            known = 3 * known // 2 - 4
+        return root
 
     def _value(self, k: mp.mpf, bits: int) -> arb:
         return enclose(self.equation, {kappa: _ball_of(k)}, bits)

@@ -160,10 +160,5 @@ class _Averager:
 
     def _covariance(self, i: int, j: int) -> sp.Expr:
         return sp.Add(
-            *(
-                c * d * self.walk.covariance(s, a, b)
-                for s, a, c in self.forms[i]
-                for t, b, d in self.forms[j]
-                if s == t
-            )
+            *(c * d * self.walk.covariance(s, a, b) for s, a, c in self.forms[i] for t, b, d in self.forms[j] if s == t)
         )

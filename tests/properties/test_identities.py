@@ -8,11 +8,10 @@ from symres.declare.architectures import mlp, residual
 from symres.declare.catalogue import activation
 from symres.declare.layer import Layer
 from symres.declare.nodes import Dense
-from symres.symbols import gamma, z
+from symres.symbols import K1, K2, C, gamma, z
 from symres.theory.build import build
 from symres.theory.derive import derive
 from symres.theory.tangent import tangent
-from symres.symbols import C, K1, K2
 
 tanh, erf, gelu, relu, sin = (activation(name) for name in ("tanh", "erf", "gelu", "relu", "sin"))
 h = Dense(erf(z))

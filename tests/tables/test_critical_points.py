@@ -42,7 +42,9 @@ def test_kernel_zero_class(name):
     assert theory.universality_class == "K*=0"
 
 
-@pytest.mark.parametrize(("name", "weight"), [("relu", 2), ("abs", 1), ("linear", 1), ("leaky_relu(1/10)", sp.Rational(200, 101))])
+@pytest.mark.parametrize(
+    ("name", "weight"), [("relu", 2), ("abs", 1), ("linear", 1), ("leaky_relu(1/10)", sp.Rational(200, 101))]
+)
 def test_scale_invariant_class(name, weight):
     theory = derive(residual(name))
     (point,) = theory.critical_points

@@ -14,7 +14,7 @@ from symres.declare.layer import Layer
 from symres.declare.nodes import Dense, Node
 from symres.declare.program import Draw, Mean, lower
 from symres.errors import DeclarationError, UnsupportedLayer
-from symres.symbols import C_b, C_W, gamma, xi, z
+from symres.symbols import C_W, C_b, gamma, xi, z
 
 tanh, erf, relu = activation("tanh"), activation("erf"), activation("relu")
 
@@ -90,7 +90,10 @@ def test_text_is_the_same_under_any_hash_seed():
     )
     texts = {
         subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, check=True, text=True,
+            [sys.executable, "-c", code],
+            capture_output=True,
+            check=True,
+            text=True,
             env={"PYTHONHASHSEED": seed, "PATH": "", "PYTHONPATH": ":".join(sys.path)},
         ).stdout
         for seed in ("1", "2", "77")

@@ -9,7 +9,7 @@ from symres.declare.layer import Layer
 from symres.declare.nodes import Dense, Node
 from symres.errors import UnsupportedLayer
 from symres.gaussian.expectation import Expectation
-from symres.symbols import C, C_b, C_W, K, K1, K2, Theta, gamma, x1, x2, xi, z
+from symres.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, x1, x2, xi, z
 from symres.theory.tangent import tangent
 from symres.theory.walk import ONE_INPUT, TWO_INPUTS, Walk
 
@@ -80,7 +80,7 @@ def test_a_statistic_enters_the_variance():
             return u / net.mean(u**2) ** 0.5
 
     walk = Walk(Layer(Dense(tanh(Standardised(z)))).program, ONE_INPUT)
-    (_, variance), = walk.assignments
+    ((_, variance),) = walk.assignments
     assert variance == C_b + C_W * Expectation(tanh(x1) ** 2, K / Expectation(x1**2, K))
 
 

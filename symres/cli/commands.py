@@ -1,0 +1,251 @@
+"""The commands. Everything heavy is imported by the command that needs it, so that help and lists are instant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .console import Output, Span, busy, line
+
+if TYPE_CHECKING:
+    from ..quantity import Quantity
+    from ..report import Report
+    from ..theory.derive import Theory
+    from .request import Request
+
+app = typer.Typer(
+    name="symres",
+    help="Derive the theory of deep networks from a formula: kernels, susceptibilities, criticality, code.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+Name = Annotated[str, typer.Argument(metavar="ACTIVATION", help="A name ('symres list') or a formula: 'z*tanh(z)'.")]
+LayerName = Annotated[str, typer.Option("--layer", metavar="NAME", help="The layer built from it ('symres list').")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A number for a parameter: gamma=1/2. May be repeated."),
+]
+OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write to a file.")]
+OutFolder = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Write LaTeX, JSON, plots and modules to a folder.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        from .. import __version__
+
+        Output().text(f"symres {__version__}")
+        raise typer.Exit(0)
+    if context.invoked_subcommand is None:
+        Output().text(context.get_help())
+
+
+@app.command("list")
+def list_(
+    what: Annotated[str | None, typer.Argument(metavar="[activations|layers]", help="Both if left out.")] = None,
+) -> None:
+    """List the activations and layers that symres knows by name."""
+    from . import tables
+
+    kinds = {"activations": tables.activation_table, "layers": tables.layer_table}
+    if what is not None and what not in kinds:
+        raise typer.BadParameter(f"there is no list of {what}; use activations or layers.")
+    out = Output()
+    for position, (kind, table) in enumerate(kinds.items()):
+        if what in (None, kind):
+            out.lines([line("")] * (position > 0 and what is None) + table(out.width, out.unicode))
+
+
+@app.command()
+def show(activation: Name) -> None:
+    """Show the facts of an activation."""
+    from . import tables
+    from .request import find_activation
+
+    out = Output()
+    out.lines(tables.facts_page(find_activation(activation), out.width, out.unicode))
+
+
+@app.command()
+def derive(
+    activation: Name,
+    layer: LayerName = "mlp",
+    settings: Settings = None,
+    out: OutFolder = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the page.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the proofs, step by step.")] = False,
+) -> None:
+    """Derive kernels, susceptibilities and critical points of a layer, and print them."""
+    if json and explain:
+        raise typer.BadParameter("--json and --explain exclude each other.")
+    from contextlib import nullcontext
+
+    from .files import Staging
+    from .request import make
+
+    request = make(activation, layer, settings or [])
+    with nullcontext() if out is None else Staging(out) as staging:
+        with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
+            theory, report = _report(request)
+            missing: tuple[str, ...] = ()
+            if staging is not None:
+                from .bundle import write_bundle
+
+                missing = write_bundle(request, theory, report, staging.path)
+        files = [] if staging is None else staging.commit()
+    output = Output()
+    if json:
+        from json import dumps
+
+        from ..export.record import record
+
+        output.text(dumps(record(report), indent=2, allow_nan=False))
+        return
+    from .page import Page
+
+    output.lines(Page(report, request.phi, output.width, output.unicode).lines(files, missing, explain))
+
+
+@app.command()
+def export(
+    activation: Name,
+    layer: LayerName = "mlp",
+    quantity: Annotated[
+        str | None, typer.Option("--quantity", metavar="NAME", help="One quantity (kernel_map, chi_perp...); else all.")
+    ] = None,
+    target: Annotated[str, typer.Option("--target", metavar="NAME", help="numpy, torch or latex.")] = "numpy",
+    settings: Settings = None,
+    out: OutFile = None,
+) -> None:
+    """Generate a NumPy or PyTorch module, or LaTeX."""
+    from ..export import TARGETS
+    from ..export import export as generate
+    from ..theory.derive import derive as theory_of
+    from .request import make
+
+    if target not in TARGETS:
+        raise typer.BadParameter(f"there is no target {target}; use {', '.join(TARGETS)}.")
+    request = make(activation, layer, settings or [])
+    if out is not None:
+        _require_file(out)
+    with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
+        theory = theory_of(request.layer)
+        subject = theory if quantity is None else _quantity(theory, request, quantity)
+        options = ([] if quantity is None else ["--quantity", quantity]) + ["--target", target]
+        title = f"{request.phi.name} in the layer {request.layer.name}."
+        module = generate(subject, target, title=title, command=request.command("export", *options))
+    if out is None:
+        Output().text(module.text.rstrip("\n"))
+    else:
+        Output().text(f"wrote {module.write(out)}")
+
+
+@app.command()
+def check(
+    activation: Name,
+    layer: LayerName = "mlp",
+    settings: Settings = None,
+    against: Annotated[
+        list[str] | None, typer.Option("--against", metavar="ORACLE", help="quadrature or simulation; both if left out.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
+) -> None:
+    """Check every derived quantity against independent quadrature and simulated networks."""
+    from ..check import Outcome
+    from ..check import check as compare
+    from ..theory.derive import derive as theory_of
+    from .request import make
+
+    request = make(activation, layer, settings or [])
+    if seed < 0:
+        raise typer.BadParameter(f"--seed {seed}: a seed is not negative.")
+    oracles = tuple(dict.fromkeys(against or ("quadrature", "simulation")))
+    for name in oracles:
+        if name not in ("quadrature", "simulation"):
+            raise typer.BadParameter(f"--against {name}: there is no such oracle; use quadrature or simulation.")
+    theory = theory_of(request.layer)
+    with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
+        _ = theory.quantities
+    report = compare(theory, against=oracles, seed=seed)
+    output = Output()
+    output.lines(_coloured(text) for text in report.table().splitlines())
+    if report.outcome is not Outcome.PASSED:
+        raise typer.Exit(1 if report.outcome is Outcome.REFUTED else 3)
+
+
+def _coloured(text: str) -> tuple[Span, ...]:
+    for word, style in (("REFUTED", "bold red"), ("INCONCLUSIVE", "bold yellow"), ("PASSED", "green")):
+        if word in text:
+            before, _, after = text.partition(word)
+            return line(before, Span(word, style), after)
+    return line(text)
+
+
+def _report(request: Request) -> tuple[Theory, Report]:
+    """The theory's report with g = <phi^2> in front and a quick check."""
+    from dataclasses import replace
+
+    from ..check import check as compare
+    from ..theory.derive import derive as theory_of
+
+    theory = theory_of(request.layer)
+    checks = compare(theory, against="quadrature", points=1, progress=_silent).verdicts
+    report = theory.report(request.settings, checks, request.command("derive"))
+    return theory, replace(report, quantities=(phi_squared(request), *report.quantities))
+
+
+def phi_squared(request: Request) -> Quantity:
+    """g(K) = <phi(z)^2>, from which the maps of most layers are built."""
+    from dataclasses import replace
+
+    from ..api import expect
+    from ..symbols import z
+
+    return replace(
+        expect(request.phi(z) ** 2), name="phi_squared", notation=r"\left\langle \phi^2 \right\rangle_K",
+        meaning="Gaussian average of the squared activation", source="PDLT (B.13)",
+    )
+
+
+def _silent(what: str, share: float) -> None:
+    """No bar: the spinner of the command turns."""
+
+
+def _quantity(theory: Theory, request: Request, name: str) -> Quantity:
+    from ..declare.parse import nearest
+    from ..errors import DeclarationError, NoClosedForm
+    from ..quantity import Status
+
+    names = ["phi_squared", *_QUANTITIES]
+    if name == "phi_squared":
+        found = phi_squared(request)
+    elif name in _QUANTITIES:
+        found = getattr(theory, name)
+    else:
+        raise DeclarationError(
+            f"--quantity {name}", "there is no such quantity", nearest(name, names) or f"known are {', '.join(names)}"
+        )
+    if found.status is Status.UNKNOWN:
+        raise NoClosedForm(f"code for {name}", found.reason, "export another quantity")
+    return found
+
+
+_QUANTITIES = ("kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h")
+
+
+def _require_file(path: Path) -> None:
+    """Refuse a place that cannot be written before anything is derived."""
+    from ..errors import DeclarationError
+
+    if path.is_dir():
+        raise DeclarationError(f"--out {path}", "it is a folder", "name a file")

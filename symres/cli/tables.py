@@ -1,0 +1,74 @@
+"""The tables of ``symres list`` and the page of ``symres show``."""
+
+from __future__ import annotations
+
+import textwrap
+
+import sympy as sp
+
+from ..declare import architectures, catalogue
+from ..declare.activation import Activation
+from .console import Line, Span, line
+from .maths import Maths, wrap
+from .page import facts_of
+
+
+def activation_table(width: int, unicode: bool) -> list[Line]:
+    """Name and formula in one row, the facts under it."""
+    maths = Maths(unicode)
+    known = catalogue.activations
+    column = max(map(len, known), default=0) + 2
+    lines = _head("Activations", width, unicode)
+    for name, phi in known.items():
+        formula = wrap(maths(phi.expr), width - column)
+        lines.append(line(Span(name.ljust(column), "bold"), formula[0]))
+        lines += [line(" " * column, text) for text in formula[1:]]
+        facts = textwrap.wrap(facts_of(phi, maths), width - column)
+        lines += [line(" " * column, Span(text, "dim")) for text in facts]
+    return lines
+
+
+def layer_table(width: int, unicode: bool) -> list[Line]:
+    """Name and forward equation, and what the layer is."""
+    phi = Activation("phi", sp.tanh(catalogue.z))  # any activation: only its letter is printed
+    maths = Maths(unicode, phi.formula)
+    known = architectures.architectures
+    column = max(map(len, known), default=0) + 2
+    lines = _head("Layers", width, unicode)
+    for name, build in known.items():
+        equation = wrap(f"z' = {maths(build(phi).forward)}", width - column)
+        lines.append(line(Span(name.ljust(column), "bold"), equation[0]))
+        lines += [line(" " * column, text) for text in equation[1:]]
+        about = (build.__doc__ or "").strip().split("\n")[0].split(",")[0]
+        lines.append(line(" " * column, Span(about, "dim")))
+    return lines
+
+
+def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
+    """One activation: formula, facts, parameters, source."""
+    maths = Maths(unicode, phi.formula)
+    rows = [(f"{maths(phi.formula)}(z)", maths(phi.expr)), ("facts", facts_of(phi, maths))]
+    if phi.parameters:
+        rows.append(("parameters", ", ".join(f"{maths(p)} ({_assumption(p)})" for p in phi.parameters)))
+    if phi.source:
+        rows.append(("source", phi.source))
+    rows.append(("identifier", phi.identifier))
+    column = max(len(label) for label, _ in rows) + 2
+    lines = _head(phi.name, width, unicode)
+    for label, text in rows:
+        is_formula = label == rows[0][0]
+        parts = wrap(text, width - column) if is_formula else textwrap.wrap(text, width - column)
+        lines.append(line(Span(label.ljust(column), "bold"), parts[0]))
+        lines += [line(" " * column, part) for part in parts[1:]]
+    return lines
+
+
+def _assumption(parameter: sp.Symbol) -> str:
+    for word in ("positive", "nonnegative", "negative", "integer"):
+        if getattr(parameter, f"is_{word}"):
+            return word
+    return "real"
+
+
+def _head(title: str, width: int, unicode: bool) -> list[Line]:
+    return [line(Span(title, "bold blue")), line(Span(("─" if unicode else "-") * width, "dim"))]

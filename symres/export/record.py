@@ -1,0 +1,108 @@
+"""A report as plain data, for programs that read results."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from enum import Enum
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from ..quantity import Quantity, Status
+from ..report import PointRow, Report
+from ..symbols import gamma
+from . import files
+from .decimals import at_zero_gamma, decimal
+from .latex import latex
+
+FORMAT = 1  # raised when a key changes its meaning
+DIGITS = 20
+
+
+def record(report: Report) -> dict[str, Any]:
+    """Everything in a report as strings, numbers, lists and dicts.
+
+    Returns:
+        keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points,
+        critical_points_decimals_at (where gamma is free: "gamma = 0"), universality_class, remarks, checks,
+        command, versions. Expressions are text that sympy reads, and LaTeX.
+    """
+    rows = report.critical_points
+    free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
+    return {
+        "format": FORMAT,
+        "activation": report.activation,
+        "formulas": {name: str(formula) for name, formula in report.formulas},
+        "layer": report.layer,
+        "forward": _expression(report.forward),
+        "program": list(report.program),
+        "settings": dict(report.settings),
+        "quantities": {q.name: _quantity(q) for q in report.quantities},
+        "critical_points": [_point(row) for row in rows],
+        "critical_points_decimals_at": "gamma = 0" if free else "",
+        "universality_class": report.universality_class,
+        "remarks": list(report.remarks),
+        "checks": [_plain(dataclasses.asdict(row)) for row in report.checks],
+        "command": report.command,
+        "versions": dict(line.split(" ", 1) for line in files.versions()),
+    }
+
+
+def dumps(report: Report) -> str:
+    """The record as JSON text."""
+    return json.dumps(record(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _quantity(q: Quantity) -> dict[str, Any]:
+    bound = q.error_bound
+    return {
+        "name": q.name,
+        "status": str(q.status),
+        "symbols": [str(s) for s in q.symbols],
+        "meaning": q.meaning,
+        "notation": q.notation,
+        "source": q.source,
+        "definition": _expression(q.definition),
+        "steps": [
+            {"symbol": str(s.symbol), "definition": _expression(s.definition), "expression": _expression(s.expr)}
+            for s in q.steps
+        ],
+        "expression": None if q.status is Status.UNKNOWN else _expression(q.expr),
+        "error_bound": bound if math.isfinite(bound) else None,
+        "reason": q.reason,
+        "verifications": [_plain(dataclasses.asdict(v)) for v in q.verifications],
+    }
+
+
+def _point(row: PointRow) -> dict[str, Any]:
+    out: dict[str, Any] = {"stability": row.stability, "exact": row.exact}
+    for name in ("K", "C_W", "C_b"):
+        value = sp.sympify(getattr(row, name))
+        number = at_zero_gamma(value)
+        out[name] = {
+            **_expression(value),
+            "decimal": None if number is None else decimal(number, DIGITS),
+        }
+    return out
+
+
+def _expression(e: sp.Expr) -> dict[str, str]:
+    return {"text": str(e), "latex": latex(e)}
+
+
+def _plain(value: Any) -> Any:
+    """The value in JSON's own types; numbers that JSON does not know are text."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, Enum):
+        return str(value)
+    if isinstance(value, mp.mpf):
+        return mp.nstr(value, DIGITS)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,0 +1,36 @@
+"""Nodes for tests of the check room: sampled only, never lowered."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symres.declare.nodes import Node
+
+
+class Normed(Node):
+    """(u - mean)/standard deviation over the neurons."""
+
+    def sample(self, net, u, *rest):
+        mean = net.mean(u)
+        return (u - mean) / np.sqrt(net.mean((u - mean) ** 2))
+
+
+class Scaled(Node):
+    """u / root mean square."""
+
+    def sample(self, net, u, *rest):
+        return u / np.sqrt(net.mean(u**2))
+
+
+class Sorting(Node):
+    """Something that only a finite network can do."""
+
+    def sample(self, net, u, *rest):
+        return np.sort(u, axis=1)
+
+
+class Shaped(Node):
+    """Something that looks at shapes."""
+
+    def sample(self, net, u, *rest):
+        return u * u.shape[0]

@@ -1,0 +1,94 @@
+"""Numbers from declared formulas, in the check room's own evaluators."""
+
+import warnings
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+
+from symres.check.formula import NumericFunction, activation_function, switch_points
+from symres.declare.activation import Activation
+from symres.errors import UnsupportedLayer
+from symres.symbols import z
+
+POINTS = np.array([-1e4, -1e3, -40.0, -3.0, -1e-9, 0.3, 2.0, 40.0, 1e3, 1e4])
+
+SMOOTH = {
+    "softplus": sp.log(1 + sp.exp(z)),
+    "softplus of twice": sp.log(sp.Rational(1, 3) + 2 * sp.exp(2 * z)),
+    "mish": z * sp.tanh(sp.log(1 + sp.exp(z))),
+    "silu, overflowing": z * sp.exp(z) / (1 + sp.exp(z)),
+    "gelu": z * (1 + sp.erf(z / sp.sqrt(2))) / 2,
+    "bell": sp.exp(-(z**2) / 2),
+    "rational": (z**3 - 1) / (1 + z**4),
+    "elu": sp.Piecewise((z, z > 0), (sp.Rational(13, 10) * (sp.exp(z) - 1), True)),
+    "expanded elu": sp.Piecewise((z, z > 0), (sp.Rational(13, 10) * sp.exp(z) - sp.Rational(13, 10), True)),
+    "hard tanh": sp.Max(-1, sp.Min(1, z)),
+    "soft sign": z / (1 + sp.Abs(z)),
+    "snake": z + sp.sin(2 * z) ** 2 / 2,
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_numbers_are_finite_and_right_everywhere(name):
+    function = NumericFunction(SMOOTH[name], z)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = function(POINTS)
+    with mp.workdps(60):
+        expected = [float(function.precise(mp.mpf(p))) for p in POINTS]
+        independent = [float(sp.N(SMOOTH[name].subs(z, sp.Rational(p)), 60)) for p in POINTS]
+    assert np.all(np.isfinite(found))
+    np.testing.assert_allclose(found, expected, rtol=2e-12, atol=1e-14)
+    np.testing.assert_allclose(expected, independent, rtol=1e-15, atol=1e-50)
+
+
+def test_small_arguments_lose_no_digits():
+    tiny = np.array([-1e-10, -3e-13])
+    np.testing.assert_allclose(NumericFunction(SMOOTH["elu"], z)(tiny), 1.3 * np.expm1(tiny), rtol=1e-15)
+    np.testing.assert_allclose(NumericFunction(sp.exp(z) - 1 + z, z)(tiny), np.expm1(tiny) + tiny, rtol=1e-15)
+    assert NumericFunction(SMOOTH["softplus"], z)(np.array([-40.0]))[0] == np.exp(-40.0)
+
+
+def test_values_take_the_shape_of_the_argument():
+    assert NumericFunction(sp.Heaviside(z), z)(np.ones((2, 3, 4))).shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("expr", "places"),
+    [
+        (sp.Abs(z), ["0"]),
+        (sp.Max(-1, sp.Min(1, z)), ["-1", "1"]),
+        (sp.sign(z**2 - 2), ["-1.4142135623730950488016887242096980785697", "1.4142135623730950488016887242096980785697"]),
+        (sp.Piecewise((z, z > sp.Rational(1, 3)), (0, True)), ["0.3333333333333333333333333333333333333333"]),
+        (sp.Heaviside(sp.exp(z) - 3), ["1.0986122886681096913952452369225257046475"]),
+        (sp.tanh(z), []),
+    ],
+)
+def test_switching_points(expr, places):
+    found = switch_points(expr, z)
+    assert len(found) == len(places)
+    with mp.workdps(40):
+        assert all(abs(f - mp.mpf(p)) < mp.mpf(10) ** -35 for f, p in zip(found, places, strict=True))
+
+
+def test_an_activation_gets_its_parameters_and_its_derivative():
+    slope = sp.Symbol("slope", positive=True)
+    leaky = Activation("leaky", sp.Max(z, 0) - slope * sp.Max(-z, 0), (slope,))
+    atom = leaky(z)
+    function = activation_function(atom, {slope: sp.Rational(1, 4)})
+    np.testing.assert_array_equal(function(np.array([-2.0, 3.0])), [-0.5, 3.0])
+    derivative = activation_function(atom.diff(z), {slope: sp.Rational(1, 4)})
+    np.testing.assert_array_equal(derivative(np.array([-2.0, 3.0])), [0.25, 1.0])
+
+
+def test_a_parameter_without_a_number_is_refused():
+    slope = sp.Symbol("slope", positive=True)
+    with pytest.raises(UnsupportedLayer, match="slope"):
+        activation_function(Activation("leaky", sp.Max(z, 0) - slope * sp.Max(-z, 0), (slope,))(z), {})
+
+
+def test_an_unknown_function_is_refused():
+    with pytest.raises(UnsupportedLayer, match="airyai"):
+        NumericFunction(sp.airyai(z), z)

@@ -1,0 +1,132 @@
+"""The oracle of quadrature against results by hand, and what it says where it cannot tell."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+from tests.oracles.kernels import FORMULAS, KERNELS, FakeTheory, residual_theory
+from tests.oracles.nodes import Normed, Shaped, Sorting
+
+from symres.check import Outcome, check
+from symres.check.quadrature import ORACLES, QuadratureOracle
+from symres.declare.activation import Activation
+from symres.declare.nodes import Dense
+from symres.symbols import C_b, C_W, gamma, z
+
+PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
+STEP = Activation("step", sp.Heaviside(z))
+NUMBERS = {C_W: sp.Rational(13, 10), C_b: sp.Rational(1, 5), gamma: sp.Rational(3, 5)}
+
+
+def theory(name, skip=True):
+    return residual_theory(name, (gamma * z if skip else 0) + Dense(PHI[name](z)), skip)
+
+
+@pytest.mark.parametrize("skip", [True, False])
+@pytest.mark.parametrize("name", PHI)
+def test_right_theories_pass_and_the_eye_is_sharp(name, skip):
+    report = check(theory(name, skip), "quadrature", seed=3, points=3)
+    assert report.outcome is Outcome.PASSED
+    assert {v.quantity for v in report.verdicts} == set(ORACLES)
+    assert len(report.verdicts) == 3 * len(ORACLES)
+    sharpness = {"kernel_map": 1e-10, "covariance_map": 1e-8, "chi_parallel": 1e-6, "chi_perp": 1e-5, "h": 2e-3}
+    for verdict in report.verdicts:
+        if verdict.claimed != 0:
+            assert verdict.detectable < sharpness[verdict.quantity], verdict
+
+
+@pytest.mark.parametrize("quantity", ["chi_parallel", "chi_perp", "h"])
+@pytest.mark.parametrize("K", [1e-3, 0.7, 40.0])
+@pytest.mark.parametrize("name", PHI)
+def test_the_error_is_no_smaller_than_the_truth(name, K, quantity):
+    claim = theory(name).quantities[quantity]
+    expected = float(claim.evalf(25, K=K, C_W=sp.Rational(13, 10), C_b=sp.Rational(1, 5), gamma=sp.Rational(3, 5)))
+    found = getattr(QuadratureOracle(gamma * z + Dense(PHI[name](z)), NUMBERS), quantity)(K)
+    assert abs(found.value - expected) <= found.error
+    assert found.error < 1e-3 * max(abs(expected), 1e-3 * found.scale)
+
+
+def test_a_nested_layer_by_hand():
+    erf, slope = KERNELS["erf"]
+
+    def inner(K):
+        return 0.2 + 1.3 * erf(K, K, K)
+
+    K = mp.mpf("1.7")
+    oracle = QuadratureOracle(gamma * z + Dense(PHI["erf"](Dense(PHI["erf"](z)))), NUMBERS)
+    S = inner(K)
+    parallel = 0.36 + 1.3 * mp.diff(lambda s: erf(s, s, s), S) * mp.diff(inner, K)
+    perpendicular = 0.36 + 1.3 * slope(S, S, S) * 1.3 * slope(K, K, K)
+    assert oracle.chi_parallel(1.7).value == pytest.approx(float(parallel), rel=1e-11)
+    assert oracle.chi_perp(1.7).value == pytest.approx(float(perpendicular), rel=1e-11)
+
+
+def test_a_normalised_branch_by_hand():
+    # with the branch normalised, K' - gamma^2 K does not depend on K, and phi' is averaged at unit variance
+    oracle = QuadratureOracle(gamma * z + Dense(PHI["relu"](Normed(z))), NUMBERS)
+    assert oracle.chi_parallel(1.7).value == pytest.approx(0.36, rel=1e-11)
+    assert oracle.chi_perp(1.7).value == pytest.approx(0.36 + 1.3 * 0.5 / 1.7, rel=1e-10)
+    assert oracle.h(1.7).value == pytest.approx(-1.3 * 0.25 / 1.7**2, rel=1e-5)
+
+
+def test_a_jump_makes_the_susceptibility_infinite():
+    for forward in (Dense(STEP(z)), gamma * z + Dense(STEP(z)), Dense(PHI["relu"](Dense(STEP(z))))):
+        found = QuadratureOracle(forward, NUMBERS).chi_perp(80.0)
+        assert found.value == math.inf
+        assert "-0.50" in found.remark
+    assert math.isnan(QuadratureOracle(Dense(STEP(z)), NUMBERS).h(1.0).value)
+
+
+@pytest.mark.parametrize(("claim", "outcome"), [(mp.inf, Outcome.PASSED), (mp.mpf(3), Outcome.REFUTED)])
+def test_infinite_claims_are_judged(claim, outcome):
+    right = theory("relu", skip=False)
+    step = FakeTheory(Dense(STEP(z)), {"chi_perp": right.quantities["chi_perp"]}).spoilt("chi_perp", lambda _: claim)
+    report = check(step, "quadrature", points=2)
+    assert {v.outcome for v in report.verdicts} == {outcome}
+    finite = right.spoilt("chi_perp", lambda _: mp.inf)
+    assert check(finite, "quadrature", points=1).outcome is Outcome.REFUTED
+
+
+@pytest.mark.parametrize(("node", "word"), [(Sorting, "sort"), (Shaped, "shape")])
+def test_a_node_that_needs_a_finite_network_is_inconclusive(node, word):
+    claims = theory("relu", skip=False).quantities
+    report = check(FakeTheory(Dense(node(z)), claims), "quadrature", points=1)
+    assert report.outcome is Outcome.INCONCLUSIVE
+    assert all(v.outcome is Outcome.INCONCLUSIVE and word in v.reason for v in report.verdicts)
+
+
+def test_five_dimensions_are_inconclusive():
+    tangled = PHI["erf"](z * Dense(z) * Dense(z)) * Dense(z) * z + PHI["erf"](z + Dense(z) * Dense(z))
+    claims = theory("relu", skip=False).quantities
+    report = check(FakeTheory(Dense(tangled), {"covariance_map": claims["covariance_map"]}), "quadrature", points=1)
+    assert report.outcome is Outcome.INCONCLUSIVE
+    assert "dimensional" in report.verdicts[0].reason
+
+
+def test_a_quantity_without_an_oracle_is_inconclusive():
+    right = theory("relu")
+    extra = FakeTheory(right.forward, right.quantities | {"nu": right.quantities["kernel_map"]})
+    rows = [v for v in check(extra, "quadrature", points=1).verdicts if v.quantity == "nu"]
+    assert [row.outcome for row in rows] == [Outcome.INCONCLUSIVE]
+
+
+def test_points_depend_on_the_seed_only():
+    first, again, other = (
+        [(v.point, v.value) for v in check(theory("erf"), "quadrature", seed=s, points=2).verdicts] for s in (0, 0, 1)
+    )
+    assert first == again
+    assert not {p for p, _ in first} & {p for p, _ in other}
+
+
+def test_given_parameters_are_used_exactly():
+    report = check(theory("erf"), "quadrature", points=1, parameters={"gamma": "1/3", "C_W": 2})
+    assert all("gamma = 1/3" in v.point and "C_W = 2" in v.point for v in report.verdicts)
+    assert report.outcome is Outcome.PASSED
+
+
+def test_kernels_of_all_magnitudes():
+    rows = check(theory("erf"), "quadrature", points=5).verdicts
+    kernels = [float(v.point.split(",")[0].split("=")[1]) for v in rows if v.quantity == "kernel_map"]
+    assert np.all(np.diff(np.log10(kernels)) > 0) and kernels[0] < 0.02 and kernels[-1] > 10

@@ -1,0 +1,102 @@
+"""The angle form of pair kernels: an identity, with positive terms, closed under differentiation."""
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+from symres.export.angles import angle_form, positive
+from symres.export.stable import Atan2, determinant
+from symres.symbols import K1, K2, C
+from tests.oracles.closed_forms import PAIRS
+
+TRIPLE = (K1, C, K2)
+ANGULAR = ("gelu", "relu", "relu_slope", "leaky", "erf")
+POINTS = [{K1: 0.7, K2: 1.9, C: 0.6}, {K1: 2.5, K2: 0.3, C: -0.8}, {K1: 11.0, K2: 13.0, C: 11.5}]
+
+
+def value(expr, point):
+    with mp.workdps(40):
+        numbers = {s: mp.mpf(v) for s, v in point.items()}
+        numbers[determinant] = numbers[K1] * numbers[K2] - numbers[C] ** 2
+        symbols = [K1, K2, C, determinant]
+        return sp.lambdify(symbols, expr, [{"Atan2": mp.atan2}, "mpmath"])(*(numbers[s] for s in symbols))
+
+
+@pytest.mark.parametrize("name", ANGULAR)
+@pytest.mark.parametrize("point", POINTS, ids=str)
+def test_form_is_an_identity(name, point):
+    form = angle_form(PAIRS[name], TRIPLE)
+    assert abs(value(form.stable(), point) / value(PAIRS[name], point) - 1) < mp.mpf(10) ** -35
+
+
+@pytest.mark.parametrize("name", ANGULAR)
+@pytest.mark.parametrize("v", TRIPLE, ids=str)
+def test_derivative_is_that_of_the_formula(name, v):
+    form = angle_form(PAIRS[name], TRIPLE).diff(v)
+    for point in POINTS:
+        exact = value(PAIRS[name].diff(v), point)
+        assert abs(value(form.stable(), point) - exact) < mp.mpf(10) ** -33 * (1 + abs(exact))
+
+
+def test_sum_of_two_angles():
+    formula = PAIRS["relu"] + 3 * PAIRS["gelu"]
+    form = angle_form(formula, TRIPLE)
+    assert len(form.angles) == 2
+    for point in POINTS:
+        assert abs(value(form.stable(), point) / value(formula, point) - 1) < mp.mpf(10) ** -35
+
+
+def test_gelu_has_no_negative_term():
+    form = angle_form(PAIRS["gelu"], TRIPLE).stable()
+    for part in sp.preorder_traversal(form):
+        if isinstance(part, sp.Add):
+            assert all(term.as_coeff_Mul()[0] > 0 for term in part.args)
+
+
+def test_relu_swallows_its_linear_term():
+    form = angle_form(PAIRS["relu"], TRIPLE)
+    assert form.rest == 0
+    assert form.stable().atoms(Atan2) == {Atan2(sp.sqrt(determinant), -C)}
+
+
+def test_relu_derivatives_have_no_pole_on_the_diagonal():
+    form = angle_form(PAIRS["relu"], TRIPLE)
+    assert form.vanishing
+    for v in TRIPLE:
+        assert form.diff(v).stable().subs(determinant, 0).subs({K1: 2, K2: 2, C: 2}).doit().is_finite is not False
+        assert not (1 / form.diff(v).stable()).has(sp.zoo)
+        assert sp.fraction(sp.together(form.diff(v).stable()))[1].has(determinant) is False
+
+
+def test_erf_and_gelu_never_vanish():
+    assert not angle_form(PAIRS["erf"], TRIPLE).vanishing
+    assert not angle_form(PAIRS["gelu"], TRIPLE).vanishing
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [PAIRS["sin"], PAIRS["square"], sp.asin(C / sp.sqrt(K1 * K2)) ** 2, sp.asin(C / sp.sqrt(K1 * K2)) * sp.exp(C),
+     sp.asin(sp.sin(C)), sp.asin(C / sp.sqrt(K1 * K2)) * sp.sqrt(K1 + K2)],
+    ids=str,
+)  # fmt: skip
+def test_other_shapes_are_declined(formula):
+    assert angle_form(formula, TRIPLE) is None
+
+
+@pytest.mark.parametrize(
+    ("polynomial", "expected"),
+    [
+        (K1 * K2 - C**2, determinant),
+        (C**2 - K1 * K2, -determinant),
+        ((1 + K1) * (1 + K2) - C**2, 1 + K1 + K2 + determinant),
+        (1 + 2 * K1 + 2 * K2 + 4 * K1 * K2 - 4 * C**2, 1 + 2 * K1 + 2 * K2 + 4 * determinant),
+        (K1**2 * K2**2 - C**4, determinant * K1 * K2 + determinant * C**2),
+        (K1 + C, K1 + C),
+        (K1 - K2, K1 - K2),
+    ],
+    ids=str,
+)
+def test_sums_of_positive_terms(polynomial, expected):
+    found = positive(sp.expand(polynomial), TRIPLE)
+    assert sp.expand(found - expected) == 0
+    assert sp.expand(found.subs(determinant, K1 * K2 - C**2) - polynomial) == 0

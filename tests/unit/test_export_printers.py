@@ -1,0 +1,105 @@
+"""Every operation that the printers can spell is executed and compared with mpmath."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+from scipy import special
+
+from symres.errors import DeclarationError
+from symres.export.emit import Emitter
+from symres.export.numpy import NUMPY
+from symres.export.stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from symres.export.torch import TORCH
+from symres.symbols import K1, K2, C, K, z
+
+NAMES = {K: "K", K1: "K1", K2: "K2", C: "C", z: "z"}
+POINTS = {"K": [0.3, 1.3, 2.5], "K1": [0.7, 1.2, 3.0], "K2": [1.1, 0.4, 2.0], "C": [-0.2, 0.5, 1.9], "z": [-1.5, 0.3, 2.0]}
+PLAIN = [
+    sp.Integer(3), sp.Rational(-1, 3), sp.pi, sp.sqrt(2) * K, -K, K - C, -K - C, 2 * (K + C), K * C / 3, C / (K * K1),
+    1 / K, -1 / K, K**2, K**3, K**5, K**-2, sp.sqrt(K), 1 / sp.sqrt(K), K ** sp.Rational(3, 2), (K + 1) ** sp.Rational(-5, 2),
+    K ** sp.Rational(1, 3), K**K1, K / (1 + C**2) / (1 + K1), (K + C) * (K1 - C) / (K2 + 1), K * sp.sqrt(K1) * sp.sqrt(K2),
+    (C - K) ** 2 * (C - K), -(C - K) / 2, (K - C / 2) - (K1 - 3 * C), 1 - (1 - (1 - K) ** 2) ** 2, sp.E**2 * K,
+    sp.exp(K) - sp.exp(-K), sp.log(K), sp.sin(z), sp.cos(z), sp.tan(z), sp.sinh(z), sp.cosh(z), sp.tanh(z), sp.asin(z / 4),
+    sp.acos(z / 4), sp.atan(z), sp.asinh(z), sp.erf(z), sp.erfc(z), sp.Abs(z), sp.sign(z),
+    sp.exp(-(K1 + K2) / 2) * sp.sinh(C) * sp.erf(C) ** 2,
+]  # fmt: skip
+STABLE = [
+    (Atan2(C, K), lambda v: mp.atan2(v["C"], v["K"])),
+    (Atan2(sp.sqrt(K), -C), lambda v: mp.atan2(mp.sqrt(v["K"]), -v["C"])),
+    (Expm1(C), lambda v: mp.expm1(v["C"])),
+    (Log1p(K), lambda v: mp.log1p(v["K"])),
+    (Erfcx(K), lambda v: mp.exp(v["K"] ** 2) * mp.erfc(v["K"])),
+    (ExpSinh(-K, C), lambda v: mp.exp(-v["K"]) * mp.sinh(v["C"])),
+    (ExpCosh(-K, C), lambda v: mp.exp(-v["K"]) * mp.cosh(v["C"])),
+    (Sigmoid(z), lambda v: 1 / (1 + mp.exp(-v["z"]))),
+    (Softplus(z), lambda v: mp.log(1 + mp.exp(v["z"]))),
+]
+CATALOGUE = [(e, None) for e in PLAIN] + STABLE
+
+
+def function(dialect, expr):
+    """The expression as a function of the target library, and how to make its arrays."""
+    lines = Emitter(dialect, NAMES).function([("return", expr)])
+    helpers = [dialect.helpers[name][0] for name in dialect.needed(lines)]
+    body = "\n".join(["def f(K, K1, K2, C, z):", *(f"    {line}" for line in lines)])
+    if dialect is NUMPY:
+        space = {"np": np, "special": special}
+    else:
+        space = {"torch": torch, "math": math}
+    for text in (*helpers, body):
+        exec(text, space)
+    return space["f"], np.array if dialect is NUMPY else lambda v: torch.tensor(v, dtype=torch.float64)
+
+
+def expected(expr, oracle):
+    with mp.workdps(30):
+        for i in range(3):
+            values = {name: mp.mpf(v[i]) for name, v in POINTS.items()}
+            if oracle is not None:
+                yield float(oracle(values))
+            else:
+                yield float(expr.evalf(30, subs={s: sp.Float(values[n], 30) for s, n in NAMES.items()}))
+
+
+@pytest.mark.parametrize("dialect", [NUMPY, TORCH], ids=lambda d: d.name)
+@pytest.mark.parametrize(("expr", "oracle"), CATALOGUE, ids=lambda e: str(e)[:40])
+def test_operation_is_spelled_right(dialect, expr, oracle):
+    f, array = function(dialect, expr)
+    found = f(**{name: array(values) for name, values in POINTS.items()})
+    found = np.broadcast_to(np.asarray(found, dtype=float), (3,))
+    np.testing.assert_allclose(found, list(expected(expr, oracle)), rtol=4e-15)
+
+
+def test_maximum_is_spelled_in_numpy():
+    (line,) = Emitter(NUMPY, NAMES).function([("return", sp.Max(z, 0, C))])
+    assert eval(line.removeprefix("return "), {"np": np, "z": np.array([-1.0, 2.0]), "C": -3.0}).tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize("dialect", [NUMPY, TORCH], ids=lambda d: d.name)
+@pytest.mark.parametrize("expr", [sp.zeta(K), sp.besselj(0, K), sp.Integral(sp.exp(K), (K, 0, 1)), sp.gamma(K)])
+def test_unknown_node_is_an_error(dialect, expr):
+    with pytest.raises(DeclarationError, match="no spelling"):
+        Emitter(dialect, NAMES).function([("return", expr)])
+
+
+def test_unknown_symbol_is_an_error():
+    with pytest.raises(DeclarationError, match="Symbol"):
+        Emitter(NUMPY, NAMES).function([("return", sp.Symbol("q"))])
+
+
+def test_what_is_used_twice_has_a_name():
+    lines = Emitter(NUMPY, NAMES).function([("return", sp.sqrt(1 + K) + sp.exp(sp.sqrt(1 + K)))])
+    assert "\n".join(lines).count("np.sqrt") == 1
+
+
+def test_constants_are_literals():
+    assert Emitter(NUMPY, NAMES).function([("return", C / (2 * sp.pi))]) == ["return 0.15915494309189535*C"]
+
+
+def test_infinity_is_spelled():
+    assert Emitter(NUMPY, NAMES).function([("return", sp.oo)]) == ["return np.inf"]
+    assert Emitter(TORCH, NAMES).function([("return", -sp.oo)]) == ["return -math.inf"]

@@ -1,0 +1,224 @@
+"""The formula parser: what it reads, and that nothing else gets through."""
+
+import time
+from fractions import Fraction
+
+import pytest
+import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symres.declare.parse import FUNCTIONS, parse
+from symres.errors import DeclarationError
+from symres.symbols import z
+
+a = sp.Symbol("a", positive=True)
+
+GOOD = [
+    ("z", z),
+    ("x", z),
+    (" x ^ 2\n+ 1 ", z**2 + 1),
+    ("-z^2", -(z**2)),
+    ("2^-1*z", z / 2),
+    ("2^3^2*z", 512 * z),
+    ("z**2", z**2),
+    ("2 - 3 - z", -1 - z),
+    ("12/3/2*z", 2 * z),
+    ("--+-z", -z),
+    ("1.0507*z", sp.Rational(10507, 10000) * z),
+    ("1e-3*z", z / 1000),
+    (".5*z + 2.*z", sp.Rational(5, 2) * z),
+    ("1E2*z", 100 * z),
+    ("pi*z", sp.pi * z),
+    ("a*z", a * z),
+    ("|z - |z||", sp.Abs(z - sp.Abs(z))),
+    ("z^0.5", sp.sqrt(z)),
+    ("ln(1 + exp(z))", sp.log(1 + sp.exp(z))),
+    ("sqrt(2)*z", sp.sqrt(2) * z),
+    ("max(z, 0, -1)", sp.Max(0, z)),
+    ("step(z)", sp.Heaviside(z)),
+    ("Phi(z)", (1 + sp.erf(z / sp.sqrt(2))) / 2),
+    ("sigmoid(2*z)", 1 / (1 + sp.exp(-2 * z))),
+    ("softplus(z)", sp.log(1 + sp.exp(z))),
+    ("where(z >= 0, z, a*z)", sp.Piecewise((z, z >= 0), (a * z, True))),
+    ("where(abs(z) < 1, z, sign(z))", sp.Piecewise((z, sp.Abs(z) < 1), (sp.sign(z), True))),
+    ("asinh(z) + atan(z) + asin(tanh(z))", sp.asinh(z) + sp.atan(z) + sp.asin(sp.tanh(z))),
+    ("twice(z)", 2 * z),
+]
+
+
+@pytest.mark.parametrize(("text", "expr"), GOOD, ids=[t for t, _ in GOOD])
+def test_reads(text, expr):
+    assert parse(text, {"twice": lambda u: 2 * u}, {"a": a}) == expr
+
+
+BAD = [
+    ("", "empty"),
+    ("  \n", "empty"),
+    ("__import__('os').system('true')", "unknown function '__import__' at column 1"),
+    ("z.__class__", "'.' at column 2"),
+    ("lambda z: z", "unknown name 'lambda' at column 1"),
+    ("a.b", "at column 2"),
+    ("c*z", "unknown name 'c' at column 1: >>c<<*z"),
+    ("tahn(z)", "did you mean tan or tanh"),
+    ("2*sinn(z)", "unknown function 'sinn' at column 3"),
+    ("sin*z", "write sin(z)"),
+    ("e^z", "write exp(1)"),
+    ("z(2)", "write z*(...)"),
+    ("pi(2)", "write pi*(...)"),
+    ("2z", "at column 2: 2>>z<<; put an operator"),
+    ("z z", "at column 3"),
+    ("(z", "'(' is never closed at column 1"),
+    ("z)", "unexpected ')' at column 2"),
+    ("|z", "'|' is never closed"),
+    ("z+", "stops too early at column 3"),
+    ("*z", "unexpected '*' at column 1"),
+    ("z//2", "at column 3"),
+    ("max(z)", "max takes 2 to 20 arguments, not 1"),
+    ("exp(z, z)", "exp takes 1 arguments, not 2"),
+    ("exp()", "unexpected ')'"),
+    ("z, z", "unexpected ','"),
+    ("z > 0", "comparisons belong in where"),
+    ("where(z, 1, 0)", "a comparison is missing"),
+    ("where(z > 0, z > 1, 0)", "a comparison in a formula"),
+    ("where(0 < z < 1, z, 0)", "a second comparison"),
+    ("max(z, z > 0)", "a comparison in a formula"),
+    ("z = 1", "'=' at column 3"),
+    ("z!", "'!'"),
+    ("z[0]", "'['"),
+    ("'z'", "at column 1"),
+    ('"z"', "at column 1"),
+    ("z;z", "';'"),
+    ("z\x00", r"'\x00' at column 2"),
+    ("z\u2028", "U+2028"),
+    ("\u03b2*z", "GREEK SMALL LETTER BETA"),
+    ("\u0455in(z)", "CYRILLIC"),
+    ("z\u00b2", "SUPERSCRIPT TWO"),
+    ("\uff11*z", "FULLWIDTH DIGIT ONE"),
+    ("z^1000000", "a power of 1000000 at column 2"),
+    ("((z^8)^8)^8", "a power of 512"),
+    ("(sin(z)^64)^64", "a power of 4096"),
+    ("exp(1e9*log(z))", "a power of"),
+    ("1e999999999*z", "a number of this size"),
+    ("1e301*z", "a number of this size"),
+    ("1" * 200 + "*z", "a number of this size"),
+    ("9^9^9^9*z", "astronomical size at column 4"),
+    ("2^2^2^2^2^2^2*z", "astronomical"),
+    ("2^(10^20/3)*z", "astronomical"),
+    ("(1 + sqrt(2))^(10^30)*z", "astronomical"),
+    ("exp(exp(exp(exp(10))))*z", "astronomical"),
+    ("exp(10^300*log(2))*z", "astronomical"),
+    ("cosh(10^9)*z", "astronomical"),
+    ("0.1^(10^9)*z", "astronomical"),
+    ("1/0*z", "division by zero at column 2"),
+    ("z/(z - z)", "division by zero"),
+    ("log(0)*z", "not finite"),
+    ("sqrt(-1)*z", "not real at column 1"),
+    ("log(-1)*z", "not real"),
+    ("(-1)^0.5*z", "not real"),
+    ("where(sqrt(-1) > 0, z, 0)", "not real"),
+    ("(" * 10_000 + "z" + ")" * 10_000, "characters"),
+    ("(" * 300 + "z" + ")" * 300, "nested"),
+    ("z" + "^1" * 300, "nested"),
+    ("sin(" * 60 + "z" + ")" * 60, "nested"),
+    ("z+" * 100_000 + "z", "characters"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD, ids=[repr(t)[:40] for t, _ in BAD])
+def test_refuses_with_one_clear_line(text, message):
+    start = time.perf_counter()
+    with pytest.raises(DeclarationError) as caught:
+        parse(text, parameters={"a": a})
+    line = str(caught.value)
+    assert message in line
+    assert line.isprintable() and line.isascii() and len(line) < 400
+    assert time.perf_counter() - start < 0.5
+
+
+@pytest.mark.parametrize("text", [None, 3, b"z", z, ["z"]])
+def test_refuses_what_is_no_text(text):
+    with pytest.raises(DeclarationError, match="not text"):
+        parse(text)
+
+
+def test_a_parameter_hides_a_function_and_a_number_stands_for_a_name():
+    assert parse("sin*z", parameters={"sin": a}) == a * z
+    assert parse("k*z", parameters={"k": sp.Rational(1, 3)}) == z / 3
+
+
+def test_every_function_is_the_one_of_its_name():
+    """Against Python's own functions at a point."""
+    import mpmath as mp
+    own = {
+        "ln": mp.log, "abs": abs, "sign": mp.sign, "step": lambda u: mp.mpf(u > 0), "max": max, "min": min,
+        "Phi": mp.ncdf, "sigmoid": lambda u: 1 / (1 + mp.exp(-u)), "softplus": lambda u: mp.log1p(mp.exp(u)),
+        "where": lambda c, p, q: p if c > 0 else q,
+    }
+    for name, (_, least, _) in FUNCTIONS.items():
+        oracle = own.get(name) or getattr(mp, name)
+        points = [mp.mpf("0.4"), mp.mpf("0.7"), mp.mpf("-0.3")][:least]
+        arguments = [str(p) for p in points]
+        if name == "where":
+            arguments[0] += " > 0"
+        with mp.workdps(15):
+            expected = oracle(*points)
+            found = mp.mpf(sp.N(parse(f"{name}({', '.join(arguments)})"), 17))
+            assert mp.almosteq(found, expected, 1e-14), name
+
+
+# ---- round trip ------------------------------------------------------------------------------------------------
+numbers = st.fractions(min_value=-9, max_value=9, max_denominator=20)
+leaves = st.one_of(st.just(("z", lambda x: x)), numbers.map(lambda q: (f"({q})", lambda x: float(q))))
+
+
+def _binary(children):
+    left, sign, right = children
+    operation = {"+": lambda u, v: u + v, "-": lambda u, v: u - v, "*": lambda u, v: u * v}[sign]
+    return f"{left[0]} {sign} ({right[0]})" if sign == "-" else f"({left[0]}){sign}({right[0]})", \
+        lambda x: operation(left[1](x), right[1](x))
+
+
+def _call(children):
+    import math
+    name, inner = children
+    function = {"sin": math.sin, "tanh": math.tanh, "erf": math.erf, "abs": abs, "atan": math.atan}[name]
+    return f"{name}({inner[0]})", lambda x: function(inner[1](x))
+
+
+formulas = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from("+-*"), inner).map(_binary),
+        st.tuples(st.sampled_from(["sin", "tanh", "erf", "abs", "atan"]), inner).map(_call),
+        inner.map(lambda f: (f"-({f[0]})^2", lambda x: -(f[1](x) ** 2))),
+    ),
+    max_leaves=6,
+)
+
+
+@given(formulas, st.integers(-8, 8))
+@settings(max_examples=120, deadline=None)
+def test_a_random_formula_has_the_value_that_python_gives(formula, point):
+    text, oracle = formula
+    expected = oracle(point / 4)
+    found = float(sp.N(parse(text).subs(z, sp.Rational(point, 4)), 17))
+    assert abs(found - expected) <= 1e-12 * (1 + abs(expected))
+
+
+@given(st.text(alphabet="zx0123456789+-*/^()., <>|eabsinlogtanh_'\"[]{}:;=\\\u03b2\x00", max_size=30))
+@settings(max_examples=300, deadline=1000)
+def test_no_text_gets_through_as_anything_but_a_formula(text):
+    try:
+        expr = parse(text)
+    except DeclarationError as error:
+        assert str(error).isprintable()
+    else:
+        assert isinstance(expr, sp.Expr) and expr.free_symbols <= {z}
+
+
+@given(st.decimals(min_value="-1e6", max_value="1e6", places=12, allow_nan=False))
+@settings(max_examples=50, deadline=None)
+def test_decimals_are_exact(number):
+    found = parse(f"z + ({number:f})") - z
+    assert Fraction(int(found.p), int(found.q)) == Fraction(number)

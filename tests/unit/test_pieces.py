@@ -1,0 +1,216 @@
+"""Functions as pieces: breakpoints, algebra, derivatives, jumps."""
+
+import copy
+import pickle
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+from symres.declare.pieces import Pieces, split, value_at
+from symres.declare.ranges import Range, RangeProgram, Undefined, sign_of
+from symres.declare.zeros import zeros
+from symres.errors import DeclarationError
+from symres.symbols import z
+
+a = sp.Symbol("a", positive=True)
+b = sp.Symbol("b", positive=True)
+real = sp.Symbol("s", real=True)
+
+
+def value(pieces, point):
+    """Independent evaluation: choose the piece with floats."""
+    part = pieces.parts[sum(float(b) < point for b in pieces.breaks)]
+    return mp.mpf(sp.N(part.subs(z, sp.Rational(str(point))), 20))
+
+
+TABLE = [
+    (sp.Max(0, z), (0,), (0, z)),
+    (sp.Min(6, sp.Max(z, 0)), (0, 6), (0, z, 6)),
+    (sp.Max(-1, sp.Min(1, z)), (-1, 1), (-1, z, 1)),
+    (sp.Abs(sp.Abs(z) - 1), (-1, 0, 1), (-z - 1, z + 1, 1 - z, z - 1)),
+    (sp.Abs(z**2 - 2), (-sp.sqrt(2), sp.sqrt(2)), (z**2 - 2, 2 - z**2, z**2 - 2)),
+    (z * sp.Heaviside(z - 1), (1,), (0, z)),
+    (sp.sign(z) ** 2, (), (1,)),
+    (sp.Piecewise((z, z > 0), (real * z, True)), (0,), (real * z, z)),
+    (sp.Piecewise((1, (z > -1) & (z < 1)), (0, True)), (-1, 1), (0, 1, 0)),
+    (sp.Piecewise((1, (z < -1) | (z > 1)), (0, True)), (-1, 1), (1, 0, 1)),
+    (sp.Piecewise((z, z > 0), (-z, z <= 0)), (0,), (-z, z)),
+    (sp.Abs(sp.exp(z) - 1), (0,), (1 - sp.exp(z), sp.exp(z) - 1)),
+    (sp.Abs(sp.tanh(z)), (0,), (-sp.tanh(z), sp.tanh(z))),
+    (sp.Max(-a, sp.Min(a, z)), (-a, a), (-a, z, a)),
+    (sp.sqrt(z**2 - 2 * z + 1), (1,), (1 - z, z - 1)),
+    (sp.sqrt(z**4 + z**2), (0,), (-z * sp.sqrt(z**2 + 1), z * sp.sqrt(z**2 + 1))),
+    (sp.Abs(2 + sp.sin(z)), (), (sp.sin(z) + 2,)),
+    (sp.Heaviside(z**3 - z), (-1, 0, 1), (0, 1, 0, 1)),
+]
+
+
+@pytest.mark.parametrize(("expr", "breaks", "parts"), TABLE, ids=lambda v: str(v) if isinstance(v, sp.Expr) else "")
+def test_split(expr, breaks, parts):
+    pieces = split(expr)
+    assert pieces.breaks == tuple(map(sp.sympify, breaks))
+    assert all(sp.expand(found - sp.sympify(wanted)) == 0 for found, wanted in zip(pieces.parts, parts, strict=True))
+
+
+@pytest.mark.parametrize("expr", [t[0] for t in TABLE if not t[0].free_symbols - {z}], ids=str)
+def test_pieces_have_the_values_of_the_formula(expr):
+    pieces = split(expr)
+    for point in ("-7.3", "-1.2", "-0.6", "0.35", "1.1", "2.9", "8.05"):
+        exact = sp.N(expr.subs(z, sp.Rational(point)), 20)
+        assert abs(value(pieces, float(point)) - mp.mpf(exact)) < mp.mpf(10) ** -13
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        sp.Abs(sp.sin(z)),  # infinitely many breakpoints
+        sp.Max(z, sp.tanh(z)),
+        sp.Abs(z**5 - z - 1),
+        sp.Max(real * z, z),  # depends on the sign of s - 1
+        sp.Max(-a, sp.Min(b, z)) + sp.Max(z, a) + sp.Max(z, b),  # the order of a and b is unknown
+        sp.Piecewise((z, z > 0)),  # not defined on the left
+    ],
+    ids=str,
+)
+def test_undecidable_breakpoints_are_refused(expr):
+    with pytest.raises(DeclarationError):
+        split(expr)
+
+
+def test_product_lives_on_the_common_refinement():
+    product = split(sp.Max(0, z)).map(lambda u, v: u * v, split(sp.Abs(z - 1)))
+    assert product == Pieces((sp.Integer(0), sp.Integer(1)), (sp.Integer(0), z * (1 - z), z * (z - 1)))
+
+
+def test_map_drops_breakpoints_that_cancel():
+    assert split(sp.Abs(z)).map(lambda u: u**2) == Pieces((), (z**2,))
+
+
+def test_derivatives_and_jumps():
+    relu = split(sp.Max(0, z))
+    assert relu.is_continuous and relu.jumps == (0,)
+    step = relu.diff()
+    assert step == Pieces((sp.Integer(0),), (sp.Integer(0), sp.Integer(1)))
+    assert not step.is_continuous and step.jumps == (1,)
+    assert step.diff() == Pieces((), (sp.Integer(0),))
+
+
+def test_jumps_with_parameters_are_exact():
+    elu = split(sp.Piecewise((z, z > 0), (a * (sp.exp(z) - 1), True)))
+    assert elu.jumps == (0,) and elu.is_continuous
+    assert elu.diff().jumps == (1 - a,)
+    assert elu.diff().subs({a: sp.Integer(1)}).is_continuous
+
+
+def test_a_jump_that_vanishes_only_after_algebra_is_zero():
+    nested = sp.sqrt(5 + 2 * sp.sqrt(6))
+    pieces = Pieces((sp.Integer(1),), (z * (sp.sqrt(2) + sp.sqrt(3)), z * nested))
+    assert pieces.jumps == (0,)
+    off = Pieces((sp.Integer(1),), (z * (sp.sqrt(2) + sp.sqrt(3)), z * nested + sp.Rational(1, 10**200)))
+    assert not off.is_continuous
+
+
+def test_substituting_a_parameter_keeps_the_order_of_breakpoints():
+    pieces = split(sp.Max(-a, sp.Min(a, z)))
+    assert pieces.subs({a: sp.Integer(2)}).breaks == (-2, 2)
+    with pytest.raises(DeclarationError, match="increasing"):
+        pieces.subs({a: sp.Integer(-2)})
+    assert pieces.free_symbols == {a}
+
+
+def test_as_expr_is_the_function():
+    expr = split(sp.Max(-1, sp.Min(1, z))).as_expr()
+    assert [expr.subs(z, p) for p in (-3, sp.Rational(1, 2), 3)] == [-1, sp.Rational(1, 2), 1]
+
+
+def test_mirrored():
+    assert split(sp.Max(0, z)).mirrored() == split(sp.Max(0, -z))
+
+
+def test_copies_and_pickles_are_equal():
+    pieces = split(sp.Max(-a, sp.Min(a, z)))
+    assert pickle.loads(pickle.dumps(pieces)) == copy.deepcopy(pieces) == pieces
+    assert hash(pickle.loads(pickle.dumps(pieces))) == hash(pieces)
+
+
+def test_numbers_of_astronomical_size_are_never_written_down():
+    with pytest.raises(DeclarationError, match="too large"):
+        value_at(2**z, sp.Integer(10) ** 30)
+    assert value_at(2**z, sp.Integer(10)) == 1024
+
+
+# ---- zeros and signs -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("part", "roots"),
+    [
+        (z - 3, [3]),
+        (2 * z + a, [-a / 2]),
+        (z**2 + 1, []),
+        (z**3 - 2, [2 ** sp.Rational(1, 3)]),
+        (z * sp.exp(z), [0]),
+        (sp.tanh(z) - sp.Rational(1, 2), [sp.atanh(sp.Rational(1, 2))]),
+        (sp.tanh(z) - 1, []),
+        (1 + sp.erf(z), []),
+        (sp.erf(z - 1), [1]),
+        (sp.exp(2 * z) - 3, [sp.log(3) / 2]),
+        (sp.exp(z) + 1, []),
+        (sp.log(1 + z**2) - sp.log(2), [-1, 1]),
+        (sp.sqrt(z**2 + 1) - 2, [-sp.sqrt(3), sp.sqrt(3)]),
+        (2**z - 8, [3]),
+        ((z - 1) / (z**2 + 1), [1]),
+    ],
+    ids=str,
+)
+def test_zeros(part, roots):
+    assert sorted(zeros(part), key=sp.default_sort_key) == sorted(map(sp.sympify, roots), key=sp.default_sort_key)
+
+
+@pytest.mark.parametrize(
+    ("number", "sign"),
+    [
+        (sp.pi - sp.Rational(22, 7), -1),
+        (sp.sqrt(2) + sp.sqrt(3) - sp.sqrt(5 + 2 * sp.sqrt(6)), 0),
+        (sp.exp(-(10**30)), 1),
+        (sp.tanh(1000) - 1, -1),
+        (a + 1, 1),
+        (-a * b, -1),
+        (real + 1, None),
+    ],
+    ids=str,
+)
+def test_signs(number, sign):
+    assert sign_of(number) == sign
+
+
+@pytest.mark.parametrize("expr", [
+    z**4 - 3 * z**3 + z, (z**2 - z) / (1 + z**2), sp.exp(-z) * sp.cos(3 * z), sp.tanh(z) - sp.atan(z**2),
+    sp.log(2 + sp.sin(z)), sp.sqrt(1 + z**2) - z, sp.erfc(z) * z, sp.asinh(z) ** 3, sp.cosh(z) - sp.sinh(z) ** 2,
+    sp.asin(sp.tanh(z)), sp.acos(sp.erf(z)), sp.tan(sp.tanh(z)), 2**z - 1 / (1 + 2**z), (1 + z**2) ** sp.pi,
+], ids=str)
+def test_ranges_contain_every_value(expr):
+    """The soundness of all proofs: random boxes, bounded and not, and points in them."""
+    import random
+
+    from flint import arb
+    chance, program = random.Random(7), RangeProgram(expr, {})
+    function = sp.lambdify(z, expr, "mpmath")
+    for _ in range(40):
+        left, right = sorted(chance.uniform(-6, 6) for _ in range(2))
+        points = [left, right, *(chance.uniform(left, right) for _ in range(5))]
+        lo, hi = arb(left), arb(right)
+        if chance.random() < 0.3:
+            hi, points = arb.pos_inf(), [*points, right + 10, right + 40]
+        elif chance.random() < 0.3:
+            lo, points = arb.neg_inf(), [*points, left - 10, left - 40]
+        try:
+            found = program(Range(lo, hi, not lo.is_finite(), not hi.is_finite()))
+        except Undefined:
+            continue
+        for point in points:
+            with mp.workdps(60):
+                exact = function(mp.mpf(point))
+                slack = mp.mpf(10) ** -50 * (1 + abs(exact))
+                low, high = (mp.mpf(end.str(40, radius=False)) if end.is_finite() else None for end in found[:2])
+                assert low is None or low <= exact + slack + abs(low) * mp.mpf(10) ** -38
+                assert high is None or high >= exact - slack - abs(high) * mp.mpf(10) ** -38
