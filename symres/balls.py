@@ -213,7 +213,10 @@ class Program:
             analytic: for acb: answer nan unless the function is analytic on the whole ball.
         """
         registers = list(values)
-        if self._needs_complex or any(isinstance(value, acb) for value in registers):
+        complex_ = self._needs_complex
+        for value in values:
+            complex_ = complex_ or type(value) is acb
+        if complex_:
             for _, operation, operands in self._instructions:
                 registers.append(operation(analytic, *[registers[i] for i in operands]))
         else:

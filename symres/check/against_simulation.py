@@ -135,18 +135,21 @@ def _perpendicular_row(task: _Task, K: sp.Rational, tell: Callable[[float], None
         return np.maximum(np.abs(values), _SMALL * natural)
 
     # Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
-    far = extrapolated(task.simulation.chi_perp(float(K), _FARTHER), scales, rng, _quick(task.budget))
-    close = extrapolated(task.simulation.chi_perp(float(K), 1e-2 * _FARTHER), scales, rng, _quick(task.budget))
+    quick = Budget(precision=0.02, neurons=1_000_000, widths=(512,))  # only the growth matters
+    far = extrapolated(task.simulation.chi_perp(float(K), _FARTHER), scales, rng, quick)
+    close = extrapolated(task.simulation.chi_perp(float(K), 1e-2 * _FARTHER), scales, rng, quick)
     growth, noise = close.values[0] - far.values[0], math.hypot(close.errors[0], far.errors[0])
-    if growth > 10 * noise and growth > abs(far.values[0]):
+    steady = abs(growth) + 5 * noise < 0.5 * abs(far.values[0])
+    if growth > 6 * noise and growth > abs(far.values[0]):
         remark = f"(K'-C')/(K-C) grows from {far.values[0]:.3g} to {close.values[0]:.3g} as K-C falls a hundredfold"
         return task.row("chi_perp", point, claim, Found(math.inf, 0.0, natural, remark), close)
+    if not steady:
+        return inconclusive(
+            "chi_perp", "simulation", point, "the networks do not tell whether it is finite", claimed=claim,
+            value=close.values[0], seed=task.seed, widths=close.widths, samples=close.samples,
+        )
     estimate = extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, task.budget, tell)
     return task.row("chi_perp", point, claim, _found(estimate, natural), estimate)
-
-
-def _quick(budget: Budget) -> Budget:
-    return Budget(precision=0.05, neurons=budget.neurons, widths=budget.widths)
 
 
 def _natural(task: _Task, K: sp.Rational, rng: np.random.Generator) -> float:

@@ -227,7 +227,10 @@ def _zeros(control: sp.Expr, variable: sp.Symbol) -> list[mp.mpf]:
     zeros = [point for point, sign in zip(grid, signs, strict=True) if sign == 0]
     for left, right, a, b in zip(grid, grid[1:], signs, signs[1:], strict=False):
         if a * b < 0:
-            zeros.append(mp.findroot(tape, (left, right), solver="anderson", tol=mp.mpf(10) ** -60, verify=False))
+            for _ in range(140):  # bisection: the control may itself have kinks
+                middle = (left + right) / 2
+                left, right = (middle, right) if mp.sign(tape(middle)) == a else (left, middle)
+            zeros.append((left + right) / 2)
     return zeros
 
 

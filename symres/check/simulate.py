@@ -17,6 +17,7 @@ Sampler = Callable[[int, int, np.random.Generator], Sample]
 _BATCH = 2**17  # neurons at a time: arrays of a few megabytes
 _PILOT, _PILOT_WIDTH = 1024, 128  # networks in the pilot run, and their width
 _STEP = 0.01  # relative step of K in the response; the bias of the central difference is its square
+_MISFIT = 9  # chi^2 per degree of freedom beyond which a line through four widths is no accident
 _NARROWEST = 128
 _WIDEST = 4096  # of the narrowest networks
 TAME = _WIDEST / 10  # fluctuations beyond which no affordable width is wide
@@ -207,7 +208,7 @@ def _fitted(n: np.ndarray, means: np.ndarray, errors: np.ndarray) -> tuple[np.nd
         freedom = len(n) - 2
         misfit = np.sum(((mean - design @ coefficients) / np.maximum(error, 1e-300)) ** 2) / max(freedom, 1)
         values.append(coefficients[0])
-        spreads.append(spread * np.sqrt(misfit) if freedom and misfit > 4 else spread)
+        spreads.append(spread * np.sqrt(misfit) if misfit > _MISFIT else spread)
         curvatures.append(abs(float(functional @ (n[0] / n) ** 2)))
     return np.array(values), np.array(spreads), np.array(curvatures)
 

@@ -260,13 +260,14 @@ def _plain(e: sp.Add) -> bool:
     return all(term.as_coeff_Mul()[0].is_Rational for term in e.args)
 
 
-def _complexity(e: sp.Expr) -> tuple[int, int]:
-    """Polynomials before roots and fractions, functions last, low powers before high ones: 1 + 2K."""
+def _complexity(e: sp.Expr) -> tuple[int, sp.Expr]:
+    """Powers before fractions of sums, functions last, low powers before high ones: 1 + 2K."""
     factors = [factor.as_base_exp() for factor in sp.Mul.make_args(e)]
-    degree = sum(exponent for base, exponent in factors if base.free_symbols and exponent.is_Rational)
+    degree = sp.Add(*(exponent for base, exponent in factors if base.free_symbols and exponent.is_Rational))
     if e.has(sp.Function, Expectation, Phi, Node):
         return 2, degree
-    return int(any(base.free_symbols and not (exponent.is_Integer and exponent > 0) for base, exponent in factors)), degree
+    involved = any(not base.is_Symbol and not (n.is_Integer and n > 0) for base, n in factors if base.free_symbols)
+    return int(involved), degree
 
 
 def _earlier(a: sp.Expr, b: sp.Expr) -> int:
@@ -307,12 +308,12 @@ def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, 
 
 
 def _one_root(factors: list[sp.Expr]) -> list[sp.Expr]:
-    """√K1·√K2 is written √(K1·K2): roots of symbols and numbers are drawn together, where the first one stands."""
+    """√K1·√K2 is written √(K1·K2): roots of symbols and numbers are drawn together, at the end."""
     roots = [f for f in factors if f.is_Pow and f.exp == sp.Rational(1, 2) and f.base.is_Atom]
     if len(roots) < 2:
         return factors
     joined = sp.Pow(sp.Mul(*(f.base for f in roots)), sp.Rational(1, 2), evaluate=False)
-    return [joined if f is roots[0] else f for f in factors if f is roots[0] or f not in roots]
+    return [*(f for f in factors if f not in roots), joined]
 
 
 def _lowered_root(coefficient: sp.Expr, factors: list[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:

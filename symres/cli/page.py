@@ -11,6 +11,7 @@ import sympy as sp
 
 from ..balls import evaluate
 from ..declare.activation import Activation
+from ..errors import NoClosedForm
 from ..export.decimals import at_zero_gamma
 from ..quantity import Quantity, Status
 from ..report import PointRow, Report
@@ -130,6 +131,8 @@ class Page:
             both = [self.maths(step.definition), self.maths(step.expr)]
             lines += self._equation(f"with {self.maths(step.symbol)}", list(dict.fromkeys(both)), style="")
         notes = []
+        if q.status is Status.NUMERIC and q.symbols == (K,):
+            lines += self._sample(q)
         kind = q.reason.partition(" is ")[2] or q.reason  # "tanh(z) is no polynomial ...": say it once, not for each f
         if kind and kind not in reasons:
             reasons.add(kind)
@@ -137,6 +140,16 @@ class Page:
         notes.append("; ".join(filter(None, (q.source, _verified(q)))))
         indent = _INDENT + _LABEL + 2
         return lines + [shown for note in filter(None, notes) for shown in self._wrapped(note, "dim", indent)]
+
+    def _sample(self, q: Quantity) -> list[Line]:
+        """What is known of a function without a closed form: its exact series around 0, and some values."""
+        try:
+            series = wrap(f"{self.maths(q.series(3).body)} + ...", self.width - _INDENT - _LABEL - 2)
+        except NoClosedForm:
+            series = []
+        lines = [line(" " * (_INDENT + _LABEL), "  " if k else "= ", text) for k, text in enumerate(series)]
+        values = ", ".join(f"{self._name(q.name)}({k}) = {_digits(q.evalf(10, K=k), 10)}" for k in ("0.01", "1", "100"))
+        return lines + self._wrapped(values, "", _INDENT + _LABEL + 2)
 
     def _points(self) -> list[Line]:
         report = self.report
@@ -223,17 +236,32 @@ class Page:
         return lines
 
     def _proofs(self) -> list[Line]:
+        """Every proof; a derivation that occurs in several is printed once."""
         lines: list[Line] = []
+        known: set[tuple[str, ...]] = set()
         for q in self.report.quantities:
             lines += [*([line("")] if lines else []), *self._rule(f"Proof of {self._name(q.name)}")]
-            for text in q.proof.explain().splitlines():
-                margin = len(text) - len(text.lstrip())
-                head, *rest = wrap(text.strip(), self.width - _INDENT - margin)
-                lines.append(line(" " * (_INDENT + margin), head))
-                room = self.width - _INDENT - margin - 4
-                for part in rest:
-                    lines += [line(" " * (_INDENT + margin + 4), cut) for cut in wrap(part.strip(), room)]
+            lines += self._argument(f"start: {q.proof.start}")
+            for number, step in enumerate(q.proof.steps, 1):
+                lines += self._argument(f"{number}. {step.rule}: {step.statement}")
+                repeated = step.details in known and len(step.details) > 1
+                for text in ["as above"] if repeated else step.details:
+                    lines += self._argument(f"     {text}")
+                known.add(step.details)
+                lines += self._argument(f"   = {step.after}")
         return lines
+
+    def _argument(self, text: str) -> list[Line]:
+        """A line of a proof, as deep as it was; formulas break at operators, sentences at spaces."""
+        body = text.lstrip()
+        margin = " " * (_INDENT + len(text) - len(body))
+        room = self.width - len(margin)
+        if body.startswith("= "):
+            first, *rest = (f"{'  ' * (k > 0)}{part}" for k, part in enumerate(wrap(body[2:], room - 4)))
+            parts = [f"= {first}", *(f"  {part}" for part in rest)]
+        else:
+            parts = textwrap.wrap(body, room, subsequent_indent="    ", break_on_hyphens=False)
+        return [line(margin, part) for part in parts]
 
     def _remarks(self) -> list[Line]:
         if not self.report.remarks:

@@ -103,9 +103,10 @@ class Catalogue(Mapping[str, Activation]):
         text = what.strip()
         if text in self:
             return self[text].subs(**parameters)
-        if (call := _CALL.fullmatch(text)) and call[1] in self and not _mentions(call[2], "z", "x"):
+        call = _CALL.fullmatch(text)
+        if call and call[1] in self and self._entries[call[1]].parameters and not _mentions(call[2], "z", "x"):
             return self[call[1]].subs(**self._values(self[call[1]], call[2]), **parameters)
-        if _WORD.fullmatch(text) and text not in ("z", "x"):
+        if _WORD.fullmatch(text) and text not in ("z", "x", "pi"):
             raise self._unknown(text)
         return self._from_formula(text, declared, values)
 

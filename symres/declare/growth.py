@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import sympy as sp
 from flint import arb, ctx
@@ -37,7 +38,7 @@ class Tail:
     rate: sp.Expr = _ZERO
     power: sp.Expr = _ZERO
     logs: int = 0
-    lead: sp.Expr | None = None
+    lead: Any = None
 
     @property
     def is_sharp(self) -> bool:

@@ -50,8 +50,26 @@ def _normal_distribution(u: sp.Expr) -> sp.Expr:
     return (1 + sp.erf(u / sp.sqrt(2))) / 2
 
 
-def _where(condition: sp.Basic, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr:
-    return sp.Piecewise((then, condition), (otherwise, True))
+@dataclass(frozen=True)
+class _Comparison:
+    """``left sign right``, the first argument of where()."""
+
+    left: sp.Expr
+    sign: str
+    right: sp.Expr
+
+    def as_condition(self) -> sp.Basic:
+        relation = {"<": sp.Lt, ">": sp.Gt, "<=": sp.Le, ">=": sp.Ge}[self.sign]
+        return relation(self.left, self.right)
+
+
+def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr:
+    if not (condition.left - condition.right).has(sp.Piecewise):
+        return sp.Piecewise((then, condition.as_condition()), (otherwise, True))
+    # sympy would multiply out every combination of branches: exponential in their number
+    difference = condition.left - condition.right
+    chosen = sp.Heaviside(difference if condition.sign in (">", ">=") else -difference)
+    return chosen * then + (1 - chosen) * otherwise
 
 
 # name: (function, least and greatest number of arguments)
@@ -65,7 +83,7 @@ FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType({
     "max": (sp.Max, 2, 20), "min": (sp.Min, 2, 20),
     "sigmoid": (_sigmoid, 1, 1), "softplus": (_softplus, 1, 1), "where": (_where, 3, 3),
 })
-_COMPARISONS = MappingProxyType({"<": sp.Lt, ">": sp.Gt, "<=": sp.Le, ">=": sp.Ge})
+_COMPARISONS = ("<", ">", "<=", ">=")
 
 
 def parse(
@@ -165,7 +183,7 @@ class _Parser:
             raise self._unexpected()
         return value
 
-    def _comparison(self) -> sp.Basic:
+    def _comparison(self) -> sp.Expr | _Comparison:
         left = self._sum()
         sign = self._take(*_COMPARISONS)
         if sign is None:
@@ -173,7 +191,7 @@ class _Parser:
         right = self._sum()
         if self.token.text in _COMPARISONS:
             raise self.error(self.token, "a second comparison", "compare twice: where(a < z, where(z < b, ...), ...)")
-        return _COMPARISONS[sign.text](left, right)
+        return _Comparison(left, sign.text, right)
 
     def _sum(self) -> sp.Expr:
         self._descend()
@@ -283,7 +301,7 @@ class _Parser:
             wanted = str(least) if least == greatest else f"{least} to {greatest}"
             raise self.error(token, f"{name} takes {wanted} arguments, not {len(arguments)}", f"give {name} as many")
         for k, argument in enumerate(arguments):
-            is_condition = not isinstance(argument, sp.Expr)
+            is_condition = isinstance(argument, _Comparison)
             if is_condition != (name == "where" and k == 0):
                 raise self.error(
                     token, "a comparison is missing" if name == "where" and k == 0 else "a comparison in a formula",

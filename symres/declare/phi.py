@@ -29,6 +29,7 @@ class Formula(sp.Atom):
 
     __slots__ = ("_split", "expr", "name", "parameters")
     is_commutative = True
+    _split: Pieces | None
 
     def __new__(cls, name: str, expr: sp.Expr, parameters: tuple[sp.Symbol, ...]) -> Formula:
         """Make the atom."""
@@ -71,7 +72,7 @@ class Formula(sp.Atom):
             return r"\phi"
         values = ",".join(_latex_value(*value.split("=")) for value in given)
         name = base.replace("_", r"\_")
-        return rf"\mathrm{{{name}}}" + (f"_{{{values}}}" if values else "")
+        return rf"\operatorname{{{name}}}" + (f"_{{{values}}}" if values else "")
 
     def sort_key(self, order: Any = None) -> Any:
         """Sort by name and formula."""

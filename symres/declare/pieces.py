@@ -16,6 +16,7 @@ from flint import arb, ctx
 
 from ..errors import DeclarationError
 from ..symbols import z
+from .guards import require_finite
 from .ranges import BITS, RangeProgram, Undefined, sign_of, vanishes
 from .zeros import zeros
 
@@ -28,8 +29,8 @@ class Pieces:
 
     Args:
         breaks: the breakpoints, increasing; they may contain parameters whose order can be decided.
-        parts: ``len(breaks) + 1`` formulas in ``z``, from left to right, free of Abs, sign, Heaviside, Max, Min
-            and Piecewise.
+        parts: ``len(breaks) + 1`` formulas in ``z``, from left to right; Abs, sign, Heaviside, Max, Min and
+            Piecewise do not occur in them, unless of parameters alone.
     """
 
     breaks: tuple[sp.Expr, ...]
@@ -112,21 +113,21 @@ def split(expr: sp.Expr) -> Pieces:
         DeclarationError: a switching function whose zeros, or breakpoints whose order, cannot be decided.
     """
     if not expr.has(z) or expr == z:
-        return _smooth(expr)
+        return _smooth(expr if expr.free_symbols else expr.doit())  # sympy may leave Min(-1, 1) as it is
     if isinstance(expr, sp.Abs):
         inner = split(expr.args[0])
         return _switch(inner, inner.map(lambda u: -u), inner)
     if isinstance(expr, sp.sign):
-        return _switch(split(expr.args[0]), _smooth(sp.Integer(-1)), _smooth(sp.Integer(1)))
+        return _switch(split(expr.args[0]), *map(_smooth, (sp.Integer(-1), sp.Integer(1), sp.Integer(0))))
     if isinstance(expr, sp.Heaviside):
-        return _switch(split(expr.args[0]), _smooth(sp.Integer(0)), _smooth(sp.Integer(1)))
+        return _switch(split(expr.args[0]), *map(_smooth, (sp.Integer(0), sp.Integer(1), expr.args[1])))
     if isinstance(expr, sp.Max):
         return reduce(lambda a, b: _switch(a.map(lambda u, v: u - v, b), b, a), map(split, expr.args))
     if isinstance(expr, sp.Min):
         return reduce(lambda a, b: _switch(a.map(lambda u, v: u - v, b), a, b), map(split, expr.args))
     if isinstance(expr, sp.Piecewise):
         return _split_piecewise(expr)
-    if expr.has(*SWITCHES):
+    if _has_switches(expr):
         first, *rest = (split(argument) for argument in expr.args)
         return _resplit(first.map(expr.func, *rest))
     return _resplit(_smooth(expr))
@@ -181,7 +182,12 @@ def _indicator(condition: sp.Basic, expr: sp.Expr) -> Pieces:
     if isinstance(condition, sp.Eq | sp.Ne):
         return _smooth(sp.Integer(isinstance(condition, sp.Ne)))
     if isinstance(condition, sp.StrictGreaterThan | sp.GreaterThan | sp.StrictLessThan | sp.LessThan):
-        return _switch(split(condition.gts - condition.lts), _smooth(sp.Integer(0)), _smooth(sp.Integer(1)))
+        no, yes = _smooth(sp.Integer(0)), _smooth(sp.Integer(1))
+        strict = isinstance(condition, sp.StrictGreaterThan | sp.StrictLessThan)
+        return _switch(split(condition.gts - condition.lts), no, yes, no if strict else yes)
+    if isinstance(condition, sp.ITE):
+        test, then, otherwise = (_indicator(c, expr) for c in condition.args)
+        return test.map(lambda u, v, w: u * v + (1 - u) * w, then, otherwise)
     raise DeclarationError(f"the pieces of {expr}", f"the condition {condition} is no inequality", "use inequalities")
 
 
@@ -189,33 +195,51 @@ def _or(u: sp.Expr, v: sp.Expr) -> sp.Expr:
     return u + v - u * v
 
 
-def _switch(control: Pieces, negative: Pieces, positive: Pieces) -> Pieces:
-    """``negative`` where ``control < 0``, ``positive`` where ``control > 0``."""
+def _switch(control: Pieces, negative: Pieces, positive: Pieces, zero: Pieces | None = None) -> Pieces:
+    """``negative`` where ``control < 0``, ``positive`` where ``control > 0``, ``zero`` on intervals of zeros."""
+    zero = positive if zero is None else zero
     crossings = []
     for i, part in enumerate(control.parts):
+        # at a pole the sign would change without a zero
+        require_finite(f"the switch at {_brief(part)} = 0", part, *_ends(control, i))
         for root in zeros(part):
             after_left = i == 0 or _sign(root - control.breaks[i - 1]) > 0
             before_right = i == len(control.breaks) or _sign(control.breaks[i] - root) > 0
             if after_left and before_right:
                 crossings.append(root)
-    breaks = _union([control.breaks, crossings, negative.breaks, positive.breaks])
+    breaks = _union([control.breaks, crossings, negative.breaks, positive.breaks, zero.breaks])
     parts = []
     for point in _samples(breaks):
-        chosen = negative if _sign_at(control.part_at(point), point) < 0 else positive
-        parts.append(chosen.part_at(point))
+        sign = _sign_at(control.part_at(point), point)
+        parts.append((zero, positive, negative)[sign].part_at(point))
     return _merged(breaks, tuple(parts))
+
+
+def _ends(pieces: Pieces, i: int) -> tuple[sp.Expr | None, sp.Expr | None]:
+    """The interval of the i-th piece."""
+    edges = (None, *pieces.breaks, None)
+    return edges[i], edges[i + 1]
+
+
+def _brief(expr: sp.Expr) -> str:
+    text = str(expr)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _resplit(pieces: Pieces) -> Pieces:
     """Putting pieces together can make new switches: sqrt(u**2) is |u|, and so is the root of a polynomial square."""
     parts = tuple(_with_open_roots(part) for part in pieces.parts)
-    if not any(part.has(*SWITCHES) for part in parts):
+    if not any(map(_has_switches, parts)):
         return Pieces(pieces.breaks, parts)
     inner = [split(part) for part in parts]
     breaks = _union([pieces.breaks, *(p.breaks for p in inner)])
     places = Pieces(pieces.breaks, tuple(sp.Integer(i) for i in range(len(inner))))
     chosen = tuple(inner[int(places.part_at(point))].part_at(point) for point in _samples(breaks))
     return _merged(breaks, chosen)
+
+
+def _has_switches(expr: sp.Expr) -> bool:
+    return any(node.has(z) for node in expr.atoms(*SWITCHES))
 
 
 def _with_open_roots(part: sp.Expr) -> sp.Expr:

@@ -85,7 +85,7 @@ class RangeProgram:
     """A formula compiled once for evaluation over many intervals.
 
     Args:
-        expr: a formula without Abs, sign, Heaviside, Max, Min and Piecewise (they are split off before).
+        expr: a smooth formula; Abs, sign, Max and Min may occur, of parameters.
         values: a range for every symbol but ``z``.
     """
 
@@ -129,6 +129,11 @@ class RangeProgram:
             return self._emit(FUNCTIONS["exp"], self._visit(node.exp))
         if isinstance(node, sp.Pow):
             return self._power(node.base, node.exp)
+        if isinstance(node, sp.Max | sp.Min):  # of parameters: those of z are split off before
+            first, *rest = map(self._visit, node.args)
+            for place in rest:
+                first = self._emit(_largest if isinstance(node, sp.Max) else _smallest, first, place)
+            return first
         if type(node).__name__ in FUNCTIONS and len(node.args) == 1:
             return self._emit(FUNCTIONS[type(node).__name__], self._visit(node.args[0]))
         constant = _constant(node)
@@ -287,6 +292,19 @@ def _absolute(x: Range) -> Range:
     return Range(arb(0), above.hi, False, above.hi_open)
 
 
+def _largest(x: Range, y: Range) -> Range:
+    return Range(max(x.lo, y.lo), max(x.hi, y.hi), x.lo_open and y.lo_open, x.hi_open and y.hi_open)
+
+
+def _smallest(x: Range, y: Range) -> Range:
+    return _negative(_largest(_negative(x), _negative(y)))
+
+
+def _sign(x: Range) -> Range:
+    low, high = (1 if x.is_positive else -1), (-1 if x.is_negative else 1)
+    return Range(arb(low), arb(high))
+
+
 def _integer_power(x: Range, power: int) -> Range:
     x = x if power % 2 else _absolute(x)
     return interval(x.lo**power, x.hi**power, x.lo_open, x.hi_open)
@@ -418,4 +436,6 @@ FUNCTIONS: Mapping[str, Operation] = {
     "tan": _tangent,
     "asin": _arcsine,
     "acos": _flipped(_arcsine, _quarter),
+    "Abs": _absolute,
+    "sign": _sign,
 }

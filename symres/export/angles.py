@@ -123,7 +123,9 @@ def _collect(
         odd = _even((rest - rest.subs(s, -s)) / (2 * s), s, D)
         rest = sp.cancel(sp.together((rest + rest.subs(s, -s)) / 2))
         rest = _even(rest, s, D)
-        if A is None or odd is None or rest is None or (A.free_symbols | odd.free_symbols) & set(dummies):
+        if A is None or odd is None or rest is None or not (A + odd).is_rational_function(*triple):
+            return None
+        if (A.free_symbols | odd.free_symbols) & set(dummies):
             return None
         found.append(Angle(N, Q, A, odd))
     rest = sp.cancel(rest)

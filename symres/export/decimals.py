@@ -21,7 +21,11 @@ def decimal(value: sp.Expr, digits: int = 20) -> str:
     if value.is_Rational or value.is_Float:
         with mp.workdps(digits + 10):
             number = mp.mpf(value.p) / value.q if value.is_Rational else mp.mpf(value._mpf_)
-            return mp.nstr(number, digits)
+            return _plain(number, digits)
     with mp.workdps(digits + 10):
         found, _ = evaluate(value, {}, digits + 3)
-        return mp.nstr(found, digits)
+        return _plain(found, digits)
+
+
+def _plain(number: mp.mpf, digits: int) -> str:
+    return mp.nstr(number, digits).removesuffix(".0")

@@ -22,9 +22,9 @@ SUFFIXES = (".png", ".svg")
 POINTS = 400
 LEVELS = ("kernel_map", "chi_parallel", "chi_perp")
 _CURVES = {
-    "kernel_map": (r"$g(K) = \langle \varphi^2 \rangle_K$", "#444444", "--"),
-    "chi_parallel": (r"$\chi_\parallel$", "#0b6e99", "-"),
-    "chi_perp": (r"$\chi_\perp$", "#c4452d", "-"),
+    "kernel_map": (r"$g(K)$, that is $K'$ at $C_W = 1,\ C_b = 0,\ \gamma = 0$", "#444444", "-"),
+    "chi_parallel": (r"$\chi_\parallel(K)$", "#0b6e99", "-"),
+    "chi_perp": (r"$\chi_\perp(K)$", "#c4452d", (0, (6, 2))),  # dashed: equal curves remain visible
 }
 _STYLE = {
     "font.size": 10,
@@ -43,7 +43,7 @@ class Curves:
     Args:
         kernels: values of K, increasing.
         values: name -> values at ``kernels``; names as in ``LEVELS``.
-        critical: critical kernel, if there is a positive one.
+        critical: critical kernel; 0 is marked at the left edge.
         title: above the plot.
         setting: at which parameters, as LaTeX without dollar signs.
     """
@@ -66,7 +66,8 @@ def curves(report: Report) -> Curves:
     point = next((p for p in report.critical_points if _number(p.C_W) is not None), None)
     weight = _number(point.C_W) if point is not None else None
     critical = _number(point.K) if point is not None else None
-    critical = critical if critical and critical > 0 else None
+    if report.universality_class == "scale-invariant":  # every kernel is critical
+        critical = None
     centre = critical or 1.0
     kernels = np.geomspace(centre / 300, centre * 300, POINTS)
     shown = {q.name: q for q in report.quantities if q.name in LEVELS and q.status is not Status.UNKNOWN}
@@ -100,32 +101,36 @@ def _plot(path: Path, drawn: Curves) -> None:
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(6.4, 4.2), dpi=200, layout="constrained")
-        axes = figure.add_subplot()
-        twin = axes.twinx()
-        twin.spines["right"].set_visible(True)
-        lines = []
+        figure = Figure(figsize=(6.0, 5.6), dpi=200, layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 1.5))
         for name, series in drawn.values.items():
             label, colour, dash = _CURVES[name]
-            target = twin if name == "kernel_map" else axes
-            lines += target.plot(drawn.kernels, series, dash, color=colour, label=label, linewidth=1.6)
-        axes.axhline(1.0, color="#999999", linewidth=0.8, zorder=0)
-        axes.set_xscale("log")
-        axes.set_xlim(drawn.kernels[0], drawn.kernels[-1])
-        twin.set_yscale("log")
-        axes.set_ylim(*_limits([s for n, s in drawn.values.items() if n != "kernel_map"]))
-        axes.set_xlabel(r"kernel $K$")
-        axes.set_ylabel(r"$\chi_\parallel,\ \chi_\perp$")
-        twin.set_ylabel(r"$g(K) = \langle \varphi^2 \rangle_K$", color=_CURVES["kernel_map"][1])
-        if drawn.critical:
-            axes.axvline(drawn.critical, color="#999999", linewidth=0.8, zorder=0)
-            axes.plot([drawn.critical], [1.0], "o", color="black", markersize=6, zorder=5)
-            axes.annotate(
-                rf"critical point, $K^* = {drawn.critical:.6g}$", (drawn.critical, 1.0), xytext=(10, -18),
+            axes = upper if name == "kernel_map" else lower
+            axes.plot(drawn.kernels, series, color=colour, linestyle=dash, label=label, linewidth=1.6)
+        upper.set_xscale("log")
+        upper.set_yscale("log")
+        upper.set_ylabel(r"$g(K)$")
+        lower.set_xlim(drawn.kernels[0], drawn.kernels[-1])
+        lower.axhline(1.0, color="#999999", linewidth=0.8, zorder=0)
+        lower.set_ylim(*_limits([s for n, s in drawn.values.items() if n != "kernel_map"]))
+        lower.set_xlabel(r"kernel $K$")
+        lower.set_ylabel(r"$\chi_\parallel,\ \chi_\perp$")
+        if drawn.critical == 0:
+            lower.plot([drawn.kernels[0]], [1.0], "<", color="black", markersize=7, zorder=5, clip_on=False)
+            lower.annotate(
+                "critical point, $K^* = 0$", (drawn.kernels[0], 1.0), xytext=(10, -16), textcoords="offset points"
+            )
+        elif drawn.critical is not None:
+            for axes in (upper, lower):
+                axes.axvline(drawn.critical, color="#999999", linewidth=0.8, zorder=0)
+            lower.plot([drawn.critical], [1.0], "o", color="black", markersize=6, zorder=5)
+            lower.annotate(
+                rf"critical point, $K^* = {drawn.critical:.6g}$", (drawn.critical, 1.0), xytext=(10, -20),
                 textcoords="offset points",
             )
-        axes.legend(lines, [line.get_label() for line in lines], frameon=False, loc="best")
-        axes.set_title(f"{drawn.title}   (${drawn.setting}$)" if drawn.setting else drawn.title, fontsize=11)
+        upper.legend(frameon=False, loc="upper left")
+        lower.legend(frameon=False, loc="best", title=f"${drawn.setting}$" if drawn.setting else None)
+        upper.set_title(drawn.title, fontsize=11)
         metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
         figure.savefig(path, format=path.suffix[1:], metadata=metadata)
 

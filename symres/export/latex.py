@@ -1,4 +1,4 @@
-"""Formulas as LaTeX: sympy's printer with the field's names, and displays that break before the margin."""
+"""Formulas in LaTeX displays that break before the margin."""
 
 from __future__ import annotations
 
@@ -6,28 +6,12 @@ import re
 from typing import Any
 
 import sympy as sp
-from sympy.printing.latex import LatexPrinter
+
+from ..notation import Notation, latex
+
+__all__ = ["broken", "display", "escape", "latex", "width"]
 
 WIDTH = 62.0  # of a display line, in widths of a letter
-_SETTINGS = {"inv_trig_style": "full", "ln_notation": False, "mul_symbol": None, "parenthesize_super": True}
-
-
-class _Printer(LatexPrinter):
-    """Order by degree, not by name; averages and activations print themselves."""
-
-    def __init__(self) -> None:
-        super().__init__(dict(_SETTINGS))
-
-    def _print_Symbol(self, expr: sp.Symbol, style: str = "plain") -> str:
-        return _NAMES.get(expr.name) or super()._print_Symbol(expr, style)
-
-
-_NAMES = {"C_W": "C_W", "C_b": "C_b", "K1": "K_1", "K2": "K_2", "n_L": "n_L"}
-
-
-def latex(expr: sp.Expr) -> str:
-    """One formula on one line, without dollar signs."""
-    return str(_Printer().doprint(expr))
 
 
 def display(left: str, expr: sp.Expr, *, tail: str = ".") -> str:
@@ -79,7 +63,7 @@ def _chunks(expr: sp.Expr, room: float) -> list[str]:
 
 def _terms(expr: sp.Add, room: float) -> list[str]:
     out: list[str] = []
-    for term in _Printer()._as_ordered_terms(expr, None):
+    for term in Notation()._as_ordered_terms(expr, None):
         negative = latex(term).lstrip().startswith("-")
         inner = _chunks(-term if negative else term, room)
         sign = "-" if negative else ("+" if out else "")

@@ -116,25 +116,21 @@ def _scaled_hyperbolic(e: sp.Expr) -> sp.Expr:
 
 
 def _small_differences(e: sp.Expr) -> sp.Expr:
-    """c*exp(u) - c -> c*expm1(u), and c - c*erf(w) -> c*erfc(w), also where only a part of the constant cancels."""
-    if not isinstance(e, sp.Add):
-        return e
-    e = _split_constant(e, sp.exp, Expm1)
-    return _split_constant(e, sp.erf, lambda w: -sp.erfc(w)) if isinstance(e, sp.Add) else e
+    """c*exp(u) - c -> c*expm1(u), and c - c*erf(w) -> c*erfc(w), also where several such terms share a constant."""
+    for head, difference in ((sp.exp, Expm1), (sp.erf, lambda w: -sp.erfc(w))):
+        if isinstance(e, sp.Add):
+            e = _without_constant(e, head, difference)
+    return e
 
 
-def _split_constant(e: sp.Add, head: type, difference: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
-    """Pair each term k*head(u), k a number, with as much of the constant term -k as there is."""
+def _without_constant(e: sp.Add, head: type, difference: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+    """k*head(u) -> k + k*difference(u) for all numbers k, if that makes the constant term smaller."""
     constant, terms = e.as_coeff_Add()
-    out = []
-    for term in sp.Add.make_args(terms):
-        k, function = term.as_coeff_Mul()
-        if isinstance(function, head) and k * constant < 0 and abs(constant) >= abs(k):
-            out.append(k * difference(function.args[0]))
-            constant += k
-        else:
-            out.append(term)
-    return sp.Add(constant, *out)
+    split = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]
+    moved = constant + sum(k for k, function in split if isinstance(function, head))
+    if abs(moved) >= abs(constant):
+        return e
+    return sp.Add(moved, *(k * (difference(f.args[0]) if isinstance(f, head) else f) for k, f in split))
 
 
 def _log1p(e: sp.Expr) -> sp.Expr:

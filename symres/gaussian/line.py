@@ -147,7 +147,7 @@ def integral(segments: list[Segment], weight: Weight, size: float, bits: int) ->
     for s in segments:
         a, b = clip(s, left, right)
         if not a > b:
-            panels += plan(s.function, weight, a, b, tolerance - 6, bits // 2 + 8)
+            panels += plan(s.function, weight, a, b, tolerance - 6, max(bits, ctx.prec) // 2 + 8)
     total = integrate(panels, weight, ctx.prec)
     total += arb(0, power_of_two(left_rest)) + arb(0, power_of_two(right_rest))
     if total.is_finite():
@@ -270,16 +270,13 @@ def near(places: Sequence[arb], parts: Sequence[Function | None], mean: arb, var
     """The average where zero variance cannot be excluded: all values near the mean, and the tails."""
     scale = variance.abs_upper().sqrt().upper()
     weight = Weight(arb(1), scale)
-    moved = [None if part is None else Moved(part, mean, arb(1)) for part in parts]
     reach = math.sqrt(2 * bits)
+    segments = list(segments_between([(b - mean) / scale for b in places], [Moved(p, mean, arb(1)) for p in parts]))
     inside = []
-    segments = list(segments_between([(b - mean) / scale for b in places], moved))
     for s in segments:
         a, b = clip(s, -reach, reach)
         if not a > b:
             inside.append(s.function([scale * a.union(b)], False))
-    if len(inside) < len(parts):
-        inside.append(arb(0))
     rest = max(beyond(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
     mass = (1 - arb(2) ** -bits).union(1)  # Gaussian mass inside the reach
     return reduce(arb.union, inside) * mass + arb(0, power_of_two(rest))
@@ -287,12 +284,14 @@ def near(places: Sequence[arb], parts: Sequence[Function | None], mean: arb, var
 
 @dataclass(frozen=True)
 class Moved:
-    """x -> f(mean + spread*x)."""
+    """x -> f(mean + spread*x); zero for no f."""
 
-    function: Function
+    function: Function | None
     mean: arb
     spread: arb
 
     def __call__(self, values: list[Ball], analytic: bool) -> Ball:
         """Evaluate at one x."""
+        if self.function is None:
+            return arb(0)
         return self.function([self.mean + self.spread * values[0]], analytic)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from flint import acb, arb, ctx
 
@@ -38,7 +38,7 @@ class Weight:
     variance: arb
     scale: arb
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[float, float]:
         """Floats below and above the variance."""
         return float(self.variance.lower()) * (1 - 1e-12), float(self.variance.upper()) * (1 + 1e-12)

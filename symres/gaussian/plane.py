@@ -77,6 +77,9 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
             "a variance cannot be told from zero although the covariance can",
             "raise the precision, or pass C = 0",
         )
+    attainable = min(bits, *(x.rel_accuracy_bits() - 8 for x in covariance))
+    if not determinant > 0 and not determinant.is_zero():  # the unknown spread of z2 around b*z1 limits the accuracy
+        bits = attainable = max(8, min(attainable, int(log2_upper(K1 * K2) - log2_upper(determinant)) // 2 + 2))
     check_growth(compiled(f), gaussian_weight(K1))
     check_growth(compiled(g), gaussian_weight(K2))
 
@@ -97,7 +100,7 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
             total = integral(list(segments_between(places, parts)), weight, size, bits)
             return total / (2 * arb.pi() * weight.variance).sqrt(), size
 
-    return refine(attempt, bits, min(bits, *(x.rel_accuracy_bits() - 8 for x in covariance)))
+    return refine(attempt, bits, attainable)
 
 
 # ---------------------------------------------------------------------------------------- fully correlated variables
@@ -160,8 +163,7 @@ class _Smoothed:
         segments = list(segments_between([(b - mean) / spread for b in self.places], moved))
         size = max((self._at(mean + t * spread) for t in (-3, -2, -1, 0, 1, 2, 3)), default=-math.inf)
         bits = int(min(max(size - tolerance, 8.0), ctx.prec))
-        with ctx.workprec(bits + GUARD):
-            return integral(segments, Weight(arb(1), arb(1)), tolerance + bits, bits) / (2 * arb.pi()).sqrt()
+        return integral(segments, Weight(arb(1), arb(1)), tolerance + bits, bits) / (2 * arb.pi()).sqrt()
 
     def _at(self, place: arb) -> float:
         return self._largest(place, place, 0.0)

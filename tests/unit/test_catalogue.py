@@ -204,7 +204,7 @@ def test_values_by_keyword():
         ("elu(beta=1)", "its parameters are: alpha"),
         ("elu(1, 2)", "2 is not the value of a parameter"),
         ("elu(alpha=1, alpha=2)", "alpha=2 is not"),
-        ("relu(1)", "its parameters are: none"),
+        ("relu(1)", "does not contain z"),
         ("elu(alpha=two)", "'two' is not a finite real number"),
         ("elu(alpha=__import__('os'))", "not a finite real number"),
         ("relu(z, 1)", "1 values for 0 parameters"),

@@ -43,6 +43,12 @@ TABLE = [
     (sp.sqrt(z**4 + z**2), (0,), (-z * sp.sqrt(z**2 + 1), z * sp.sqrt(z**2 + 1))),
     (sp.Abs(2 + sp.sin(z)), (), (sp.sin(z) + 2,)),
     (sp.Heaviside(z**3 - z), (-1, 0, 1), (0, 1, 0, 1)),
+    (sp.sign(sp.Min(sp.Max(z, 3 * z), 0)), (0,), (-1, 0)),  # the control vanishes on an interval
+    (z * sp.Heaviside(sp.Max(z, 0)), (0,), (z / 2, z)),
+    (sp.Piecewise((z, sp.Max(z, 0) >= 0), (1, True)), (), (z,)),
+    (sp.Piecewise((z, sp.Max(z, 0) > 0), (1, True)), (0,), (1, z)),
+    (sp.Max(z, sp.Min(-1, 1, evaluate=False)) + 1, (-1,), (0, z + 1)),
+    (sp.Abs(real * z), (0,), (-sp.Abs(real) * z, sp.Abs(real) * z)),
 ]
 
 
@@ -70,6 +76,10 @@ def test_pieces_have_the_values_of_the_formula(expr):
         sp.Max(real * z, z),  # depends on the sign of s - 1
         sp.Max(-a, sp.Min(b, z)) + sp.Max(z, a) + sp.Max(z, b),  # the order of a and b is unknown
         sp.Piecewise((z, z > 0)),  # not defined on the left
+        sp.Piecewise((z, 3 / z > 1), (0, True)),  # the sign of 3/z - 1 changes at a pole
+        sp.Max(1, 1 / z),
+        sp.Heaviside(sp.log(z)),
+        sp.Abs(z ** sp.Rational(3, 2)),
     ],
     ids=str,
 )

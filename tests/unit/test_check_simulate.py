@@ -1,0 +1,179 @@
+"""The oracle of simulation: honest standard errors, right extrapolation, reproducible."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+from tests.oracles.kernels import FORMULAS, KERNELS, Claim, FakeTheory, residual_theory
+from tests.oracles.nodes import Normed, Sorting
+
+from symres import symbols
+from symres.check import Budget, Outcome, check
+from symres.check.forward import Forward
+from symres.check.nets import WeightNet
+from symres.check.quadrature import QuadratureOracle
+from symres.check.simulate import Simulation, extrapolated, pilot
+from symres.declare.activation import Activation
+from symres.declare.nodes import Dense
+from symres.symbols import C_b, C_W, gamma, xi, z
+
+PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
+TANH = Activation("tanh", sp.tanh(z))
+STEP = Activation("step", sp.Heaviside(z))
+NUMBERS = {C_W: sp.Rational(13, 10), C_b: sp.Rational(1, 5), gamma: sp.Rational(3, 5), xi: sp.Rational(1, 2)}
+ROUGH = Budget(precision=0.006)
+
+
+def theory(name, skip=True):
+    return residual_theory(name, (gamma * z if skip else 0) + Dense(PHI[name](z)), skip)
+
+
+def by_quadrature(forward):
+    """The theory of any layer, read off the other oracle."""
+    parameters = tuple(sorted(forward.free_symbols - {z}, key=str))
+
+    def claim(name, arguments):
+        def function(**values):
+            numbers = {s: sp.Rational(mp.nstr(values[str(s)], 17)) for s in parameters}
+            oracle = QuadratureOracle(forward, numbers)
+            return mp.mpf(getattr(oracle, name)(*(float(values[str(a)]) for a in arguments)).value)
+
+        return Claim(name, (*arguments, *parameters), function)
+
+    one, two = (symbols.K,), (symbols.K1, symbols.K2, symbols.C)
+    names = {"kernel_map": one, "covariance_map": two, "chi_parallel": one, "chi_perp": one}
+    return FakeTheory(forward, {name: claim(name, arguments) for name, arguments in names.items()})
+
+
+def test_right_theories_pass_and_z_has_unit_variance():
+    z_scores = []
+    for seed in range(4):
+        for name in ("gelu", "relu"):
+            report = check(theory(name, skip=seed % 2 == 0), "simulation", seed=seed, budget=ROUGH)
+            assert Outcome.REFUTED not in {v.outcome for v in report.verdicts}
+            assert report.outcome is Outcome.PASSED, report.table()
+            z_scores += [v.z for v in report.verdicts]
+    assert len(z_scores) == 48
+    assert 0.7 < np.sqrt(np.mean(np.square(z_scores))) < 1.4  # rows of one report share noise: some 25 are independent
+
+
+LAYERS = {
+    "nested": gamma * z + Dense(TANH(Dense(PHI["erf"](z)))),
+    "block": z + xi * Dense(PHI["relu"](Dense(z, width=4))),
+    "gated": gamma * z + Dense(TANH(Dense(z)) * PHI["erf"](Dense(z))),
+    "normed": gamma * z + Dense(PHI["relu"](Normed(z))),
+    "post-normed": Normed(gamma * z + Dense(PHI["relu"](z))),
+    "shared": (lambda h: gamma * z + xi * h + Dense(PHI["erf"](h)))(Dense(TANH(z))),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_two_oracles_agree_on_every_layer(name):
+    report = check(by_quadrature(LAYERS[name]), "simulation", seed=5, budget=ROUGH)
+    assert report.outcome is Outcome.PASSED, report.table()
+    assert [v.quantity for v in report.verdicts] == [
+        "kernel_map", "covariance_map", "kernel_map", "covariance_map", "chi_parallel", "chi_perp"
+    ]
+    assert sum("3 layers" in v.point for v in report.verdicts) == 2
+
+
+def test_the_default_run_would_see_three_percent():
+    rows = check(theory("gelu"), "simulation").verdicts
+    assert all(v.detectable < 0.03 for v in rows)
+    assert all(len(v.widths) == 4 and v.samples > 1000 for v in rows)
+
+
+def test_numbers_depend_on_the_seed_only():
+    first, again, other = (
+        [(v.value, v.error, v.point) for v in check(theory("erf"), "simulation", seed=s, budget=ROUGH).verdicts]
+        for s in (0, 0, 1)
+    )
+    assert first == again
+    assert all(a != b for (a, _, _), (b, _, _) in zip(first, other, strict=True))
+
+
+def test_a_bias_of_order_one_over_n_is_removed():
+    # K' of a nested layer is off by O(1/n): without the fit, width 16 alone is wrong
+    forward = Forward(Dense(PHI["relu"](Dense(z)) ** 2), NUMBERS)
+    S = 0.2 + 1.3 * 1.1
+    expected = 0.2 + 1.3 * 1.5 * S**2
+    sampler = Simulation(forward).kernels(1.1, 1.1, 0.5, 1)
+    rng = np.random.default_rng(0)
+    alone = extrapolated(sampler, np.abs, rng, Budget(precision=0.003, widths=(16,)))
+    fitted = extrapolated(sampler, np.abs, rng, Budget(precision=0.003, widths=(256, 512, 1024)))
+    statistical = 0.003 * expected
+    assert alone.values[0] - expected > 8 * statistical
+    assert abs(fitted.values[0] - expected) < 4 * fitted.errors[0] < 0.03 * expected
+
+
+def test_the_error_of_one_width_is_the_scatter_of_repetitions():
+    sampler = Simulation(Forward(LAYERS["nested"], NUMBERS)).kernels(1.1, 0.9, 0.5, 2)
+    budget = Budget(precision=0.05, neurons=50_000, widths=(64, 128))
+    runs = [extrapolated(sampler, np.abs, np.random.default_rng(seed), budget) for seed in range(30)]
+    scatter = np.std([run.values for run in runs], axis=0, ddof=1)
+    claimed = np.mean([run.errors for run in runs], axis=0)
+    assert np.all(scatter / claimed < 1.4) and np.all(scatter / claimed > 0.6)
+
+
+def test_weights_instead_of_gram_matrices():
+    simulation = Simulation(Forward(gamma * z + Dense(PHI["erf"](z)), NUMBERS), WeightNet)
+    budget = Budget(precision=0.05, neurons=100_000, widths=(32, 64))
+    found = extrapolated(simulation.kernels(1.1, 0.9, 0.5, 1), np.abs, np.random.default_rng(0), budget)
+    kernel = float(KERNELS["erf"][0](1.1, 1.1, 1.1))
+    assert abs(found.values[0] - (0.36 * 1.1 + 0.2 + 1.3 * kernel)) < 4 * found.errors[0]
+
+
+def test_fluctuations_choose_widths_and_depth():
+    cube = Activation("cube", z**3)
+    tame, wild = (
+        pilot(Simulation(Forward(Dense(phi(z)), NUMBERS)).kernels(1, 1, 0.5, 3), np.abs, np.random.default_rng(0))
+        for phi in (PHI["erf"], cube)
+    )
+    assert tame.max() < 20 < 400 < wild.max()
+    right = FakeTheory(Dense(cube(z)), {
+        "kernel_map": Claim("kernel_map", (symbols.K, C_W, C_b), lambda K, C_W, C_b: C_b + 15 * C_W * K**3),
+    })
+    report = check(right, "simulation", budget=Budget(precision=0.006))
+    assert report.outcome is Outcome.PASSED
+    assert not any("layers" in v.point for v in report.verdicts)
+    assert all("fluctuate" in v.reason and v.widths[0] >= 256 for v in report.verdicts)
+
+
+@pytest.mark.parametrize(("claim", "outcome"), [(mp.inf, Outcome.PASSED), (mp.mpf(3), Outcome.REFUTED)])
+def test_a_jump_diverges_in_networks_too(claim, outcome):
+    step = FakeTheory(gamma * z + Dense(STEP(z)), {
+        "chi_perp": Claim("chi_perp", (symbols.K, C_W, C_b, gamma), lambda **_: claim),
+    })
+    report = check(step, "simulation", budget=ROUGH)
+    assert [v.outcome for v in report.verdicts] == [outcome]
+    assert math.isinf(report.verdicts[0].value)
+
+
+def test_an_infinite_claim_about_a_kink_is_refuted():
+    wrong = theory("relu").spoilt("chi_perp", lambda _: mp.inf)
+    only = FakeTheory(wrong.forward, {"chi_perp": wrong.quantities["chi_perp"]})
+    assert check(only, "simulation", budget=ROUGH).outcome is Outcome.REFUTED
+
+
+def test_networks_can_do_what_the_infinite_one_cannot():
+    claims = {"kernel_map": theory("relu", skip=False).quantities["kernel_map"]}
+    report = check(FakeTheory(Dense(PHI["relu"](Sorting(z))), claims), budget=ROUGH, points=1)
+    by_oracle = {o: {v.outcome for v in report.verdicts if v.oracle == o} for o in ("quadrature", "simulation")}
+    assert by_oracle["quadrature"] == {Outcome.INCONCLUSIVE}
+    assert by_oracle["simulation"] == {Outcome.PASSED}  # sorting the neurons changes no average
+
+
+def test_too_little_work_is_inconclusive():
+    report = check(theory("gelu"), "simulation", budget=Budget(precision=0.2, neurons=100_000, widths=(64, 128)))
+    assert report.outcome is Outcome.INCONCLUSIVE
+    assert "would not have been seen" in report.table()
+
+
+def test_progress_is_told():
+    seen = []
+    check(theory("erf"), budget=ROUGH, points=1, progress=lambda what, share: seen.append((what, share)))
+    shares = [share for _, share in seen]
+    assert shares == sorted(shares) and shares[0] == 0 and 0.95 < shares[-1] <= 1
+    assert {what.split()[-1] for what, _ in seen} == {"quadrature", "simulation"}

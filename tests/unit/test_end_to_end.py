@@ -1,0 +1,87 @@
+"""One place to touch: a throw-away activation and a throw-away node pass through every stage."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres import cli
+from symres.check import Outcome
+from symres.declare import catalogue
+
+ENTRY = catalogue.Entry("bumpy", "z*exp(-z^2/2) + z/2", "made up for a test")
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    monkeypatch.setattr(catalogue, "activations", catalogue.activations.extended(ENTRY))
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(list(arguments))
+    captured = capsys.readouterr()
+    assert stop.value.code == 0, captured.err
+    return captured.out
+
+
+def test_a_new_entry_is_listed_derived_exported_and_checked(registered, capsys, tmp_path):
+    assert "bumpy" in run(capsys, "list", "activations")
+    document = json.loads(run(capsys, "derive", "bumpy", "--layer", "residual", "--json"))
+    assert document["universality_class"]
+    out = tmp_path / "bumpy.py"
+    run(capsys, "export", "bumpy", "--target", "numpy", "--quantity", "kernel_map", "--out", str(out))
+    namespace = {}
+    exec(out.read_text(), namespace)
+    z, weight = np.polynomial.hermite_e.hermegauss(120)
+    oracle = np.sum(weight * (z * np.exp(-(z**2) / 2) + z / 2) ** 2) / math.sqrt(2 * math.pi)
+    assert abs(namespace["kernel_map"](1.0, 1.3, 0.2) / (0.2 + 1.3 * oracle) - 1) < 1e-13
+    assert "PASSED" in run(capsys, "check", "bumpy", "--against", "quadrature")
+
+
+class Standardised(sr.Node):
+    """u divided by its root mean square over the neurons."""
+
+    def lower(self, program, u):
+        return u / sp.sqrt(program.mean(u**2))
+
+    def sample(self, net, u):
+        return u / net.mean(u**2) ** 0.5
+
+    def _latex(self, printer):
+        return rf"\operatorname{{Std}}\left({printer._print(self.args[0])}\right)"
+
+
+def test_a_new_node_is_derived_exported_and_checked():
+    erf = sr.activation("erf")
+    theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(erf(Standardised(sr.z)))))
+    assert (
+        sp.expand(
+            theory.kernel_map.expr - (sr.gamma**2 * sr.K + sr.C_b + sr.C_W * 2 / sp.pi * sp.asin(sp.Rational(2, 3)))
+        )
+        == 0
+    )
+    report = sr.check(theory, seed=1)
+    assert report.outcome is Outcome.PASSED, report.table()
+    module = sr.export(theory.kernel_map, target="numpy").load()
+    value = module.kernel_map(1.5, 1.2, 0.1, 0.5)
+    assert abs(value / float(theory.kernel_map.evalf(17, K=1.5, C_W=1.2, C_b=0.1, gamma=0.5)) - 1) < 1e-13
+    assert "Std" in sr.export(theory, target="latex").text or "Std" in sp.latex(theory.layer.forward)
+
+
+def test_a_layer_that_nobody_has_seen_is_confirmed_by_simulation():
+    tanh, erf = sr.activation("tanh"), sr.activation("erf")
+    theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(tanh(sr.Dense(erf(sr.z))))))
+    report = sr.check(theory, seed=3)
+    assert report.outcome is Outcome.PASSED, report.table()
+    assert {verdict.oracle for verdict in report.verdicts} >= {"simulation"}
+
+
+def test_a_formula_typed_by_a_user_is_the_catalogue_entry(capsys):
+    typed = json.loads(run(capsys, "derive", "z*tanh(log(1+exp(z)))", "--layer", "residual", "--json"))
+    named = json.loads(run(capsys, "derive", "mish", "--layer", "residual", "--json"))
+    assert typed["critical_points"] == named["critical_points"]
+    assert len(typed["critical_points"]) > 0

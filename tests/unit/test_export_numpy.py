@@ -1,0 +1,266 @@
+"""Generated NumPy modules: accuracy against 50 digits, the diagonal, broadcasting, out=, standing alone."""
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+
+from symres.declare.activation import Activation
+from symres.errors import DeclarationError, NoClosedForm
+from symres.export import export
+from symres.gaussian.expectation import Expectation
+from symres.quantity import NamedStep, Quantity, Status
+from symres.symbols import K1, K2, C, C_b, C_W, K, gamma, x1, x2, z
+from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map, theory
+
+RHO = [0.3, 0.99, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12]
+VARIANCES = [(1e-8, 1e-8), (1e-8, 3e-3), (1e-3, 1e-3), (0.4, 0.9), (2.0, 2.0), (30.0, 1e3), (1e4, 1e4), (1.0, 1e4)]
+PARAMETERS = {"C_W": 1.3, "C_b": 0.0, "gamma": 0.0}
+
+
+def in_50_digits(expr, **values):
+    """The formula by mpmath, from the inputs as the binary numbers that they are."""
+    with mp.workdps(70):
+        symbols = sorted(expr.free_symbols, key=str)
+        return sp.lambdify(symbols, expr, "mpmath")(*(mp.mpf(values[str(s)]) for s in symbols))
+
+
+def pair_error(name, found, k1, k2, c):
+    """Relative to the larger of |F| and |C dF/dC|: what the rounding of C alone can do."""
+    point = {"K1": k1, "K2": k2, "C": c}
+    exact = in_50_digits(PAIRS[name], **point)
+    slope = in_50_digits(PAIRS[name].diff(C), **point)
+    return float(abs(mp.mpf(found) - exact) / max(abs(exact), abs(c * slope)))
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return {name: export(covariance_map(kernel)).load().covariance_map for name, kernel in PAIRS.items()}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("variances", VARIANCES, ids=str)
+def test_pair_kernel_has_13_digits(pairs, name, variances):
+    k1, k2 = variances
+    for rho in (*RHO, *(-r for r in RHO), 1e-7):
+        c = rho * k1**0.5 * k2**0.5
+        found = pairs[name](k1, k2, c, 1.0, 0.0, 0.0)
+        assert pair_error(name, found, k1, k2, c) < 1e-14
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_average_has_13_digits(name):
+    f = export(kernel_map(KERNELS[name])).load().kernel_map
+    for k in np.geomspace(1e-8, 1e4, 61):
+        with mp.workdps(70):
+            digits = 70 if name != "hard_tanh" or k > 1e-2 else 120
+        with mp.workdps(digits):
+            exact = sp.lambdify(K, KERNELS[name], "mpmath")(mp.mpf(float(k)))
+        assert float(f(k, 1.0, 0.0, 0.0)) == pytest.approx(float(exact), rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_average_has_its_limit_at_zero(name):
+    limit = {"cos": 1.0}.get(name, 0.0)
+    assert export(kernel_map(KERNELS[name])).load().kernel_map(0.0, 1.0, 0.0, 0.0) == pytest.approx(limit, abs=0)
+
+
+@pytest.mark.parametrize("name", set(PAIRS) & set(KERNELS))
+@pytest.mark.parametrize("k", [0.0, 1e-300, 1e-8, 1.0, 7.3, 1e4])
+def test_diagonal_equals_the_one_input_average(pairs, name, k):
+    average = export(kernel_map(KERNELS[name])).load().kernel_map(k, 1.0, 0.0, 0.0)
+    for c in (k, k * (1 + 4e-16)):  # rounding makes correlations larger than one
+        assert pairs[name](k, k, c, 1.0, 0.0, 0.0) == pytest.approx(average, rel=2e-15, abs=0)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_gram_matrices_have_no_nan(pairs, name):
+    x = np.random.default_rng(0).standard_normal((40, 3)) * np.geomspace(1e-5, 1e3, 40)[:, None]
+    x[0] = 0.0
+    gram = x @ x.T
+    norms = np.diag(gram)
+    assert np.isfinite(pairs[name](norms[:, None], norms[None, :], gram, 2.0, 0.1, 0.5)).all()
+
+
+def test_arguments_broadcast_and_out_is_filled():
+    f = export(covariance_map(PAIRS["gelu"])).load().covariance_map
+    k1, k2, c = np.array([[1.0], [2.0]]), np.array([0.5, 3.0, 1.0]), 0.25
+    single = [[f(a, b, c, 2.0, 0.1, 0.5) for b in k2] for a in k1[:, 0]]
+    found = f(k1, k2, c, 2.0, 0.1, 0.5)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, single, rtol=1e-15)
+    out = np.empty((2, 3))
+    assert f(k1, k2, c, 2.0, 0.1, 0.5, out=out) is out
+    np.testing.assert_array_equal(out, found)
+    with pytest.raises(ValueError, match="broadcast"):
+        f(k1, k2, c, 2.0, 0.1, 0.5, out=np.empty((2, 2)))
+
+
+def test_out_may_be_an_argument():
+    f = export(covariance_map(PAIRS["erf"])).load().covariance_map
+    c = np.linspace(-1.0, 1.0, 100_000)
+    expected = f(1.0, 1.0, c, 1.0, 0.0, 0.0)
+    assert f(1.0, 1.0, c, 1.0, 0.0, 0.0, out=c) is c
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_blocks_do_not_show():
+    f = export(covariance_map(PAIRS["relu"])).load().covariance_map
+    c = np.random.default_rng(1).uniform(-1, 1, (300, 301))[::2, ::-3]
+    np.testing.assert_allclose(f(1.0, 1.0, c, 1.0, 0.0, 0.0), (np.sqrt(1 - c**2) + c * (np.pi - np.arccos(c))) / (2 * np.pi), rtol=1e-13)  # fmt: skip
+
+
+def test_numbers_give_a_number_and_nothing_gives_nothing():
+    f = export(kernel_map(KERNELS["gelu"])).load().kernel_map
+    assert isinstance(f(1.0, 1.0, 0.0, 0.0), float)
+    assert f(np.zeros((0, 3)), 1.0, 0.0, 0.0).shape == (0, 3)
+    assert f(1, 2, 0, 0) == f(1.0, 2.0, 0.0, 0.0)
+
+
+# ---- averages without a closed form ------------------------------------------------------------------------------
+def numeric(name, symbols, body):
+    return Quantity(name, symbols, body, body, Status.NUMERIC, reason="no rule applies")
+
+
+def test_numeric_average_is_fitted():
+    phi = Activation("tanh", sp.tanh(z))
+    quantity = numeric("chi_parallel", (K, C_W), C_W * Expectation(x1 * phi(x1) * phi(x1).diff(x1), K) / K)
+    f = export(quantity).load().chi_parallel
+    for k in (1e-8, 0.02, 1.0, 40.0, 1e4):
+        with mp.workdps(25):
+            points = [0, *(t / mp.sqrt(k) for t in (1, 5, 20) if t < 12 * mp.sqrt(k)), 12]
+            exact = 2 / mp.sqrt(2 * mp.pi) * mp.quad(
+                lambda x, s=mp.sqrt(k): mp.exp(-x * x / 2) * x / s * mp.tanh(s * x) * mp.sech(s * x) ** 2, points
+            )  # fmt: skip
+        assert f(k, 1.0) == pytest.approx(float(exact), rel=2e-14)
+    assert f(0.0, 1.0) == pytest.approx(1.0, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("formula", "name"), [(sp.erf(z), "erf"), (sp.Max(z, 0), "relu"), (z * (1 + sp.erf(z / sp.sqrt(2))) / 2, "gelu")]
+)
+def test_quadrature_at_run_time_agrees_with_closed_forms(formula, name):
+    phi = Activation(name, formula)
+    f = export(numeric("covariance_map", (K1, K2, C), Expectation(phi(x1) * phi(x2), K1, C, K2))).load().covariance_map
+    for k1, k2 in ((1e-8, 1e-8), (1e-4, 1.0), (1.0, 1.0), (100.0, 3.0), (1e4, 1e4)):
+        scale = float(mp.sqrt(in_50_digits(KERNELS[name], K=k1) * in_50_digits(KERNELS[name], K=k2)))
+        for rho in (0.01, 0.5, -0.9, 0.999, 1 - 1e-6, -1 + 1e-6):
+            c = rho * (k1 * k2) ** 0.5
+            exact = float(in_50_digits(PAIRS[name], K1=k1, K2=k2, C=c))
+            assert f(k1, k2, c) == pytest.approx(exact, rel=0, abs=4e-14 * scale)
+    assert f(2.0, 2.0, 2.0) == pytest.approx(float(in_50_digits(KERNELS[name], K=2.0)), rel=1e-14)
+    assert f(0.0, 0.0, 0.0) == pytest.approx(0.0, abs=1e-100)
+    assert f(0.0, 4.0, 0.0) == pytest.approx(0.0, abs=1e-100)
+
+
+def test_straight_line_steps_are_computed_in_order():
+    S1 = sp.Symbol("S1", positive=True)
+    inner = C_b + C_W * 2 / sp.pi * sp.asin(2 * K / (1 + 2 * K))
+    body = gamma**2 * K + C_W * KERNELS["gelu"].subs(K, S1)
+    quantity = Quantity(
+        "kernel_map", (K, C_W, C_b, gamma), body, body, Status.EXACT, steps=(NamedStep(S1, inner, inner),)
+    )
+    found = export(quantity).load().kernel_map(0.7, 1.9, 0.2, 0.5)
+    exact = in_50_digits(body.subs(S1, inner), K=0.7, C_W=1.9, C_b=0.2, gamma=0.5)
+    assert found == pytest.approx(float(exact), rel=1e-15)
+
+
+def test_equal_averages_are_computed_once():
+    text = export({"a": kernel_map(KERNELS["gelu"]), "b": kernel_map(KERNELS["gelu"])}).text
+    assert text.count("def _average_") == 1
+
+
+# ---- the text ----------------------------------------------------------------------------------------------------
+SCRIPT = """
+import sys
+sys.modules.update(dict.fromkeys(("symres", "sympy", "mpmath", "flint", "torch", "jinja2")))  # importing them fails
+import importlib.util
+spec = importlib.util.spec_from_file_location("generated", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+print(repr(float(module.covariance_map(1.0, 1.0, 1.0, 1.0, 0.0, 0.0))))
+"""
+
+
+def test_module_stands_alone(tmp_path):
+    path = export(theory("gelu")).write(tmp_path / "gelu.py")
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(float(in_50_digits(KERNELS["gelu"], K=1.0)), rel=1e-15)
+
+
+GENERATE = """
+from symres.export import export
+from tests.oracles.closed_forms import theory, KERNELS, kernel_map
+print(export(theory({0!r}), {1!r}).text)
+print(export(kernel_map(KERNELS["elu"]), {1!r}).text)
+"""
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "latex"])
+def test_text_does_not_depend_on_the_hash_seed(target):
+    texts = []
+    for seed in ("0", "1", "4711"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        texts.append(
+            subprocess.run(
+                [sys.executable, "-c", GENERATE.format("gelu", target)],
+                env=environment, capture_output=True, text=True, check=True,
+            ).stdout
+        )  # fmt: skip
+    assert texts[0] == texts[1] == texts[2]
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_every_function_is_documented(target):
+    module = ast.parse(export(theory("relu"), target, command="symres export relu").text)
+    assert "symres export relu" in ast.get_docstring(module)
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            text = ast.get_docstring(node)
+            for head in ("Args:", "Returns:", "Valid when:", "Error", "Source:"):
+                assert head in text
+            for argument in node.args.args:
+                assert f"{argument.arg}: " in text
+    assert max(map(len, export(theory("relu"), target).text.splitlines())) <= 140
+
+
+def test_parameters_are_the_symbols_in_order():
+    module = export(theory("erf")).load()
+    assert list(inspect.signature(module.covariance_map).parameters) == ["K1", "K2", "C", "C_W", "C_b", "gamma", "out"]
+    assert module.__all__ == ["kernel_map", "covariance_map", "chi_parallel"]
+
+
+def test_import_of_symres_brings_no_torch_and_no_matplotlib():
+    code = "import sys, symres, symres.export; assert not {'torch', 'matplotlib'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- refusals ----------------------------------------------------------------------------------------------------
+def unknown():
+    return Quantity("h", (K,), sp.nan, sp.nan, Status.UNKNOWN, reason="nothing applies")
+
+
+def test_unknown_quantity_is_refused_alone_and_named_in_company():
+    with pytest.raises(NoClosedForm, match="nothing applies"):
+        export(unknown())
+    text = export({**theory("relu"), "h": unknown()}).text
+    assert "h: nothing applies" in text
+    assert "def h(" not in text
+
+
+def test_refusals_say_what_to_do(tmp_path):
+    with pytest.raises(DeclarationError, match="numpy, torch, latex"):
+        export(kernel_map(K / 2), "fortran")
+    with pytest.raises(DeclarationError, match="Quantity"):
+        export(42)
+    with pytest.raises(DeclarationError, match="LaTeX"):
+        export(kernel_map(K / 2), "latex").load()
+    body = C_W * sp.Symbol("q") * K
+    with pytest.raises(DeclarationError, match="q is no argument"):
+        export(Quantity("kernel_map", (K, C_W), body, body, Status.EXACT))
