@@ -15,6 +15,7 @@ from .balls import evaluate
 from .errors import DeclarationError, NoClosedForm
 from .proof import Proof
 from .scalars import number
+from .symbols import K1, K2, C
 
 
 class Status(Enum):
@@ -53,7 +54,7 @@ class NamedStep:
     expr: sp.Expr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Quantity:
     """A result of symres.
 
@@ -70,6 +71,7 @@ class Quantity:
         proof: the derivation of ``body`` from ``definition``.
         verifications: comparisons that it passed.
         reason: for NUMERIC and UNKNOWN, why there is no closed form.
+        unused: parameters of the layer on which the quantity does not depend; ``evalf`` accepts and ignores them.
         expansion: makes the exact series in the kernel, for quantities that have one.
     """
 
@@ -85,7 +87,12 @@ class Quantity:
     proof: Proof = field(default_factory=lambda: Proof(None))
     verifications: tuple[Verification, ...] = ()
     reason: str = ""
+    unused: tuple[sp.Symbol, ...] = ()
     expansion: Callable[[Quantity, int], Quantity] | None = None
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(s.name for s in self.symbols)
+        return f"<{self.name}({arguments}) = {self.expr} [{self.status}]>"
 
     @cached_property
     def expr(self) -> sp.Expr | None:
@@ -121,9 +128,11 @@ class Quantity:
             raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
         assert self.expr is not None
         exact = self._exact(values)
-        if self.body.has(sp.oo):
+        at_zero = self.expansion is not None and exact[self.symbols[0]] == 0
+        expression = self.series(0).body if at_zero else self.expr  # a formula over K has a limit at K = 0
+        if expression.has(sp.oo):
             return mp.inf, mp.mpf(0)
-        return evaluate(self.expr.subs(exact), {}, digits)
+        return evaluate(expression.subs(exact), {}, digits)
 
     def __call__(self, **values: Any) -> float:
         """The value as a float."""
@@ -151,8 +160,9 @@ class Quantity:
 
     def _exact(self, values: dict[str, Any]) -> dict[sp.Symbol, sp.Expr]:
         by_name = {s.name: s for s in self.symbols}
+        ignored = {s.name for s in self.unused}
         for name in values:
-            if name not in by_name:
+            if name not in by_name and name not in ignored:
                 raise DeclarationError(
                     f"a value for {name} in {self.name}", "there is no such symbol", f"pass {', '.join(by_name)}"
                 )
@@ -161,8 +171,12 @@ class Quantity:
             raise DeclarationError(
                 f"a number for {self.name}", f"no value for {', '.join(missing)}", "pass it by name, for instance K=1"
             )
-        exact = {by_name[name]: number(value, name) for name, value in values.items()}
+        exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
         for symbol, value in exact.items():
             if (symbol.is_positive and value.is_negative) or (symbol.is_nonnegative and value.is_negative):
                 raise DeclarationError(f"{self.name} at {symbol} = {value}", "it is negative", f"pass {symbol} >= 0")
+        if {K1, K2, C} <= exact.keys() and (exact[C] ** 2 - exact[K1] * exact[K2]).is_positive:
+            raise DeclarationError(
+                f"{self.name} at C = {exact[C]}", "C**2 > K1*K2 is no covariance", "pass |C| <= sqrt(K1*K2)"
+            )
         return exact

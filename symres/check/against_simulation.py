@@ -19,11 +19,12 @@ from .forward import Forward
 from .progress import Progress
 from .quadrature import Found
 from .settings import Values
-from .simulate import TAME, Budget, Estimate, Simulation, extrapolated, pilot
+from .simulate import TAME, Budget, Estimate, Simulation, extrapolated, measured, pilot
 from .verdict import SIMULATION, Verdict, inconclusive
 
 _SMALL = 0.1  # of the natural scale
 _NEAR = 1e-8  # (K - C)/K in the susceptibility: a kink's bias is of the size of its root
+_QUICK = (512, 2000)  # width and number of networks that look for a divergence
 _FARTHER = 1e-4  # where a divergence is compared with
 
 
@@ -135,29 +136,25 @@ def _perpendicular_row(task: _Task, K: sp.Rational, tell: Callable[[float], None
         return np.maximum(np.abs(values), _SMALL * natural)
 
     # Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
-    quick = Budget(precision=0.02, neurons=1_000_000, widths=(512,))  # only the growth matters
-    far = extrapolated(task.simulation.chi_perp(float(K), _FARTHER), scales, rng, quick)
-    close = extrapolated(task.simulation.chi_perp(float(K), 1e-2 * _FARTHER), scales, rng, quick)
-    growth, noise = close.values[0] - far.values[0], math.hypot(close.errors[0], far.errors[0])
-    steady = abs(growth) + 5 * noise < 0.5 * abs(far.values[0])
-    if growth > 6 * noise and growth > abs(far.values[0]):
-        remark = f"(K'-C')/(K-C) grows from {far.values[0]:.3g} to {close.values[0]:.3g} as K-C falls a hundredfold"
-        return task.row("chi_perp", point, claim, Found(math.inf, 0.0, natural, remark), close)
-    if not steady:
-        return inconclusive(
-            "chi_perp", "simulation", point, "the networks do not tell whether it is finite", claimed=claim,
-            value=close.values[0], seed=task.seed, widths=close.widths, samples=close.samples,
-        )
+    (far,), (far_error,) = measured(task.simulation.chi_perp(float(K), _FARTHER), *_QUICK, rng)
+    (close,), (close_error,) = measured(task.simulation.chi_perp(float(K), 1e-2 * _FARTHER), *_QUICK, rng)
+    growth, noise = close - far, math.hypot(close_error, far_error)
+    facts: dict[str, Any] = {"seed": task.seed, "widths": _QUICK[:1], "samples": 2 * _QUICK[1]}
+    if growth > 6 * noise and growth > abs(far):
+        remark = f"(K'-C')/(K-C) grows from {far:.3g} to {close:.3g} as K-C falls a hundredfold"
+        found = Found(math.inf, 0.0, natural, remark)
+        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, _SMALL, **facts)
+    if abs(growth) + 5 * noise > 0.5 * abs(far):
+        said = f"{far:.3g} and {close:.3g} at two distances do not tell whether the limit is finite"
+        return inconclusive("chi_perp", "simulation", point, said, claimed=claim, value=close, **facts)
     estimate = extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, task.budget, tell)
     return task.row("chi_perp", point, claim, _found(estimate, natural), estimate)
 
 
 def _natural(task: _Task, K: sp.Rational, rng: np.random.Generator) -> float:
     """The scale of a susceptibility, K'/K."""
-    quick = extrapolated(
-        task.simulation.kernels(float(K), float(K), 0.0, 1), np.abs, rng, Budget(0.1, 200_000, task.budget.widths[:1])
-    )
-    return float(abs(quick.values[0])) / float(K)
+    means, _ = measured(task.simulation.kernels(float(K), float(K), 0.0, 1), 512, 256, rng)
+    return float(abs(means[0])) / float(K)
 
 
 def _found(estimate: Estimate, natural: float) -> Found:

@@ -147,7 +147,7 @@ def extrapolated(
         def told(share: float, number: int = number) -> None:
             report((number + share) / len(widths))
 
-        mean, error = _measured(sampler, n, nets, rng, told)
+        mean, error = measured(sampler, n, nets, rng, told)
         found.append(mean)
         spreads.append(error)
         samples += nets
@@ -159,16 +159,24 @@ def extrapolated(
 
 def pilot(sampler: Sampler, scales: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """The relative variance of every observable over networks times n, from a short run; infinite if it overflows."""
-    means, errors = _measured(sampler, _PILOT_WIDTH, _PILOT, rng)
+    means, errors = measured(sampler, _PILOT_WIDTH, _PILOT, rng)
     with np.errstate(all="ignore"):
         fluctuations: np.ndarray = _PILOT_WIDTH * _PILOT * (errors / scales(means)) ** 2
     return np.where(np.isfinite(fluctuations), fluctuations, np.inf)
 
 
-def _measured(
+def measured(
     sampler: Sampler, n: int, nets: int, rng: np.random.Generator, report: Callable[[float], None] = lambda share: None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard errors at one width, the controls' share of the noise removed."""
+    """Means and standard errors at one width, the controls' share of the noise removed.
+
+    Args:
+        sampler: draws networks.
+        n: width.
+        nets: number of networks.
+        rng: source of random numbers.
+        report: is told the share of the work that is done.
+    """
     rows: list[np.ndarray] = []
     controls: list[np.ndarray] = []
     done = 0

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any, cast
 
 import typer
 
@@ -17,7 +18,7 @@ from .console import complain
 
 # typer brings its own copy of click or uses an installed one, depending on its version: this is click's base class
 # of wrong use in both.
-_WrongUse = typer.BadParameter.__mro__[2]
+_WrongUse = cast(Any, typer.BadParameter.__mro__[2])
 
 REFUTED, WRONG, OPEN, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 

@@ -156,7 +156,7 @@ def check(
     layer: LayerName = "mlp",
     settings: Settings = None,
     against: Annotated[
-        list[str] | None, typer.Option("--against", metavar="ORACLE", help="quadrature or simulation; both if left out.")
+        list[str] | None, typer.Option("--against", metavar="ORACLE", help="quadrature or simulation; else both.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
 ) -> None:

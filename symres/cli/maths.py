@@ -1,4 +1,4 @@
-"""Formulas as one line of text, and how to break a long one.
+"""Formulas as one line of text.
 
 sympy's own printers write either two-dimensional art or Python; a page needs ``K/4 + K·asin(K/(1 + K))/(2π)``.
 """
@@ -20,7 +20,10 @@ from ..theory.root import Root
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-_GREEK = frozenset("alpha beta gamma delta epsilon eta theta kappa lambda mu nu xi rho sigma tau phi chi psi omega".split())
+_GREEK = frozenset(
+    ("alpha", "beta", "gamma", "delta", "epsilon", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "rho", "sigma",
+     "tau", "phi", "chi", "psi", "omega")
+)
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text holds together
 
 
@@ -288,8 +291,10 @@ def _ordered(terms: tuple[sp.Expr, ...]) -> list[sp.Expr]:
 def _factor_rank(factor: sp.Expr) -> tuple[int, str]:
     """Numbers, parameters, kernels, other powers, sums, functions."""
     base, _ = factor.as_base_exp()
+    if isinstance(base, Phi):
+        return 5, f"{base.order}{factor}"  # phi before its derivatives
     if factor.has(sp.Function, Expectation, Phi, Node):
-        return 5, str(factor)
+        return 6, str(factor)
     if not factor.free_symbols:
         return 0 if not isinstance(base, sp.Add) else 3, str(factor)
     if base.is_Symbol:
@@ -323,81 +328,3 @@ def _lowered_root(coefficient: sp.Expr, factors: list[sp.Expr]) -> tuple[sp.Expr
         if exponent == sp.Rational(1, 2) and base.is_Integer and coefficient.is_Rational and coefficient.q % base == 0:
             return coefficient * base, [root]
     return coefficient, []
-
-
-# ---- breaking lines ----------------------------------------------------------------------------------------------
-
-_OPENING, _CLOSING = "([{⟨", ")]}⟩"
-_LEAST = 12  # narrower columns are not worth an indentation
-
-
-def wrap(text: str, width: int) -> list[str]:
-    """Break a formula into lines of at most ``width``, at the operators that bind least.
-
-    Later lines begin with their operator. Nothing but white space is added or removed.
-    """
-    if len(text) <= width:
-        return [text]
-    if width < _LEAST:
-        return [text[k : k + width] for k in range(0, len(text), width)]
-    for operators, joint in (((" + ", " - "), " "), ((", ", "; "), " "), (("·", "*", "/"), "")):
-        parts = _split(text, operators)
-        if len(parts) > 1:
-            return _packed(parts, joint, width)
-    return _opened(text, width)
-
-
-def _split(text: str, operators: tuple[str, ...]) -> list[str]:
-    """The parts of a text between operators outside brackets; a part begins with its operator (a comma ends it)."""
-    parts, depth, start = [], 0, 0
-    for k, character in enumerate(text):
-        depth += (character in _OPENING) - (character in _CLOSING)
-        if depth == 0 and k > start and text.startswith(operators, k):
-            cut = k + (character in ",;")
-            parts.append(text[start:cut].strip())
-            start = cut
-    return [*parts, text[start:].strip()]
-
-
-def _packed(parts: list[str], joint: str, width: int) -> list[str]:
-    """Fill lines with parts; a part too long for a line is broken in itself."""
-    lines: list[str] = []
-    for part in parts:
-        room = width - len(lines[-1]) - len(joint) if lines else 0
-        if lines and len(part) <= room:
-            lines[-1] += joint + part
-        elif lines and len(part) > width and room > 2 * width // 3:
-            first, *rest = _broken(part, room)
-            margin = " " * (width - room)
-            lines[-1] += joint + first
-            lines += [margin + line for line in rest]
-        else:
-            lines += _broken(part, width)
-    return lines
-
-
-def _broken(part: str, width: int) -> list[str]:
-    """One part over several lines, indented behind its operator."""
-    operator = part[:2] if part[:2] in ("+ ", "- ") else part[:1] if part[0] in "·*/-" else ""
-    first, *rest = wrap(part[len(operator) :], width - len(operator))
-    return [operator + first, *(" " * len(operator) + line for line in rest)]
-
-
-def _opened(text: str, width: int) -> list[str]:
-    """Break inside the longest bracket of a text without operators outside brackets."""
-    spans, depth, opened = [(0, 0, 0)], 0, 0
-    for k, character in enumerate(text):
-        if character in _OPENING:
-            opened, depth = (k if depth == 0 else opened), depth + 1
-        elif character in _CLOSING:
-            depth -= 1
-            if depth == 0:
-                spans.append((k - opened, opened + 1, k))
-    length, left, right = max(spans)
-    head, tail = text[:left], text[right:]
-    room = width - len(head) - len(tail)
-    if length == 0 or room < _LEAST:
-        return [text[k : k + width] for k in range(0, len(text), width)]
-    first, *rest = wrap(text[left:right], room)
-    lines = [head + first, *(" " * len(head) + line for line in rest)]
-    return [*lines[:-1], lines[-1] + tail]

@@ -15,10 +15,12 @@ from ..errors import NoClosedForm
 from ..export.decimals import at_zero_gamma
 from ..quantity import Quantity, Status
 from ..report import PointRow, Report
-from ..symbols import C_b, C_W, K, gamma
+from ..symbols import C_W, C_b, K, gamma
 from ..theory.root import Root
+from .breaking import wrap
 from .console import Line, Span, line
-from .maths import Maths, wrap
+from .facts import facts_of
+from .maths import Maths
 
 DIGITS = 15
 _INDENT = 2
@@ -232,7 +234,9 @@ class Page:
         lines += [line("    ", Span(text, "cyan")) for text in code]
         start = None if point.K == K else self._number(point.K)
         if start:
-            lines += self._wrapped(f"Scale the inputs so that the first preactivations have variance {_digits(start, 9)}.")
+            lines += self._wrapped(
+                f"Scale the inputs so that the first preactivations have variance K* = {_digits(start, 9)}."
+            )
         return lines
 
     def _proofs(self) -> list[Line]:
@@ -326,21 +330,6 @@ class Page:
         return lines
 
 
-def facts_of(phi: Activation, maths: Maths) -> str:
-    """Parity, homogeneity, breakpoints and growth in one line."""
-    facts = [phi.parity] if phi.parity else []
-    if phi.homogeneity is not None:
-        facts.append(f"homogeneous of degree {phi.homogeneity}")
-    jumps = [b for b, _ in phi.jumps]
-    kinks = [b for b in phi.breakpoints if b not in jumps]
-    for word, places in (("kink", kinks), ("jump", jumps)):
-        if places:
-            facts.append(f"{word}{'s' * (len(places) > 1)} at {', '.join(map(maths, places))}")
-    if not phi.breakpoints:
-        facts.append("smooth")
-    return "; ".join([*facts, f"tails: {phi.growth}"])
-
-
 def _verified(q: Quantity) -> str:
     """By what a result was verified; several comparisons with one kind of oracle are counted together."""
     merged: dict[str, tuple[int, float]] = {}
@@ -349,7 +338,7 @@ def _verified(q: Quantity) -> str:
         points, worst = merged.get(kind, (0, 0.0))
         merged[kind] = (points + v.points, max(worst, v.worst))
     return "; ".join(
-        f"verified by {kind} at {points} points, deviation {f'below {_round_up(worst)}' if worst else '0'}"
+        f"verified by {kind} at {points} points" + (f" to {_round_up(worst)}" if worst else ", without deviation")
         for kind, (points, worst) in merged.items()
     )
 

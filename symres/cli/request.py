@@ -60,9 +60,9 @@ def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
     phi = find_activation(text)
     build = architectures.architectures.get(layer)
     if build is None:
-        known = list(architectures.architectures)
+        names = list(architectures.architectures)
         raise DeclarationError(
-            f"--layer {layer}", "there is no such layer", nearest(layer, known) or f"known are {', '.join(known)}"
+            f"--layer {layer}", "there is no such layer", nearest(layer, names) or f"known are {', '.join(names)}"
         )
     numbers = {key: number(value, key) for key, value in settings.items()}
     own = {str(p) for p in phi.parameters}

@@ -8,9 +8,10 @@ import sympy as sp
 
 from ..declare import architectures, catalogue
 from ..declare.activation import Activation
+from .breaking import wrap
 from .console import Line, Span, line
-from .maths import Maths, wrap
-from .page import facts_of
+from .facts import facts_of
+from .maths import Maths
 
 
 def activation_table(width: int, unicode: bool) -> list[Line]:

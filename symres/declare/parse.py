@@ -307,8 +307,9 @@ class _Parser:
                     token, "a comparison is missing" if name == "where" and k == 0 else "a comparison in a formula",
                     "write where(condition, then, otherwise), for instance where(z > 0, z, 0)",
                 )
-        if function in (sp.exp, sp.sinh, sp.cosh) and arguments[0].is_number:
-            self._check_size(token, sp.E, arguments[0])
+        first = arguments[0]
+        if function in (sp.exp, sp.sinh, sp.cosh) and isinstance(first, sp.Expr) and first.is_number:
+            self._check_size(token, sp.E, first)
         return self._checked(token, function(*arguments))
 
     # ---- guards ------------------------------------------------------------------------------------------------

@@ -114,6 +114,10 @@ def split(expr: sp.Expr) -> Pieces:
     """
     if not expr.has(z) or expr == z:
         return _smooth(expr if expr.free_symbols else expr.doit())  # sympy may leave Min(-1, 1) as it is
+    if isinstance(expr, sp.Abs | sp.sign):
+        coefficient, rest = expr.args[0].as_independent(z, as_Add=False)
+        if coefficient != 1:  # its sign need not be known
+            return split(expr.func(rest)).map(lambda u: expr.func(coefficient) * u)
     if isinstance(expr, sp.Abs):
         inner = split(expr.args[0])
         return _switch(inner, inner.map(lambda u: -u), inner)

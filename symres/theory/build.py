@@ -45,6 +45,7 @@ def build(
     notation: str = "",
     meaning: str = "",
     source: str = "",
+    parameters: Sequence[sp.Symbol] = (),
 ) -> Quantity:
     """Close what closes, verify it, and say what it is.
 
@@ -57,6 +58,7 @@ def build(
         notation: LaTeX of the left-hand side.
         meaning: one line that says what it is.
         source: document and equation that it generalises.
+        parameters: of the layer, whether or not this quantity depends on them.
     """
     definition, kept = _inlined(definition, assignments)
     closer = _Closer()
@@ -66,9 +68,11 @@ def build(
         steps.append(NamedStep(symbol, meaning_of_step, proof.result))
         inner.append((symbol, proof))
     proof = closer.prove(definition)
+    symbols = _arguments(arguments, definition, kept)
     quantity = Quantity(
         name=name,
-        symbols=_arguments(arguments, definition, kept),
+        symbols=symbols,
+        unused=tuple(s for s in parameters if s not in symbols),
         definition=definition,
         body=proof.result,
         status=Status.NUMERIC if closer.open else Status.EXACT,

@@ -58,11 +58,10 @@ class Theory:
     @cached_property
     def kernel_map(self) -> Quantity:
         """The next layer's kernel K' of one input, a function of K and the parameters (PDLT (B.12))."""
-        return build(
+        return self._build(
             "kernel_map",
-            (symbols.K,),
+            self._one,
             self._one.stream(0, 0),
-            self._one.assignments,
             notation="K'",
             meaning="kernel of the next layer, one input",
             source="PDLT (B.12)",
@@ -71,11 +70,10 @@ class Theory:
     @cached_property
     def covariance_map(self) -> Quantity:
         """The next layer's covariance C' of two inputs, a function of K1, K2, C and the parameters (PDLT (B.11))."""
-        return build(
+        return self._build(
             "covariance_map",
-            (symbols.K1, symbols.K2, symbols.C),
+            self._two,
             self._two.stream(1, 2),
-            self._two.assignments,
             notation="C'",
             meaning="covariance of the next layer, two inputs",
             source="PDLT (B.11)",
@@ -85,11 +83,10 @@ class Theory:
     def chi_parallel(self) -> Quantity:
         """The parallel susceptibility dK'/dK (PDLT (B.15))."""
         slope = total_derivative(self._one.stream(0, 0), self._one.assignments, symbols.K)
-        return build(
+        return self._build(
             "chi_parallel",
-            (symbols.K,),
+            self._one,
             slope,
-            self._one.assignments,
             notation=r"\chi_\parallel",
             meaning="parallel susceptibility dK'/dK",
             source="PDLT (B.15)",
@@ -98,11 +95,10 @@ class Theory:
     @cached_property
     def chi_perp(self) -> Quantity:
         """The perpendicular susceptibility: growth of small angles and of gradients (PDLT (B.16))."""
-        return build(
+        return self._build(
             "chi_perp",
-            (symbols.K,),
+            self._one,
             self._chi_perp,
-            self._one.assignments,
             notation=r"\chi_\perp",
             meaning="perpendicular susceptibility, the squared norm of the Jacobian",
             source="PDLT (B.16)",
@@ -117,11 +113,10 @@ class Theory:
         """PDLT's helper function h = (1/2) d chi_perp/dK (PDLT (B.18))."""
         infinite = self._chi_perp.has(sp.oo)
         slope = sp.oo if infinite else total_derivative(self._chi_perp, self._one.assignments, symbols.K) / 2
-        return build(
+        return self._build(
             "h",
-            (symbols.K,),
+            self._one,
             slope,
-            self._one.assignments,
             notation="h",
             meaning="half the slope of chi_perp",
             source="PDLT (B.18)",
@@ -131,11 +126,10 @@ class Theory:
     def covariance_slope(self) -> Quantity:
         """dC'/dC, equal to the tangent rule between two inputs."""
         slope = total_derivative(self._two.stream(1, 2), self._two.assignments, symbols.C)
-        return build(
+        return self._build(
             "covariance_slope",
-            (symbols.K1, symbols.K2, symbols.C),
+            self._two,
             slope,
-            self._two.assignments,
             notation=r"\partial C'/\partial C",
             meaning="slope of the covariance map in the covariance",
         )
@@ -149,6 +143,9 @@ class Theory:
     def subs(self, **values: Any) -> Theory:
         """The theory with numbers in the place of parameters, by name."""
         return Theory(self.layer.subs(**values))
+
+    def _build(self, name: str, walk: Walk, definition: sp.Expr, **words: str) -> Quantity:
+        return build(name, walk.arguments, definition, walk.assignments, parameters=self.layer.parameters, **words)
 
     # ---- the deep network --------------------------------------------------------------------------------------
 

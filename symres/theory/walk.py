@@ -52,6 +52,12 @@ class Walk:
                 for a in inputs:
                     self._statistics[instruction.name, a] = self.mean((instruction.integrand, a))
 
+    @property
+    def arguments(self) -> tuple[sp.Symbol, ...]:
+        """The kernels: (K,) or (K1, K2, C)."""
+        diagonal = [value for (a, b), value in self.kernel.items() if a == b]
+        return (*diagonal, *(value for (a, b), value in self.kernel.items() if a != b))
+
     def _draw(self, draw: Draw) -> None:
         for a, b in self.kernel:
             name = symbols.variance(draw.name, a, b)

@@ -17,7 +17,7 @@ ALLOWED = {
     "scalars": {"errors"},
     "balls": {"errors", "symbols"},
     "notation": {"errors", "symbols"},
-    "quantity": {"errors", "proof", "scalars", "balls", "notation"},
+    "quantity": {"errors", "symbols", "proof", "scalars", "balls", "notation"},
     "report": {"quantity"},
     "declare": {"errors", "symbols", "scalars", "balls"},
     "gaussian": {"errors", "symbols", "scalars", "balls", "proof", "quantity", "declare"},

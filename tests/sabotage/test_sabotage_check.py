@@ -1,0 +1,79 @@
+"""Test the tests: wrong theories must be refuted, whatever the seed."""
+
+import mpmath as mp
+import pytest
+import sympy as sp
+from tests.oracles.kernels import FORMULAS, FakeTheory, residual_theory
+
+from symres.check import Outcome, check
+from symres.check.quadrature import ORACLES
+from symres.declare.activation import Activation
+from symres.declare.nodes import Dense
+from symres.errors import CheckRefuted
+from symres.symbols import gamma, z
+
+PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
+CHANGES = {
+    "1 % up": lambda v: v * mp.mpf("1.01"),
+    "1 % down": lambda v: v * mp.mpf("0.99"),
+    "sign": lambda v: -v,
+    "factor 2": lambda v: 2 * v,
+}
+
+
+def theory(name, skip=True):
+    return residual_theory(name, (gamma * z if skip else 0) + Dense(PHI[name](z)), skip)
+
+
+def only(wrong, name):
+    return FakeTheory(wrong.forward, {name: wrong.quantities[name]})
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("phi", ["gelu", "erf"])
+def test_quadrature_refutes_every_point(phi, name, change):
+    wrong = only(theory(phi).spoilt(name, CHANGES[change]), name)
+    report = check(wrong, "quadrature", points=3, seed=len(change))
+    assert [v.outcome for v in report.verdicts] == [Outcome.REFUTED] * 3
+    with pytest.raises(CheckRefuted, match=name):
+        report.raise_if_refuted()
+
+
+@pytest.mark.parametrize("name", ["kernel_map", "covariance_map", "chi_parallel", "chi_perp"])
+def test_quadrature_refutes_one_part_in_a_million(name):
+    wrong = only(theory("relu").spoilt(name, lambda v: v * (1 + mp.mpf(10) ** -6)), name)
+    assert {v.outcome for v in check(wrong, "quadrature", points=3).verdicts} == {Outcome.REFUTED}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("skip", [True, False])
+@pytest.mark.parametrize("factor", ["1.05", "0.95"])
+def test_simulation_refutes_a_kernel_map_that_is_five_percent_wrong(factor, skip, seed):
+    wrong = theory("gelu", skip).spoilt("kernel_map", lambda v: v * mp.mpf(factor))
+    wrong = FakeTheory(wrong.forward, {n: wrong.quantities[n] for n in ("kernel_map", "covariance_map")})
+    rows = check(wrong, "simulation", seed=seed).verdicts
+    refuted = [v for v in rows if v.outcome is Outcome.REFUTED]
+    assert {(v.quantity, "3 layers" in v.point) for v in refuted} >= {("kernel_map", False), ("kernel_map", True)}
+    assert abs(refuted[0].z) > 15
+
+
+@pytest.mark.parametrize("name", ["covariance_map", "chi_parallel", "chi_perp"])
+def test_simulation_refutes_five_percent_elsewhere(name):
+    wrong = theory("relu").spoilt(name, lambda v: v * mp.mpf("1.05"))
+    kept = {name: wrong.quantities[name]} | ({"kernel_map": wrong.quantities["kernel_map"]} if name[0:3] == "cov" else {})
+    rows = check(FakeTheory(wrong.forward, kept), "simulation").verdicts
+    assert {v.outcome for v in rows if v.quantity == name} == {Outcome.REFUTED}
+    assert {v.outcome for v in rows if v.quantity != name} <= {Outcome.PASSED}
+
+
+def test_a_wrong_declaration_is_noticed():
+    # right formulas for another layer: ReLU instead of leaky ReLU, one draw instead of two
+    leaky = Activation("leaky", sp.Max(z, 0) - sp.Max(-z, 0) / 100)
+    claims = theory("relu").quantities
+    assert check(FakeTheory(gamma * z + Dense(leaky(z)), claims), "quadrature", points=1).outcome is Outcome.REFUTED
+    draw = Dense(PHI["relu"](z))
+    for forward, outcome in ((draw, Outcome.PASSED), ((draw + Dense(PHI["relu"](z))) / 2, Outcome.REFUTED),
+                             ((draw + draw) / 2, Outcome.PASSED)):
+        wrong = FakeTheory(forward, {"kernel_map": theory("relu", skip=False).quantities["kernel_map"]})
+        assert check(wrong, points=1).outcome is outcome

@@ -1,0 +1,92 @@
+"""Verdicts: thresholds, what counts, how it prints."""
+
+import math
+
+import mpmath as mp
+import pytest
+
+from symres.check import CheckReport, Outcome
+from symres.check.verdict import QUADRATURE, SIMULATION, inconclusive, judge
+from symres.errors import CheckRefuted
+
+PASSED, REFUTED, INCONCLUSIVE = Outcome.PASSED, Outcome.REFUTED, Outcome.INCONCLUSIVE
+
+
+def row(claimed, value, error, thresholds=SIMULATION, **more):
+    return judge("kernel_map", "simulation", "K = 1", claimed, value, error, thresholds, **more)
+
+
+@pytest.mark.parametrize(
+    ("distance", "outcome"), [(0, PASSED), (3.9, PASSED), (-3.9, PASSED), (4.5, INCONCLUSIVE), (5.1, REFUTED), (-6, REFUTED)]
+)
+def test_standard_errors_decide(distance, outcome):
+    verdict = row(1 + 0.002 * distance, 1.0, 0.002)
+    assert verdict.outcome is outcome
+    assert verdict.z == pytest.approx(distance)
+
+
+def test_agreement_of_a_blunt_oracle_does_not_count():
+    assert row(1.0, 1.0, 0.007).outcome is PASSED
+    blunt = row(1.0, 1.0, 0.008)
+    assert blunt.outcome is INCONCLUSIVE and "5%" in blunt.reason
+    assert blunt.detectable == pytest.approx(0.056)
+    assert row(1.5, 1.0, 0.008).outcome is REFUTED  # but it sees what is far away
+
+
+def test_an_error_of_the_detectable_size_is_refuted():
+    for thresholds in (SIMULATION, QUADRATURE):
+        size = row(2.0, 2.0, 1e-4, thresholds).detectable
+        assert row(2.0 * (1 + size), 2.0, 1e-4, thresholds).outcome is REFUTED
+        assert row(2.0 * (1 - size), 2.0, 1e-4, thresholds).outcome is REFUTED
+
+
+def test_small_values_are_judged_on_their_scale():
+    assert row(0.0, 1e-9, 1e-8).outcome is INCONCLUSIVE
+    small = row(0.0, 1e-9, 1e-8, scale=1.0)
+    assert small.outcome is PASSED and "small" in small.reason
+    assert row(0.1, 0.0, 1e-8, scale=1.0).outcome is REFUTED
+    assert "small" not in row(0.5, 0.5, 1e-8, scale=1.0).reason
+
+
+@pytest.mark.parametrize("numbers", [(math.nan, 1, 1), (1, math.nan, 1), (1, 1, math.nan), (1, math.inf, 1), (1, 1, 0)])
+def test_what_is_no_number_is_inconclusive(numbers):
+    assert row(*numbers).outcome is INCONCLUSIVE
+
+
+def test_thirty_digits_are_kept():
+    with mp.workdps(35):
+        exact = mp.mpf(1) / 3
+        verdict = judge("expect", "quadrature", "", exact * (1 + mp.mpf(10) ** -25), exact, 1e-30, QUADRATURE)
+    assert verdict.outcome is REFUTED
+
+
+def test_the_worst_row_decides():
+    good, bad, open_ = row(1, 1, 1e-3), row(2, 1, 1e-3), inconclusive("h", "quadrature", "", "no digits")
+    assert CheckReport((good, good)).outcome is PASSED
+    assert CheckReport((good, open_)).outcome is INCONCLUSIVE
+    assert CheckReport((good, open_, bad)).outcome is REFUTED
+    assert CheckReport(()).outcome is INCONCLUSIVE
+
+
+def test_only_refuted_rows_raise():
+    good, bad, open_ = row(1, 1, 1e-3), row(2, 1, 1e-3), inconclusive("h", "quadrature", "", "no digits")
+    CheckReport((good, open_)).raise_if_refuted()
+    with pytest.raises(CheckRefuted, match=r"kernel_map at K = 1: claimed 2.0, simulation finds 1.0 \+- 1.0e-03"):
+        CheckReport((good, bad)).raise_if_refuted()
+
+
+def test_the_table_fits_eighty_columns():
+    long = "K1 = 0.00123, K2 = 0.00456, C = 0.000789, C_W = 1.23, C_b = 0.456, gamma = 0.789, alpha = 1.11, beta = 1.2"
+    rows = [
+        judge("covariance_map", "quadrature", long, -1.23456789e-13, -1.2345e-13, 1e-25, QUADRATURE),
+        judge("covariance_map", "simulation", long, -1.23456789e-13, 1e30, 1e-25, SIMULATION),
+        inconclusive("covariance_map", "quadrature", long, "the reason is " + "long " * 30, claimed=-1e-13, value=1e-13),
+        row(1, 1, 1e-3, widths=(64, 128, 256, 512), samples=123456, seed=1),
+    ]
+    text = CheckReport(tuple(rows)).table()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text and "\t" not in text
+    for number, verdict in enumerate(rows):
+        assert str(verdict.outcome) in text, number
+    for fact in ("-1.23457e-13", "1.0e+30", "123456 nets of width 64, 128, 256, 512", "REFUTED: 1 passed, 2 refuted"):
+        assert fact in text
