@@ -11,7 +11,7 @@ _LONG = 12  # digits beyond which a rational is shown as a decimal
 
 
 class Notation(LatexPrinter):
-    """sympy's printer with full names of inverse functions, and short decimals for constants with many digits."""
+    """sympy's printer with full names of inverse functions and the field's symbols."""
 
     def __init__(self) -> None:
         super().__init__(dict(_SETTINGS))
@@ -19,12 +19,16 @@ class Notation(LatexPrinter):
     def _print_Symbol(self, expr: sp.Symbol, style: str = "plain") -> str:
         return _NAMES.get(expr.name) or super()._print_Symbol(expr, style)
 
-    def _print_Rational(self, expr: sp.Rational) -> str:
-        if len(str(expr.p)) + len(str(expr.q)) <= 2 * _LONG:
-            return super()._print_Rational(expr)
-        return rf"{sp.Float(expr, 8)}\ldots"
-
 
 def latex(expr: sp.Expr) -> str:
-    """One formula on one line, without dollar signs."""
-    return str(Notation().doprint(expr))
+    """One formula on one line, without dollar signs; constants with many digits (those of selu) are shortened."""
+    return str(Notation().doprint(sp.sympify(expr).xreplace(_shortened(expr))))
+
+
+def _shortened(expr: sp.Expr) -> dict[sp.Expr, sp.Expr]:
+    short = {}
+    for q in sp.sympify(expr).atoms(sp.Rational):
+        if len(str(q.p)) + len(str(q.q)) > 2 * _LONG:
+            symbol = sp.Symbol(rf"{sp.Float(abs(q), 8)}\ldots", positive=True)
+            short[q] = symbol if q > 0 else -symbol
+    return short

@@ -17,7 +17,7 @@ from .. import symbols
 from ..declare.activation import Phi
 from .formula import MPMATH, NUMPY, Tape, switch_points
 from .nets.field import OracleLimit
-from .panels import adapted, average2
+from .panels import average2, resolved
 from .settings import Values
 
 DIGITS = 30
@@ -126,8 +126,8 @@ def _plane(integrand: sp.Expr, covariance: np.ndarray) -> Average:
 
     sigma = np.sqrt(np.diag(covariance))
     breaks = [[float(b) for b in switch_points(integrand, variable)] for variable in (symbols.x1, symbols.x2)]
-    edges1 = adapted(lambda x: function(x, sigma[1] * _SLICES), sigma[0], breaks[0], 10, 1e-14)
-    edges2 = adapted(lambda y: function(sigma[0] * _SLICES, y), sigma[1], breaks[1], 10, 1e-14)
+    edges1 = resolved(lambda x: function(x, sigma[1] * _SLICES), sigma[0], breaks[0], 10, 1e-14)
+    edges2 = resolved(lambda y: function(sigma[0] * _SLICES, y), sigma[1], breaks[1], 10, 1e-14)
     width = float(np.sqrt(np.linalg.det(covariance) / covariance[0, 0]))
     coarse, fine = (average2(function, covariance, width, edges1, edges2, breaks[1], q) for q in (10, 14))
     size = average2(lambda x, y: np.abs(function(x, y)), covariance, width, edges1, edges2, breaks[1], 10)

@@ -16,6 +16,7 @@ import sympy as sp
 from scipy import special
 
 from ..errors import UnsupportedLayer
+from ..symbols import z
 
 Backend = dict[Any, Callable[..., Any]]
 
@@ -178,8 +179,6 @@ def activation_function(atom: Any, values: dict[sp.Symbol, sp.Expr]) -> NumericF
 
     Derivatives are those away from switching points: delta functions are dropped.
     """
-    from ..symbols import z
-
     numbers = {
         parameter: sp.sympify(value).subs(values)
         for parameter, value in zip(atom.formula.parameters, atom.args[3:], strict=True)

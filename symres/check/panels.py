@@ -110,6 +110,20 @@ def _merged(edges: np.ndarray, cuts: np.ndarray, sums: Callable[..., tuple[np.nd
     return edges
 
 
+def resolved(function: Function, sigma: float, breaks: Sequence[float], points: int, tolerance: float) -> np.ndarray:
+    """Edges for one variable of a plane integral, from slices of the integrand.
+
+    The other variable brings factors of its own along the diagonal: the square stands for them.
+    """
+
+    def both(x: np.ndarray) -> np.ndarray:
+        values = np.atleast_2d(function(x))
+        with np.errstate(all="ignore"):
+            return np.concatenate([values, values * values])
+
+    return adapted(both, sigma, breaks, points, tolerance)
+
+
 def average1(function: Function, sigma: float, edges: np.ndarray, points: int) -> float:
     """<f(x)> for x ~ N(0, sigma^2)."""
     nodes, weights = _composite(edges, points)

@@ -207,14 +207,15 @@ def _fitted(n: np.ndarray, means: np.ndarray, errors: np.ndarray) -> tuple[np.nd
     values, spreads, curvatures = [], [], []
     design = np.stack([np.ones_like(n), n[0] / n], axis=1)
     for mean, error in zip(means.T, errors.T, strict=True):
-        weight = 1 / np.maximum(error, 1e-14 * np.abs(mean).max() + 1e-300) ** 2
+        floor = 1e-14 * np.abs(mean).max() or 1.0  # what is the same in every network has no scatter
+        weight = 1 / np.maximum(error, floor) ** 2
         weight /= weight.max()
         normal = np.linalg.inv(design.T @ (weight[:, None] * design))
         functional = normal[0] @ (design.T * weight)  # a = functional @ mean
         coefficients = normal @ (design.T @ (weight * mean))
         spread = np.sqrt(np.sum((functional * error) ** 2))
         freedom = len(n) - 2
-        misfit = np.sum(((mean - design @ coefficients) / np.maximum(error, 1e-300)) ** 2) / max(freedom, 1)
+        misfit = np.sum(((mean - design @ coefficients) / np.maximum(error, floor)) ** 2) / max(freedom, 1)
         values.append(coefficients[0])
         spreads.append(spread * np.sqrt(misfit) if misfit > _MISFIT else spread)
         curvatures.append(abs(float(functional @ (n[0] / n) ** 2)))

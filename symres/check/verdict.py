@@ -120,8 +120,9 @@ def judge(
         samples: number of networks.
     """
     if not (mp.isfinite(claimed) and mp.isfinite(value) and math.isfinite(error) and error > 0):
+        numbers = f"not finite: {_number(claimed)} against {_number(value)} +- {error:.1e}"
         return inconclusive(
-            quantity, oracle, point, f"not finite: {_number(claimed)} against {_number(value)} +- {error:.1e}",
+            quantity, oracle, point, reason or numbers,
             claimed=claimed, value=value, seed=seed, widths=widths, samples=samples,
         )
     z = float((claimed - value) / error)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import typer
 
@@ -23,26 +23,35 @@ _WrongUse = cast(Any, typer.BadParameter.__mro__[2])
 REFUTED, WRONG, OPEN, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line.
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """The entry point of the command ``symres``: run a command line and exit with its code.
 
     Args:
         arguments: the words after ``symres``; those of this process if None.
+    """
+    raise SystemExit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line.
+
+    Args:
+        arguments: the words after ``symres``.
 
     Returns:
         the exit code. Errors are one line on standard error.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with _unwinding():
             result = typer.main.get_command(app).main(
-                args=[_protected(word) for word in words], prog_name="symres", standalone_mode=False
+                args=[_protected(word) for word in arguments], prog_name="symres", standalone_mode=False
             )
         if result == INTERRUPTED:  # typer turns an interrupt into a code
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except _WrongUse as error:
-        complain(f"{error.format_message()} Try 'symres --help'")
+        where = error.ctx.command_path if getattr(error, "ctx", None) else "symres"
+        complain(f"{error.format_message().rstrip('.')}; try '{where} --help'")
         return WRONG
     except CheckRefuted as error:
         complain(str(error))
@@ -84,4 +93,4 @@ def _unwinding() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import DeclarationError, NoClosedForm
 from .console import Output, Span, busy, line
 
 if TYPE_CHECKING:
@@ -15,9 +16,22 @@ if TYPE_CHECKING:
     from ..theory.derive import Theory
     from .request import Request
 
+_EXAMPLES = """\b
+Examples:
+  symres derive gelu --layer residual
+  symres derive "z*tanh(log(1 + exp(z)))" --out mish
+  symres derive leaky_relu --set slope=0.01 --json
+  symres export relu --quantity covariance_map --target torch --out relu.py
+  symres check silu --layer residual
+
+\b
+Exit codes: 0 done, 1 a check refutes a result, 2 wrong use or bad input,
+3 no closed form or inconclusive."""
+
 app = typer.Typer(
     name="symres",
     help="Derive the theory of deep networks from a formula: kernels, susceptibilities, criticality, code.",
+    epilog=_EXAMPLES,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -34,6 +48,9 @@ OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Wri
 OutFolder = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Write LaTeX, JSON, plots and modules to a folder.")
 ]
+
+_QUANTITIES = ("kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h")
+_ORACLES = ("quadrature", "simulation")
 
 
 @app.callback(invoke_without_command=True)
@@ -59,7 +76,7 @@ def list_(
 
     kinds = {"activations": tables.activation_table, "layers": tables.layer_table}
     if what is not None and what not in kinds:
-        raise typer.BadParameter(f"there is no list of {what}; use activations or layers.")
+        raise DeclarationError(f"list {what}", "there is no such list", "use activations or layers")
     out = Output()
     for position, (kind, table) in enumerate(kinds.items()):
         if what in (None, kind):
@@ -87,7 +104,7 @@ def derive(
 ) -> None:
     """Derive kernels, susceptibilities and critical points of a layer, and print them."""
     if json and explain:
-        raise typer.BadParameter("--json and --explain exclude each other.")
+        raise DeclarationError("--json and --explain", "they exclude each other", "choose one")
     from contextlib import nullcontext
 
     from .files import Staging
@@ -110,10 +127,11 @@ def derive(
         from ..export.record import record
 
         output.text(dumps(record(report), indent=2, allow_nan=False))
-        return
-    from .page import Page
+    else:
+        from .page import Page
 
-    output.lines(Page(report, request.phi, output.width, output.unicode).lines(files, missing, explain))
+        output.lines(Page(report, request.phi, output.width, output.unicode).lines(files, missing, explain))
+    raise typer.Exit(_code(report))
 
 
 @app.command()
@@ -134,7 +152,7 @@ def export(
     from .request import make
 
     if target not in TARGETS:
-        raise typer.BadParameter(f"there is no target {target}; use {', '.join(TARGETS)}.")
+        raise DeclarationError(f"--target {target}", "there is no such target", f"use {', '.join(TARGETS)}")
     request = make(activation, layer, settings or [])
     if out is not None:
         _require_file(out)
@@ -166,13 +184,13 @@ def check(
     from ..theory.derive import derive as theory_of
     from .request import make
 
-    request = make(activation, layer, settings or [])
     if seed < 0:
-        raise typer.BadParameter(f"--seed {seed}: a seed is not negative.")
-    oracles = tuple(dict.fromkeys(against or ("quadrature", "simulation")))
+        raise DeclarationError(f"--seed {seed}", "it is negative", "use 0, 1, 2, ...")
+    oracles = tuple(dict.fromkeys(against or _ORACLES))
     for name in oracles:
-        if name not in ("quadrature", "simulation"):
-            raise typer.BadParameter(f"--against {name}: there is no such oracle; use quadrature or simulation.")
+        if name not in _ORACLES:
+            raise DeclarationError(f"--against {name}", "there is no such oracle", f"use {' or '.join(_ORACLES)}")
+    request = make(activation, layer, settings or [])
     theory = theory_of(request.layer)
     with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
         _ = theory.quantities
@@ -212,9 +230,22 @@ def phi_squared(request: Request) -> Quantity:
     from ..symbols import z
 
     return replace(
-        expect(request.phi(z) ** 2), name="phi_squared", notation=r"\left\langle \phi^2 \right\rangle_K",
-        meaning="Gaussian average of the squared activation", source="PDLT (B.13)",
+        expect(request.phi(z) ** 2),
+        name="phi_squared",
+        notation=r"\left\langle \phi^2 \right\rangle_K",
+        meaning="Gaussian average of the squared activation",
+        source="PDLT (B.13)",
     )
+
+
+def _code(report: Report) -> int:
+    """1 if the quick check contradicts a result, 3 if there is a quantity of which nothing is known."""
+    from ..check import Outcome
+    from ..quantity import Status
+
+    if any(row.outcome is Outcome.REFUTED for row in report.checks):
+        return 1
+    return 3 if any(q.status is Status.UNKNOWN for q in report.quantities) else 0
 
 
 def _silent(what: str, share: float) -> None:
@@ -223,7 +254,6 @@ def _silent(what: str, share: float) -> None:
 
 def _quantity(theory: Theory, request: Request, name: str) -> Quantity:
     from ..declare.parse import nearest
-    from ..errors import DeclarationError, NoClosedForm
     from ..quantity import Status
 
     names = ["phi_squared", *_QUANTITIES]
@@ -240,12 +270,7 @@ def _quantity(theory: Theory, request: Request, name: str) -> Quantity:
     return found
 
 
-_QUANTITIES = ("kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h")
-
-
 def _require_file(path: Path) -> None:
     """Refuse a place that cannot be written before anything is derived."""
-    from ..errors import DeclarationError
-
     if path.is_dir():
         raise DeclarationError(f"--out {path}", "it is a folder", "name a file")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from functools import cmp_to_key
 from typing import Any
 
 import sympy as sp
@@ -21,8 +20,27 @@ from ..theory.root import Root
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _GREEK = frozenset(
-    ("alpha", "beta", "gamma", "delta", "epsilon", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "rho", "sigma",
-     "tau", "phi", "chi", "psi", "omega")
+    (
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "eta",
+        "theta",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "rho",
+        "sigma",
+        "tau",
+        "phi",
+        "chi",
+        "psi",
+        "omega",
+    )
 )
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text holds together
 
@@ -39,6 +57,7 @@ class Maths:
         self.unicode = unicode
         self.phi = phi
         self.times = "·" if unicode else "*"
+        self._printed: dict[sp.Basic, tuple[str, int]] = {}
 
     def __call__(self, expr: sp.Basic) -> str:
         """The expression as text."""
@@ -61,15 +80,39 @@ class Maths:
     # ---- dispatch ----------------------------------------------------------------------------------------------
 
     def _print(self, e: sp.Basic) -> tuple[str, int]:
-        for kind, method in _METHODS:
-            if isinstance(e, kind):
-                return method(self, e)
-        return str(e), _ATOM
+        if e not in self._printed:
+            method = next((method for kind, method in _METHODS if isinstance(e, kind)), None)
+            self._printed[e] = (str(e), _ATOM) if method is None else method(self, e)
+        return self._printed[e]
 
     def _in(self, e: sp.Basic, least: int) -> str:
         """The text of a part, in brackets unless it holds together tightly enough."""
         text, strength = self._print(e)
         return text if strength >= least else f"({text})"
+
+    # ---- order, by what is printed: the text of a root in sympy's own printer is a number that takes its time ----
+
+    def _ordered(self, terms: Iterable[sp.Expr]) -> list[sp.Expr]:
+        """The terms of a sum as one writes them; a sum does not begin with a minus sign if it can be helped."""
+        ordered = sorted(terms, key=lambda e: (_complexity(e), len(self(e)), self(e)))
+        positive = [t for t in ordered if not t.could_extract_minus_sign()]
+        if positive and ordered[0] not in positive:
+            ordered.remove(positive[0])
+            ordered.insert(0, positive[0])
+        return ordered
+
+    def _factor_rank(self, factor: sp.Expr) -> tuple[int, str]:
+        """Numbers, parameters, kernels, other powers, sums, functions."""
+        base, _ = factor.as_base_exp()
+        if isinstance(base, Phi):
+            return 5, f"{base.order}{self(factor)}"  # phi before its derivatives
+        if factor.has(sp.Function, Expectation, Phi, Node):
+            return 6, self(factor)
+        if not factor.free_symbols:
+            return 0 if not isinstance(base, sp.Add) else 3, self(factor)
+        if base.is_Symbol:
+            return (2 if base in (K, K1, K2, C) or base.name == "K*" else 1), base.name
+        return (4 if base.is_Add else 3), self(factor)
 
     # ---- leaves ------------------------------------------------------------------------------------------------
 
@@ -94,7 +137,7 @@ class Maths:
         if shared != 1:  # (3 + √17)/2
             return f"({self._add(sp.expand(shared * e))[0]})/{shared}", _PRODUCT
         text = ""
-        for term in _ordered(e.args):
+        for term in self._ordered(e.args):
             shown = self._in(term, _PRODUCT) if isinstance(term, sp.Add) else self._print(term)[0]
             if not text:
                 text = shown
@@ -107,7 +150,7 @@ class Maths:
     def _mul(self, e: sp.Mul) -> tuple[str, int]:
         coefficient, rest = e.as_coeff_Mul()
         coefficient, parts = _turned(coefficient, sp.Mul.make_args(rest))
-        factors = sorted(parts, key=_factor_rank)
+        factors = sorted(parts, key=self._factor_rank)
         coefficient, under = _lowered_root(coefficient, factors)
         over: list[sp.Expr] = []
         for factor in factors:
@@ -118,7 +161,7 @@ class Maths:
                 under.append(sp.Pow(base, -exponent))
             else:
                 over.append(factor)
-        over, under = _one_root(over), _one_root(under)
+        over, under = _common_root(_one_root(over), _one_root(under))
         sign = "-" if coefficient.is_negative else ""
         magnitude = abs(coefficient)
         whole = _decimal(magnitude) if _is_decimal(magnitude) else None
@@ -273,35 +316,6 @@ def _complexity(e: sp.Expr) -> tuple[int, sp.Expr]:
     return int(involved), degree
 
 
-def _earlier(a: sp.Expr, b: sp.Expr) -> int:
-    first, second = (_complexity(a), len(str(a)), str(a)), (_complexity(b), len(str(b)), str(b))
-    return -1 if first < second else 1
-
-
-def _ordered(terms: tuple[sp.Expr, ...]) -> list[sp.Expr]:
-    """The terms of a sum as one writes them; a sum does not begin with a minus sign if it can be helped."""
-    ordered = sorted(terms, key=cmp_to_key(_earlier))
-    positive = [t for t in ordered if not t.could_extract_minus_sign()]
-    if positive and ordered[0] not in positive:
-        ordered.remove(positive[0])
-        ordered.insert(0, positive[0])
-    return ordered
-
-
-def _factor_rank(factor: sp.Expr) -> tuple[int, str]:
-    """Numbers, parameters, kernels, other powers, sums, functions."""
-    base, _ = factor.as_base_exp()
-    if isinstance(base, Phi):
-        return 5, f"{base.order}{factor}"  # phi before its derivatives
-    if factor.has(sp.Function, Expectation, Phi, Node):
-        return 6, str(factor)
-    if not factor.free_symbols:
-        return 0 if not isinstance(base, sp.Add) else 3, str(factor)
-    if base.is_Symbol:
-        return (2 if base in (K, K1, K2, C) or base.name == "K*" else 1), base.name
-    return (4 if base.is_Add else 3), str(factor)
-
-
 def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:
     """-(K - 4 - 12K²) is written 4 + 12K² - K: a sum with more minus than plus signs changes its sign."""
     result = []
@@ -312,13 +326,30 @@ def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, 
     return coefficient, result
 
 
+def _is_root(factor: sp.Expr) -> bool:
+    """A square root of symbols and numbers."""
+    return factor.is_Pow and factor.exp == sp.Rational(1, 2) and not factor.base.is_Add
+
+
+def _root_of(radicand: sp.Expr) -> sp.Expr:
+    return sp.Pow(radicand, sp.Rational(1, 2), evaluate=False)  # sympy would take it apart
+
+
 def _one_root(factors: list[sp.Expr]) -> list[sp.Expr]:
     """√K1·√K2 is written √(K1·K2): roots of symbols and numbers are drawn together, at the end."""
-    roots = [f for f in factors if f.is_Pow and f.exp == sp.Rational(1, 2) and f.base.is_Atom]
+    roots = [f for f in factors if _is_root(f)]
     if len(roots) < 2:
         return factors
-    joined = sp.Pow(sp.Mul(*(f.base for f in roots)), sp.Rational(1, 2), evaluate=False)
-    return [*(f for f in factors if f not in roots), joined]
+    return [*(f for f in factors if f not in roots), _root_of(sp.Mul(*(f.base for f in roots)))]
+
+
+def _common_root(over: list[sp.Expr], under: list[sp.Expr]) -> tuple[list[sp.Expr], list[sp.Expr]]:
+    """√K/√2 is written √(K/2)."""
+    above, below = (next(filter(_is_root, side), None) for side in (over, under))
+    if above is None or below is None:
+        return over, under
+    kept = [f for f in over if f is not above]
+    return [*kept, _root_of(above.base / below.base)], [f for f in under if f is not below]
 
 
 def _lowered_root(coefficient: sp.Expr, factors: list[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:

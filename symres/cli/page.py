@@ -68,9 +68,7 @@ class Page:
         names = {name for name, _ in report.formulas}
         self.maths = Maths(unicode, phi.formula if names == {phi.name} else None)
 
-    def lines(
-        self, files: Sequence[Path] = (), missing: Sequence[str] = (), explain: bool = False
-    ) -> list[Line]:
+    def lines(self, files: Sequence[Path] = (), missing: Sequence[str] = (), explain: bool = False) -> list[Line]:
         """The whole page.
 
         Args:
@@ -91,16 +89,20 @@ class Page:
 
     def _head(self) -> list[Line]:
         title = f"{self.report.activation} in the layer {self.report.layer}"
-        settings = ", ".join(f"{self.maths.symbol(key)} = {value}" for key, value in self.report.settings)
+        # the values of its own parameters are part of an activation's name
+        rest = ((key, value) for key, value in self.report.settings if f"{key}=" not in self.report.activation)
+        settings = ", ".join(f"{self.maths.symbol(key)} = {value}" for key, value in rest)
         lines = self._wrapped(f"{title}, {settings}" if settings else title, "bold", indent=0)
         return [*lines, line(Span(("═" if self.unicode else "=") * self.width, "dim"))]
 
     def _declaration(self) -> list[Line]:
-        lines = []
+        rows = []
         for name, formula in self.report.formulas:
             head = self.maths(self.phi.formula) if self.maths.phi is not None else name
-            lines += self._equation(f"{head}(z)", [self.maths(formula)])
-        lines += self._equation("z'", [self.maths(self.report.forward)])
+            rows.append((f"{head}(z)", self.maths(formula)))
+        rows.append(("z'", self.maths(self.report.forward)))
+        margin = max(_LABEL, *(len(label) + 1 for label, _ in rows))
+        lines = [shown for label, text in rows for shown in self._equation(label, [text], margin=margin)]
         facts = [facts_of(self.phi, self.maths)] if self.maths.phi is not None else []
         if self.phi.source:
             facts.append(f"source: {self.phi.source}")
@@ -174,7 +176,7 @@ class Page:
         if value == K:
             return self._aligned(name, Span("any"))
         number = self._number(value)
-        shown = "-" if number is None else _digits(number)
+        shown = "" if number is None else _digits(number)
         if isinstance(value, Root):
             exact = ["a root, known to any number of digits"]
         elif value.is_Integer:
@@ -197,9 +199,9 @@ class Page:
             return None
         weight = (1 - perp.definition.subs(C_W, 0)) / perp.definition.diff(C_W)
         bias = K - growth.definition.subs(C_b, 0)
-        exact, general, shown = {
-            "C_W": (point.C_W, weight, weight), "C_b": (point.C_b, bias.subs(C_W, weight), bias)
-        }[name]
+        exact, general, shown = {"C_W": (point.C_W, weight, weight), "C_b": (point.C_b, bias.subs(C_W, weight), bias)}[
+            name
+        ]
         claimed, derived = self._number(exact), at_zero_gamma(general.subs(K, point.K))
         if claimed is None or derived is None or not _agree(claimed, derived):
             return None
@@ -235,7 +237,7 @@ class Page:
         start = None if point.K == K else self._number(point.K)
         if start:
             lines += self._wrapped(
-                f"Scale the inputs so that the first preactivations have variance K* = {_digits(start, 9)}."
+                f"Scale the inputs so that the first preactivations have variance {_digits(start, 9)}."
             )
         return lines
 
@@ -317,10 +319,10 @@ class Page:
     def _aligned(self, label: str, *spans: Span) -> list[Line]:
         return [line(" " * _INDENT, Span(label.ljust(_LABEL), "bold"), *spans)]
 
-    def _equation(self, left: str, sides: Iterable[str], style: str = "bold") -> list[Line]:
+    def _equation(self, left: str, sides: Iterable[str], style: str = "bold", margin: int = _LABEL) -> list[Line]:
         """``left = side = side``, each side on its own lines behind an aligned sign."""
         lines = []
-        margin = max(_LABEL, len(left) + 1)
+        margin = max(margin, len(left) + 1)
         column = _INDENT + margin + 2
         for position, side in enumerate(sides):
             label = left if position == 0 else ""

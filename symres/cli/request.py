@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import sympy as sp
 
 from ..declare import architectures, catalogue
 from ..declare.activation import Activation
@@ -13,6 +16,8 @@ from ..declare.layer import Layer
 from ..declare.parse import nearest
 from ..errors import DeclarationError
 from ..scalars import number
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,9 @@ class Request:
         return shlex.join([*words, *options])
 
 
-def find_activation(text: str) -> Activation:
-    """The activation of a name or a formula."""
-    return catalogue.activations.find(text.strip())
+def find_activation(text: str, **numbers: sp.Expr) -> Activation:
+    """The activation of a name or a formula; numbers stand for names in the formula."""
+    return catalogue.activations.find(text.strip(), **numbers)
 
 
 def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
@@ -57,16 +62,18 @@ def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
         DeclarationError: an unknown name, a formula that is refused, or a setting that is no number.
     """
     settings = _settings(pairs)
-    phi = find_activation(text)
+    numbers = {key: number(value, key) for key, value in settings.items()}
+    written = {key for key in numbers if key in _NAME.findall(text)}
+    phi = find_activation(text, **{key: numbers[key] for key in written})
     build = architectures.architectures.get(layer)
     if build is None:
         names = list(architectures.architectures)
         raise DeclarationError(
             f"--layer {layer}", "there is no such layer", nearest(layer, names) or f"known are {', '.join(names)}"
         )
-    numbers = {key: number(value, key) for key, value in settings.items()}
     own = {str(p) for p in phi.parameters}
     phi = phi.subs(**{key: value for key, value in numbers.items() if key in own})
+    own |= written
     options = set(list(inspect.signature(build).parameters)[1:])
     built = build(phi, **{key: value for key, value in numbers.items() if key in options - own})
     rest = {key: value for key, value in numbers.items() if key not in own | options}
@@ -91,4 +98,3 @@ def _settings(pairs: Sequence[str]) -> dict[str, str]:
             raise DeclarationError(f"--set {pair}", f"{key} is set twice", "give every parameter one value")
         settings[key] = value
     return settings
-

@@ -16,7 +16,8 @@ import sympy as sp
 from flint import arb, ctx
 
 from ..symbols import z
-from .ranges import BITS, Range, RangeProgram, Undefined, sign_of
+from .intervals import Range, Undefined
+from .ranges import BITS, RangeProgram, sign_of
 
 _ZERO, _ONE, _FAST = sp.Integer(0), sp.Integer(1), sp.oo
 _FAR = Range(arb(1000), arb.pos_inf(), False, True)

@@ -18,7 +18,8 @@ from flint import arb, ctx, fmpq
 
 from ..errors import DeclarationError
 from ..symbols import z
-from .ranges import BITS, LINE, Range, RangeProgram, Undefined, interval, range_of_assumptions, samples, sign_of
+from .intervals import LINE, Range, Undefined, interval
+from .ranges import BITS, RangeProgram, range_of_assumptions, samples, sign_of
 
 _BOXES = 600  # evaluations per guard before the proof is given up
 _PROBES = (0, 1, -1, 2, -2, Fraction(1, 2), Fraction(-1, 2), 3, -3, 5, -5, 10, -10, 100, -100)
@@ -70,11 +71,15 @@ class _Guard:
                 pass  # only the samples can tell whether a single admissible value fails
         for values in choices if parameters or not ends_are_fixed else choices[:1]:
             low, high = (end if end is None else end.xreplace(values) for end in (left, right))
-            fixed = _Guard(self.node.xreplace(values), self.positive.xreplace(values), self.kind)
+            fixed = _Guard(self.node, self.positive.xreplace(values), self.kind)
             fixed._prove(asked, low, high, {}, ", ".join(f"{s} = {v}" for s, v in values.items() if s in parameters))
 
     def _prove(
-        self, asked: str, left: sp.Expr | None, right: sp.Expr | None, ranges: Mapping[sp.Symbol, Range],
+        self,
+        asked: str,
+        left: sp.Expr | None,
+        right: sp.Expr | None,
+        ranges: Mapping[sp.Symbol, Range],
         where: str = "",
     ) -> None:
         with ctx.workprec(BITS):
@@ -110,7 +115,10 @@ class _Prover:
     """Proof of one guard on one interval, by bisection."""
 
     def __init__(
-        self, guard: _Guard, ranges: Mapping[sp.Symbol, Range], domain: Range,
+        self,
+        guard: _Guard,
+        ranges: Mapping[sp.Symbol, Range],
+        domain: Range,
         ends: tuple[sp.Expr | None, sp.Expr | None],
     ) -> None:
         self.guard, self.ranges, self.domain, self.ends = guard, ranges, domain, ends

@@ -24,7 +24,8 @@ from flint import arb, ctx
 
 from ..errors import DeclarationError
 from ..symbols import z
-from .ranges import BITS, RangeProgram, Undefined
+from .intervals import Undefined
+from .ranges import BITS, RangeProgram
 from .validate import MAX_POWER, power_bound
 
 Function = Callable[..., sp.Expr]
@@ -73,16 +74,21 @@ def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr
 
 
 # name: (function, least and greatest number of arguments)
-FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType({
-    "exp": (sp.exp, 1, 1), "log": (sp.log, 1, 1), "ln": (sp.log, 1, 1), "sqrt": (sp.sqrt, 1, 1),
-    "sin": (sp.sin, 1, 1), "cos": (sp.cos, 1, 1), "tan": (sp.tan, 1, 1),
-    "sinh": (sp.sinh, 1, 1), "cosh": (sp.cosh, 1, 1), "tanh": (sp.tanh, 1, 1),
-    "asin": (sp.asin, 1, 1), "acos": (sp.acos, 1, 1), "atan": (sp.atan, 1, 1), "asinh": (sp.asinh, 1, 1),
-    "erf": (sp.erf, 1, 1), "erfc": (sp.erfc, 1, 1), "Phi": (_normal_distribution, 1, 1),
-    "abs": (sp.Abs, 1, 1), "sign": (sp.sign, 1, 1), "step": (sp.Heaviside, 1, 1),
-    "max": (sp.Max, 2, 20), "min": (sp.Min, 2, 20),
-    "sigmoid": (_sigmoid, 1, 1), "softplus": (_softplus, 1, 1), "where": (_where, 3, 3),
-})
+FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
+    {
+        **{f.__name__: (f, 1, 1) for f in (sp.exp, sp.log, sp.sqrt, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)},
+        **{f.__name__: (f, 1, 1) for f in (sp.asin, sp.acos, sp.atan, sp.asinh, sp.erf, sp.erfc, sp.sign)},
+        "ln": (sp.log, 1, 1),
+        "abs": (sp.Abs, 1, 1),
+        "step": (sp.Heaviside, 1, 1),
+        "sigmoid": (_sigmoid, 1, 1),
+        "softplus": (_softplus, 1, 1),
+        "Phi": (_normal_distribution, 1, 1),
+        "max": (sp.Max, 2, 20),
+        "min": (sp.Min, 2, 20),
+        "where": (_where, 3, 3),
+    }
+)
 _COMPARISONS = ("<", ">", "<=", ">=")
 
 
@@ -152,7 +158,8 @@ class _Parser:
         character = self.text[place]
         shown = repr(character) if character.isascii() else f"{character!a} ({_unicode_name(character)})"
         raise self.error(
-            _Token("character", character, place), f"unexpected character {shown}",
+            _Token("character", character, place),
+            f"unexpected character {shown}",
             "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |",
         )
 
@@ -169,7 +176,7 @@ class _Parser:
     def error(self, token: _Token, found: str, remedy: str) -> DeclarationError:
         """The error with its place: the column, and the text around it with the piece in >> <<."""
         end = token.start + len(token.text)
-        before, after = self.text[max(0, token.start - 20):token.start], self.text[end:end + 20]
+        before, after = self.text[max(0, token.start - 20) : token.start], self.text[end : end + 20]
         before = ("..." if token.start > 20 else "") + before
         after += "..." if end + 20 < len(self.text) else ""
         quoted = " ".join(f"{before}>>{token.text[:40]}<<{after}".split())
@@ -304,13 +311,20 @@ class _Parser:
             is_condition = isinstance(argument, _Comparison)
             if is_condition != (name == "where" and k == 0):
                 raise self.error(
-                    token, "a comparison is missing" if name == "where" and k == 0 else "a comparison in a formula",
+                    token,
+                    "a comparison is missing" if name == "where" and k == 0 else "a comparison in a formula",
                     "write where(condition, then, otherwise), for instance where(z > 0, z, 0)",
                 )
         first = arguments[0]
         if function in (sp.exp, sp.sinh, sp.cosh) and isinstance(first, sp.Expr) and first.is_number:
             self._check_size(token, sp.E, first)
-        return self._checked(token, function(*arguments))
+        try:
+            value = function(*arguments)
+        except (TypeError, ValueError):  # sympy's refusal to compare what may be complex
+            raise self.error(
+                token, "a comparison of values that are not real", "give a formula that is real for every real z"
+            ) from None
+        return self._checked(token, value)
 
     # ---- guards ------------------------------------------------------------------------------------------------
     def _descend(self) -> None:
@@ -351,7 +365,7 @@ class _Parser:
                 raise self.error(
                     token, "a constant that is not real and finite, or too involved", "simplify it"
                 ) from None
-            if not (size.lo > -arb(10) ** 300 and size.hi < arb(10) ** 300):
+            if not (size.lo > -(arb(10) ** 300) and size.hi < arb(10) ** 300):
                 raise self.error(token, "a constant of astronomical size", "use numbers from 1e-300 to 1e300")
         elif power_bound(value) > MAX_POWER:
             raise self.error(token, f"a power of {_brief(power_bound(value))}", f"powers go up to {MAX_POWER}")

@@ -17,7 +17,8 @@ from flint import arb, ctx
 from ..errors import DeclarationError
 from ..symbols import z
 from .guards import require_finite
-from .ranges import BITS, RangeProgram, Undefined, sign_of, vanishes
+from .intervals import Undefined
+from .ranges import BITS, RangeProgram, sign_of, vanishes
 from .zeros import zeros
 
 SWITCHES = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise)
@@ -153,7 +154,8 @@ def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
             size = None
         if size is None or not arb(2) ** -20000 < size.lo <= size.hi < arb(2) ** 20000:
             raise DeclarationError(
-                f"the value of {part} at z = {point}", f"{node} is too large, too small or undefined there",
+                f"the value of {part} at z = {point}",
+                f"{node} is too large, too small or undefined there",
                 "use breakpoints and powers of ordinary size",
             )
     return part.subs(z, point)
@@ -326,6 +328,6 @@ def _sign(value: sp.Expr) -> int:
         raise DeclarationError(
             "the order of breakpoints",
             f"the sign of {value} is unknown",
-            "declare the parameters with assumptions, for instance positive=True",
+            "declare the parameters with assumptions such as positive=True, or give them values",
         )
     return sign

@@ -1,83 +1,41 @@
-"""Ranges of formulas over intervals, unbounded ones included.
-
-A mid-radius ball cannot say "every z above 3". Here an interval has exact ends (python-flint numbers of radius zero,
-rounded outwards), an end may be infinite, and an end may be open: approached, never taken. So ``1 - tanh(z)`` is known
-to be positive on the whole line, which is what a proof about the whole line needs.
-"""
+"""Ranges of formulas over intervals, and what follows from them: signs and zeros of constants."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 import sympy as sp
 from flint import arb, ctx, fmpq
 
 from ..symbols import z
+from .intervals import (
+    FUNCTIONS,
+    LINE,
+    Operation,
+    Range,
+    Undefined,
+    add,
+    integer_power,
+    interval,
+    largest,
+    meet,
+    multiply,
+    polynomial_range,
+    quotient_range,
+    real_power,
+    reciprocal,
+    smallest,
+)
 
 BITS = 64
-_INF = arb.pos_inf()
-_LARGE = arb(2) ** 1000  # stands for a lower end that overflowed
-
-
-class Undefined(Exception):
-    """The formula could not be shown to be defined on the whole interval."""
-
-
-class Range(NamedTuple):
-    """The values of a formula lie between two exact ends; an open end is not taken (an infinite one never is)."""
-
-    lo: arb
-    hi: arb
-    lo_open: bool = False
-    hi_open: bool = False
-
-    @property
-    def is_positive(self) -> bool:
-        """Every value is above zero."""
-        return bool(self.lo > 0) or (bool(self.lo == 0) and self.lo_open)
-
-    @property
-    def is_nonnegative(self) -> bool:
-        """No value is below zero."""
-        return bool(self.lo >= 0)
-
-    @property
-    def is_negative(self) -> bool:
-        """Every value is below zero."""
-        return bool(self.hi < 0) or (bool(self.hi == 0) and self.hi_open)
-
-    @property
-    def is_nonpositive(self) -> bool:
-        """No value is above zero."""
-        return bool(self.hi <= 0)
-
-    @property
-    def excludes_zero(self) -> bool:
-        """Zero is not a value."""
-        return self.is_positive or self.is_negative
-
-
-Operation = Callable[..., Range]
-
-LINE = Range(-_INF, _INF, True, True)
-
-
-def interval(lo: arb, hi: arb, lo_open: bool = False, hi_open: bool = False) -> Range:
-    """Ends given as balls, rounded outwards; what overflowed or is not a number becomes infinite."""
-    low = -_INF if lo.is_nan() else lo.lower()
-    high = _INF if hi.is_nan() else hi.upper()
-    low = _LARGE if low == _INF else low
-    high = -_LARGE if high == -_INF else high
-    return Range(low, high, lo_open or bool(low == -_INF), hi_open or bool(high == _INF))
 
 
 def range_of_assumptions(symbol: sp.Symbol) -> Range:
     """All values that a parameter's assumptions admit."""
     if symbol.is_nonnegative:
-        return Range(arb(0), _INF, bool(symbol.is_positive), True)
+        return Range(arb(0), LINE.hi, bool(symbol.is_positive), True)
     if symbol.is_nonpositive:
-        return Range(-_INF, arb(0), True, bool(symbol.is_negative))
+        return Range(LINE.lo, arb(0), True, bool(symbol.is_negative))
     return LINE
 
 
@@ -122,9 +80,9 @@ class RangeProgram:
         if isinstance(node, sp.Add | sp.Mul):
             total, *rest = map(self._visit, node.args)
             for place in rest:
-                total = self._emit(_add if isinstance(node, sp.Add) else _multiply, total, place)
+                total = self._emit(add if isinstance(node, sp.Add) else multiply, total, place)
             sharper = self._polynomial(node) or self._quotient(node)
-            return total if sharper is None else self._emit(_meet, total, self._emit(sharper, 0))
+            return total if sharper is None else self._emit(meet, total, self._emit(sharper, 0))
         if isinstance(node, sp.exp):
             return self._emit(FUNCTIONS["exp"], self._visit(node.exp))
         if isinstance(node, sp.Pow):
@@ -132,7 +90,7 @@ class RangeProgram:
         if isinstance(node, sp.Max | sp.Min):  # of parameters: those of z are split off before
             first, *rest = map(self._visit, node.args)
             for place in rest:
-                first = self._emit(_largest if isinstance(node, sp.Max) else _smallest, first, place)
+                first = self._emit(largest if isinstance(node, sp.Max) else smallest, first, place)
             return first
         if type(node).__name__ in FUNCTIONS and len(node.args) == 1:
             return self._emit(FUNCTIONS[type(node).__name__], self._visit(node.args[0]))
@@ -146,13 +104,13 @@ class RangeProgram:
         if exponent.is_Integer:
             power = int(exponent)
             if power >= 0:
-                return self._emit(lambda x: _integer_power(x, power), place)
-            return self._emit(lambda x: _reciprocal(_integer_power(x, -power)), place)
+                return self._emit(lambda x: integer_power(x, power), place)
+            return self._emit(lambda x: reciprocal(integer_power(x, -power)), place)
         if exponent.has(z) or exponent.free_symbols & set(self._values):
-            product = self._emit(_multiply, self._visit(exponent), self._emit(FUNCTIONS["log"], place))
+            product = self._emit(multiply, self._visit(exponent), self._emit(FUNCTIONS["log"], place))
             return self._emit(FUNCTIONS["exp"], product)
         fixed = RangeProgram(exponent, {})
-        return self._emit(lambda x: _real_power(x, fixed()), place)
+        return self._emit(lambda x: real_power(x, fixed()), place)
 
     def _polynomial(self, node: sp.Expr) -> Operation | None:
         """Polynomials with rational coefficients are expanded around an end of the interval: sharp far outside."""
@@ -161,7 +119,7 @@ class RangeProgram:
         coefficients = sp.Poly(node, z).all_coeffs()
         if sum(c != 0 for c in coefficients[:-1]) < 2 or not all(c.is_Rational for c in coefficients):
             return None
-        return lambda x: _polynomial_range([fmpq(int(c.p), int(c.q)) for c in coefficients], x)
+        return lambda x: polynomial_range([fmpq(int(c.p), int(c.q)) for c in coefficients], x)
 
     def _quotient(self, node: sp.Expr) -> Operation | None:
         """A quotient of polynomials with rational coefficients: on a half-line, a function of ``1/z``."""
@@ -171,7 +129,7 @@ class RangeProgram:
         if not all(c.is_Rational for c in (*top, *bottom)):
             return None
         above, below = ([fmpq(int(c.p), int(c.q)) for c in reversed(part)] for part in (top, bottom))
-        return lambda x: _quotient_range(above, below, x)
+        return lambda x: quotient_range(above, below, x)
 
 
 def sign_of(expr: sp.Expr, point: sp.Expr | None = None) -> int | None:
@@ -212,7 +170,7 @@ def sign_of(expr: sp.Expr, point: sp.Expr | None = None) -> int | None:
 def vanishes(expr: sp.Expr) -> bool:
     """Whether an expression without ``z`` is zero for all admissible values of its parameters.
 
-    Decided by its expansion or, where that is not enough, by its value at five generic points to 300 digits.
+    Decided by its expansion or, where that is not enough, by its value at a handful of points to 300 digits.
     """
     if expr.is_Rational:
         return expr == 0
@@ -226,12 +184,14 @@ _GENERIC = (sp.Integer(1), sp.Rational(5, 7), sp.Rational(19, 11), sp.Rational(1
 
 
 def samples(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rational]]:
-    """Admissible values of parameters: a simple one, some generic ones, a small and a large one.
+    """Admissible values of parameters: a simple one, some generic ones, a small and a large one, zero if it may be.
 
     Without parameters there is one empty sample.
     """
     for k in range(len(_GENERIC) if parameters else 1):
         yield {p: admissible(p, k + 2 * place) for place, p in enumerate(parameters)}
+    if any(p.is_nonzero is None for p in parameters):
+        yield {p: sp.Integer(0) if p.is_nonzero is None else admissible(p, 1) for p in parameters}
 
 
 def admissible(parameter: sp.Symbol, k: int) -> sp.Rational:
@@ -241,7 +201,6 @@ def admissible(parameter: sp.Symbol, k: int) -> sp.Rational:
     return -value if negative else value
 
 
-# ------------------------------------------------------------------------------------------------ arithmetic
 def _constant(node: sp.Basic) -> Operation | None:
     if isinstance(node, sp.Rational):
         ratio = fmpq(int(node.p), int(node.q))
@@ -251,191 +210,3 @@ def _constant(node: sp.Basic) -> Operation | None:
     if node is sp.E:
         return lambda: interval(arb.const_e(), arb.const_e())
     return None
-
-
-def _add(x: Range, y: Range) -> Range:
-    return interval(x.lo + y.lo, x.hi + y.hi, x.lo_open or y.lo_open, x.hi_open or y.hi_open)
-
-
-def _negative(x: Range) -> Range:
-    return Range(-x.hi, -x.lo, x.hi_open, x.lo_open)
-
-
-def _multiply(x: Range, y: Range) -> Range:
-    corners = [
-        (arb(0) if a == 0 or b == 0 else a * b, a_open or b_open)
-        for a, a_open in ((x.lo, x.lo_open), (x.hi, x.hi_open))
-        for b, b_open in ((y.lo, y.lo_open), (y.hi, y.hi_open))
-    ]
-    lows, highs = [(c.lower(), o) for c, o in corners], [(c.upper(), o) for c, o in corners]
-    lo, hi = min(low for low, _ in lows), max(high for high, _ in highs)
-    never_zero = x.excludes_zero and y.excludes_zero
-    lo_open = never_zero if lo == 0 else all(o for low, o in lows if low == lo)
-    hi_open = never_zero if hi == 0 else all(o for high, o in highs if high == hi)
-    return interval(lo, hi, lo_open, hi_open)
-
-
-def _meet(x: Range, y: Range) -> Range:
-    """Two ranges of the same formula."""
-    lo, hi = max(x.lo, y.lo), min(x.hi, y.hi)
-    lo_open = (x.lo == lo and x.lo_open) or (y.lo == lo and y.lo_open)
-    hi_open = (x.hi == hi and x.hi_open) or (y.hi == hi and y.hi_open)
-    return Range(lo, hi, bool(lo_open), bool(hi_open))
-
-
-def _absolute(x: Range) -> Range:
-    if x.lo >= 0:
-        return x
-    if x.hi <= 0:
-        return _negative(x)
-    above = _negative(x) if -x.lo > x.hi else x
-    return Range(arb(0), above.hi, False, above.hi_open)
-
-
-def _largest(x: Range, y: Range) -> Range:
-    return Range(max(x.lo, y.lo), max(x.hi, y.hi), x.lo_open and y.lo_open, x.hi_open and y.hi_open)
-
-
-def _smallest(x: Range, y: Range) -> Range:
-    return _negative(_largest(_negative(x), _negative(y)))
-
-
-def _sign(x: Range) -> Range:
-    low, high = (1 if x.is_positive else -1), (-1 if x.is_negative else 1)
-    return Range(arb(low), arb(high))
-
-
-def _integer_power(x: Range, power: int) -> Range:
-    x = x if power % 2 else _absolute(x)
-    return interval(x.lo**power, x.hi**power, x.lo_open, x.hi_open)
-
-
-def _reciprocal(x: Range) -> Range:
-    if x.is_negative:
-        return _negative(_reciprocal(_negative(x)))
-    if not x.is_positive:
-        raise Undefined
-    low = arb(0) if x.hi == _INF else 1 / x.hi
-    high = _INF if x.lo == 0 else 1 / x.lo
-    return interval(low, high, x.hi_open, x.lo_open)
-
-
-def _real_power(x: Range, exponent: Range) -> Range:
-    """A fixed exponent that is no integer."""
-    if exponent.is_negative:
-        return _reciprocal(_real_power(x, _negative(exponent)))
-    if not x.is_nonnegative or not exponent.is_positive:
-        raise Undefined
-    e = exponent.lo.union(exponent.hi)
-    low, high = (end if end == 0 or end == _INF else end**e for end in (x.lo, x.hi))
-    return interval(low, high, x.lo_open, x.hi_open)
-
-
-def _polynomial_range(coefficients: list[fmpq], x: Range) -> Range:
-    """Horner's scheme around the end of the interval that is nearer to infinity."""
-    if x.lo == -_INF and x.hi == _INF:
-        return LINE
-    if x.lo == -_INF:
-        flipped = [c * (-1) ** k for k, c in enumerate(reversed(coefficients))][::-1]
-        return _polynomial_range(flipped, _negative(x))
-    shifted = [arb(c) for c in coefficients]
-    for stop in range(len(shifted) - 1, 0, -1):
-        for k in range(1, stop + 1):
-            shifted[k] = shifted[k] + shifted[k - 1] * x.lo
-    distance = Range(arb(0), _INF if x.hi == _INF else (x.hi - x.lo).upper(), x.lo_open, x.hi_open)
-    total = interval(shifted[0], shifted[0])
-    for c in shifted[1:]:
-        total = _add(_multiply(total, distance), interval(c, c))
-    return total._replace(lo_open=False, hi_open=False)
-
-
-def _quotient_range(above: list[fmpq], below: list[fmpq], x: Range) -> Range:
-    """``z**(p - q)`` times a quotient of polynomials in w = 1/z, whose coefficients are those of z in reverse."""
-    if x.lo.is_finite() == x.hi.is_finite() or not x.excludes_zero:
-        return LINE
-    w = _reciprocal(x)
-    try:
-        quotient = _multiply(_polynomial_range(above, w), _reciprocal(_polynomial_range(below, w)))
-    except Undefined:
-        return LINE
-    degree = len(above) - len(below)
-    return _multiply(quotient, _integer_power(x if degree > 0 else w, abs(degree))) if degree else quotient
-
-
-# ------------------------------------------------------------------------------------------------ functions
-def _monotone(
-    function: Callable[[arb], arb],
-    left: Callable[[], arb],
-    right: Callable[[], arb],
-    domain: Callable[[Range], bool] = lambda x: True,
-    start: arb = -_INF,
-) -> Operation:
-    """An increasing function with the limits ``left`` at ``start`` and ``right`` at infinity, which it never takes."""
-
-    def operation(x: Range) -> Range:
-        if not domain(x):
-            raise Undefined
-        bottom, top = left(), right()
-        low = bottom if x.lo == start else function(x.lo)
-        high = top if x.hi == _INF else function(x.hi)
-        image = interval(low, high, x.lo_open, x.hi_open)
-        if image.lo <= bottom.lower():
-            image = image._replace(lo=bottom.lower(), lo_open=True)
-        if image.hi >= top.upper():
-            image = image._replace(hi=top.upper(), hi_open=True)
-        return image
-
-    return operation
-
-
-def _oscillation(x: Range, function: Callable[[arb], arb]) -> Range:
-    if not x.hi - x.lo < 4:
-        return Range(arb(-1), arb(1))
-    image = function(x.lo.union(x.hi))
-    return Range(max(image.lower(), arb(-1)), min(image.upper(), arb(1)))
-
-
-def _tangent(x: Range) -> Range:
-    if not x.hi - x.lo < 4:
-        raise Undefined
-    branches = [(end / arb.pi() + arb(1) / 2).floor() for end in (x.lo, x.hi)]
-    if not branches[0] == branches[1]:
-        raise Undefined
-    return interval(x.lo.tan(), x.hi.tan(), x.lo_open, x.hi_open)
-
-
-def _arcsine(x: Range) -> Range:
-    if x.lo < -1 or x.hi > 1:
-        raise Undefined
-    return interval(x.lo.asin(), x.hi.asin(), x.lo_open, x.hi_open)
-
-
-def _quarter() -> arb:
-    return arb.pi() / 2
-
-
-def _flipped(operation: Operation, offset: Callable[[], arb]) -> Operation:
-    """``offset - f(x)``."""
-    return lambda x: _add(interval(offset(), offset()), _negative(operation(x)))
-
-
-_ERFC = _monotone(lambda x: -x.erfc(), lambda: arb(-2), lambda: arb(0))
-
-FUNCTIONS: Mapping[str, Operation] = {
-    "exp": _monotone(arb.exp, lambda: arb(0), lambda: _INF),
-    "log": _monotone(arb.log, lambda: -_INF, lambda: _INF, lambda x: x.is_positive, arb(0)),
-    "sinh": _monotone(arb.sinh, lambda: -_INF, lambda: _INF),
-    "cosh": lambda x: _monotone(arb.cosh, lambda: arb(1), lambda: _INF)(_absolute(x))._replace(lo_open=False),
-    "tanh": _monotone(arb.tanh, lambda: arb(-1), lambda: arb(1)),
-    "asinh": _monotone(arb.asinh, lambda: -_INF, lambda: _INF),
-    "atan": _monotone(arb.atan, lambda: -_quarter(), _quarter),
-    "erf": _monotone(arb.erf, lambda: arb(-1), lambda: arb(1)),
-    "erfc": lambda x: _negative(_ERFC(x)),
-    "sin": lambda x: _oscillation(x, arb.sin),
-    "cos": lambda x: _oscillation(x, arb.cos),
-    "tan": _tangent,
-    "asin": _arcsine,
-    "acos": _flipped(_arcsine, _quarter),
-    "Abs": _absolute,
-    "sign": _sign,
-}

@@ -10,13 +10,22 @@ from ..errors import DeclarationError
 from ..symbols import z
 from .growth import Growth, tail, wider
 from .guards import require_finite
+from .intervals import FUNCTIONS
 from .pieces import Pieces
-from .ranges import FUNCTIONS, samples
+from .ranges import samples
 
 MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
 _ALLOWED = {*FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
-_STRUCTURE = (sp.Add, sp.Mul, sp.Pow, sp.Symbol, sp.Rational, sp.core.relational.Relational, sp.logic.boolalg.Boolean,
-              sp.functions.elementary.piecewise.ExprCondPair)
+_STRUCTURE = (
+    sp.Add,
+    sp.Mul,
+    sp.Pow,
+    sp.Symbol,
+    sp.Rational,
+    sp.core.relational.Relational,
+    sp.logic.boolalg.Boolean,
+    sp.functions.elementary.piecewise.ExprCondPair,
+)
 
 
 def validate(name: str, pieces: Pieces) -> Growth:

@@ -7,7 +7,8 @@ from flint import ctx
 
 from ..errors import DeclarationError
 from ..symbols import z
-from .ranges import BITS, RangeProgram, Undefined, range_of_assumptions, sign_of
+from .intervals import Undefined
+from .ranges import BITS, RangeProgram, range_of_assumptions, sign_of
 
 _LIMITS = {sp.tanh: sp.Integer(1), sp.erf: sp.Integer(1), sp.atan: sp.pi / 2}
 _INVERSES = {sp.sinh: sp.asinh, sp.asinh: sp.sinh, sp.tanh: sp.atanh, sp.atan: sp.tan}
@@ -125,7 +126,7 @@ def _require_sign(value: sp.Expr, zero: bool = False) -> int:
         raise DeclarationError(
             "the breakpoints of a formula",
             f"the sign of {value} decides where they are, and it is unknown",
-            "declare the parameters with assumptions, for instance positive=True",
+            "declare the parameters with assumptions such as positive=True, or give them values",
         )
     return sign
 

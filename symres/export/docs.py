@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from ..symbols import C, C_b, C_W, K, K1, K2, gamma, xi
+from ..symbols import C_W, K1, K2, C, C_b, K, gamma, xi
 from .fit import Fit
 from .measure import PARAMETER, round_up
 from .plan import Component, Function
@@ -73,7 +73,7 @@ def component_lines(component: Component) -> list[str]:
 def error_text(component: Component) -> str:
     """The measured error as one sentence."""
     if math.isinf(component.error):
-        return f"Error: not finite at {component.worst}."
+        return f"Error: unbounded, no value at {component.worst}."
     bound = f"Error: at most {round_up(component.error):.0e}"
     if component.code is None and component.is_pair:
         return (

@@ -13,7 +13,7 @@ import sympy as sp
 from ..errors import DeclarationError
 from ..quantity import Quantity, Status
 from ..report import Report
-from ..symbols import C_b, C_W, K, gamma
+from ..symbols import C_W, C_b, K, gamma
 from . import files
 from .decimals import at_zero_gamma
 from .render import export

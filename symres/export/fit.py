@@ -58,7 +58,7 @@ class Fit:
 
     @property
     def map(self) -> sp.Expr:
-        """u as an expression in K, without cancellation."""
+        """U as an expression in K, without cancellation."""
         if self.kinked:
             return sp.sqrt(K) / (1 + sp.sqrt(K))
         return K / (sp.sqrt(1 + K) * (1 + sp.sqrt(1 + K)))
@@ -86,7 +86,7 @@ def fit(values: Values, what: str) -> Fit:
             raise SymresError(
                 f"a fit of {what}", f"more than {MAXIMUM} polynomials are needed", "export it to LaTeX, or evaluate it"
             )
-    edges = tuple(float(left) for left, _, _ in pieces) + (float(pieces[-1][1]),)
+    edges = (*(float(left) for left, _, _ in pieces), float(pieces[-1][1]))
     rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
     return Fit(small, large, kinked, absolute, edges, tuple(tuple(float(c) for c in row) for row in rows))
 

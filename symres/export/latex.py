@@ -50,15 +50,32 @@ def _chunks(expr: sp.Expr, room: float) -> list[str]:
     if isinstance(expr, sp.Add):
         return _terms(expr, room)
     if isinstance(expr, sp.Mul):
+        over, under = sp.fraction(expr)
+        if width(latex(over)) > room and under != 1 and width(latex(1 / under)) <= room:
+            return _scaled(1 / under, over, room)
+        if under != 1 and width(latex(under)) > room:
+            return [*_bracketed(over, room), r"\Big/", *_bracketed(under, room)]
         sums = [f for f in expr.args if isinstance(f, sp.Add)]
         if sums:
             widest = max(sums, key=lambda f: (width(latex(f)), str(f)))
-            rest = sp.Mul(*(f for f in expr.args if f is not widest))
-            if width(latex(rest)) + 2 <= room:
-                opening = latex(rest) + r" \Bigl["
-                inner = _terms(widest, room)
-                return [f"{opening} {inner[0]}", *inner[1:], r"\Bigr]"]
+            return _scaled(sp.Mul(*(f for f in expr.args if f is not widest)), widest, room)
     return [whole]
+
+
+def _scaled(factor: sp.Expr, expr: sp.Expr, room: float) -> list[str]:
+    """Factor [ expr ], broken inside the bracket."""
+    if isinstance(expr, sp.Mul) and any(isinstance(f, sp.Add) for f in expr.args):
+        widest = max((f for f in expr.args if isinstance(f, sp.Add)), key=lambda f: (width(latex(f)), str(f)))
+        factor, expr = factor * sp.Mul(*(f for f in expr.args if f is not widest)), widest
+    if width(latex(factor)) + 2 > room:
+        return [latex(factor * expr)]
+    first, *rest = _bracketed(expr, room)
+    return [f"{latex(factor)} {first}", *rest]
+
+
+def _bracketed(expr: sp.Expr, room: float) -> list[str]:
+    first, *rest = _chunks(expr, room)
+    return [rf"\Bigl[ {first}", *rest, r"\Bigr]"]
 
 
 def _terms(expr: sp.Add, room: float) -> list[str]:

@@ -16,7 +16,7 @@ import sympy as sp
 
 from ..balls import enclose, evaluate, to_ball
 from ..errors import SymresError
-from ..symbols import C, K, K1, K2
+from ..symbols import K1, K2, C, K
 from . import numpy as printer
 from .angles import angle_form
 from .fit import Fit, fit, grid
@@ -27,7 +27,10 @@ from .rewrite import stabilise
 BITS = 240
 PARAMETER = sp.Rational(3, 4)  # the value that free parameters of an activation have while errors are measured
 RHO = (0.3, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12, 1e-6)
-KERNELS = ((1e-8, 1e-8), (1e-8, 1e-4), (1e-4, 1e-4), (1e-2, 3e-2), (0.7, 0.7), (1.0, 30.0), (60.0, 60.0), (1e4, 1e4), (1.0, 1e4))
+KERNELS = (
+    (1e-8, 1e-8), (1e-8, 1e-4), (1e-4, 1e-4), (1e-2, 3e-2), (0.7, 0.7), (1.0, 30.0), (60.0, 60.0),
+    (1e4, 1e4), (1.0, 1e4),
+)  # fmt: skip
 PAIRS_BY_QUADRATURE = ((1e-4, 1e-4, 0.5), (0.7, 1.3, -0.9), (2.0, 2.0, 0.999), (30.0, 1.0, 0.3), (1e3, 1e3, 0.9))
 
 
@@ -84,13 +87,11 @@ def _measured_kernel(component: Component) -> Component:
     with np.errstate(all="ignore"):
         found = function(points, *extra) * np.ones(points.shape)
         origin = float((function(np.zeros(1), *extra) * np.ones(1))[0])
-    if not math.isfinite(origin) and isinstance(component.code, sp.Expr):
-        limit = _limit(formula)
-        if limit is not None:
-            component = replace(component, origin=limit)
-            origin = limit
-    if math.isnan(origin) or (math.isinf(origin) and component.origin is None):
-        return replace(component, error=math.inf, worst="K = 0")
+    if not math.isfinite(origin):
+        limit = _limit(formula) if isinstance(component.code, sp.Expr) else origin
+        if limit is None or math.isnan(limit):
+            return replace(component, error=math.inf, worst="K = 0")
+        component = replace(component, origin=limit)
     errors = []
     for k, value in zip(points, found, strict=True):
         scale = 0.0 if slope is None else _size(enclose(slope, {K: Fraction(k)}, BITS)) * float(k)

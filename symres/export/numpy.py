@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import sympy as sp
 
 from . import quadrature
@@ -152,10 +154,9 @@ def component_source(component: Component) -> Source:
     if component.code is None:
         return quadrature.source(component.name, component.symbols, component.formula, NUMPY)
     if isinstance(component.code, Fit):
-        emitter = Emitter(NUMPY, names)
-        lines = emitter.function([("u", component.code.map), ("scale", component.code.scale)])
         tag = component.name.upper()
-        lines.append(f"return scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)")
+        lines = Emitter(NUMPY, names).function([("u", component.code.map), ("scale", component.code.scale)])
+        lines = with_origin(component, [*lines, f"value = scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)"], "np")
         tables = (
             (f"{tag}_EDGES", f"np.array({rows([component.code.edges])[0]})"),
             (f"{tag}_TABLE", "np.array([\n" + "".join(f"    {row},\n" for row in rows(component.code.table)) + "])"),
@@ -165,11 +166,19 @@ def component_source(component: Component) -> Source:
     if component.code.has(determinant):
         lines.append("determinant = _determinant(K1, K2, C)")
         names[determinant] = "determinant"
-    if component.origin is None:
-        return Source((*lines, *Emitter(NUMPY, names).function([("return", component.code)])))
-    lines += ["positive = K > 0.0", "K = np.where(positive, K, 1.0)"]
     lines += Emitter(NUMPY, names).function([("value", component.code)])
-    return Source((*lines, f"return np.where(positive, value, {component.origin!r})"))
+    return Source(tuple(with_origin(component, lines, "np")))
+
+
+def with_origin(component: Component, lines: list[str], library: str) -> list[str]:
+    """Lines that end in an assignment to ``value``, made to return it, and the limit at K = 0 where they have none."""
+    if component.origin is None:
+        *before, last = lines
+        return [*before, f"return {last.removeprefix('value = ')}"]
+    limit = repr(component.origin) if math.isfinite(component.origin) else f"{component.origin:+}".replace("+", "")
+    limit = limit.replace("inf", f"{'np' if library == 'np' else 'math'}.inf")
+    guard = ["positive = K > 0.0", f"K = {library}.where(positive, K, 1.0)"]
+    return [*guard, *lines, f"return {library}.where(positive, value, {limit})"]
 
 
 def function_source(function: Function) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ import sympy as sp
 
 from ..errors import DeclarationError, NoClosedForm
 from ..quantity import Quantity, Status
-from ..symbols import C, C_b, C_W, K, K1, K2, gamma, n, n_L, r, xi
-from .angles import AngleForm, angle_form
+from ..symbols import C_W, K1, K2, C, C_b, K, gamma, n, n_L, r, xi
+from .angles import AngleForm
 from .fit import Fit
 from .quadrature import averages
 from .rewrite import stabilise
@@ -163,6 +163,7 @@ class Planner:
     def _average(self, node: Any, used: dict[str, Component]) -> sp.Expr:
         """A call of the component of an average without a closed form."""
         parameters = _ordered(node.free_symbols - set().union(*(c.free_symbols for c in node.covariance)))
+        symbols: tuple[sp.Symbol, ...]
         if node.dimension == 1:
             canonical, symbols, arguments = node.func(node.integrand, K), (K,), node.covariance
         elif node.dimension == 2:

@@ -9,13 +9,13 @@ uses functions that both libraries call by the same name.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import mpmath as mp
 import sympy as sp
 
-from ..symbols import C, K1, K2, z
+from ..symbols import K1, K2, C, z
 from .emit import Dialect, Emitter, Source, rows, variable
 from .rewrite import stabilise
 
@@ -25,9 +25,9 @@ LINE = 161  # points of the rule for smooth functions
 
 NODES = '''
 def _line(centre, width):
-    """Nodes and weights of the standard normal law within _REACH: the trapezoidal rule in t, y = centre + width*sinh(t).
+    """Nodes and weights of the standard normal law within _REACH, for smooth functions that change at the centre.
 
-    For smooth functions that change around the centre on the scale of the width.
+    The trapezoidal rule in t, y = centre + width*sinh(t).
     """
     centre = np.clip(centre, -3.0*_REACH, 3.0*_REACH)[..., None]
     width = width[..., None]
@@ -159,7 +159,8 @@ def _in_chunks(function, nodes, *arguments):
 
 
 def _for_torch(text: str) -> str:
-    return text.replace("np.", "torch.").replace("width.size", "width.numel()").replace("_determinant(", "_Determinant.apply(")
+    pairs = (("np.", "torch."), ("width.size", "width.numel()"), ("_determinant(", "_Determinant.apply("))
+    return reduce(lambda t, pair: t.replace(*pair), pairs, text)
 
 
 NUMPY_HELPERS = {
@@ -206,7 +207,8 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     kernels = 3 if is_pair else 1
     parameters = symbols[kernels:]
     rest = "".join(f", {variable(p)}" for p in parameters)
-    capped = "np.exp(np.minimum({0}, 170.0))" if dialect.name == "NumPy" else "torch.exp(torch.clamp({0}, max=170.0))"
+    library = "np" if dialect.name == "NumPy" else "torch"
+    capped = f"{library}.exp({library}.clip({{0}}, None, 170.0))"
     inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})  # no infinity over infinity
     parts: dict[sp.Expr, str] = {}
     preamble: list[str] = []
@@ -226,7 +228,9 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         )
         return f"({functions.strip()}), ({breaks.strip()})"
 
-    lines, values, nodes = [], {}, 0
+    lines: list[str] = []
+    values: dict[Any, sp.Expr] = {}
+    nodes = 0
     for node in averages(expr):
         total = sp.Integer(0)
         for coefficient, factors in node.terms:
@@ -247,7 +251,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     lines += Emitter(dialect, names).function([("return", expr.xreplace(values))])
     arguments = ", ".join(variable(s) for s in symbols)
     if not is_pair:  # quotients such as <z f f'>/K have their limit at K = 0
-        lines.insert(0, "K = np.clip(K, 1e-100, None)" if dialect.name == "NumPy" else "K = torch.clip(K, 1e-100, None)")
+        lines.insert(0, f"K = {library}.clip(K, 1e-100, None)")
     preamble.append("\n".join([f"def {name}_rule({arguments}):", *(f"    {line}" for line in lines)]))
     return Source((f"return _in_chunks({name}_rule, {nodes}, {arguments})",), tables(), tuple(preamble))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from ..errors import DeclarationError, NoClosedForm
-from ..quantity import Quantity, Status
+from ..errors import DeclarationError, NoClosedForm, SymresError
+from ..quantity import Quantity
 from . import docs, files
 from . import numpy as numpy_printer
 from . import torch as torch_printer
@@ -31,11 +31,13 @@ class Module:
         name: what it is about; the name under which it is loaded.
         target: "numpy", "torch" or "latex".
         text: the text itself.
+        missing: quantities that were asked for and have no code, with the reason.
     """
 
     name: str
     target: Target
     text: str
+    missing: tuple[str, ...] = ()
 
     def write(self, path: str | Path) -> Path:
         """Write the text to a file, whole or not at all.
@@ -68,14 +70,14 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
 
     Args:
         subject: a Quantity, a mapping name -> Quantity, or an object with such a mapping as ``.quantities``
-            (a Theory). Of several quantities those without code are named in the module's docstring.
+            (a Theory). Of several quantities those without code are named in ``missing`` and in the module's docstring.
         target: "numpy", "torch" or "latex".
         title: first line of the generated text; made from the subject if empty.
         command: the command that generates the text again, for its head.
 
     Raises:
         DeclarationError: an unknown target.
-        NoClosedForm: the one quantity asked for is unknown.
+        SymresError: the one quantity asked for is unknown, or no accurate code was found for it.
     """
     if target not in TARGETS:
         raise DeclarationError(f"export to {target!r}", "there is no such target", f"use one of {', '.join(TARGETS)}")
@@ -88,14 +90,17 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
     planner = Planner(build_component)
     functions, missing = [], []
     for quantity in quantities.values():
-        if len(quantities) > 1 and quantity.status is Status.UNKNOWN:
-            missing.append(f"{quantity.name}: {quantity.reason}")
-        else:
+        try:
             functions.append(planner.function(quantity))
+        except SymresError as error:
+            if len(quantities) == 1:
+                raise
+            missing.append(f"{quantity.name}: {error.found}")
     if not functions:
-        raise NoClosedForm(f"code for {title}", "; ".join(missing) or "nothing was asked for", "export to LaTeX")
+        raise NoClosedForm(f"code for {title}", "; ".join(missing), "export to LaTeX")
     printer = numpy_printer if target == "numpy" else torch_printer
-    return Module(name, target, _python(printer, target, title, command, functions, tuple(missing)))
+    text = _python(printer, target, title, command, functions, tuple(missing))
+    return Module(name, target, text, tuple(missing))
 
 
 def _quantities(subject: Any) -> dict[str, Quantity]:

@@ -6,6 +6,7 @@ Every rule is an identity over the reals; tests/unit/test_export_rewrite.py hold
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import sympy as sp
 
@@ -58,7 +59,7 @@ def _logistic(e: sp.Expr) -> sp.Expr:
 
 
 def _one_plus_exp(e: sp.Expr) -> sp.Expr | None:
-    """u if e = 1 + exp(u)."""
+    """U if e = 1 + exp(u)."""
     if isinstance(e, sp.Add) and len(e.args) == 2 and sp.S.One in e.args:
         rest = e - 1
         if isinstance(rest, sp.exp):
@@ -123,7 +124,7 @@ def _small_differences(e: sp.Expr) -> sp.Expr:
     return e
 
 
-def _without_constant(e: sp.Add, head: type, difference: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+def _without_constant(e: sp.Add, head: Any, difference: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
     """k*head(u) -> k + k*difference(u) for all numbers k, if that makes the constant term smaller."""
     constant, terms = e.as_coeff_Add()
     split = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]

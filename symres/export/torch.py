@@ -11,6 +11,7 @@ from . import quadrature
 from .angles import AngleForm
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import Fit
+from .numpy import with_origin
 from .plan import Component, Function
 from .stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
 
@@ -138,7 +139,29 @@ SHAPED = '''
 def _shaped(value, *arguments):
     """A result in the broadcast shape of the arguments, though it may not depend on all of them."""
     value = torch.as_tensor(value, dtype=arguments[0].dtype, device=arguments[0].device)
-    return value.expand(torch.broadcast_shapes(*(a.shape for a in arguments)))
+    return torch.broadcast_tensors(value, *arguments)[0]
+'''
+
+AUTOGRAD = '''
+class _{name}(torch.autograd.Function):
+    """{about}"""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward({arguments}):
+        {value}
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        {unpacked} = ctx.saved_tensors
+        return (
+            {slopes},
+        )
 '''
 
 ALWAYS = ("_tensors(", "_shaped(")  # what every module calls
@@ -195,7 +218,7 @@ TORCH = Dialect(
 def component_source(component: Component) -> Source:
     """The function of a component, or the autograd function where its derivatives need care."""
     if isinstance(component.code, Fit):
-        return _fit_source(component)
+        return _fit_source(component, component.code)
     if component.code is None:
         return _quadrature_source(component)
     if component.form is not None and component.form.vanishing:
@@ -215,17 +238,14 @@ def _body(component: Component, code: sp.Expr, dialect: Dialect = TORCH) -> list
     if code.has(determinant):
         lines.append("determinant = _Determinant.apply(K1, K2, C)")
         names[determinant] = "determinant"
-    if component.origin is None:
-        return [*lines, *Emitter(dialect, names).function([("return", code)])]
-    lines += ["positive = K > 0.0", "K = torch.where(positive, K, 1.0)"]
     lines += Emitter(dialect, names).function([("value", code)])
-    return [*lines, f"return torch.where(positive, value, {component.origin!r})"]
+    return with_origin(component, lines, "torch")
 
 
-def _fit_source(component: Component) -> Source:
-    fit, tag = component.code, component.name.upper()
+def _fit_source(component: Component, fit: Fit) -> Source:
+    tag = component.name.upper()
     lines = Emitter(TORCH, {K: "K"}).function([("u", fit.map), ("scale", fit.scale)])
-    lines.append(f"return scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)")
+    lines = with_origin(component, [*lines, f"value = scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)"], "torch")
     tables = (
         (f"{tag}_EDGES", rows([fit.edges])[0]),
         (f"{tag}_TABLE", "[\n" + "".join(f"    {row},\n" for row in rows(fit.table)) + "]"),
@@ -234,7 +254,7 @@ def _fit_source(component: Component) -> Source:
 
 
 def _angle_source(component: Component, form: AngleForm) -> Source:
-    """sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
+    """Sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
     K1, C, K2 = form.triple
     guarded = replace(TORCH, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
     slopes = [_body(component, form.diff(v).stable(), guarded) for v in (K1, K2, C)]
@@ -247,9 +267,12 @@ def _quadrature_source(component: Component) -> Source:
     if not component.is_pair:
         slopes = [quadrature.source(component.name + "_slope", symbols, node.diff(K), TORCH)]
     else:
-        named = ((quadrature.variance_slope(node, True), "_slope_1"), (quadrature.variance_slope(node, False), "_slope_2"),
-                 (quadrature.covariance_slope(node), "_slope_c"))
-        slopes = [quadrature.source(component.name + tag, symbols, e, TORCH) for e, tag in named]
+        named = {
+            "_slope_1": quadrature.variance_slope(node, True),
+            "_slope_2": quadrature.variance_slope(node, False),
+            "_slope_c": quadrature.covariance_slope(node),
+        }
+        slopes = [quadrature.source(component.name + tag, symbols, e, TORCH) for tag, e in named.items()]
     text = _autograd(component, list(value.lines), [list(s.lines) for s in slopes])
     preamble = (*value.preamble, *(p for s in slopes for p in s.preamble))
     return Source(text.lines, value.tables, (*preamble, *text.preamble))
@@ -261,17 +284,18 @@ def _autograd(component: Component, value: list[str], slopes: list[list[str]]) -
     listed, name = ", ".join(arguments), component.name.title().replace("_", "")
     unpacked = listed + ("," if len(arguments) == 1 else "")
     kernels, parameters = arguments[: len(slopes)], arguments[len(slopes) :]
-    lines = [f"class _{name}(torch.autograd.Function):", "    generate_vmap_rule = True", ""]
-    lines += ["    @staticmethod", f"    def forward({listed}):", *(f"        {line}" for line in value), ""]
-    lines += ["    @staticmethod", "    def setup_context(ctx, inputs, output):", "        ctx.save_for_backward(*inputs)", ""]
-    lines += ["    @staticmethod", "    def backward(ctx, gradient):", f"        {unpacked} = ctx.saved_tensors"]
-    calls = [f"gradient*{component.name}_d{k}({listed})" for k in kernels] + ["None" for _ in parameters]
-    lines += [f"        return {', '.join(calls)}"]
     functions = [
         "\n".join([f"def {component.name}_d{k}({listed}):", *(f"    {line}" for line in body)])
         for k, body in zip(kernels, slopes, strict=True)
     ]
+    calls = [f"gradient*{component.name}_d{k}({listed})" for k in kernels] + ["None" for _ in parameters]
+    text = AUTOGRAD.format(
+        name=name,
+        about=f"{component.name} with its own derivatives in {', '.join(kernels)}.",
+        arguments=listed,
+        unpacked=unpacked,
+        value="\n        ".join(value),
+        slopes=",\n            ".join(calls),
+    )
     call = f"return _{name}.apply({listed})"
-    broadcast = f"{unpacked} = torch.broadcast_tensors({listed})"
-    return Source((broadcast, call), (), (*functions, "\n".join(lines)))
-
+    return Source((f"{unpacked} = torch.broadcast_tensors({listed})", call), (), (*functions, text.strip()))

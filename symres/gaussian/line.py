@@ -20,7 +20,7 @@ from ..balls import Ball, compile_ball, enclose
 from ..declare.pieces import Pieces
 from ..errors import DeclarationError, SymresError
 from ..symbols import z
-from .panels import Function, Weight, integrate, log2_upper, plan, power_of_two, sup, sup_refined
+from .panels import Function, Weight, integrate, log2_upper, plan, power_of_two, size_at, sup_refined
 
 GUARD = 20  # bits for the rounding of sums
 LOG2_E = 1.4426950408889634
@@ -177,7 +177,7 @@ def rough_size(segment: Segment, weight: Weight) -> float:
         if not low < x < high:
             return -math.inf
         place = weight.scale * x
-        return sup(segment.function, place, place) - x * x / (2 * variance) * LOG2_E + math.log2(abs(distance))
+        return size_at(segment.function, place) - x * x / (2 * variance) * LOG2_E + math.log2(abs(distance))
 
     origins = {x for x in (low, high) if math.isfinite(x)} | ({0.0} if low < 0 < high else set())
     candidates = [(s * 2.0**k, o) for o in origins for s in (-1, 1) for k in range(-34, 14, 2)]
@@ -191,9 +191,7 @@ def rough_size(segment: Segment, weight: Weight) -> float:
     return best
 
 
-def _cutoff(
-    segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int
-) -> tuple[float, float]:
+def _cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int) -> tuple[float, float]:
     """Where to end the panels on one side, and log2 of a bound on what is left out."""
     x = side * math.sqrt(2 * weight.bounds[1] * (bits + 8) / LOG2_E)
     while abs(x) < 1e9:
@@ -211,7 +209,9 @@ def check_growth(function: Compiled, weight: Weight) -> None:
         DeclarationError: it does, far out.
     """
     for side, part in ((-1, function.parts[0]), (1, function.parts[-1])):
-        for k in _PROBES if part is not None else ():
+        if part is None:
+            continue
+        for k in _PROBES:
             x = side * 2.0**k
             decay = x * x / (2 * weight.bounds[1]) * LOG2_E
             with ctx.workprec(1024):  # so large an argument leaves nothing of a ball of ordinary precision
@@ -231,15 +231,18 @@ def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, 
     inner, ratio, steps = x, 1.25, 0
     while abs(inner) < 1e150:
         outer = inner * ratio
-        mass = -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-12) + math.log2(variance / abs(inner)) + 1e-6
+        mass = -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-14) + math.log2(variance / abs(inner)) + 1e-6
         size = _largest(segments, weight, *sorted((inner, outer)))
+        if size + mass > tolerance:
+            ratio = math.sqrt(ratio)  # the values at the far end of a shell are charged with the mass at its near end
+            if ratio < 1.01:
+                return math.inf
+            continue
         bounds.append(size + mass)
-        if bounds[-1] > tolerance:
-            return math.inf
         steps += 1
         if steps > 2 and abs(inner) > last and max(size, 0.0) + mass < min(tolerance, 0.0) - 16 * bits:
             break
-        inner, ratio = outer, 2.0
+        inner, ratio = outer, min(2.0, ratio**2)
     else:
         bounds.append(-1e299)
     top = max(bounds)
@@ -259,10 +262,7 @@ def _largest(segments: list[Segment], weight: Weight, low: float, high: float) -
 def at_zero(factor: Pieces) -> arb:
     """The limit of the average as the variance goes to zero: the mean of the limits from both sides."""
     places = [bool(b.is_zero) for b in factor.breaks]
-    if True in places:
-        sides = factor.parts[places.index(True) :][:2]
-    else:
-        sides = (factor.part_at(sp.Integer(0)),)
+    sides = factor.parts[places.index(True) :][:2] if True in places else (factor.part_at(sp.Integer(0)),)
     return sum((enclose(part.subs(z, 0), {}, ctx.prec) for part in sides), arb(0)) / len(sides)
 
 

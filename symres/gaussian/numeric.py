@@ -1,4 +1,4 @@
-"""Gaussian averages as numbers with error bounds: rigorous in one variable, a compared pair of rules in two."""
+"""Gaussian averages as balls: numbers with a bound on their error."""
 
 from __future__ import annotations
 

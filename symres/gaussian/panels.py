@@ -41,14 +41,16 @@ class Weight:
     @cached_property
     def bounds(self) -> tuple[float, float]:
         """Floats below and above the variance."""
-        return float(self.variance.lower()) * (1 - 1e-12), float(self.variance.upper()) * (1 + 1e-12)
+        low, high = float(self.variance.lower()), float(self.variance.upper())
+        return math.nextafter(low, 0.0), math.nextafter(high, math.inf)
 
     def log2_sup(self, left: float, right: float, height: float) -> float:
         """Upper bound of log2 |exp(-x**2/2v)| on the rectangle left..right, -height..height."""
         low, high = self.bounds
         nearest = 0.0 if left <= 0 <= right else min(abs(left), abs(right))
-        square = nearest**2 * (1 - 1e-9) - height**2 * (1 + 1e-9)
-        return -square / (2 * (high if square > 0 else low)) * 1.4426950408889634 + 1e-6 * (1 + abs(square))
+        square = nearest**2 * (1 - 1e-14) - height**2 * (1 + 1e-14)  # 1e-14: the rounding of floats, with room
+        value = -square / (2 * (high if square > 0 else low)) * 1.4426950408889634
+        return value + 1e-14 * abs(value) + 1e-9
 
 
 @lru_cache(maxsize=256)
@@ -86,6 +88,12 @@ def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) ->
         return log2_upper(function([acb(interval, arb(0, height))], True))
     finally:
         ctx.prec = precision
+
+
+def size_at(function: Function, place: arb) -> float:
+    """Upper bound of log2 |function| at one place, tight in the current precision."""
+    own = getattr(function, "log2_sup", None)
+    return own(place, place, 0.0) if own is not None else log2_upper(function([place], False))
 
 
 def sup_refined(function: Function, left: arb, right: arb, pieces: int = 20000) -> float:
@@ -167,9 +175,7 @@ def _mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
     return size + weight.log2_sup(left, right, 0.0) + math.log2(right - left) + 1e-3
 
 
-def _rule(
-    function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: float, most_nodes: int
-) -> Panel | None:
+def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: float, most_nodes: int) -> Panel | None:
     """The cheapest rule that meets the tolerance, None if the interval must be halved."""
     left, right = _ends(a, b)
     half, centre = (right - left) / 2, (right + left) / 2

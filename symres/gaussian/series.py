@@ -1,15 +1,288 @@
-# temporary stand-in of the lead: overwrite freely
-import sympy as sp
+"""The exact small-variance series of an average, from the Taylor coefficients of the function on both sides of zero.
 
+``<f>_K ~ sum_n K**(n/2) E|x|**n (r_n + (-1)**n l_n)/2`` with ``r_n``, ``l_n`` the Taylor coefficients of f on the right
+and on the left of 0 and ``E|x|**n = 2**(n/2) Gamma((n+1)/2)/sqrt(pi)``. Breakpoints elsewhere add less than any power
+of K. The series is asymptotic: it converges only for entire functions of small growth.
+
+Taylor coefficients are polynomials, with rational coefficients, in the constants that occur (log(2), sqrt(2), pi**-1/2,
+parameters); every function is reduced to sums, products, powers, exp, log, sin and cos of power series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import sympy as sp
+from flint import fmpq
+
+from ..balls import enclose
+from ..declare.pieces import Pieces
+from ..errors import NoClosedForm
 from ..symbols import z
 
+Constant = dict[tuple[tuple[sp.Expr, int], ...], fmpq]  # monomial -> coefficient; a monomial is ((base, exponent), ...)
+Series = list[Constant]  # Taylor coefficients 0..n
 
-def small_variance(factor, order):
-    left=factor.part_at(sp.Rational(-1,10**9)); right=factor.part_at(sp.Rational(1,10**9))
-    out={}
-    for n in range(2*order+1):
-        l=sp.series(left,z,0,2*order+1).removeO().coeff(z,n); r=sp.series(right,z,0,2*order+1).removeO().coeff(z,n)
-        m=2**sp.Rational(n,2)*sp.gamma(sp.Rational(n+1,2))/sp.sqrt(sp.pi)
-        c=(r+(-1)**n*l)/2*m
-        if c!=0: out[sp.Rational(n,2)]=sp.simplify(c)
-    return tuple(out.items())
+_ONE: Constant = {(): fmpq(1)}
+
+
+def small_variance(factor: Pieces, order: int) -> tuple[tuple[sp.Rational, sp.Expr], ...]:
+    """The asymptotic series of ``<f>_K`` for K -> 0.
+
+    Args:
+        factor: the function f; it may contain parameters.
+        order: the highest power of K wanted.
+
+    Returns:
+        (exponent of K, exact coefficient) for every term that does not vanish, in increasing order.
+
+    Raises:
+        NoClosedForm: f has no Taylor series on one side of zero.
+    """
+    highest = 2 * order
+    left, right = (_taylor(part, highest) for part in _sides(factor))
+    terms = []
+    for n, (one, other) in enumerate(zip(right, left, strict=True)):
+        mean = _scaled(_added(one, _scaled(other, fmpq((-1) ** n))), fmpq(1, 2))
+        coefficient = _expression(_product(mean, _constant(_absolute_moment(n))))
+        if coefficient != 0 and not _vanishes(coefficient):
+            terms.append((sp.Rational(n, 2), coefficient))
+    return tuple(terms)
+
+
+def _absolute_moment(n: int) -> sp.Expr:
+    """E|x|**n for a standard Gaussian x."""
+    if n % 2 == 0:
+        return sp.factorial2(n - 1)
+    return sp.sqrt(2 / sp.pi) * 2 ** ((n - 1) // 2) * sp.factorial((n - 1) // 2)
+
+
+def _sides(factor: Pieces) -> tuple[sp.Expr, sp.Expr]:
+    """The formulas that hold just left and just right of zero."""
+    left = right = factor.parts[0]
+    for b, part in zip(factor.breaks, factor.parts[1:], strict=True):
+        if b.is_zero:
+            right = part
+        elif b.is_negative or (b.is_positive is None and b.is_number and enclose(b, {}, 64) < 0):
+            left = right = part
+        elif not (b.is_positive or b.is_number):
+            raise NoClosedForm(
+                "a small-variance series", f"the sign of the breakpoint {b} is unknown", "declare its parameters' signs"
+            )
+    return left, right
+
+
+# ------------------------------------------------------------------------------------------------------- constants
+def _constant(expr: sp.Expr) -> Constant:
+    """A number or a parameter expression as a polynomial in its irreducible parts."""
+    total: Constant = {}
+    for term in sp.Add.make_args(sp.expand(expr)):
+        number = fmpq(1)
+        powers: dict[sp.Expr, int] = {}
+        for factor in sp.Mul.make_args(term):
+            if factor.is_Rational:
+                number *= fmpq(int(factor.p), int(factor.q))
+                continue
+            base, exponent = factor.as_base_exp()
+            if isinstance(factor, sp.exp) or not exponent.is_Integer:
+                base, exponent = factor, sp.Integer(1)
+            powers[base] = powers.get(base, 0) + int(exponent)
+        total = _added(total, {_monomial(powers): number})
+    return total
+
+
+def _monomial(powers: Mapping[sp.Expr, int]) -> tuple[tuple[sp.Expr, int], ...]:
+    return tuple(sorted(((b, e) for b, e in powers.items() if e), key=lambda item: sp.default_sort_key(item[0])))
+
+
+def _expression(constant: Constant) -> sp.Expr:
+    return sp.Add(
+        *(
+            sp.Rational(int(number.p), int(number.q)) * sp.Mul(*(base**exponent for base, exponent in monomial))
+            for monomial, number in constant.items()
+        )
+    )
+
+
+def _added(a: Constant, b: Constant) -> Constant:
+    total = dict(a)
+    for monomial, number in b.items():
+        number += total.pop(monomial, fmpq(0))
+        if number != 0:
+            total[monomial] = number
+    return total
+
+
+def _scaled(a: Constant, number: fmpq) -> Constant:
+    return {monomial: number * value for monomial, value in a.items()} if number != 0 else {}
+
+
+def _product(a: Constant, b: Constant) -> Constant:
+    total: Constant = {}
+    for one, x in a.items():
+        for other, y in b.items():
+            if one and other:
+                powers = dict(one)
+                for base, exponent in other:
+                    powers[base] = powers.get(base, 0) + exponent
+                monomial = _monomial(powers)
+            else:
+                monomial = one or other
+            number = x * y + total.pop(monomial, fmpq(0))
+            if number != 0:
+                total[monomial] = number
+    return total
+
+
+def _vanishes(expr: sp.Expr) -> bool:
+    """Whether a constant is zero: certainly not if a ball says so, else by simplification."""
+    if expr.is_zero is not None:
+        return bool(expr.is_zero)
+    if not expr.free_symbols and not enclose(expr, {}, 200).contains(0):
+        return False
+    return sp.simplify(expr) == 0
+
+
+# ---------------------------------------------------------------------------------------------------- power series
+def _taylor(expr: sp.Expr, n: int) -> Series:
+    """Taylor coefficients 0..n at z = 0."""
+    memo: dict[sp.Expr, Series] = {}
+
+    def visit(node: sp.Expr) -> Series:
+        if node not in memo:
+            memo[node] = lowered(node)
+        return memo[node]
+
+    def lowered(node: sp.Expr) -> Series:
+        if not node.has(z):
+            return [_constant(node), *({} for _ in range(n))]
+        if node == z:
+            return [{}, _ONE, *({} for _ in range(n - 1))][: n + 1]
+        if isinstance(node, sp.Add):
+            return [_total(column) for column in zip(*map(visit, node.args), strict=True)]
+        if isinstance(node, sp.Mul):
+            first, *rest = map(visit, node.args)
+            for other in rest:
+                first = _times(first, other)
+            return first
+        if isinstance(node, sp.Pow) and not node.exp.has(z):
+            return _power(visit(node.base), node.exp, node)
+        if isinstance(node, sp.exp):
+            return _exp(visit(node.args[0]))
+        if isinstance(node, sp.log):
+            return _log(visit(node.args[0]), node)
+        if isinstance(node, sp.sin | sp.cos):
+            sine, cosine = _sin_cos(visit(node.args[0]))
+            return sine if isinstance(node, sp.sin) else cosine
+        if type(node) in _DERIVATIVES:
+            u = node.args[0]
+            start = _expression(visit(u)[0])
+            slope = visit(_DERIVATIVES[type(node)](u))
+            return _integrated(node.func(start), _times(_derivative(visit(u)), slope))
+        if type(node) in _REWRITTEN:
+            return visit(_REWRITTEN[type(node)](*node.args))
+        if isinstance(node, sp.Pow):
+            return visit(sp.exp(node.exp * sp.log(node.base)))
+        raise _no_series(node)
+
+    return visit(expr)
+
+
+_DERIVATIVES: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
+    sp.erf: lambda u: 2 / sp.sqrt(sp.pi) * sp.exp(-(u**2)),
+    sp.erfi: lambda u: 2 / sp.sqrt(sp.pi) * sp.exp(u**2),
+    sp.atan: lambda u: 1 / (1 + u**2),
+    sp.atanh: lambda u: 1 / (1 - u**2),
+    sp.asin: lambda u: 1 / sp.sqrt(1 - u**2),
+    sp.acos: lambda u: -1 / sp.sqrt(1 - u**2),
+    sp.asinh: lambda u: 1 / sp.sqrt(1 + u**2),
+}
+
+_REWRITTEN: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
+    sp.erfc: lambda u: 1 - sp.erf(u),
+    sp.sinh: lambda u: (sp.exp(u) - sp.exp(-u)) / 2,
+    sp.cosh: lambda u: (sp.exp(u) + sp.exp(-u)) / 2,
+    sp.tanh: lambda u: 1 - 2 / (sp.exp(2 * u) + 1),
+    sp.sech: lambda u: 2 / (sp.exp(u) + sp.exp(-u)),
+    sp.tan: lambda u: sp.sin(u) / sp.cos(u),
+    sp.sec: lambda u: 1 / sp.cos(u),
+}
+
+
+def _no_series(node: sp.Expr) -> NoClosedForm:
+    return NoClosedForm(
+        "a small-variance series", f"{node} has no Taylor series at 0 that is known here", "use numbers instead"
+    )
+
+
+def _total(constants: tuple[Constant, ...]) -> Constant:
+    total = constants[0]
+    for constant in constants[1:]:
+        total = _added(total, constant)
+    return total
+
+
+def _convolved(u: Series, v: Series, weights: list[fmpq]) -> Constant:
+    """sum_j weights[j] u_j v_{k-j} with k + 1 weights."""
+    total: Constant = {}
+    for j, weight in enumerate(weights):
+        if u[j] and weight != 0:
+            total = _added(total, _scaled(_product(u[j], v[len(weights) - 1 - j]), weight))
+    return total
+
+
+def _times(u: Series, v: Series) -> Series:
+    return [_convolved(u, v, [fmpq(1)] * (k + 1)) for k in range(min(len(u), len(v)))]
+
+
+def _derivative(u: Series) -> Series:
+    return [_scaled(u[k], fmpq(k)) for k in range(1, len(u))]
+
+
+def _integrated(start: sp.Expr, slope: Series) -> Series:
+    return [_constant(start), *(_scaled(c, fmpq(1, k + 1)) for k, c in enumerate(slope))]
+
+
+def _exp(u: Series) -> Series:
+    """By y' = u' y."""
+    y = [_constant(sp.exp(_expression(u[0])))]
+    for k in range(1, len(u)):
+        y.append(_convolved(u, [*y, {}], [fmpq(j, k) for j in range(k + 1)]))
+    return y
+
+
+def _sin_cos(u: Series) -> tuple[Series, Series]:
+    """By s' = u' c, c' = -u' s."""
+    start = _expression(u[0])
+    sine, cosine = [_constant(sp.sin(start))], [_constant(sp.cos(start))]
+    for k in range(1, len(u)):
+        weights = [fmpq(j, k) for j in range(k + 1)]
+        more = _convolved(u, [*cosine, {}], weights), _convolved(u, [*sine, {}], weights)
+        sine.append(more[0])
+        cosine.append(_scaled(more[1], fmpq(-1)))
+    return sine, cosine
+
+
+def _log(u: Series, node: sp.Expr) -> Series:
+    start = sp.expand_log(sp.log(_expression(u[0])), factor=True)
+    return _integrated(start, _times(_derivative(u), _power(u, sp.Integer(-1), node)))
+
+
+def _power(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
+    """By u y' = exponent u' y for a constant exponent."""
+    start = _expression(u[0])
+    if exponent.is_Integer and exponent.is_nonnegative:
+        result: Series = [_ONE, *({} for _ in u[1:])]
+        for _ in range(int(exponent)):
+            result = _times(result, u)
+        return result
+    if _vanishes(start):
+        raise _no_series(node)
+    if not exponent.is_Rational:
+        return _exp([_product(_constant(exponent), c) for c in _log(u, node)])
+    inverse, ratio = _constant(sp.radsimp(1 / start)), fmpq(int(exponent.p), int(exponent.q))
+    y = [_constant(sp.radsimp(start**exponent))]
+    for k in range(1, len(u)):
+        weights = [fmpq(0), *((ratio * j - (k - j)) / k for j in range(1, k + 1))]
+        y.append(_product(_convolved(u, [*y, {}], weights), inverse))
+    return y

@@ -217,7 +217,7 @@ def _scanned(function: sp.Expr) -> list[Root]:
         if sign == 0:
             continue
         if previous is not None and previous[1] * sign < 0:
-            roots.append(Root(equation, previous[0], point))
+            roots.append(Root.between(equation, previous[0], point))
         previous = (point, sign)
     return roots
 
@@ -233,8 +233,8 @@ def _at(expression: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
 
 def _sign_at_reference(expression: sp.Expr) -> int:
     """The sign with every remaining parameter (gamma...) at 0: critical variances scale with 1 - gamma**2."""
-    value = enclose(expression.subs(dict.fromkeys(expression.free_symbols, sp.Integer(0))), {}, 200)
-    return _ball_sign(value)
+    at_reference = expression.subs(dict.fromkeys(expression.free_symbols, sp.Integer(0)))
+    return _ball_sign(enclose(at_reference, {}, _SCAN_BITS)) or _ball_sign(enclose(at_reference, {}, 4 * _SCAN_BITS))
 
 
 def _short(k: sp.Expr) -> str:

@@ -1,4 +1,4 @@
-"""A number defined as the root of an equation: known to any number of digits, with a proof of sign change."""
+"""A number defined as the root of an equation: known to any number of digits, proved by a change of sign."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from typing import Any
 
 import mpmath as mp
 import sympy as sp
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
+from scipy.optimize import brentq
 
 from ..balls import enclose
 from ..errors import NoClosedForm
+from ..scalars import number
 from ..symbols import kappa
+
+_START_BITS = 64  # of the bracket that a new root stores: printing needs no further evaluation
 
 
 class Root(sp.Expr):
-    """The root of an increasing or decreasing function between two rational points.
+    """The root of an equation between two rational points where it has opposite signs.
 
     Args:
-        equation: expression in ``symbols.kappa``, of opposite sign at the two ends.
+        equation: expression in ``symbols.kappa``.
         low: left end, a positive rational.
         high: right end.
     """
@@ -32,6 +36,18 @@ class Root(sp.Expr):
         """The root between two points where the equation has opposite signs."""
         return super().__new__(cls, equation, low, high)
 
+    @classmethod
+    def between(cls, equation: sp.Expr, low: sp.Rational, high: sp.Rational) -> Root:
+        """The root in a wide bracket, with a tight one stored."""
+
+        def value(k: float) -> float:
+            return float(enclose(equation, {kappa: k}, 60).mid())
+
+        start = brentq(value, float(low), float(high), xtol=1e-14 * float(low), rtol=1e-14)
+        with mp.workprec(2 * _START_BITS):
+            left, right = _bracket(equation, mp.mpf(start), 40, _START_BITS)
+        return cls(equation, number(left, "K*"), number(right, "K*"))
+
     @property
     def equation(self) -> sp.Expr:
         """What vanishes, in ``symbols.kappa``."""
@@ -45,53 +61,46 @@ class Root(sp.Expr):
     _ball_arguments: tuple[sp.Expr, ...] = ()
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
-        """A float root, refined by secant steps, enclosed where the equation provably changes sign."""
-        with mp.workprec(2 * bits + 40):
-            root = self._refined(bits)
-            radius = abs(root) * mp.mpf(2) ** -bits
-            for _ in range(40):
-                left, right = self._value(root - radius, 2 * bits), self._value(root + radius, 2 * bits)
-                if left * right < 0:
-                    with ctx.workprec(2 * bits):
-                        return _ball_of(root - radius).union(_ball_of(root + radius))
-                radius *= 4
-        raise NoClosedForm(f"the root of {self.equation}", "no change of sign was found", "report a defect of symres")
-
-    def _refined(self, bits: int) -> mp.mpf:
-        low, high = (mp.mpf(int(e.p)) / int(e.q) for e in self.args[1:])
-        with mp.workprec(53):
-            root = mp.findroot(
-                lambda k: _mid(self._value(k, 64)), (low, high), solver="anderson", tol=1e-40, verify=False
-            )
-        known = 40  # correct bits; a secant step over half of them gives nearly twice as many
-        while known < bits + 10:
-            step = root * mp.mpf(2) ** -(known // 2)
-            here, there = (_mid(self._value(k, 2 * known + 30)) for k in (root, root + step))
-            root -= here * step / (there - here)
-            known = 3 * known // 2 - 4
-        return root
-
-    def _value(self, k: mp.mpf, bits: int) -> arb:
-        return enclose(self.equation, {kappa: _ball_of(k)}, bits)
+        with mp.workprec(2 * bits + 2 * _START_BITS):
+            left, right = (mp.mpf(int(end.p)) / int(end.q) for end in self.args[1:])
+            known = int(-mp.log((right - left) / right, 2))
+            if known < bits:
+                left, right = _bracket(self.equation, (left + right) / 2, known, bits)
+        with ctx.workprec(2 * bits + 2 * _START_BITS):
+            return enclose(kappa, {kappa: left}, ctx.prec).union(enclose(kappa, {kappa: right}, ctx.prec))
 
     def _eval_evalf(self, prec: int) -> sp.Float:
-        return sp.Float(_mid(self._ball([], prec)), precision=prec)
+        ball = self._ball([], prec + 4)
+        mantissa, exponent = ball.mid().man_exp()
+        return sp.Float(mp.ldexp(mp.mpf(int(mantissa)), int(exponent)), precision=prec)
 
     def _sympystr(self, printer: Any) -> str:
         return str(self.evalf(15))
 
     def _latex(self, printer: Any) -> str:
-        return f"{self.evalf(15)}\\ldots"
+        return rf"{self.evalf(15)}\ldots"
 
 
-def _ball_of(value: mp.mpf) -> arb:
-    """An exact ball."""
-    sign, mantissa, exponent, _ = value._mpf_
-    numerator = -int(mantissa) if sign else int(mantissa)
-    shift = int(exponent)
-    return arb(fmpq(numerator * 2**shift, 1) if shift >= 0 else fmpq(numerator, 2**-shift))
+def _bracket(equation: sp.Expr, root: mp.mpf, known: int, bits: int) -> tuple[mp.mpf, mp.mpf]:
+    """Refine a root of which so many bits are known by secant steps, and enclose it by a proved change of sign."""
 
+    def value(k: mp.mpf, precision: int) -> arb:
+        return enclose(equation, {kappa: k}, precision)
 
-def _mid(ball: arb) -> mp.mpf:
-    mantissa, exponent = ball.mid().man_exp()
-    return mp.mpf((0 if mantissa >= 0 else 1, abs(int(mantissa)), int(exponent), int(abs(mantissa)).bit_length()))
+    while known < bits + 4:
+        # a secant over half of the known bits has nearly twice as many
+        step = root * mp.mpf(2) ** -(known // 2)
+        here, there = value(root, 2 * known + 40), value(root + step, 2 * known + 40)
+        with ctx.workprec(4 * known + 80):
+            shift = (here / (there - here)).mid()
+            mantissa, exponent = shift.man_exp()
+        root -= mp.ldexp(mp.mpf(int(mantissa)), int(exponent)) * step
+        known = 3 * known // 2 - 4
+    radius = root * mp.mpf(2) ** -bits
+    for _ in range(20):
+        ends = root - radius, root + radius
+        left, right = (value(end, 2 * bits + 20) for end in ends)
+        if left * right < 0:
+            return ends
+        radius *= 4
+    raise NoClosedForm(f"the root of {equation}", "no change of sign was found", "report a defect of symres")

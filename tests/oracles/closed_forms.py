@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from symres.quantity import Quantity, Status
-from symres.symbols import K1, K2, C, C_b, C_W, K, gamma
+from symres.symbols import C_W, K1, K2, C, C_b, K, gamma
 
 _ab = (1 + K1) * (1 + K2)
 PAIRS = {
@@ -56,4 +56,5 @@ def theory(name: str) -> dict[str, Quantity]:
 
 
 def _exact(name: str, symbols: tuple[sp.Symbol, ...], body: sp.Expr, meaning: str) -> Quantity:
-    return Quantity(name, symbols, body, body, Status.EXACT, meaning=meaning, source="by hand")
+    notation = {"kernel_map": "K'", "covariance_map": "C'", "chi_parallel": r"\chi_\parallel"}[name]
+    return Quantity(name, symbols, body, body, Status.EXACT, notation=notation, meaning=meaning, source="by hand")

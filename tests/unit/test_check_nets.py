@@ -4,8 +4,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
-from tests.oracles.kernels import FORMULAS, KERNELS
-from tests.oracles.nodes import Normed, Scaled, Shaped, Sorting
 
 from symres.check.forward import Forward
 from symres.check.nets import GramNet, LimitNet, WeightNet
@@ -13,7 +11,9 @@ from symres.check.nets.gram import pair, root
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
 from symres.errors import UnsupportedLayer
-from symres.symbols import C_b, C_W, gamma, z
+from symres.symbols import C_W, C_b, gamma, z
+from tests.oracles.kernels import FORMULAS, KERNELS
+from tests.oracles.nodes import Normed, Scaled, Shaped, Sorting
 
 PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
 TANH = Activation("tanh", sp.tanh(z))
@@ -131,7 +131,8 @@ def test_one_node_is_one_draw_and_two_calls_are_two():
     assert limit(apart, [[1.0]])[0, 0] == pytest.approx(5 * S, rel=1e-14)
     covariance = pair(1.0, 1.0, 0.5)
     for forward, factor in ((both, 9), (apart, 5)):
-        assert agree(sampled(forward, covariance, 64, 4000), factor * limit(draw, covariance)[[0, 0, 1], [0, 1, 1]]).all()
+        expected = factor * limit(draw, covariance)[[0, 0, 1], [0, 1, 1]]
+        assert agree(sampled(forward, covariance, 64, 4000), expected).all()
 
 
 def test_equal_copies_of_a_node_are_one_draw():

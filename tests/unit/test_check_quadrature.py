@@ -6,14 +6,14 @@ import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
-from tests.oracles.kernels import FORMULAS, KERNELS, FakeTheory, residual_theory
-from tests.oracles.nodes import Normed, Shaped, Sorting
 
 from symres.check import Outcome, check
 from symres.check.quadrature import ORACLES, QuadratureOracle
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
-from symres.symbols import C_b, C_W, gamma, z
+from symres.symbols import C_W, C_b, gamma, z
+from tests.oracles.kernels import FORMULAS, KERNELS, FakeTheory, residual_theory
+from tests.oracles.nodes import Normed, Shaped, Sorting
 
 PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
 STEP = Activation("step", sp.Heaviside(z))

@@ -6,8 +6,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
-from tests.oracles.kernels import FORMULAS, KERNELS, Claim, FakeTheory, residual_theory
-from tests.oracles.nodes import Normed, Sorting
 
 from symres import symbols
 from symres.check import Budget, Outcome, check
@@ -17,7 +15,9 @@ from symres.check.quadrature import QuadratureOracle
 from symres.check.simulate import Simulation, extrapolated, pilot
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
-from symres.symbols import C_b, C_W, gamma, xi, z
+from symres.symbols import C_W, C_b, gamma, xi, z
+from tests.oracles.kernels import FORMULAS, KERNELS, Claim, FakeTheory, residual_theory
+from tests.oracles.nodes import Normed, Sorting
 
 PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}
 TANH = Activation("tanh", sp.tanh(z))
@@ -49,14 +49,14 @@ def by_quadrature(forward):
 
 def test_right_theories_pass_and_z_has_unit_variance():
     z_scores = []
-    for seed in range(4):
+    for seed in range(3):
         for name in ("gelu", "relu"):
             report = check(theory(name, skip=seed % 2 == 0), "simulation", seed=seed, budget=ROUGH)
             assert Outcome.REFUTED not in {v.outcome for v in report.verdicts}
             assert report.outcome is Outcome.PASSED, report.table()
             z_scores += [v.z for v in report.verdicts]
-    assert len(z_scores) == 48
-    assert 0.7 < np.sqrt(np.mean(np.square(z_scores))) < 1.4  # rows of one report share noise: some 25 are independent
+    assert len(z_scores) == 36
+    assert 0.7 < np.sqrt(np.mean(np.square(z_scores))) < 1.4  # rows of one report share noise: some 20 are independent
 
 
 LAYERS = {
@@ -86,10 +86,8 @@ def test_the_default_run_would_see_three_percent():
 
 
 def test_numbers_depend_on_the_seed_only():
-    first, again, other = (
-        [(v.value, v.error, v.point) for v in check(theory("erf"), "simulation", seed=s, budget=ROUGH).verdicts]
-        for s in (0, 0, 1)
-    )
+    reports = [check(theory("erf"), "simulation", seed=s, depth=1, budget=ROUGH) for s in (0, 0, 1)]
+    first, again, other = ([(v.value, v.error, v.point) for v in report.verdicts] for report in reports)
     assert first == again
     assert all(a != b for (a, _, _), (b, _, _) in zip(first, other, strict=True))
 
@@ -101,16 +99,16 @@ def test_a_bias_of_order_one_over_n_is_removed():
     expected = 0.2 + 1.3 * 1.5 * S**2
     sampler = Simulation(forward).kernels(1.1, 1.1, 0.5, 1)
     rng = np.random.default_rng(0)
-    alone = extrapolated(sampler, np.abs, rng, Budget(precision=0.003, widths=(16,)))
-    fitted = extrapolated(sampler, np.abs, rng, Budget(precision=0.003, widths=(256, 512, 1024)))
-    statistical = 0.003 * expected
-    assert alone.values[0] - expected > 8 * statistical
-    assert abs(fitted.values[0] - expected) < 4 * fitted.errors[0] < 0.03 * expected
+    alone = extrapolated(sampler, np.abs, rng, Budget(precision=0.006, widths=(16,)))
+    fitted = extrapolated(sampler, np.abs, rng, Budget(precision=0.006, widths=(256, 512, 1024)))
+    statistical = 0.006 * expected
+    assert alone.values[0] - expected > 6 * statistical
+    assert abs(fitted.values[0] - expected) < 4 * fitted.errors[0] < 0.06 * expected
 
 
 def test_the_error_of_one_width_is_the_scatter_of_repetitions():
     sampler = Simulation(Forward(LAYERS["nested"], NUMBERS)).kernels(1.1, 0.9, 0.5, 2)
-    budget = Budget(precision=0.05, neurons=50_000, widths=(64, 128))
+    budget = Budget(precision=0.05, neurons=30_000, widths=(64, 128))
     runs = [extrapolated(sampler, np.abs, np.random.default_rng(seed), budget) for seed in range(30)]
     scatter = np.std([run.values for run in runs], axis=0, ddof=1)
     claimed = np.mean([run.errors for run in runs], axis=0)
@@ -149,6 +147,16 @@ def test_a_jump_diverges_in_networks_too(claim, outcome):
     report = check(step, "simulation", budget=ROUGH)
     assert [v.outcome for v in report.verdicts] == [outcome]
     assert math.isinf(report.verdicts[0].value)
+
+
+def test_what_does_not_fluctuate_has_no_error():
+    # the sign of a neuron does not depend on K: K' is the same in every network, and its derivative exactly 0
+    sign = Activation("sign", sp.sign(z))
+    parameters = (symbols.K, C_W, C_b)
+    right = FakeTheory(Dense(sign(z)), {"chi_parallel": Claim("chi_parallel", parameters, lambda **_: mp.mpf(0))})
+    report = check(right, "simulation", budget=ROUGH)
+    assert report.outcome is Outcome.PASSED and report.verdicts[0].value == 0
+    assert check(right.spoilt("chi_parallel", lambda _: mp.mpf("0.01")), "simulation").outcome is Outcome.REFUTED
 
 
 def test_an_infinite_claim_about_a_kink_is_refuted():

@@ -17,7 +17,8 @@ def row(claimed, value, error, thresholds=SIMULATION, **more):
 
 
 @pytest.mark.parametrize(
-    ("distance", "outcome"), [(0, PASSED), (3.9, PASSED), (-3.9, PASSED), (4.5, INCONCLUSIVE), (5.1, REFUTED), (-6, REFUTED)]
+    ("distance", "outcome"),
+    [(0, PASSED), (3.9, PASSED), (-3.9, PASSED), (4.5, INCONCLUSIVE), (5.1, REFUTED), (-6, REFUTED)],
 )
 def test_standard_errors_decide(distance, outcome):
     verdict = row(1 + 0.002 * distance, 1.0, 0.002)
@@ -80,7 +81,7 @@ def test_the_table_fits_eighty_columns():
     rows = [
         judge("covariance_map", "quadrature", long, -1.23456789e-13, -1.2345e-13, 1e-25, QUADRATURE),
         judge("covariance_map", "simulation", long, -1.23456789e-13, 1e30, 1e-25, SIMULATION),
-        inconclusive("covariance_map", "quadrature", long, "the reason is " + "long " * 30, claimed=-1e-13, value=1e-13),
+        inconclusive("covariance_map", "quadrature", long, "it is " + "long " * 30, claimed=-1e-13, value=1e-13),
         row(1, 1, 1e-3, widths=(64, 128, 256, 512), samples=123456, seed=1),
     ]
     text = CheckReport(tuple(rows)).table()

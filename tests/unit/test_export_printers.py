@@ -17,13 +17,17 @@ from symres.export.torch import TORCH
 from symres.symbols import K1, K2, C, K, z
 
 NAMES = {K: "K", K1: "K1", K2: "K2", C: "C", z: "z"}
-POINTS = {"K": [0.3, 1.3, 2.5], "K1": [0.7, 1.2, 3.0], "K2": [1.1, 0.4, 2.0], "C": [-0.2, 0.5, 1.9], "z": [-1.5, 0.3, 2.0]}
+POINTS = {"K": [0.3, 1.3, 2.5], "K1": [0.7, 1.2, 3.0], "K2": [1.1, 0.4, 2.0], "C": [-0.2, 0.5, 1.9]}
+POINTS["z"] = [-1.5, 0.3, 2.0]
 PLAIN = [
     sp.Integer(3), sp.Rational(-1, 3), sp.pi, sp.sqrt(2) * K, -K, K - C, -K - C, 2 * (K + C), K * C / 3, C / (K * K1),
-    1 / K, -1 / K, K**2, K**3, K**5, K**-2, sp.sqrt(K), 1 / sp.sqrt(K), K ** sp.Rational(3, 2), (K + 1) ** sp.Rational(-5, 2),
-    K ** sp.Rational(1, 3), K**K1, K / (1 + C**2) / (1 + K1), (K + C) * (K1 - C) / (K2 + 1), K * sp.sqrt(K1) * sp.sqrt(K2),
+    1 / K, -1 / K, K**2, K**3, K**5, K**-2, sp.sqrt(K), 1 / sp.sqrt(K), K ** sp.Rational(3, 2),
+    (K + 1) ** sp.Rational(-5, 2),
+    K ** sp.Rational(1, 3), K**K1, K / (1 + C**2) / (1 + K1), (K + C) * (K1 - C) / (K2 + 1),
+    K * sp.sqrt(K1) * sp.sqrt(K2),
     (C - K) ** 2 * (C - K), -(C - K) / 2, (K - C / 2) - (K1 - 3 * C), 1 - (1 - (1 - K) ** 2) ** 2, sp.E**2 * K,
-    sp.exp(K) - sp.exp(-K), sp.log(K), sp.sin(z), sp.cos(z), sp.tan(z), sp.sinh(z), sp.cosh(z), sp.tanh(z), sp.asin(z / 4),
+    sp.exp(K) - sp.exp(-K), sp.log(K), sp.sin(z), sp.cos(z), sp.tan(z), sp.sinh(z), sp.cosh(z), sp.tanh(z),
+    sp.asin(z / 4),
     sp.acos(z / 4), sp.atan(z), sp.asinh(z), sp.erf(z), sp.erfc(z), sp.Abs(z), sp.sign(z),
     sp.exp(-(K1 + K2) / 2) * sp.sinh(C) * sp.erf(C) ** 2,
 ]  # fmt: skip
@@ -46,10 +50,7 @@ def function(dialect, expr):
     lines = Emitter(dialect, NAMES).function([("return", expr)])
     helpers = [dialect.helpers[name][0] for name in dialect.needed(lines)]
     body = "\n".join(["def f(K, K1, K2, C, z):", *(f"    {line}" for line in lines)])
-    if dialect is NUMPY:
-        space = {"np": np, "special": special}
-    else:
-        space = {"torch": torch, "math": math}
+    space = {"np": np, "special": special} if dialect is NUMPY else {"torch": torch, "math": math}
     for text in (*helpers, body):
         exec(text, space)
     return space["f"], np.array if dialect is NUMPY else lambda v: torch.tensor(v, dtype=torch.float64)

@@ -24,9 +24,11 @@ RULES = [
     (sp.log(1 + sp.exp(z)), Softplus, {z: 1000.0}, lambda z: z + mp.exp(-z)),
     (1 / (1 + sp.exp(-z)), Sigmoid, {z: -800.0}, lambda z: mp.exp(z) / (1 + mp.exp(z))),
     (z * sp.exp(-z) / (1 + sp.exp(-z)) ** 2, Sigmoid, {z: -700.0}, lambda z: z * mp.exp(z) / (1 + mp.exp(z)) ** 2),
-    (sp.exp(-(K1 + K2) / 2) * sp.sinh(C), ExpSinh, {K1: 2000.0, K2: 2000.0, C: 2000.0}, lambda K1, K2, C: -mp.expm1(-2 * C) / 2),
+    (sp.exp(-(K1 + K2) / 2) * sp.sinh(C), ExpSinh, {K1: 2000.0, K2: 2000.0, C: 2000.0},
+     lambda K1, K2, C: -mp.expm1(-2 * C) / 2),
     (sp.exp(-K1) * sp.sinh(C), ExpSinh, {K1: 1.0, C: -1e-9}, lambda K1, C: mp.exp(-K1) * mp.sinh(C)),
-    (sp.exp(-(K1 + K2) / 2) * sp.cosh(C), ExpCosh, {K1: 2000.0, K2: 2000.0, C: -2000.0}, lambda K1, K2, C: mp.mpf(1) / 2),
+    (sp.exp(-(K1 + K2) / 2) * sp.cosh(C), ExpCosh, {K1: 2000.0, K2: 2000.0, C: -2000.0},
+     lambda K1, K2, C: mp.mpf(1) / 2),
     (sp.asin(K / (1 + K)), Atan2, {K: 1e8}, lambda K: mp.asin(K / (1 + K))),
     (sp.acos(K / (1 + K)), Atan2, {K: 1.0}, lambda K: mp.acos(K / (1 + K))),
 ]  # fmt: skip

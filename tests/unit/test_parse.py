@@ -96,6 +96,7 @@ BAD = [
     ("z\u00b2", "SUPERSCRIPT TWO"),
     ("\uff11*z", "FULLWIDTH DIGIT ONE"),
     ("z^1000000", "a power of 1000000 at column 2"),
+    ("(3*z)^100000000000", "a power of 100000000000 at column 6"),
     ("((z^8)^8)^8", "a power of 512"),
     ("(sin(z)^64)^64", "a power of 4096"),
     ("exp(1e9*log(z))", "a power of"),
@@ -117,6 +118,8 @@ BAD = [
     ("log(-1)*z", "not real"),
     ("(-1)^0.5*z", "not real"),
     ("where(sqrt(-1) > 0, z, 0)", "not real"),
+    ("where(sqrt(min(-2, z)) > where(z > 1, 0, z), z, 0)", "not real"),
+    ("max(sqrt(min(-2, z)), z)", "not real"),
     ("(" * 10_000 + "z" + ")" * 10_000, "characters"),
     ("(" * 300 + "z" + ")" * 300, "nested"),
     ("z" + "^1" * 300, "nested"),
@@ -150,9 +153,17 @@ def test_a_parameter_hides_a_function_and_a_number_stands_for_a_name():
 def test_every_function_is_the_one_of_its_name():
     """Against Python's own functions at a point."""
     import mpmath as mp
+
     own = {
-        "ln": mp.log, "abs": abs, "sign": mp.sign, "step": lambda u: mp.mpf(u > 0), "max": max, "min": min,
-        "Phi": mp.ncdf, "sigmoid": lambda u: 1 / (1 + mp.exp(-u)), "softplus": lambda u: mp.log1p(mp.exp(u)),
+        "ln": mp.log,
+        "abs": abs,
+        "sign": mp.sign,
+        "step": lambda u: mp.mpf(u > 0),
+        "max": max,
+        "min": min,
+        "Phi": mp.ncdf,
+        "sigmoid": lambda u: 1 / (1 + mp.exp(-u)),
+        "softplus": lambda u: mp.log1p(mp.exp(u)),
         "where": lambda c, p, q: p if c > 0 else q,
     }
     for name, (_, least, _) in FUNCTIONS.items():
@@ -175,12 +186,14 @@ leaves = st.one_of(st.just(("z", lambda x: x)), numbers.map(lambda q: (f"({q})",
 def _binary(children):
     left, sign, right = children
     operation = {"+": lambda u, v: u + v, "-": lambda u, v: u - v, "*": lambda u, v: u * v}[sign]
-    return f"{left[0]} {sign} ({right[0]})" if sign == "-" else f"({left[0]}){sign}({right[0]})", \
-        lambda x: operation(left[1](x), right[1](x))
+    return f"{left[0]} {sign} ({right[0]})" if sign == "-" else f"({left[0]}){sign}({right[0]})", lambda x: operation(
+        left[1](x), right[1](x)
+    )
 
 
 def _call(children):
     import math
+
     name, inner = children
     function = {"sin": math.sin, "tanh": math.tanh, "erf": math.erf, "abs": abs, "atan": math.atan}[name]
     return f"{name}({inner[0]})", lambda x: function(inner[1](x))

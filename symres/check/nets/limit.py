@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..panels import adapted, average1, average2, average_tensor, hermite, trapezoidal
+from ..panels import adapted, average1, average2, average_tensor, hermite, resolved, trapezoidal
 from .field import Affine, Field, OracleLimit, Place, expanded, kinks, leaves, value
 
 # nodes per panel in one and two dimensions; two resolutions give the error
@@ -203,8 +203,8 @@ class LimitNet:
         if dimension == 2:
             slices = (sigma[:, None] * _SLICES)[:, :, None]
             coarse, tolerance = _RESOLUTIONS[0][2], _TOLERANCE[2]
-            edges1 = adapted(lambda x: integrand(x, slices[1]), sigma[0], breaks[0], coarse, tolerance)
-            edges2 = adapted(lambda x: integrand(slices[0], x), sigma[1], breaks[1], coarse, tolerance)
+            edges1 = resolved(lambda x: integrand(x, slices[1]), sigma[0], breaks[0], coarse, tolerance)
+            edges2 = resolved(lambda x: integrand(slices[0], x), sigma[1], breaks[1], coarse, tolerance)
             conditional = self._determinant(covariance, basis) / covariance[0, 0]
             points = _RESOLUTIONS[self._resolution][2]
             return average2(integrand, covariance, np.sqrt(conditional), edges1, edges2, breaks[1], points)

@@ -1,0 +1,205 @@
+"""The elementary functions on real and complex balls, where flint's own needs help.
+
+Each entry of ``FUNCTIONS`` is a pair: the function of real balls, and the one of complex balls, whose first argument is
+the ``analytic`` flag: if it is set, the answer is nan unless the function is analytic on the whole ball.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flint import acb, arb
+
+Ball = Any  # arb or acb
+
+
+def _restricted(function: Callable[[arb], arb], low: arb | int | None, high: arb | int | None) -> Callable[[arb], arb]:
+    """A monotone real function, on the part of a ball inside its domain [low, high]; wide balls by their ends."""
+
+    def restricted(x: arb) -> arb:
+        result = function(x)
+        if result.is_finite() or not x.is_finite():
+            return result
+        left, right = x.lower(), x.upper()
+        if (low is not None and right < low) or (high is not None and left > high):
+            return result
+        left = arb(low) if low is not None and left < low else left
+        right = arb(high) if high is not None and right > high else right
+        return function(left).union(function(right))
+
+    return restricted
+
+
+_sqrt = _restricted(arb.sqrt, 0, None)
+
+
+def integer_power(power: int) -> tuple[Callable, Callable]:
+    """The power function on real and on complex balls; flint's own answers nan on balls centred at zero."""
+    if power == -1:
+        return lambda x: 1 / x, lambda analytic, x: 1 / acb(x)
+    if power < 0:
+        real, complex_ = integer_power(-power)
+        return lambda x: 1 / real(x), lambda analytic, x: 1 / complex_(analytic, x)
+
+    def real_power(x: arb) -> arb:
+        if not x.contains(0) or not x.is_finite():
+            return x**power
+        low, high = x.lower(), x.upper()
+        low = arb(0) if low.is_zero() else low**power
+        high = arb(0) if high.is_zero() else high**power
+        return low.union(high) if power % 2 else arb(0).union(low).union(high)
+
+    def complex_power(analytic: bool, x: acb) -> acb:
+        return acb(x) ** power
+
+    if power == 2:
+        return lambda x: x * x if not x.contains(0) else real_power(x), complex_power
+    return real_power, complex_power
+
+
+def half_integer_power(numerator: int) -> tuple[Callable, Callable]:
+    """The power function x**(numerator/2) on real and on complex balls."""
+    if numerator == 1:
+        return _sqrt, lambda analytic, x: acb(x).sqrt(analytic)
+    if numerator < 0:
+        return lambda x: x.rsqrt() ** -numerator, lambda analytic, x: acb(x).rsqrt(analytic) ** -numerator
+    return lambda x: _sqrt(x) ** numerator, lambda analytic, x: acb(x).sqrt(analytic) ** numerator
+
+
+def real_power(x: arb, y: arb) -> arb:
+    """x**y; of a ball around 0 only the non-negative part."""
+    result = x**y
+    if result.is_finite() or not y > 0 or x < 0 or not x.is_finite():
+        return result
+    return arb(0).union(x.upper() ** y)  # increasing in x from 0
+
+
+def _softplus(u: arb) -> arb:
+    """log(1 + exp(u)); increasing, so a wide ball is enclosed by its two ends."""
+    if u.rad() > 0.01:
+        return _softplus(u.lower()).union(_softplus(u.upper()))
+    return u + (-u).exp().log1p() if u > 0 else u.exp().log1p()
+
+
+def _complex_softplus(analytic: bool, u: acb) -> acb:
+    # The principal logarithm jumps at Im u = pi for Re u > 0, the function continued from the real line does not.
+    u = acb(u)
+    if u.real > 0:
+        return u + (-u).exp().log1p()
+    return _cut(acb.log1p, lambda w: w.real < -1)(analytic, u.exp())
+
+
+def _logistic(u: arb) -> arb:
+    """1/(1 + exp(u)), decreasing."""
+    if u.rad() > 0.01:
+        return _logistic(u.lower()).union(_logistic(u.upper()))
+    return 1 / (1 + u.exp())
+
+
+def _complex_logistic(analytic: bool, u: acb) -> acb:
+    u = acb(u)
+    if u.real > 0:  # exp(u) of a wide ball surrounds -1, exp(-u) does not
+        decay = (-u).exp()
+        return decay / (1 + decay)
+    return 1 / (1 + u.exp())
+
+
+def _cut(function: Callable[[acb], acb], on_cut: Callable[[acb], Any]) -> Callable[[bool, acb], acb]:
+    """A complex function with branch cuts on the real line; ``on_cut`` may be true only where it is not analytic.
+
+    It is given the real ends of the ball, one after the other.
+    """
+
+    def guarded(analytic: bool, x: acb) -> acb:
+        x = acb(x)
+        if analytic and x.imag.contains(0) and (on_cut(acb(x.real.lower())) or on_cut(acb(x.real.upper()))):
+            return acb(arb.nan())
+        return function(x)
+
+    return guarded
+
+
+def _turned(function: Callable[[bool, acb], acb]) -> Callable[[bool, acb], acb]:
+    """A cut on the real line turned onto the imaginary one."""
+    return lambda analytic, x: -acb(0, 1) * function(analytic, acb(0, 1) * acb(x))
+
+
+def _same(name: str) -> tuple[Callable, Callable]:
+    real, complex_ = getattr(arb, name), getattr(acb, name)
+    return real, lambda analytic, x: complex_(acb(x))
+
+
+def _sech(x: arb) -> arb:
+    """1/cosh(x), decreasing in |x|."""
+    if x.rad() > 0.01:
+        return _sech(x.abs_lower()).union(_sech(x.abs_upper()))
+    return x.sech()
+
+
+def _heaviside(x: arb, at_zero: arb) -> arb:
+    if x > 0:
+        return arb(1)
+    if x < 0:
+        return arb(0)
+    return at_zero if x.is_zero() else arb(0).union(1).union(at_zero)
+
+
+def _real_only(real: Callable) -> Callable:
+    """Constant or selecting functions of acb, usable where the real parts decide."""
+
+    def guarded(analytic: bool, *values: Ball) -> acb:
+        values = tuple(acb(v) for v in values)
+        if analytic or not all(v.imag.is_zero() for v in values):
+            return acb(arb.nan())
+        return acb(real(*(v.real for v in values)))
+
+    return guarded
+
+
+_outside = lambda w: abs(w.real) >= 1  # noqa: E731
+_atanh = _cut(acb.atanh, _outside)
+
+_asinh = _turned(_cut(acb.asin, _outside))
+
+
+def _complex_asinh(analytic: bool, x: acb) -> acb:
+    x = acb(x)
+    if x.real < -1:
+        return -_complex_asinh(analytic, -x)
+    if x.real > 1:  # a wide ball far from 0: 1 + x**2 may surround 0, 1 + x**-2 does not
+        return x.log() + (1 + 1 / (x * x)).sqrt(analytic).log1p()
+    return _asinh(analytic, x)
+
+
+FUNCTIONS: Mapping[str, tuple[Callable, Callable]] = {
+    **{
+        name: _same(name)
+        for name in ["exp", "expm1", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "coth", "csch", "erfi"]
+    },
+    "sech": (_sech, lambda analytic, x: acb(x).sech()),
+    **{
+        name: (_restricted(getattr(arb, name), None, None), _same(name)[1])  # monotone
+        for name in ("tanh", "erf", "erfc")
+    },
+    "log": (arb.log, lambda analytic, x: acb(x).log(analytic)),
+    "log1p": (arb.log1p, _cut(acb.log1p, lambda w: w.real <= -1)),
+    "softplus": (_softplus, _complex_softplus),
+    "logistic": (_logistic, _complex_logistic),
+    "sech_squared": (lambda x: _sech(x) ** 2, lambda analytic, x: acb(x).sech() ** 2),
+    "asin": (_restricted(arb.asin, -1, 1), _cut(acb.asin, _outside)),
+    "acos": (_restricted(arb.acos, -1, 1), _cut(acb.acos, _outside)),
+    "atan": (arb.atan, _turned(_atanh)),
+    "asinh": (_restricted(arb.asinh, None, None), _complex_asinh),
+    "acosh": (_restricted(arb.acosh, 1, None), _cut(acb.acosh, lambda w: w.real <= 1)),
+    "atanh": (_restricted(arb.atanh, None, None), _atanh),
+    "gamma": _same("gamma"),
+    "atan2": (arb.atan2, _real_only(arb.atan2)),
+    "Abs": (abs, lambda analytic, x: acb(x).real_abs(analytic)),
+    "sign": (arb.sgn, lambda analytic, x: acb(x).real_sgn(analytic)),
+    "heaviside": (_heaviside, _real_only(_heaviside)),
+    "max": (arb.max, lambda analytic, x, y: acb(x).real_max(acb(y), analytic)),
+    "min": (arb.min, lambda analytic, x, y: acb(x).real_min(acb(y), analytic)),
+    "erfinv": (arb.erfinv, _real_only(arb.erfinv)),
+    "erfcinv": (arb.erfcinv, _real_only(arb.erfcinv)),
+}

@@ -1,0 +1,284 @@
+"""Ball arithmetic against mpmath: containment, accuracy, precision raising, bad values."""
+
+import random
+from fractions import Fraction
+
+import mpmath as mp
+import pytest
+import sympy as sp
+from flint import acb, arb, ctx
+
+from symres.balls import compile_ball, enclose, evaluate, to_ball
+from symres.errors import DeclarationError, SymresError
+
+x, y = sp.symbols("x y", real=True)
+u, v = sp.symbols("u v", positive=True)
+
+# (formula, the same in mpmath with no hand in common with the rewrites of the compiler)
+REAL = [
+    (sp.tanh(x) ** 2, lambda x, y: mp.tanh(x) ** 2),
+    (x**3 - y**5 + x**4 / y**3, lambda x, y: x**3 - y**5 + x**4 / y**3),
+    (x / (1 + sp.exp(-x)), lambda x, y: x / (1 + mp.exp(-x))),
+    (1 / (1 + sp.exp(3 * x)) ** 4, lambda x, y: 1 / (1 + mp.exp(3 * x)) ** 4),
+    (sp.log(1 + sp.exp(x)), lambda x, y: mp.log1p(mp.exp(x))),
+    (sp.log(1 + x**2), lambda x, y: mp.log1p(x * x)),
+    (sp.log(1 - sp.tanh(x) ** 2), lambda x, y: -2 * mp.log(mp.cosh(x))),
+    (1 - sp.erf(x), lambda x, y: mp.erfc(x)),
+    (y - y * sp.erf(x), lambda x, y: y * mp.erfc(x)),
+    (y + y * sp.erf(x), lambda x, y: y * mp.erfc(-x)),
+    (2 - 2 * sp.tanh(x) ** 2, lambda x, y: 2 * mp.sech(x) ** 2),
+    (y * sp.tanh(x) ** 2 - y, lambda x, y: -y * mp.sech(x) ** 2),
+    (x / 2 * (1 + sp.tanh(x + x**3 / 5)), lambda x, y: x / (1 + mp.exp(-2 * (x + x**3 / 5)))),
+    (y - y * sp.tanh(x), lambda x, y: 2 * y / (1 + mp.exp(2 * x))),
+    (sp.exp(x) - 1, lambda x, y: mp.expm1(x)),
+    (3 * x - 3 * x * sp.exp(x * y), lambda x, y: -3 * x * mp.expm1(x * y)),
+    (sp.cosh(x) ** -3 + sp.sinh(x), lambda x, y: mp.sech(x) ** 3 + mp.sinh(x)),
+    (sp.sqrt(1 + x**2) ** 3, lambda x, y: mp.sqrt(1 + x * x) ** 3),
+    (1 / sp.sqrt(2 + sp.cos(x)), lambda x, y: 1 / mp.sqrt(2 + mp.cos(x))),
+    ((2 + sp.cos(x)) ** sp.Rational(1, 3), lambda x, y: mp.cbrt(2 + mp.cos(x))),
+    (2**x, lambda x, y: mp.mpf(2) ** x),
+    (sp.atan(x) * sp.asinh(y), lambda x, y: mp.atan(x) * mp.asinh(y)),
+    (sp.atanh(sp.tanh(x) / 2), lambda x, y: mp.atanh(mp.tanh(x) / 2)),
+    (sp.acosh(2 + x**2), lambda x, y: mp.acosh(2 + x * x)),
+    (sp.acos(x / (1 + x**2)) + sp.asin(x / 60), lambda x, y: mp.acos(x / (1 + x * x)) + mp.asin(x / 60)),
+    (sp.atan2(x, y), lambda x, y: mp.atan2(x, y)),
+    (sp.tan(x) + sp.sin(y) * sp.cos(x), lambda x, y: mp.tan(x) + mp.sin(y) * mp.cos(x)),
+    (sp.erfc(x) + sp.erfi(y / 10), lambda x, y: mp.erfc(x) + mp.erfi(y / 10)),
+    (sp.I * sp.erf(sp.I * x / 10), lambda x, y: -mp.erfi(x / 10)),
+    (
+        sp.Abs(x) + sp.sign(x) * sp.Max(x, y, 1) - sp.Min(x, y),
+        lambda x, y: abs(x) + mp.sign(x) * max(x, y, 1) - min(x, y),
+    ),
+    (sp.Heaviside(x - y), lambda x, y: mp.mpf(x > y)),
+    (
+        sp.Piecewise((x, x < y), (x**2, (x > 1) & (y <= 3)), (sp.sin(x), True)),
+        lambda x, y: x if x < y else x * x if x > 1 and y <= 3 else mp.sin(x),
+    ),
+    (x / 10 + sp.pi + sp.E + sp.EulerGamma + sp.Catalan, lambda x, y: x / 10 + mp.pi + mp.e + mp.euler + mp.catalan),
+]
+
+
+def points(seed, count):
+    rng = random.Random(seed)
+    for _ in range(count):
+        yield (
+            Fraction(rng.randint(-50, 50), rng.randint(1, 9)),
+            Fraction(rng.randint(-50, 50) * 2 + 1, rng.randint(1, 9)),
+        )
+
+
+def exact(ball):
+    """A ball as two mpf ends, exactly."""
+    ends = []
+    for end in (ball.lower(), ball.upper()):
+        mantissa, exponent = end.man_exp()
+        ends.append(mp.ldexp(mp.mpf(int(mantissa)), int(exponent)))
+    return ends
+
+
+@pytest.mark.parametrize(("formula", "oracle"), REAL, ids=[str(f) for f, _ in REAL])
+def test_the_exact_value_is_inside_a_narrow_ball(formula, oracle):
+    with mp.workdps(80), ctx.workprec(300):
+        for a, b in points(str(formula), 12):
+            ball = enclose(formula, {x: a, y: b}, 170)
+            value = oracle(mp.mpf(a.numerator) / a.denominator, mp.mpf(b.numerator) / b.denominator)
+            low, high = exact(ball)
+            slack = abs(value) * mp.mpf(10) ** -70
+            assert low - slack <= value <= high + slack
+            assert high - low <= mp.mpf(10) ** -40 * max(abs(value), mp.mpf(10) ** -200)  # relative, hence the rewrites
+
+
+def test_a_value_off_by_one_part_in_1e40_is_outside():
+    formula, oracle = REAL[0]
+    with mp.workdps(80), ctx.workprec(300):
+        low, high = exact(enclose(formula, {x: 1}, 170))
+        assert not low <= oracle(mp.mpf(1), 0) * (1 + mp.mpf(10) ** -40) <= high
+
+
+@pytest.mark.parametrize(
+    ("formula", "oracle"),
+    [row for row in REAL if not row[0].has(sp.Abs, sp.Heaviside, sp.Piecewise, sp.atan2, sp.I)],
+    ids=str,
+)
+def test_complex_values_continue_the_real_ones(formula, oracle):
+    with mp.workdps(50), ctx.workprec(200):
+        program = compile_ball(formula, (x, y))
+        for a, b in ((0.75, 0.5), (-0.5, 0.25)):
+            value = program([acb(arb(a), arb(0.125)), acb(b)], True)
+            expected = oracle(mp.mpc(a, 0.125), mp.mpf(b))
+            for part, number in ((value.real, mp.re(expected)), (value.imag, mp.im(expected))):
+                low, high = exact(part)
+                assert low - mp.mpf(10) ** -45 <= number <= high + mp.mpf(10) ** -45
+                assert high - low < mp.mpf(10) ** -40
+
+
+@pytest.mark.parametrize(
+    ("formula", "re", "im"),
+    [
+        (sp.log(x), 0, 1),
+        (sp.sqrt(x), 0, 1),
+        (x ** sp.Rational(1, 3), 0, 1),
+        (sp.log(1 + sp.exp(x)), 0, 4),
+        (1 / (1 + sp.exp(x)), 0, 4),
+        (sp.log(1 + x**2), 0, 2),
+        (sp.atan(x), 0, 2),
+        (sp.asinh(x), 0, 2),
+        (sp.asin(x), 1, 0.5),
+        (sp.atanh(x), 1, 0.5),
+        (sp.acosh(x), 1, 0.5),
+        (sp.tanh(x), 0, 2),
+        (sp.Abs(x), 0, 1),
+        (sp.sign(x), 0, 1),
+        (sp.Max(x, 0), 0, 1),
+        (sp.Heaviside(x), 0, 1),
+        (sp.Piecewise((x, x < 0), (0, True)), 0, 1),
+    ],
+    ids=str,
+)
+def test_where_it_is_not_analytic_the_answer_is_not_finite(formula, re, im):
+    program = compile_ball(formula, (x,))
+    assert not acb(program([acb(arb(re, 0.5), arb(0, im))], True)).is_finite()
+
+
+@pytest.mark.parametrize(
+    "formula", [sp.log(1 + sp.exp(x)), 1 / (1 + sp.exp(x)), 1 / (1 + sp.exp(-x)), sp.asinh(x)], ids=str
+)
+@pytest.mark.parametrize("centre", [1000.0, -1000.0])
+def test_wide_complex_balls_far_from_the_singularities_stay_bounded(formula, centre):
+    program = compile_ball(formula, (x,))
+    value = acb(program([acb(arb(centre, 200), arb(0, 300))], True))
+    assert value.is_finite() and value.abs_upper() < 2000
+
+
+def test_wide_real_balls_keep_the_range_of_monotone_functions():
+    for formula in (sp.log(1 + sp.exp(x)), sp.asinh(x), sp.tanh(x), sp.erf(x), 1 / (1 + sp.exp(x)), 1 / sp.cosh(x)):
+        program = compile_ball(formula, (x,))
+        ball = program([arb(10).union(5000)])
+        for place in (10, 11, 300, 5000):
+            assert ball.overlaps(program([arb(place)]))
+        assert ball.is_finite() and ball.abs_upper() < 5002
+
+
+class Twice(sp.Function):
+    """A node with its own evaluation, of its second argument only."""
+
+    @property
+    def _ball_arguments(self):
+        return self.args[1:]
+
+    def _ball(self, arguments, bits):
+        assert bits == ctx.prec
+        return 2 * arguments[0]
+
+
+def test_a_node_evaluates_itself_and_hides_its_bound_variables():
+    assert enclose(Twice(x, y) + 1, {y: 3}, 64) == 7
+    value, radius = evaluate(Twice(x, sp.pi), {}, 40)
+    with mp.workdps(60):
+        assert abs(value - 2 * mp.pi) <= radius < mp.mpf(10) ** -39
+
+
+def test_a_real_formula_uses_only_the_part_of_a_ball_inside_its_domain():
+    root = enclose(sp.sqrt(x), {x: arb(0, 1e-20)}, 64)
+    assert root.contains(0) and root.contains(1e-10) and root.abs_upper() < 1.1e-10
+    angle = enclose(sp.asin(x), {x: arb(1, 1e-20)}, 64)
+    assert angle.overlaps(arb.pi() / 2) and angle.rad() < 1e-9
+    assert enclose(x ** sp.Rational(3, 2), {x: 0}, 64) == 0
+    assert not enclose(sp.sqrt(x), {x: -1}, 64).is_finite()
+
+
+@pytest.mark.parametrize(
+    ("value", "exact_value"),
+    [
+        ("0.1", Fraction(1, 10)),
+        ("1/3", Fraction(1, 3)),
+        ("-2.5e-3", Fraction(-1, 400)),
+        (".5", Fraction(1, 2)),
+        (0.1, Fraction(0.1)),
+        (7, Fraction(7)),
+        (Fraction(2, 7), Fraction(2, 7)),
+        (sp.Rational(2, 7), Fraction(2, 7)),
+        (mp.mpf(0.1), Fraction(0.1)),
+        (sp.Float(0.1), Fraction(0.1)),
+    ],
+    ids=str,
+)
+def test_numbers_are_taken_exactly(value, exact_value):
+    with ctx.workprec(200):
+        difference = to_ball(value, 200) - arb(exact_value.numerator) / exact_value.denominator
+        assert difference.contains(0) and difference.abs_upper() < 1e-55
+
+
+def test_symbolic_numbers_are_numbers():
+    with ctx.workprec(200):
+        assert (to_ball(sp.sqrt(2) * sp.pi, 200) ** 2 - 2 * arb.pi() ** 2).abs_upper() < 1e-55
+
+
+@pytest.mark.parametrize(
+    "value", ["two", "", "1/0", "nan", float("nan"), float("inf"), sp.oo, sp.nan, y, None, True, "1e5e5"]
+)
+def test_what_is_no_number_is_refused(value):
+    with pytest.raises(DeclarationError, match="the value"):
+        to_ball(value, 64)
+
+
+def test_a_missing_value_is_named():
+    with pytest.raises(DeclarationError, match=r"no number for x; pass x=\.\.\."):
+        enclose(x + y, {y: 1}, 64)
+
+
+def test_an_unknown_function_is_named():
+    with pytest.raises(DeclarationError, match="zeta has no ball evaluation"):
+        enclose(sp.zeta(x), {x: 3}, 64)
+
+
+@pytest.mark.parametrize("digits", [15, 50])
+def test_evaluate_raises_the_precision_until_cancellation_is_cured(digits):
+    formula = sp.exp(2 * x) * sp.erfc(sp.sqrt(2 * x)) * sp.sqrt(2 * sp.pi * x) - 1 + 1 / (4 * x)
+    value, radius = evaluate(formula, {x: 10**4}, digits)  # 3/(16 x**2) - ... : nine digits cancel, twice
+    with mp.workdps(120):
+        big = mp.mpf(10) ** 4
+        expected = mp.exp(2 * big) * mp.erfc(mp.sqrt(2 * big)) * mp.sqrt(2 * mp.pi * big) - 1 + 1 / (4 * big)
+        assert abs(value - expected) <= radius <= abs(value) * mp.mpf(10) ** -digits
+
+
+def test_zeros_are_found():
+    assert evaluate(x - x * sp.Integer(1), {x: 3}, 15) == (0, 0)
+    value, radius = evaluate(sp.sin(x) ** 2 + sp.cos(x) ** 2 - 1, {x: "0.3"}, 15)
+    assert value == 0 and 0 < radius < mp.mpf(10) ** -50
+
+
+def test_tiny_is_not_zero():
+    value, radius = evaluate(sp.exp(-1 / x), {x: "1e-4"}, 15)
+    assert radius < value and abs(mp.log(value) + 10**4) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        (sp.exp(sp.exp(sp.exp(x))), 1000),
+        (sp.sqrt(x), -1),
+        (1 / x, 0),
+        (sp.log(x), 0),
+        (sp.sin(sp.exp(sp.exp(x))), 1000),
+        (x**1000000 * sp.exp(sp.exp(x)), "1e300"),
+    ],
+    ids=str,
+)
+def test_what_has_no_finite_value_ends_with_a_clear_error(formula, value):
+    with pytest.raises(SymresError, match="15 digits of"):
+        evaluate(formula, {x: value}, 15)
+
+
+def test_huge_exponents_are_no_problem():
+    value, _ = evaluate(x**1000000 * sp.log(y), {x: "1e300", y: "1e-1000000000"}, 15)
+    with mp.workdps(30):
+        assert abs(mp.log10(-value) / (3 * 10**8) - 1) < 1e-7
+
+
+def test_precision_is_given_back_even_after_an_error():
+    before = ctx.prec
+    with pytest.raises(DeclarationError):
+        enclose(sp.zeta(x), {x: 3}, 999)
+    enclose(sp.exp(x), {x: 3}, 999)
+    assert ctx.prec == before

@@ -1,0 +1,533 @@
+"""The command line: pages, documents, files and exit codes."""
+
+import io
+import json
+import os
+import re
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+from symres import cli
+from symres.check import CheckReport, Outcome, Verdict
+from symres.cli import bundle, commands, console
+from symres.cli.breaking import wrap
+from symres.cli.files import Staging
+from symres.cli.maths import Maths
+from symres.declare import architectures, catalogue
+from symres.declare.activation import Activation
+from symres.declare.layer import Layer
+from symres.declare.nodes import Dense
+from symres.errors import DeclarationError
+from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
+
+ROOT = Path(__file__).parents[2]
+ANSI = "\x1b["
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+def run(capsys, *words):
+    """Exit code, standard output and standard error of a command line, in this process."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(list(words))
+    captured = capsys.readouterr()
+    return stop.value.code, captured.out, captured.err
+
+
+def page(capsys, *words):
+    code, out, err = run(capsys, *words)
+    assert (code, err) == (0, "")
+    return out
+
+
+def process(*words, shell="", **environment):
+    """The command line as a process of its own; with ``shell``, what follows it in a pipe."""
+    command = [sys.executable, "-c", "from symres.cli import main; main()", *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    if shell:
+        line = f'"$@"{shell}'
+        command = ["bash", "-c", line, "bash", *command]
+    return subprocess.run(command, capture_output=True, env=environment, timeout=120)
+
+
+def assert_plain(text, width=80):
+    for line in text.splitlines():
+        assert len(line) <= width, line
+        assert line == line.rstrip(), repr(line)
+        assert all(c.isprintable() for c in line), repr(line)
+
+
+# ---- lists ---------------------------------------------------------------------------------------------------------
+
+
+def test_list_shows_every_activation_and_layer(capsys):
+    out = page(capsys, "list")
+    assert_plain(out)
+    first_words = {line.split()[0] for line in out.splitlines() if line and not line.startswith(" ")}
+    assert first_words >= set(catalogue.activations) | set(architectures.architectures)
+
+
+def test_list_shows_one_kind(capsys):
+    assert "residual" not in page(capsys, "list", "activations")
+    layers = page(capsys, "list", "layers")
+    assert "z' = γ·z + Dense(φ(z))" in layers
+    assert "gelu" not in layers
+
+
+def test_show_gives_the_facts_of_names_and_formulas(capsys):
+    hard = page(capsys, "show", "hard_tanh")
+    assert "kinks at -1, 1" in hard
+    assert "odd" in hard
+    assert "slope (real)" in page(capsys, "show", "leaky_relu")
+    assert "jump at 0" in page(capsys, "show", "step")
+
+
+def test_a_formula_may_begin_with_a_minus_sign(capsys):
+    assert "-z·exp(-z²)" in page(capsys, "show", "-z*exp(-z^2)")
+    assert "-z" in page(capsys, "show", "-z")
+
+
+def test_ascii_streams_get_ascii():
+    result = process("list", PYTHONIOENCODING="ascii")
+    assert result.returncode == 0
+    text = result.stdout.decode("ascii")
+    assert "z' = gamma*z + Dense(phi(z))" in text
+    assert_plain(text)
+
+
+# ---- the page ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gelu(tmp_path_factory):
+    """One derivation with everything: its files and its document."""
+    folder = tmp_path_factory.mktemp("cli") / "made" / "gelu"
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    before, sys.stdout = sys.stdout, stream
+    try:
+        code = cli.run(["derive", "gelu", "--layer", "residual", "--json", "--out", str(folder)])
+    finally:
+        sys.stdout = before
+    assert code == 0
+    return folder, json.loads(stream.buffer.getvalue())
+
+
+def test_the_document_contains_the_critical_point(gelu):
+    _, document = gelu
+    point = document["critical_points"][0]
+    with mp.workdps(30):
+        assert abs(mp.mpf(point["K"]["decimal"]) - (3 + mp.sqrt(17)) / 2) < mp.mpf(10) ** -17
+    assert point["C_W"]["decimal"].startswith("1.983058")
+    assert point["C_b"]["decimal"].startswith("0.172922")
+    assert len(point["C_b"]["decimal"]) >= 17
+    assert point["K"]["text"] == "3/2 + sqrt(17)/2"
+    assert document["critical_points_decimals_at"] == "gamma = 0"
+
+
+def test_the_document_contains_the_closed_forms(gelu):
+    _, document = gelu
+    quantities = document["quantities"]
+    assert {"phi_squared", "chi_parallel", "chi_perp", "kernel_map", "covariance_map", "h"} <= set(quantities)
+    assert quantities["phi_squared"]["status"] == "EXACT"
+    symbols = {str(s): s for s in (K, C_W, C_b, gamma)}
+    for k in ("0.3", "2", "40"):
+        values = {K: sp.Rational(k), C_W: sp.Rational(7, 5), C_b: sp.Rational(1, 3), gamma: sp.Rational(2, 3)}
+        gauss = _average(lambda t: (t * (1 + mp.erf(t / mp.sqrt(2))) / 2) ** 2, k)
+        slope = _average(
+            lambda t: ((1 + mp.erf(t / mp.sqrt(2))) / 2 + t * mp.exp(-t * t / 2) / mp.sqrt(2 * mp.pi)) ** 2, k
+        )
+        for name, oracle in (("phi_squared", gauss), ("chi_perp", mp.mpf(4) / 9 + mp.mpf(7) / 5 * slope)):
+            text = quantities[name]["expression"]["text"]
+            found = sp.sympify(text, locals=symbols).subs(values).evalf(30)
+            assert abs(found / oracle - 1) < 1e-13, (name, k)
+
+
+def _average(f, kernel):
+    """The Gaussian average by plain quadrature."""
+    width = mp.sqrt(mp.mpf(kernel))
+    points = [k * width for k in range(-12, 13, 2)]
+    density = lambda t: mp.exp(-t * t / (2 * width**2)) / (width * mp.sqrt(2 * mp.pi))  # noqa: E731
+    return mp.quad(lambda t: f(t) * density(t), points)
+
+
+def test_out_writes_the_six_files_and_nothing_else(gelu):
+    folder, document = gelu
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "derivation.tex", "gelu_numpy.py", "gelu_torch.py", "maps.png", "maps.svg", "results.json",
+    ]  # fmt: skip
+    assert [p.name for p in folder.parent.iterdir()] == ["gelu"]
+    assert json.loads((folder / "results.json").read_text()) == document
+    assert (folder / "maps.png").read_bytes().startswith(b"\x89PNG")
+    assert "\\begin{document}" in (folder / "derivation.tex").read_text()
+    module = runpy.run_path(str(folder / "gelu_numpy.py"))
+    assert abs(float(module["chi_perp"]((3 + 17**0.5) / 2, 1.98305825743755, 0.0)) - 1) < 1e-13
+
+
+def test_the_page_of_gelu(capsys):
+    out = page(capsys, "derive", "gelu", "--layer", "residual")
+    assert_plain(out)
+    for part in (
+        "gelu in the layer residual",
+        "z'    = γ·z + Dense(φ(z))",
+        "⟨φ(z)²⟩",
+        "K/4 + K·(2K/((1 + K)·√(1 + 2K)) + asin(K/(1 + K)))/(2π)",
+        "K*    3.56155281280883    (3 + √17)/2",
+        "C_W   1.983058",
+        "(1 - γ²)/⟨φ'(z)²⟩_K*",
+        "C_b   0.172922",
+        "half-stable",
+        "torch.nn.init.normal_(m.weight, std=(1.98305826/m.in_features)**0.5)",
+        "of 5 comparisons with independent quadrature passed",
+        "symres derive gelu --layer residual",
+    ):
+        assert part in out, part
+    assert "NUMERIC" not in out
+    assert "REFUTED" not in out
+
+
+def test_the_page_says_where_numbers_end_and_formulas_begin(capsys):
+    out = page(capsys, "derive", "tanh")
+    assert_plain(out)
+    assert "NUMERIC to 1e-15" in out
+    assert "EXACT" not in out
+    assert "K - 2K² + 17K³/3" in out  # tanh² = z² - 2z⁴/3 + 17z⁶/45, moments 1, 3, 15
+    value = _average(lambda t: mp.tanh(t) ** 2, 1)
+    assert f"g(1) = {mp.nstr(value, 10)}" in out
+    assert "K*    0" in out
+    assert "torch.nn.init.zeros_(m.bias)" in out
+
+
+def test_settings_reach_activation_and_layer(capsys):
+    out = page(capsys, "derive", "leaky_relu", "--layer", "residual", "--set", "slope=1/2", "--set", "gamma=0.5")
+    # (1 + slope²)/2 C_W = 1 - gamma²
+    assert "C_W   1.2                 6/5" in out
+    assert "--set slope=1/2 --set gamma=0.5" in out
+    typed = page(capsys, "derive", "where(z > 0, z, a*z)", "--set", "a=1/2", "--set", "C_b=0")
+    assert "homogeneous of degree 1" in typed
+    assert "C_b" not in typed.split("Results")[1].split("Criticality")[0]
+
+
+def test_a_setting_of_the_branch(capsys):
+    out = page(capsys, "derive", "relu", "--layer", "residual", "--set", "xi=1/2")
+    assert "C_W   8                   8(1 - γ²)" in out
+
+
+def test_explain_prints_every_proof(capsys):
+    out = page(capsys, "derive", "relu", "--explain")
+    assert_plain(out)
+    assert out.count("Proof of") == 6
+    assert "Gaussian average" in out
+    assert "canonical form" in out
+
+
+def test_a_jump_is_reported_as_infinite(capsys):
+    out = page(capsys, "derive", "step")
+    assert "= ∞" in out
+    assert "universality class none" in out
+    assert "How to initialise" not in out
+
+
+def test_a_terminal_gets_colours_and_the_same_words(capsys, monkeypatch):
+    plain = page(capsys, "derive", "relu")
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert cli.run(["derive", "relu"]) == 0
+    text = terminal.getvalue()
+    assert ANSI in text
+    assert re.sub(r"\x1b\[[0-9;]*m", "", text).split() == plain.split()
+
+
+def test_the_same_page_twice(capsys):
+    assert page(capsys, "derive", "erf") == page(capsys, "derive", "erf")
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_an_interrupt_leaves_nothing(capsys, monkeypatch, tmp_path, existing):
+    folder = tmp_path / "out"
+    if existing:
+        folder.mkdir()
+        (folder / "results.json").write_text("old")
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bundle, "export", interrupted)  # after the first files are written
+    code, out, err = run(capsys, "derive", "relu", "--out", str(folder))
+    assert (code, out, err) == (130, "", "symres: interrupted\n")
+    left = [p.name for p in tmp_path.rglob("*")]
+    assert left == (["out", "results.json"] if existing else [])
+    assert not existing or (folder / "results.json").read_text() == "old"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_nothing(tmp_path, number, code):
+    command = [sys.executable, "-c", "from symres.cli import main; main()", "derive", "gelu", "--out", "out"]
+    running = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    patience = time.monotonic() + 30
+    while not list(tmp_path.iterdir()) and time.monotonic() < patience:  # until the work has begun
+        time.sleep(0.02)
+    running.send_signal(number)
+    out, err = running.communicate(timeout=30)
+    assert running.returncode == code
+    assert out == b""
+    assert b"Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_staging_removes_the_parents_that_it_made(tmp_path):
+    with pytest.raises(ZeroDivisionError), Staging(tmp_path / "a" / "b" / "c") as staging:
+        (staging.path / "file").write_text("half")
+        assert (tmp_path / "a" / "b").is_dir()
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_staging_refuses_to_replace_a_folder_before_it_moves_anything(tmp_path):
+    (tmp_path / "b").mkdir()
+    with pytest.raises(DeclarationError, match="folder b"), Staging(tmp_path) as staging:
+        for name in "ab":
+            (staging.path / name).write_text("new")
+        staging.commit()
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+def test_derive_replaces_its_own_files(capsys, tmp_path):
+    (tmp_path / "results.json").write_text("old")
+    (tmp_path / "mine.txt").write_text("mine")
+    out = page(capsys, "derive", "relu", "--out", str(tmp_path))
+    assert str(tmp_path / "relu_torch.py") in out
+    assert json.loads((tmp_path / "results.json").read_text())["activation"] == "relu"
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def test_export_prints_and_writes_the_same_module(capsys, tmp_path):
+    words = ("export", "relu", "--layer", "residual", "--quantity", "covariance_map", "--target", "numpy")
+    text = page(capsys, *words)
+    path = tmp_path / "deep" / "relu.py"
+    assert str(path) in page(capsys, *words, "--out", str(path))
+    assert path.read_text() == text
+    assert "symres export relu --layer residual --quantity covariance_map --target numpy" in text
+    assert float(runpy.run_path(str(path))["covariance_map"](1.0, 1.0, 1.0, 2.0, 0.25, 0.5)) == pytest.approx(1.5)
+
+
+def test_export_to_latex(capsys):
+    text = page(capsys, "export", "relu", "--quantity", "phi_squared", "--target", "latex")
+    assert "\\documentclass" in text
+    assert "\\frac{K}{2}" in text
+
+
+# ---- check ---------------------------------------------------------------------------------------------------------
+
+
+def verdict(outcome):
+    return Verdict("kernel_map", "quadrature", "K = 1", 1.0, 1.0, 1e-12, 0.0, 1e-10, outcome)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ([Outcome.PASSED], 0),
+        ([Outcome.PASSED, Outcome.REFUTED, Outcome.INCONCLUSIVE], 1),
+        ([Outcome.PASSED, Outcome.INCONCLUSIVE], 3),
+        ([], 3),
+    ],
+)
+def test_the_exit_code_of_check_is_its_verdict(capsys, monkeypatch, outcomes, expected):
+    report = CheckReport(tuple(map(verdict, outcomes)))
+    asked = {}
+    monkeypatch.setattr(sys.modules["symres.check"], "check", lambda theory, **options: asked.update(options) or report)
+    code, out, err = run(capsys, "check", "relu", "--against", "quadrature", "--seed", "7")
+    assert (code, err) == (expected, "")
+    assert out.rstrip("\n") == report.table()
+    assert asked == {"against": ("quadrature",), "seed": 7}
+
+
+def test_check_passes_a_right_theory(capsys):
+    out = page(capsys, "check", "relu", "--layer", "residual", "--against", "quadrature")
+    assert_plain(out)
+    assert "PASSED: " in out
+    assert "chi_perp" in out
+    assert "simulation" not in out
+
+
+# ---- what others add -----------------------------------------------------------------------------------------------
+
+
+def test_new_activations_and_layers_need_no_other_edit(capsys, monkeypatch):
+    entry = catalogue.Entry("wobble", "z + sin(z)/2", "made up here")
+
+    def doubled(phi, gamma=gamma):
+        """A layer with two branches, for a test."""
+        return Layer(gamma * z + Dense(phi(z)) + Dense(phi(z)), "doubled")
+
+    monkeypatch.setattr(catalogue, "activations", catalogue.activations.extended(entry))
+    monkeypatch.setattr(architectures, "architectures", {**architectures.architectures, "doubled": doubled})
+    listed = page(capsys, "list")
+    assert "wobble" in listed
+    assert "A layer with two branches" in listed
+    out = page(capsys, "derive", "wobble", "--layer", "doubled", "--set", "gamma=0")
+    # <(z + sin(z)/2)²> = K + K exp(-K/2) + (1 - exp(-2K))/8, twice
+    assert "2C_W" in out
+    assert "exp(-K/2)" in out
+    assert "made up here" in out
+
+
+# ---- streams -------------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    result = process("list", shell=" | head -n 1; exit ${PIPESTATUS[0]}")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.decode().splitlines() == ["Activations"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_one_line():
+    result = process("list", shell=" > /dev/full")
+    assert result.returncode == 2
+    assert result.stderr.decode().splitlines() == ["symres: reading or writing failed: No space left on device"]
+
+
+def test_help_and_version(capsys):
+    assert "derive" in page(capsys, "--help")
+    assert page(capsys) == page(capsys, "--help")
+    assert "--layer" in page(capsys, "derive", "-h")
+    assert re.fullmatch(r"symres \d+\.\d+\.\d+\n", page(capsys, "--version"))
+
+
+def test_lists_load_no_heavy_library():
+    code = (
+        "import sys; from symres.cli import run; code = run(['list']);"
+        "heavy = {'torch', 'matplotlib', 'jinja2', 'rich'} & set(sys.modules);"
+        "print(code, *heavy, file=sys.stderr)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, timeout=60
+    )
+    assert result.stderr == b"0\n"
+
+
+# ---- formulas as text ----------------------------------------------------------------------------------------------
+
+FORMULAS = [
+    (K / 4 + K * sp.asin(K / (1 + K)) / (2 * sp.pi), "K/4 + K·asin(K/(1 + K))/(2π)"),
+    (C_W * K**2 / (sp.pi * (1 + K) * sp.sqrt(1 + 2 * K)), "C_W·K²/(π·(1 + K)·√(1 + 2K))"),
+    (sp.Rational(3, 2) + sp.sqrt(17) / 2, "(3 + √17)/2"),
+    (z * (1 + sp.erf(z / sp.sqrt(2))) / 2, "z·(1 + erf(z/√2))/2"),
+    (C_b + gamma**2 * K, "C_b + γ²·K"),
+    (sp.sqrt(K1 * K2 - C**2), "√(K₁·K₂ - C²)"),
+    (C / (sp.sqrt(K1) * sp.sqrt(K2)), "C/√(K₁·K₂)"),
+    (sp.exp(-(z**2) / 2), "exp(-z²/2)"),
+    (-z * sp.exp(-(z**2)), "-z·exp(-z²)"),
+    (K - 1, "K - 1"),
+    (-C_W * (K**3 - 4 - 12 * K), "C_W·(4 + 12K - K³)"),
+    (-C_W * (K + 1), "-C_W·(1 + K)"),
+    (sp.Rational(10507, 10000) * z, "1.0507·z"),
+    (sp.Rational(1, 3) * z**2, "z²/3"),
+    (1 / (1 + K) ** 2, "1/(1 + K)²"),
+    ((1 + 2 * K) ** sp.Rational(-3, 2), "1/(1 + 2K)^(3/2)"),
+    (2 * 3 ** sp.Rational(1, 3) * K, "2·3^(1/3)·K"),
+    (sp.Max(0, z), "max(0, z)"),
+    (sp.Piecewise((0, z < 0), (z, True)), "{0 if z < 0; z otherwise}"),
+    (sp.Abs(z), "|z|"),
+]
+
+
+@pytest.mark.parametrize(("expr", "text"), FORMULAS, ids=[text for _, text in FORMULAS])
+def test_formulas_are_written_as_one_writes_them(expr, text):
+    assert Maths(unicode=True)(expr) == text
+
+
+VALUES = {
+    K: sp.Rational(7, 5), K1: sp.Rational(3, 2), K2: sp.Rational(5, 4), C: sp.Rational(1, 3), C_W: sp.Rational(6, 5),
+    C_b: sp.Rational(1, 7), gamma: sp.Rational(2, 3), z: sp.Rational(-3, 4),
+}  # fmt: skip
+HARD = [
+    K ** sp.Rational(3, 2) / (-2 * K - 1) ** 3,
+    -(K - 1) / (-K - 2),
+    (1 - gamma**2) / (C_W * (K / 4 - K**2 * sp.sqrt(2) / 6)),
+    sp.sqrt(2) * sp.sqrt(K) * C_W / (4 * sp.sqrt(sp.pi)),
+    (C_W * (K1 - K2)) ** 2 / -sp.Rational(2, 3),
+    1 / (1 / (1 + K) + sp.exp(-K) / 2),
+    sp.sqrt(sp.sqrt(2) + 1) / 8,
+    2**K * K**gamma,
+    (sp.Rational(3, 4) - sp.sqrt(5) / 6) ** 2,
+    sp.Rational(-1, 8000) * K - sp.Rational(123456, 10**7),
+    sp.sqrt(1 + sp.sqrt(1 + K)) * (-1 - K),
+]
+
+
+@pytest.mark.parametrize("expr", [e for e, _ in FORMULAS if not e.has(sp.Piecewise, sp.Abs)] + HARD, ids=str)
+def test_the_text_means_the_formula(expr):
+    text = Maths(unicode=False)(expr)
+    names = {str(s): s for s in VALUES} | {"max": sp.Max, "min": sp.Min}
+    read = sp.sympify(text.replace("^", "**"), locals=names, rational=True)
+    found, wanted = (sp.N(e.subs(VALUES), 30) for e in (read, expr))
+    assert abs(found - wanted) < 1e-25
+
+
+def test_averages_and_activations_are_written_with_phi():
+    phi = Activation("wavy", sp.sin(z))
+    maths = Maths(unicode=True, phi=phi.formula)
+    assert maths(phi(z) ** 2) == "φ(z)²"
+    assert maths(phi(z).diff(z)) == "φ'(z)"
+    assert maths(Dense(phi(z), C_b=0)) == "Dense(φ(z), C_b=0)"
+    assert Maths(unicode=False, phi=phi.formula)(gamma * phi(z)) == "gamma*phi(z)"
+    assert Maths(unicode=True)(phi(z)) == "wavy(z)"
+
+
+LONG = Maths()(sum(sp.asin(K / (k + K)) ** k / (sp.sqrt(1 + k * K) * (1 + K / k)) for k in range(1, 9)) * C_W + C_b)
+
+
+@pytest.mark.parametrize("width", [12, 20, 33, 50, 72, 2000])
+@pytest.mark.parametrize("text", [LONG, "(" * 30 + "K" + ")" * 30, "x" * 200, "a/b/c·d + " + LONG], ids=lambda t: t[:9])
+def test_breaking_keeps_the_text_and_the_width(text, width):
+    lines = wrap(text, width)
+    assert max(map(len, lines)) <= width
+    assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+def test_lines_break_at_the_operator_that_binds_least():
+    assert wrap("a·(b + c) + d·(e + f) + g", 12) == ["a·(b + c)", "+ d·(e + f)", "+ g"]
+
+
+def test_messages_are_one_printable_line(capsys):
+    console.complain("a\nb\x1b[31m\tc" + "d" * 2000)
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "\x1b" not in err
+    assert len(err) < 600
+
+
+def test_quantities_of_export_are_those_of_the_theory():
+    from symres.theory.derive import derive
+
+    names = tuple(derive(architectures.mlp("relu")).quantities)
+    assert names == commands._QUANTITIES

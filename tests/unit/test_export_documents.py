@@ -1,0 +1,241 @@
+"""Documents, figures and records of a report; files that are whole or not there."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from symres.errors import DeclarationError
+from symres.export import export, figure, files
+from symres.export.decimals import decimal
+from symres.export.document import document
+from symres.export.latex import broken, display, escape, latex, width
+from symres.export.record import dumps, record
+from symres.proof import Proof, Step
+from symres.quantity import NamedStep, Quantity, Status, Verification
+from symres.report import PointRow, Report
+from symres.symbols import C_W, C_b, K, gamma, z
+from tests.oracles.closed_forms import KERNELS, theory
+
+
+@dataclass(frozen=True)
+class Row:
+    """A verdict as the check room makes them."""
+
+    quantity: str = "kernel_map"
+    oracle: str = "quadrature"
+    point: str = "K=1, C_W=2"
+    claimed: float = 0.85
+    value: float = 0.85
+    error: float = 1e-16
+    z: float = 0.3
+    outcome: str = "PASSED"
+
+
+@pytest.fixture(scope="module")
+def report():
+    quantities = theory("gelu")
+    step = Step("canonical form", "a textbook_order {100%}", lambda e: e, KERNELS["gelu"], ("x < y & z",))
+    proof = Proof(sp.Symbol("a"), (step,))
+    verified = (Verification("quadrature", 4, 3e-30),)
+    first, *rest = quantities.values()
+    nested = NamedStep(sp.Symbol("S1", positive=True), C_b + C_W * K, C_b + C_W * K)
+    unknown = Quantity("h", (K,), sp.Symbol("K"), sp.Symbol("K"), Status.UNKNOWN, reason="no rule for 100% of it")
+    listed = (replace(first, proof=proof, verifications=verified, steps=(nested,)), *rest, unknown)
+    critical = (3 + sp.sqrt(17)) / 2
+    weight = (1 - gamma**2) / KERNELS["gelu"].diff(K).subs(K, critical)
+    bias = (1 - gamma**2) * critical - weight * KERNELS["gelu"].subs(K, critical)
+    return Report(
+        activation="gelu", formulas=(("gelu", z * (1 + sp.erf(z / sp.sqrt(2))) / 2),), layer="residual",
+        forward=gamma * z + sp.Symbol("y"), program=("y1 ~ N(0, C_b + C_W*<u u'>), u = gelu(z)", "z' = gamma*z + y1"),
+        settings=(("xi", "1"),), quantities=listed,
+        critical_points=(PointRow(critical, weight, bias, "half-stable", True),), universality_class="half-stable",
+        remarks=("h_2 is unknown & open",), checks=(Row(),), command="symres derive gelu --out x",
+    )  # fmt: skip
+
+
+# ---- formulas ----------------------------------------------------------------------------------------------------
+def test_a_short_formula_stays_on_one_line():
+    assert broken(K + C_W, 40.0) == [latex(K + C_W)]
+
+
+def test_a_long_formula_is_broken_and_loses_nothing():
+    formula = C_W * (KERNELS["gelu"].diff(K, 3) + KERNELS["elu"] + KERNELS["hard_tanh"]) + C_b
+    lines = broken(formula, 50.0)
+    assert len(lines) > 2
+    assert max(map(width, lines)) < 62.0
+    text = " ".join(lines)
+    assert text.count(r"\Bigl[") == text.count(r"\Bigr]")
+    for bracket in ("{}", "()"):
+        assert text.count(bracket[0]) == text.count(bracket[1])
+    for mark in ("operatorname{erf}", r"\arcsin", "C_b"):
+        assert text.count(mark) == latex(formula).count(mark)
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"), [("abc", 3), (r"\frac{a}{bcd}", 4), ("x^{2}", 2), (r"\left(a\right)", 2.7)]
+)
+def test_width_counts_what_is_seen(text, letters):
+    assert width(text) == pytest.approx(letters, abs=0.6)
+
+
+def test_constants_with_many_digits_are_shortened():
+    assert latex(sp.Rational("1.6732632423543772848170429916717") * K) == r"1.6732632\ldots K"
+
+
+def test_special_characters_are_escaped():
+    assert escape("a_b & 100% {x} \\ ~^") == r"a\_b \& 100\% \{x\} \textbackslash{} \textasciitilde{}\textasciicircum{}"
+
+
+def test_decimals_are_correct():
+    assert decimal((3 + sp.sqrt(17)) / 2, 30) == "3.56155281280883027491070492799"
+    assert decimal(sp.Integer(2)) == "2"
+    assert decimal(sp.Rational(1, 3), 20) == "0.33333333333333333333"
+
+
+# ---- documents ---------------------------------------------------------------------------------------------------
+def test_document_holds_everything(report):
+    text = document(report)
+    for part in (
+        r"\documentclass", r"\usepackage{amsmath}", r"\end{document}", "gelu", r"\chi", "EXACT", "3.56155281281",
+        "half-stable", r"h\_2 is unknown \& open", "PASSED", "canonical form", "a textbook_order {100%}",
+        r"no rule for 100\% of it",
+        "symres derive gelu --out x", "u = gelu(z)", "quadrature: 4 points", "S_{1}", r"\gamma = 0",
+    ):  # fmt: skip
+        assert part in text
+    assert text.count(r"\usepackage") == 1
+    assert text.count(r"\begin{") == text.count(r"\end{")
+    assert "None" not in text
+
+
+def test_document_of_single_quantities_and_without_points(report):
+    text = export(theory("relu"), "latex", command="symres export relu").text
+    assert r"\begin{align*}" in text
+    assert "symres export relu" in text
+    assert "No critical point" in document(replace(report, critical_points=()))
+
+
+@pytest.mark.skipif(not os.environ.get("SYMRES_PDFLATEX"), reason="needs pdflatex; set SYMRES_PDFLATEX=1")
+def test_document_compiles_without_overfull_lines(report, tmp_path):
+    files.write_text(tmp_path / "report.tex", document(report))
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"],
+        cwd=tmp_path, capture_output=True, text=True, check=True, errors="replace",
+    )  # fmt: skip
+    assert "Overfull" not in done.stdout
+
+
+# ---- records -----------------------------------------------------------------------------------------------------
+def test_record_reads_back(report):
+    data = json.loads(dumps(report))
+    assert data == record(report)
+    point = data["critical_points"][0]
+    assert data["critical_points_decimals_at"] == "gamma = 0"
+    assert point["C_W"]["decimal"].startswith("1.98305825743754712")
+    assert point["C_b"]["decimal"].startswith("0.17292239")
+    assert sp.sympify(point["K"]["text"]) == (3 + sp.sqrt(17)) / 2
+    kernel = data["quantities"]["kernel_map"]
+    names = {str(s): s for s in (K, C_W, C_b, gamma)}
+    assert sp.sympify(kernel["definition"]["text"], locals=names) == theory("gelu")["kernel_map"].definition
+    assert kernel["symbols"] == ["K", "C_W", "C_b", "gamma"]
+    assert kernel["verifications"] == [{"oracle": "quadrature", "points": 4, "worst": 3e-30}]
+    assert data["quantities"]["h"]["expression"] is None
+    assert data["quantities"]["h"]["error_bound"] is None
+    assert data["checks"][0]["outcome"] == "PASSED"
+    assert "sympy" in data["versions"]
+
+
+def test_record_has_no_infinities(report):
+    rows = (Row(claimed=float("inf"), z=float("nan")),)
+    text = dumps(replace(report, checks=rows))
+    assert json.loads(text)["checks"][0]["claimed"] == "inf"
+    assert "NaN" not in text
+
+
+# ---- figures -----------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def curves(report):
+    return figure.curves(report)
+
+
+def test_curves_pass_the_critical_point(curves):
+    at = curves.kernels[np.argmin(np.abs(np.log(curves.kernels / curves.critical)))]
+    assert at == pytest.approx((3 + 17**0.5) / 2, rel=0.02)
+    assert np.interp(curves.critical, curves.kernels, curves.values["chi_parallel"]) == pytest.approx(1.0, abs=1e-4)
+    exact = [float(KERNELS["gelu"].subs(K, k)) for k in curves.kernels[::80]]
+    np.testing.assert_allclose(curves.values["kernel_map"][::80], exact, rtol=1e-14)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_figure_is_written_and_repeats(curves, tmp_path, suffix):
+    first, second = (figure.draw(tmp_path / f"{name}{suffix}", curves).read_bytes() for name in "ab")
+    assert first == second
+    assert len(first) > 10_000
+    assert first.startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
+
+
+@pytest.mark.parametrize("critical", [None, 0.0])
+def test_figure_without_a_critical_point_inside(curves, tmp_path, critical):
+    text = figure.draw(tmp_path / "a.svg", replace(curves, critical=critical)).read_bytes()
+    assert text != figure.draw(tmp_path / "b.svg", curves).read_bytes()
+
+
+def test_figure_refuses(curves, report, tmp_path):
+    with pytest.raises(DeclarationError, match=r"\.png or \.svg"):
+        figure.draw(tmp_path / "a.bmp", curves)
+    alpha = sp.Symbol("alpha", positive=True)
+    body = alpha * K**2
+    free = (Quantity("kernel_map", (K, alpha), body, body, Status.EXACT),)
+    with pytest.raises(DeclarationError, match="alpha has no number"):
+        figure.curves(replace(report, quantities=free))
+
+
+# ---- files -------------------------------------------------------------------------------------------------------
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = files.write_text(tmp_path / "a.txt", "old")
+
+    def fails(temporary: Path) -> None:
+        temporary.write_text("half of the new")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        files.write_whole(path, fails)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_folders_are_made_and_permissions_are_ordinary(tmp_path):
+    path = files.write_text(tmp_path / "new" / "folder" / "a.txt", "text\n")
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    assert path.read_bytes() == b"text\n"
+    assert path.stat().st_mode == plain.stat().st_mode
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DeclarationError, match="choose a folder"):
+        files.write_text(tmp_path / "file" / "a.txt", "text")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_templates_are_strict():
+    import jinja2
+
+    with pytest.raises(jinja2.UndefinedError):
+        files.render("numpy.py.j2", {})
+
+
+def test_a_figure_may_be_drawn_without_a_display(curves, tmp_path):
+    code = "import symres.export.figure, sys; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "DISPLAY": ""})
+
+
+def test_display_has_a_head_and_a_tail():
+    assert display("K'", K + 1, tail=",") == "\\begin{align*}\nK' &= K + 1,\n\\end{align*}"

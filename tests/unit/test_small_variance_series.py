@@ -1,0 +1,116 @@
+"""The exact small-variance series: known coefficients, and the size of the first neglected term."""
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+from symres.declare.pieces import Pieces, split
+from symres.errors import NoClosedForm
+from symres.gaussian.series import small_variance
+from symres.symbols import z
+
+R = sp.Rational
+alpha, beta = sp.symbols("alpha beta", positive=True)
+SOFTPLUS = sp.log(1 + sp.exp(z))
+SILU = z / (1 + sp.exp(-z))
+LOG2 = sp.log(2)
+HALF = sp.sqrt(2 / sp.pi)
+
+KNOWN = {
+    "tanh^2": (sp.tanh(z) ** 2, {1: 1, 2: -2, 3: R(17, 3), 4: R(-62, 3)}),
+    "tanh'^2": (sp.diff(sp.tanh(z), z) ** 2, {0: 1, 1: -2, 2: 7, 3: R(-94, 3)}),
+    "silu^2": (SILU**2, {1: R(1, 4), 2: R(3, 16), 3: R(-5, 32)}),
+    "mish^2": ((z * sp.tanh(SOFTPLUS)) ** 2, {1: R(9, 25), 2: R(156, 625)}),
+    "softplus": (SOFTPLUS, {0: LOG2, 1: R(1, 8), 2: R(-1, 64), 3: R(1, 192)}),
+    "erf^2": (sp.erf(z) ** 2, {1: 4 / sp.pi, 2: -8 / sp.pi, 3: 56 / (3 * sp.pi)}),
+    "gelu^2": ((z / 2 * (1 + sp.erf(z / sp.sqrt(2)))) ** 2, {1: R(1, 4), 2: 3 / (2 * sp.pi), 3: -5 / (2 * sp.pi)}),
+    "gauss": (sp.exp(-(z**2)), {0: 1, 1: -1, 2: R(3, 2), 3: R(-5, 2)}),
+    "z^6": (z**6, {3: 15}),
+    "relu": (sp.Max(z, 0), {R(1, 2): HALF / 2}),
+    "relu^2": (sp.Max(z, 0) ** 2, {1: R(1, 2)}),
+    "softsign^2": ((z / (1 + sp.Abs(z))) ** 2, {1: 1, R(3, 2): -4 * HALF, 2: 9, R(5, 2): -32 * HALF, 3: 75}),
+    "elu": (sp.Piecewise((z, z > 0), (sp.exp(z) - 1, True)), {1: R(1, 4), R(3, 2): -HALF / 6, 2: R(1, 16)}),
+    "hard_tanh^2": (sp.Max(-1, sp.Min(1, z)) ** 2, {1: 1}),
+    "shifted step": (sp.Heaviside(z - 1), {}),
+    "shifted step back": (sp.Heaviside(z + 1), {0: 1}),
+    "sign": (sp.sign(z), {}),
+    "leaky^2": (sp.Piecewise((z, z > 0), (alpha * z, True)) ** 2, {1: (1 + alpha**2) / 2}),
+    "swish^2": ((z / (1 + sp.exp(-beta * z))) ** 2, {1: R(1, 4), 2: 3 * beta**2 / 16}),
+    "snake": (z + sp.sin(alpha * z) ** 2 / alpha, {1: alpha, 2: -(alpha**3)}),
+    "clipped": (sp.Max(-alpha, sp.Min(alpha, z)) ** 2, {1: 1}),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_coefficients(name):
+    formula, known = KNOWN[name]
+    order = int(sp.floor(max(known, default=2)))
+    found = dict(small_variance(split(formula), order))
+    known = {sp.Rational(k): v for k, v in known.items()}
+    assert {k for k in found if k <= max(known, default=2)} == set(known)
+    for exponent, coefficient in known.items():
+        assert sp.simplify(found[exponent] - coefficient) == 0
+
+
+# formula, the same for mpmath; kinks only at 0
+FUNCTIONS = {
+    "softplus^2": (SOFTPLUS**2, lambda x: mp.log1p(mp.exp(x)) ** 2),
+    "tanh(z+1)": (sp.tanh(z + 1), lambda x: mp.tanh(x + 1)),
+    "sqrt": (sp.sqrt(2 + sp.sin(z)), lambda x: mp.sqrt(2 + mp.sin(x))),
+    "power": ((2 + z) ** R(-1, 3) * sp.exp(z), lambda x: (2 + x) ** (-mp.mpf(1) / 3) * mp.exp(x)),
+    "atan": (sp.atan(z + 1) ** 2, lambda x: mp.atan(x + 1) ** 2),
+    "asinh": (sp.asinh(2 * z) ** 2, lambda x: mp.asinh(2 * x) ** 2),
+    "erf": (sp.erfc(z + 1) * sp.erfi(z), lambda x: mp.erfc(x + 1) * mp.erfi(x)),
+    "cos": (sp.cos(z + R(1, 3)) / sp.cosh(z), lambda x: mp.cos(x + mp.mpf(1) / 3) / mp.cosh(x)),
+    "2^z": (2**z, lambda x: mp.mpf(2) ** x),
+    "gelu_tanh": (
+        z / 2 * (1 + sp.tanh(sp.sqrt(2 / sp.pi) * (z + R(44715, 10**6) * z**3))),
+        lambda x: x / 2 * (1 + mp.tanh(mp.sqrt(2 / mp.pi) * (x + mp.mpf(44715) / 10**6 * x**3))),
+    ),
+    "elu^2": (
+        sp.Piecewise((z, z > 0), (sp.exp(z) - 1, True)) ** 2,
+        lambda x: x * x if x > 0 else mp.expm1(x) ** 2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_remainder_is_as_small_as_the_first_term_left_out(name):
+    formula, function = FUNCTIONS[name]
+    terms = small_variance(split(formula), 4)
+    with mp.workdps(60):
+        for variance in ("1e-6", "1e-8"):
+            K = mp.mpf(variance)
+            s = mp.sqrt(K)
+            cuts = [k * s for k in (-18, -6, -2, 0, 2, 6, 18)]
+            value = mp.quad(lambda x: function(x) * mp.exp(-x * x / (2 * K)), cuts) / mp.sqrt(2 * mp.pi * K)  # noqa: B023
+            total = sum(mp.mpf(sp.N(c, 60)._to_mpmath(200)) * K ** (mp.mpf(e.p) / e.q) for e, c in terms)
+            assert abs(value - total) < 3e4 * K ** mp.mpf("4.5")
+            wrong = total * (1 + 1000 * K**4)  # sabotage: the check would see a wrong last coefficient
+            assert abs(value - wrong) > abs(value - total)
+
+
+def test_a_high_order_is_exact_and_quick():
+    exponent, coefficient = small_variance(split(sp.tanh(z) ** 2), 20)[-1]
+    assert exponent == 20
+    # an independent route: Taylor coefficients of tanh**2 from the Bernoulli numbers, times the moment 39!!
+    tanh = [
+        R(2 ** (2 * n) * (2 ** (2 * n) - 1)) * sp.bernoulli(2 * n) / sp.factorial(2 * n) for n in range(1, 21)
+    ]  # coefficient of z**(2n-1)
+    square = sum(tanh[i] * tanh[19 - i] for i in range(20))  # of z**40
+    assert coefficient == square * sp.factorial2(39)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        Pieces((sp.S.Zero,), (sp.sqrt(-z), sp.sqrt(z))),
+        Pieces((), (sp.log(z**2),)),
+        Pieces((), (sp.gamma(z + 1),)),
+        Pieces((sp.Symbol("a", real=True),), (z, 2 * z)),
+    ],
+    ids=["sqrt", "log", "gamma", "undecided breakpoint"],
+)
+def test_what_has_no_taylor_series_is_refused(pieces):
+    with pytest.raises(NoClosedForm, match="small-variance series"):
+        small_variance(pieces, 2)
