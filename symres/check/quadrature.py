@@ -91,7 +91,7 @@ class QuadratureOracle:
         centre = self.chi_perp(K)
         if not np.isfinite(centre.value):
             return Found(np.nan, 0.0, centre.scale / K, "chi_perp is infinite at every K")
-        value, error = _log_derivative(lambda k: _neville(self._ratios(k, 1))[-1], K, 7)
+        value, error = _log_derivative(lambda k: _neville(self._ratios(k, 1))[-1], K, 9)
         return Found(value / 2, error / 2 + 30 * centre.error / K, max(abs(centre.value), centre.scale) / K)
 
     def _moments(self, covariance: list[list[float]] | np.ndarray, resolution: int) -> np.ndarray:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..quantity import Quantity
     from ..report import Report
     from ..theory.derive import Theory
+    from ..theory.fixedpoints import FixedPoint
     from .request import Request
 
 _EXAMPLES = """\b
@@ -93,7 +94,7 @@ def show(activation: Name) -> None:
     out.lines(tables.facts_page(find_activation(activation), out.width, out.unicode))
 
 
-@app.command()
+@app.command(short_help="Derive and print kernels, susceptibilities, critical points.")
 def derive(
     activation: Name,
     layer: LayerName = "mlp",
@@ -130,7 +131,8 @@ def derive(
     else:
         from .page import Page
 
-        output.lines(Page(report, request.phi, output.width, output.unicode).lines(files, missing, explain))
+        page = Page(report, request.phi, output.width, output.unicode)
+        output.lines(page.lines(files, missing, _fixed_points(theory), explain))
     raise typer.Exit(_code(report))
 
 
@@ -168,7 +170,7 @@ def export(
         Output().text(f"wrote {module.write(out)}")
 
 
-@app.command()
+@app.command(short_help="Check what is derived by quadrature and simulation.")
 def check(
     activation: Name,
     layer: LayerName = "mlp",
@@ -236,6 +238,18 @@ def phi_squared(request: Request) -> Quantity:
         meaning="Gaussian average of the squared activation",
         source="PDLT (B.13)",
     )
+
+
+def _fixed_points(theory: Theory) -> tuple[FixedPoint, ...] | None:
+    """The kernels that the layer preserves, if all its parameters have numbers and the maps are finite."""
+    from sympy import oo
+
+    from ..symbols import K
+
+    maps = (theory.kernel_map, theory.chi_parallel, theory.chi_perp)
+    if any(set(q.symbols) != {K} or q.body.has(oo) for q in maps):
+        return None
+    return theory.fixed_points()
 
 
 def _code(report: Report) -> int:

@@ -10,7 +10,7 @@ from . import quadrature
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import Fit
 from .plan import Component, Function
-from .stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
+from .stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
 
 TWO_PRODUCT = '''
 def _two_product(a, b):
@@ -45,6 +45,14 @@ def _expcosh(a, b):
     """exp(a)*cosh(b), without overflow where a + abs(b) <= 0."""
     size = np.abs(b)
     return 0.5*np.exp(a + size)*(1.0 + np.exp(-2.0*size))
+'''
+
+EXPCOSHM1 = '''
+def _expcoshm1(a, b):
+    """exp(a)*(cosh(b) - 1), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+    size = np.abs(b)
+    half = np.expm1(-size)
+    return 0.5*np.exp(a + size)*half*half
 '''
 
 SIGMOID = '''
@@ -127,6 +135,7 @@ NUMPY = Dialect(
         Erfcx: "special.erfcx({0})",
         ExpSinh: "_expsinh({0}, {1})",
         ExpCosh: "_expcosh({0}, {1})",
+        ExpCoshm1: "_expcoshm1({0}, {1})",
         Sigmoid: "_sigmoid({0})",
         Softplus: "np.logaddexp(0.0, {0})",
     },
@@ -139,6 +148,7 @@ NUMPY = Dialect(
         "_determinant": (DETERMINANT, ("_two_product",)),
         "_expsinh": (EXPSINH, ()),
         "_expcosh": (EXPCOSH, ()),
+        "_expcoshm1": (EXPCOSHM1, ()),
         "_sigmoid": (SIGMOID, ()),
         "_piecewise": (PIECEWISE, ()),
         "_blocks": (BLOCKS, ()),

@@ -10,12 +10,14 @@ from typing import Any
 
 import sympy as sp
 
-from .stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from .stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
 
 
 def stabilise(expr: sp.Expr) -> sp.Expr:
     """Apply every rule, bottom-up, in the order that lets each see what the one before leaves."""
-    for rule in (_arcus_tangent, _logistic, _scaled_erfc, _scaled_hyperbolic, _small_differences, _log1p):
+    for rule in (
+        _arcus_tangent, _logistic, _scaled_erfc, _scaled_hyperbolic, _offset_waves, _small_differences, _log1p,
+    ):
         expr = bottom_up(expr, rule)
     return expr
 
@@ -114,6 +116,33 @@ def _scaled_hyperbolic(e: sp.Expr) -> sp.Expr:
     scaled = ExpSinh if isinstance(waves[0], sp.sinh) else ExpCosh
     rest = [f for f in e.args if f is not waves[0] and not isinstance(f, sp.exp)]
     return sp.Mul(*rest, scaled(sp.Add(*exponents), waves[0].args[0]))
+
+
+def _offset_waves(e: sp.Expr) -> sp.Expr:
+    """1 - exp(a) - exp(b) + exp(a + b)*cosh(c) -> expm1(a)*expm1(b) + exp(a + b)*(cosh(c) - 1), times a number."""
+    if not isinstance(e, sp.Add) or not e.has(ExpCosh):
+        return e
+    flat, rest = sp.Integer(0), sp.Integer(0)
+    for term in e.args:
+        k, function = term.as_coeff_Mul()
+        if isinstance(function, ExpCosh):
+            flat += k * sp.exp(function.args[0])
+            rest += k * ExpCoshm1(*function.args)
+        elif function == 1 or isinstance(function, sp.exp):
+            flat += term
+        else:
+            rest += term
+    flat = sp.expand(flat, power_exp=True)
+    names = {a: sp.Dummy() for a in sorted(flat.atoms(sp.exp), key=sp.default_sort_key)}
+    factors = sp.factor_list(flat.xreplace(names))
+    if len(factors[1]) < 2 or any(f + 1 not in names.values() and 1 - f not in names.values() for f, _ in factors[1]):
+        return e
+    product = factors[0]
+    for f, power in factors[1]:
+        sign = 1 if f + 1 in names.values() else -1
+        argument = next(a.args[0] for a, d in names.items() if d == sign * f + 1)
+        product *= (sign * Expm1(argument)) ** power
+    return product + rest
 
 
 def _small_differences(e: sp.Expr) -> sp.Expr:

@@ -40,6 +40,12 @@ class ExpCosh(sp.Function):
     nargs = 2
 
 
+class ExpCoshm1(sp.Function):
+    """exp(a) * (cosh(b) - 1)."""
+
+    nargs = 2
+
+
 class Atan2(sp.Function):
     """The angle of the point (x, y), called as Atan2(y, x); sympy's own rewrites itself to atan(y/x)."""
 

@@ -13,7 +13,7 @@ from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import Fit
 from .numpy import with_origin
 from .plan import Component, Function
-from .stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
+from .stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
 
 TWO_PRODUCT = '''
 def _two_product(a, b):
@@ -110,6 +110,28 @@ class _ExpCosh(torch.autograd.Function):
         return gradient*_ExpCosh.apply(a, b), gradient*_ExpSinh.apply(a, b)
 '''
 
+EXPCOSHM1 = '''
+class _ExpCoshm1(torch.autograd.Function):
+    """exp(a)*(cosh(b) - 1), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a, b):
+        size = torch.abs(b)
+        half = torch.expm1(-size)
+        return 0.5*torch.exp(a + size)*half*half
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        a, b = ctx.saved_tensors
+        return gradient*_ExpCoshm1.apply(a, b), gradient*_ExpSinh.apply(a, b)
+'''
+
 PIECEWISE = '''
 def _piecewise(u, edges, table):
     """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
@@ -192,6 +214,7 @@ TORCH = Dialect(
         Erfcx: "torch.special.erfcx({0})",
         ExpSinh: "_ExpSinh.apply({0}, {1})",
         ExpCosh: "_ExpCosh.apply({0}, {1})",
+        ExpCoshm1: "_ExpCoshm1.apply({0}, {1})",
         Sigmoid: "torch.sigmoid({0})",
         Softplus: "torch.nn.functional.softplus({0}, threshold=40.0)",
     },
@@ -206,6 +229,7 @@ TORCH = Dialect(
         "_ratio": (RATIO, ()),
         "_ExpSinh": (EXPSINH, ("_ExpCosh",)),
         "_ExpCosh": (EXPCOSH, ("_ExpSinh",)),
+        "_ExpCoshm1": (EXPCOSHM1, ("_ExpSinh",)),
         "_piecewise": (PIECEWISE, ()),
         "_tensors": (TENSORS, ()),
         **quadrature.TORCH_HELPERS,

@@ -26,6 +26,7 @@ from ..errors import DeclarationError, SymresError
 from .line import (
     GUARD,
     LOG2_E,
+    TINY,
     Compiled,
     Moved,
     check_growth,
@@ -95,7 +96,7 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
                 parts = [part and _Outer(part, smooth, slope, weight, 0.0) for part in compiled(f).parts]
             places = [b / weight.scale for b in places]
             if size is None:
-                size = max((rough_size(s, weight) for s in segments_between(places, parts)), default=-math.inf)
+                size = max((rough_size(s, weight) for s in segments_between(places, parts)), default=TINY)
             parts = [replace(p, tolerance=size - bits - 12) if isinstance(p, _Outer) else p for p in parts]
             total = integral(list(segments_between(places, parts)), weight, size, bits)
             return total / (2 * arb.pi() * weight.variance).sqrt(), size

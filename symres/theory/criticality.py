@@ -15,7 +15,7 @@ from ..balls import enclose
 from ..errors import NoClosedForm
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
-from ..symbols import C_W, C_b, K, kappa
+from ..symbols import C_W, C_b, K, gamma, kappa, xi
 from .expansion import powers_of_kernel
 from .root import Root
 
@@ -91,7 +91,8 @@ def analyse(theory: Theory) -> Criticality:
         return Criticality((), "none", ("chi_perp is infinite: the activation jumps, small angles always grow",))
     conditions = _conditions(kernel_map, parallel, perp)
     if isinstance(conditions, str):
-        return Criticality((), "unknown", (f"critical points are unknown: {conditions}",))
+        zero, remarks = _zero_points(kernel_map, parallel, perp)
+        return Criticality(zero, "unknown", (f"critical points with K* > 0 are unknown: {conditions}", *remarks))
     if conditions.gap == 0:
         return _scale_invariant(conditions)
     positive, remarks = _positive_points(conditions, parallel)
@@ -232,8 +233,11 @@ def _at(expression: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
 
 
 def _sign_at_reference(expression: sp.Expr) -> int:
-    """The sign with every remaining parameter (gamma...) at 0: critical variances scale with 1 - gamma**2."""
-    at_reference = expression.subs(dict.fromkeys(expression.free_symbols, sp.Integer(0)))
+    """The sign without skip connection (critical variances scale with 1 - gamma**2); 0 if it cannot be told."""
+    at_reference = expression.subs({gamma: 0, xi: 1})
+    if at_reference.free_symbols:
+        factored = sp.factor(at_reference)
+        return 1 if factored.is_positive else -1 if factored.is_negative else 0
     return _ball_sign(enclose(at_reference, {}, _SCAN_BITS)) or _ball_sign(enclose(at_reference, {}, 4 * _SCAN_BITS))
 
 

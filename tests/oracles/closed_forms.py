@@ -17,6 +17,7 @@ PAIRS = {
     "erf": 2 / sp.pi * sp.asin(2 * C / sp.sqrt((1 + 2 * K1) * (1 + 2 * K2))),
     "sin": sp.exp(-(K1 + K2) / 2) * sp.sinh(C),
     "cos": sp.exp(-(K1 + K2) / 2) * sp.cosh(C),
+    "snake": C + (1 - sp.exp(-2 * K1) - sp.exp(-2 * K2) + sp.exp(-2 * K1 - 2 * K2) * sp.cosh(4 * C)) / 4,
     "square": K1 * K2 + 2 * C**2,
 }
 KERNELS = {

@@ -5,10 +5,12 @@ import json
 import os
 import re
 import runpy
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import mpmath as mp
@@ -18,15 +20,14 @@ import sympy as sp
 from symres import cli
 from symres.check import CheckReport, Outcome, Verdict
 from symres.cli import bundle, commands, console
-from symres.cli.breaking import wrap
 from symres.cli.files import Staging
-from symres.cli.maths import Maths
 from symres.declare import architectures, catalogue
-from symres.declare.activation import Activation
 from symres.declare.layer import Layer
 from symres.declare.nodes import Dense
 from symres.errors import DeclarationError
-from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
+from symres.quantity import Status
+from symres.symbols import C_W, C_b, K, gamma, z
+from symres.theory.derive import Theory, derive
 
 ROOT = Path(__file__).parents[2]
 ANSI = "\x1b["
@@ -63,6 +64,14 @@ def process(*words, shell="", **environment):
         line = f'"$@"{shell}'
         command = ["bash", "-c", line, "bash", *command]
     return subprocess.run(command, capture_output=True, env=environment, timeout=120)
+
+
+def derived(name):
+    return derive(architectures.mlp(name))
+
+
+def verdict(outcome):
+    return Verdict("kernel_map", "quadrature", "K = 1", 1.0, 1.0, 1e-12, 0.0, 1e-10, outcome)
 
 
 def assert_plain(text, width=80):
@@ -216,7 +225,7 @@ def test_settings_reach_activation_and_layer(capsys):
     out = page(capsys, "derive", "leaky_relu", "--layer", "residual", "--set", "slope=1/2", "--set", "gamma=0.5")
     # (1 + slope²)/2 C_W = 1 - gamma²
     assert "C_W   1.2                 6/5" in out
-    assert "--set slope=1/2 --set gamma=0.5" in out
+    assert "--set slope=1/2" in out.split("this page: ")[1]
     typed = page(capsys, "derive", "where(z > 0, z, a*z)", "--set", "a=1/2", "--set", "C_b=0")
     assert "homogeneous of degree 1" in typed
     assert "C_b" not in typed.split("Results")[1].split("Criticality")[0]
@@ -240,6 +249,49 @@ def test_a_jump_is_reported_as_infinite(capsys):
     assert "= ∞" in out
     assert "universality class none" in out
     assert "How to initialise" not in out
+
+
+def test_numbers_for_all_parameters_give_the_fixed_points(capsys):
+    out = page(capsys, "derive", "erf", "--set", "C_W=2", "--set", "C_b=0")
+    with mp.workdps(20):
+        kernel = mp.findroot(lambda k: 4 / mp.pi * mp.asin(2 * k / (1 + 2 * k)) - k, 0.9)
+        slope = 8 / (mp.pi * mp.sqrt(1 + 4 * kernel))
+    found = out.split("Fixed points")[1]
+    assert mp.nstr(kernel, 12) in found
+    assert mp.nstr(slope, 12) in found
+    assert mp.nstr(8 / mp.pi, 12) in found  # at K = 0
+    assert "universality class" not in out
+    assert "How to initialise" not in out
+
+
+def test_long_commands_are_broken_where_a_shell_can_read_them(capsys):
+    formula = "where(z > 0, z, 0) + z/3 + where(z > 0, z, 0)/7 + z/9"
+    out = page(capsys, "derive", formula, "--layer", "residual", "--set", "gamma=1/3", "--set", "C_b=0")
+    assert_plain(out)
+    shown = out.split("this page: ")[1].replace("\\\n", " ")
+    assert shlex.split(shown) == [
+        "symres", "derive", formula, "--layer", "residual", "--set", "gamma=1/3", "--set", "C_b=0",
+    ]  # fmt: skip
+
+
+def test_a_refuted_result_is_exit_code_1(capsys, monkeypatch):
+    rows = CheckReport((verdict(Outcome.PASSED), verdict(Outcome.REFUTED)))
+    monkeypatch.setattr(sys.modules["symres.check"], "check", lambda theory, **_: rows)
+    for options in ((), ("--json",)):
+        code, out, err = run(capsys, "derive", "relu", *options)
+        assert (code, err) == (1, "")
+        assert "REFUTED" in out
+
+
+def test_an_unknown_result_is_exit_code_3(capsys, monkeypatch):
+    unknown = replace(derived("relu").h, status=Status.UNKNOWN, reason="nobody knows")
+    monkeypatch.setattr(Theory, "h", unknown)
+    code, out, err = run(capsys, "derive", "relu")
+    assert (code, err) == (3, "")
+    assert "nobody knows" in out
+    code, out, err = run(capsys, "export", "relu", "--quantity", "h")
+    assert (code, out) == (3, "")
+    assert err.startswith("symres: code for h: nobody knows")
 
 
 def test_a_terminal_gets_colours_and_the_same_words(capsys, monkeypatch):
@@ -321,7 +373,8 @@ def test_derive_replaces_its_own_files(capsys, tmp_path):
     (tmp_path / "results.json").write_text("old")
     (tmp_path / "mine.txt").write_text("mine")
     out = page(capsys, "derive", "relu", "--out", str(tmp_path))
-    assert str(tmp_path / "relu_torch.py") in out
+    assert f"{tmp_path}{os.sep}\n" in out
+    assert "relu_torch.py" in out
     assert json.loads((tmp_path / "results.json").read_text())["activation"] == "relu"
     assert (tmp_path / "mine.txt").read_text() == "mine"
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
@@ -344,10 +397,6 @@ def test_export_to_latex(capsys):
 
 
 # ---- check ---------------------------------------------------------------------------------------------------------
-
-
-def verdict(outcome):
-    return Verdict("kernel_map", "quadrature", "K = 1", 1.0, 1.0, 1e-12, 0.0, 1e-10, outcome)
 
 
 @pytest.mark.parametrize(
@@ -434,90 +483,6 @@ def test_lists_load_no_heavy_library():
     assert result.stderr == b"0\n"
 
 
-# ---- formulas as text ----------------------------------------------------------------------------------------------
-
-FORMULAS = [
-    (K / 4 + K * sp.asin(K / (1 + K)) / (2 * sp.pi), "K/4 + K·asin(K/(1 + K))/(2π)"),
-    (C_W * K**2 / (sp.pi * (1 + K) * sp.sqrt(1 + 2 * K)), "C_W·K²/(π·(1 + K)·√(1 + 2K))"),
-    (sp.Rational(3, 2) + sp.sqrt(17) / 2, "(3 + √17)/2"),
-    (z * (1 + sp.erf(z / sp.sqrt(2))) / 2, "z·(1 + erf(z/√2))/2"),
-    (C_b + gamma**2 * K, "C_b + γ²·K"),
-    (sp.sqrt(K1 * K2 - C**2), "√(K₁·K₂ - C²)"),
-    (C / (sp.sqrt(K1) * sp.sqrt(K2)), "C/√(K₁·K₂)"),
-    (sp.exp(-(z**2) / 2), "exp(-z²/2)"),
-    (-z * sp.exp(-(z**2)), "-z·exp(-z²)"),
-    (K - 1, "K - 1"),
-    (-C_W * (K**3 - 4 - 12 * K), "C_W·(4 + 12K - K³)"),
-    (-C_W * (K + 1), "-C_W·(1 + K)"),
-    (sp.Rational(10507, 10000) * z, "1.0507·z"),
-    (sp.Rational(1, 3) * z**2, "z²/3"),
-    (1 / (1 + K) ** 2, "1/(1 + K)²"),
-    ((1 + 2 * K) ** sp.Rational(-3, 2), "1/(1 + 2K)^(3/2)"),
-    (2 * 3 ** sp.Rational(1, 3) * K, "2·3^(1/3)·K"),
-    (sp.Max(0, z), "max(0, z)"),
-    (sp.Piecewise((0, z < 0), (z, True)), "{0 if z < 0; z otherwise}"),
-    (sp.Abs(z), "|z|"),
-]
-
-
-@pytest.mark.parametrize(("expr", "text"), FORMULAS, ids=[text for _, text in FORMULAS])
-def test_formulas_are_written_as_one_writes_them(expr, text):
-    assert Maths(unicode=True)(expr) == text
-
-
-VALUES = {
-    K: sp.Rational(7, 5), K1: sp.Rational(3, 2), K2: sp.Rational(5, 4), C: sp.Rational(1, 3), C_W: sp.Rational(6, 5),
-    C_b: sp.Rational(1, 7), gamma: sp.Rational(2, 3), z: sp.Rational(-3, 4),
-}  # fmt: skip
-HARD = [
-    K ** sp.Rational(3, 2) / (-2 * K - 1) ** 3,
-    -(K - 1) / (-K - 2),
-    (1 - gamma**2) / (C_W * (K / 4 - K**2 * sp.sqrt(2) / 6)),
-    sp.sqrt(2) * sp.sqrt(K) * C_W / (4 * sp.sqrt(sp.pi)),
-    (C_W * (K1 - K2)) ** 2 / -sp.Rational(2, 3),
-    1 / (1 / (1 + K) + sp.exp(-K) / 2),
-    sp.sqrt(sp.sqrt(2) + 1) / 8,
-    2**K * K**gamma,
-    (sp.Rational(3, 4) - sp.sqrt(5) / 6) ** 2,
-    sp.Rational(-1, 8000) * K - sp.Rational(123456, 10**7),
-    sp.sqrt(1 + sp.sqrt(1 + K)) * (-1 - K),
-]
-
-
-@pytest.mark.parametrize("expr", [e for e, _ in FORMULAS if not e.has(sp.Piecewise, sp.Abs)] + HARD, ids=str)
-def test_the_text_means_the_formula(expr):
-    text = Maths(unicode=False)(expr)
-    names = {str(s): s for s in VALUES} | {"max": sp.Max, "min": sp.Min}
-    read = sp.sympify(text.replace("^", "**"), locals=names, rational=True)
-    found, wanted = (sp.N(e.subs(VALUES), 30) for e in (read, expr))
-    assert abs(found - wanted) < 1e-25
-
-
-def test_averages_and_activations_are_written_with_phi():
-    phi = Activation("wavy", sp.sin(z))
-    maths = Maths(unicode=True, phi=phi.formula)
-    assert maths(phi(z) ** 2) == "φ(z)²"
-    assert maths(phi(z).diff(z)) == "φ'(z)"
-    assert maths(Dense(phi(z), C_b=0)) == "Dense(φ(z), C_b=0)"
-    assert Maths(unicode=False, phi=phi.formula)(gamma * phi(z)) == "gamma*phi(z)"
-    assert Maths(unicode=True)(phi(z)) == "wavy(z)"
-
-
-LONG = Maths()(sum(sp.asin(K / (k + K)) ** k / (sp.sqrt(1 + k * K) * (1 + K / k)) for k in range(1, 9)) * C_W + C_b)
-
-
-@pytest.mark.parametrize("width", [12, 20, 33, 50, 72, 2000])
-@pytest.mark.parametrize("text", [LONG, "(" * 30 + "K" + ")" * 30, "x" * 200, "a/b/c·d + " + LONG], ids=lambda t: t[:9])
-def test_breaking_keeps_the_text_and_the_width(text, width):
-    lines = wrap(text, width)
-    assert max(map(len, lines)) <= width
-    assert "".join("".join(lines).split()) == "".join(text.split())
-
-
-def test_lines_break_at_the_operator_that_binds_least():
-    assert wrap("a·(b + c) + d·(e + f) + g", 12) == ["a·(b + c)", "+ d·(e + f)", "+ g"]
-
-
 def test_messages_are_one_printable_line(capsys):
     console.complain("a\nb\x1b[31m\tc" + "d" * 2000)
     err = capsys.readouterr().err
@@ -527,7 +492,4 @@ def test_messages_are_one_printable_line(capsys):
 
 
 def test_quantities_of_export_are_those_of_the_theory():
-    from symres.theory.derive import derive
-
-    names = tuple(derive(architectures.mlp("relu")).quantities)
-    assert names == commands._QUANTITIES
+    assert tuple(derived("relu").quantities) == commands._QUANTITIES

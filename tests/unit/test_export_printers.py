@@ -12,7 +12,7 @@ from scipy import special
 from symres.errors import DeclarationError
 from symres.export.emit import Emitter
 from symres.export.numpy import NUMPY
-from symres.export.stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from symres.export.stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
 from symres.export.torch import TORCH
 from symres.symbols import K1, K2, C, K, z
 
@@ -39,6 +39,7 @@ STABLE = [
     (Erfcx(K), lambda v: mp.exp(v["K"] ** 2) * mp.erfc(v["K"])),
     (ExpSinh(-K, C), lambda v: mp.exp(-v["K"]) * mp.sinh(v["C"])),
     (ExpCosh(-K, C), lambda v: mp.exp(-v["K"]) * mp.cosh(v["C"])),
+    (ExpCoshm1(-K, C), lambda v: mp.exp(-v["K"]) * (mp.cosh(v["C"]) - 1)),
     (Sigmoid(z), lambda v: 1 / (1 + mp.exp(-v["z"]))),
     (Softplus(z), lambda v: mp.log(1 + mp.exp(v["z"]))),
 ]

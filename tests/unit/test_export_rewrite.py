@@ -9,7 +9,7 @@ from scipy import special
 from symres.export.emit import Emitter
 from symres.export.numpy import NUMPY
 from symres.export.rewrite import stabilise
-from symres.export.stable import Atan2, Erfcx, ExpCosh, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from symres.export.stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
 from symres.symbols import K1, K2, C, K, z
 
 # formula, the stable function that must appear, hard point, the 40-digit value in mpmath's own words
@@ -29,6 +29,9 @@ RULES = [
     (sp.exp(-K1) * sp.sinh(C), ExpSinh, {K1: 1.0, C: -1e-9}, lambda K1, C: mp.exp(-K1) * mp.sinh(C)),
     (sp.exp(-(K1 + K2) / 2) * sp.cosh(C), ExpCosh, {K1: 2000.0, K2: 2000.0, C: -2000.0},
      lambda K1, K2, C: mp.mpf(1) / 2),
+    ((1 - sp.exp(-2 * K1) - sp.exp(-2 * K2) + sp.exp(-2 * (K1 + K2)) * sp.cosh(4 * C)) / 4, ExpCoshm1,
+     {K1: 1e-8, K2: 1e-6, C: 1e-9},
+     lambda K1, K2, C: (mp.expm1(-2 * K1) * mp.expm1(-2 * K2) + mp.exp(-2 * K1 - 2 * K2) * 2 * mp.sinh(2 * C) ** 2) / 4),
     (sp.asin(K / (1 + K)), Atan2, {K: 1e8}, lambda K: mp.asin(K / (1 + K))),
     (sp.acos(K / (1 + K)), Atan2, {K: 1.0}, lambda K: mp.acos(K / (1 + K))),
 ]  # fmt: skip

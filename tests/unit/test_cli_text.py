@@ -1,0 +1,91 @@
+"""Formulas as text: what is printed means the formula, and lines break without losing anything."""
+
+import pytest
+import sympy as sp
+
+from symres.cli.breaking import wrap
+from symres.cli.maths import Maths
+from symres.declare.activation import Activation
+from symres.declare.nodes import Dense
+from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
+
+FORMULAS = [
+    (K / 4 + K * sp.asin(K / (1 + K)) / (2 * sp.pi), "K/4 + K·asin(K/(1 + K))/(2π)"),
+    (C_W * K**2 / (sp.pi * (1 + K) * sp.sqrt(1 + 2 * K)), "C_W·K²/(π·(1 + K)·√(1 + 2K))"),
+    (sp.Rational(3, 2) + sp.sqrt(17) / 2, "(3 + √17)/2"),
+    (z * (1 + sp.erf(z / sp.sqrt(2))) / 2, "z·(1 + erf(z/√2))/2"),
+    (C_b + gamma**2 * K, "C_b + γ²·K"),
+    (sp.sqrt(K1 * K2 - C**2), "√(K₁·K₂ - C²)"),
+    (C / (sp.sqrt(K1) * sp.sqrt(K2)), "C/√(K₁·K₂)"),
+    (sp.exp(-(z**2) / 2), "exp(-z²/2)"),
+    (-z * sp.exp(-(z**2)), "-z·exp(-z²)"),
+    (K - 1, "K - 1"),
+    (-C_W * (K**3 - 4 - 12 * K), "C_W·(4 + 12K - K³)"),
+    (-C_W * (K + 1), "-C_W·(1 + K)"),
+    (sp.Rational(10507, 10000) * z, "1.0507·z"),
+    (sp.Rational(1, 3) * z**2, "z²/3"),
+    (1 / (1 + K) ** 2, "1/(1 + K)²"),
+    ((1 + 2 * K) ** sp.Rational(-3, 2), "1/(1 + 2K)^(3/2)"),
+    (2 * 3 ** sp.Rational(1, 3) * K, "2·3^(1/3)·K"),
+    (sp.Max(0, z), "max(0, z)"),
+    (sp.Piecewise((0, z < 0), (z, True)), "{0 if z < 0; z otherwise}"),
+    (sp.Abs(z), "|z|"),
+]
+
+
+@pytest.mark.parametrize(("expr", "text"), FORMULAS, ids=[text for _, text in FORMULAS])
+def test_formulas_are_written_as_one_writes_them(expr, text):
+    assert Maths(unicode=True)(expr) == text
+
+
+VALUES = {
+    K: sp.Rational(7, 5), K1: sp.Rational(3, 2), K2: sp.Rational(5, 4), C: sp.Rational(1, 3), C_W: sp.Rational(6, 5),
+    C_b: sp.Rational(1, 7), gamma: sp.Rational(2, 3), z: sp.Rational(-3, 4),
+}  # fmt: skip
+HARD = [
+    K ** sp.Rational(3, 2) / (-2 * K - 1) ** 3,
+    -(K - 1) / (-K - 2),
+    (1 - gamma**2) / (C_W * (K / 4 - K**2 * sp.sqrt(2) / 6)),
+    sp.sqrt(2) * sp.sqrt(K) * C_W / (4 * sp.sqrt(sp.pi)),
+    (C_W * (K1 - K2)) ** 2 / -sp.Rational(2, 3),
+    1 / (1 / (1 + K) + sp.exp(-K) / 2),
+    sp.sqrt(sp.sqrt(2) + 1) / 8,
+    2**K * K**gamma,
+    (sp.Rational(3, 4) - sp.sqrt(5) / 6) ** 2,
+    sp.Rational(-1, 8000) * K - sp.Rational(123456, 10**7),
+    sp.sqrt(1 + sp.sqrt(1 + K)) * (-1 - K),
+]
+
+
+@pytest.mark.parametrize("expr", [e for e, _ in FORMULAS if not e.has(sp.Piecewise, sp.Abs)] + HARD, ids=str)
+def test_the_text_means_the_formula(expr):
+    text = Maths(unicode=False)(expr)
+    names = {str(s): s for s in VALUES} | {"max": sp.Max, "min": sp.Min}
+    read = sp.sympify(text.replace("^", "**"), locals=names, rational=True)
+    found, wanted = (sp.N(e.subs(VALUES), 30) for e in (read, expr))
+    assert abs(found - wanted) < 1e-25
+
+
+def test_averages_and_activations_are_written_with_phi():
+    phi = Activation("wavy", sp.sin(z))
+    maths = Maths(unicode=True, phi=phi.formula)
+    assert maths(phi(z) ** 2) == "φ(z)²"
+    assert maths(phi(z).diff(z)) == "φ'(z)"
+    assert maths(Dense(phi(z), C_b=0)) == "Dense(φ(z), C_b=0)"
+    assert Maths(unicode=False, phi=phi.formula)(gamma * phi(z)) == "gamma*phi(z)"
+    assert Maths(unicode=True)(phi(z)) == "wavy(z)"
+
+
+LONG = Maths()(sum(sp.asin(K / (k + K)) ** k / (sp.sqrt(1 + k * K) * (1 + K / k)) for k in range(1, 9)) * C_W + C_b)
+
+
+@pytest.mark.parametrize("width", [12, 20, 33, 50, 72, 2000])
+@pytest.mark.parametrize("text", [LONG, "(" * 30 + "K" + ")" * 30, "x" * 200, "a/b/c·d + " + LONG], ids=lambda t: t[:9])
+def test_breaking_keeps_the_text_and_the_width(text, width):
+    lines = wrap(text, width)
+    assert max(map(len, lines)) <= width
+    assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+def test_lines_break_at_the_operator_that_binds_least():
+    assert wrap("a·(b + c) + d·(e + f) + g", 12) == ["a·(b + c)", "+ d·(e + f)", "+ g"]
