@@ -21,14 +21,20 @@ class Notation(LatexPrinter):
 
 
 def latex(expr: sp.Expr) -> str:
-    """One formula on one line, without dollar signs; constants with many digits (those of selu) are shortened."""
-    return str(Notation().doprint(sp.sympify(expr).xreplace(_shortened(expr))))
+    """One formula on one line, without dollar signs."""
+    return str(Notation().doprint(shortened(expr, r"\ldots")))
 
 
-def _shortened(expr: sp.Expr) -> dict[sp.Expr, sp.Expr]:
-    short = {}
-    for q in sp.sympify(expr).atoms(sp.Rational):
-        if len(str(q.p)) + len(str(q.q)) > 2 * _LONG:
-            symbol = sp.Symbol(rf"{sp.Float(abs(q), 8)}\ldots", positive=True)
-            short[q] = symbol if q > 0 else -symbol
-    return short
+def shortened(expr: sp.Expr, dots: str = "...") -> sp.Expr:
+    """The formula with constants of many digits (those of selu) as 8 digits and dots: to be read, not computed.
+
+    Nodes that know their own notation (averages, roots) are left as they are.
+    """
+    expr = sp.sympify(expr)
+    if isinstance(expr, sp.Rational) and len(str(expr.p)) + len(str(expr.q)) > 2 * _LONG:
+        symbol = sp.Symbol(f"{sp.Float(abs(expr), 8)}{dots}", positive=True)
+        return symbol if expr > 0 else -symbol
+    if not expr.args or hasattr(expr, "_ball_arguments"):
+        return expr
+    arguments = [shortened(a, dots) for a in expr.args]
+    return expr if arguments == list(expr.args) else expr.func(*arguments)

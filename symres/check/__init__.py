@@ -1,10 +1,10 @@
 """The room of checks: oracles that share nothing with the derivation but the declaration.
 
-    verdict      PASSED, REFUTED, INCONCLUSIVE, with the smallest error that could have been seen
-    quadrature   the maps of a layer from its forward equation at infinite width
-    simulate     networks of several finite widths, extrapolated
-    average      a single Gaussian average at 30 digits
-    nets         where a forward equation can be walked
+verdict      PASSED, REFUTED, INCONCLUSIVE, with the smallest error that could have been seen
+quadrature   the maps of a layer from its forward equation at infinite width
+simulate     networks of several finite widths, extrapolated
+average      a single Gaussian average at 30 digits
+nets         where a forward equation can be walked
 """
 
 from .check import check

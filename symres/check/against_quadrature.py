@@ -20,9 +20,7 @@ from .verdict import QUADRATURE, Verdict, inconclusive, judge
 _SMALL = 1e-3  # of the natural scale
 
 
-def theory_rows(
-    theory: Any, seed: int, points: int, given: Mapping[str, sp.Expr], report: Progress
-) -> list[Verdict]:
+def theory_rows(theory: Any, seed: int, points: int, given: Mapping[str, sp.Expr], report: Progress) -> list[Verdict]:
     """Every quantity of a theory at some points."""
     rows = []
     quantities = {name: q for name, q in theory.quantities.items() if is_claim(q)}
@@ -57,10 +55,19 @@ def average_rows(
         except FAILURES as failure:
             rows.append(inconclusive(quantity.name, "quadrature", point, reason(failure), seed=seed))
             continue
-        rows.append(judge(
-            quantity.name, "quadrature", point, claim, found.value, found.error, QUADRATURE,
-            scale=_SMALL * found.scale, seed=seed,
-        ))
+        rows.append(
+            judge(
+                quantity.name,
+                "quadrature",
+                point,
+                claim,
+                found.value,
+                found.error,
+                QUADRATURE,
+                scale=_SMALL * found.scale,
+                seed=seed,
+            )
+        )
     return rows
 
 

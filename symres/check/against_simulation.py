@@ -43,8 +43,16 @@ class _Task:
 
     def row(self, name: str, point: str, claim: mp.mpf, found: Found, estimate: Estimate) -> Verdict:
         return compared(
-            name, "simulation", point, claim, found, SIMULATION, _SMALL,
-            seed=self.seed, widths=estimate.widths, samples=estimate.samples,
+            name,
+            "simulation",
+            point,
+            claim,
+            found,
+            SIMULATION,
+            _SMALL,
+            seed=self.seed,
+            widths=estimate.widths,
+            samples=estimate.samples,
         )
 
 
@@ -73,6 +81,7 @@ def theory_rows(
         runs.append(("chi_perp", lambda tell: [_perpendicular_row(task, K1, tell)]))
     rows: list[Verdict] = []
     for done, (name, run) in enumerate(runs):
+
         def tell(share: float, name: str = name, done: int = done) -> None:
             report(f"{name} by simulation", (done + share) / len(runs))
 

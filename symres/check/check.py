@@ -64,7 +64,11 @@ def check(
             )
         if "simulation" in names:
             rows += against_simulation.theory_rows(
-                theory, seed, depth, budget or Budget(), given,
+                theory,
+                seed,
+                depth,
+                budget or Budget(),
+                given,
                 lambda what, done: report(what, done if share == 1.0 else share + (1 - share) * done),
             )
     return CheckReport(tuple(rows))

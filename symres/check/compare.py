@@ -46,12 +46,29 @@ def compared(
     """
     if math.isnan(found.value) or not (mp.isinf(claim) or math.isinf(found.value)):
         return judge(
-            name, oracle, point, claim, found.value, found.error, thresholds,
-            scale=small * found.scale, reason=found.remark, **facts,
+            name,
+            oracle,
+            point,
+            claim,
+            found.value,
+            found.error,
+            thresholds,
+            scale=small * found.scale,
+            reason=found.remark,
+            **facts,
         )
     agree = bool(claim == found.value)
     remark = found.remark or "the claim is infinite, the oracle finds a finite value"
     return Verdict(
-        name, oracle, point, claim, found.value, found.error, 0.0 if agree else math.inf, 0.0,
-        Outcome.PASSED if agree else Outcome.REFUTED, remark, **facts,
+        name,
+        oracle,
+        point,
+        claim,
+        found.value,
+        found.error,
+        0.0 if agree else math.inf,
+        0.0,
+        Outcome.PASSED if agree else Outcome.REFUTED,
+        remark,
+        **facts,
     )

@@ -81,7 +81,8 @@ class Forward:
             formula = expr.func(*(others.get(a, z) for a in expr.args))
             return self._pointwise(NumericFunction(formula, z), argument)
         raise UnsupportedLayer(
-            f"a network with {expr.func.__name__} of several streams", "the check room has no rule for it",
+            f"a network with {expr.func.__name__} of several streams",
+            "the check room has no rule for it",
             "write the forward equation with sums, products, activations and nodes",
         )
 
@@ -99,7 +100,8 @@ class Forward:
         value = expr.subs(self._values)
         if value.free_symbols:
             raise UnsupportedLayer(
-                f"numbers of {expr}", f"{', '.join(sorted(map(str, value.free_symbols)))} has no value",
+                f"numbers of {expr}",
+                f"{', '.join(sorted(map(str, value.free_symbols)))} has no value",
                 "give every parameter a number",
             )
         return value

@@ -77,7 +77,8 @@ def adapted(function: Function, sigma: float, breaks: Sequence[float], points: i
         if not rough.any():
             break
         left, right = (
-            np.concatenate([left[rough], middle[rough]]), np.concatenate([middle[rough], right[rough]]),
+            np.concatenate([left[rough], middle[rough]]),
+            np.concatenate([middle[rough], right[rough]]),
         )
         value = np.concatenate([low[:, rough], high[:, rough]], axis=1)
     else:
@@ -86,8 +87,9 @@ def adapted(function: Function, sigma: float, breaks: Sequence[float], points: i
     return _merged(edges, cuts, sums, tolerance * scale) * sigma
 
 
-def _merged(edges: np.ndarray, cuts: np.ndarray, sums: Callable[..., tuple[np.ndarray, np.ndarray]],
-            tolerance: np.ndarray) -> np.ndarray:
+def _merged(
+    edges: np.ndarray, cuts: np.ndarray, sums: Callable[..., tuple[np.ndarray, np.ndarray]], tolerance: np.ndarray
+) -> np.ndarray:
     """Drop edges that are not needed: two-dimensional rules pay for every panel twice."""
     value, size = sums(edges[:-1], edges[1:])
     needed = np.flatnonzero(np.any(size > 0.01 * tolerance, axis=0))
@@ -131,8 +133,15 @@ def average1(function: Function, sigma: float, edges: np.ndarray, points: int) -
     return float(np.sum(weights * density * function(nodes)))
 
 
-def average2(function: Function, covariance: np.ndarray, width: float, edges1: np.ndarray, edges2: np.ndarray,
-             breaks2: Sequence[float], points: int) -> float:
+def average2(
+    function: Function,
+    covariance: np.ndarray,
+    width: float,
+    edges1: np.ndarray,
+    edges2: np.ndarray,
+    breaks2: Sequence[float],
+    points: int,
+) -> float:
     """<f(x1, x2)> as nested integrals: x1, then x2 given x1.
 
     Args:

@@ -144,6 +144,7 @@ def extrapolated(
     found, spreads, samples = [], [], 0
     for number, n in enumerate(widths):
         nets = max(256, round(neurons / n))
+
         def told(share: float, number: int = number) -> None:
             report((number + share) / len(widths))
 

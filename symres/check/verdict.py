@@ -122,8 +122,15 @@ def judge(
     if not (mp.isfinite(claimed) and mp.isfinite(value) and math.isfinite(error) and error > 0):
         numbers = f"not finite: {_number(claimed)} against {_number(value)} +- {error:.1e}"
         return inconclusive(
-            quantity, oracle, point, reason or numbers,
-            claimed=claimed, value=value, seed=seed, widths=widths, samples=samples,
+            quantity,
+            oracle,
+            point,
+            reason or numbers,
+            claimed=claimed,
+            value=value,
+            seed=seed,
+            widths=widths,
+            samples=samples,
         )
     z = float((claimed - value) / error)
     size = abs(float(value))
@@ -160,8 +167,19 @@ def inconclusive(
 ) -> Verdict:
     """A row that says why nothing can be said."""
     return Verdict(
-        quantity, oracle, point, claimed, value, math.nan, math.nan, math.inf,
-        Outcome.INCONCLUSIVE, reason, seed, widths, samples,
+        quantity,
+        oracle,
+        point,
+        claimed,
+        value,
+        math.nan,
+        math.nan,
+        math.inf,
+        Outcome.INCONCLUSIVE,
+        reason,
+        seed,
+        widths,
+        samples,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import DeclarationError, NoClosedForm
-from .console import Output, Span, busy, line
+from .console import Line, Output, Span, busy, line
 
 if TYPE_CHECKING:
     from ..quantity import Quantity
@@ -107,11 +107,13 @@ def derive(
     if json and explain:
         raise DeclarationError("--json and --explain", "they exclude each other", "choose one")
     from contextlib import nullcontext
+    from json import dumps
 
     from .files import Staging
     from .request import make
 
     request = make(activation, layer, settings or [])
+    output = Output()
     with nullcontext() if out is None else Staging(out) as staging:
         with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
             theory, report = _report(request)
@@ -120,19 +122,21 @@ def derive(
                 from .bundle import write_bundle
 
                 missing = write_bundle(request, theory, report, staging.path)
-        files = [] if staging is None else staging.commit()
-    output = Output()
-    if json:
-        from json import dumps
+            if json:
+                from ..export.record import record
 
-        from ..export.record import record
+                shown: list[Line] = [
+                    line(text) for text in dumps(record(report), indent=2, allow_nan=False).splitlines()
+                ]
+            else:
+                from .page import Page
 
-        output.text(dumps(record(report), indent=2, allow_nan=False))
-    else:
-        from .page import Page
-
-        page = Page(report, request.phi, output.width, output.unicode)
-        output.lines(page.lines(files, missing, _fixed_points(theory), explain))
+                page = Page(report, request.phi, output.width, output.unicode)
+                files = [] if staging is None else staging.places()
+                shown = page.lines(files, missing, _fixed_points(theory), explain)
+        if staging is not None:
+            staging.commit()  # when nothing is left that could fail
+    output.lines(shown)
     raise typer.Exit(_code(report))
 
 

@@ -46,23 +46,26 @@ class Staging:
             raise
         return self
 
-    def commit(self) -> list[Path]:
-        """Move the files to their place, each in one step, and say where they are."""
-        names = sorted(p.name for p in self.path.iterdir())
-        for name in names:
-            if (self.folder / name).is_dir():
-                raise self._refused(f"it has a folder {name} where a file should go")
+    def places(self) -> list[Path]:
+        """Where the files that are there now will be."""
+        return [self.folder / path.name for path in sorted(self.path.iterdir())]
+
+    def commit(self) -> None:
+        """Move the files to their place, each in one step."""
+        places = self.places()
+        for place in places:
+            if place.is_dir():
+                raise self._refused(f"it has a folder {place.name} where a file should go")
         try:
             if not self.folder.exists():
                 self.path.chmod(0o777 & ~_umask())
                 os.rename(self.path, self.folder)
             else:
-                for name in names:
-                    os.replace(self.path / name, self.folder / name)
+                for place in places:
+                    os.replace(self.path / place.name, place)
         except OSError as error:
             raise self._refused(error.strerror or str(error)) from None
         self._done = True
-        return [self.folder / name for name in names]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import sympy as sp
 
+from ..notation import shortened
 from ..symbols import C_W, K1, K2, C, C_b, K, gamma, xi
 from .fit import Fit
 from .measure import PARAMETER, round_up
@@ -44,12 +45,7 @@ def argument_lines(symbols: Sequence[sp.Symbol], kind: str) -> list[str]:
 
 def formula_lines(formula: sp.Expr, indent: int) -> list[str]:
     """A formula as text, broken at spaces."""
-    return wrapped(str(formula.xreplace(_shortened(formula))), indent, 4)
-
-
-def _shortened(formula: sp.Expr) -> dict[sp.Expr, sp.Expr]:
-    """Rationals with many digits (the constants of selu) as decimals: text only, never code."""
-    return {q: sp.Float(q, 12) for q in formula.atoms(sp.Rational) if len(str(q)) > 24}
+    return wrapped(str(shortened(formula)), indent, 4)
 
 
 def component_lines(component: Component) -> list[str]:
@@ -59,10 +55,12 @@ def component_lines(component: Component) -> list[str]:
         fit = component.code
         text = (
             f"Computed as {fit.scale} times a piecewise Chebyshev polynomial of u = {fit.map} with "
-            f"{len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from K = 0 on."
+            f"{len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from K = 0 "
         )
+        text += "on." if fit.edges[-1] == 1.0 else "to 1e6, beyond which the polynomial keeps its last value."
     elif component.code is None:
-        text = "Computed by quadrature at every call: Gauss-Legendre panels, stretched around the breakpoints."
+        text = "Computed by quadrature at every call"
+        text += ", some ten thousand function values for each entry." if component.is_pair else "."
     else:
         text = "Computed from the closed form."
     if len(component.symbols) > (3 if component.is_pair else 1):

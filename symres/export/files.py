@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
-
-import jinja2
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DeclarationError, SymresError
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 def templates() -> Path:
@@ -27,6 +28,8 @@ def templates() -> Path:
 
 @lru_cache(maxsize=1)
 def _environment(folder: Path) -> jinja2.Environment:
+    import jinja2  # only what fills templates pays for it
+
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         undefined=jinja2.StrictUndefined,

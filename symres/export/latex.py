@@ -7,11 +7,13 @@ from typing import Any
 
 import sympy as sp
 
-from ..notation import Notation, latex
+from ..notation import Notation, latex, shortened
 
 __all__ = ["broken", "display", "escape", "latex", "width"]
 
 WIDTH = 62.0  # of a display line, in widths of a letter
+_CLOSING = r"\Bigr]"
+_SIZES = (("", 1.0), (r"\small", 0.92), (r"\footnotesize", 0.83), (r"\scriptsize", 0.73), (r"\tiny", 0.55))
 
 
 def display(left: str, expr: sp.Expr, *, tail: str = ".") -> str:
@@ -19,25 +21,28 @@ def display(left: str, expr: sp.Expr, *, tail: str = ".") -> str:
 
     Args:
         left: LaTeX of the left-hand side; empty for a formula without one.
-        expr: the right-hand side.
+        expr: the right-hand side; what cannot be broken is set in smaller type.
         tail: punctuation at the end.
     """
-    room = WIDTH - width(left) - 3
-    lines = broken(expr, max(room, 30.0))
+    expr = shortened(expr, r"\ldots")
+    for size, scale in _SIZES:
+        room = WIDTH / scale - width(left) - 3
+        lines, chosen = broken(expr, max(room, 30.0)), size
+        if max(map(width, lines)) <= room + 3:
+            break
     head = f"{left} &= " if left else "&"
     body = [head + lines[0], *(r"&\qquad " + line for line in lines[1:])]
-    return "\\begin{align*}\n" + " \\\\\n".join(body) + tail + "\n\\end{align*}"
+    text = "\\begin{align*}\n" + " \\\\\n".join(body) + tail + "\n\\end{align*}"
+    return f"{{{chosen}\n{text}}}" if chosen else text
 
 
 def broken(expr: sp.Expr, room: float) -> list[str]:
     """The formula on as many lines as it needs."""
     lines, line = [], ""
     for chunk in _chunks(expr, room):
-        if line and width(line) + width(chunk) > room:
+        if line and width(line) + width(chunk) > room and chunk != _CLOSING:  # no line begins with a closing bracket
             lines.append(line)
             line = ""
-            if chunk == r"\Bigr]":  # a line does not begin with a closing bracket
-                line, chunk = lines.pop(), chunk
         line = f"{line} {chunk}".strip()
     return [*lines, line]
 
@@ -69,13 +74,15 @@ def _scaled(factor: sp.Expr, expr: sp.Expr, room: float) -> list[str]:
         factor, expr = factor * sp.Mul(*(f for f in expr.args if f is not widest)), widest
     if width(latex(factor)) + 2 > room:
         return [latex(factor * expr)]
-    first, *rest = _bracketed(expr, room)
-    return [f"{latex(factor)} {first}", *rest]
+    opening, *rest = _bracketed(expr, room)
+    if width(latex(factor)) + width(opening) <= room:
+        return [f"{latex(factor)} {opening}", *rest]
+    return [rf"{latex(factor)} \Bigl[", opening.removeprefix(r"\Bigl[ "), *rest]
 
 
 def _bracketed(expr: sp.Expr, room: float) -> list[str]:
     first, *rest = _chunks(expr, room)
-    return [rf"\Bigl[ {first}", *rest, r"\Bigr]"]
+    return [rf"\Bigl[ {first}", *rest, _CLOSING]
 
 
 def _terms(expr: sp.Add, room: float) -> list[str]:

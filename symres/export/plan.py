@@ -20,6 +20,7 @@ from .angles import AngleForm
 from .fit import Fit
 from .quadrature import averages
 from .rewrite import stabilise
+from .scaling import scaling
 
 GLOBAL = {C_W, C_b, gamma, xi, n, n_L, r}  # what a kernel never is
 ACCURATE = 2e-14  # a closed form of one kernel with a larger error in floats is replaced by a fit
@@ -136,9 +137,7 @@ class Planner:
         single = variables - _parameters(variables)
         if len(single) == 1:
             (v,) = single
-            parameters = _ordered(variables - single)
-            component = self._component(expr.xreplace({v: K}), (K, *parameters), used)
-            return component.call(v, *parameters)
+            return self._call(expr.xreplace({v: K}), (K,), (v,), used)
         if open_:
             held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(open_)}
             parts = decompose(expr.xreplace(held), held.values())
@@ -148,10 +147,8 @@ class Planner:
             return out.xreplace({dummy: self._average(node, used) for node, dummy in held.items()})
         for triple in triples:
             if triple[1] in variables and variables <= set(triple) | _parameters(variables):
-                parameters = _ordered(variables - set(triple))
                 canonical = expr.xreplace(dict(zip(triple, (K1, C, K2), strict=True)))
-                component = self._component(canonical, (K1, K2, C, *parameters), used)
-                return component.call(triple[0], triple[2], triple[1], *parameters)
+                return self._call(canonical, (K1, K2, C), (triple[0], triple[2], triple[1]), used)
         if isinstance(expr, sp.Add):  # functions of different kernels: one at a time
             groups: dict[frozenset, list[sp.Expr]] = {}
             for term in expr.args:
@@ -162,18 +159,26 @@ class Planner:
 
     def _average(self, node: Any, used: dict[str, Component]) -> sp.Expr:
         """A call of the component of an average without a closed form."""
-        parameters = _ordered(node.free_symbols - set().union(*(c.free_symbols for c in node.covariance)))
-        symbols: tuple[sp.Symbol, ...]
         if node.dimension == 1:
-            canonical, symbols, arguments = node.func(node.integrand, K), (K,), node.covariance
-        elif node.dimension == 2:
-            canonical, symbols = node.func(node.integrand, K1, C, K2), (K1, K2, C)
-            arguments = (node.covariance[0], node.covariance[2], node.covariance[1])
-        else:
-            raise NoClosedForm(
-                f"code for {node}", "it is an average over more than two variables", "export it to LaTeX"
-            )
-        component = self._component(canonical, (*symbols, *parameters), used)
+            return self._call(node.func(node.integrand, K), (K,), node.covariance, used)
+        if node.dimension == 2:
+            k1, c, k2 = node.covariance
+            return self._call(node.func(node.integrand, K1, C, K2), (K1, K2, C), (k1, k2, c), used)
+        raise NoClosedForm(f"code for {node}", "it is an average over more than two variables", "export it to LaTeX")
+
+    def _call(
+        self, expr: sp.Expr, kernels: tuple[sp.Symbol, ...], arguments: tuple[sp.Expr, ...], used: dict[str, Component]
+    ) -> sp.Expr:
+        """A call of the component for a function of kernels and parameters; mere scales stay outside."""
+        parameters = _ordered(expr.free_symbols - set(kernels))
+        if len(parameters) == 1:
+            (p,) = parameters
+            law = scaling(expr, kernels, p)
+            if law is not None:
+                m, s = law
+                component = self._component(expr.xreplace({p: sp.Integer(1)}), kernels, used)
+                return p**m * component.call(*(p**s * a for a in arguments))
+        component = self._component(expr, (*kernels, *parameters), used)
         return component.call(*arguments, *parameters)
 
     def _component(

@@ -228,12 +228,18 @@ def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, 
     edges = [e for s in segments for e in (s.left, s.right) if e is not None]
     last = max((float((e if x > 0 else -e).upper()) for e in edges), default=0.0)  # no breakpoint beyond
     bounds = [-math.inf]
-    inner, ratio, steps = x, 1.25, 0
+    inner, ratio, steps, leap = x, 1.25, 0, True
     while abs(inner) < 1e150:
         outer = inner * ratio
+        leaping = leap and steps > 2 and abs(outer) < last
+        if leaping:  # the mass is next to nothing already: to the last breakpoint in one step
+            outer = math.copysign(min(last, 1e150), x)
         mass = -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-14) + math.log2(variance / abs(inner)) + 1e-6
         size = _largest(segments, weight, *sorted((inner, outer)))
         if size + mass > tolerance:
+            if leaping:
+                leap = False
+                continue
             ratio = math.sqrt(ratio)  # the values at the far end of a shell are charged with the mass at its near end
             if ratio < 1.01:
                 return math.inf

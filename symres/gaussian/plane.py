@@ -80,7 +80,8 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
         )
     attainable = min(bits, *(x.rel_accuracy_bits() - 8 for x in covariance))
     if not determinant > 0 and not determinant.is_zero():  # the unknown spread of z2 around b*z1 limits the accuracy
-        bits = attainable = max(8, min(attainable, int(log2_upper(K1 * K2) - log2_upper(determinant)) // 2 + 2))
+        bits = max(8, min(attainable, int(log2_upper(K1 * K2) - log2_upper(determinant)) // 2 + 2))
+        attainable = 0  # and no second attempt would help
     check_growth(compiled(f), gaussian_weight(K1))
     check_growth(compiled(g), gaussian_weight(K2))
 

@@ -55,7 +55,9 @@ FORMULAS = {
     "gelu": symbols.z * (1 + sp.erf(symbols.z / sp.sqrt(2))) / 2,
 }
 KERNELS: dict[str, tuple[Function, Function]] = {
-    "relu": (relu, relu_slope), "erf": (erf, erf_slope), "gelu": (gelu, gelu_slope),
+    "relu": (relu, relu_slope),
+    "erf": (erf, erf_slope),
+    "gelu": (gelu, gelu_slope),
 }
 
 

@@ -74,7 +74,10 @@ def test_a_wrong_declaration_is_noticed():
     claims = theory("relu").quantities
     assert check(FakeTheory(gamma * z + Dense(leaky(z)), claims), "quadrature", points=1).outcome is Outcome.REFUTED
     draw = Dense(PHI["relu"](z))
-    for forward, outcome in ((draw, Outcome.PASSED), ((draw + Dense(PHI["relu"](z))) / 2, Outcome.REFUTED),
-                             ((draw + draw) / 2, Outcome.PASSED)):
+    for forward, outcome in (
+        (draw, Outcome.PASSED),
+        ((draw + Dense(PHI["relu"](z))) / 2, Outcome.REFUTED),
+        ((draw + draw) / 2, Outcome.PASSED),
+    ):
         wrong = FakeTheory(forward, {"kernel_map": theory("relu", skip=False).quantities["kernel_map"]})
         assert check(wrong, points=1).outcome is outcome

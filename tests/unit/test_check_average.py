@@ -101,8 +101,9 @@ def test_an_average_that_vanishes_passes_on_its_scale():
     assert check(Quantity((K,), odd.definition, lambda K: mp.mpf(10) ** -20)).outcome is Outcome.REFUTED
 
 
-@pytest.mark.parametrize("change", [lambda v: v * mp.mpf("1.01"), lambda v: -v, lambda v: 2 * v,
-                                    lambda v: v * (1 + mp.mpf(10) ** -20)])
+@pytest.mark.parametrize(
+    "change", [lambda v: v * mp.mpf("1.01"), lambda v: -v, lambda v: 2 * v, lambda v: v * (1 + mp.mpf(10) ** -20)]
+)
 def test_a_wrong_average_is_refuted(change):
     integrand, by_hand = LINE["gelu"]
     wrong = Quantity((K,), Unevaluated(integrand, K), lambda K: change(by_hand(K)))

@@ -49,19 +49,19 @@ def test_the_infinite_network_knows_the_kernels(name, K1, K2, rho):
     found = limit(Dense(PHI[name](z)), pair(K1, K2, C))
     kernel = KERNELS[name][0]
     with mp.workdps(30):
-        expected = 0.2 + 1.3 * np.array([
-            [float(kernel(mp.mpf(a), mp.mpf(b), mp.mpf(c))) for a, b, c in row]
-            for row in (((K1, K1, K1), (K1, K2, C)), ((K1, K2, C), (K2, K2, K2)))
-        ])
+        expected = 0.2 + 1.3 * np.array(
+            [
+                [float(kernel(mp.mpf(a), mp.mpf(b), mp.mpf(c))) for a, b, c in row]
+                for row in (((K1, K1, K1), (K1, K2, C)), ((K1, K2, C), (K2, K2, K2)))
+            ]
+        )
     np.testing.assert_allclose(found, expected, rtol=4e-15, atol=4e-15 * np.sqrt(expected[0, 0] * expected[1, 1]))
 
 
 def test_two_resolutions_differ_by_rounding_only():
     for phi in (*PHI.values(), TANH):
         forward = gamma * z + Dense(phi(z))
-        np.testing.assert_allclose(
-            limit(forward, pair(30, 20, 11), 0), limit(forward, pair(30, 20, 11), 1), rtol=1e-13
-        )
+        np.testing.assert_allclose(limit(forward, pair(30, 20, 11), 0), limit(forward, pair(30, 20, 11), 1), rtol=1e-13)
 
 
 def composed(K, kernel=KERNELS["erf"][0]):

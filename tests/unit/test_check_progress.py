@@ -28,9 +28,17 @@ class Terminal:
 
 @pytest.fixture
 def terminal(monkeypatch):
-    fake = Terminal()
-    monkeypatch.setattr(sys, "stderr", fake)
-    return fake
+    """Call it in the test: pytest puts its own stderr back between the set-up and the test."""
+
+    def make():
+        fake = Terminal()
+        monkeypatch.setattr(sys, "stderr", fake)
+        monkeypatch.setenv("TERM", "xterm")
+        for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "FORCE_COLOR"):
+            monkeypatch.delenv(name, raising=False)
+        return fake
+
+    return make
 
 
 def test_silent_where_nobody_looks(capsys):
@@ -40,21 +48,24 @@ def test_silent_where_nobody_looks(capsys):
 
 
 def test_silent_when_quick(terminal):
+    screen = terminal()
     with Bar("check", patience=60) as bar:
         bar("kernel_map", 0.5)
-    assert terminal.text == ""
+    assert screen.text == ""
 
 
 def test_shown_on_a_terminal_when_slow(terminal, capsys):
+    screen = terminal()
     with Bar("check", patience=0) as bar:
         bar("kernel_map", 0.25)
         bar("chi_perp", 0.75)
-    assert "check" in terminal.text and "chi_perp" in terminal.text
+    assert "check" in screen.text and "chi_perp" in screen.text
     assert capsys.readouterr().out == ""
 
 
 def test_the_bar_goes_away_after_an_error(terminal):
+    screen = terminal()
     with pytest.raises(ZeroDivisionError), Bar("check", patience=0) as bar:
         bar("kernel_map", 0.25)
         1 / 0  # noqa: B018
-    assert bar._bar is None
+    assert bar._bar is None and "kernel_map" in screen.text

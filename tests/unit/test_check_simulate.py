@@ -74,7 +74,12 @@ def test_the_two_oracles_agree_on_every_layer(name):
     report = check(by_quadrature(LAYERS[name]), "simulation", seed=5, budget=ROUGH)
     assert report.outcome is Outcome.PASSED, report.table()
     assert [v.quantity for v in report.verdicts] == [
-        "kernel_map", "covariance_map", "kernel_map", "covariance_map", "chi_parallel", "chi_perp"
+        "kernel_map",
+        "covariance_map",
+        "kernel_map",
+        "covariance_map",
+        "chi_parallel",
+        "chi_perp",
     ]
     assert sum("3 layers" in v.point for v in report.verdicts) == 2
 
@@ -130,9 +135,12 @@ def test_fluctuations_choose_widths_and_depth():
         for phi in (PHI["erf"], cube)
     )
     assert tame.max() < 20 < 400 < wild.max()
-    right = FakeTheory(Dense(cube(z)), {
-        "kernel_map": Claim("kernel_map", (symbols.K, C_W, C_b), lambda K, C_W, C_b: C_b + 15 * C_W * K**3),
-    })
+    right = FakeTheory(
+        Dense(cube(z)),
+        {
+            "kernel_map": Claim("kernel_map", (symbols.K, C_W, C_b), lambda K, C_W, C_b: C_b + 15 * C_W * K**3),
+        },
+    )
     report = check(right, "simulation", budget=Budget(precision=0.006))
     assert report.outcome is Outcome.PASSED
     assert not any("layers" in v.point for v in report.verdicts)
@@ -141,9 +149,12 @@ def test_fluctuations_choose_widths_and_depth():
 
 @pytest.mark.parametrize(("claim", "outcome"), [(mp.inf, Outcome.PASSED), (mp.mpf(3), Outcome.REFUTED)])
 def test_a_jump_diverges_in_networks_too(claim, outcome):
-    step = FakeTheory(gamma * z + Dense(STEP(z)), {
-        "chi_perp": Claim("chi_perp", (symbols.K, C_W, C_b, gamma), lambda **_: claim),
-    })
+    step = FakeTheory(
+        gamma * z + Dense(STEP(z)),
+        {
+            "chi_perp": Claim("chi_perp", (symbols.K, C_W, C_b, gamma), lambda **_: claim),
+        },
+    )
     report = check(step, "simulation", budget=ROUGH)
     assert [v.outcome for v in report.verdicts] == [outcome]
     assert math.isinf(report.verdicts[0].value)

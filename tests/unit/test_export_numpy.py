@@ -78,7 +78,7 @@ def test_kernel_average_has_its_limit_at_zero(name):
     assert export(kernel_map(KERNELS[name])).load().kernel_map(0.0, 1.0, 0.0, 0.0) == pytest.approx(limit, abs=0)
 
 
-@pytest.mark.parametrize("name", set(PAIRS) & set(KERNELS))
+@pytest.mark.parametrize("name", sorted(set(PAIRS) & set(KERNELS)))
 @pytest.mark.parametrize("k", [0.0, 1e-300, 1e-8, 1.0, 7.3, 1e4])
 def test_diagonal_equals_the_one_input_average(pairs, name, k):
     average = export(kernel_map(KERNELS[name])).load().kernel_map(k, 1.0, 0.0, 0.0)
@@ -193,6 +193,31 @@ def test_straight_line_steps_are_computed_in_order():
     found = export(quantity).load().kernel_map(0.7, 1.9, 0.2, 0.5)
     exact = in_50_digits(body.subs(S1, inner), K=0.7, C_W=1.9, C_b=0.2, gamma=0.5)
     assert found == pytest.approx(float(exact), rel=1e-15)
+
+
+ALPHA = sp.Symbol("alpha", positive=True)
+SCALES = {  # alpha as celu and swish have it: f(K, alpha) = alpha^m f(K*alpha^s, 1)
+    "celu": ALPHA**2 * KERNELS["elu"].subs(K, K / ALPHA**2),
+    "swish": KERNELS["gelu"].subs(K, K * ALPHA**2) / ALPHA**2,
+}
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_a_parameter_that_is_a_scale_costs_no_digits(name):
+    formula = SCALES[name]
+    f = export(Quantity("kernel_map", (K, ALPHA), formula, formula, Status.EXACT)).load().kernel_map
+    for k, alpha in ((1e-8, 1.7), (0.3, 0.2), (1e4, 3.0)):
+        assert f(k, alpha) == pytest.approx(float(in_50_digits(formula, K=k, alpha=alpha)), rel=2e-15)
+    assert f(0.0, 2.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    "formula", [K * sp.exp(-ALPHA * K), K / (1 + ALPHA * K + ALPHA * K**2), sp.log(1 + K**2 * ALPHA)], ids=str
+)
+def test_a_parameter_that_is_no_scale_stays_an_argument(formula):
+    f = export(Quantity("kernel_map", (K, ALPHA), formula, formula, Status.EXACT)).load().kernel_map
+    for k, alpha in ((1e-8, 1.7), (0.3, 0.2), (7.0, 3.0)):
+        assert f(k, alpha) == pytest.approx(float(in_50_digits(formula, K=k, alpha=alpha)), rel=2e-15)
 
 
 def test_equal_averages_are_computed_once():

@@ -45,10 +45,12 @@ class LimitNet:
         """Average over the neurons, one number per input."""
         if not isinstance(u, Field):
             return np.asarray(u, dtype=float)
-        return np.array([
-            sum(_at(c, a) * self._product([(f, a) for f in factors]) for c, factors in expanded(u))
-            for a in range(self._inputs)
-        ])
+        return np.array(
+            [
+                sum(_at(c, a) * self._product([(f, a) for f in factors]) for c, factors in expanded(u))
+                for a in range(self._inputs)
+            ]
+        )
 
     def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> Field:
         """A fresh Gaussian source; its covariance does not depend on the width."""

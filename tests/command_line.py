@@ -1,0 +1,43 @@
+"""Running the command line in tests."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from symres import cli
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(capsys, *words):
+    """Exit code, standard output and standard error of a command line, in this process."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(list(words))
+    captured = capsys.readouterr()
+    return stop.value.code, captured.out, captured.err
+
+
+def page(capsys, *words):
+    code, out, err = run(capsys, *words)
+    assert (code, err) == (0, "")
+    return out
+
+
+def process(*words, shell="", **environment):
+    """The command line as a process of its own; with ``shell``, what follows it in a pipe."""
+    command = [sys.executable, "-c", "from symres.cli import main; main()", *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    if shell:
+        line = f'"$@"{shell}'
+        command = ["bash", "-c", line, "bash", *command]
+    return subprocess.run(command, capture_output=True, env=environment, timeout=120)
+
+
+def assert_plain(text, width=80):
+    for line in text.splitlines():
+        assert len(line) <= width, line
+        assert line == line.rstrip(), repr(line)
+        assert all(c.isprintable() for c in line), repr(line)

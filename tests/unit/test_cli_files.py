@@ -1,0 +1,99 @@
+"""What the command line writes: whole files, or nothing."""
+
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from symres.cli import bundle
+from symres.cli.files import Staging
+from symres.errors import DeclarationError
+from tests.command_line import ROOT, page, run
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_an_interrupt_leaves_nothing(capsys, monkeypatch, tmp_path, existing):
+    folder = tmp_path / "out"
+    if existing:
+        folder.mkdir()
+        (folder / "results.json").write_text("old")
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bundle, "export", interrupted)  # after the first files are written
+    code, out, err = run(capsys, "derive", "relu", "--out", str(folder))
+    assert (code, out, err) == (130, "", "symres: interrupted\n")
+    left = [p.name for p in tmp_path.rglob("*")]
+    assert left == (["out", "results.json"] if existing else [])
+    assert not existing or (folder / "results.json").read_text() == "old"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_nothing(tmp_path, number, code):
+    command = [sys.executable, "-c", "from symres.cli import main; main()", "derive", "gelu", "--out", "out"]
+    running = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    patience = time.monotonic() + 30
+    while not list(tmp_path.iterdir()) and time.monotonic() < patience:  # until the work has begun
+        time.sleep(0.02)
+    running.send_signal(number)
+    out, err = running.communicate(timeout=30)
+    assert running.returncode == code
+    assert out == b""
+    assert b"Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_staging_removes_the_parents_that_it_made(tmp_path):
+    with pytest.raises(ZeroDivisionError), Staging(tmp_path / "a" / "b" / "c") as staging:
+        (staging.path / "file").write_text("half")
+        assert (tmp_path / "a" / "b").is_dir()
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_staging_refuses_to_replace_a_folder_before_it_moves_anything(tmp_path):
+    (tmp_path / "b").mkdir()
+    with pytest.raises(DeclarationError, match="folder b"), Staging(tmp_path) as staging:
+        for name in "ab":
+            (staging.path / name).write_text("new")
+        staging.commit()
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+def test_derive_replaces_its_own_files(capsys, tmp_path):
+    (tmp_path / "results.json").write_text("old")
+    (tmp_path / "mine.txt").write_text("mine")
+    out = page(capsys, "derive", "relu", "--out", str(tmp_path))
+    assert f"{tmp_path}{os.sep}\n" in out
+    assert "relu_torch.py" in out
+    assert json.loads((tmp_path / "results.json").read_text())["activation"] == "relu"
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def test_export_prints_and_writes_the_same_module(capsys, tmp_path):
+    words = ("export", "relu", "--layer", "residual", "--quantity", "covariance_map", "--target", "numpy")
+    text = page(capsys, *words)
+    path = tmp_path / "deep" / "relu.py"
+    assert str(path) in page(capsys, *words, "--out", str(path))
+    assert path.read_text() == text
+    assert "symres export relu --layer residual --quantity covariance_map --target numpy" in text
+    assert float(runpy.run_path(str(path))["covariance_map"](1.0, 1.0, 1.0, 2.0, 0.25, 0.5)) == pytest.approx(1.5)
+
+
+def test_export_to_latex(capsys):
+    text = page(capsys, "export", "relu", "--quantity", "phi_squared", "--target", "latex")
+    assert "\\documentclass" in text
+    assert "\\frac{K}{2}" in text
