@@ -120,6 +120,7 @@ class Builder:
     def finish(self, out: sp.Expr) -> Program:
         """Check the output and freeze the program."""
         self._check_width(out)
+        self._check_names(out)
         out = sp.expand(out, deep=False, power_exp=False, power_base=False, log=False, multinomial=True, basic=False)
         program = Program(tuple(self.instructions), out)
         rest = out
@@ -142,6 +143,17 @@ class Builder:
                 f"the layer z' = {out}", "its output has another width than its input", "end the layer with width=1"
             )
         return program
+
+    def _check_names(self, out: sp.Expr) -> None:
+        """Texts are keys: one name must not stand for two formulas."""
+        by_name: dict[str, Formula] = {}
+        for formula in Program(tuple(self.instructions), out).formulas:
+            if by_name.setdefault(formula.name, formula) != formula:
+                raise DeclarationError(
+                    f"a layer with two activations called {formula.name}",
+                    f"one is {by_name[formula.name].expr}, the other {formula.expr}",
+                    "give different formulas different names",
+                )
 
     def _check_width(self, expression: sp.Expr) -> None:
         widths = {self._widths[s] for s in expression.free_symbols & self._widths.keys()}

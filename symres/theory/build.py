@@ -88,6 +88,11 @@ def build(
     return _verified(quantity)
 
 
+def unknown(name: str, arguments: tuple[sp.Symbol, ...], reason: str, **words: str) -> Quantity:
+    """A quantity that does not exist or could not be found, with the reason."""
+    return Quantity(name, arguments, sp.nan, sp.nan, Status.UNKNOWN, reason=reason, **words)
+
+
 class _Closer:
     """Replaces averages by closed forms, innermost first, and remembers how."""
 

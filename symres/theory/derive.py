@@ -18,7 +18,7 @@ from ..quantity import Quantity
 from ..report import PointRow, Report
 from ..scalars import number
 from . import criticality, fixedpoints
-from .build import build, total_derivative
+from .build import build, total_derivative, unknown
 from .criticality import CriticalPoint
 from .fixedpoints import FixedPoint
 from .tangent import tangent
@@ -111,16 +111,11 @@ class Theory:
     @cached_property
     def h(self) -> Quantity:
         """PDLT's helper function h = (1/2) d chi_perp/dK (PDLT (B.18))."""
-        infinite = self._chi_perp.has(sp.oo)
-        slope = sp.oo if infinite else total_derivative(self._chi_perp, self._one.assignments, symbols.K) / 2
-        return self._build(
-            "h",
-            self._one,
-            slope,
-            notation="h",
-            meaning="half the slope of chi_perp",
-            source="PDLT (B.18)",
-        )
+        words = {"notation": "h", "meaning": "half the slope of chi_perp", "source": "PDLT (B.18)"}
+        if self._chi_perp.has(sp.oo):
+            return unknown("h", self._one.arguments, "chi_perp is infinite, it has no slope", **words)
+        slope = total_derivative(self._chi_perp, self._one.assignments, symbols.K) / 2
+        return self._build("h", self._one, slope, **words)
 
     @cached_property
     def covariance_slope(self) -> Quantity:

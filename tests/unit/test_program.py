@@ -179,3 +179,9 @@ def test_deep_composition_is_walked_as_a_graph():
     for _ in range(14):
         u = u + Dense(tanh(u))
     assert len(lower(Dense(u)).instructions) == 15
+
+
+def test_one_name_for_two_formulas_is_refused():
+    other = type(tanh)("tanh", erf.expr)
+    with pytest.raises(DeclarationError, match="two activations called tanh"):
+        Layer(Dense(tanh(z)) + Dense(other(z)))
