@@ -74,9 +74,7 @@ class AngleForm:
     @property
     def vanishing(self) -> bool:
         """True if some s vanishes at C**2 = K1*K2, so that float derivatives of the form itself are undefined."""
-        return any(
-            positive(a.D, self.triple).as_coeff_Add()[0] == 0 for a in self.angles
-        )
+        return any(positive(a.D, self.triple).as_coeff_Add()[0] == 0 for a in self.angles)
 
 
 def angle_form(expr: sp.Expr, triple: Triple) -> AngleForm | None:

@@ -95,8 +95,13 @@ def function_lines(function: Function) -> list[str]:
     """Domain, error and source of a public function."""
     quantity = function.quantity
     kernels = "kernels in 1e-8..1e4 (measured); finite from K = 0 on"
-    lines = wrapped(f"Valid when: {kernels}, on the diagonal and at |C| = sqrt(K1 K2)." if C in quantity.symbols
-                    else f"Valid when: {kernels}.", 4, 4)
+    lines = wrapped(
+        f"Valid when: {kernels}, on the diagonal and at |C| = sqrt(K1 K2)."
+        if C in quantity.symbols
+        else f"Valid when: {kernels}.",
+        4,
+        4,
+    )
     if not function.components:
         lines += ["Error: rounding of the operations shown."]
     for component in function.components:

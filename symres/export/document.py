@@ -126,9 +126,7 @@ def _verbatim(text: str) -> str:
     lines = []
     for line in text.splitlines():
         indent = len(line) - len(line.lstrip())
-        lines += textwrap.wrap(
-            line, COLUMNS, subsequent_indent=" " * (indent + 4), break_on_hyphens=False
-        ) or [""]
+        lines += textwrap.wrap(line, COLUMNS, subsequent_indent=" " * (indent + 4), break_on_hyphens=False) or [""]
     return "\n".join(lines)
 
 

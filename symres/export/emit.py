@@ -146,9 +146,7 @@ class Emitter:
         return self._add_node(("literal", text), lambda _: text, (), _ATOM if value >= 0 else _SUM)
 
     def _call(self, template: str, operands: Sequence[int]) -> int:
-        return self._add_node(
-            (template, *operands), lambda t: template.format(*(t(i, 0) for i in operands)), operands
-        )
+        return self._add_node((template, *operands), lambda t: template.format(*(t(i, 0) for i in operands)), operands)
 
     def _product(self, factors: Sequence[int]) -> int:
         """Left-associated product of at least one factor."""

@@ -80,7 +80,10 @@ def curves(report: Report) -> Curves:
     weight_text = f"C_W = {weight:.6g}" if weight else "C_W = 1"
     skip = any(gamma in q.symbols for q in shown.values())
     return Curves(
-        kernels, values, critical, f"{report.activation}, {report.layer}",
+        kernels,
+        values,
+        critical,
+        f"{report.activation}, {report.layer}",
         weight_text + (r",\ \gamma = 0" if skip else ""),
     )
 
@@ -126,7 +129,9 @@ def _plot(path: Path, drawn: Curves) -> None:
                 axes.axvline(drawn.critical, color="#999999", linewidth=0.8, zorder=0)
             lower.plot([drawn.critical], [1.0], "o", color="black", markersize=6, zorder=5)
             lower.annotate(
-                rf"critical point, $K^* = {drawn.critical:.6g}$", (drawn.critical, 1.0), xytext=(10, -20),
+                rf"critical point, $K^* = {drawn.critical:.6g}$",
+                (drawn.critical, 1.0),
+                xytext=(10, -20),
                 textcoords="offset points",
             )
         upper.legend(frameon=False, loc="upper left")
@@ -160,5 +165,3 @@ def _numbers(quantity: Quantity, weight: float) -> list[float]:
             f"a figure of {quantity.name}", f"{', '.join(free)} has no number", f"set it, for instance {free[0]}=1"
         )
     return [known.get(s, 1.0) for s in rest]
-
-

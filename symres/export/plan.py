@@ -181,9 +181,7 @@ class Planner:
         component = self._component(expr, (*kernels, *parameters), used)
         return component.call(*arguments, *parameters)
 
-    def _component(
-        self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], used: dict[str, Component]
-    ) -> Component:
+    def _component(self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], used: dict[str, Component]) -> Component:
         key = (expr, symbols)
         if key not in self.components:
             self.components[key] = self.build(f"_average_{len(self.components) + 1}", symbols, expr)

@@ -16,7 +16,13 @@ from .stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sig
 def stabilise(expr: sp.Expr) -> sp.Expr:
     """Apply every rule, bottom-up, in the order that lets each see what the one before leaves."""
     for rule in (
-        _arcus_tangent, _logistic, _scaled_erfc, _scaled_hyperbolic, _offset_waves, _small_differences, _log1p,
+        _arcus_tangent,
+        _logistic,
+        _scaled_erfc,
+        _scaled_hyperbolic,
+        _offset_waves,
+        _small_differences,
+        _log1p,
     ):
         expr = bottom_up(expr, rule)
     return expr

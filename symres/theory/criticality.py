@@ -91,7 +91,9 @@ def analyse(theory: Theory) -> Criticality:
         return Criticality((), "none", ("chi_perp is infinite: the activation jumps, small angles always grow",))
     fixed = [s.name for s in (C_W, C_b) if s not in theory.layer.parameters]
     if fixed:
-        return Criticality((), "unknown", (f"{' and '.join(fixed)} has a value: leave it free to find critical points",))
+        return Criticality(
+            (), "unknown", (f"{' and '.join(fixed)} has a value: leave it free to find critical points",)
+        )
     conditions = _conditions(kernel_map, parallel, perp)
     if isinstance(conditions, str):
         zero, remarks = _zero_points(kernel_map, parallel, perp)

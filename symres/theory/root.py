@@ -7,7 +7,6 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 from flint import arb, ctx
-from scipy.optimize import brentq
 
 from ..balls import enclose
 from ..errors import NoClosedForm
@@ -39,6 +38,8 @@ class Root(sp.Expr):
     @classmethod
     def between(cls, equation: sp.Expr, low: sp.Rational, high: sp.Rational) -> Root:
         """The root in a wide bracket, with a tight one stored."""
+
+        from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
 
         def value(k: float) -> float:
             return float(enclose(equation, {kappa: k}, 60).mid())

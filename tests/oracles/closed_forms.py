@@ -9,7 +9,8 @@ from symres.symbols import C_W, K1, K2, C, C_b, K, gamma
 
 _ab = (1 + K1) * (1 + K2)
 PAIRS = {
-    "gelu": C / 4 + C * sp.asin(C / sp.sqrt(_ab)) / (2 * sp.pi)
+    "gelu": C / 4
+    + C * sp.asin(C / sp.sqrt(_ab)) / (2 * sp.pi)
     + (K1 * K2 * _ab + C**2 * (1 - K1 * K2)) / (2 * sp.pi * _ab * sp.sqrt(_ab - C**2)),
     "relu": C / 4 + (C * sp.asin(C / sp.sqrt(K1 * K2)) + sp.sqrt(K1 * K2 - C**2)) / (2 * sp.pi),
     "relu_slope": sp.Rational(1, 4) + sp.asin(C / sp.sqrt(K1 * K2)) / (2 * sp.pi),
@@ -26,7 +27,9 @@ KERNELS = {
     "erf": 2 / sp.pi * sp.asin(2 * K / (1 + 2 * K)),
     "sin": (1 - sp.exp(-2 * K)) / 2,
     "cos": (1 + sp.exp(-2 * K)) / 2,
-    "elu": K / 2 + sp.Rational(1, 2) + sp.exp(2 * K) * sp.erfc(sp.sqrt(2 * K)) / 2
+    "elu": K / 2
+    + sp.Rational(1, 2)
+    + sp.exp(2 * K) * sp.erfc(sp.sqrt(2 * K)) / 2
     - sp.exp(K / 2) * sp.erfc(sp.sqrt(K / 2)),
     "hard_tanh": 1 + (K - 1) * sp.erf(1 / sp.sqrt(2 * K)) - sp.sqrt(2 * K / sp.pi) * sp.exp(-1 / (2 * K)),
     "snake": K + sp.Rational(3, 8) - sp.exp(-2 * K) / 2 + sp.exp(-8 * K) / 8,
