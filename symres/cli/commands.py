@@ -257,13 +257,10 @@ def _fixed_points(theory: Theory) -> tuple[FixedPoint, ...] | None:
 
 
 def _code(report: Report) -> int:
-    """1 if the quick check contradicts a result, 3 if there is a quantity of which nothing is known."""
+    """1 if the quick check contradicts a result; a quantity that does not exist (h of a jump) is a finding."""
     from ..check import Outcome
-    from ..quantity import Status
 
-    if any(row.outcome is Outcome.REFUTED for row in report.checks):
-        return 1
-    return 3 if any(q.status is Status.UNKNOWN for q in report.quantities) else 0
+    return 1 if any(row.outcome is Outcome.REFUTED for row in report.checks) else 0
 
 
 def _silent(what: str, share: float) -> None:

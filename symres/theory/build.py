@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import sympy as sp
 
@@ -88,7 +89,7 @@ def build(
     return _verified(quantity)
 
 
-def unknown(name: str, arguments: tuple[sp.Symbol, ...], reason: str, **words: str) -> Quantity:
+def unknown(name: str, arguments: tuple[sp.Symbol, ...], reason: str, **words: Any) -> Quantity:
     """A quantity that does not exist or could not be found, with the reason."""
     return Quantity(name, arguments, sp.nan, sp.nan, Status.UNKNOWN, reason=reason, **words)
 
