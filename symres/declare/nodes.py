@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import sympy as sp
 
@@ -18,8 +18,15 @@ from ..errors import UnsupportedLayer
 from ..scalars import scalar
 from ..symbols import C_W, C_b
 
-if TYPE_CHECKING:
-    from .program import Builder
+
+class Instructions(Protocol):
+    """What a program offers to a node that lowers."""
+
+    def mean(self, integrand: sp.Expr) -> sp.Expr:
+        """The average of a pointwise expression over the neurons."""
+
+    def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
+        """Fresh Gaussian neurons with covariance ``C_b + C_W <u u'>``."""
 
 
 class Net(Protocol):
@@ -39,7 +46,7 @@ class Node(sp.Expr):
     is_extended_real = True
     is_real = True
 
-    def lower(self, program: Builder, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
+    def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """The node as an expression in sources and statistics of the program."""
         raise NotImplementedError(f"{type(self).__name__} must say how it lowers")
 
@@ -80,7 +87,7 @@ class Dense(Node):
         """Symbols of the arguments; the tag is no parameter."""
         return set().union(*(a.free_symbols for a in self.args[:4]))
 
-    def lower(self, program: Builder, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
+    def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """One Draw."""
         weight_variance, bias_variance, width, _ = rest
         return program.draw(u, weight_variance, bias_variance, width)

@@ -6,7 +6,6 @@ A layer enters only through its maps K'(K), chi_parallel and chi_perp; no archit
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import sympy as sp
 from flint import arb
@@ -18,9 +17,6 @@ from ..quantity import Quantity
 from ..symbols import C_W, C_b, K, gamma, kappa, xi
 from .expansion import powers_of_kernel
 from .root import Root
-
-if TYPE_CHECKING:
-    from .derive import Theory
 
 _SCAN_BITS = 60
 _GRID = tuple(sp.Rational(round(10 ** (8 + k / 6)), 10**8) for k in range(-36, 37))  # 1e-6 .. 1e6
@@ -84,12 +80,17 @@ class _Conditions:
         return solution.subs(K, k).xreplace(values)
 
 
-def analyse(theory: Theory) -> Criticality:
-    """Find the critical points of a theory and name its class."""
-    kernel_map, parallel, perp = theory.kernel_map, theory.chi_parallel, theory.chi_perp
+def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Criticality:
+    """Find the critical points of a layer and name its class.
+
+    Args:
+        kernel_map: K'(K).
+        parallel: chi_parallel(K).
+        perp: chi_perp(K).
+    """
     if perp.body.has(sp.oo):
         return Criticality((), "none", ("chi_perp is infinite: the activation jumps, small angles always grow",))
-    fixed = [s.name for s in (C_W, C_b) if s not in theory.layer.parameters]
+    fixed = [s.name for s in (C_W, C_b) if s not in (*kernel_map.symbols, *kernel_map.unused)]
     if fixed:
         return Criticality(
             (), "unknown", (f"{' and '.join(fixed)} has a value: leave it free to find critical points",)

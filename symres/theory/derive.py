@@ -162,11 +162,11 @@ class Theory:
         Returns:
             FixedPoint(K, chi_parallel, chi_perp, phase) in increasing order of K, floats.
         """
-        return fixedpoints.fixed_points(self, params)
+        return fixedpoints.fixed_points((self.kernel_map, self.chi_parallel, self.chi_perp), params)
 
     @cached_property
     def _criticality(self) -> criticality.Criticality:
-        return criticality.analyse(self)
+        return criticality.analyse(self.kernel_map, self.chi_parallel, self.chi_perp)
 
     @property
     def critical_points(self) -> tuple[CriticalPoint, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -14,9 +14,6 @@ from ..gaussian.canonical import canonical
 from ..quantity import Quantity
 from ..scalars import number
 from ..symbols import K
-
-if TYPE_CHECKING:
-    from .derive import Theory
 
 _GRID = tuple(mp.mpf(10) ** (mp.mpf(k) / 6) for k in range(-36, 37))  # 1e-6 .. 1e6
 _CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
@@ -39,31 +36,34 @@ class FixedPoint:
     phase: str
 
 
-def fixed_points(theory: Theory, params: dict[str, Any]) -> tuple[FixedPoint, ...]:
-    """The fixed points of the kernel map between 1e-6 and 1e6, and K = 0 where it is one."""
-    theory.layer.subs(**params)  # refuses unknown names
-    evaluate = [_function(q, params) for q in (theory.kernel_map, theory.chi_parallel, theory.chi_perp)]
-    values = {s: number(params[s.name], s.name) for s in theory.kernel_map.symbols[1:] if s.name in params}
-    if canonical(theory.kernel_map.proof.result.subs(values)) == K:
+def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+    """The fixed points of the kernel map between 1e-6 and 1e6, and K = 0 where it is one.
+
+    Args:
+        maps: kernel_map, chi_parallel and chi_perp.
+        params: a number for every parameter, by name.
+    """
+    kernel_map = maps[0]
+    evaluate = [_function(q, params) for q in maps]
+    values = {s: number(params[s.name], s.name) for s in kernel_map.symbols[1:] if s.name in params}
+    if canonical(kernel_map.proof.result.subs(values)) == K:
         return (_fixed_point(K, float(evaluate[1](mp.mpf(1))), float(evaluate[2](mp.mpf(1)))),)
     roots = _sign_changes(lambda k: evaluate[0](k) - k)
     # a half-stable point is a double zero: there chi_parallel - 1 changes sign instead
     roots += [k for k in _sign_changes(lambda k: evaluate[1](k) - 1) if abs(evaluate[0](k) - k) < 1e-12 * k]
     found = [_fixed_point(k, float(evaluate[1](k)), float(evaluate[2](k))) for k in sorted(roots)]
-    return (*_zero_fixed_point(theory, params), *found)
+    return (*_zero_fixed_point(maps, params), *found)
 
 
 def _function(quantity: Quantity, params: dict[str, Any]) -> Callable[[mp.mpf], mp.mpf]:
-    names = {s.name for s in quantity.symbols} - {"K"}
-    own = {name: value for name, value in params.items() if name in names}
-    return lambda k: quantity.evalf(20, K=k, **own)
+    return lambda k: quantity.evalf(20, K=k, **params)
 
 
-def _zero_fixed_point(theory: Theory, params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+def _zero_fixed_point(maps: tuple[Quantity, ...], params: dict[str, Any]) -> tuple[FixedPoint, ...]:
     """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
     limits = []
     try:
-        for quantity in (theory.kernel_map, theory.chi_parallel, theory.chi_perp):
+        for quantity in maps:
             values = {s: number(params[s.name], s.name) for s in quantity.symbols[1:]}
             steps = tuple(replace(step, definition=step.definition.subs(values)) for step in quantity.steps)
             at_zero = replace(quantity, definition=quantity.definition.subs(values), steps=steps).series(0).body

@@ -73,7 +73,8 @@ class Root(sp.Expr):
     def _eval_evalf(self, prec: int) -> sp.Float:
         ball = self._ball([], prec + 4)
         mantissa, exponent = ball.mid().man_exp()
-        return sp.Float(mp.ldexp(mp.mpf(int(mantissa)), int(exponent)), precision=prec)
+        with mp.workprec(prec + 10):
+            return sp.Float(mp.ldexp(mp.mpf(int(mantissa)), int(exponent)), precision=prec)
 
     def _sympystr(self, printer: Any) -> str:
         return str(self.evalf(15))

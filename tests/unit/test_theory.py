@@ -1,0 +1,167 @@
+"""The public face of a theory: fixed points, iteration, limits, series, digits, and what is refused."""
+
+from fractions import Fraction
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.theory.root import Root
+
+PHI = {  # written by hand, for mpmath
+    "tanh": mp.tanh,
+    "gelu": lambda z: z * (1 + mp.erf(z / mp.sqrt(2))) / 2,
+    "silu": lambda z: z / (1 + mp.exp(-z)),
+    "softplus": lambda z: mp.log(1 + mp.exp(z)),
+    "mish": lambda z: z * mp.tanh(mp.log(1 + mp.exp(z))),
+}
+
+
+def oracle(name, integrand, kernel):
+    """<integrand(phi(z), z)>_K by mpmath's own quadrature of a hand-written activation."""
+    phi, deviation = PHI[name], mp.sqrt(kernel)
+    edges = [-12 * deviation, -deviation, 0, deviation, 12 * deviation]
+    weight = lambda z: mp.exp(-(z**2) / (2 * kernel)) / mp.sqrt(2 * mp.pi * kernel)  # noqa: E731
+    return mp.quad(lambda z: integrand(phi(z), z) * weight(z), edges)
+
+
+@pytest.mark.parametrize(
+    ("name", "weight", "bias"), [("tanh", 2, "0.1"), ("gelu", "1.5", 0.25), ("relu", 1, Fraction(1, 3))]
+)
+def test_an_attractive_fixed_point_is_where_iteration_ends(name, weight, bias):
+    theory = sr.derive(sr.mlp(name))
+    stable = [p for p in theory.fixed_points(C_W=weight, C_b=bias) if p.chi_parallel < 1]
+    assert len(stable) == 1
+    settled = theory.kernels(80, 1, C_W=weight, C_b=bias)[-1]
+    assert abs(settled / stable[0].K - 1) < 1e-9
+    assert stable[0].phase == ("chaotic" if stable[0].chi_perp > 1 else "ordered")
+
+
+def test_every_fixed_point_is_found():
+    """Tanh in the chaotic phase without biases: K = 0 repels, one K > 0 attracts."""
+    zero, positive = sr.derive(sr.mlp("tanh")).fixed_points(C_W=2, C_b=0)
+    assert (zero.K, zero.chi_parallel, zero.chi_perp) == (0.0, 2.0, 2.0)
+    assert abs(2 * oracle("tanh", lambda f, z: f**2, mp.mpf(positive.K)) / positive.K - 1) < 1e-12
+    assert positive.chi_parallel < 1 < positive.chi_perp
+
+
+def test_where_every_kernel_is_preserved():
+    (point,) = sr.derive(sr.mlp("relu")).fixed_points(C_W=2, C_b=0)
+    assert point.K == sr.K
+    assert point.phase == "critical"
+
+
+def test_iteration_is_the_recursion():
+    kernels = sr.derive(sr.residual("erf")).kernels(3, "1/2", C_W=1, C_b="0.2", gamma=Fraction(1, 2))
+    k = mp.mpf(1) / 2
+    assert len(kernels) == 4
+    for found in kernels:
+        assert abs(found / k - 1) < 1e-14
+        k = k / 4 + mp.mpf("0.2") + 2 / mp.pi * mp.asin(2 * k / (1 + 2 * k))
+
+
+@pytest.mark.parametrize("name", ["gelu", "tanh", "silu", "softplus", "mish"])
+@pytest.mark.parametrize("kernel", ["1e-4", "0.7", "40"])
+def test_maps_agree_with_a_hand_written_activation(name, kernel):
+    theory, k = sr.derive(sr.mlp(name)), mp.mpf(kernel)
+    with mp.workdps(25):
+        squares = oracle(name, lambda f, z: f**2, mp.mpf(kernel))
+        curved = oracle(name, lambda f, z: f**2 * (z**2 - k), mp.mpf(kernel)) / (2 * mp.mpf(kernel) ** 2)
+    assert abs(theory.kernel_map.evalf(K=kernel, C_W=1, C_b=0) / squares - 1) < 1e-13
+    assert abs(theory.chi_parallel.evalf(K=kernel, C_W=1) / curved - 1) < 1e-10
+
+
+@pytest.mark.parametrize("one_half", [0.5, "0.5", "1/2", Fraction(1, 2), sp.Rational(1, 2), mp.mpf("0.5")])
+def test_numbers_of_every_kind(one_half):
+    value = sr.derive(sr.residual("erf", gamma=one_half)).chi_perp.evalf(30, K=one_half, C_W=one_half)
+    with mp.workdps(40):
+        assert abs(value - (mp.mpf(1) / 4 + 2 / (mp.pi * mp.sqrt(3)))) < mp.mpf(10) ** -30
+
+
+def test_thirty_digits_of_a_smooth_activation_are_thirty_digits():
+    value = sr.expect("tanh(z)^2").evalf(30, K=1)
+    with mp.workdps(45):
+        assert abs(value / oracle("tanh", lambda f, z: f**2, mp.mpf(1)) - 1) < mp.mpf(10) ** -30
+
+
+def test_series_and_the_limit_at_zero():
+    theory = sr.derive(sr.mlp("tanh"))
+    series = theory.kernel_map.series(3)
+    assert series.status is sr.Status.SERIES
+    assert sp.expand(series.expr - (sr.C_b + sr.C_W * (sr.K - 2 * sr.K**2 + sp.Rational(17, 3) * sr.K**3))) == 0
+    assert theory.chi_perp.evalf(K=0, C_W=3) == 3
+    kinked = sr.expect("elu(alpha=1)").series(2).expr
+    with mp.workdps(30):
+        exact = sr.expect("elu(alpha=1)").evalf(25, K=sp.Rational(1, 10**6))
+        assert abs(sp.N(kinked.subs(sr.K, sp.Rational(1, 10**6)), 25) - exact) < 1e-14
+
+
+def test_a_nested_series_follows_its_variances():
+    erf, tanh = sr.activation("erf"), sr.activation("tanh")
+    layer = sr.Layer(sr.Dense(tanh(sr.Dense(erf(sr.z), C_b=0)), C_b=0))
+    theory = sr.derive(layer)
+    k = sp.Rational(1, 10**5)
+    exact = theory.kernel_map.evalf(20, K=k, C_W=1)
+    approximate = sp.N(theory.kernel_map.series(3).expr.subs({sr.K: k, sr.C_W: 1}), 20)
+    assert abs(approximate / exact - 1) < 1e-12
+
+
+def test_a_root_is_known_to_any_number_of_digits():
+    point = sr.derive(sr.mlp("silu")).critical_points[0]
+    assert isinstance(point.K, Root)
+    k = sp.N(point.K, 60)
+    theory = sr.derive(sr.mlp("silu"))
+    with mp.workdps(60):
+        difference = theory.chi_parallel.evalf(40, K=k, C_W=1) - theory.chi_perp.evalf(40, K=k, C_W=1)
+    assert abs(difference) < mp.mpf(10) ** -38
+    assert str(point.K).startswith("14.3201736180")
+
+
+def test_names_that_a_map_ignores_are_accepted_and_typing_errors_are_not():
+    chi = sr.derive(sr.mlp("erf")).chi_perp
+    assert chi.evalf(K=1, C_W=1, C_b=7) == chi.evalf(K=1, C_W=1)
+    with pytest.raises(sr.DeclarationError, match="C_c"):
+        chi.evalf(K=1, C_W=1, C_c=7)
+    with pytest.raises(sr.DeclarationError, match="no value for C_W"):
+        chi.evalf(K=1)
+
+
+@pytest.mark.parametrize(
+    ("values", "needle"),
+    [
+        ({"K1": 1, "K2": 1, "C": 2}, "no covariance"),
+        ({"K1": -1, "K2": 1, "C": 0}, "negative"),
+        ({"K1": "two", "K2": 1, "C": 0}, "two"),
+    ],
+)
+def test_impossible_kernels_are_refused(values, needle):
+    with pytest.raises(sr.DeclarationError, match=needle):
+        sr.expect2("erf", "erf").evalf(**values)
+
+
+def test_a_jump_has_no_critical_point_and_says_why():
+    theory = sr.derive(sr.mlp("sign"))
+    assert theory.chi_perp.evalf(K=1) == mp.inf
+    assert theory.h.status is sr.Status.UNKNOWN
+    with pytest.raises(sr.NoClosedForm, match="infinite"):
+        theory.h.evalf(K=1)
+    assert theory.critical_points == ()
+    assert "infinite" in theory.remarks[0]
+
+
+def test_fixed_variances_leave_nothing_to_tune():
+    erf = sr.activation("erf")
+    theory = sr.derive(sr.Layer(sr.Dense(erf(sr.z), C_W=1, C_b=0)))
+    assert theory.critical_points == ()
+    assert theory.universality_class == "unknown"
+    assert "leave it free" in theory.remarks[0]
+
+
+def test_two_ways_to_the_same_quantity():
+    phi = sr.activation("gelu")
+    assert sr.expect(phi(sr.z) ** 2).expr == sr.expect("gelu(z)^2").expr
+
+
+def test_repr_says_what_it_is():
+    assert repr(sr.expect("relu(z)^2")) == "<expect(K) = K/2 [EXACT]>"
