@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import mpmath as mp
 import sympy as sp
 
 from .. import symbols
@@ -12,6 +13,7 @@ from . import settings
 from .average import DIGITS, average_oracle
 from .claims import claimed, is_claim
 from .compare import FAILURES, compared, free_symbols, reason
+from .formula import any_jumps
 from .progress import Progress
 from .quadrature import ORACLES, QuadratureOracle
 from .settings import Values
@@ -85,4 +87,5 @@ def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Va
         found = method(QuadratureOracle(theory.layer.forward, values), *map(float, place.values()))
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
-    return compared(name, "quadrature", point, claim, found, QUADRATURE, _SMALL, seed=seed)
+    jumps = mp.isinf(claim) and any_jumps(theory.layer.forward, dict(values))
+    return compared(name, "quadrature", point, claim, found, QUADRATURE, _SMALL, jumps=jumps, seed=seed)

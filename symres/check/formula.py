@@ -15,6 +15,7 @@ import numpy as np
 import sympy as sp
 from scipy import special
 
+from ..declare.phi import Phi
 from ..errors import UnsupportedLayer
 from ..symbols import z
 
@@ -202,6 +203,16 @@ class NumericFunction:
         """Where the formula switches from one smooth piece to another, increasing."""
         return switch_points(self.expr, self.variable)
 
+    @cached_property
+    def jumps(self) -> bool:
+        """Whether the two sides of a switching point differ."""
+        with mp.workdps(40):
+            for b in self.breaks:
+                left, right = (self.precise(b + side * mp.mpf(10) ** -20 * (1 + abs(b))) for side in (-1, 1))
+                if abs(right - left) > mp.mpf(10) ** -10 * (1 + abs(left)):
+                    return True
+        return False
+
     def _rescued(self, point: float) -> float:
         if not np.isfinite(point):
             return np.nan
@@ -224,6 +235,11 @@ def activation_function(atom: Any, values: dict[sp.Symbol, sp.Expr]) -> NumericF
         unknown = ", ".join(sorted(map(str, expr.free_symbols - {z})))
         raise UnsupportedLayer(f"numbers of {atom}", f"{unknown} has no value", "give every parameter a number")
     return NumericFunction(expr.diff(z, atom.order) if atom.order else expr, z)
+
+
+def any_jumps(forward: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> bool:
+    """Whether an activation of a forward equation is discontinuous, so that chi_perp is infinite."""
+    return any(activation_function(atom, values).jumps for atom in forward.atoms(Phi))
 
 
 def switch_points(expr: sp.Expr, variable: sp.Symbol) -> tuple[mp.mpf, ...]:

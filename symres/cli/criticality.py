@@ -59,6 +59,8 @@ class Criticality(Sheet):
                 lines += self._value(point, name, value)
             lines += [*self.aligned("", Span(_stability(point), "italic")), line("")]
         words = _CLASSES.get(report.universality_class, "")
+        if report.universality_class == "none" and report.critical_points:
+            words = _CLASSES["unstable"]
         named = f"universality class {report.universality_class}" + (f": {words}" if words else "")
         return lines + self.wrapped(named, "bold")
 

@@ -199,7 +199,7 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
     strangers = sorted(map(str, expr.free_symbols - {z, *parameters}))
     if strangers:
         found = f"undeclared symbol{'s' * (len(strangers) > 1)} {', '.join(strangers)}"
-        remedy = "use sr.z for the preactivation and declare every other symbol as a parameter"
+        remedy = "use sr.z for the preactivation and declare the others: Activation(..., parameters=(symbol, ...))"
         if set(strangers) <= {"z", "x"}:
             remedy = "write the formula in sr.z: a symbol made elsewhere is another one"
         raise DeclarationError(asked, found, remedy)

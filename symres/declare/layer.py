@@ -72,4 +72,9 @@ class Layer:
                 f"its parameters are: {', '.join(by_name) or 'none'}",
             )
         numbers = {by_name[key]: scalar(value, key) for key, value in values.items()}
+        for symbol, value in numbers.items():
+            if symbol.is_nonnegative and value.is_negative:
+                raise DeclarationError(
+                    f"the layer {self.name}", f"{symbol} = {value}", f"{symbol} is no variance below 0"
+                )
         return Layer(self.forward.subs(numbers), self.name)

@@ -286,7 +286,10 @@ class _Parser:
         if name == "e":
             raise self.error(token, "unknown name 'e'", "write exp(1) or exp(...)")
         known = ["z", "pi", *self.parameters, *FUNCTIONS, *self.functions]
-        remedy = nearest(name, known) or "use z for the preactivation, and declare every other symbol as a parameter"
+        remedy = nearest(name, known) or (
+            f"use z for the preactivation; give a parameter a number with --set {_brief(name)}=... "
+            f"(in Python, {_brief(name)}=...)"
+        )
         raise self.error(token, f"unknown name '{_brief(name)}'", remedy)
 
     def _call(self, token: _Token) -> sp.Expr:

@@ -184,7 +184,7 @@ def separate(integrand: sp.Expr, dimension: int) -> tuple[Term, ...]:
     """Write an integrand as a sum of coefficient times a product of functions of one variable each."""
     bound = variables[:dimension]
     collected: dict[tuple[Pieces, ...], sp.Expr] = {}
-    for summand in sp.Add.make_args(_expanded(integrand)):
+    for summand in sp.Add.make_args(distributed(integrand)):
         coefficient = sp.Integer(1)
         factors: list[Pieces | None] = [None] * dimension
         for factor in sp.Mul.make_args(summand):
@@ -226,5 +226,8 @@ def _compose(outer: Pieces, inner: Pieces) -> Pieces:
     return split(outer.as_expr().subs(z, inner.as_expr()))
 
 
-def _expanded(integrand: sp.Expr) -> sp.Expr:
-    return sp.expand(integrand, deep=False)
+def distributed(product: sp.Expr) -> sp.Expr:
+    """A product of sums as a sum of products; denominators, which sympy would multiply out as well, stay factors."""
+    denominators = [p for p in product.atoms(sp.Pow) if p.base.is_Add and p.exp.could_extract_minus_sign()]
+    names = {p: sp.Dummy() for p in denominators}
+    return sp.expand(product.xreplace(names), deep=False).xreplace({name: p for p, name in names.items()})

@@ -171,9 +171,11 @@ def _vanishes(expression: sp.Expr) -> bool:
 
 def _scale_invariant(conditions: _Conditions) -> Criticality:
     """chi_parallel = chi_perp for every K; critical where they do not depend on K."""
-    weight = conditions.written_out(conditions.C_W)
+    weight = sp.factor_terms(conditions.written_out(conditions.C_W))
     if weight.has(K):
-        return Criticality((), "unknown", ("both susceptibilities agree at every kernel but vary with it",))
+        line = f"C_W = {weight}, C_b = {conditions.written_out(conditions.C_b)}"
+        remark = f"a line of critical points: every K* > 0 with C_b >= 0 is one, at {line} with K = K*"
+        return Criticality((), "unknown", (remark,))
     bias = canonical(conditions.written_out(conditions.C_b))
     if bias != 0:
         return Criticality((), "unknown", ("the susceptibilities are constant but the kernel map is not linear",))
@@ -188,10 +190,10 @@ def _positive_points(conditions: _Conditions, parallel: Quantity) -> tuple[tuple
     for k, exact in roots:
         weight, bias = (conditions.at(solution, k, exact) for solution in (conditions.C_W, conditions.C_b))
         if _sign_at_reference(weight) <= 0:
-            remarks.append(f"the susceptibilities meet at K = {_short(k)}, but only for a negative C_W")
+            remarks.append(f"the susceptibilities meet at K = {_short(k)}, but no C_W > 0 is critical there")
             continue
         if _sign_at_reference(bias) < 0:
-            remarks.append(f"the susceptibilities meet at K = {_short(k)}, but only for a negative C_b")
+            remarks.append(f"the susceptibilities meet at K = {_short(k)}, but no C_b >= 0 is critical there")
             continue
         slope = _written_out(parallel).diff(K).subs(K, k)
         curvature = _sign_at_reference(slope.subs(C_W, weight))

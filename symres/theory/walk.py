@@ -16,7 +16,7 @@ from .. import symbols
 from ..declare.activation import Phi
 from ..declare.program import Draw, Program
 from ..errors import UnsupportedLayer
-from ..gaussian.expectation import Expectation
+from ..gaussian.expectation import Expectation, distributed
 from ..symbols import variables
 
 Form = tuple[tuple[sp.Symbol, int, sp.Expr], ...]  # (source, input, coefficient), sorted by source name
@@ -99,7 +99,7 @@ class _Averager:
     def mean(self, factors: Iterable[tuple[sp.Expr, int]]) -> sp.Expr:
         integrand = sp.Mul(*(self._gaussian(self.walk.at(u, a), a) for u, a in factors))
         total = sp.Integer(0)
-        for summand in sp.Add.make_args(sp.expand(integrand, deep=False)):
+        for summand in sp.Add.make_args(distributed(integrand)):
             total += self._product(sp.Mul.make_args(summand))
         return total
 

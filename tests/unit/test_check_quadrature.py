@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.check import Outcome, check
 from symres.check.quadrature import ORACLES, QuadratureOracle
 from symres.declare.activation import Activation
@@ -87,6 +88,14 @@ def test_infinite_claims_are_judged(claim, outcome):
     assert {v.outcome for v in report.verdicts} == {outcome}
     finite = right.spoilt("chi_perp", lambda _: mp.inf)
     assert check(finite, "quadrature", points=1).outcome is Outcome.REFUTED
+
+
+def test_a_jump_too_far_away_to_be_seen_does_not_refute():
+    """At K = 1e-3 a jump at z = 1 lies 30 deviations out: no difference of neighbours reaches it."""
+    far = sr.derive(sr.mlp("where(z>1, 1, where(z<-1, -1, 0))"))
+    for seed in (0, 3):
+        outcomes = {v.outcome for v in check(far, "quadrature", points=2, seed=seed).verdicts}
+        assert Outcome.REFUTED not in outcomes
 
 
 @pytest.mark.parametrize(("node", "word"), [(Sorting, "sort"), (Shaped, "shape")])
