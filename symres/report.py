@@ -34,6 +34,7 @@ class Report:
     Args:
         activation: name of the activation (several names joined by a comma where a layer uses several).
         formulas: (name, formula) of every activation of the layer.
+        heads: how each of them is written in the forward equation, LaTeX (``\\phi`` for a formula without a name).
         forward: the forward equation, a sympy expression for the next stream.
         program: the lowered program, one instruction a line.
         settings: parameters that were given numbers.
@@ -56,4 +57,5 @@ class Report:
     universality_class: str
     remarks: tuple[str, ...] = ()
     checks: tuple[Any, ...] = ()
+    heads: tuple[str, ...] = ()
     command: str = ""

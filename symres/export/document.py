@@ -26,7 +26,9 @@ def document(report: Report) -> str:
         {
             "title": f"{escape(report.activation)} in the layer {escape(report.layer)}",
             "command": _verbatim(report.command),
-            "formulas": [display(rf"\mathrm{{{escape(name)}}}(z)", f, tail=",") for name, f in report.formulas],
+            "formulas": [
+                display(f"{head}(z)", f, tail=",") for head, (_, f) in zip(report.heads, report.formulas, strict=True)
+            ],
             "forward": display("z'", report.forward, tail="."),
             "program": _verbatim("\n".join(report.program)),
             "settings": [f"{escape(name)} = {escape(value)}" for name, value in report.settings],

@@ -14,6 +14,7 @@ from ..declare.activation import Activation
 from ..declare.architectures import mlp
 from ..declare.layer import Layer
 from ..errors import DeclarationError
+from ..notation import latex
 from ..quantity import Quantity
 from ..report import PointRow, Report
 from ..scalars import number
@@ -188,6 +189,7 @@ class Theory:
         return Report(
             activation=", ".join(f.name for f in self.layer.formulas),
             formulas=tuple((f.name, f.expr) for f in self.layer.formulas),
+            heads=tuple(latex(f) for f in self.layer.formulas),
             layer=self.layer.name,
             forward=self.layer.forward,
             program=self.layer.program.lines,

@@ -53,7 +53,8 @@ def report():
     weight = (1 - gamma**2) / KERNELS["gelu"].diff(K).subs(K, critical)
     bias = (1 - gamma**2) * critical - weight * KERNELS["gelu"].subs(K, critical)
     return Report(
-        activation="gelu", formulas=(("gelu", z * (1 + sp.erf(z / sp.sqrt(2))) / 2),), layer="residual",
+        activation="gelu", formulas=(("gelu", z * (1 + sp.erf(z / sp.sqrt(2))) / 2),),
+        heads=(r"\operatorname{gelu}",), layer="residual",
         forward=gamma * z + sp.Symbol("y"), program=("y1 ~ N(0, C_b + C_W*<u u'>), u = gelu(z)", "z' = gamma*z + y1"),
         settings=(("xi", "1"),), quantities=listed,
         critical_points=(PointRow(critical, weight, bias, "half-stable", True),), universality_class="half-stable",
