@@ -43,6 +43,8 @@ def test_a_signal_leaves_nothing(tmp_path, number, code):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        # a shell that started the tests in the background has made them, and their children, deaf to interrupts
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     patience = time.monotonic() + 30
     while not list(tmp_path.iterdir()) and time.monotonic() < patience:  # until the work has begun
