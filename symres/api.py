@@ -7,6 +7,7 @@ import sympy as sp
 from .declare.activation import Activation
 from .declare.catalogue import activation
 from .declare.nodes import Node
+from .declare.phi import Phi
 from .errors import DeclarationError
 from .gaussian.expectation import Expectation
 from .quantity import Quantity
@@ -54,8 +55,13 @@ def expect2(f: Activation | sp.Expr | str, g: Activation | sp.Expr | str) -> Qua
 
 
 def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
-    if not isinstance(f, sp.Expr):
+    if not isinstance(f, sp.Expr) or not f.has(Phi):
         return activation(f)(x)
+    atoms = {phi: sp.Dummy() for phi in f.atoms(Phi)}
+    if not f.xreplace(atoms).is_polynomial(z, *atoms.values()):
+        raise DeclarationError(
+            f"the average of {f}", "it is no polynomial in z and activations", "declare the function as an activation"
+        )
     if f.has(Node):
         raise DeclarationError(f"the average of {f}", "it contains a node of a layer", "derive a Layer instead")
     return scalar(f, "f").xreplace({z: x})

@@ -128,11 +128,25 @@ class Quantity:
             raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
         assert self.expr is not None
         exact = self._exact(values)
-        at_zero = self.expansion is not None and exact[self.symbols[0]] == 0
-        expression = self.series(0).body if at_zero else self.expr  # a formula over K has a limit at K = 0
-        if expression.has(sp.oo):
-            return mp.inf, mp.mpf(0)
-        return evaluate(expression.subs(exact), {}, digits)
+        if self.expansion is not None and exact[self.symbols[0]] == 0:
+            expression = self._at_zero(exact)
+        else:
+            expression = self.expr.subs(exact)
+        if expression.has(sp.oo, -sp.oo):
+            return mp.mpf(float(expression)), mp.mpf(0)
+        return evaluate(expression, {}, digits)
+
+    def _at_zero(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
+        """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""
+        kernel = self.symbols[0]
+        try:
+            series = self.series(0).body
+        except NoClosedForm:
+            value = self.expr.subs(exact) if self.expr is not None else sp.nan
+            if value.has(sp.nan, sp.zoo):
+                raise
+            return value
+        return sp.limit(series.subs({s: v for s, v in exact.items() if s != kernel}), kernel, 0, "+")
 
     def __call__(self, **values: Any) -> float:
         """The value as a float."""

@@ -47,3 +47,6 @@ def variance(source: Symbol, a: int, b: int) -> Symbol:
 
 
 kappa = Symbol("kappa", positive=True)  # bound variable of a root: the kernel K* that solves an equation
+
+KERNELS = (K, K1, K2, C, Theta, kappa, *variables)  # the theory's own, never parameters of a layer
+PARAMETERS = (z, C_W, C_b, gamma, xi, n, n_L, r)

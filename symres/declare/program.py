@@ -17,7 +17,7 @@ from functools import cached_property
 import sympy as sp
 
 from ..errors import DeclarationError, UnsupportedLayer
-from ..symbols import source, statistic, z
+from ..symbols import KERNELS, PARAMETERS, source, statistic, z
 from .activation import Formula, Phi
 from .nodes import Node
 
@@ -99,7 +99,7 @@ class Builder:
 
     def mean(self, integrand: sp.Expr) -> sp.Expr:
         """The average of a pointwise expression over the neurons; averaging the same twice is one statistic."""
-        self._check_width(integrand)
+        self._check(integrand)
         if not integrand.free_symbols & self._widths.keys():
             return integrand
         for instruction in self.instructions:
@@ -111,7 +111,8 @@ class Builder:
 
     def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
         """Fresh Gaussian neurons; every call is a source of its own."""
-        self._check_width(u)
+        self._check(u)
+        self._check_variances(C_W, C_b, width)
         name = source(1 + sum(isinstance(i, Draw) for i in self.instructions))
         self._widths[name] = width
         self.instructions.append(Draw(name, u, C_W, C_b, width))
@@ -119,7 +120,7 @@ class Builder:
 
     def finish(self, out: sp.Expr) -> Program:
         """Check the output and freeze the program."""
-        self._check_width(out)
+        self._check(out)
         self._check_names(out)
         out = sp.expand(out, deep=False, power_exp=False, power_base=False, log=False, multinomial=True, basic=False)
         program = Program(tuple(self.instructions), out)
@@ -143,6 +144,29 @@ class Builder:
                 f"the layer z' = {out}", "its output has another width than its input", "end the layer with width=1"
             )
         return program
+
+    def _check(self, expression: sp.Expr) -> None:
+        """Polynomials in neurons and activations: only an activation's formula is validated and knows its jumps."""
+        self._check_width(expression)
+        atoms = {phi: sp.Dummy() for phi in expression.atoms(Phi)}
+        for inner in (expression, *(phi.argument for phi in atoms)):
+            bare = inner.xreplace(atoms)
+            neurons = [s for s in bare.free_symbols if s in self._widths or s in atoms.values()]
+            if not bare.is_polynomial(*neurons):
+                raise UnsupportedLayer(
+                    f"the expression {inner} in a layer",
+                    "it is no polynomial in neurons and activations",
+                    "declare the function as an activation: phi = sr.activation(...), then write phi(z)",
+                )
+            if bare.has(sp.I):
+                raise DeclarationError(f"the expression {inner} in a layer", "it is not real", "use real coefficients")
+
+    def _check_variances(self, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> None:
+        for name, value in (("C_W", C_W), ("C_b", C_b), ("width", width)):
+            if value.free_symbols & self._widths.keys() or value.is_negative or (name == "width" and value.is_zero):
+                raise DeclarationError(
+                    f"a Dense with {name} = {value}", "it is no positive number or parameter", f"pass {name} >= 0"
+                )
 
     def _check_names(self, out: sp.Expr) -> None:
         """Texts are keys: one name must not stand for two formulas."""
@@ -177,12 +201,7 @@ def lower(forward: sp.Expr) -> Program:
     """
     if not forward.has(z):
         raise DeclarationError(f"the layer {forward}", "the forward equation does not contain z", "write it in sr.z")
-    reserved = {source(i) for i in range(1, 100)} | {statistic(i) for i in range(1, 100)}
-    clash = sorted(map(str, forward.free_symbols & reserved))
-    if clash:
-        raise DeclarationError(
-            f"the layer {forward}", f"{', '.join(clash)} is a name of the program's own", "rename the parameter"
-        )
+    _check_symbols(forward)
     builder = Builder()
     lowered: dict[sp.Expr, sp.Expr] = {}
     shapes: dict[sp.Expr, str] = {}
@@ -208,6 +227,22 @@ def lower(forward: sp.Expr) -> Program:
         return lowered[e]
 
     return builder.finish(visit(forward))
+
+
+def _check_symbols(forward: sp.Expr) -> None:
+    """Parameters must not be taken for kernels, sources or each other: sympy compares names with assumptions."""
+    own = {source(i) for i in range(1, 100)} | {statistic(i) for i in range(1, 100)} | set(KERNELS)
+    names = [s.name for s in forward.free_symbols]
+    shared = {s.name: s for s in PARAMETERS}
+    for symbol in sorted(forward.free_symbols, key=str):
+        if symbol in own:
+            found, remedy = f"{symbol} is a kernel or a name of the program's own", "rename the parameter"
+        elif names.count(symbol.name) > 1 or shared.get(symbol.name, symbol) != symbol:
+            found = f"there are two symbols called {symbol} with different assumptions"
+            remedy = f"use sr.{symbol}" if symbol.name in shared else "make the symbol once and use it everywhere"
+        else:
+            continue
+        raise DeclarationError(f"the layer {forward}", found, remedy)
 
 
 def phis(expression: sp.Expr) -> list[Phi]:

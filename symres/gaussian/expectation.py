@@ -73,6 +73,11 @@ class Expectation(sp.Expr):
         """The symbols that need a value: all but the bound variables."""
         return set().union(*(a.free_symbols for a in self.args)) - set(variables)
 
+    @property
+    def is_number(self) -> bool:
+        """Whether it has a value: nothing is left to substitute."""
+        return not self.free_symbols
+
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """The integrand as (coefficient, one factor per variable), the same factors only once.

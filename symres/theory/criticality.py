@@ -110,8 +110,10 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
         named = "half-stable"
     else:
         named = "none"
-        if points:
+        if any(p.stability == "unstable" for p in zero):
             remarks = (*remarks, "K* = 0 is critical but unstable: the kernel flows away from it")
+        elif points:
+            named, remarks = "unknown", (*remarks, "the stability of the critical point is undecided")
     return Criticality(points, named, (*remarks, *more))
 
 
@@ -179,7 +181,9 @@ def _scale_invariant(conditions: _Conditions) -> Criticality:
     bias = canonical(conditions.written_out(conditions.C_b))
     if bias != 0:
         return Criticality((), "unknown", ("the susceptibilities are constant but the kernel map is not linear",))
-    return Criticality((CriticalPoint(K, sp.factor_terms(weight), bias, "neutral"),), "scale-invariant")
+    if _sign_at_reference(weight) < 0 or weight == 0:
+        return Criticality((), "none", ("every kernel has equal susceptibilities, but no C_W > 0 makes them 1",))
+    return Criticality((CriticalPoint(K, weight, bias, "neutral"),), "scale-invariant")
 
 
 # ---- K* > 0 ------------------------------------------------------------------------------------------------------
@@ -294,10 +298,12 @@ def _solved(equation: sp.Expr) -> list[sp.Expr]:
 def _flow(growth: sp.Expr, kernel_map: Quantity, weight: sp.Expr) -> str:
     """The sign of K' - K near 0: of its lowest power, or, where all powers vanish, of its value."""
     excess = sp.expand(sp.expand(growth - K).subs(C_W, weight))
-    powers = {e: c for e, c in powers_of_kernel(excess).items() if sp.expand(c) != 0}
-    if powers:
-        sign = _sign_at_reference(powers[min(powers)])
-    else:
-        drift = (_written_out(kernel_map) - K).subs({C_b: 0, C_W: weight})
-        sign = _sign_at_reference(drift.subs(K, sp.Rational(1, 20)))
-    return {-1: "stable", 1: "unstable", 0: "marginal"}[sign]
+    words = {-1: "stable", 1: "unstable", 0: "marginal"}
+    for _, found in sorted(powers_of_kernel(excess).items()):
+        coefficient = canonical(found)
+        sign = _sign_at_reference(coefficient)
+        if sign or coefficient.subs({gamma: 0, xi: 1}).free_symbols:
+            return words[sign]
+        # zero to all digits: a linear coefficient cancels by the choice of C_W, whether or not sympy sees it
+    drift = (_written_out(kernel_map) - K).subs({C_b: 0, C_W: weight})
+    return words[_sign_at_reference(drift.subs(K, sp.Rational(1, 20)))]

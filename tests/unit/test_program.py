@@ -14,7 +14,7 @@ from symres.declare.layer import Layer
 from symres.declare.nodes import Dense, Node
 from symres.declare.program import Draw, Mean, lower
 from symres.errors import DeclarationError, UnsupportedLayer
-from symres.symbols import C_W, C_b, gamma, xi, z
+from symres.symbols import C_W, C, C_b, K, gamma, xi, z
 
 tanh, erf, relu = activation("tanh"), activation("erf"), activation("relu")
 
@@ -109,7 +109,7 @@ def test_text_is_the_same_under_any_hash_seed():
         (z * Dense(z), "not linear"),
         (Dense(z) * Dense(z), "not linear"),
         (gamma * z + tanh(Dense(z)), "not linear"),
-        (z / (1 + Dense(z) ** 2), "not linear"),
+        (z / (1 + Dense(z) ** 2), "no polynomial"),
         (z + 1, "mean"),
         (z + Dense(z, width=4), "width"),
         (Dense(z, width=4), "width"),
@@ -185,3 +185,24 @@ def test_one_name_for_two_formulas_is_refused():
     other = type(tanh)("tanh", erf.expr)
     with pytest.raises(DeclarationError, match="two activations called tanh"):
         Layer(Dense(tanh(z)) + Dense(other(z)))
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda: Dense(K * z),
+        lambda: Dense(C * z),
+        lambda: sp.Symbol("gamma") * z + gamma * Dense(tanh(z)),
+        lambda: sp.I * z + Dense(tanh(z)),
+        lambda: Dense(tanh(z), C_W=-1),
+        lambda: Dense(z, C_W=z**2),
+        lambda: Dense(z, width=0),
+        lambda: Dense(1 / z),
+        lambda: Dense(sp.sign(z) * z),
+        lambda: Dense(sp.Heaviside(z)),
+    ],
+)
+def test_what_would_be_derived_wrongly_is_refused(forward):
+    with pytest.raises((DeclarationError, UnsupportedLayer)) as error:
+        Layer(forward())
+    assert error.value.remedy

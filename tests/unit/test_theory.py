@@ -165,3 +165,84 @@ def test_two_ways_to_the_same_quantity():
 
 def test_repr_says_what_it_is():
     assert repr(sr.expect("relu(z)^2")) == "<expect(K) = K/2 [EXACT]>"
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu"])
+def test_a_half_stable_point_is_among_the_fixed_points_at_its_own_values(name):
+    theory = sr.derive(sr.mlp(name))
+    point = theory.critical_points[0]
+    found = theory.fixed_points(C_W=point.C_W, C_b=point.C_b)
+    assert min(abs(p.K - float(point.K)) for p in found) < 1e-6
+    assert "critical" in {p.phase for p in found}
+    assert abs(theory.chi_perp.evalf(K=point.K, C_W=point.C_W) - 1) < 1e-14
+
+
+@pytest.mark.parametrize(
+    "formula", ["tanh(z)+erf(z)", "erf(z)/(1+sqrt(2))", "(sqrt(2)+sqrt(3))*tanh(z)", "selu(z)+erf(z)"]
+)
+def test_stability_does_not_depend_on_how_the_slope_is_written(formula):
+    theory = sr.derive(formula)
+    assert theory.universality_class == "K*=0"
+    assert theory.critical_points[0].stability == "stable"
+
+
+@pytest.mark.parametrize("gamma", [1, 2])
+def test_no_negative_variance_is_called_critical(gamma):
+    for name in ("relu", "tanh", "gelu"):
+        assert sr.derive(sr.residual(name, gamma=gamma)).critical_points == ()
+
+
+def test_the_limit_at_zero_of_a_nested_layer_with_biases():
+    erf, tanh = sr.activation("erf"), sr.activation("tanh")
+    theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(tanh(sr.Dense(erf(sr.z))))))
+    settings = {"C_W": 2, "C_b": "0.1", "gamma": 1}
+    near = theory.kernel_map.evalf(K="1e-30", **settings)
+    assert abs(theory.kernel_map.evalf(K=0, **settings) - near) < 1e-14
+    assert sr.derive("elu(alpha=1)").h.evalf(K=0, C_W=1) == -mp.inf
+
+
+@pytest.mark.parametrize("name", ["relu", "hard_tanh", "relu6", "gelu", "tanh"])
+def test_h_is_half_the_slope_of_chi_perp_also_at_kinks(name):
+    """Phi' jumps at a kink: two derivatives move onto the Gaussian weight."""
+    theory, step = sr.derive(name), sp.Rational(1, 10**8)
+    slope = [theory.chi_perp.evalf(30, K=sp.Rational(3, 2) + s * step, C_W=2) for s in (1, -1)]
+    with mp.workdps(30):
+        expected = (slope[0] - slope[1]) / (4 * mp.mpf(10) ** -8)
+    assert abs(theory.h.evalf(20, K="3/2", C_W=2) - expected) < 1e-13
+
+
+def test_chi_parallel_of_a_jump():
+    """<phi^2> of a shifted step is a Gaussian tail; its slope by hand."""
+    theory = sr.derive("where(z>1/2, 2, 0)")
+    k = mp.mpf(2)
+    expected = 3 * 4 * mp.exp(-1 / (8 * k)) / (4 * mp.sqrt(2 * mp.pi) * k ** mp.mpf("1.5"))
+    assert abs(theory.chi_parallel.evalf(K=2, C_W=3) / expected - 1) < 1e-14
+
+
+def test_a_spoilt_closed_form_is_not_returned():
+    from dataclasses import replace
+
+    from symres.proof import Proof
+    from symres.theory.build import _verified
+
+    right = sr.derive("gelu").chi_perp
+    wrong = replace(right, body=right.body * sp.Rational(101, 100), proof=Proof(right.body * sp.Rational(101, 100)))
+    assert _verified(right).status is sr.Status.EXACT
+    judged = _verified(wrong)
+    assert judged.status is sr.Status.NUMERIC
+    assert "defect" in judged.reason
+    assert judged.body == right.definition
+
+
+def test_the_stated_error_bound():
+    assert sr.expect("gelu").error_bound == 0
+    numeric = sr.expect("tanh(z)^2")
+    assert numeric.error_bound == 1e-15
+    with mp.workdps(30):
+        assert abs(numeric.evalf(K=3) / numeric.evalf(28, K=3) - 1) <= numeric.error_bound
+
+
+@pytest.mark.parametrize("expression", [1 / sr.z, sp.log(sr.z), sp.Symbol("z") ** 2, sp.I * sr.z, sp.DiracDelta(sr.z)])
+def test_averages_of_expressions_are_validated(expression):
+    with pytest.raises(sr.SymresError):
+        sr.expect(expression)
