@@ -20,11 +20,22 @@ from ..balls import Ball, compile_ball, enclose
 from ..declare.pieces import Pieces
 from ..errors import DeclarationError, SymresError
 from ..symbols import z
-from .panels import Function, Weight, integrate, log2_upper, plan, power_of_two, size_at, sup_refined
+from .panels import (
+    LOG2_E,
+    Function,
+    Weight,
+    integrate,
+    log2_sum,
+    log2_upper,
+    plan,
+    power_of_two,
+    size_at,
+    sup_refined,
+)
 
 GUARD = 20  # bits for the rounding of sums
-LOG2_E = 1.4426950408889634
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
+Interval = tuple[arb, arb]
 TINY = -1e12  # log2 of the size of an average whose integrand has not been seen to differ from 0
 
 
@@ -76,7 +87,7 @@ def line_average(factor: Pieces, K: arb, bits: int) -> arb:
     check_variance(K)
     if not K > 0:
         with ctx.workprec(bits + GUARD):
-            return at_zero(factor) if K.is_zero() else near(function.places(), function.parts, arb(0), K, bits)
+            return at_zero(factor) if K.is_zero() else near(function, K, bits)
     weight = gaussian_weight(K)
     check_growth(function, weight)
 
@@ -141,8 +152,8 @@ def integral(segments: list[Segment], weight: Weight, size: float, bits: int) ->
     tolerance = max(size, TINY) - bits - 6
     if not segments:
         return arb(0)
-    left, left_rest = _cutoff(segments, weight, -1, tolerance, bits)
-    right, right_rest = _cutoff(segments, weight, 1, tolerance, bits)
+    left, left_rest = cutoff(segments, weight, -1, tolerance, bits)
+    right, right_rest = cutoff(segments, weight, 1, tolerance, bits)
     panels = []
     for s in segments:
         a, b = clip(s, left, right)
@@ -159,7 +170,7 @@ def integral(segments: list[Segment], weight: Weight, size: float, bits: int) ->
     )
 
 
-def clip(segment: Segment, low: float, high: float) -> tuple[arb, arb]:
+def clip(segment: Segment, low: arb | float, high: arb | float) -> tuple[arb, arb]:
     """The part of a segment between two places; empty if its left end is not below its right end."""
     left = arb(low) if segment.left is None or segment.left < low else segment.left
     right = arb(high) if segment.right is None or segment.right > high else segment.right
@@ -191,9 +202,9 @@ def rough_size(segment: Segment, weight: Weight) -> float:
     return best
 
 
-def _cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int) -> tuple[float, float]:
+def cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int) -> tuple[float, float]:
     """Where to end the panels on one side, and log2 of a bound on what is left out."""
-    x = side * math.sqrt(2 * weight.bounds[1] * (bits + 8) / LOG2_E)
+    x = side * math.sqrt(2 * weight.largest * (bits + 8) / LOG2_E)
     while abs(x) < 1e9:
         rest = beyond(segments, weight, x, tolerance, bits)
         if rest <= tolerance:
@@ -213,7 +224,7 @@ def check_growth(function: Compiled, weight: Weight) -> None:
             continue
         for k in _PROBES:
             x = side * 2.0**k
-            decay = x * x / (2 * weight.bounds[1]) * LOG2_E
+            decay = x * x / (2 * weight.largest) * LOG2_E
             with ctx.workprec(1024):  # so large an argument leaves nothing of a ball of ordinary precision
                 growth = log2_upper(part([weight.scale * x], False))
             if growth > (1 - 1e-6) * decay + 1e3:
@@ -224,10 +235,10 @@ def check_growth(function: Compiled, weight: Weight) -> None:
 
 def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, bits: int) -> float:
     """log2 of a bound on the integral of the absolute value from x outwards; inf once it exceeds the tolerance."""
-    variance = weight.bounds[1]
+    variance = weight.largest
     edges = [e for s in segments for e in (s.left, s.right) if e is not None]
     last = max((float((e if x > 0 else -e).upper()) for e in edges), default=0.0)  # no breakpoint beyond
-    bounds = [-math.inf]
+    bounds: list[float] = []
     inner, ratio, steps, leap = x, 1.25, 0, True
     while abs(inner) < 1e150:
         outer = inner * ratio
@@ -235,7 +246,7 @@ def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, 
         if leaping:  # the mass is next to nothing already: to the last breakpoint in one step
             outer = math.copysign(min(last, 1e150), x)
         mass = -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-14) + math.log2(variance / abs(inner)) + 1e-6
-        size = _largest(segments, weight, *sorted((inner, outer)))
+        size = largest(segments, weight, *sorted((inner, outer)))
         if size + mass > tolerance:
             if leaping:
                 leap = False
@@ -251,11 +262,10 @@ def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, 
         inner, ratio = outer, min(2.0, ratio**2)
     else:
         bounds.append(-1e299)
-    top = max(bounds)
-    return top if top == -math.inf else top + math.log2(sum(2.0 ** (b - top) for b in bounds)) + 1e-6
+    return log2_sum(bounds)
 
 
-def _largest(segments: list[Segment], weight: Weight, low: float, high: float) -> float:
+def largest(segments: list[Segment], weight: Weight, low: arb | float, high: arb | float) -> float:
     """log2 of a bound on |function| between two places."""
     worst = -math.inf
     for s in segments:
@@ -272,32 +282,21 @@ def at_zero(factor: Pieces) -> arb:
     return sum((enclose(part.subs(z, 0), {}, ctx.prec) for part in sides), arb(0)) / len(sides)
 
 
-def near(places: Sequence[arb], parts: Sequence[Function | None], mean: arb, variance: arb, bits: int) -> arb:
-    """The average where zero variance cannot be excluded: all values near the mean, and the tails."""
-    scale = variance.abs_upper().sqrt().upper()
-    weight = Weight(arb(1), scale)
+def near(function: Compiled, variance: arb, bits: int) -> arb:
+    """The average where zero variance cannot be excluded: all values near 0, and the tails."""
+    weight = Weight(arb(1), variance.abs_upper().sqrt().upper())
     reach = math.sqrt(2 * bits)
-    segments = list(segments_between([(b - mean) / scale for b in places], [Moved(p, mean, arb(1)) for p in parts]))
+    places = [b / weight.scale for b in function.places()]
     inside = []
-    for s in segments:
+    for s in segments_between(places, [part or _zero for part in function.parts]):
         a, b = clip(s, -reach, reach)
         if not a > b:
-            inside.append(s.function([scale * a.union(b)], False))
+            inside.append(s.function([weight.scale * a.union(b)], False))
+    segments = list(segments_between(places, function.parts))
     rest = max(beyond(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
     mass = (1 - arb(2) ** -bits).union(1)  # Gaussian mass inside the reach
     return reduce(arb.union, inside) * mass + arb(0, power_of_two(rest))
 
 
-@dataclass(frozen=True)
-class Moved:
-    """x -> f(mean + spread*x); zero for no f."""
-
-    function: Function | None
-    mean: arb
-    spread: arb
-
-    def __call__(self, values: list[Ball], analytic: bool) -> Ball:
-        """Evaluate at one x."""
-        if self.function is None:
-            return arb(0)
-        return self.function([self.mean + self.spread * values[0]], analytic)
+def _zero(values: list[Ball], analytic: bool) -> Ball:
+    return arb(0)

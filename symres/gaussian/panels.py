@@ -9,7 +9,7 @@ evaluation on a rectangle around the ellipse.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -19,8 +19,8 @@ from ..balls import Ball
 
 Function = Callable[[list[Ball], bool], Ball]  # it may have a method log2_sup, which then answers for sup()
 
-
 LOW = 32  # bits: enough for bounds
+LOG2_E = 1.4426950408889634
 _SIZES = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
 _MAX_DEPTH = 400
 _MAX_PANELS = 10000  # beyond, the rest is enclosed crudely: slow decay of the radius instead of no answer
@@ -28,29 +28,37 @@ _MAX_PANELS = 10000  # beyond, the rest is enclosed crudely: slow decay of the r
 
 @dataclass(frozen=True)
 class Weight:
-    """The Gaussian density of variance v, up to its constant, in the coordinate x = z/scale.
+    """A weight in the coordinate x = z/scale with ``|weight(x + iy)| <= exp(-x**2/2v + y**2/2u)``.
+
+    The Gaussian ``exp(-x**2/2v)`` is one, with u = v.
 
     Args:
         variance: ball of v, of order one by the choice of scale.
         scale: a power of two.
+        across: ball of u; None for v.
     """
 
     variance: arb
     scale: arb
+    across: arb | None = None
 
     @cached_property
-    def bounds(self) -> tuple[float, float]:
-        """Floats below and above the variance."""
-        low, high = float(self.variance.lower()), float(self.variance.upper())
-        return math.nextafter(low, 0.0), math.nextafter(high, math.inf)
+    def largest(self) -> float:
+        """A float above v."""
+        return math.nextafter(float(self.variance.upper()), math.inf)
+
+    @cached_property
+    def smallest_across(self) -> float:
+        """A float below u."""
+        across = self.variance if self.across is None else self.across
+        return math.nextafter(float(across.lower()), 0.0)
 
     def log2_sup(self, left: float, right: float, height: float) -> float:
-        """Upper bound of log2 |exp(-x**2/2v)| on the rectangle left..right, -height..height."""
-        low, high = self.bounds
+        """Upper bound of log2 |weight| on the rectangle left..right, -height..height."""
         nearest = 0.0 if left <= 0 <= right else min(abs(left), abs(right))
-        square = nearest**2 * (1 - 1e-14) - height**2 * (1 + 1e-14)  # 1e-14: the rounding of floats, with room
-        value = -square / (2 * (high if square > 0 else low)) * 1.4426950408889634
-        return value + 1e-14 * abs(value) + 1e-9
+        fall = nearest**2 / (2 * self.largest) * LOG2_E
+        rise = height**2 / (2 * self.smallest_across) * LOG2_E
+        return rise - fall + 1e-14 * (rise + fall) + 1e-9  # 1e-14: the rounding of floats, with room
 
 
 @lru_cache(maxsize=256)
@@ -71,6 +79,13 @@ def log2_upper(value: Ball) -> float:
     return int(mantissa).bit_length() + int(exponent) if mantissa else -math.inf
 
 
+def log2_sum(terms: Iterable[float]) -> float:
+    """An upper bound of log2 of a sum of powers of two, given by their exponents."""
+    exponents = [*terms, -math.inf]
+    top = max(exponents)
+    return top if math.isinf(top) else top + math.log2(sum(2.0 ** (t - top) for t in exponents)) + 1e-6
+
+
 def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) -> float:
     """Upper bound of log2 |function| on a real interval, or on the rectangle of that height on both sides of it.
 
@@ -83,6 +98,9 @@ def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) ->
     ctx.prec = LOW
     try:
         interval = left.union(right)
+        if interval.rel_accuracy_bits() > LOW // 2:  # a short interval far from 0, next to a breakpoint
+            ctx.prec = min(interval.rel_accuracy_bits(), precision) + LOW
+            interval = left.union(right)
         if not height:
             return log2_upper(function([interval], False))
         return log2_upper(function([acb(interval, arb(0, height))], True))
@@ -123,6 +141,7 @@ class Panel:
         right: where it ends.
         nodes: number of nodes; 0 if the whole interval goes into the error.
         log2_error: log2 of a bound on what the rule misses.
+        log2_size: log2 of a bound on |function| around the interval, if there are nodes.
     """
 
     function: Function
@@ -130,70 +149,84 @@ class Panel:
     right: arb
     nodes: int
     log2_error: float
+    log2_size: float = math.inf
 
 
 def plan(
-    function: Function, weight: Weight, left: arb, right: arb, log2_tolerance: float, most_nodes: int
+    function: Function,
+    weight: Weight,
+    left: arb,
+    right: arb,
+    log2_tolerance: float,
+    most_nodes: int,
+    shortest: float = 0.0,
 ) -> list[Panel]:
-    """Cut an interval into panels whose bounded errors stay below a tolerance each.
+    """Cut an interval into panels whose bounded errors stay below a tolerance each, from left to right.
 
     Args:
         function: smooth function of z = scale*x on the interval.
-        weight: the Gaussian weight.
+        weight: the weight of the integral.
         left: where the interval starts, in x.
         right: where it ends.
         log2_tolerance: log2 of the error allowed per panel, for the integral over x without the constant.
         most_nodes: panels that need more are halved.
+        shortest: panels of this width are not halved; they come back without nodes and with too large an error.
     """
     panels: list[Panel] = []
     stack = [(left, right, 0)]
     while stack:
         a, b, depth = stack.pop()
         panel = _rule(function, weight, a, b, log2_tolerance, most_nodes)
-        if panel is None and (depth > _MAX_DEPTH or len(panels) + len(stack) > _MAX_PANELS):
+        if panel is None and (
+            depth > _MAX_DEPTH or len(panels) + len(stack) > _MAX_PANELS or (shortest and not b - a > shortest)
+        ):
             panel = Panel(function, a, b, 0, _mass(function, weight, a, b))
         if panel is not None:
             panels.append(panel)
         else:
-            middle = ((a + b) / 2).mid()
-            stack += [(a, middle, depth + 1), (middle, b, depth + 1)]
+            middle = _roundest(a, b)
+            stack += [(middle, b, depth + 1), (a, middle, depth + 1)]
     return panels
 
 
-def _ends(a: arb, b: arb) -> tuple[float, float]:
-    """Floats outside the ends of a panel."""
-    left, right = float(a.lower()), float(b.upper())
-    return math.nextafter(left, -math.inf) if left else 0.0, math.nextafter(right, math.inf) if right else 0.0
+def _roundest(a: arb, b: arb) -> arb:
+    """The number with the fewest binary digits in the middle half of an interval: equal panels recur everywhere."""
+    step = arb(2) ** (int(log2_upper((b - a).mid())) - 2)
+    return ((a + b).mid() / (2 * step) + 0.5).floor().mid() * step
+
+
+def _extent(a: arb, b: arb) -> tuple[float, float, float]:
+    """Floats outside the ends of a panel, and above its half-width."""
+    half = math.nextafter(float((b - a).upper()), math.inf) / 2
+    return math.nextafter(float(a.lower()), -math.inf), math.nextafter(float(b.upper()), math.inf), half
 
 
 def _mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
     """log2 of a bound on the integral of the absolute value over a panel."""
-    left, right = _ends(a, b)
-    if not right > left:
+    left, right, half = _extent(a, b)
+    if not half > 0:
         return -math.inf
     size = sup(function, weight.scale * a, weight.scale * b)
-    return size + weight.log2_sup(left, right, 0.0) + math.log2(right - left) + 1e-3
+    return size + weight.log2_sup(left, right, 0.0) + math.log2(2 * half) + 1e-3
 
 
 def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: float, most_nodes: int) -> Panel | None:
     """The cheapest rule that meets the tolerance, None if the interval must be halved."""
-    left, right = _ends(a, b)
-    half, centre = (right - left) / 2, (right + left) / 2
+    left, right, half = _extent(a, b)
     if not half > 0:
         return Panel(function, a, b, 0, -math.inf)
 
     def attempt(rho: float) -> Panel | None:
-        wide, high = half * (rho + 1 / rho) / 2 * (1 + 1e-9), half * (rho - 1 / rho) / 2 * (1 + 1e-9)
-        wide += 1e-15 * abs(centre)
-        ends = arb(centre - wide), arb(centre + wide)
-        bound = sup(function, weight.scale * ends[0], weight.scale * ends[1], weight.scale * high)
-        bound += weight.log2_sup(centre - wide, centre + wide, high) + math.log2(half)
+        beyond = half * ((rho + 1 / rho) / 2 - 1) * (1 + 1e-9)  # of the ellipse, outside the ends
+        high = half * (rho - 1 / rho) / 2 * (1 + 1e-9)
+        size = sup(function, weight.scale * (a - beyond), weight.scale * (b + beyond), weight.scale * high)
+        bound = size + weight.log2_sup(left - beyond, right + beyond, high) + math.log2(half)
         if bound + 1.1 <= log2_tolerance:
             return Panel(function, a, b, 0, bound + 1.1)
         error = bound + 2.1 - math.log2(1 - rho**-2)
         needed = (error - log2_tolerance) / (2 * math.log2(rho))
         n = next((size for size in _SIZES if size >= needed), math.inf)
-        return Panel(function, a, b, int(n), error - 2 * n * math.log2(rho)) if n <= most_nodes else None
+        return Panel(function, a, b, int(n), error - 2 * n * math.log2(rho), size) if n <= most_nodes else None
 
     best: Panel | None = None
     for rho in (4.0, 8.0, 16.0):
@@ -212,7 +245,7 @@ def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: fl
 def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
     """The integral of function*exp(-x**2/2v) over the panels, in the current ``flint.ctx`` precision."""
     total, decay = arb(0), -1 / (2 * weight.variance)
-    stored = (bits // 64 + 1) * 64
+    stored = stored_bits(bits)
     for panel in panels:
         if panel.log2_error == math.inf:
             return arb(0, math.inf)
@@ -230,6 +263,11 @@ def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
             )
         total += part * half
     return total
+
+
+def stored_bits(bits: int) -> int:
+    """The precision in which nodes are kept: few different ones."""
+    return (bits // 64 + 1) * 64
 
 
 def power_of_two(exponent: float) -> arb:

@@ -1,20 +1,13 @@
 """The average of f(z1) g(z2) over two correlated Gaussian variables, enclosed rigorously.
 
-Given z1, the second variable is Gaussian with mean ``b*z1``, ``b = C/K1``, and variance ``v = K2 - C**2/K1``, so that
-the average is one over z1 of ``f(z1) G(b*z1)`` with the smoothed function ``G(m) = <g(m + sqrt(v) y)>``. The rules of
-the line serve twice; what they need to know about G is how large it gets at complex m. With m = m_r + i*m_i and for
-any real t, moving the path of integration by i*t inside every smooth piece of g gives
-
-    |G(m)| <= exp((m_i - t)**2/2v) * <sup |g| on the strip up to t around m_r + sqrt(v) y>  +  (walls at breakpoints),
-
-a wall of height t at the breakpoint p adding ``t*sup|g|*exp((m_i**2 - (p - m_r)**2)/2v)/sqrt(2 pi v)`` for each side.
-t = m_i is good where g is analytic, t = 0 near the kinks of g; the smallest of three choices is taken.
+Everything is reduced to one variable. Far out, ``<|f g|; |z1| > T>^2 <= <f^2; |z1| > T> <g^2>``. Inside, the product of
+two rules, unless z2 is nearly a function of z1: then averages over both in turn, and the product only near the kinks
+of g, where it pays to resolve the spread of z2.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,28 +15,29 @@ from flint import arb, ctx
 
 from ..balls import Ball
 from ..declare.pieces import Pieces
-from ..errors import DeclarationError, SymresError
+from ..errors import SymresError
+from .law import Law, law_of
 from .line import (
     GUARD,
-    LOG2_E,
-    TINY,
     Compiled,
-    Moved,
+    Interval,
+    Segment,
     check_growth,
-    check_variance,
     compiled,
+    cutoff,
     gaussian_weight,
     integral,
+    largest,
     line_average,
-    near,
     refine,
     rough_size,
     segments_between,
 )
-from .panels import Function, Weight, log2_upper, sup
+from .panels import LOG2_E, Function, Weight, log2_sum, log2_upper, power_of_two
+from .product import Strip, product_average
+from .shear import sheared_average
 
-_SHELLS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # in standard deviations, then in steps of a factor 3/2
-_STRIPS = (1.0, 0.5, 0.0)  # t/m_i
+_NARROW = 2.0**-6  # a spread of z2 given z1, relative to that of z2, below which the product rule takes too many panels
 
 
 def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, arb], bits: int) -> arb:
@@ -58,218 +52,136 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
         DeclarationError: an impossible covariance, or a function without an average.
         SymresError: a function that could not be bounded.
     """
-    (f, g), (K1, C, K2) = factors, covariance
-    check_variance(K1)
-    check_variance(K2)
-    with ctx.workprec(4 * bits + 64):  # exact for numbers of this length: |C| = sqrt(K1*K2) must give exactly 0
-        determinant = K1 * K2 - C * C
-    if determinant < 0:
-        raise DeclarationError(
-            "a Gaussian average over two variables",
-            f"|C| = {abs(C).str(5)} exceeds sqrt(K1*K2) = {(K1 * K2).sqrt().str(5)}",
-            "pass a covariance with C**2 <= K1*K2",
-        )
+    (f, g), (K1, C, K2) = map(compiled, factors), covariance
+    law = law_of((K1, C, K2))
     if C.is_zero():
         with ctx.workprec(bits + GUARD):
-            return line_average(f, K1, bits) * line_average(g, K2, bits)
+            return line_average(factors[0], K1, bits) * line_average(factors[1], K2, bits)
     if not (K1 > 0 and K2 > 0):
         raise SymresError(
             "a Gaussian average over two variables",
             "a variance cannot be told from zero although the covariance can",
             "raise the precision, or pass C = 0",
         )
-    attainable = min(bits, *(x.rel_accuracy_bits() - 8 for x in covariance))
-    if not determinant > 0 and not determinant.is_zero():  # the unknown spread of z2 around b*z1 limits the accuracy
-        bits = max(8, min(attainable, int(log2_upper(K1 * K2) - log2_upper(determinant)) // 2 + 2))
-        attainable = 0  # and no second attempt would help
-    check_growth(compiled(f), gaussian_weight(K1))
-    check_growth(compiled(g), gaussian_weight(K2))
+    check_growth(f, gaussian_weight(K1))
+    check_growth(g, gaussian_weight(K2))
+    attainable = min(bits, *(x.rel_accuracy_bits() - 8 for x in (*covariance, law.determinant)))
+    if not law.is_regular and not law.determinant.is_zero():  # the spread is an error of the result
+        bits, attainable = min(bits, max(8, int(8 - log2_upper(law.spread)))), 0
+    if len(g.breaks) > len(f.breaks):
+        (f, g), covariance = (g, f), (K2, C, K1)  # shearing prefers a smooth g
 
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):
-            weight = gaussian_weight(K1)
-            slope, variance = C / K1, determinant / K1
-            if variance.is_zero():
-                places, parts = _product(compiled(f), compiled(g), slope)
-            else:
-                smooth = _Smoothed(compiled(g).places(), compiled(g).parts, variance)
-                places = compiled(f).places()
-                parts = [part and _Outer(part, smooth, slope, weight, 0.0) for part in compiled(f).parts]
-            places = [b / weight.scale for b in places]
-            if size is None:
-                size = max((rough_size(s, weight) for s in segments_between(places, parts)), default=TINY)
-            parts = [replace(p, tolerance=size - bits - 12) if isinstance(p, _Outer) else p for p in parts]
-            total = integral(list(segments_between(places, parts)), weight, size, bits)
-            return total / (2 * arb.pi() * weight.variance).sqrt(), size
+            return _attempt(f, g, law_of(covariance), size, bits)
 
     return refine(attempt, bits, attainable)
 
 
-# ---------------------------------------------------------------------------------------- fully correlated variables
+def _attempt(f: Compiled, g: Compiled, law: Law, size: float | None, bits: int) -> tuple[arb, float]:
+    """Enclose the average to about 2**(size - bits); returns the size too, found here if not given."""
+    one, two = _Side.of(f, law.k1, law.scale1), _Side.of(g, law.k2, law.scale2)
+    most = one.log2_norm + two.log2_norm
+    size = most if size is None else size
+    if most == -math.inf:
+        return arb(0), size
+    goal = size - bits - 8
+    ends1, ends2 = one.ends(goal - two.log2_norm, bits), two.ends(goal - one.log2_norm, bits)
+    errors = [goal + 1]  # the tails
+    if law.is_regular and law.spread > _NARROW * law.k2.sqrt():
+        total = _product(one, two, law, ends1, ends2, goal)
+    else:
+        spike = one.log2_norm + two.log2_largest(ends2)
+        reach = math.sqrt(2 * max(1.0, spike - goal) / LOG2_E)
+        errors.append(spike - reach**2 / 2 * LOG2_E)  # from |y| > reach
+        total, rough = sheared_average(one.segments, g, law, ends1, reach, goal)
+        for a, b in rough:
+            around = law.slope * a.union(b) + law.spread * arb(0, reach)
+            window = max(around.lower(), ends2[0]), min(around.upper(), ends2[1])
+            if law.is_regular:
+                total += _product(one, two, law, (a, b), window, goal)
+            else:
+                errors.append(one.log2_mean((a, b), 1) + two.log2_largest(window))
+    return total + arb(0, power_of_two(log2_sum(errors))), size
+
+
+def _product(one: _Side, two: _Side, law: Law, ends1: Interval, ends2: Interval, goal: float) -> arb:
+    """Enclose the part from a rectangle, by the law in the middle of the ball and the distance of the others."""
+    f, g = Strip(one.segments, ends1, one.log2_square), Strip(two.segments, ends2, two.log2_square)
+    total = product_average(f, g, law.middle, goal)
+    if law.width.is_zero():
+        return total
+    # On the way the average moves by at most the root mean square of f*g times the distance.
+    fourths = one.log2_mean(ends1, 4) + two.log2_mean(ends2, 4)
+    return total + arb(0, power_of_two(log2_upper(law.width) + fourths / 4))
+
+
 @dataclass(frozen=True)
-class _Product:
-    """z -> f(z) g(slope*z)."""
-
-    f: Function
-    g: Function
-    slope: arb
-
-    def __call__(self, values: list[Ball], analytic: bool) -> Ball:
-        return self.f(values, analytic) * self.g([self.slope * values[0]], analytic)
-
-
-def _product(f: Compiled, g: Compiled, slope: arb) -> tuple[list[arb], list[Function | None]]:
-    """The pieces of f(z) g(slope*z)."""
-    mine, others = f.places(), [b / slope for b in g.places()]
-    other_parts = list(g.parts)
-    if slope < 0:
-        others, other_parts = others[::-1], other_parts[::-1]
-    places = sorted([*mine, *others], key=lambda b: b.mid())
-    parts: list[Function | None] = []
-    for i in range(len(places) + 1):
-        # A place counts as passed if it is among the first i; equal places enclose nothing between them.
-        passed = places[:i]
-        one = f.parts[sum(any(b is p for p in passed) for b in mine)]
-        two = other_parts[sum(any(b is p for p in passed) for b in others)]
-        parts.append(None if one is None or two is None else _Product(one, two, slope))
-    return places, parts
-
-
-# --------------------------------------------------------------------------------------------- the smoothed function
-@dataclass(frozen=True)
-class _Smoothed:
-    """G(m), the average of g over a Gaussian variable of mean m and the given variance.
+class _Side:
+    """One of the two functions under its own law.
 
     Args:
-        places: breakpoints of g.
-        parts: smooth pieces of g.
-        variance: positive, or a ball that does not exclude zero.
+        segments: its smooth pieces.
+        weight: of its variable.
+        log2_square: log2 of a bound on the integral of its square with the weight.
     """
 
-    places: list[arb]
-    parts: tuple[Function | None, ...]
-    variance: arb
+    segments: list[Segment]
+    weight: Weight
+    log2_square: float
+
+    @classmethod
+    def of(cls, function: Compiled, variance: arb, scale: arb) -> _Side:
+        weight = Weight(variance, scale)
+        segments = list(segments_between([b / scale for b in function.places()], function.parts))
+        return cls(segments, weight, _log2_integral(_squares(segments), weight))
+
+    @property
+    def log2_norm(self) -> float:
+        """log2 of a bound on the root of the mean square."""
+        return (self.log2_square - self._log2_constant) / 2
 
     @cached_property
-    def _spread(self) -> tuple[arb, float, float]:
-        spread = self.variance.abs_upper().sqrt() if not self.variance > 0 else self.variance.sqrt()
-        low = float(spread.lower()) * (1 - 1e-12) if self.variance > 0 else 0.0
-        return spread, low, float(spread.upper()) * (1 + 1e-12)
+    def _log2_constant(self) -> float:
+        return math.log2(2 * math.pi * float(self.weight.variance.lower())) / 2 - 1e-9
 
-    def value(self, mean: arb, tolerance: float) -> arb:
-        """G at a real mean, to about 2**tolerance."""
-        if not self.variance > 0:
-            return near(self.places, self.parts, mean, self.variance, ctx.prec)
-        spread = self._spread[0]
-        moved = [part and Moved(part, mean, spread) for part in self.parts]
-        segments = list(segments_between([(b - mean) / spread for b in self.places], moved))
-        size = max((self._at(mean + t * spread) for t in (-3, -2, -1, 0, 1, 2, 3)), default=-math.inf)
-        bits = int(min(max(size - tolerance, 8.0), ctx.prec))
-        return integral(segments, Weight(arb(1), arb(1)), tolerance + bits, bits) / (2 * arb.pi()).sqrt()
+    def ends(self, log2_tolerance: float, bits: int) -> Interval:
+        """Two places beyond which the root of the mean square is below a tolerance together."""
+        share = 2 * log2_tolerance + self._log2_constant - 1
+        low, high = (arb(cutoff(_squares(self.segments), self.weight, side, share, 2 * bits)[0]) for side in (-1, 1))
+        return low, high
 
-    def _at(self, place: arb) -> float:
-        return self._largest(place, place, 0.0)
+    def log2_largest(self, ends: Interval) -> float:
+        """log2 of a bound on the absolute value between two places."""
+        return largest(self.segments, self.weight, *ends)
 
-    def _largest(self, left: arb, right: arb, height: float) -> float:
-        """log2 of a bound on |g| on a rectangle, piece by piece; infinite where a piece is not analytic."""
-        worst = -math.inf
-        for s in segments_between(self.places, self.parts):
-            a = left if s.left is None or s.left < left else s.left
-            b = right if s.right is None or s.right > right else s.right
-            if not a > b:
-                worst = max(worst, sup(s.function, a, b, height))
-        return worst
+    def log2_mean(self, ends: Interval, power: int) -> float:
+        """log2 of a bound on the average of a power of the absolute value between two places, zero elsewhere."""
+        here = power * self.log2_largest(ends) + log2_upper(ends[1] - ends[0])
+        here += self.weight.log2_sup(float(ends[0].lower()), float(ends[1].upper()), 0.0)
+        return (here if power == 1 else min(here, self._log2_fourth)) - self._log2_constant
 
-    def log2_sup(self, left: arb, right: arb, height: float) -> float:
-        """Upper bound of log2 |G| for means in a rectangle, infinite unless G is known to be analytic there."""
-        best, height = math.inf, float(height)
-        low, high = self._spread[1:]
-        for share in _STRIPS if height else (1.0,):
-            rest = (1 - share) * height
-            growth = 0.0 if rest == 0 else math.inf if low == 0 else rest**2 / (2 * low**2) * LOG2_E
-            if best < math.inf and growth > 3:
-                break  # a smaller shift only costs more where a larger one succeeded
-            moved = growth + self._smeared(left, right, share * height, high)
-            best = min(best, _log2_sum([moved, self._walls(left, right, share * height, height, low, high)]))
-        return best
-
-    def _smeared(self, left: arb, right: arb, height: float, spread: float) -> float:
-        """log2 of a bound on < sup |g| > over the Gaussian variable, the supremum over a rectangle around it."""
-        inner = _SHELLS[1]
-        bounds = [self._largest(left - spread * inner, right + spread * inner, height)]
-        for outer in _outer_shells():
-            mass = -0.5 * LOG2_E * inner**2 - (1.0 if inner < 0.8 else math.log2(2.5 * inner)) + 1e-6
-            size = max(
-                self._largest(left - spread * outer, right - spread * inner, height),
-                self._largest(left + spread * inner, right + spread * outer, height),
-            )
-            bounds.append(size + 1 + mass)
-            if bounds[-1] == math.inf:
-                return math.inf
-            if inner >= _SHELLS[-1] and bounds[-1] < min(bounds[0], bounds[-2]) - 64:
-                break
-            inner = outer
-        return _log2_sum(bounds) + 1e-3
-
-    def _walls(self, left: arb, right: arb, wall: float, height: float, low: float, high: float) -> float:
-        """log2 of a bound on what the detour around the breakpoints adds."""
-        bounds = [-math.inf]
-        for place in self.places if wall else ():
-            gap = max(0.0, float((left - place).lower()), float((place - right).lower()))
-            room = (gap**2 - height**2) * (1 - 1e-9) if gap > height else gap**2 - height**2
-            spread = min(max(math.sqrt(max(room, 0.0)), low), high)  # where the bound peaks
-            if spread == 0:
-                return math.inf
-            size = self._largest(place, place, wall)  # the pieces on both sides
-            bounds.append(1 + math.log2(wall / (2.5 * spread)) - room / (2 * spread**2) * LOG2_E + size + 1e-6)
-        return _log2_sum(bounds)
+    @cached_property
+    def _log2_fourth(self) -> float:
+        return _log2_integral(_squares(_squares(self.segments)), self.weight)
 
 
-def _outer_shells() -> Iterator[float]:
-    yield from _SHELLS[2:]
-    outer = _SHELLS[-1]
-    for _ in range(200):
-        outer *= 1.5
-        yield outer
+def _log2_integral(segments: list[Segment], weight: Weight) -> float:
+    """log2 of a bound on the integral with the weight."""
+    rough = max((rough_size(s, weight) for s in segments), default=-math.inf)
+    return log2_upper(integral(segments, weight, rough, 8))
 
 
-def _log2_sum(terms: list[float]) -> float:
-    top = max(terms)
-    return top if math.isinf(top) else top + math.log2(sum(2.0 ** (t - top) for t in terms))
+def _squares(segments: list[Segment]) -> list[Segment]:
+    return [replace(s, function=_Square(s.function)) for s in segments]
 
 
 @dataclass(frozen=True)
-class _Outer:
-    """z1 -> f(z1) G(slope*z1), accurate where the Gaussian weight makes it matter.
+class _Square:
+    """f(z)**2."""
 
-    Args:
-        f: a smooth piece of f.
-        smooth: G.
-        slope: C/K1.
-        weight: of z1.
-        tolerance: log2 of the accuracy needed, weight included.
-    """
-
-    f: Function
-    smooth: _Smoothed
-    slope: arb
-    weight: Weight
-    tolerance: float
+    function: Function
 
     def __call__(self, values: list[Ball], analytic: bool) -> Ball:
-        """Evaluate at one real z1."""
-        (place,) = values
-        factor = self.f([place], False)
-        size = log2_upper(factor)
-        if size == -math.inf:
-            return arb(0)
-        x = float((place / self.weight.scale).mid())
-        return factor * self.smooth.value(self.slope * place, self.tolerance - size - self.weight.log2_sup(x, x, 0.0))
-
-    def log2_sup(self, left: arb, right: arb, height: float | arb) -> float:
-        """Upper bound of log2 of its absolute value on a rectangle around a real interval."""
-        size = sup(self.f, left, right, height)
-        if math.isinf(size):
-            return size
-        ends = (self.slope * left, self.slope * right) if self.slope > 0 else (self.slope * right, self.slope * left)
-        return size + self.smooth.log2_sup(*ends, float(abs(self.slope).upper()) * float(height) * (1 + 1e-12))
+        value = self.function(values, analytic)
+        return value * value
