@@ -330,3 +330,18 @@ def test_coarse_rules_keep_their_promise(bits):
 def contains_ball(coarse, fine):
     with ctx.workprec(200):
         return coarse.overlaps(fine.mid())
+
+
+@pytest.mark.parametrize("formula", [(z + z / sp.sqrt(1 + z**2)) / 2, z / (1 + z**2), sp.log(1 + z**2), sp.atan(z)])
+@pytest.mark.parametrize("law", [("1", "0.3", "1"), ("1.44", "-0.47633", "1.65")])
+def test_functions_with_poles_near_the_line(formula, law):
+    """Poles at +-i: the rule refused these once. The oracle is a fine trapezoid in both variables."""
+    pieces = split(formula)
+    found = average_ball((pieces, pieces), tuple(to_ball(entry, 80) for entry in law), 56)
+    k1, c, k2 = map(float, law)
+    f = sp.lambdify(z, formula, "numpy")
+    x = np.arange(-9.5, 9.5, 0.05)
+    weight = 0.05 * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    inner = f((c / np.sqrt(k1) * x)[:, None] + np.sqrt(k2 - c * c / k1) * x) @ weight
+    assert abs(float(found.mid()) - (weight * f(np.sqrt(k1) * x)) @ inner) < 1e-13
+    assert found.rel_accuracy_bits() >= 45
