@@ -21,6 +21,7 @@ Number = Any  # arb, int, Fraction, float, str, mpmath.mpf or a sympy number
 GUARD = 16  # bits beyond the digits asked for, spent on ordinary rounding
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,18})?)(?:/(\d+))?")
 
+_GAIN = 16  # by which a doubling of the precision must shrink the radius
 DOUBLINGS = 5  # evaluate() gives up after this many doublings of the precision
 
 
@@ -72,19 +73,28 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15
     Raises:
         SymresError: the value is not finite, or the accuracy was out of reach.
     """
-    bits = first = int(digits * 3.3219281) + 1 + GUARD
+    first = int(digits * 3.3219281) + 1 + GUARD
+    before = mpmath.inf
     for attempt in range(DOUBLINGS):
+        bits = first << attempt
         ball = enclose(expr, values, bits)
         if ball.is_finite():
-            value, radius = _mpf(ball.mid()), _mpf(ball.rad())
+            value, radius = value_and_radius(ball)
             if radius <= abs(value) / mpmath.mpf(10) ** digits:
                 return value, radius
             # Cancellation by 3*first bits beyond the digits asked for is a zero in all but proof.
             if attempt >= 2 and ball.contains(0) and ball.abs_upper() < arb(2) ** (-3 * first):
                 return mpmath.mpf(0), _mpf(ball.abs_upper())
-        bits *= 2
-    found = "it is not finite" if not ball.is_finite() else f"{bits // 2} bits only give {ball.str(5)}"
+            if radius * _GAIN > before:
+                break  # more bits do not help
+            before = radius
+    found = "it is not finite" if not ball.is_finite() else f"{bits} bits only give {ball.str(5)}"
     raise SymresError(f"{digits} digits of {short(expr)}", found, "ask for fewer digits or check the values")
+
+
+def value_and_radius(ball: arb) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """The middle of a ball and its radius; 0 and infinity for a ball that is not finite."""
+    return (_mpf(ball.mid()), _mpf(ball.rad())) if ball.is_finite() else (mpmath.mpf(0), mpmath.inf)
 
 
 def to_ball(value: Number, bits: int) -> Ball:

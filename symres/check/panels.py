@@ -11,11 +11,15 @@ from functools import cache
 
 import numpy as np
 
+from ..errors import SymresError
+
 Function = Callable[..., np.ndarray]
 
 _REACH = 38.0  # standard deviations; beyond, the Gaussian weight underflows
 _START = np.array([2.0**-k for k in range(10, 0, -2)] + [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 31, _REACH])
 _LEVELS = 52  # halvings of a panel: down to rounding
+_MOST = 500  # panels of one variable that are refined at once
+_MOST_PLACES = 4 * 10**6  # of a plane integral
 
 
 @cache
@@ -51,6 +55,9 @@ def adapted(function: Function, sigma: float, breaks: Sequence[float], points: i
 
     Returns:
         Increasing edges in units of x; panels that contribute nothing are cut off at both ends.
+
+    Raises:
+        SymresError: the function varies too fast.
     """
     cuts = np.array([b / sigma for b in breaks if abs(b) < _REACH * sigma])
     edges = np.unique(np.concatenate([-_START, [0.0], _START, cuts]))
@@ -76,6 +83,8 @@ def adapted(function: Function, sigma: float, breaks: Sequence[float], points: i
         done.append(left[~rough])
         if not rough.any():
             break
+        if np.count_nonzero(rough) > _MOST:
+            raise _too_fast()
         left, right = (
             np.concatenate([left[rough], middle[rough]]),
             np.concatenate([middle[rough], right[rough]]),
@@ -85,6 +94,10 @@ def adapted(function: Function, sigma: float, breaks: Sequence[float], points: i
         done.append(left)
     edges = np.append(np.sort(np.concatenate(done)), edges[-1])
     return _merged(edges, cuts, sums, tolerance * scale) * sigma
+
+
+def _too_fast() -> SymresError:
+    return SymresError("quadrature", "the integrand varies too fast to be resolved", "check at a smaller kernel")
 
 
 def _merged(
@@ -152,6 +165,9 @@ def average2(
         edges2: panels that resolve it in x2.
         breaks2: kinks and jumps in x2, which the inner integral smears over the conditional width.
         points: nodes per panel.
+
+    Raises:
+        SymresError: the panels are too many.
     """
     sigma = np.sqrt(covariance[0, 0])
     slope = covariance[0, 1] / covariance[0, 0]
@@ -171,6 +187,8 @@ def average2(
     left, right = bounds[:, :-1], bounds[:, 1:]
     row, column = np.nonzero(right - left > 1e-13 * width)  # clipped panels are empty
     left, right = left[row, column], right[row, column]
+    if len(left) * points > _MOST_PLACES:
+        raise _too_fast()
 
     nodes, weights = legendre(points)
     half = (right - left)[:, None] / 2

@@ -21,6 +21,7 @@ from .intervals import Undefined
 from .ranges import BITS, RangeProgram, sign_of, vanishes
 from .zeros import zeros
 
+_STEP = sp.Dummy("step", positive=True)  # distance from a breakpoint
 SWITCHES = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise)
 
 
@@ -54,6 +55,28 @@ class Pieces:
     def is_continuous(self) -> bool:
         """True if no breakpoint is a jump."""
         return all(jump.is_zero for jump in self.jumps)
+
+    @property
+    def has_finite_slopes(self) -> bool:
+        """True if both derivatives at every breakpoint are finite numbers as they are written."""
+        slopes = [part.diff(z) for part in self.parts]
+        return all(
+            side.subs(z, b).is_finite is not False and not side.subs(z, b).has(sp.nan)
+            for b, *sides in zip(self.breaks, slopes, slopes[1:], strict=False)
+            for side in sides
+        )
+
+    def steepness(self) -> tuple[sp.Expr, ...]:
+        """Exponents p of ``|f'| ~ |z - b|**p``, the lower of both sides, at every breakpoint b; 0 for a bounded slope.
+
+        Raises:
+            DeclarationError: a slope that is not bounded and no power near b.
+        """
+        slopes = [part.diff(z) for part in self.parts]
+        return tuple(
+            min(_leading_power(side.subs(z, b + step)) for side, step in ((left, -_STEP), (right, _STEP)))
+            for b, left, right in zip(self.breaks, slopes, slopes[1:], strict=False)
+        )
 
     def diff(self) -> Pieces:
         """The derivative away from the breakpoints; jumps (delta functions) are the caller's to account for."""
@@ -219,6 +242,21 @@ def _switch(control: Pieces, negative: Pieces, positive: Pieces, zero: Pieces | 
         sign = _sign_at(control.part_at(point), point)
         parts.append((zero, positive, negative)[sign].part_at(point))
     return _merged(breaks, tuple(parts))
+
+
+def _leading_power(slope: sp.Expr) -> sp.Expr:
+    """The exponent of a function of the small step, at most 0."""
+    if slope.subs(_STEP, 0).is_finite:
+        return sp.Integer(0)
+    try:
+        coefficient, power = sp.powdenest(slope, force=True).as_leading_term(_STEP).as_coeff_exponent(_STEP)
+    except (NotImplementedError, ValueError):
+        coefficient, power = slope, sp.nan
+    if coefficient.has(_STEP) or not power.is_Rational:
+        raise DeclarationError(
+            "a slope at a breakpoint", f"{_brief(slope)} is unbounded and no power of z there", "smooth the formula"
+        )
+    return min(power, sp.Integer(0))
 
 
 def _ends(pieces: Pieces, i: int) -> tuple[sp.Expr | None, sp.Expr | None]:

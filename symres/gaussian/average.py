@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import sympy as sp
-from flint import arb
 
-from ..balls import enclose
+from ..balls import enclose, value_and_radius
 from ..declare.pieces import Pieces
 from ..errors import NoClosedForm
 from ..proof import Proof, Step
@@ -20,6 +17,7 @@ from .canonical import canonical
 from .exact import closed_form
 from .expectation import Expectation
 from .numeric import average_ball
+from .verify import Ball, Values, verify
 
 _BITS = {1: 110, 2: 53}  # precision of the verification; the two-variable rule is the slow one
 _TOLERANCE = {1: 1e-20, 2: 1e-11}  # largest relative deviation that passes
@@ -99,51 +97,23 @@ def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[
     Cached: a pure function of frozen arguments, and the same average occurs in several quantities.
     """
     proof = closed_form(factors, law)
-    dimension = len(factors)
-    bits, worst = _BITS[dimension], 0.0
-    for values in _random_points(factors, law, dimension):
-        claimed = enclose(proof.result.subs(values), {}, bits)
+    bits = _BITS[len(factors)]
+
+    def quadrature(values: Values) -> Ball:
         numbers = tuple(f.subs(values) for f in factors)
-        measured = average_ball(numbers, tuple(enclose(values[s], {}, bits) for s in law), bits)
-        deviation = _deviation(claimed, measured)
-        if not deviation <= _TOLERANCE[dimension]:
-            raise NoClosedForm(
-                f"the average of {' * '.join(str(f.as_expr()) for f in factors)}",
-                f"the derived form differs from quadrature by {deviation:.1e} at {values}",
-                "use the numeric value, and report this as a defect of symres",
-            )
-        worst = max(worst, deviation)
-    return proof, Verification("quadrature", _POINTS[dimension], worst)
+        return value_and_radius(average_ball(numbers, tuple(enclose(values[s], {}, bits) for s in law), bits))
 
-
-def _deviation(claimed: arb, measured: arb) -> float:
-    """Largest possible relative distance of two balls; exact zeros agree."""
-    distance, size = abs(claimed - measured), abs(measured)
-    if not distance.is_finite():
-        return float("inf")
-    if size.contains(0):
-        return float(distance.upper())
-    return float((distance / size).upper())
-
-
-def _random_points(
-    factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...], dimension: int
-) -> Iterator[dict[sp.Symbol, sp.Rational]]:
-    parameters = sorted(set().union(*(f.free_symbols for f in factors)), key=str)
-    # A seed from the question: the same points for the same average in every run.
-    generator = random.Random(str(factors))
-
-    def rational(low: int, high: int) -> sp.Rational:
-        return sp.Rational(generator.randint(low, high), 64)
-
-    for _ in range(_POINTS[dimension]):
-        values = {p: rational(20, 130) if p.is_positive else rational(-130, 130) for p in parameters}
-        if dimension == 1:
-            yield values | {law[0]: rational(4, 400)}
-        else:
-            first, second, correlation = rational(8, 200), rational(8, 200), rational(-58, 58)
-            # |C| <= min(K1, K2)*|rho| keeps the matrix positive definite with rational entries
-            yield values | dict(zip(law, (first, correlation * min(first, second), second), strict=True))
+    verification = verify(
+        f"the average of {' * '.join(str(f.as_expr()) for f in factors)}",
+        proof.result,
+        quadrature,
+        [*sorted(set().union(*(f.free_symbols for f in factors)), key=str), *law],
+        oracle="quadrature",
+        points=_POINTS[len(factors)],
+        tolerance=_TOLERANCE[len(factors)],
+        digits=int(bits / 3.33),
+    )
+    return proof, verification
 
 
 __all__ = ["Average", "Expectation", "average"]

@@ -129,7 +129,7 @@ class Expectation(sp.Expr):
 
         Price's theorem, d<f>/dK_ij = <d_i d_j f> (half of it for i = j), with the derivatives that the integrand
         does not have moved onto the Gaussian weight by Stein's lemma: none for i != j and continuous f, one for a
-        variance and continuous f, two where f jumps.
+        variance and continuous f, two where f jumps or is infinitely steep.
         """
         x, matrix = variables, self.matrix
         if i != j:
@@ -140,7 +140,7 @@ class Expectation(sp.Expr):
             )
         inverse = matrix.inv()
         score = (inverse * sp.Matrix(x[: self.dimension]))[i]
-        if self._is_continuous(i):
+        if self._is_continuous(i) and not self._is_steep:
             return self._spread(self.integrand.diff(x[i]), score) / 2
         return self._spread(self.integrand, sp.expand(score**2 - inverse[i, i])) / 2
 
@@ -153,6 +153,11 @@ class Expectation(sp.Expr):
                 total = scaled if total is None else total.map(lambda u, v: u + v, scaled)
             return total is None or total.is_continuous
         return all(factors[i].is_continuous for _, factors in self.terms)
+
+    @property
+    def _is_steep(self) -> bool:
+        """Whether an activation has a vertical tangent: written with its slope, the integrand has no finite values."""
+        return not all(phi.pieces.has_finite_slopes for phi in self.integrand.atoms(Phi))
 
     def _like(self, integrand: sp.Expr) -> sp.Expr:
         return Expectation(integrand, *self.covariance)

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from flint import acb, arb, ctx
 
 from ..balls import Ball
+from ..errors import SymresError
 
 Function = Callable[[list[Ball], bool], Ball]  # it may have a method log2_sup, which then answers for sup()
 
@@ -23,7 +24,7 @@ LOW = 32  # bits: enough for bounds
 LOG2_E = 1.4426950408889634
 _SIZES = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
 _MAX_DEPTH = 400
-_MAX_PANELS = 10000  # beyond, the rest is enclosed crudely: slow decay of the radius instead of no answer
+_MAX_PANELS = 4000  # beyond, an answer would take too long
 
 
 @dataclass(frozen=True)
@@ -171,15 +172,22 @@ def plan(
         log2_tolerance: log2 of the error allowed per panel, for the integral over x without the constant.
         most_nodes: panels that need more are halved.
         shortest: panels of this width are not halved; they come back without nodes and with too large an error.
+
+    Raises:
+        SymresError: more panels than can be evaluated in reasonable time.
     """
     panels: list[Panel] = []
     stack = [(left, right, 0)]
     while stack:
         a, b, depth = stack.pop()
         panel = _rule(function, weight, a, b, log2_tolerance, most_nodes)
-        if panel is None and (
-            depth > _MAX_DEPTH or len(panels) + len(stack) > _MAX_PANELS or (shortest and not b - a > shortest)
-        ):
+        if len(panels) + len(stack) > _MAX_PANELS:
+            raise SymresError(
+                "a Gaussian average",
+                "the function varies too fast under so wide a Gaussian",
+                "use a smaller variance",
+            )
+        if panel is None and (depth > _MAX_DEPTH or (shortest and not b - a > shortest)):
             panel = Panel(function, a, b, 0, _mass(function, weight, a, b))
         if panel is not None:
             panels.append(panel)

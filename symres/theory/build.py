@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,17 +10,19 @@ from typing import Any
 import sympy as sp
 
 from ..balls import evaluate
+from ..errors import NoClosedForm
 from ..gaussian.average import Average, average
 from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
+from ..gaussian.verify import verify
 from ..proof import Proof, Step
 from ..quantity import NamedStep, Quantity, Status, Verification
-from ..symbols import K
+from ..symbols import C, K
 from .expansion import expansion
 from .walk import Assignment
 
-_DIGITS = 25
 _POINTS = 2
+_ACCURACY = {False: (25, 1e-20), True: (13, 1e-11)}  # digits and tolerance of a verification; two inputs are slower
 
 
 def total_derivative(result: sp.Expr, assignments: Sequence[Assignment], s: sp.Symbol) -> sp.Expr:
@@ -175,24 +176,23 @@ def _verified(quantity: Quantity) -> Quantity:
 
     Each closed average has been verified by itself; this guards what happened since: substitution, canonical form.
     """
-    if quantity.status is not Status.EXACT or quantity.body.has(sp.oo) or len(quantity.symbols) == 0:
+    if quantity.status is not Status.EXACT or quantity.body.has(sp.oo):
         return quantity
-    if quantity.symbols[0] != K:
-        return quantity
-    generator, worst = random.Random(quantity.name), 0.0
-    for _ in range(_POINTS):
-        point = {s: sp.Rational(generator.randint(12, 128), 64) for s in quantity.symbols}
-        defined = quantity.definition
-        for step in reversed(quantity.steps):
-            defined = defined.xreplace({step.symbol: step.definition})
-        # to so many digits, not bits: tiny values are differences of large ones
-        claimed, measured = (evaluate(e.subs(point), {}, _DIGITS)[0] for e in (quantity.proof.result, defined))
-        scale = max(abs(claimed), abs(measured))
-        deviation = float(abs(claimed - measured) / scale) if scale else 0.0
-        if not deviation < 1e-15:
-            reason = f"its closed form differs from quadrature by {deviation:.1e} at {point}: a defect of symres"
-            return replace(quantity, body=quantity.definition, status=Status.NUMERIC, reason=reason)
-        worst = max(worst, deviation)
-    return replace(
-        quantity, verifications=(*quantity.verifications, Verification("its definition by quadrature", _POINTS, worst))
-    )
+    defined = quantity.definition
+    for step in reversed(quantity.steps):
+        defined = defined.xreplace({step.symbol: step.definition})
+    digits, tolerance = _ACCURACY[C in quantity.symbols]
+    try:
+        verification = verify(
+            quantity.name,
+            quantity.proof.result,
+            lambda values: evaluate(defined.subs(values), {}, digits),
+            quantity.symbols,
+            oracle="its definition by quadrature",
+            points=_POINTS,
+            tolerance=tolerance,
+            digits=digits,
+        )
+    except NoClosedForm as error:
+        return replace(quantity, body=quantity.definition, status=Status.NUMERIC, reason=error.found)
+    return replace(quantity, verifications=(*quantity.verifications, verification))

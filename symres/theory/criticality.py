@@ -6,9 +6,9 @@ A layer enters only through its maps K'(K), chi_parallel and chi_perp; no archit
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import sympy as sp
-from flint import arb
 
 from ..balls import enclose
 from ..errors import NoClosedForm
@@ -17,9 +17,10 @@ from ..quantity import Quantity
 from ..symbols import C_W, C_b, K, gamma, kappa, xi
 from .expansion import powers_of_kernel
 from .root import Root
+from .scan import scan, sign
 
-_SCAN_BITS = 60
-_GRID = tuple(sp.Rational(round(10 ** (8 + k / 6)), 10**8) for k in range(-36, 37))  # 1e-6 .. 1e6
+_SIGN_BITS = (60, 240)
+UNSEEN = "not searched for critical points:"
 _ORDER = 3  # the kernel map is expanded so far around K = 0
 
 
@@ -89,7 +90,9 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
         perp: chi_perp(K).
     """
     if perp.body.has(sp.oo):
-        return Criticality((), "none", ("chi_perp is infinite: the activation jumps, small angles always grow",))
+        return Criticality(
+            (), "none", ("chi_perp is infinite: the activation jumps or is infinitely steep, small angles always grow",)
+        )
     fixed = [s.name for s in (C_W, C_b) if s not in (*kernel_map.symbols, *kernel_map.unused)]
     if fixed:
         return Criticality(
@@ -110,6 +113,8 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
         named = "half-stable"
     else:
         named = "none"
+        if any(remark.startswith(UNSEEN) for remark in remarks):
+            named = "unknown"
         if any(p.stability == "unstable" for p in zero):
             remarks = (*remarks, "K* = 0 is critical but unstable: the kernel flows away from it")
         elif points:
@@ -190,7 +195,9 @@ def _scale_invariant(conditions: _Conditions) -> Criticality:
 
 
 def _positive_points(conditions: _Conditions, parallel: Quantity) -> tuple[tuple[CriticalPoint, ...], tuple[str, ...]]:
-    roots, points, remarks = _roots(conditions.gap), [], []
+    (roots, unseen), points, remarks = _roots(conditions.gap), [], []
+    if unseen:
+        remarks.append(f"{UNSEEN} {unseen}")
     for k, exact in roots:
         weight, bias = (conditions.at(solution, k, exact) for solution in (conditions.C_W, conditions.C_b))
         if _sign_at_reference(weight) <= 0:
@@ -205,8 +212,8 @@ def _positive_points(conditions: _Conditions, parallel: Quantity) -> tuple[tuple
     return tuple(points), tuple(remarks)
 
 
-def _roots(gap: sp.Expr) -> list[tuple[sp.Expr, bool]]:
-    """Positive zeros: exact from polynomial factors, the others by a sign scan."""
+def _roots(gap: sp.Expr) -> tuple[list[tuple[sp.Expr, bool]], str]:
+    """Positive zeros, exact from polynomial factors, the others by a sign scan; and what the scan has not seen."""
     exact, rest = [], []
     for factor in sp.Mul.make_args(sp.factor_terms(sp.together(gap))):
         base = factor.as_base_exp()[0]
@@ -217,26 +224,18 @@ def _roots(gap: sp.Expr) -> list[tuple[sp.Expr, bool]]:
         else:
             rest.append(factor)
     exact = [sp.radsimp(r) if r.is_algebraic else r for r in dict.fromkeys(exact)]
-    return [(r, True) for r in exact] + [(r, False) for r in _scanned(sp.Mul(*rest))]
+    scanned, unseen = _scanned(sp.Mul(*rest))
+    return [(r, True) for r in exact] + [(r, False) for r in scanned], unseen
 
 
-def _scanned(function: sp.Expr) -> list[Root]:
+def _scanned(function: sp.Expr) -> tuple[list[Root], str]:
     if not function.has(K):
-        return []
-    equation, roots, previous = function.xreplace({K: kappa}), [], None
-    for point in _GRID:
-        value = enclose(equation, {kappa: point}, _SCAN_BITS)
-        sign = _ball_sign(value)
-        if sign == 0:
-            continue
-        if previous is not None and previous[1] * sign < 0:
-            roots.append(Root.between(equation, previous[0], point))
-        previous = (point, sign)
-    return roots
-
-
-def _ball_sign(value: arb) -> int:
-    return 1 if value > 0 else -1 if value < 0 else 0
+        return [], ""
+    equation = function.xreplace({K: kappa})
+    seen = scan(lambda k, bits: (enclose(equation, {kappa: k}, bits),))
+    decided = [(k, sign(value)) for k, (value,) in seen.rows if sign(value)]
+    roots = [Root.between(equation, a, b) for (a, before), (b, after) in pairwise(decided) if before * after < 0]
+    return roots, seen.stopped
 
 
 def _at(expression: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
@@ -250,7 +249,7 @@ def _sign_at_reference(expression: sp.Expr) -> int:
     if at_reference.free_symbols:
         factored = sp.factor(at_reference)
         return 1 if factored.is_positive else -1 if factored.is_negative else 0
-    return _ball_sign(enclose(at_reference, {}, _SCAN_BITS)) or _ball_sign(enclose(at_reference, {}, 4 * _SCAN_BITS))
+    return next(filter(None, (sign(enclose(at_reference, {}, bits)) for bits in _SIGN_BITS)), 0)
 
 
 def _short(k: sp.Expr) -> str:

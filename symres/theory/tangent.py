@@ -9,7 +9,7 @@ from __future__ import annotations
 import sympy as sp
 
 from ..declare.program import Draw, phis
-from ..errors import UnsupportedLayer
+from ..errors import NoClosedForm, UnsupportedLayer
 from ..symbols import z
 from .walk import Walk
 
@@ -26,19 +26,19 @@ def tangent(walk: Walk, a: int, b: int, start: sp.Expr, fresh: int = 0) -> sp.Ex
 
     Returns:
         ``T' = sum_j <d_j out_a d_j out_b> T_j`` with ``T_y = fresh S_y + C_W sum_j <d_j u_a d_j u_b> T_j``;
-        infinite where an activation jumps and a = b.
+        infinite where the mean square of a slope is, as for activations that jump, and a = b.
     """
     known = {z: start}
     for draw in walk.program.instructions:
         if isinstance(draw, Draw):
             total = fresh * walk.covariance(draw.name, a, b)
             for j in [s for s in known if draw.u.has(s)]:
-                if _jumps(draw.u, j):
+                if _tears(draw.u, j):
                     if a == b:
                         return sp.oo
                     raise UnsupportedLayer(
                         f"the tangent of {draw.u} between two inputs",
-                        "an activation jumps, its derivative is a delta function",
+                        "the mean square of its slope is infinite: an activation jumps or has a vertical tangent",
                         "differentiate the covariance map instead (covariance_slope)",
                     )
                 slope = draw.u.diff(j)
@@ -48,6 +48,24 @@ def tangent(walk: Walk, a: int, b: int, start: sp.Expr, fresh: int = 0) -> sp.Ex
     return sp.Add(*(walk.at(c[s], a) * walk.at(c[s], b) * known[s] for s in walk.program.sources if s in c))
 
 
-def _jumps(u: sp.Expr, source: sp.Symbol) -> bool:
-    """Whether an activation of the source is discontinuous: the mean square of its derivative is infinite."""
-    return any(phi.argument.has(source) and not phi.pieces.is_continuous for phi in phis(u))
+def _tears(u: sp.Expr, source: sp.Symbol) -> bool:
+    """Whether the mean square of the slope of an activation of the source is infinite: at a jump, or like |z|**(1/2).
+
+    Raises:
+        NoClosedForm: the slope is unbounded but its mean square is finite; there is no rule for such averages.
+    """
+    for phi in phis(u):
+        if not phi.argument.has(source):
+            continue
+        if not phi.pieces.is_continuous:
+            return True
+        steepest = min(phi.pieces.steepness(), default=0)
+        if steepest <= -sp.Rational(1, 2):
+            return True
+        if steepest < 0:
+            raise NoClosedForm(
+                f"the tangent of {u}",
+                f"the slope of {phi} is unbounded at a breakpoint, and its mean square is finite",
+                "smooth the formula there, or ask for averages without slopes (sr.expect)",
+            )
+    return False

@@ -139,3 +139,10 @@ def test_kernels_of_all_magnitudes():
     rows = check(theory("erf"), "quadrature", points=5).verdicts
     kernels = [float(v.point.split(",")[0].split("=")[1]) for v in rows if v.quantity == "kernel_map"]
     assert np.all(np.diff(np.log10(kernels)) > 0) and kernels[0] < 0.02 and kernels[-1] > 10
+
+
+def test_an_integrand_beyond_resolution_is_inconclusive():
+    rows = sr.check(sr.derive("sin(1000*z)"), against="quadrature").verdicts
+    reasons = {row.reason for row in rows if str(row.outcome) == "INCONCLUSIVE"}
+    assert any("varies too fast" in reason for reason in reasons)
+    assert not any(str(row.outcome) == "REFUTED" for row in rows)

@@ -246,3 +246,62 @@ def test_the_stated_error_bound():
 def test_averages_of_expressions_are_validated(expression):
     with pytest.raises(sr.SymresError):
         sr.expect(expression)
+
+
+@pytest.mark.parametrize("formula", ["abs(z)^0.5", "sign(z)*sqrt(abs(z))", "sqrt(abs(z^2-1))", "max(z,0)^0.5 + z"])
+def test_a_vertical_tangent_has_an_infinite_mean_square_slope(formula):
+    theory = sr.derive(formula)
+    assert theory.chi_perp.expr == sp.oo
+    assert theory.h.status is sr.Status.UNKNOWN
+    assert theory.universality_class == "none"
+    # chi_parallel is finite: the slope of the kernel map, by differences of an independent quadrature
+    with mp.workdps(25):
+        step = mp.mpf("1e-6")
+
+        def kernel(k):
+            function = {
+                "abs(z)^0.5": abs,
+                "sign(z)*sqrt(abs(z))": abs,
+                "sqrt(abs(z^2-1))": lambda x: abs(x * x - 1),
+                "max(z,0)^0.5 + z": lambda x: (mp.sqrt(max(x, 0)) + x) ** 2,
+            }[formula]
+            s = mp.sqrt(k)
+            places = sorted({-30, -1 / s, 0, 1 / s, 30})
+            return mp.quad(lambda t: function(s * t) * mp.npdf(t), places)
+
+        slope = (kernel(2 + step) - kernel(2 - step)) / (2 * step)
+    assert abs(theory.chi_parallel.evalf(K=2, C_W=1) / slope - 1) < 1e-9
+
+
+def test_an_unbounded_slope_with_a_finite_mean_square_is_no_number():
+    theory = sr.derive("abs(z)^0.75")
+    moment = mp.mpf(2) ** 0.75 * mp.gamma(1.25) / mp.sqrt(mp.pi)  # <|t|^(3/2)>
+    assert abs(theory.kernel_map.evalf(K=16, C_W=1, C_b=0) / (8 * moment) - 1) < 1e-14
+    with pytest.raises(sr.NoClosedForm, match="unbounded"):
+        theory.chi_perp  # noqa: B018
+
+
+def test_close_fixed_points_are_told_apart():
+    """At the critical values of GELU, K* touches the diagonal and a stable kernel lies 15 % below it."""
+    theory = sr.derive("gelu")
+    point = theory.critical_points[0]
+    stable, critical = theory.fixed_points(C_W=point.C_W, C_b=point.C_b)
+    assert abs(critical.K / ((3 + 17**0.5) / 2) - 1) < 1e-9
+    assert (critical.phase, stable.phase) == ("critical", "ordered")
+    for found in (stable, critical):
+        growth = theory.kernel_map.evalf(K=found.K, C_W=point.C_W, C_b=point.C_b)
+        assert abs(growth / found.K - 1) < 1e-12
+
+
+def test_fixed_points_on_the_grid_and_close_to_zero():
+    (point,) = sr.derive("sign").fixed_points(C_W=1, C_b=0)
+    assert point.K == 1
+    _, small = sr.derive("tanh").fixed_points(C_W="1.0000001", C_b=0)
+    assert abs(small.K / 5e-8 - 1) < 1e-6  # K' = C_W (K - 2 K^2 + ...)
+
+
+def test_kernels_that_cannot_be_searched_are_named():
+    theory = sr.derive("sin(z^3)")
+    assert any("not searched" in remark for remark in theory.remarks)
+    with pytest.raises(sr.SymresError, match="varies too fast"):
+        theory.kernel_map.evalf(K="1e6", C_W=1, C_b=0)

@@ -1,0 +1,84 @@
+"""A closed form against an independent number, at random points where that number is decisive."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import mpmath as mp
+import sympy as sp
+
+from ..balls import evaluate
+from ..errors import NoClosedForm
+from ..quantity import Verification
+from ..symbols import K1, K2, C, K
+
+Values = dict[sp.Symbol, sp.Rational]
+Ball = tuple[mp.mpf, mp.mpf]  # a number and a bound on its error
+
+_KERNELS = (K, K1, K2, C)
+_SHRINK = 64  # kernels are made so much smaller where a point decides nothing...
+_SHRUNK = 4  # ...at most so many times
+
+
+def verify(
+    asked: str,
+    claim: sp.Expr,
+    measure: Callable[[Values], Ball],
+    symbols: Sequence[sp.Symbol],
+    *,
+    oracle: str,
+    points: int,
+    tolerance: float,
+    digits: int,
+) -> Verification:
+    """Compare a closed form with numbers that do not come from it.
+
+    A number that is tiny against what it is an average of has few digits and decides nothing: exp(-20000*K) at K = 1.
+    Then a point with smaller kernels takes its place.
+
+    Args:
+        asked: what is verified, for messages; it seeds the points, so that every run has the same.
+        claim: the closed form.
+        measure: its value and radius at given numbers.
+        symbols: what needs a number.
+        oracle: what ``measure`` is, for the reader.
+        points: how many decisive points are wanted.
+        tolerance: largest relative deviation that passes.
+        digits: to which the claim is evaluated.
+
+    Raises:
+        NoClosedForm: the two differ, or no point decides.
+    """
+    generator, decided, worst = random.Random(asked), 0, 0.0
+    for scale in range(_SHRUNK + 1):
+        for _ in range(points - decided):
+            values = _point(symbols, generator, sp.Rational(1, _SHRINK**scale))
+            (claimed, error), (value, radius) = evaluate(claim.subs(values), {}, digits), measure(values)
+            distance = abs(claimed - value)
+            deviation = (distance + error + radius) / abs(value) if value else mp.inf
+            if claimed == error == 0 and distance <= radius:  # zero has no relative deviation
+                deviation = mp.mpf(0)
+            if deviation <= tolerance:
+                decided += 1
+                worst = max(worst, float(deviation))
+            elif not distance <= error + radius:
+                found = f"the closed form differs from {oracle} by {mp.nstr(deviation, 2)} at {values}"
+                raise NoClosedForm(asked, f"{found}, a defect of symres", "report it, and use the numeric value")
+        if decided == points:
+            break
+    if not decided:
+        raise NoClosedForm(asked, f"no digit of the closed form could be verified by {oracle}", "use numbers")
+    return Verification(oracle, decided, worst)
+
+
+def _point(symbols: Sequence[sp.Symbol], generator: random.Random, shrink: sp.Rational) -> Values:
+    def rational(low: int, high: int) -> sp.Rational:
+        return sp.Rational(generator.randint(low, high), 64)
+
+    values = {s: rational(20, 130) if s.is_nonnegative else rational(-130, 130) for s in symbols}
+    values |= {s: shrink * rational(4, 400) for s in symbols if s in (K, K1, K2)}
+    if C in values:
+        # |C| <= min(K1, K2)*|rho| keeps the matrix positive definite with rational entries
+        values[C] = rational(-58, 58) * min(values[K1], values[K2])
+    return values

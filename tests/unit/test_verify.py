@@ -1,0 +1,97 @@
+"""What counts as a verification of a closed form."""
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.errors import NoClosedForm
+from symres.gaussian.verify import verify
+
+CLAIM = sr.K**2 * sp.exp(-3 * sr.K)
+
+
+def compare(claim, measure, **options):
+    options = {"points": 2, "tolerance": 1e-12, "digits": 20} | options
+    return verify("a claim", claim, measure, [sr.K], oracle="an oracle", **options)
+
+
+def measured(expr, absolute):
+    """An oracle with an absolute error, as quadrature has relative to its integrand."""
+
+    def measure(values):
+        with mp.workdps(25):
+            return mp.mpf(sp.N(expr.subs(values), 25)), mp.mpf(absolute)
+
+    return measure
+
+
+def test_agreement_is_counted_with_its_deviation():
+    found = compare(CLAIM, measured(CLAIM, "1e-20"))
+    assert (found.oracle, found.points) == ("an oracle", 2)
+    assert 0 < found.worst < 1e-12
+
+
+@pytest.mark.parametrize("wrong", [CLAIM * sp.Rational(1000001, 1000000), -CLAIM, 2 * CLAIM, CLAIM + sr.K / 10**9])
+def test_a_wrong_claim_is_refused(wrong):
+    with pytest.raises(NoClosedForm, match="differs from an oracle"):
+        compare(wrong, measured(CLAIM, "1e-20"))
+
+
+def test_points_that_decide_nothing_are_replaced_by_smaller_kernels():
+    tiny = sp.exp(-20000 * sr.K)
+    assert compare(tiny, measured(tiny, "1e-20")).points == 2
+    with pytest.raises(NoClosedForm, match="differs from an oracle"):
+        compare(2 * tiny, measured(tiny, "1e-20"))
+
+
+def test_an_oracle_without_digits_verifies_nothing():
+    with pytest.raises(NoClosedForm, match="no digit"):
+        compare(CLAIM, measured(CLAIM, 1000))
+    with pytest.raises(NoClosedForm, match="no digit"):
+        compare(CLAIM, lambda values: (mp.mpf(0), mp.inf))
+
+
+def test_zero():
+    assert compare(sp.Integer(0), lambda values: (mp.mpf(0), mp.mpf("1e-25"))).worst == 0
+    with pytest.raises(NoClosedForm, match="differs"):
+        compare(sp.Integer(0), lambda values: (mp.mpf("1e-3"), mp.mpf("1e-25")))
+    with pytest.raises(NoClosedForm):
+        compare(sr.K / 10**9, lambda values: (mp.mpf(0), mp.mpf("1e-25")))
+
+
+def test_a_fast_oscillation_is_verified_all_the_same():
+    """exp(-20000 K) is far below the digits of quadrature at K of order 1."""
+    theory = sr.derive(sr.activation("sin(100*z)"))
+    for name in ("kernel_map", "chi_parallel", "chi_perp", "h"):
+        quantity = theory.quantities[name]
+        assert quantity.status is sr.Status.EXACT
+        assert quantity.verifications
+    assert theory.chi_parallel.expr == 10000 * sr.C_W * sp.exp(-20000 * sr.K)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda e: e * sp.Rational(101, 100), lambda e: -e, lambda e: 2 * e, lambda e: e + sp.Rational(1, 10**6)],
+    ids=["1 %", "sign", "factor 2", "1e-6"],
+)
+@pytest.mark.parametrize("function", ["gelu", "relu", "erf", "snake"])
+def test_a_wrong_engine_is_caught(monkeypatch, function, spoil):
+    """Whatever the engine returns meets quadrature before it leaves."""
+    from symres.gaussian import average as door
+    from symres.gaussian.expectation import Expectation
+    from symres.proof import Proof
+
+    true = door.closed_form
+    monkeypatch.setattr(door, "closed_form", lambda *question: Proof(spoil(true(*question).result)))
+    door._verified.cache_clear()
+    try:
+        phi = sr.activation(function)
+        found = door.average(Expectation(phi(sr.symbols.x1) ** 2, sr.K))
+        assert not found.exact
+        assert "differs from quadrature" in found.reason
+        pair = door.average(Expectation(phi(sr.symbols.x1) * phi(sr.symbols.x2), sr.K1, sr.C, sr.K2))
+        assert not pair.exact
+        assert "differs from quadrature" in pair.reason
+    finally:
+        door._verified.cache_clear()
