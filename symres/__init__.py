@@ -38,9 +38,9 @@ from .symbols import n_L as n_L
 from .symbols import r as r
 from .symbols import xi as xi
 from .symbols import z as z
-from .theory.criticality import CriticalPoint as CriticalPoint
 from .theory.derive import Theory as Theory
 from .theory.derive import derive as derive
 from .theory.fixedpoints import FixedPoint as FixedPoint
+from .theory.points import CriticalPoint as CriticalPoint
 
 __version__ = "0.1.0"

@@ -14,8 +14,10 @@ import sympy as sp
 from .balls import evaluate
 from .errors import DeclarationError, NoClosedForm
 from .proof import Proof
-from .scalars import number
+from .scalars import is_rounded, number, whole
 from .symbols import K1, K2, C
+
+_ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
 
 
 class Status(Enum):
@@ -109,20 +111,21 @@ class Quantity:
         """Largest relative error of ``evalf()``: 0 for a closed form, 1e-15 where numbers are enclosed."""
         return {Status.EXACT: 0.0, Status.NUMERIC: 1e-15}.get(self.status, float("inf"))
 
-    def evalf(self, digits: int = 15, **values: Any) -> mp.mpf:
+    def evalf(self, digits: Any = 15, **values: Any) -> mp.mpf:
         """The value to so many correct digits.
 
         Args:
             digits: relative accuracy 10**-digits (absolute where the value is 0).
             values: one number for every symbol, by name (``K=1.7, C_W=2``): int, float (as the decimal that it
-                prints), str, Fraction, mpf or sympy number.
+                prints), str, Fraction, mpf or sympy number. A covariance that floats have rounded to just above
+                ``sqrt(K1*K2)`` means exactly that.
 
         Raises:
             DeclarationError: a symbol without a value, an unknown name, a value outside the symbol's domain.
         """
         return self.enclosure(digits, **values)[0]
 
-    def enclosure(self, digits: int = 15, **values: Any) -> tuple[mp.mpf, mp.mpf]:
+    def enclosure(self, digits: Any = 15, **values: Any) -> tuple[mp.mpf, mp.mpf]:
         """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative."""
         if self.status is Status.UNKNOWN:
             raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
@@ -134,7 +137,7 @@ class Quantity:
             expression = self.expr.subs(exact)
         if expression.has(sp.oo, -sp.oo):
             return mp.mpf(float(expression)), mp.mpf(0)
-        return evaluate(expression, {}, digits)
+        return evaluate(expression, {}, whole(digits, "digits", 1))
 
     def _at_zero(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
         """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""
@@ -152,7 +155,7 @@ class Quantity:
         """The value as a float."""
         return float(self.evalf(16, **values))
 
-    def series(self, order: int = 3) -> Quantity:
+    def series(self, order: Any = 3) -> Quantity:
         """The exact series in the kernel around K = 0, up to and including K**order.
 
         Raises:
@@ -164,7 +167,7 @@ class Quantity:
                 "it is not a function of one kernel",
                 "take the series of a one-input quantity",
             )
-        return self.expansion(self, order)
+        return self.expansion(self, whole(order, "order", 0))
 
     def latex(self) -> str:
         """The expression as LaTeX."""
@@ -189,8 +192,13 @@ class Quantity:
         for symbol, value in exact.items():
             if (symbol.is_positive and value.is_negative) or (symbol.is_nonnegative and value.is_negative):
                 raise DeclarationError(f"{self.name} at {symbol} = {value}", "it is negative", f"pass {symbol} >= 0")
-        if {K1, K2, C} <= exact.keys() and (exact[C] ** 2 - exact[K1] * exact[K2]).is_positive:
-            raise DeclarationError(
-                f"{self.name} at C = {exact[C]}", "C**2 > K1*K2 is no covariance", "pass |C| <= sqrt(K1*K2)"
-            )
+        if {K1, K2, C} <= exact.keys():
+            largest = sp.sqrt(exact[K1] * exact[K2])
+            excess = abs(exact[C]) - largest
+            if excess.is_positive:
+                if not (excess <= _ROUNDED * largest and any(is_rounded(values[s.name]) for s in (K1, K2, C))):
+                    raise DeclarationError(
+                        f"{self.name} at C = {exact[C]}", "C**2 > K1*K2 is no covariance", "pass |C| <= sqrt(K1*K2)"
+                    )
+                exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
         return exact

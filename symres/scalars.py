@@ -6,7 +6,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Integral, Rational, Real
 from typing import Any
 
 import mpmath as mp
@@ -50,6 +50,25 @@ def number(value: Any, name: str) -> sp.Expr:
         if divisor != 0:
             return quotient / divisor
     raise _refused(value, name)
+
+
+def whole(value: Any, name: str, least: int) -> int:
+    """An integer that is not below ``least``: a number of digits, an order, a depth.
+
+    Raises:
+        DeclarationError: it is not.
+    """
+    exact = number(value, name)
+    if not exact.is_Integer or exact < least:
+        raise DeclarationError(f"{name} {value}", f"it is no whole number >= {least}", f"pass one, such as {least + 1}")
+    return int(exact)
+
+
+def is_rounded(value: Any) -> bool:
+    """Whether a number is the result of floating-point arithmetic, so that its last bit may be wrong."""
+    if isinstance(value, sp.Expr):
+        return value.has(sp.Float)
+    return isinstance(value, mp.mpf) or (isinstance(value, Real) and not isinstance(value, Rational))
 
 
 def scalar(value: Any, name: str) -> sp.Expr:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import mpmath as mp
 import sympy as sp
 
 from .. import symbols
@@ -134,7 +135,7 @@ class Activation:
         if named is None:
             return formula_name(str(expr))
         given = [part for part in (named["given"] or "").split(", ") if part]
-        return f"{named['base']}({', '.join([*given, *(f'{s}={v}' for s, v in numbers.items())])})"
+        return f"{named['base']}({', '.join([*given, *(f'{s}={_brief(v)}' for s, v in numbers.items())])})"
 
     def _refused(self, found: str, remedy: str) -> DeclarationError:
         return DeclarationError(f"activation {self.name}", found, remedy)
@@ -161,6 +162,11 @@ def formula_name(text: str) -> str:
     if len(text) <= 60:
         return text
     return f"{text[:48]}...{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _brief(value: sp.Expr) -> str:
+    """A number in a name: exact if that is short."""
+    return str(value) if len(str(value)) <= 24 else mp.nstr(mp.mpf(sp.N(value, 20)), 15)
 
 
 def _require_name(name: str) -> None:

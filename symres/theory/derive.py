@@ -13,15 +13,14 @@ from .. import symbols
 from ..declare.activation import Activation
 from ..declare.architectures import mlp
 from ..declare.layer import Layer
-from ..errors import DeclarationError
 from ..notation import latex
 from ..quantity import Quantity
 from ..report import PointRow, Report
-from ..scalars import number
+from ..scalars import number, whole
 from . import criticality, fixedpoints
 from .build import build, total_derivative, unknown
-from .criticality import CriticalPoint
 from .fixedpoints import FixedPoint
+from .points import CriticalPoint
 from .tangent import tangent
 from .walk import ONE_INPUT, TWO_INPUTS, Walk
 
@@ -145,12 +144,10 @@ class Theory:
 
     # ---- the deep network --------------------------------------------------------------------------------------
 
-    def kernels(self, depth: int, K: Any, **params: Any) -> list[Any]:
+    def kernels(self, depth: Any, K: Any, **params: Any) -> list[Any]:
         """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits."""
-        if depth < 0:
-            raise DeclarationError("kernels of a deep network", f"depth {depth} is negative", "ask for depth >= 0")
         values = [mp.mpf(sp.N(number(K, "K"), 20))]
-        for _ in range(depth):
+        for _ in range(whole(depth, "depth", 0)):
             values.append(self.kernel_map.evalf(18, K=values[-1], **params))
         return values
 

@@ -422,3 +422,10 @@ def test_validation_is_fast():
     for name in names:
         Activation("copy", activations[name].expr, activations[name].parameters)
     assert time.perf_counter() - start < 2
+
+
+def test_a_parameter_of_any_size_has_a_place_in_the_name():
+    tiny = activation("elu", alpha="1e-300")
+    assert tiny.name.startswith("elu(alpha=1.0")
+    assert tiny.identifier.isidentifier()
+    assert tiny.expr.subs(z, -1) == (sp.exp(-1) - 1) * sp.Rational(1, 10**300)

@@ -1,5 +1,6 @@
 """The public face of a theory: fixed points, iteration, limits, series, digits, and what is refused."""
 
+import math
 from fractions import Fraction
 
 import mpmath as mp
@@ -305,3 +306,99 @@ def test_kernels_that_cannot_be_searched_are_named():
     assert any("not searched" in remark for remark in theory.remarks)
     with pytest.raises(sr.SymresError, match="varies too fast"):
         theory.kernel_map.evalf(K="1e6", C_W=1, C_b=0)
+
+
+def exact_average(function, k, breaks=()):
+    with mp.workdps(25):
+        s = mp.sqrt(k)
+        places = sorted({-30, *(mp.mpf(b) / s for b in breaks), 30})
+        return mp.quad(lambda t: function(s * t) * mp.npdf(t), places)
+
+
+@pytest.mark.parametrize(
+    ("formula", "function", "slope", "breaks"),
+    [
+        ("max(z-1,0)", lambda x: max(x - 1, 0), lambda x: x > 1, [1]),
+        (
+            "max(z-1/2,0) + min(z+1/2,0)",
+            lambda x: mp.sign(x) * max(abs(x) - 0.5, 0),
+            lambda x: abs(x) > 0.5,
+            [-0.5, 0.5],
+        ),
+    ],
+)
+def test_a_line_of_critical_points(formula, function, slope, breaks):
+    """An activation that is linear between its zeros has equal susceptibilities at every kernel."""
+    theory = sr.derive(formula)
+    (line,) = theory.critical_points
+    assert line.K == sr.K
+    assert (line.stability, theory.universality_class) == ("half-stable", "half-stable")
+    assert any("line of critical points" in remark for remark in theory.remarks)
+    for k in (sp.Rational(1, 3), sp.Integer(2)):
+        weight, bias = (mp.mpf(sp.N(e.subs(sr.K, k), 25)) for e in (line.C_W, line.C_b))
+        assert bias > 0
+        assert abs(weight * exact_average(lambda x: slope(x), k, breaks) - 1) < 1e-15
+        assert abs(bias + weight * exact_average(lambda x: function(x) ** 2, k, breaks) - k) < 1e-15
+
+
+def test_a_line_without_biases_is_none():
+    theory = sr.derive("max(z+1,0)")
+    assert theory.critical_points == ()
+    assert theory.universality_class == "none"
+    assert "no C_b >= 0" in theory.remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "weight"),
+    [
+        (lambda relu: sr.Layer(sr.gamma * sr.z + sr.Dense(relu(sr.Dense(sr.z)))), sp.sqrt(2 * (1 - sr.gamma**2))),
+        (lambda relu: sr.Layer(sr.Dense(sr.z + sr.Dense(relu(sr.z)))), sp.sqrt(3) - 1),
+        (lambda relu: sr.Layer(sr.gamma * sr.z + sr.Dense(relu(sr.z), C_b=0)), 2 * (1 - sr.gamma**2)),
+    ],
+)
+def test_scale_invariant_layers_of_any_shape(make, weight):
+    """The susceptibilities are gamma^2 + C_W^2/2;  C_W (1 + C_W/2);  gamma^2 + C_W/2, at every kernel."""
+    theory = sr.derive(make(sr.activation("relu")))
+    (point,) = theory.critical_points
+    assert theory.universality_class == "scale-invariant"
+    assert (point.K, point.C_b, point.stability) == (sr.K, 0, "neutral")
+    assert sp.expand(point.C_W**2 - weight**2) == 0
+    assert point.C_W.subs(sr.gamma, 0) > 0
+
+
+def test_stable_zero_decides_the_class_of_nested_layers():
+    tanh, erf = sr.activation("tanh"), sr.activation("erf")
+    theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(tanh(sr.Dense(erf(sr.z))))))
+    assert theory.universality_class == "K*=0"
+    assert any("not searched" in remark and "not linear" in remark for remark in theory.remarks)
+
+
+@pytest.mark.parametrize("correlation", [1, -1])
+@pytest.mark.parametrize("name", ["gelu", "tanh"])
+def test_a_covariance_that_floats_round_beyond_its_limit(name, correlation):
+    """sqrt(K1*K2) in floats may exceed the exact root by an ulp; that is a correlation of 1, not an error."""
+    covariance = sr.derive(name).covariance_map
+    variances = {"K1": 0.3, "K2": 0.7, "C_W": 1, "C_b": 0}
+    above = correlation * math.nextafter(math.sqrt(0.3 * 0.7), 1)
+    limit = covariance.evalf(**variances, C=correlation * sp.sqrt(sp.Rational(21, 100)))
+    assert abs(covariance.evalf(**variances, C=above) - limit) < 1e-15
+    with pytest.raises(sr.DeclarationError, match="no covariance"):
+        covariance.evalf(**variances, C=correlation * 0.46)
+    with pytest.raises(sr.DeclarationError, match="no covariance"):
+        covariance.evalf(K1=1, K2=1, C=f"{correlation}.0000000000000001", C_W=1, C_b=0)
+
+
+def test_counts_may_be_of_any_exact_type_and_must_be_whole():
+    squared = sr.expect("tanh(z)^2")
+    assert squared.evalf("20", K=1) == squared.evalf(20, K=1)
+    assert squared.series("2").expr == squared.series(2).expr == sr.K - 2 * sr.K**2
+    theory = sr.derive("tanh")
+    assert len(theory.kernels("3", 1, C_W=1, C_b=0)) == 4
+    for wrong in (-1, 0, 1.5, "x", True):
+        with pytest.raises(sr.DeclarationError):
+            squared.evalf(wrong, K=1)
+    for wrong in (-1, 0.5, None):
+        with pytest.raises(sr.DeclarationError):
+            squared.series(wrong)
+        with pytest.raises(sr.DeclarationError):
+            theory.kernels(wrong, 1, C_W=1, C_b=0)

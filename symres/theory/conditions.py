@@ -1,0 +1,133 @@
+"""The critical conditions K' = K, chi_parallel = 1, chi_perp = 1, solved for the variances of weights and biases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..balls import enclose
+from ..gaussian.canonical import canonical
+from ..quantity import Quantity
+from ..symbols import C_W, C_b, K, gamma, xi
+from .root import Root
+from .scan import sign
+
+_SIGN_BITS = (60, 240)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The critical conditions of a layer that is affine in C_W and in C_b.
+
+        chi_perp = p0 + p1 C_W = 1,    chi_parallel = q0 + q1 C_W = 1,    K' = k0 + k1 C_b = K
+
+    Args:
+        C_W: its solution, with ``numbers`` standing for functions of K alone.
+        C_b: likewise.
+        numbers: {stand-in: function of K}, so that the parameters' part factors visibly: (1 - gamma**2)*number.
+        gap: the function of K that vanishes where both susceptibilities can be 1 together.
+    """
+
+    C_W: sp.Expr
+    C_b: sp.Expr
+    numbers: dict[sp.Symbol, sp.Expr]
+    gap: sp.Expr
+
+    def written_out(self, solution: sp.Expr) -> sp.Expr:
+        """A solution as a function of K."""
+        return solution.xreplace(self.numbers)
+
+    def at(self, solution: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
+        """A solution at one kernel."""
+        values = {s: at_kernel(f, k, exact) for s, f in self.numbers.items()}
+        return solution.subs(K, k).xreplace(values)
+
+
+def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | str:
+    """The solution, or why there is none."""
+    if C_b not in (*kernel_map.symbols, *kernel_map.unused):
+        return "C_b has a value"
+    in_weight = [affine(written_out(q), C_W) for q in (perp, parallel)]
+    in_bias = affine(written_out(kernel_map), C_b)
+    pairs = [pair for pair in (*in_weight, in_bias) if pair is not None and pair[1] != 0]
+    if len(pairs) < 3 or any(e.has(C_b) for pair in pairs for e in pair):
+        return "the maps are not linear in C_W and C_b"
+    (p0, p1), (q0, q1), (k0, k1) = pairs
+    # (1 - p0) q1 = (1 - q0) p1: with equal skip parts the parameters drop out
+    gap = canonical(q1 - p1) if sp.expand(p0 - q0) == 0 else canonical((1 - p0) * q1 - (1 - q0) * p1)
+    if gap.free_symbols - {K}:
+        names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
+        if not _vanishes(gap):
+            return f"the condition on K contains {names}; set numbers for them"
+        gap = sp.Integer(0)
+    numbers: dict[sp.Symbol, sp.Expr] = {}
+
+    def number(e: sp.Expr) -> sp.Expr:
+        if e.free_symbols == {K}:
+            numbers[sp.Dummy("number", real=True)] = e
+            return next(reversed(numbers))
+        return e
+
+    offset, slope = affine(k0, C_W) or (k0, sp.Integer(0))
+    weight = (1 - p0) / number(p1)
+    bias = _grouped(sp.factor((K - offset - number(slope) * weight) / k1), {K, *numbers})
+    return Conditions(weight, bias, numbers, gap)
+
+
+def _grouped(product: sp.Expr, kernels: set[sp.Symbol]) -> sp.Expr:
+    """The factors in parameters alone multiplied out: (1 - gamma**2) instead of -(gamma - 1)*(gamma + 1)."""
+    parameters = [f for f in sp.Mul.make_args(product) if not f.free_symbols & kernels]
+    rest = [f for f in sp.Mul.make_args(product) if f.free_symbols & kernels]
+    return sp.Mul(*rest) * sp.factor_terms(sp.expand(sp.Mul(*parameters)))
+
+
+def affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:
+    """``(a, b)`` of an expression ``a + b*s``, None if it is no such expression."""
+    slope = expression.diff(s) if expression.has(s) else sp.Integer(0)
+    if slope.has(s):
+        slope = sp.expand(slope)
+        if slope.has(s):
+            return None
+    return expression.subs(s, 0), slope
+
+
+def _vanishes(expression: sp.Expr) -> bool:
+    return canonical(sp.expand(expression)) == 0
+
+
+def solved(equation: sp.Expr) -> list[sp.Expr]:
+    """The solutions for C_W; a linear equation as (1 - gamma**2)/number rather than expanded."""
+    if not equation.has(C_W):
+        return []
+    linear = affine(sp.expand(equation), C_W)
+    if linear is not None:
+        return [sp.factor_terms(-linear[0] / linear[1])]
+    return [sp.factor_terms(w) for w in sp.solve(equation, C_W)]
+
+
+def at_kernel(expression: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
+    """A function of K at one kernel."""
+    result = expression.subs(K, k)
+    return canonical(result) if exact and not result.has(Root) else result
+
+
+def sign_at_reference(expression: sp.Expr) -> int:
+    """The sign without skip connection (critical variances scale with 1 - gamma**2); 0 if it cannot be told."""
+    reduced = at_reference(expression)
+    if reduced.free_symbols:
+        factored = sp.factor(reduced)
+        return 1 if factored.is_positive else -1 if factored.is_negative else 0
+    return next(filter(None, (sign(enclose(reduced, {}, bits)) for bits in _SIGN_BITS)), 0)
+
+
+def at_reference(expression: sp.Expr) -> sp.Expr:
+    """An expression without skip connection, and with a branch of weight 1."""
+    return expression.subs({gamma: 0, xi: 1})
+
+
+def written_out(quantity: Quantity) -> sp.Expr:
+    """The quantity as one expression."""
+    expr = quantity.expr
+    assert expr is not None
+    return expr

@@ -1,0 +1,45 @@
+"""What the analysis of criticality returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+
+@dataclass(frozen=True)
+class CriticalPoint:
+    """A fixed point with both susceptibilities equal to 1 (PDLT (B.19)).
+
+    Args:
+        K: the kernel; ``sr.K`` itself if every kernel is one (scale-invariant layers).
+        C_W: the critical weight variance, an expression in the remaining parameters (gamma...).
+        C_b: the critical bias variance.
+        stability: "stable" or "unstable" (K flows to the point or away from it), "half-stable" (to it from one
+            side only), "neutral" (K is preserved everywhere), "marginal" (undecided).
+        exact: whether K is a closed form; otherwise it is a root that evaluates to any number of digits.
+    """
+
+    K: sp.Expr
+    C_W: sp.Expr
+    C_b: sp.Expr
+    stability: str
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Criticality:
+    """The outcome of the analysis, with what a reader should know about it."""
+
+    points: tuple[CriticalPoint, ...]
+    universality_class: str
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """Some critical points, what a reader should know about the search, and whether it went through to the end."""
+
+    points: tuple[CriticalPoint, ...] = ()
+    remarks: tuple[str, ...] = ()
+    complete: bool = True
