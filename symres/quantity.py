@@ -186,7 +186,7 @@ class Quantity:
         missing = [name for name in by_name if name not in values]
         if missing:
             raise DeclarationError(
-                f"a number for {self.name}", f"no value for {', '.join(missing)}", "pass it by name, for instance K=1"
+                f"a number for {self.name}", f"no value for {', '.join(missing)}", f"pass it by name, for instance {missing[0]}=1"
             )
         exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
         for symbol, value in exact.items():

@@ -126,6 +126,8 @@ def nearest(name: str, known: list[str]) -> str:
     if not 3 <= len(name) <= 40:
         return ""
     lower = {k.lower(): k for k in known}
+    if name.lower() in lower:
+        return f"did you mean {lower[name.lower()]}?"
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     close += [lower[c] for c in difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.6)]
     return f"did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
