@@ -106,6 +106,14 @@ class Quantity:
             result = result.xreplace({step.symbol: step.expr})
         return result
 
+    @cached_property
+    def defined(self) -> sp.Expr:
+        """The definition as one expression in unevaluated averages: named steps are written out."""
+        result = self.definition
+        for step in reversed(self.steps):
+            result = result.xreplace({step.symbol: step.definition})
+        return result
+
     @property
     def error_bound(self) -> float:
         """Largest relative error of ``evalf()``: 0 for a closed form, 1e-15 where numbers are enclosed."""
@@ -186,7 +194,9 @@ class Quantity:
         missing = [name for name in by_name if name not in values]
         if missing:
             raise DeclarationError(
-                f"a number for {self.name}", f"no value for {', '.join(missing)}", f"pass it by name, for instance {missing[0]}=1"
+                f"a number for {self.name}",
+                f"no value for {', '.join(missing)}",
+                f"pass it by name, for instance {missing[0]}=1",
             )
         exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
         for symbol, value in exact.items():

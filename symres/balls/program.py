@@ -91,7 +91,7 @@ class Program:
         if isinstance(node, sp.Add):
             return self._lower_add(node)
         if isinstance(node, sp.Mul):
-            return self._fold(node, [self._visit(a) for a in node.args], lambda a, b: a * b)
+            return self._fold(node, [self._visit(a) for a in _balanced(node.args)], lambda a, b: a * b)
         if isinstance(node, sp.Pow):
             return self._lower_power(*node.as_base_exp())
         if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
@@ -225,6 +225,25 @@ def _one_plus_exp(node: sp.Basic) -> sp.Expr | None:
         if isinstance(other, sp.exp) and not other.has(sp.I):
             return other.args[0]
     return None
+
+
+def _balanced(factors: Sequence[sp.Expr]) -> list[sp.Expr]:
+    """Write ``exp(m*u)/(1 + exp(u))**n`` in powers of ``1/(1 + exp(u))`` and ``1/(1 + exp(-u))``.
+
+    Over a wide ball the quotient of two large numbers has no bound, these have.
+    """
+    factors = list(factors)
+    for power in [f for f in factors if isinstance(f, sp.Pow) and f.exp.is_Integer and f.exp.is_negative]:
+        u = _one_plus_exp(power.base)
+        for growth in [f for f in factors if isinstance(f, sp.exp) and u is not None]:
+            n = -int(power.exp)
+            m = next((m for m in range(1, n + 1) if sp.expand(growth.args[0] - m * u) == 0), 0)
+            if m:
+                factors.remove(growth)
+                factors.remove(power)
+                factors += [(1 + sp.exp(sp.expand(-u))) ** -m, power.base ** (m - n)]
+                break
+    return factors
 
 
 def _is_one_plus(node: sp.Basic) -> bool:

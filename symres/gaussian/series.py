@@ -24,6 +24,7 @@ Constant = dict[tuple[tuple[sp.Expr, int], ...], fmpq]  # monomial -> coefficien
 Series = list[Constant]  # Taylor coefficients 0..n
 
 _ONE: Constant = {(): fmpq(1)}
+_MOST = 300  # terms of a coefficient: beyond, nobody would read it, and products of such coefficients take minutes
 
 
 def small_variance(factor: Pieces, order: int) -> tuple[tuple[sp.Rational, sp.Expr], ...]:
@@ -131,6 +132,10 @@ def _product(a: Constant, b: Constant) -> Constant:
             number = x * y + total.pop(monomial, fmpq(0))
             if number != 0:
                 total[monomial] = number
+    if len(total) > _MOST:
+        raise NoClosedForm(
+            "a small-variance series", f"a coefficient has more than {_MOST} terms", "use numbers instead"
+        )
     return total
 
 

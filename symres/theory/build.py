@@ -178,15 +178,12 @@ def _verified(quantity: Quantity) -> Quantity:
     """
     if quantity.status is not Status.EXACT or quantity.body.has(sp.oo):
         return quantity
-    defined = quantity.definition
-    for step in reversed(quantity.steps):
-        defined = defined.xreplace({step.symbol: step.definition})
     digits, tolerance = _ACCURACY[C in quantity.symbols]
     try:
         verification = verify(
             quantity.name,
             quantity.proof.result,
-            lambda values: evaluate(defined.subs(values), {}, digits),
+            lambda values: evaluate(quantity.defined.subs(values), {}, digits),
             quantity.symbols,
             oracle="its definition by quadrature",
             points=_POINTS,

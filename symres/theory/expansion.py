@@ -25,10 +25,7 @@ def expansion(quantity: Quantity, order: int) -> Quantity:
         NoClosedForm: a law that does not vanish with K.
     """
     spare = 3  # averages stand over up to K**2, and a series is asked for one order more than it is printed
-    definition = quantity.definition
-    for step in reversed(quantity.steps):
-        definition = definition.xreplace({step.symbol: step.definition})
-    body = _truncated(_expanded(definition, order + spare), order)
+    body = _truncated(_expanded(quantity.defined, order + spare), order)
     return replace(
         quantity,
         name=f"{quantity.name}_series",

@@ -132,9 +132,7 @@ def _zero_fixed_point(maps: tuple[Quantity, ...], params: dict[str, Any]) -> tup
     try:
         for quantity in maps:
             values = {s: number(params[s.name], s.name) for s in quantity.symbols[1:]}
-            steps = tuple(replace(step, definition=step.definition.subs(values)) for step in quantity.steps)
-            at_zero = replace(quantity, definition=quantity.definition.subs(values), steps=steps).series(0).body
-            limits.append(at_zero)
+            limits.append(replace(quantity, definition=quantity.defined.subs(values), steps=()).series(0).body)
     except NoClosedForm:
         return ()
     if limits[0] != 0 or any(limit.has(K) for limit in limits):

@@ -282,3 +282,17 @@ def test_precision_is_given_back_even_after_an_error():
         enclose(sp.zeta(x), {x: 3}, 999)
     enclose(sp.exp(x), {x: 3}, 999)
     assert ctx.prec == before
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (2, 2), (1, 2), (2, 3), (3, 2)])
+def test_quotients_of_exponentials_have_bounds_on_wide_balls(m, n):
+    """exp(m u)/(1 + exp(u))**n: bounded for m <= n, over any interval of u."""
+    inner = 2 * x - 1
+    expr = x * sp.exp(sp.expand(m * inner)) / (1 + sp.exp(inner)) ** n
+    for value in (-3, 0, sp.Rational(7, 2), 200):
+        with mp.workdps(40):
+            exact = mp.mpf(sp.N(expr.subs(x, value), 30)) if value else mp.mpf(0)
+        found, _ = evaluate(expr, {x: value}, 20)
+        assert abs(found - exact) <= abs(exact) * mp.mpf(10) ** -19
+    wide = enclose(expr / x, {x: arb(40, 20)}, 60)
+    assert (wide.abs_upper() < 2) == (m <= n)
