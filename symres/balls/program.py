@@ -234,9 +234,10 @@ def _balanced(factors: Sequence[sp.Expr]) -> list[sp.Expr]:
     """
     factors = list(factors)
     for power in [f for f in factors if isinstance(f, sp.Pow) and f.exp.is_Integer and f.exp.is_negative]:
-        u = _one_plus_exp(power.base)
-        for growth in [f for f in factors if isinstance(f, sp.exp) and u is not None]:
-            n = -int(power.exp)
+        u, n = _one_plus_exp(power.base), -int(power.exp)
+        if u is None:
+            continue
+        for growth in [f for f in factors if isinstance(f, sp.exp)]:
             m = next((m for m in range(1, n + 1) if sp.expand(growth.args[0] - m * u) == 0), 0)
             if m:
                 factors.remove(growth)
