@@ -9,7 +9,9 @@ evaluation on a rectangle around the ellipse.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -24,7 +26,17 @@ LOW = 32  # bits: enough for bounds
 LOG2_E = 1.4426950408889634
 _SIZES = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
 _MAX_DEPTH = 400
-_MAX_PANELS = 4000  # beyond, an answer would take too long
+_MOST_PANELS = ContextVar("_MOST_PANELS", default=2000)  # beyond, an answer would take too long
+
+
+@contextmanager
+def patience(panels: int) -> Iterator[None]:
+    """Give up averages that need more panels than this: where a hundred averages are asked for, not one."""
+    token = _MOST_PANELS.set(panels)
+    try:
+        yield
+    finally:
+        _MOST_PANELS.reset(token)
 
 
 @dataclass(frozen=True)
@@ -177,11 +189,11 @@ def plan(
         SymresError: more panels than can be evaluated in reasonable time.
     """
     panels: list[Panel] = []
-    stack = [(left, right, 0)]
+    stack, most_panels = [(left, right, 0)], _MOST_PANELS.get()
     while stack:
         a, b, depth = stack.pop()
         panel = _rule(function, weight, a, b, log2_tolerance, most_nodes)
-        if len(panels) + len(stack) > _MAX_PANELS:
+        if len(panels) + len(stack) > most_panels:
             raise SymresError(
                 "a Gaussian average",
                 "the function varies too fast under so wide a Gaussian",

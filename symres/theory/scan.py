@@ -9,6 +9,7 @@ import sympy as sp
 from flint import arb
 
 from ..errors import SymresError
+from ..gaussian.panels import patience
 
 _PER_DECADE, _DECADES = 6, (-9, 6)
 GRID = tuple(
@@ -16,7 +17,7 @@ GRID = tuple(
     for k in range(_DECADES[0] * _PER_DECADE, _DECADES[1] * _PER_DECADE + 1)
 )
 BITS = (24, 60)  # of an evaluation; the second only where the first leaves a sign open
-_FAILURES = 2
+_FAILURES, _PANELS = 2, 500
 
 Functions = Callable[[sp.Rational, int], tuple[arb, ...]]
 Row = tuple[sp.Rational, tuple[arb, ...]]
@@ -44,13 +45,14 @@ def scan(functions: Functions) -> Scan:
     """
     rows: list[Row] = []
     failures = 0
-    for k in GRID:
-        try:
-            rows.append((k, signed(functions, k)))
-        except SymresError as error:
-            failures += 1
-            if failures == _FAILURES:
-                return Scan(tuple(rows), f"kernels above {sp.N(rows[-1][0], 2) if rows else 0}: {error.found}")
+    with patience(_PANELS):
+        for k in GRID:
+            try:
+                rows.append((k, signed(functions, k)))
+            except SymresError as error:
+                failures += 1
+                if failures == _FAILURES:
+                    return Scan(tuple(rows), f"kernels above {float(rows[-1][0]) if rows else 0:.3g}: {error.found}")
     return Scan(tuple(rows))
 
 
