@@ -44,6 +44,9 @@ class Report:
         remarks: lines for the reader (why something is unknown, what limits a result).
         checks: the check report's rows (class Verdict of the check room), empty if no check was run.
         command: the command that makes this report again.
+        instructions: the lowered program's instructions, for typesetting (classes Mean and Draw of the declare room).
+        fixed_points: the theory's fixed points, None unless all its parameters have numbers.
+        source: where the activation is from.
     """
 
     activation: str
@@ -59,3 +62,6 @@ class Report:
     checks: tuple[Any, ...] = ()
     heads: tuple[str, ...] = ()
     command: str = ""
+    instructions: tuple[Any, ...] = ()
+    fixed_points: tuple[Any, ...] | None = None
+    source: str = ""

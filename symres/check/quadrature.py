@@ -6,7 +6,8 @@ derivatives are numerical derivatives, the perpendicular susceptibility is a lim
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ import sympy as sp
 
 from .. import symbols
 from .forward import Forward
+from .nets.field import OracleLimit
 from .nets.gram import pair
 from .nets.limit import LimitNet
 from .settings import Values
@@ -23,6 +25,18 @@ _SPREAD = 0.2  # half width, in log K, of the interval on which a map is interpo
 _RATIO_ROUNDING = 1e-12  # of (K'-C')/(K-C)
 _NEAR = 2.0**-10  # largest (K - C)/K in the limit C -> K
 _STEPS = 7
+
+
+@contextmanager
+def _in_range() -> Iterator[None]:
+    """Numbers that leave the range of doubles end the comparison: what follows from them is no evidence."""
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        try:
+            yield
+        except FloatingPointError as error:
+            raise OracleLimit(
+                "quadrature in double precision", f"its numbers leave the range ({error})", "use smaller parameters"
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -61,7 +75,7 @@ class QuadratureOracle:
     def covariance_map(self, K1: float, K2: float, C: float) -> Found:
         """C' = <z'_1 z'_2>."""
         coarse, fine = (self._moments(pair(K1, K2, C), resolution) for resolution in (0, 1))
-        scale = float(np.sqrt(fine[0, 0] * fine[1, 1]))
+        scale = float(np.sqrt(fine[0, 0]) * np.sqrt(fine[1, 1]))  # the product of the two may be too large
         return Found(float(fine[0, 1]), float(np.abs(fine - coarse).max()) + _ROUNDING * scale, scale)
 
     def chi_parallel(self, K: float) -> Found:
@@ -94,10 +108,12 @@ class QuadratureOracle:
         value, error = _log_derivative(lambda k: _neville(self._ratios(k, 1))[-1], K, 9)
         return Found(value / 2, error / 2 + 30 * centre.error / K, max(abs(centre.value), centre.scale) / K)
 
+    @_in_range()
     def _moments(self, covariance: list[list[float]] | np.ndarray, resolution: int) -> np.ndarray:
         net = LimitNet(np.asarray(covariance, dtype=float), resolution)
         return net.moments(self._forward(net, net.stream()))[0]
 
+    @_in_range()
     def _ratios(self, K: float, resolution: int) -> np.ndarray:
         """(K' - C')/(K - C) for a geometric sequence of K - C."""
         ratios = []

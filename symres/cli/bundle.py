@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import DeclarationError
 from ..export import export
 from ..export.document import document
-from ..export.figure import SUFFIXES, curves, draw
+from ..export.figure import SUFFIXES, Curves, curves, draw
 from ..export.files import write_text
 from ..export.record import dumps
 from ..report import Report
@@ -21,16 +21,22 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
     Returns:
         what could not be written and why: a plot needs numbers for all parameters of the activation.
     """
-    write_text(folder / "derivation.tex", document(report))
+    drawn, missing = _drawn(report)
+    write_text(folder / "derivation.tex", document(report, drawn.caption if drawn is not None else ""))
     write_text(folder / "results.json", dumps(report))
     title = f"{request.phi.name} in the layer {request.layer.name}."
     for target in ("numpy", "torch"):
         module = export(theory, target, title=title, command=request.command("export", "--target", target))
         module.write(folder / f"{request.phi.identifier}_{target}.py")
+    if drawn is not None:
+        for suffix in SUFFIXES:
+            draw(folder / f"maps{suffix}", drawn)
+    return missing
+
+
+def _drawn(report: Report) -> tuple[Curves | None, tuple[str, ...]]:
+    """The curves of the plot, or why there are none."""
     try:
-        drawn = curves(report)
+        return curves(report), ()
     except DeclarationError as error:
-        return (f"maps{' and maps'.join(SUFFIXES)} were not drawn: {error.found}; {error.remedy}",)
-    for suffix in SUFFIXES:
-        draw(folder / f"maps{suffix}", drawn)
-    return ()
+        return None, (f"no plot: {error.found}; {error.remedy}",)

@@ -45,9 +45,10 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A number for a parameter: gamma=1/2. May be repeated."),
 ]
-OutFile = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write to a file.")]
+# as text: a path would turn an empty word into the folder where the user stands
+OutFile = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write to a file.")]
 OutFolder = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Write LaTeX, JSON, plots and modules to a folder.")
+    str | None, typer.Option("--out", metavar="DIR", help="Write LaTeX, JSON, plots and modules to a folder.")
 ]
 
 _QUANTITIES = ("kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h")
@@ -112,9 +113,10 @@ def derive(
     from .files import Staging
     from .request import make
 
+    folder = _place(out, "a folder")
     request = make(activation, layer, settings or [])
     output = Output()
-    with nullcontext() if out is None else Staging(out) as staging:
+    with nullcontext() if folder is None else Staging(folder) as staging:
         with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
             theory, report = _report(request)
             missing: tuple[str, ...] = ()
@@ -133,7 +135,7 @@ def derive(
 
                 page = Page(report, request.phi, output.width, output.unicode)
                 files = [] if staging is None else staging.places()
-                shown = page.lines(files, missing, _fixed_points(theory), explain)
+                shown = page.lines(files, missing, explain)
         if staging is not None:
             staging.commit()  # when nothing is left that could fail
     output.lines(shown)
@@ -154,24 +156,26 @@ def export(
     """Generate a NumPy or PyTorch module, or LaTeX."""
     from ..export import TARGETS
     from ..export import export as generate
+    from ..export.files import require_place
     from ..theory.derive import derive as theory_of
     from .request import make
 
     if target not in TARGETS:
         raise DeclarationError(f"--target {target}", "there is no such target", f"use {', '.join(TARGETS)}")
+    path = _place(out, "a file")
     request = make(activation, layer, settings or [])
-    if out is not None:
-        _require_file(out)
+    if path is not None:
+        require_place(path)
     with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
         theory = theory_of(request.layer)
         subject = theory if quantity is None else _quantity(theory, request, quantity)
         options = ([] if quantity is None else ["--quantity", quantity]) + ["--target", target]
         title = f"{request.phi.name} in the layer {request.layer.name}."
         module = generate(subject, target, title=title, command=request.command("export", *options))
-    if out is None:
+    if path is None:
         Output().text(module.text.rstrip("\n"))
     else:
-        Output().text(f"wrote {module.write(out)}")
+        Output().text(f"wrote {module.write(path)}")
 
 
 @app.command(short_help="Check what is derived by quadrature and simulation.")
@@ -225,7 +229,13 @@ def _report(request: Request) -> tuple[Theory, Report]:
     theory = theory_of(request.layer)
     checks = compare(theory, against="quadrature", points=1, progress=_silent).verdicts
     report = theory.report(request.settings, checks, request.command("derive"))
-    return theory, replace(report, quantities=(phi_squared(request), *report.quantities))
+    return theory, replace(
+        report,
+        quantities=(phi_squared(request), *report.quantities),
+        instructions=request.layer.program.instructions,
+        fixed_points=_fixed_points(theory),
+        source=request.phi.source,
+    )
 
 
 def phi_squared(request: Request) -> Quantity:
@@ -285,7 +295,8 @@ def _quantity(theory: Theory, request: Request, name: str) -> Quantity:
     return found
 
 
-def _require_file(path: Path) -> None:
-    """Refuse a place that cannot be written before anything is derived."""
-    if path.is_dir():
-        raise DeclarationError(f"--out {path}", "it is a folder", "name a file")
+def _place(out: str | None, kind: str) -> Path | None:
+    """Where to write, if anywhere."""
+    if out is not None and not out.strip():
+        raise DeclarationError("--out", "its value is empty", f"name {kind}")
+    return None if out is None else Path(out)

@@ -8,10 +8,9 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from ..balls import evaluate
-from ..export.decimals import at_zero_gamma
+from ..export import points
 from ..report import PointRow, Report
-from ..symbols import C_W, C_b, K, gamma
+from ..symbols import K
 from ..theory.root import Root
 from .breaking import wrap
 from .console import Line, Span, line
@@ -19,16 +18,6 @@ from .maths import Maths
 from .sheet import DIGITS, INDENT, LABEL, Sheet, digits
 
 _VALUE = INDENT + LABEL + DIGITS + 5  # where exact values begin
-_STAR = sp.Symbol("K*", positive=True)
-_CLASSES = {
-    "scale-invariant": "every kernel is a fixed point and is kept from layer to layer",
-    "K*=0": "at criticality the kernel decays to zero, slower than exponentially",
-    "half-stable": "K* attracts the kernels on one side of it and lets those on the other go",
-    "everywhere-critical": "every kernel is critical",
-    "unstable": "the critical point repels: kernels flow away from it",
-    "none": "no C_W, C_b make both susceptibilities 1 at a fixed point",
-    "unknown": "the search for critical points could not decide; the remarks say why",
-}
 
 
 class Criticality(Sheet):
@@ -51,18 +40,16 @@ class Criticality(Sheet):
         lines = self.rule("Criticality")
         if report.critical_points:
             about = "K' = K, and both susceptibilities are 1"
-            if any(_free(point) for point in report.critical_points):
+            if any(map(points.is_free, report.critical_points)):
                 about += f"; decimals at {self.maths.symbol('gamma')} = 0"
             lines += self.wrapped(about, "dim")
         for point in report.critical_points:
             for name, value in (("K*", point.K), ("C_W", point.C_W), ("C_b", point.C_b)):
-                lines += self._value(point, name, value)
-            lines += [*self.aligned("", Span(_stability(point), "italic")), line("")]
-        words = _CLASSES.get(report.universality_class, "")
-        if report.universality_class == "none" and report.critical_points:
-            words = _CLASSES["unstable"]
-        named = f"universality class {report.universality_class}" + (f": {words}" if words else "")
-        return lines + self.wrapped(named, "bold")
+                on_line = {K: points.STAR} if point.K == K and value != K else {}  # each K* has a C_W of its own
+                lines += self._value(point, name, value.xreplace(on_line))
+            lines += [shown for text in self._about(point) for shown in self.wrapped(text, "italic", INDENT + LABEL)]
+            lines.append(line(""))
+        return lines + self.wrapped(f"universality class {points.class_sentence(report)}", "bold")
 
     def _value(self, point: PointRow, name: str, value: sp.Expr) -> list[Line]:
         """``K*    3.56155281280884    (3 + √17)/2``: a number, and where it comes from."""
@@ -76,7 +63,7 @@ class Criticality(Sheet):
             exact = [""]
         else:
             exact = wrap(self.maths(value), self.width - _VALUE)
-            compact = self._compact(point, name) if len(exact) > 2 else None
+            compact = points.in_averages(self.report, point, name) if len(exact) > 2 else None
             if compact is not None:
                 exact = wrap(self.maths(compact), self.width - _VALUE)
         return [
@@ -84,27 +71,24 @@ class Criticality(Sheet):
             *(line(" " * _VALUE, text) for text in exact[1:]),
         ]
 
-    def _compact(self, point: PointRow, name: str) -> sp.Expr | None:
-        """C_W or C_b in averages at K*, where the closed form is long; only if the numbers agree."""
-        by_name = {q.name: q for q in self.report.quantities}
-        growth, perp = by_name.get("kernel_map"), by_name.get("chi_perp")
-        if growth is None or perp is None or growth.steps or perp.steps:
-            return None
-        weight = (1 - perp.definition.subs(C_W, 0)) / perp.definition.diff(C_W)
-        bias = K - growth.definition.subs(C_b, 0)
-        exact, general, shown = point.C_W, weight, weight
-        if name == "C_b":
-            exact, general, shown = point.C_b, bias.subs(C_W, weight), bias
-        claimed, derived = self._number(exact), at_zero_gamma(general.subs(K, point.K))
-        if claimed is None or derived is None or not _agree(claimed, derived):
-            return None
-        return shown.subs(K, _STAR)
+    def _about(self, point: PointRow) -> list[str]:
+        """The stability, and for K* = 0 how fast the kernel gets there."""
+        flow = points.flow(self.report, point)
+        if flow is None:
+            return [points.stability(point)]
+        if flow.step == K:
+            return [
+                points.stability(point),
+                "around 0, K' - K is smaller than every power of K: small kernels are preserved for very many layers, "
+                "as in a scale-invariant network",
+            ]
+        law = f", so K falls like {self.maths(flow.law)} in layer l" if flow.law is not None else ""
+        return [points.stability(point), f"around 0, K' = {self.maths(flow.step)} + ...{law}"]
 
     def _number(self, value: sp.Expr) -> mp.mpf | None:
         """The value without a skip connection; None if other parameters remain. A root is searched once."""
         if value not in self._numbers:
-            exact = at_zero_gamma(value)
-            self._numbers[value] = None if exact is None else evaluate(exact, {}, DIGITS + 3)[0]
+            self._numbers[value] = points.value(value)
         return self._numbers[value]
 
     def fixed_points(self, found: Sequence[Any]) -> list[Line]:
@@ -128,7 +112,7 @@ class Criticality(Sheet):
         else:
             return []
         lines = self.rule("How to initialise")
-        at = f", here at {self.maths.symbol('gamma')} = 0" if _free(point) else ""
+        at = f", here at {self.maths.symbol('gamma')} = 0" if points.is_free(point) else ""
         biases = f"biases with variance C_b = {digits(bias, 9)}" if bias else "set biases to zero"
         lines += self.wrapped(
             f"Draw weights with variance C_W/fan_in, C_W = {digits(weight, 9)}, and {biases}{at}. In PyTorch:"
@@ -139,26 +123,23 @@ class Criticality(Sheet):
         else:
             code.append("torch.nn.init.zeros_(m.bias)")
         lines += [line("    ", Span(text, "cyan")) for text in code]
-        start = None if point.K == K else self._number(point.K)
+        return lines + [shown for text in self._inputs(point) for shown in self.wrapped(text)]
+
+    def _inputs(self, point: PointRow) -> list[str]:
+        """How to scale the inputs."""
+        if point.K == K:
+            return ["Inputs may have any scale: every kernel is kept."]
+        start = self._number(point.K)
+        if start is None:
+            return []
         if start:
-            lines += self.wrapped(
-                f"Scale the inputs so that the first preactivations have variance {digits(start, 9)}."
-            )
-        return lines
-
-
-def _free(point: PointRow) -> bool:
-    return any(gamma in sp.sympify(e).free_symbols for e in (point.C_W, point.C_b))
-
-
-def _agree(claimed: mp.mpf, derived: sp.Expr) -> bool:
-    value, radius = evaluate(derived, {}, DIGITS)
-    return bool(abs(value - claimed) <= abs(claimed) * mp.mpf(10) ** (3 - DIGITS) + radius)
-
-
-def _stability(point: PointRow) -> str:
-    return {
-        "neutral": "neutral: every kernel is preserved",
-        "half-stable": "half-stable: attracts from one side only",
-        "marginal": "marginal: its stability is not decided",
-    }.get(point.stability, point.stability)
+            return [f"Scale the inputs so that the first preactivations have variance {digits(start, 9)}."]
+        if point.stability != "stable":
+            return []
+        flow = points.flow(self.report, point)
+        if flow is not None and flow.step == K:
+            return ["Scale the inputs so that the first preactivations have variance 1 or less: they keep it."]
+        return [
+            "Scale the inputs so that the first preactivations have a variance of order 1: from there the kernel "
+            "decays by itself."
+        ]

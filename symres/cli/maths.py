@@ -6,7 +6,6 @@ sympy's own printers write either two-dimensional art or Python; a page needs ``
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
 from typing import Any
 
 import sympy as sp
@@ -14,6 +13,16 @@ import sympy as sp
 from ..declare.activation import Formula, Phi
 from ..declare.nodes import Node
 from ..gaussian.expectation import Expectation
+from ..notation.order import (
+    arranged,
+    common_denominator,
+    decimal_text,
+    is_decimal,
+    is_plain_fraction,
+    ordered_terms,
+    readable,
+    scaled,
+)
 from ..symbols import K1, K2, C, K, variables, z
 from ..theory.root import Root
 
@@ -61,11 +70,11 @@ class Maths:
 
     def __call__(self, expr: sp.Basic) -> str:
         """The expression as text."""
-        return self._print(expr)[0]
+        return self._text(readable(expr))
 
     def symbol(self, name: str) -> str:
         """A symbol's name with its Greek letter and a numeric index lowered."""
-        if not self.unicode:
+        if not self.unicode or name[:1].isdigit():  # a rounded constant is no letter with an index
             return name
         if name in ("a_plus", "a_minus"):
             return {"a_plus": "a₊", "a_minus": "a₋"}[name]
@@ -79,6 +88,9 @@ class Maths:
 
     # ---- dispatch ----------------------------------------------------------------------------------------------
 
+    def _text(self, e: sp.Basic) -> str:
+        return self._print(e)[0]
+
     def _print(self, e: sp.Basic) -> tuple[str, int]:
         if e not in self._printed:
             method = next((method for kind, method in _METHODS if isinstance(e, kind)), None)
@@ -90,38 +102,14 @@ class Maths:
         text, strength = self._print(e)
         return text if strength >= least else f"({text})"
 
-    # ---- order, by what is printed: the text of a root in sympy's own printer is a number that takes its time ----
-
-    def _ordered(self, terms: Iterable[sp.Expr]) -> list[sp.Expr]:
-        """The terms of a sum as one writes them; a sum does not begin with a minus sign if it can be helped."""
-        ordered = sorted(terms, key=lambda e: (_complexity(e), len(self(e)), self(e)))
-        positive = [t for t in ordered if not t.could_extract_minus_sign()]
-        if positive and ordered[0] not in positive:
-            ordered.remove(positive[0])
-            ordered.insert(0, positive[0])
-        return ordered
-
-    def _factor_rank(self, factor: sp.Expr) -> tuple[int, str]:
-        """Numbers, parameters, kernels, other powers, sums, functions."""
-        base, _ = factor.as_base_exp()
-        if isinstance(base, Phi):
-            return 5, f"{base.order}{self(factor)}"  # phi before its derivatives
-        if factor.has(sp.Function, Expectation, Phi, Node):
-            return 6, self(factor)
-        if not factor.free_symbols:
-            return 0 if not isinstance(base, sp.Add) else 3, self(factor)
-        if base.is_Symbol:
-            return (2 if base in (K, K1, K2, C) or base.name == "K*" else 1), base.name
-        return (4 if base.is_Add else 3), self(factor)
-
     # ---- leaves ------------------------------------------------------------------------------------------------
 
     def _symbol(self, e: sp.Symbol) -> tuple[str, int]:
         return self.symbol(e.name), _ATOM
 
     def _number(self, e: sp.Expr) -> tuple[str, int]:
-        if _is_decimal(e):
-            return _decimal(e), _SUM if e.is_negative else _ATOM
+        if is_decimal(e):
+            return decimal_text(e), _SUM if e.is_negative else _ATOM
         return str(e), _ATOM if e.is_Integer and e >= 0 else _SUM if e.is_negative else _PRODUCT
 
     def _constant(self, e: sp.Expr) -> tuple[str, int]:
@@ -133,12 +121,12 @@ class Maths:
     # ---- algebra -----------------------------------------------------------------------------------------------
 
     def _add(self, e: sp.Add) -> tuple[str, int]:
-        shared = sp.ilcm(*(term.as_coeff_Mul()[0].q for term in e.args)) if e.is_number and _plain(e) else 1
+        shared = common_denominator(e) if is_plain_fraction(e) else 1
         if shared != 1:  # (3 + √17)/2
-            return f"({self._add(sp.expand(shared * e))[0]})/{shared}", _PRODUCT
+            return f"({self._add(scaled(e, shared))[0]})/{shared}", _PRODUCT
         text = ""
-        for term in self._ordered(e.args):
-            shown = self._in(term, _PRODUCT) if isinstance(term, sp.Add) else self._print(term)[0]
+        for term in ordered_terms(e.args, self._text):
+            shown = self._in(term, _PRODUCT) if isinstance(term, sp.Add) else self._text(term)
             if not text:
                 text = shown
             elif shown.startswith("-"):
@@ -147,34 +135,20 @@ class Maths:
                 text += f" + {shown}"
         return text, _SUM
 
-    def _mul(self, e: sp.Mul) -> tuple[str, int]:
-        coefficient, rest = e.as_coeff_Mul()
-        coefficient, parts = _turned(coefficient, sp.Mul.make_args(rest))
-        factors = sorted(parts, key=self._factor_rank)
-        coefficient, under = _lowered_root(coefficient, factors)
-        over: list[sp.Expr] = []
-        for factor in factors:
-            if factor in under:
-                continue
-            base, exponent = factor.as_base_exp()
-            if not isinstance(factor, sp.exp) and exponent.is_Rational and exponent.is_negative:
-                under.append(sp.Pow(base, -exponent))
-            else:
-                over.append(factor)
-        over, under = _common_root(_one_root(over), _one_root(under))
-        sign = "-" if coefficient.is_negative else ""
-        magnitude = abs(coefficient)
-        whole = _decimal(magnitude) if _is_decimal(magnitude) else None
-        numerator = self._factors(whole or str(magnitude.p), over)
-        divisor = "1" if whole else str(magnitude.q)
-        denominator = self._factors(divisor, under)
+    def _mul(self, e: sp.Expr) -> tuple[str, int]:
+        product = arranged(e, self._text)
+        sign = "-" if product.negative else ""
+        whole = decimal_text(product.number) if is_decimal(product.number) else None
+        numerator = self._factors(whole or str(product.number.p), product.over)
+        divisor = "1" if whole else str(product.number.q)
+        denominator = self._factors(divisor, product.under)
         if denominator == "1":
             return sign + numerator, _SUM if sign else _PRODUCT
-        if len(under) + (divisor != "1") > 1:
+        if len(product.under) + (divisor != "1") > 1:
             denominator = f"({denominator})"
         return f"{sign}{numerator}/{denominator}", _SUM if sign else _PRODUCT
 
-    def _factors(self, number: str, factors: list[sp.Expr]) -> str:
+    def _factors(self, number: str, factors: tuple[sp.Expr, ...]) -> str:
         """A product; a leading integer stands next to what it multiplies."""
         shown = [self._in(f, _POWER) for f in factors]
         if not shown:
@@ -190,8 +164,7 @@ class Maths:
         if exponent == sp.Rational(1, 2):
             return self._square_root(base), _ATOM
         if exponent.is_Rational and exponent.is_negative:
-            under = sp.Pow(base, -exponent)
-            return f"1/{self._in(under, _POWER)}", _PRODUCT
+            return self._mul(e)
         held = self._in(base, _ATOM)
         if exponent.is_Integer and self.unicode:
             return held + str(exponent).translate(_SUPERSCRIPTS), _POWER
@@ -281,81 +254,3 @@ _METHODS: tuple[tuple[Any, Any], ...] = (
     (sp.Piecewise, Maths._piecewise),
     ((sp.Function, sp.Max, sp.Min), Maths._function),
 )
-
-
-def _is_decimal(e: sp.Expr) -> bool:
-    """A rational that somebody wrote as a long decimal."""
-    if not e.is_Rational or e.q < 1000:
-        return False
-    rest = int(e.q)
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    return rest == 1
-
-
-def _decimal(e: sp.Rational) -> str:
-    """All digits of a terminating decimal."""
-    places = int(e.q).bit_length()  # enough: q divides 10**places
-    digits = str(abs(int(e.p)) * 10**places // int(e.q)).rjust(places + 1, "0")
-    text = f"{digits[:-places]}.{digits[-places:]}".rstrip("0")
-    return f"-{text}" if e.is_negative else text
-
-
-def _plain(e: sp.Add) -> bool:
-    return all(term.as_coeff_Mul()[0].is_Rational for term in e.args)
-
-
-def _complexity(e: sp.Expr) -> tuple[int, sp.Expr]:
-    """Powers before fractions of sums, functions last, low powers before high ones: 1 + 2K."""
-    factors = [factor.as_base_exp() for factor in sp.Mul.make_args(e)]
-    degree = sp.Add(*(exponent for base, exponent in factors if base.free_symbols and exponent.is_Rational))
-    if e.has(sp.Function, Expectation, Phi, Node):
-        return 2, degree
-    involved = any(not base.is_Symbol and not (n.is_Integer and n > 0) for base, n in factors if base.free_symbols)
-    return int(involved), degree
-
-
-def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:
-    """-(K - 4 - 12K²) is written 4 + 12K² - K: a sum with more minus than plus signs changes its sign."""
-    result = []
-    for factor in factors:
-        if isinstance(factor, sp.Add) and 2 * sum(t.could_extract_minus_sign() for t in factor.args) > len(factor.args):
-            coefficient, factor = -coefficient, -factor
-        result.append(factor)
-    return coefficient, result
-
-
-def _is_root(factor: sp.Expr) -> bool:
-    """A square root of symbols and numbers."""
-    return factor.is_Pow and factor.exp == sp.Rational(1, 2) and not factor.base.is_Add
-
-
-def _root_of(radicand: sp.Expr) -> sp.Expr:
-    return sp.Pow(radicand, sp.Rational(1, 2), evaluate=False)  # sympy would take it apart
-
-
-def _one_root(factors: list[sp.Expr]) -> list[sp.Expr]:
-    """√K1·√K2 is written √(K1·K2): roots of symbols and numbers are drawn together, at the end."""
-    roots = [f for f in factors if _is_root(f)]
-    if len(roots) < 2:
-        return factors
-    return [*(f for f in factors if f not in roots), _root_of(sp.Mul(*(f.base for f in roots)))]
-
-
-def _common_root(over: list[sp.Expr], under: list[sp.Expr]) -> tuple[list[sp.Expr], list[sp.Expr]]:
-    """√K/√2 is written √(K/2)."""
-    above, below = (next(filter(_is_root, side), None) for side in (over, under))
-    if above is None or below is None:
-        return over, under
-    kept = [f for f in over if f is not above]
-    return [*kept, _root_of(above.base / below.base)], [f for f in under if f is not below]
-
-
-def _lowered_root(coefficient: sp.Expr, factors: list[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:
-    """√2/2 is written 1/√2: the coefficient times p, and √p for the denominator, where p divides it."""
-    for root in factors:
-        base, exponent = root.as_base_exp()
-        if exponent == sp.Rational(1, 2) and base.is_Integer and coefficient.is_Rational and coefficient.q % base == 0:
-            return coefficient * base, [root]
-    return coefficient, []

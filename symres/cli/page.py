@@ -7,13 +7,14 @@ import shlex
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
 
 from ..declare.activation import Activation
 from ..errors import NoClosedForm
+from ..export import points
+from ..export.prose import PDLT
 from ..quantity import Quantity, Status
 from ..report import Report
 from ..symbols import K
@@ -25,6 +26,7 @@ from .maths import Maths
 from .sheet import INDENT, LABEL, Sheet, digits
 
 _STATUS = {Status.EXACT: "bold green", Status.SERIES: "bold cyan", Status.NUMERIC: "bold yellow", Status.UNKNOWN: "red"}
+_KERNELS, _VALUES = 16, 20  # columns of the table of values
 _OUTCOME = {"PASSED": "bold green", "REFUTED": "bold red", "INCONCLUSIVE": "bold yellow"}
 
 
@@ -48,7 +50,6 @@ class Page(Sheet):
         self,
         files: Sequence[Path] = (),
         missing: Sequence[str] = (),
-        fixed_points: Sequence[Any] | None = None,
         explain: bool = False,
     ) -> list[Line]:
         """The whole page.
@@ -56,11 +57,11 @@ class Page(Sheet):
         Args:
             files: what was written.
             missing: what was not written, and why.
-            fixed_points: the theory's fixed points, if all its parameters have numbers.
             explain: add the proofs.
         """
         part = Criticality(self.report, self.width, self.maths)
-        blocks = [self._head(), self._declaration(), self._results()]
+        fixed_points = self.report.fixed_points
+        blocks = [self._head(), self._declaration(), self._results(), self._samples()]
         if fixed_points is not None:
             blocks.append(part.fixed_points(fixed_points))
         if fixed_points is None or self.report.critical_points:
@@ -104,6 +105,24 @@ class Page(Sheet):
             if position:
                 lines.append(line(""))
             lines += self._quantity(quantity, reasons)
+        if any("PDLT" in quantity.source for quantity in self.report.quantities):
+            lines += [line(""), *self.wrapped(f"PDLT: {PDLT}", "dim")]
+        return lines
+
+    def _samples(self) -> list[Line]:
+        """A table of values, where there is no formula to put numbers in."""
+        numeric = [q for q in self.report.quantities if q.status is Status.NUMERIC and q.symbols[:1] == (K,)]
+        table = points.samples(self.report) if numeric else None
+        if table is None:
+            return []
+        lines = self.rule("Values")
+        if table.setting:
+            lines += self.wrapped(table.setting.replace("gamma", self.maths.symbol("gamma")), "dim")
+        heads = ["K".ljust(_KERNELS), *(self.name(name).ljust(_VALUES) for name in table.names)]
+        lines.append(line(" " * INDENT, Span("".join(heads).rstrip(), "bold")))
+        for kernel, row in table.rows:
+            values = "".join(digits(value, 10).ljust(_VALUES) for value in row)
+            lines.append(line(" " * INDENT, kernel.ljust(_KERNELS) + values.rstrip()))
         return lines
 
     def _quantity(self, q: Quantity, reasons: set[str]) -> list[Line]:
@@ -111,10 +130,10 @@ class Page(Sheet):
         if q.status is Status.NUMERIC:
             status += f" to {_short(q.error_bound)}"
         room = self.width - INDENT - len(status) - 2
-        first, *rest = textwrap.wrap(q.meaning, room) or [""]
+        first, *rest = textwrap.wrap(self.words(q.meaning), room) or [""]
         lines = [line(" " * INDENT, first.ljust(room + 2), Span(status, _STATUS[q.status]))]
         lines += [line(" " * INDENT, text) for text in rest]
-        sides = [] if q.definition.has(sp.oo) else [self.maths(q.definition)]
+        sides = [] if q.definition.has(sp.oo, sp.nan) else [self.maths(q.definition)]
         if q.status is Status.UNKNOWN:
             sides.append("unknown")
         elif q.body != q.definition or not sides:
@@ -129,20 +148,18 @@ class Page(Sheet):
         kind = q.reason.partition(" is ")[2] or q.reason  # "tanh(z) is no polynomial ...": say it once, not for each f
         if kind and kind not in reasons:
             reasons.add(kind)
-            notes.append(f"no closed form: {q.reason}" if q.status is Status.NUMERIC else q.reason)
+            notes.append(("no closed form: " if q.status is Status.NUMERIC else "") + self.words(q.reason))
         notes.append("; ".join(filter(None, (q.source, _verified(q)))))
         indent = INDENT + LABEL + 2
         return lines + [shown for note in filter(None, notes) for shown in self.wrapped(note, "dim", indent)]
 
     def _sample(self, q: Quantity) -> list[Line]:
-        """What is known of a function without a closed form: its exact series around 0, and some values."""
+        """What is known of a function without a closed form: its exact series around 0."""
         try:
             series = wrap(f"{self.maths(q.series(3).body)} + ...", self.width - INDENT - LABEL - 2)
         except NoClosedForm:
             series = []
-        lines = [line(" " * (INDENT + LABEL), "  " if k else "= ", text) for k, text in enumerate(series)]
-        values = ", ".join(f"{self.name(q.name)}({k}) = {digits(q.evalf(10, K=k), 10)}" for k in ("0.01", "1", "100"))
-        return lines + self.wrapped(values, "", INDENT + LABEL + 2)
+        return [line(" " * (INDENT + LABEL), "  " if k else "= ", text) for k, text in enumerate(series)]
 
     def _proofs(self) -> list[Line]:
         """Every proof; a derivation that occurs in several is printed once."""
@@ -173,11 +190,11 @@ class Page(Sheet):
         return [line(margin, part) for part in parts]
 
     def _remarks(self) -> list[Line]:
-        if not self.report.remarks:
+        if not self.report.remarks or points.fixed_by_user(self.report):  # then the class says all there is to remark
             return []
         lines = self.rule("Remarks")
         for remark in self.report.remarks:
-            lines += self.wrapped(remark)
+            lines += self.wrapped(self.words(remark))
         return lines
 
     def _checks(self) -> list[Line]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import mpmath as mp
 
+from ..export.reading import segments
 from .breaking import wrap
 from .console import Line, Span, line
 from .maths import Maths
@@ -41,6 +42,13 @@ class Sheet:
         """What a quantity is called on the page."""
         pair = _NAMES.get(quantity)
         return pair[0 if self.maths.unicode else 1] if pair else quantity
+
+    def words(self, sentence: str) -> str:
+        """A sentence of the program with its formulas and susceptibilities as the page writes them."""
+        parts = [part if isinstance(part, str) else self.maths(part) for part in segments(sentence)]
+        for quantity in ("chi_parallel", "chi_perp"):
+            parts = [part.replace(quantity, self.name(quantity)) for part in parts]
+        return "".join(parts)
 
     def rule(self, title: str) -> list[Line]:
         """The title of a section."""

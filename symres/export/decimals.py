@@ -11,7 +11,9 @@ from ..symbols import gamma
 
 def at_zero_gamma(expr: sp.Expr) -> sp.Expr | None:
     """The expression without a skip connection; None if other symbols remain."""
-    value = sp.sympify(expr).subs(gamma, 0)
+    value = sp.sympify(expr)
+    if gamma in value.free_symbols:  # a long formula takes its time
+        value = value.subs(gamma, 0)
     return None if value.free_symbols else value
 
 

@@ -3,42 +3,65 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import mpmath as mp
 import sympy as sp
 
+from ..errors import NoClosedForm
+from ..notation import Notation
 from ..quantity import Quantity, Status
 from ..report import PointRow, Report
-from ..symbols import gamma
-from . import files
-from .decimals import at_zero_gamma, decimal
-from .latex import display, escape, latex
+from ..symbols import K, gamma
+from . import files, points
+from .decimals import decimal
+from .latex import broken, display, escape, latex, width
+from .proofs import Appendix
+from .prose import PDLT, prose, scientific, settings
 
 COLUMNS = 96  # of verbatim text
+_NARROW = 40.0  # width of a formula beside its decimals
+_ROWS = 24  # of a table of verdicts, which does not break across pages
 
 
-def document(report: Report) -> str:
-    """The whole derivation as a LaTeX document (article, amsmath only)."""
+def document(report: Report, caption: str = "") -> str:
+    """The whole derivation as a LaTeX document.
+
+    Args:
+        report: what was derived.
+        caption: of the plot ``maps.pdf`` beside the document; empty if there is none.
+    """
+    heads = _heads(report)
+    notation = Notation(heads)
+    appendix = Appendix(report.quantities, notation)
     return files.render(
         "report.tex.j2",
         {
-            "title": f"{escape(report.activation)} in the layer {escape(report.layer)}",
+            "title": _title(report, notation),
             "command": _verbatim(report.command),
             "formulas": [
-                display(f"{head}(z)", f, tail=",") for head, (_, f) in zip(report.heads, report.formulas, strict=True)
+                display(f"{head}(z)", formula, tail=",", notation=notation)
+                for head, formula in _functions(report, heads)
             ],
-            "forward": display("z'", report.forward, tail="."),
-            "program": _verbatim("\n".join(report.program)),
-            "settings": [f"{escape(name)} = {escape(value)}" for name, value in report.settings],
-            "quantities": [_section(q) for q in report.quantities],
-            "points": [_point(row) for row in report.critical_points],
-            "zero_gamma": any(gamma in sp.sympify(row.C_W).free_symbols for row in report.critical_points),
-            "universality_class": escape(report.universality_class),
-            "remarks": [escape(line) for line in report.remarks],
-            "checks": [_check(row) for row in report.checks],
-            "proofs": [_proof(q) for q in report.quantities if q.proof.steps],
+            "name": _called(report),
+            "source": prose(report.source),
+            "forward": display("z'", report.forward, tail=".", notation=notation),
+            "program": [_instruction(i, notation) for i in report.instructions],
+            "settings": [f"${latex(sp.Symbol(name))} = {escape(value)}$" for name, value in report.settings],
+            "quantities": _sections(report.quantities, notation, appendix.uses),
+            "points": [_point(row, report, heads) for row in report.critical_points],
+            "universality_class": _class(report),
+            "fixed_points": _fixed_points(report),
+            "samples": _samples(report),
+            "remarks": [prose(line[:1].upper() + line[1:]).rstrip(".") for line in report.remarks],
+            "caption": caption,
+            "checks": [_check(row, report) for row in report.checks],
+            "check_rows": _ROWS,
+            "rules": appendix.rules,
+            "lemmas": appendix.lemmas,
+            "rest": [(_meaning(q), appendix.rest[q.name]) for q in report.quantities if appendix.rest[q.name]],
+            "reference": escape(PDLT),
             "versions": [escape(line) for line in files.versions()],
         },
     )
@@ -46,81 +69,257 @@ def document(report: Report) -> str:
 
 def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
     """Quantities alone as a LaTeX document."""
+    notation = Notation()
+    formulas = sorted(_formulas(q.definition for q in quantities), key=str)
     return files.render(
         "equations.tex.j2",
-        {"title": escape(title), "command": _verbatim(command), "quantities": [_section(q) for q in quantities]},
+        {
+            "title": prose(title),
+            "command": _verbatim(command),
+            "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
+            "quantities": _sections(quantities, notation, {}),
+            "reference": escape(PDLT),
+        },
     )
 
 
-def _section(q: Quantity) -> dict[str, Any]:
+# ---- declaration ---------------------------------------------------------------------------------------------------
+
+
+def _formulas(expressions: Iterable[sp.Expr]) -> set[Any]:
+    """The formulas of the activations in expressions (atoms that know their pieces)."""
+    return {atom for e in expressions for atom in e.atoms() if hasattr(atom, "pieces")}
+
+
+def _heads(report: Report) -> dict[Any, str]:
+    """A single activation is phi; several keep their names."""
+    found = _formulas([report.forward, *(q.definition for q in report.quantities)])
+    return {formula: r"\phi" for formula in found} if len(report.formulas) == 1 else {}
+
+
+def _functions(report: Report, heads: Mapping[Any, str]) -> list[tuple[str, sp.Expr]]:
+    written = [r"\phi"] if len(report.formulas) == 1 else list(report.heads)
+    return [(head, formula) for head, (_, formula) in zip(written, report.formulas, strict=True)]
+
+
+def _called(report: Report) -> str:
+    """The name of the one activation, if it has a name that is not its formula."""
+    return prose(report.activation) if len(report.formulas) == 1 and report.heads != (r"\phi",) else ""
+
+
+def _title(report: Report, notation: Notation) -> str:
+    name = prose(report.activation)
+    if report.heads == (r"\phi",):
+        formula = notation.write(report.formulas[0][1])
+        short = width(formula) < _NARROW and r"\begin" not in formula
+        name = rf"$\phi(z) = {formula}$" if short else "A formula"
+    return f"{name} in the layer {escape(report.layer)}"
+
+
+def _instruction(instruction: Any, notation: Notation) -> str:
+    """One line of the lowered program: a fresh Gaussian draw, or an average over the neurons."""
+    name = notation.write(instruction.name)
+    if hasattr(instruction, "integrand"):
+        return rf"{name} &= \frac{{1}}{{n}} \sum_i {notation.write(instruction.integrand)}"
+    u = notation.write(instruction.u)
+    variance = notation.write(instruction.C_b)
+    scale = notation.write(instruction.C_W)
+    wide = "" if instruction.width == 1 else rf",\quad \text{{width }} {notation.write(instruction.width)}\, n"
+    return rf"{name} &\sim \mathcal{{N}}\bigl(0,\ {variance} + {scale} \langle u^2 \rangle\bigr),\quad u = {u}{wide}"
+
+
+# ---- quantities ----------------------------------------------------------------------------------------------------
+
+
+def _meaning(q: Quantity) -> str:
+    text = q.meaning or q.name.replace("_", " ")
+    return prose(text[:1].upper() + text[1:])
+
+
+def _sections(
+    quantities: Iterable[Quantity], notation: Notation, uses: Mapping[str, Sequence[int]]
+) -> list[dict[str, Any]]:
+    """One section a quantity; a reason that several have is told once."""
+    known: set[str] = set()
+    return [_section(q, notation, uses.get(q.name, ()), known) for q in quantities]
+
+
+def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[str]) -> dict[str, Any]:
     left = q.notation or rf"\mathrm{{{escape(q.name)}}}"
-    shown = [display(left, q.definition, tail="." if q.body == q.definition else ",")]
-    for step in q.steps:
-        shown.append(display(latex(step.symbol), step.definition, tail=","))
-        if step.expr != step.definition:
-            shown.append(display(latex(step.symbol), step.expr, tail=","))
+    sides = [] if q.definition.has(sp.nan) else [q.definition]
     if q.status is not Status.UNKNOWN and q.body != q.definition:
-        shown.append(display(left, q.body))
+        sides.append(q.body)
+    shown = [display(left, *sides, tail="," if q.steps else ".", notation=notation)] if sides else []
+    for position, step in enumerate(q.steps, 1):
+        both = list(dict.fromkeys([step.definition, step.expr]))
+        tail = "." if position == len(q.steps) else ","
+        shown.append(display(notation.write(step.symbol), *both, tail=tail, notation=notation))
     return {
-        "title": f"{escape(q.name.replace('_', ' '))}: {escape(q.meaning)}" if q.meaning else escape(q.name),
+        "title": _meaning(q),
         "displays": shown,
         "status": str(q.status),
-        "error": _error(q),
-        "reason": escape(q.reason),
+        "text": _text(q, uses, known),
+        "series": _series(q, left, notation),
         "source": escape(q.source),
-        "verifications": [
-            f"{escape(v.oracle)}: {v.points} points, largest relative deviation ${_power_of_ten(v.worst)}$"
-            for v in q.verifications
-        ],
     }
 
 
-def _error(q: Quantity) -> str:
+def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
+    """What is known, in sentences."""
+    sentences = []
+    kind = q.reason.partition(" is ")[2] or q.reason
+    again = kind in known
+    known.add(kind)
     if q.status is Status.EXACT:
-        return "closed form"
-    if q.status is Status.NUMERIC:
-        return f"numbers with a relative error of at most ${_power_of_ten(q.error_bound)}$"
-    return "truncated series" if q.status is Status.SERIES else "unknown"
-
-
-def _point(row: PointRow) -> dict[str, Any]:
-    entries = []
-    for name, value in (("K^*", row.K), ("C_W", row.C_W), ("C_b", row.C_b)):
-        number = at_zero_gamma(value)
-        entries.append(
-            {
-                "formula": display(name, value, tail=".") if row.exact or value.free_symbols else "",
-                "name": name,
-                "decimal": decimal(number, 12) if number is not None else "",
-            }
+        sentences.append("closed form" + (f", by {_listed(uses)}" if uses else ""))
+    elif q.status is Status.NUMERIC and again:
+        sentences.append("no closed form is known, as above; numbers are enclosed likewise")
+    elif q.status is Status.NUMERIC:
+        sentences.append(
+            f"no closed form is known: {prose(q.reason)}. Numbers are enclosed in ball arithmetic, with a relative "
+            f"error of at most ${scientific(q.error_bound)}$"
         )
-    return {"entries": entries, "stability": escape(row.stability), "exact": row.exact}
+    elif q.status is Status.SERIES:
+        sentences.append(f"truncated series, {prose(q.reason)}")
+    else:
+        sentences.append(f"unknown: {prose(q.reason)}")
+    total = sum(v.points for v in q.verifications)
+    if total:
+        worst = max(v.worst for v in q.verifications)
+        found = f"largest relative deviation ${scientific(worst)}$" if worst else "without deviation"
+        sentences.append(f"Verified by quadrature at {total} points, {found}")
+    return ". ".join(sentences) + "."
 
 
-def _check(row: Any) -> dict[str, str]:
+def _listed(numbers: Sequence[int]) -> str:
+    shown = [f"(A{n})" for n in numbers]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _series(q: Quantity, left: str, notation: Notation) -> str:
+    """The exact expansion around K = 0 of an average without a closed form."""
+    if q.status is not Status.NUMERIC or q.symbols != (K,):
+        return ""
+    try:
+        body = q.series(3).body
+    except NoClosedForm:
+        return ""
+    return display(left, body, tail=r" + \ldots \qquad (K \to 0).", notation=notation)
+
+
+# ---- criticality ---------------------------------------------------------------------------------------------------
+
+
+def _class(report: Report) -> str:
+    name, colon, words = points.class_sentence(report).partition(":")
+    return rf"\textbf{{Universality class {prose(name)}{colon}}}{prose(words)}".rstrip(".")
+
+
+def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str, Any]:
+    star = {points.STAR: "K^*"} | ({row.K: "K^*"} if row.K == K or not row.exact else {})  # K: on a line of points
+    notation = Notation({**heads, **star})
+    rows = []
+    for name, value in (("K", row.K), ("C_W", row.C_W), ("C_b", row.C_b)):
+        left = "K^*" if name == "K" else name
+        if value == K:
+            rows.append(rf"{left} &\ \text{{any}}")
+            continue
+        text = "" if name == "K" and not row.exact else _short(value, name, row, report, notation)
+        rows.append(f"{left} {_value(sp.sympify(value), text)}")
+    moves = points.flow(report, row)
     return {
-        "quantity": escape(row.quantity),
+        "rows": " \\\\\n".join(rows),
+        "stability": prose(points.stability(row)),
+        "flow": "" if moves is None else _flow(moves, notation),
+    }
+
+
+def _value(value: sp.Expr, formula: str) -> str:
+    """``= formula = number``, either of which may be missing."""
+    number = points.value(value)
+    if number is None or value.is_Integer:
+        return f"&= {formula}"
+    shown = decimal(number, points.DIGITS)
+    sign = "=" if sp.Rational(shown) == value.subs(gamma, 0) else r"\approx"
+    at = r"\quad (\gamma = 0)" if value.has(gamma) else ""
+    return rf"&= {formula} &\qquad &{sign} {shown}{at}" if formula else f"&{sign} {shown}{at}"
+
+
+def _short(value: sp.Expr, name: str, row: PointRow, report: Report, notation: Notation) -> str:
+    """A critical value on one line: its closed form, or in averages where that is long, or nothing."""
+    for candidate in (value, points.in_averages(report, row, name) if name != "K" else None):
+        if candidate is not None:
+            lines = broken(candidate, 10.0 * _NARROW, notation)
+            if len(lines) == 1 and width(lines[0]) <= _NARROW:
+                return lines[0]
+    return ""
+
+
+def _flow(moves: points.Flow, notation: Notation) -> str:
+    if moves.step == K:
+        return (
+            "Around $K = 0$ the difference $K' - K$ is smaller than every power of $K$: small kernels are preserved "
+            "for very many layers, as in a scale-invariant network"
+        )
+    law = ""
+    if moves.law is not None:
+        law = rf", so that $K \approx {notation.write(moves.law)}$ in a deep layer $l$"
+    return rf"Around $K = 0$ it is $K' = {notation.write(moves.step)} + \cdots${law}"
+
+
+def _fixed_points(report: Report) -> list[str] | None:
+    if report.fixed_points is None:
+        return None
+    rows = []
+    for row in report.fixed_points:
+        kernel = "any" if row.K == K else f"${_nstr(row.K, 12)}$"
+        rows.append(f"{kernel} & ${_nstr(row.chi_parallel, 12)}$ & ${_nstr(row.chi_perp, 12)}$ & {escape(row.phase)}")
+    return rows
+
+
+def _samples(report: Report) -> dict[str, Any] | None:
+    """A table of values, for theories whose functions have no formula to evaluate."""
+    if all(q.status is not Status.NUMERIC or q.symbols[:1] != (K,) for q in report.quantities):
+        return None
+    table = points.samples(report)
+    if table is None:
+        return None
+    notations = {q.name: q.notation for q in report.quantities}
+    return {
+        "heads": ["K", *(notations[name] for name in table.names)],
+        "rows": [" & ".join([f"${_star(k)}$", *(f"${_nstr(v, 10)}$" for v in row)]) for k, row in table.rows],
+        "setting": settings(table.setting) if table.setting else "",
+    }
+
+
+def _star(text: str) -> str:
+    return text.replace("K*", "K^*")
+
+
+# ---- verdicts ------------------------------------------------------------------------------------------------------
+
+
+def _check(row: Any, report: Report) -> dict[str, str]:
+    notation = next((q.notation for q in report.quantities if q.name == row.quantity), "")
+    return {
+        "quantity": f"${notation}$" if notation else prose(row.quantity),
         "oracle": escape(row.oracle),
-        "point": escape(row.point),
-        "claimed": mp.nstr(mp.mpf(row.claimed), 8),
-        "value": mp.nstr(mp.mpf(row.value), 8),
-        "z": f"{float(row.z):.1f}",
+        "point": settings(row.point),
+        "claimed": f"${_nstr(row.claimed, 8)}$",
+        "value": f"${_nstr(row.value, 8)}$",
+        "z": f"${float(row.z):.1f}$".replace("-0.0", "0.0"),
         "outcome": escape(row.outcome),
     }
 
 
-def _proof(q: Quantity) -> dict[str, Any]:
-    steps = []
-    for step in q.proof.steps:
-        shown = isinstance(step.after, sp.Expr)
-        steps.append(
-            {
-                "rule": escape(step.rule),
-                "text": _verbatim("\n".join([step.statement, *(f"  {line}" for line in step.details)])),
-                "display": display("", step.after, tail="") if shown else "",
-            }
-        )
-    return {"title": escape(q.name.replace("_", " ")), "steps": steps}
+def _nstr(value: Any, digits: int) -> str:
+    """A number as LaTeX; one with a power of ten has fewer digits, for it needs their place."""
+    text = mp.nstr(mp.mpf(value), digits)
+    if "e" in text:
+        text = mp.nstr(mp.mpf(value), max(digits - 3, 4))
+    mantissa, e, exponent = text.partition("e")
+    mantissa = mantissa.removesuffix(".0").replace("inf", r"\infty")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e else mantissa
 
 
 def _verbatim(text: str) -> str:
@@ -130,10 +329,3 @@ def _verbatim(text: str) -> str:
         indent = len(line) - len(line.lstrip())
         lines += textwrap.wrap(line, COLUMNS, subsequent_indent=" " * (indent + 4), break_on_hyphens=False) or [""]
     return "\n".join(lines)
-
-
-def _power_of_ten(value: float) -> str:
-    if value == 0:
-        return "0"
-    mantissa, exponent = f"{float(value):.0e}".split("e")
-    return f"10^{{{int(exponent)}}}" if mantissa == "1" else rf"{mantissa} \cdot 10^{{{int(exponent)}}}"

@@ -13,26 +13,41 @@ import sympy as sp
 from ..errors import DeclarationError
 from ..quantity import Quantity, Status
 from ..report import Report
-from ..symbols import C_W, C_b, K, gamma
+from ..symbols import C_W, C_b, K, gamma, xi
 from . import files
 from .decimals import at_zero_gamma
+from .latex import latex
 from .render import export
 
-SUFFIXES = (".png", ".svg")
+SUFFIXES = (".pdf", ".png", ".svg")
 POINTS = 400
-LEVELS = ("kernel_map", "chi_parallel", "chi_perp")
+_ROUNDING = 1e-14
+DECADES = 2.5  # on both sides of the centre
+RATIO = "kernel_ratio"
+_SOURCES = ("phi_squared", "kernel_map", "chi_parallel", "chi_perp")
+# colours of Okabe and Ito, which colour-blind readers tell apart; dashes keep equal curves visible
 _CURVES = {
-    "kernel_map": (r"$g(K)$, that is $K'$ at $C_W = 1,\ C_b = 0,\ \gamma = 0$", "#444444", "-"),
-    "chi_parallel": (r"$\chi_\parallel(K)$", "#0b6e99", "-"),
-    "chi_perp": (r"$\chi_\perp(K)$", "#c4452d", (0, (6, 2))),  # dashed: equal curves remain visible
+    "phi_squared": (r"$g(K) = \langle \phi^2 \rangle_K$", "#000000", "-"),
+    "chi_parallel": (r"$\chi_\parallel$", "#0072B2", "-"),
+    "chi_perp": (r"$\chi_\perp$", "#D55E00", (0, (6, 2))),
+    RATIO: (r"$K'/K$", "#009E73", (0, (1.2, 2.4))),
 }
+_GREY = "#999999"
 _STYLE = {
     "font.size": 10,
-    "mathtext.fontset": "cm",
+    "font.family": "serif",
+    "font.serif": ["STIXGeneral"],
+    "mathtext.fontset": "stix",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "svg.hashsalt": "symres",  # the same picture gives the same file
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
+_METADATA: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
 
@@ -42,10 +57,12 @@ class Curves:
 
     Args:
         kernels: values of K, increasing.
-        values: name -> values at ``kernels``; names as in ``LEVELS``.
+        values: name -> values at ``kernels``; names as in ``_CURVES``.
         critical: critical kernel; 0 is marked at the left edge.
         title: above the plot.
         setting: at which parameters, as LaTeX without dollar signs.
+        preserved: g where K' = K, at ``kernels``, if the layer's map is one of g.
+        everywhere: whether every kernel is critical.
     """
 
     kernels: np.ndarray
@@ -53,10 +70,23 @@ class Curves:
     critical: float | None = None
     title: str = ""
     setting: str = ""
+    preserved: np.ndarray | None = None
+    everywhere: bool = False
+
+    @property
+    def caption(self) -> str:
+        """What the plot shows, as LaTeX."""
+        upper = r"Above: $g(K) = \langle \phi^2 \rangle_K$"
+        if self.preserved is not None:
+            upper += r" and, in grey, the value at which $K' = K$; kernels grow where $g$ is above it"
+        where = " Every kernel is critical." if self.everywhere else ""
+        if self.critical is not None:
+            where = f" They meet at 1 in the critical point, $K^* = {_short(self.critical)}$."
+        return rf"{upper}. Below: the growth $K'/K$ of the kernel and the susceptibilities at ${self.setting}$.{where}"
 
 
 def curves(report: Report) -> Curves:
-    """Sample a report at its critical parameters, or at C_W = 1 where it has none, without skip connection.
+    """Sample a report at its critical parameters, or at C_W = 1, C_b = 0 where it has none, without skip connection.
 
     The kernel is drawn over two decades and a half on both sides of the critical one, or of 1.
 
@@ -64,39 +94,66 @@ def curves(report: Report) -> Curves:
         DeclarationError: free parameters of the activation have no numbers.
     """
     point = next((p for p in report.critical_points if _number(p.C_W) is not None), None)
-    weight = _number(point.C_W) if point is not None else None
-    critical = _number(point.K) if point is not None else None
-    if report.universality_class == "scale-invariant":  # every kernel is critical
-        critical = None
+    known = {C_W: 1.0, C_b: 0.0, gamma: 0.0, xi: 1.0}
+    critical = None
+    if point is not None:
+        known |= {C_W: _number(point.C_W) or 1.0, C_b: _number(point.C_b) or 0.0}
+        critical = _number(point.K)  # None where every kernel is critical
     centre = critical or 1.0
-    kernels = np.geomspace(centre / 300, centre * 300, POINTS)
-    shown = {q.name: q for q in report.quantities if q.name in LEVELS and q.status is not Status.UNKNOWN}
+    kernels = np.geomspace(centre / 10**DECADES, centre * 10**DECADES, POINTS)
+    shown = {q.name: q for q in report.quantities if q.name in _SOURCES and q.status is not Status.UNKNOWN}
     module = export(shown, "numpy").load()
-    values = {}
+    values, preserved = {}, None
     for name in module.__all__:  # a quantity for which no accurate code was found is left out
-        quantity = shown[name]
-        numbers = _numbers(quantity, 1.0 if name == "kernel_map" else (weight or 1.0))
-        values[name] = getattr(module, name)(kernels, *numbers)
-    weight_text = f"C_W = {weight:.6g}" if weight else "C_W = 1"
-    skip = any(gamma in q.symbols for q in shown.values())
+        numbers = _numbers(shown[name], known)
+        if name == "kernel_map":
+            values[RATIO] = getattr(module, name)(kernels, *numbers) / kernels
+        else:
+            values[name] = getattr(module, name)(kernels, *numbers)
+    if "phi_squared" in values and RATIO in values:
+        preserved = _preserved(kernels, values["phi_squared"], values[RATIO] * kernels, shown["kernel_map"], known)
     return Curves(
         kernels,
-        values,
+        {name: values[name] for name in _CURVES if name in values},
         critical,
         f"{report.activation}, {report.layer}",
-        weight_text + (r",\ \gamma = 0" if skip else ""),
+        _setting({s for q in shown.values() for s in q.symbols}, known, report),
+        preserved,
+        point is not None and point.K == K,
     )
 
 
+def _preserved(
+    kernels: np.ndarray, g: np.ndarray, growth: np.ndarray, quantity: Quantity, known: Mapping[Any, float]
+) -> np.ndarray | None:
+    """(K - C_b)/C_W, where the kernel map is C_b + C_W g."""
+    weight, bias = (known[s] if s in quantity.symbols else None for s in (C_W, C_b))
+    if weight is None or bias is None or not np.allclose(growth, bias + weight * g, rtol=1e-6):
+        return None
+    return (kernels - bias) / weight
+
+
+def _setting(symbols: set[sp.Symbol], known: Mapping[Any, float], report: Report) -> str:
+    """The parameters of the curves: what the user set, and what was chosen here."""
+    shown = [(latex(sp.Symbol(name)), value) for name, value in report.settings]
+    shown += [(latex(s), _short(known[s])) for s in (C_W, C_b, gamma, xi) if s in symbols]
+    return r",\ ".join(f"{name} = {value}" for name, value in shown)
+
+
+def _short(value: float) -> str:
+    return f"{value:.6g}"
+
+
 def draw(path: str | Path, drawn: Curves) -> Path:
-    """Write the plot; the suffix of the path (.png, .svg) decides the format.
+    """Write the plot; the suffix of the path (.pdf, .png, .svg) decides the format.
 
     Raises:
         DeclarationError: another suffix, or a folder that cannot be written.
     """
     path = Path(path)
     if path.suffix not in SUFFIXES:
-        raise DeclarationError(f"a figure {path.name}", "its format is unknown", f"end it with {' or '.join(SUFFIXES)}")
+        known = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        raise DeclarationError(f"a figure {path.name}", "its format is unknown", f"end it with {known}")
     return files.write_whole(path, lambda temporary: _plot(temporary, drawn))
 
 
@@ -105,48 +162,65 @@ def _plot(path: Path, drawn: Curves) -> None:
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(6.0, 5.6), dpi=200, layout="constrained")
-        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 1.5))
-        for name, series in drawn.values.items():
+        figure = Figure(figsize=(5.6, 5.4), dpi=200, layout="constrained")
+        if "phi_squared" in drawn.values:
+            upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 1.35))
+        else:
+            upper, lower = None, figure.subplots()
+        for layer, (name, series) in enumerate(drawn.values.items(), 2):
             label, colour, dash = _CURVES[name]
-            axes = upper if name == "kernel_map" else lower
-            axes.plot(drawn.kernels, series, color=colour, linestyle=dash, label=label, linewidth=1.6)
-        upper.set_xscale("log")
-        upper.set_yscale("log")
-        upper.set_ylabel(r"$g(K)$")
+            axes = upper if name == "phi_squared" else lower
+            axes.plot(drawn.kernels, series, color=colour, linestyle=dash, label=label, linewidth=1.6, zorder=layer)
+        lower.set_xscale("log")
         lower.set_xlim(drawn.kernels[0], drawn.kernels[-1])
-        lower.axhline(1.0, color="#999999", linewidth=0.8, zorder=0)
-        lower.set_ylim(*_limits([s for n, s in drawn.values.items() if n != "kernel_map"]))
-        lower.set_xlabel(r"kernel $K$")
-        lower.set_ylabel(r"$\chi_\parallel,\ \chi_\perp$")
-        if drawn.critical == 0:
-            lower.plot([drawn.kernels[0]], [1.0], "<", color="black", markersize=7, zorder=5, clip_on=False)
-            lower.annotate(
-                "critical point, $K^* = 0$", (drawn.kernels[0], 1.0), xytext=(10, -16), textcoords="offset points"
-            )
-        elif drawn.critical is not None:
-            for axes in (upper, lower):
-                axes.axvline(drawn.critical, color="#999999", linewidth=0.8, zorder=0)
-            lower.plot([drawn.critical], [1.0], "o", color="black", markersize=6, zorder=5)
-            lower.annotate(
-                rf"critical point, $K^* = {drawn.critical:.6g}$",
-                (drawn.critical, 1.0),
-                xytext=(10, -20),
-                textcoords="offset points",
-            )
-        upper.legend(frameon=False, loc="upper left")
-        lower.legend(frameon=False, loc="best", title=f"${drawn.setting}$" if drawn.setting else None)
-        upper.set_title(drawn.title, fontsize=11)
-        metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-        figure.savefig(path, format=path.suffix[1:], metadata=metadata)
+        lower.axhline(1.0, color=_GREY, linewidth=0.8, zorder=1)
+        lower.set_ylim(*_limits([s for n, s in drawn.values.items() if n.startswith("chi")]))
+        lower.set_xlabel(r"$K$")
+        if upper is not None:
+            _average(upper, drawn)
+        _mark(upper, lower, drawn)
+        setting = f"${drawn.setting}$" if drawn.setting else ""
+        figure.suptitle("\n".join(filter(None, (drawn.title, setting))), fontsize=11)
+        for axes in figure.axes:  # above the axes: no label is crossed by a curve
+            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+            axes.legend(frameon=False, ncols=4, handlelength=2.4, columnspacing=1.4, **place)
+        figure.savefig(path, format=path.suffix[1:], metadata=_METADATA[path.suffix])
+
+
+def _average(upper: Any, drawn: Curves) -> None:
+    """The panel of g: where K' = K, and the scale."""
+    upper.set_yscale("log")
+    if drawn.preserved is not None:
+        seen = drawn.preserved > 0
+        upper.plot(drawn.kernels[seen], drawn.preserved[seen], color=_GREY, linewidth=1.2, zorder=1, label=r"$K' = K$")
+    largest = float(drawn.values["phi_squared"].max())
+    upper.set_ylim(bottom=max(upper.get_ylim()[0], _ROUNDING * largest))  # what is smaller is rounding
+
+
+def _mark(upper: Any, lower: Any, drawn: Curves) -> None:
+    """The critical point, in both panels."""
+    if drawn.everywhere:
+        lower.plot([], [], linestyle="", label="every kernel is critical")
+    if drawn.critical is None:
+        return
+    label = rf"critical point, $K^* = {_short(drawn.critical)}$"
+    if drawn.critical == 0:
+        lower.plot(drawn.kernels[0], 1.0, "k<", markersize=7, zorder=9, clip_on=False, linestyle="", label=label)
+        return
+    lower.axvline(drawn.critical, color=_GREY, linewidth=0.8, zorder=1)
+    lower.plot(drawn.critical, 1.0, "ko", markersize=5.5, zorder=9, linestyle="", label=label)
+    if upper is not None:
+        upper.axvline(drawn.critical, color=_GREY, linewidth=0.8, zorder=1)
+        height = np.interp(drawn.critical, drawn.kernels, drawn.values["phi_squared"])
+        upper.plot(drawn.critical, height, "ko", markersize=5.5, zorder=9)
 
 
 def _limits(series: Sequence[np.ndarray]) -> tuple[float, float]:
-    """The range of the susceptibilities with the level 1 inside, extremes clipped."""
-    values = np.concatenate([s[np.isfinite(s)] for s in series] or [np.ones(1)])
-    low, high = min(float(values.min()), 1.0), max(min(float(values.max()), 10.0), 1.0)
+    """The range of the susceptibilities with the level 1 inside, extremes clipped; growth may run out of it."""
+    values = np.concatenate([np.ones(1), *(s[np.isfinite(s)] for s in series)])
+    low, high = float(values.min()), min(float(values.max()), 10.0)
     low = max(low, high - 10.0)
-    margin = 0.08 * (high - low or 1.0)
+    margin = 0.08 * (high - low) or 0.5
     return low - margin, high + margin
 
 
@@ -155,13 +229,12 @@ def _number(expr: sp.Expr) -> float | None:
     return None if value is None else float(sp.N(value, 17))
 
 
-def _numbers(quantity: Quantity, weight: float) -> list[float]:
-    """Values for the parameters after K: no bias, no skip connection."""
-    known: dict[Any, float] = {C_W: weight, C_b: 0.0, gamma: 0.0}
+def _numbers(quantity: Quantity, known: Mapping[Any, float]) -> list[float]:
+    """Values for the parameters after K."""
     rest = [s for s in quantity.symbols if s != K]
-    free = [str(s) for s in rest if s not in known and str(s) != "xi"]
+    free = [str(s) for s in rest if s not in known]
     if free:
         raise DeclarationError(
             f"a figure of {quantity.name}", f"{', '.join(free)} has no number", f"set it, for instance {free[0]}=1"
         )
-    return [known.get(s, 1.0) for s in rest]
+    return [known[s] for s in rest]

@@ -45,15 +45,29 @@ def render(template: str, values: Mapping[str, Any]) -> str:
     return _environment(templates()).get_template(template).render(**values)
 
 
+def require_place(path: Path) -> Path:
+    """Make sure that a file can stand at ``path``, without touching anything.
+
+    Raises:
+        DeclarationError: its folder does not exist (a mistyped path makes none), or a folder stands in its place.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise DeclarationError(f"writing {path}", "it is a folder", "name a file")
+    if not path.parent.is_dir():
+        found = f"{path.parent} is not a folder" if path.parent.exists() else f"there is no folder {path.parent}"
+        raise DeclarationError(f"writing {path}", found, "choose a folder that exists and can be written")
+    return path
+
+
 def write_whole(path: Path, produce: Callable[[Path], None]) -> Path:
     """Let ``produce`` write a temporary file beside ``path``, then put it in its place in one step.
 
     Raises:
-        DeclarationError: the folder cannot be written.
+        DeclarationError: the folder does not exist or cannot be written.
     """
-    path = Path(path)
+    path = require_place(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
         os.close(handle)
     except OSError as error:

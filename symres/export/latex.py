@@ -2,144 +2,156 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import sympy as sp
 
-from ..notation import Notation, latex, shortened
+from ..notation import Notation, latex, readable, width
+from ..notation.order import arranged, ordered_terms
+from ..symbols import variables, z
 
-__all__ = ["broken", "display", "escape", "latex", "width"]
+__all__ = ["Breaker", "broken", "display", "escape", "latex", "width"]
 
 WIDTH = 62.0  # of a display line, in widths of a letter
-_CLOSING = r"\Bigr]"
+_LEAST = 30.0
 _SIZES = (("", 1.0), (r"\small", 0.92), (r"\footnotesize", 0.83), (r"\scriptsize", 0.73), (r"\tiny", 0.55))
 
 
-def display(left: str, expr: sp.Expr, *, tail: str = ".") -> str:
-    """``left = expr`` as an align* environment whose lines fit on the page.
+def display(left: str, *sides: sp.Expr, tail: str = ".", notation: Notation | None = None) -> str:
+    """``left = side = side`` as an align* environment whose lines fit on the page.
 
     Args:
         left: LaTeX of the left-hand side; empty for a formula without one.
-        expr: the right-hand side; what cannot be broken is set in smaller type.
+        sides: what it equals, each on lines of its own; what cannot be broken is set in smaller type.
         tail: punctuation at the end.
+        notation: how formulas are written.
     """
-    expr = shortened(expr, r"\ldots")
     for size, scale in _SIZES:
         room = WIDTH / scale - width(left) - 3
-        lines, chosen = broken(expr, max(room, 30.0)), size
-        if max(map(width, lines)) <= room + 3:
+        groups = [broken(side, max(room, _LEAST), notation) for side in sides]
+        chosen = size
+        if max(width(line) for lines in groups for line in lines) <= room + 3:
             break
-    head = f"{left} &= " if left else "&"
-    body = [head + lines[0], *(r"&\qquad " + line for line in lines[1:])]
-    text = "\\begin{align*}\n" + " \\\\\n".join(body) + tail + "\n\\end{align*}"
+    rows = []
+    for position, lines in enumerate(groups):
+        head = f"{left if position == 0 else ''} &= ".lstrip() if left else "&"
+        rows += [head + lines[0], *(r"&\qquad " + line for line in lines[1:])]
+    text = "\\begin{align*}\n" + " \\\\\n".join(rows) + tail + "\n\\end{align*}"
     return f"{{{chosen}\n{text}}}" if chosen else text
 
 
-def broken(expr: sp.Expr, room: float) -> list[str]:
+def broken(expr: sp.Expr, room: float, notation: Notation | None = None) -> list[str]:
     """The formula on as many lines as it needs."""
     lines, line = [], ""
-    for chunk in _chunks(expr, room):
-        if line and width(line) + width(chunk) > room and chunk != _CLOSING:  # no line begins with a closing bracket
+    for chunk in Breaker(notation or Notation(), room).chunks(readable(expr, r"\ldots", r" \cdot 10^{{{}}}")):
+        closes = chunk.startswith(r"\Bigr")  # no line begins with a closing bracket
+        if line and width(line) + width(chunk) > room and not closes:
             lines.append(line)
             line = ""
         line = f"{line} {chunk}".strip()
     return [*lines, line]
 
 
-def _chunks(expr: sp.Expr, room: float) -> list[str]:
-    """Unbreakable parts; each but the first of a sum begins with its sign."""
-    whole = latex(expr)
-    if width(whole) <= room:
-        return [whole] if not isinstance(expr, sp.Add) else _terms(expr, room)
-    if isinstance(expr, sp.Add):
-        return _terms(expr, room)
-    if isinstance(expr, sp.Mul):
+class Breaker:
+    """Takes a formula apart where a line may end.
+
+    Args:
+        notation: how formulas are written.
+        room: what is wider than this is taken apart.
+    """
+
+    def __init__(self, notation: Notation, room: float) -> None:
+        self.notation = notation
+        self.room = room
+
+    def chunks(self, expr: sp.Expr) -> list[str]:
+        """Unbreakable parts; each but the first of a sum begins with its sign."""
+        if isinstance(expr, sp.Add):
+            return self._terms(expr)
+        whole = self._write(expr)
+        if width(whole) <= self.room:
+            return [whole]
+        if hasattr(expr, "covariance"):
+            return self._average(expr)
+        if isinstance(expr, sp.Mul) or (isinstance(expr, sp.Pow) and expr.exp.could_extract_minus_sign()):
+            return self._product(expr, whole)
+        if isinstance(expr, sp.Pow):
+            return self._enclosed(r"\Bigl(", expr.base, rf"\Bigr)^{{{self._write(expr.exp)}}}")
+        if isinstance(expr, sp.Piecewise):
+            return [self._cases(expr)]
+        if isinstance(expr, sp.Function) and len(expr.args) == 1:
+            name = r"\exp" if isinstance(expr, sp.exp) else self._write(expr.func(sp.Symbol("b"))).partition("(")[0]
+            return self._enclosed(name + r"\Bigl(", expr.args[0], r"\Bigr)")
+        return [whole]
+
+    def _write(self, expr: sp.Expr) -> str:
+        return self.notation.write(expr)
+
+    def _terms(self, expr: sp.Add) -> list[str]:
+        whole = self._write(expr)
+        if whole.startswith(r"\frac") and expr.is_number and width(whole) <= self.room:  # (3 + sqrt(17))/2
+            return [whole]
+        out: list[str] = []
+        for term in ordered_terms(expr.args, self._write):
+            negative = self._write(term).startswith("-")
+            part = -term if negative else term
+            inner = self._bracketed(part) if isinstance(part, sp.Add) else self.chunks(part)
+            sign = "-" if negative else "+" if out else ""
+            out += [f"{sign} {inner[0]}".strip(), *inner[1:]]
+        return out
+
+    def _product(self, expr: sp.Expr, whole: str) -> list[str]:
+        """The widest factor is taken apart, behind the others; a wide denominator stands behind a slash."""
         over, under = sp.fraction(expr)
-        if width(latex(over)) > room and under != 1 and width(latex(1 / under)) <= room:
-            return _scaled(1 / under, over, room)
-        if under != 1 and width(latex(under)) > room:
-            return [*_bracketed(over, room), r"\Big/", *_bracketed(under, room)]
-        sums = [f for f in expr.args if isinstance(f, sp.Add)]
-        if sums:
-            widest = max(sums, key=lambda f: (width(latex(f)), str(f)))
-            return _scaled(sp.Mul(*(f for f in expr.args if f is not widest)), widest, room)
-    return [whole]
+        if under != 1 and width(self._write(under)) > self.room:
+            return [*self._bracketed(over), r"\Big/", *self._bracketed(under)]
+        product = arranged(expr, self._write)
+        if not product.over:
+            return [whole]
+        widest = max(product.over, key=lambda f: (width(self._write(f)), self._write(f)))
+        others = [f for f in product.over if f is not widest]
+        sign = -1 if product.negative else 1
+        rest = sp.Mul(sign * product.number, *others, *(1 / f for f in product.under))
+        if rest == 1 and not isinstance(widest, sp.Add):
+            return self.chunks(widest) if widest != expr else [whole]
+        inner = self._bracketed(widest) if isinstance(widest, sp.Add) else self.chunks(widest)
+        before = self._write(rest)
+        if isinstance(rest, sp.Add):
+            before = rf"\left({before} \right)"
+        if before in ("1", "-1"):
+            return [before[:-1] + inner[0], *inner[1:]]
+        if width(before) + 2 > self.room:
+            first = self._bracketed(rest) if isinstance(rest, sp.Add) else self.chunks(rest)
+            return [*first, rf"\times {inner[0]}", *inner[1:]]
+        if width(before) + width(inner[0]) <= self.room:
+            return [f"{before} {inner[0]}", *inner[1:]]
+        return [before, rf"\times {inner[0]}", *inner[1:]]
 
+    def _bracketed(self, expr: sp.Expr) -> list[str]:
+        return self._enclosed(r"\Bigl[", expr, r"\Bigr]")
 
-def _scaled(factor: sp.Expr, expr: sp.Expr, room: float) -> list[str]:
-    """Factor [ expr ], broken inside the bracket."""
-    if isinstance(expr, sp.Mul) and any(isinstance(f, sp.Add) for f in expr.args):
-        widest = max((f for f in expr.args if isinstance(f, sp.Add)), key=lambda f: (width(latex(f)), str(f)))
-        factor, expr = factor * sp.Mul(*(f for f in expr.args if f is not widest)), widest
-    if width(latex(factor)) + 2 > room:
-        return [latex(factor * expr)]
-    opening, *rest = _bracketed(expr, room)
-    if width(latex(factor)) + width(opening) <= room:
-        return [f"{latex(factor)} {opening}", *rest]
-    return [rf"{latex(factor)} \Bigl[", opening.removeprefix(r"\Bigl[ "), *rest]
+    def _average(self, expr: Any) -> list[str]:
+        names = {variables[0]: z}
+        if expr.dimension > 1:
+            names = {x: sp.Symbol(f"z{k}", real=True) for k, x in enumerate(variables[: expr.dimension], 1)}
+        law = ", ".join(map(self._write, expr.covariance))
+        return self._enclosed(r"\Bigl\langle", expr.integrand.xreplace(names), rf"\Bigr\rangle_{{{law}}}")
 
+    def _cases(self, expr: sp.Piecewise) -> str:
+        """Branches under each other; a long one on several lines."""
+        rows = []
+        for value, condition in expr.args:
+            lines = broken(value, 0.7 * self.room, self.notation)
+            text = lines[0]
+            if lines[1:]:
+                text = r"\begin{aligned}[t]&" + r" \\ &\quad ".join(lines) + r"\end{aligned}"
+            otherwise = r"\text{otherwise}" if condition == sp.true else rf"\text{{for}}\: {self._write(condition)}"
+            rows.append(f"{text} & {otherwise}")
+        return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
 
-def _bracketed(expr: sp.Expr, room: float) -> list[str]:
-    first, *rest = _chunks(expr, room)
-    return [rf"\Bigl[ {first}", *rest, _CLOSING]
-
-
-def _terms(expr: sp.Add, room: float) -> list[str]:
-    out: list[str] = []
-    for term in Notation()._as_ordered_terms(expr, None):
-        negative = latex(term).lstrip().startswith("-")
-        inner = _chunks(-term if negative else term, room)
-        sign = "-" if negative else ("+" if out else "")
-        out += [f"{sign} {inner[0]}".strip(), *inner[1:]]
-    return out
-
-
-# ---- how wide a formula will be ----------------------------------------------------------------------------------
-_SILENT = {"left", "right", "Bigl", "Bigr", "bigl", "bigr", "mathrm", "operatorname", "displaystyle", "!", "tfrac"}
-_WORDS = {"arcsin": 5.5, "sqrt": 1.5, "log": 3.0, "sin": 3.0, "cos": 3.2, "sinh": 4.0, "cosh": 4.2, "tanh": 4.4}
-_TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[{}^_]|\S|\s")
-
-
-def width(text: str) -> float:
-    """An estimate of the printed width of LaTeX mathematics, in widths of a letter."""
-    tokens = _TOKEN.findall(text)
-    total, _ = _measure(tokens, 0, len(tokens))
-    return total
-
-
-def _measure(tokens: list[str], start: int, stop: int) -> tuple[float, int]:
-    """Width of tokens up to the brace that closes the group."""
-    total, i = 0.0, start
-    while i < stop and tokens[i] != "}":
-        value, i = _one(tokens, i, stop)
-        total += value
-    return total, i
-
-
-def _one(tokens: list[str], i: int, stop: int) -> tuple[float, int]:
-    """Width of one token with its arguments."""
-    token = tokens[i]
-    if token == "{":
-        value, end = _measure(tokens, i + 1, stop)
-        return value, end + 1
-    if token in ("\\frac", "\\dfrac"):
-        over, i = _one(tokens, i + 1, stop)
-        under, i = _one(tokens, i, stop)
-        return max(over, under) + 0.8, i
-    if token in "^_":
-        if i + 1 >= stop:
-            return 0.0, i + 1
-        value, i = _one(tokens, i + 1, stop)
-        return 0.75 * value, i
-    if token.startswith("\\"):
-        word = token[1:]
-        if word in _SILENT:
-            return 0.0, i + 1
-        return _WORDS.get(word, 1.1 if word.isalpha() else 0.3), i + 1
-    if token.isspace():
-        return 0.0, i + 1
-    return {"+": 2.2, "-": 2.2, "=": 2.4, "(": 0.8, ")": 0.8, ",": 0.8, "[": 0.8, "]": 0.8}.get(token, 1.05), i + 1
+    def _enclosed(self, opening: str, expr: sp.Expr, closing: str) -> list[str]:
+        first, *rest = self.chunks(expr)
+        return [f"{opening} {first}", *rest, closing]
 
 
 _ESCAPES = {

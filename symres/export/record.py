@@ -27,8 +27,9 @@ def record(report: Report) -> dict[str, Any]:
 
     Returns:
         keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points,
-        critical_points_decimals_at (where gamma is free: "gamma = 0"), universality_class, remarks, checks,
-        command, versions. Expressions are text that sympy reads, and LaTeX.
+        critical_points_decimals_at (where gamma is free: "gamma = 0"), fixed_points (null unless all parameters
+        have numbers), universality_class, remarks, checks, command, versions. Expressions are text that sympy
+        reads, and LaTeX.
     """
     rows = report.critical_points
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
@@ -43,6 +44,7 @@ def record(report: Report) -> dict[str, Any]:
         "quantities": {q.name: _quantity(q) for q in report.quantities},
         "critical_points": [_point(row) for row in rows],
         "critical_points_decimals_at": "gamma = 0" if free else "",
+        "fixed_points": None if report.fixed_points is None else [_fixed_point(row) for row in report.fixed_points],
         "universality_class": report.universality_class,
         "remarks": list(report.remarks),
         "checks": [_plain(dataclasses.asdict(row)) for row in report.checks],
@@ -87,6 +89,13 @@ def _point(row: PointRow) -> dict[str, Any]:
             "decimal": None if number is None else decimal(number, DIGITS),
         }
     return out
+
+
+def _fixed_point(row: Any) -> dict[str, Any]:
+    """Rows with K, chi_parallel, chi_perp and phase; K is "any" where every kernel is preserved."""
+    kernel = "any" if isinstance(row.K, sp.Expr) else row.K
+    values = {"K": kernel, "chi_parallel": row.chi_parallel, "chi_perp": row.chi_perp, "phase": row.phase}
+    return {name: _plain(value) for name, value in values.items()}
 
 
 def _expression(e: sp.Expr) -> dict[str, str]:

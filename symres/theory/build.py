@@ -112,7 +112,10 @@ class _Closer:
                 put_in = partial(_put_in, node=node, proof=found.proof)
                 state = state.xreplace({node: found.expr})
                 steps.append(Step("Gaussian average", f"{node} = {found.expr}", put_in, state, _lines(found.proof)))
-        return Proof(definition, (*steps, Step("canonical form", "textbook order", canonical, canonical(state))))
+        final = canonical(state)
+        if final != state:
+            steps.append(Step("canonical form", "textbook order", canonical, final))
+        return Proof(definition, tuple(steps))
 
     def _average(self, node: Expectation) -> Average:
         if node not in self.averages:

@@ -139,10 +139,10 @@ def _average(f, kernel):
     return mp.quad(lambda t: f(t) * density(t), points)
 
 
-def test_out_writes_the_six_files_and_nothing_else(gelu):
+def test_out_writes_its_files_and_nothing_else(gelu):
     folder, document = gelu
     assert sorted(p.name for p in folder.iterdir()) == [
-        "derivation.tex", "gelu_numpy.py", "gelu_torch.py", "maps.png", "maps.svg", "results.json",
+        "derivation.tex", "gelu_numpy.py", "gelu_torch.py", "maps.pdf", "maps.png", "maps.svg", "results.json",
     ]  # fmt: skip
     assert [p.name for p in folder.parent.iterdir()] == ["gelu"]
     assert json.loads((folder / "results.json").read_text()) == document
@@ -181,7 +181,10 @@ def test_the_page_says_where_numbers_end_and_formulas_begin(capsys):
     assert "EXACT" not in out
     assert "K - 2K² + 17K³/3" in out  # tanh² = z² - 2z⁴/3 + 17z⁶/45, moments 1, 3, 15
     value = _average(lambda t: mp.tanh(t) ** 2, 1)
-    assert f"g(1) = {mp.nstr(value, 10)}" in out
+    slope = _average(lambda t: 1 / mp.cosh(t) ** 4, 1)
+    row = next(line for line in out.split("Values")[1].splitlines() if line.startswith("  1 "))
+    assert row.split()[1::2] == [mp.nstr(value, 10), mp.nstr(slope, 10)]
+    assert "K' = K - 2K² + ..., so K falls like 1/(2l) in layer l" in out
     assert "K*    0" in out
     assert "torch.nn.init.zeros_(m.bias)" in out
 
@@ -227,6 +230,65 @@ def test_numbers_for_all_parameters_give_the_fixed_points(capsys):
     assert mp.nstr(8 / mp.pi, 12) in found  # at K = 0
     assert "universality class" not in out
     assert "How to initialise" not in out
+    (zero, positive) = json.loads(
+        page(capsys, "derive", "erf", "--set", "C_W=2", "--set", "C_b=0", "--json")
+    )["fixed_points"]  # fmt: skip
+    assert zero["K"] == 0
+    assert positive["K"] == pytest.approx(float(kernel), rel=1e-12)
+    assert positive["chi_perp"] == pytest.approx(float(slope), rel=1e-12)
+    assert (zero["phase"], positive["phase"]) == ("chaotic", "ordered" if slope < 1 else "chaotic")
+
+
+def test_what_the_user_fixed_is_said_and_what_that_leaves_open(capsys):
+    out = page(capsys, "derive", "relu", "--set", "C_W=2")
+    assert "could not decide" not in out
+    words = " ".join(out.split())
+    assert "universality class not decided: C_W = 2 is set" in words
+    assert "Give C_b a number too for the fixed points" in words
+    assert "Remarks" not in out
+
+
+def test_the_source_of_equation_numbers_is_spelled_out_once(capsys):
+    assert page(capsys, "derive", "relu").count("The Principles of Deep Learning") == 1
+
+
+@pytest.mark.parametrize(
+    ("formula", "fact"),
+    [
+        ("relu", "kink at 0"),
+        ("step", "jump at 0"),
+        ("snake", "smooth"),
+        ("where(z > 0, z^2, 0)", "second derivative jumps at 0"),
+        ("celu", "second derivative jumps at 0"),
+        ("elu", "kink at 0"),  # for all alpha but 1
+        ("elu(alpha=1)", "second derivative jumps at 0"),
+        ("where(z > 1, z^3 - 3*z^2 + 3*z - 1, 0)", "third derivative jumps at 1"),
+        ("where(z > 0, z, 0) + where(z > 1, 1, 0)", "kink at 0; jump at 1"),
+        ("hard_tanh", "kinks at -1, 1"),
+    ],
+)
+def test_breakpoints_are_told_by_what_jumps(capsys, formula, fact):
+    shown = page(capsys, "show", formula).split("facts")[1]
+    facts = [part.strip() for part in " ".join(shown.split()).split(";")]
+    assert set(fact.split("; ")) <= set(facts)
+
+
+def test_an_exponentially_flat_start_is_no_decay_law(capsys):
+    out = " ".join(page(capsys, "derive", "hard_tanh").split())
+    assert "small kernels are preserved for very many layers" in out
+    assert "falls like" not in out
+
+
+def test_huge_numbers_are_short_on_the_page_and_no_warning_is_printed():
+    result = process("derive", "gelu", "--layer", "residual", "--set", "gamma=1e400")
+    assert (result.returncode, result.stderr) == (0, b"")
+    out = result.stdout.decode()
+    assert "1e400·z" in out
+    assert "0" * 40 not in out
+    assert "INCONCLUSIVE" in out
+    result = process("derive", "z^64")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert "1.6474926...e107·K⁶⁴" in result.stdout.decode()
 
 
 def test_long_commands_are_broken_where_a_shell_can_read_them(capsys):

@@ -120,6 +120,18 @@ def test_places_that_cannot_be_written(capsys, command, place, tmp_path, monkeyp
     assert (elsewhere / "file").read_text() == "mine"
 
 
+@pytest.mark.parametrize("command", ["derive", "export"])
+@pytest.mark.parametrize("place", ["", "  "])
+def test_an_empty_place_is_none(capsys, command, place):
+    assert_refused(capsys, [command, "relu", "--out", place], "--out: its value is empty")
+
+
+def test_export_makes_no_folder(capsys, tmp_path):
+    elsewhere = tmp_path.parent / f"{tmp_path.name}_missing"
+    assert_refused(capsys, ["export", "relu", "--out", str(elsewhere / "x.py")], "there is no folder")
+    assert not elsewhere.exists()
+
+
 def test_a_file_is_no_folder_and_a_folder_no_file(capsys, tmp_path):
     elsewhere = tmp_path.parent / f"{tmp_path.name}_kinds"
     elsewhere.mkdir()

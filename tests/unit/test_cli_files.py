@@ -2,17 +2,23 @@
 
 import json
 import os
+import re
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+import sympy as sp
 
-from symres.cli import bundle
+from symres.cli import bundle, commands, request
 from symres.cli.files import Staging
 from symres.errors import DeclarationError
+from symres.export import points
+from symres.export.document import document
+from symres.symbols import K
 from tests.command_line import ROOT, page, run
 
 
@@ -88,7 +94,7 @@ def test_derive_replaces_its_own_files(capsys, tmp_path):
 def test_export_prints_and_writes_the_same_module(capsys, tmp_path):
     words = ("export", "relu", "--layer", "residual", "--quantity", "covariance_map", "--target", "numpy")
     text = page(capsys, *words)
-    path = tmp_path / "deep" / "relu.py"
+    path = tmp_path / "relu.py"
     assert str(path) in page(capsys, *words, "--out", str(path))
     assert path.read_text() == text
     assert "symres export relu --layer residual --quantity covariance_map --target numpy" in text
@@ -99,3 +105,70 @@ def test_export_to_latex(capsys):
     text = page(capsys, "export", "relu", "--quantity", "phi_squared", "--target", "latex")
     assert "\\documentclass" in text
     assert "\\frac{K}{2}" in text
+
+
+CASES = {
+    "gelu": ("gelu", "residual", []),
+    "tanh": ("tanh", "mlp", ["C_W=1", "C_b=0.1"]),
+    "shrink": ("where(z > 1, z - 1, where(z < -1, z + 1, 0))", "mlp", []),
+    "asinh": ("asinh(z)", "residual", []),
+    "long": ("(z + z^2/3)*exp(-z/3) + cos(z)*z/7", "mlp", []),
+    "jump": ("where(z > 1, z, 1/2) + erf(z/3 + 1/5)/9", "mlp", []),
+}
+
+
+def typeset(folder):
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "derivation.tex"],
+        cwd=folder, capture_output=True, text=True, check=True, errors="replace",
+    )  # fmt: skip
+    assert "Overfull" not in done.stdout
+    return done.stdout
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("name", CASES)
+def test_derivations_are_typeset_mathematics(tmp_path, name):
+    text = document(commands._report(request.make(*CASES[name]))[1])
+    (tmp_path / "derivation.tex").write_text(text)
+    typeset(tmp_path)
+    assert text.count("Principles of Deep Learning Theory") == 1
+    body = text.split("How this was made")[0]
+    assert "verbatim" not in body
+    assert "texttt" not in body
+    assert not re.search(r"<.*>_|\*\*|(?<!\\)chi_|sgn\(y\) =|boundary where", body)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_the_document_shows_the_plot_and_moves_with_its_folder(capsys, tmp_path):
+    page(capsys, "derive", "relu", "--layer", "residual", "--out", str(tmp_path / "made"))
+    folder = (tmp_path / "made").rename(tmp_path / "moved")
+    assert "maps.pdf" in typeset(folder)
+    (folder / "maps.pdf").unlink()
+    assert "maps.pdf" not in typeset(folder)  # the document alone, sent by mail
+
+
+def test_an_average_that_several_results_need_is_derived_once(capsys, tmp_path):
+    page(capsys, "derive", "relu", "--out", str(tmp_path))
+    text = (tmp_path / "derivation.tex").read_text()
+    assert text.count("closed form, by (A1).") == 2  # g and K'
+    assert text.count("\\subsection*{(A1)}") == 1
+    assert text.count("\\textbf{Stein's lemma.}") == 1
+
+
+def test_what_is_numeric_has_no_empty_proof():
+    text = document(commands._report(request.make("tanh", "mlp", []))[1])
+    assert "canonical form" not in text
+    assert "\\appendix" not in text
+    assert text.count("is no polynomial") == 1
+
+
+@pytest.mark.parametrize("name", ["tanh", "elu", "erf", "celu(alpha=1/2)"])
+def test_the_decay_law_solves_the_flow(name):
+    report = commands._report(request.make(name, "residual", []))[1]
+    flow = points.flow(report, next(p for p in report.critical_points if p.K == 0))
+    drift = (flow.step - K).subs(K, flow.law)
+    numbers = {s: sp.Rational(2, 5) for s in flow.law.free_symbols - {points.DEPTH}} | {points.DEPTH: 7}
+    slope = flow.law.diff(points.DEPTH)
+    assert slope.subs(numbers).evalf(30) == pytest.approx(drift.subs(numbers).evalf(30), rel=1e-25)
+    assert slope.subs(numbers) < 0

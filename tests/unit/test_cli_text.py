@@ -5,8 +5,10 @@ import sympy as sp
 
 from symres.cli.breaking import wrap
 from symres.cli.maths import Maths
+from symres.cli.sheet import Sheet
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
+from symres.export.prose import prose
 from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
 
 FORMULAS = [
@@ -89,3 +91,33 @@ def test_breaking_keeps_the_text_and_the_width(text, width):
 
 def test_lines_break_at_the_operator_that_binds_least():
     assert wrap("a·(b + c) + d·(e + f) + g", 12) == ["a·(b + c)", "+ d·(e + f)", "+ g"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("(1 + exp(-z))**(-2) is no polynomial", "1/(1 + exp(-z))² is no polynomial"),
+        ("K* > 0 is critical at C_W = 1/erfc(sqrt(K)), C_b = 2*K with K = K*", (
+            "K* > 0 is critical at C_W = 1/erfc(√K), C_b = 2K with K = K*")),
+        ("chi_perp is infinite, no C_W > 0", "χ⊥ is infinite, no C_W > 0"),
+        ("C_W = __import__('os') is no formula", "C_W = __import__('os') is no formula"),
+        ("half of it is no formula", "half of it is no formula"),
+    ],
+)  # fmt: skip
+def test_formulas_in_sentences_are_written_as_formulas(sentence, shown):
+    assert Sheet(80, Maths()).words(sentence) == shown
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("K* = 0 is no fixed point", "$K^* = 0$ is no fixed point"),
+        ("no C_W > 0 makes chi_perp 1", r"no $C_W > 0$ makes $\chi_\perp$ 1"),
+        ("C_b = 2*K with 100% of it", r"$C_b$ = $2 K$ with 100\% of it"),
+        ("tanh(z) is no polynomial", r"$\tanh(z)$ is no polynomial"),
+        ("parallel susceptibility dK'/dK", r"parallel susceptibility $\mathrm{d}K'/\mathrm{d}K$"),
+        ("a_b {x} sharp", r"a\_b \{x\} sharp"),
+    ],
+)
+def test_sentences_become_latex(sentence, shown):
+    assert prose(sentence) == shown

@@ -39,16 +39,27 @@ class Row:
     outcome: str = "PASSED"
 
 
+@dataclass(frozen=True)
+class FixedPoint:
+    """A row as the theory makes them."""
+
+    K: object
+    chi_parallel: float
+    chi_perp: float
+    phase: str
+
+
 @pytest.fixture(scope="module")
 def report():
+    average = Quantity("phi_squared", (K,), KERNELS["gelu"], KERNELS["gelu"], Status.EXACT, notation="g")
     quantities = theory("gelu")
-    step = Step("canonical form", "a textbook_order {100%}", lambda e: e, KERNELS["gelu"], ("x < y & z",))
+    step = Step("new rule", "a textbook_order {100%}", lambda e: e, KERNELS["gelu"], ("x < y & z",))
     proof = Proof(sp.Symbol("a"), (step,))
     verified = (Verification("quadrature", 4, 3e-30),)
     first, *rest = quantities.values()
     nested = NamedStep(sp.Symbol("S1", positive=True), C_b + C_W * K, C_b + C_W * K)
     unknown = Quantity("h", (K,), sp.Symbol("K"), sp.Symbol("K"), Status.UNKNOWN, reason="no rule for 100% of it")
-    listed = (replace(first, proof=proof, verifications=verified, steps=(nested,)), *rest, unknown)
+    listed = (average, replace(first, proof=proof, verifications=verified, steps=(nested,)), *rest, unknown)
     critical = (3 + sp.sqrt(17)) / 2
     weight = (1 - gamma**2) / KERNELS["gelu"].diff(K).subs(K, critical)
     bias = (1 - gamma**2) * critical - weight * KERNELS["gelu"].subs(K, critical)
@@ -64,7 +75,7 @@ def report():
 
 # ---- formulas ----------------------------------------------------------------------------------------------------
 def test_a_short_formula_stays_on_one_line():
-    assert broken(K + C_W, 40.0) == [latex(K + C_W)]
+    assert broken(K * C_W + 1, 40.0) == [r"1 + C_W K"]
 
 
 def test_a_long_formula_is_broken_and_loses_nothing():
@@ -76,8 +87,8 @@ def test_a_long_formula_is_broken_and_loses_nothing():
     assert text.count(r"\Bigl[") == text.count(r"\Bigr]")
     for bracket in ("{}", "()"):
         assert text.count(bracket[0]) == text.count(bracket[1])
-    for mark in ("operatorname{erf}", r"\arcsin", "C_b"):
-        assert text.count(mark) == latex(formula).count(mark)
+    for mark in ("{erf", "^{5/2}", "C_b"):
+        assert text.count(mark) == latex(formula).count(mark) > 0
 
 
 @pytest.mark.parametrize(
@@ -105,10 +116,11 @@ def test_decimals_are_correct():
 def test_document_holds_everything(report):
     text = document(report)
     for part in (
-        r"\documentclass", r"\usepackage{amsmath}", r"\end{document}", "gelu", r"\chi", "EXACT", "3.56155281281",
-        "half-stable", r"h\_2 is unknown \& open", "PASSED", "canonical form", "a textbook_order {100%}",
-        r"no rule for 100\% of it",
-        "symres derive gelu --out x", "u = gelu(z)", "quadrature: 4 points", "S_{1}", r"\gamma = 0",
+        r"\documentclass", r"\usepackage{amsmath,graphicx}", r"\end{document}", "gelu", r"\chi", r"\textsc{exact}",
+        "3.56155281280883",
+        "half-stable", r"H\_2 is unknown \& open", "PASSED", "new rule", r"a textbook\_order \{100\%\}",
+        r"no rule for 100\% of it", "Principles of Deep Learning Theory", r"x \textless{} y \& $z$",
+        "symres derive gelu --out x", "quadrature at 4 points", "S_{1}", r"\gamma = 0",
     ):  # fmt: skip
         assert part in text
     assert text.count(r"\usepackage") == 1
@@ -121,6 +133,8 @@ def test_document_of_single_quantities_and_without_points(report):
     assert r"\begin{align*}" in text
     assert "symres export relu" in text
     assert "No critical point" in document(replace(report, critical_points=()))
+    assert "includegraphics" not in document(report)
+    assert r"\caption{a plot}" in document(report, "a plot")
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
@@ -151,6 +165,12 @@ def test_record_reads_back(report):
     assert data["quantities"]["h"]["error_bound"] is None
     assert data["checks"][0]["outcome"] == "PASSED"
     assert "sympy" in data["versions"]
+    assert data["fixed_points"] is None
+    rows = (FixedPoint(0.25, 0.5, 1.5, "chaotic"), FixedPoint(K, 1.0, 1.0, "critical"))
+    assert record(replace(report, fixed_points=rows))["fixed_points"] == [
+        {"K": 0.25, "chi_parallel": 0.5, "chi_perp": 1.5, "phase": "chaotic"},
+        {"K": "any", "chi_parallel": 1.0, "chi_perp": 1.0, "phase": "critical"},
+    ]
 
 
 def test_record_has_no_infinities(report):
@@ -171,15 +191,42 @@ def test_curves_pass_the_critical_point(curves):
     assert at == pytest.approx((3 + 17**0.5) / 2, rel=0.02)
     assert np.interp(curves.critical, curves.kernels, curves.values["chi_parallel"]) == pytest.approx(1.0, abs=1e-4)
     exact = [float(KERNELS["gelu"].subs(K, k)) for k in curves.kernels[::80]]
-    np.testing.assert_allclose(curves.values["kernel_map"][::80], exact, rtol=1e-14)
+    np.testing.assert_allclose(curves.values["phi_squared"][::80], exact, rtol=1e-14)
+    assert np.interp(curves.critical, curves.kernels, curves.values[figure.RATIO]) == pytest.approx(1.0, abs=1e-6)
+    where = np.interp(curves.critical, curves.kernels, curves.preserved)
+    assert where == pytest.approx(np.interp(curves.critical, curves.kernels, curves.values["phi_squared"]), rel=1e-3)
+    assert curves.setting == r"\xi = 1,\ C_W = 1.98306,\ C_b = 0.172922,\ \gamma = 0"
+    assert "$K^* = 3.56155$" in curves.caption
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg"])
-def test_figure_is_written_and_repeats(curves, tmp_path, suffix):
+def test_parameters_that_a_layer_does_not_have_are_not_named(report):
+    fixed = tuple(replace(q, definition=q.definition.subs(gamma, 0), body=q.body.subs(gamma, 0),
+        symbols=tuple(s for s in q.symbols if s != gamma)) for q in report.quantities)  # fmt: skip
+    drawn = figure.curves(replace(report, quantities=fixed, settings=()))
+    assert "gamma" not in drawn.setting + drawn.caption
+
+
+@pytest.mark.parametrize(("suffix", "head"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_figure_is_written_and_repeats(curves, tmp_path, suffix, head):
     first, second = (figure.draw(tmp_path / f"{name}{suffix}", curves).read_bytes() for name in "ab")
     assert first == second
     assert len(first) > 10_000
-    assert first.startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
+    assert first.startswith(head)
+
+
+def test_curves_without_an_average_have_one_panel(curves, tmp_path):
+    values = {name: series for name, series in curves.values.items() if name != "phi_squared"}
+    one = figure.draw(tmp_path / "a.svg", replace(curves, values=values, preserved=None)).read_text()
+    assert len(one) < len(figure.draw(tmp_path / "b.svg", curves).read_text())
+
+
+def test_a_panel_where_every_kernel_is_critical_says_so(curves, tmp_path):
+    plain = replace(curves, critical=None)
+    said = replace(plain, everywhere=True)
+    assert "Every kernel is critical" in said.caption
+    assert "critical" not in plain.caption
+    first, second = (figure.draw(tmp_path / f"{k}.svg", drawn).read_bytes() for k, drawn in enumerate((plain, said)))
+    assert first != second
 
 
 @pytest.mark.parametrize("critical", [None, 0.0])
@@ -189,7 +236,7 @@ def test_figure_without_a_critical_point_inside(curves, tmp_path, critical):
 
 
 def test_figure_refuses(curves, report, tmp_path):
-    with pytest.raises(DeclarationError, match=r"\.png or \.svg"):
+    with pytest.raises(DeclarationError, match=r"\.pdf, \.png or \.svg"):
         figure.draw(tmp_path / "a.bmp", curves)
     alpha = sp.Symbol("alpha", positive=True)
     body = alpha * K**2
@@ -212,8 +259,19 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_folders_are_made_and_permissions_are_ordinary(tmp_path):
-    path = files.write_text(tmp_path / "new" / "folder" / "a.txt", "text\n")
+def test_no_folder_is_made(tmp_path):
+    with pytest.raises(DeclarationError, match="there is no folder"):
+        files.write_text(tmp_path / "new" / "folder" / "a.txt", "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(DeclarationError, match="it is a folder"):
+        files.write_text(tmp_path, "text")
+
+
+def test_permissions_are_ordinary(tmp_path):
+    path = files.write_text(tmp_path / "a.txt", "text\n")
     plain = tmp_path / "plain"
     plain.write_text("")
     assert path.read_bytes() == b"text\n"
@@ -222,7 +280,7 @@ def test_folders_are_made_and_permissions_are_ordinary(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(DeclarationError, match="choose a folder"):
+    with pytest.raises(DeclarationError, match="is not a folder; choose a folder"):
         files.write_text(tmp_path / "file" / "a.txt", "text")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
@@ -240,4 +298,6 @@ def test_a_figure_may_be_drawn_without_a_display(curves, tmp_path):
 
 
 def test_display_has_a_head_and_a_tail():
-    assert display("K'", K + 1, tail=",") == "\\begin{align*}\nK' &= K + 1,\n\\end{align*}"
+    assert display("K'", K + 1, tail=",") == "\\begin{align*}\nK' &= 1 + K,\n\\end{align*}"
+    chain = display("K'", K + 1, C_W)
+    assert chain == "\\begin{align*}\nK' &= 1 + K \\\\\n&= C_W.\n\\end{align*}"

@@ -37,6 +37,34 @@ def test_the_page_shown_is_the_page_printed():
     assert printed.rstrip("\n").splitlines() == lines
 
 
+def test_the_shown_latex_is_the_latex_printed():
+    import symres as sr
+
+    (shown,) = re.findall(r'sr\.expect\("z\*tanh\(z\)"\)\.latex\(\)  # (.*)', README)
+    assert sr.expect("z*tanh(z)").latex() == shown
+
+
+def test_what_is_said_to_be_refused_is_refused():
+    import sympy as sp
+
+    import symres as sr
+
+    for forward in (sr.Dense(sp.tanh(sr.z)), sr.z + sr.activation("tanh")(sr.z)):
+        with pytest.raises(sr.UnsupportedLayer):
+            sr.Layer(forward)
+
+
+def test_every_place_that_is_named_exists():
+    table = README.split("## Where everything lives")[1]
+    for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):
+        for place in re.findall(r"`([^`]+)`", cell):
+            assert any((ROOT / folder / place).exists() for folder in ("", "symres")), place
+
+
+def test_abbreviations_are_spelled_out():
+    assert "The Principles of Deep Learning Theory*, arXiv:2106.10165" in README
+
+
 def test_the_two_commands_are_marked():
     assert len(blocks("sh run")) == 1
     assert len(blocks("sh test")) == 1

@@ -30,4 +30,4 @@ def test_the_installed_wheel_derives_and_writes(tmp_path):
     out = tmp_path / "out"
     page = run("-c", code, str(site), "derive", "gelu", "--out", str(out), cwd=tmp_path, env=environment)
     assert "3.56155281280883" in page
-    assert {path.suffix for path in out.iterdir()} == {".tex", ".json", ".png", ".svg", ".py"}
+    assert {path.suffix for path in out.iterdir()} == {".tex", ".json", ".pdf", ".png", ".svg", ".py"}

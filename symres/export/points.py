@@ -1,0 +1,214 @@
+"""What a reader wants to know of criticality, from a report: the conditions in averages, the flow, some numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import mpmath as mp
+import sympy as sp
+
+from ..balls import evaluate
+from ..errors import NoClosedForm, SymresError
+from ..quantity import Quantity, Status
+from ..report import PointRow, Report
+from ..symbols import C_W, C_b, K, gamma, xi
+from .decimals import at_zero_gamma
+
+DIGITS = 15
+STAR = sp.Symbol("K*", positive=True)
+DEPTH = sp.Symbol("l", positive=True)
+CLASSES = {
+    "scale-invariant": "every kernel is a fixed point, kept from layer to layer",
+    "K*=0": "at criticality the kernel decays to zero, slower than exponentially",
+    "half-stable": "K* attracts the kernels on one side of it and lets those on the other go",
+    "everywhere-critical": "every kernel is critical",
+    "unstable": "the critical point repels: kernels flow away from it",
+    "none": "no C_W, C_b make both susceptibilities 1 at a fixed point",
+    "unknown": "the search for critical points could not decide; the remarks say why",
+}
+_STABILITY = {
+    "neutral": "neutral: every kernel is preserved",
+    "half-stable": "half-stable: it attracts from one side only",
+    "marginal": "marginal: its stability is not decided",
+    "stable": "stable: it attracts the kernels around it",
+    "unstable": "unstable: kernels flow away from it",
+}
+_SAMPLES = ("0.01", "0.1", "1", "10", "100")
+_SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
+_ORDER = 3
+
+
+# ---- words ---------------------------------------------------------------------------------------------------------
+
+
+def fixed_by_user(report: Report) -> tuple[str, ...]:
+    """Which of C_W and C_b have numbers, so that nobody can tune them to criticality."""
+    names = {str(C_W), str(C_b)}
+    return tuple(f"{name} = {value}" for name, value in report.settings if name in names)
+
+
+def class_sentence(report: Report) -> str:
+    """The universality class and what it means."""
+    fixed = fixed_by_user(report)
+    if fixed:
+        free = [name for name in ("C_W", "C_b") if not any(f.startswith(f"{name} ") for f in fixed)]
+        ask = f" Give {free[0]} a number too for the fixed points." if free else ""
+        return (
+            f"not decided: {' and '.join(fixed)} {'is' if len(fixed) == 1 else 'are'} set, and criticality is a choice "
+            f"of C_W and C_b. Leave them free for critical points and the universality class.{ask}"
+        )
+    words = CLASSES.get(report.universality_class, "")
+    if report.universality_class == "none" and report.critical_points:
+        words = CLASSES["unstable"]
+    return f"{report.universality_class}: {words}" if words else report.universality_class
+
+
+def stability(point: PointRow) -> str:
+    """The stability of a critical point in words."""
+    return _STABILITY.get(point.stability, point.stability)
+
+
+def is_free(point: PointRow) -> bool:
+    """Whether the critical parameters depend on the skip connection."""
+    return any(gamma in sp.sympify(e).free_symbols for e in (point.C_W, point.C_b))
+
+
+# ---- the critical parameters ---------------------------------------------------------------------------------------
+
+
+def value(expr: sp.Expr) -> mp.mpf | None:
+    """The number without a skip connection; None if other parameters remain."""
+    exact = at_zero_gamma(expr)
+    return None if exact is None else evaluate(exact, {}, DIGITS + 3)[0]
+
+
+def in_averages(report: Report, point: PointRow, name: str) -> sp.Expr | None:
+    """C_W or C_b in averages at K*, written ``STAR``: where the closed form is long. None unless the numbers agree."""
+    growth, perp = (_named(report, n) for n in ("kernel_map", "chi_perp"))
+    if growth is None or perp is None or growth.steps or perp.steps:
+        return None
+    weight = (1 - perp.definition.subs(C_W, 0)) / perp.definition.diff(C_W)
+    bias = K - growth.definition.subs(C_b, 0)
+    exact, general, shown = point.C_W, weight, weight
+    if name == "C_b":
+        exact, general, shown = point.C_b, bias.subs(C_W, weight), bias
+    claimed, derived = value(exact), at_zero_gamma(general.subs(K, point.K))
+    if claimed is None or derived is None or not _agree(claimed, derived):
+        return None
+    return shown.subs(K, STAR)
+
+
+def _agree(claimed: mp.mpf, derived: sp.Expr) -> bool:
+    found, radius = evaluate(derived, {}, DIGITS)
+    return bool(abs(found - claimed) <= abs(claimed) * mp.mpf(10) ** (3 - DIGITS) + radius)
+
+
+# ---- the flow near K* = 0 ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Flow:
+    """How the kernel moves near K* = 0 at criticality.
+
+    Args:
+        step: K' to its first correction, ``K - 2*K**2``; K where every power's correction vanishes.
+        law: the kernel in a deep layer l, if it decays with a power of l.
+    """
+
+    step: sp.Expr
+    law: sp.Expr | None
+
+
+def flow(report: Report, point: PointRow) -> Flow | None:
+    """The first correction to K' = K at a critical point K* = 0; None if the map has no series there."""
+    growth = _named(report, "kernel_map")
+    if point.K != 0 or growth is None:
+        return None
+    at = {C_b: sp.Integer(0), C_W: point.C_W}
+    steps = tuple(replace(step, definition=step.definition.subs(at)) for step in growth.steps)
+    try:
+        body = replace(growth, definition=growth.definition.subs(at), steps=steps).series(_ORDER).body
+    except NoClosedForm:
+        return None
+    powers: dict[sp.Expr, sp.Expr] = {}
+    for term in sp.Add.make_args(sp.expand(body - K)):
+        coefficient, power = term.as_independent(K)
+        exponent = sp.Integer(0) if power == 1 else power.as_base_exp()[1]
+        powers[exponent] = powers.get(exponent, sp.Integer(0)) + coefficient
+    found = {p: sp.factor_terms(sp.expand(c)) for p, c in sorted(powers.items()) if not _is_zero(sp.expand(c))}
+    if not found:
+        return Flow(K, None)
+    exponent, coefficient = next(iter(found.items()))
+    if not _is_negative(coefficient):
+        return Flow(K + coefficient * K**exponent, None)
+    loss = sp.factor_terms(sp.expand(-coefficient))  # dK/dl = -loss K**p
+    law = ((exponent - 1) * loss * DEPTH) ** (-1 / (exponent - 1)) if exponent > 1 else None
+    return Flow(K + sp.Mul(-1, loss, K**exponent), law)
+
+
+def _is_zero(coefficient: sp.Expr) -> bool:
+    """Linear coefficients cancel by the choice of C_W, whether or not sympy sees it."""
+    if coefficient.free_symbols:
+        return bool(sp.simplify(coefficient) == 0) if coefficient.count_ops() < 200 else False
+    return bool(abs(sp.N(coefficient, 40)) < sp.Rational(1, 10**30))
+
+
+def _is_negative(coefficient: sp.Expr) -> bool:
+    return bool(coefficient.subs({gamma: 0, xi: 1}).is_negative)
+
+
+# ---- numbers -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A small table of a theory's functions.
+
+    Args:
+        names: of the quantities, one column each.
+        rows: kernel as text, and the values.
+        setting: numbers of the parameters, as text: "C_W = 1, gamma = 0".
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[mp.mpf, ...]], ...]
+    setting: str
+
+
+def samples(report: Report, count: int = 10) -> Samples | None:
+    """Some values of g and the susceptibilities, the critical kernel among them; None if parameters have no numbers.
+
+    Args:
+        report: what was derived.
+        count: digits.
+    """
+    point = next((p for p in report.critical_points if value(p.C_W) is not None), None)
+    numbers = {str(C_W): "1" if point is None else mp.nstr(value(point.C_W), 30), str(C_b): "0"}
+    numbers |= {str(gamma): "0", str(xi): "1"}
+    known = [q for q in map(lambda n: _named(report, n), _SAMPLED) if q is not None and q.status is not Status.UNKNOWN]
+    used = {str(s) for q in known for s in q.symbols} - {str(K)}
+    if not known or used - numbers.keys():
+        return None
+    kernels = [(k, k) for k in _SAMPLES]
+    star = None if point is None or point.K in (K, 0) else value(point.K)
+    if star is not None:
+        kernels.append((f"{mp.nstr(star, 7)} = K*", mp.nstr(star, 30)))
+    kernels.sort(key=lambda pair: mp.mpf(pair[1]))
+    try:
+        rows = tuple(
+            (shown, tuple(q.evalf(count, K=k, **{n: numbers[n] for n in _names(q)}) for q in known))
+            for shown, k in kernels
+        )
+    except SymresError:
+        return None
+    rounded = {**numbers, str(C_W): "1" if point is None else mp.nstr(value(point.C_W), 9).removesuffix(".0")}
+    setting = ", ".join(f"{n} = {rounded[n]}" for n in ("C_W", "gamma", "xi") if n in used)
+    return Samples(tuple(q.name for q in known), rows, setting)
+
+
+def _names(quantity: Quantity) -> list[str]:
+    return [str(s) for s in quantity.symbols if s != K]
+
+
+def _named(report: Report, name: str) -> Quantity | None:
+    return next((q for q in report.quantities if q.name == name), None)

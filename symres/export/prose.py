@@ -1,0 +1,87 @@
+"""Sentences of the program as LaTeX: names of quantities and small formulas in them become mathematics."""
+
+from __future__ import annotations
+
+import re
+
+from .latex import escape, latex
+from .reading import segments
+
+PDLT = "D. A. Roberts, S. Yaida, B. Hanin, The Principles of Deep Learning Theory, arXiv:2106.10165"
+
+_SIGNS = {
+    "chi_parallel": r"\chi_\parallel",
+    "chi_perp": r"\chi_\perp",
+    "phi_squared": r"\langle\phi^2\rangle_K",
+    "kernel_map": "K'",
+    "covariance_map": "C'",
+    "dK'/dK": r"\mathrm{d}K'/\mathrm{d}K",
+    "C_W": "C_W",
+    "C_b": "C_b",
+    "K1": "K_1",
+    "K2": "K_2",
+    "K*": r"K^*",
+    "K'": "K'",
+    "C'": "C'",
+    "phi'": r"\phi'",
+    "phi''": r"\phi''",
+    **{greek: rf"\{greek}" for greek in ("alpha", "beta", "gamma", "phi", "xi", "rho")},
+    **{letter: letter for letter in "KChz"},
+}
+_WORD = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True))
+_CALL = r"(?P<name>[a-z]\w+)\((?P<inside>[\w +]+)\)"
+_MATHS = re.compile(
+    rf"(?<![\w\\])(?:{_CALL}|(?P<sign>{_WORD})(?![\w(]))"
+    r"(?P<tail> ?(?:=|>=|<=|>|<) ?[-+]?(?:\d[\d.]*(?:e-?\d+)?(?:/\d+)?|K\*|K)(?![\w*]))?"
+)
+_RELATIONS = {">=": r"\ge", "<=": r"\le"}
+
+
+def prose(text: str) -> str:
+    """A sentence: ``K* = 0``, ``C_W > 0``, ``chi_perp`` and ``tanh(z)`` are set as mathematics, the rest as text."""
+    return "".join(_sentence(part) if isinstance(part, str) else f"${latex(part)}$" for part in segments(text))
+
+
+def _sentence(text: str) -> str:
+    parts, end = [], 0
+    for found in _MATHS.finditer(text):
+        parts += [escape(text[end : found.start()]), f"${_maths(found)}$"]
+        end = found.end()
+    return "".join([*parts, escape(text[end:])])
+
+
+def _maths(found: re.Match[str]) -> str:
+    if found["name"]:
+        head = rf"\operatorname{{{escape(found['name'])}}}({_names(found['inside'])})"
+    else:
+        head = _SIGNS[found["sign"]]
+    tail = found["tail"] or ""
+    for plain, sign in _RELATIONS.items():
+        tail = tail.replace(plain, f"{sign} ")
+    return head + tail.replace("K*", "K^*")
+
+
+def _names(text: str) -> str:
+    return re.sub(r"[A-Za-z]\w*", lambda m: _SIGNS.get(m[0], rf"\mathrm{{{escape(m[0])}}}"), text)
+
+
+def settings(text: str) -> str:
+    """Numbers of symbols, ``K=0.6, C_W=1.3``, as mathematics."""
+    shown = []
+    for pair in text.split(", "):
+        name, equals, value = pair.partition("=")
+        shown.append(f"${_names(name.strip())} = {_number(value.strip())}$" if equals else escape(pair))
+    return ", ".join(shown)
+
+
+def _number(text: str) -> str:
+    mantissa, e, exponent = text.partition("e")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e and exponent.lstrip("+-").isdigit() else escape(text)
+
+
+def scientific(value: float) -> str:
+    """A small number rounded up to one digit, as LaTeX."""
+    if value == 0:
+        return "0"
+    mantissa, exponent = f"{float(value):.0e}".split("e")
+    return f"10^{{{int(exponent)}}}" if mantissa == "1" else rf"{mantissa} \cdot 10^{{{int(exponent)}}}"

@@ -1,0 +1,7 @@
+"""How formulas are written: in which order, and in LaTeX with the field's names."""
+
+from .order import readable as readable
+from .order import shortened as shortened
+from .printer import Notation as Notation
+from .printer import latex as latex
+from .width import width as width
