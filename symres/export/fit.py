@@ -24,6 +24,7 @@ DIGITS = 32  # of the arithmetic on the way from values to coefficients
 SMALLEST, LARGEST = mp.mpf("1e-12"), mp.mpf("1e6")  # where values are asked for
 DEGREE = 20
 TOLERANCE = 1e-16  # largest trailing coefficient, relative to the largest value on the piece
+HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives hope for the whole
 MAXIMUM = 48  # pieces
 NARROWEST = mp.mpf(2) ** -12
 EXTENDED = mp.mpf("0.02")  # a last piece wider than this is continued from u(K = 1e6) to u = 1
@@ -65,7 +66,7 @@ class Fit:
 
 
 def fit(values: Values, what: str) -> Fit:
-    """Fit a function of K, known to about 25 digits at any K from 1e-12 to 1e6.
+    """Fit a function of K, known to about 20 digits at any K from 1e-12 to 1e6.
 
     Args:
         values: the function.
@@ -76,7 +77,8 @@ def fit(values: Values, what: str) -> Fit:
     """
     with mp.workdps(DIGITS):
         known = lru_cache(maxsize=None)(values)
-        for absolute, kinked in ((False, False), (False, True), (True, False), (True, True)):
+        likely = _in_roots(known)
+        for absolute, kinked in ((False, likely), (False, not likely), (True, likely), (True, not likely)):
             small = sp.Integer(0) if absolute else _power(known, SMALLEST, 100 * SMALLEST)
             large = _power(known, LARGEST / 100, LARGEST)
             pieces = _pieces(known, small, large, kinked, absolute)
@@ -89,6 +91,14 @@ def fit(values: Values, what: str) -> Fit:
     edges = (*(float(left) for left, _, _ in pieces), float(pieces[-1][1]))
     rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
     return Fit(small, large, kinked, absolute, edges, tuple(tuple(float(c) for c in row) for row in rows))
+
+
+def _in_roots(values: Values) -> bool:
+    """Whether a function looks like a series in sqrt(K) at small K: its first correction is then far above K."""
+    a, b = SMALLEST, 100 * SMALLEST
+    power = mp.mpf(str(_power(values, a, b).evalf(5)))
+    first, second = values(a) / a**power, values(b) / b**power
+    return abs(first - second) > mp.sqrt(b) / 1000 * abs(first)
 
 
 def _power(values: Values, a: mp.mpf, b: mp.mpf) -> sp.Rational:
@@ -117,9 +127,8 @@ def _pieces(
     while stack:
         left, right = stack.pop()
         outer = mp.mpf(1) if right == last and last - left > EXTENDED else right
-        coefficients = _chebyshev(normalised, left, outer, max(left, first), right)
-        size = max(sum(abs(c) for c in coefficients), largest)
-        if max(abs(c) for c in coefficients[-2:]) <= TOLERANCE * size:
+        coefficients = _chebyshev(normalised, left, outer, max(left, first), right, largest)
+        if coefficients is not None:
             done.append((left, outer, coefficients))
             continue
         middle = (left + right) / 2
@@ -129,22 +138,44 @@ def _pieces(
     return done
 
 
-def _chebyshev(f: Values, left: mp.mpf, right: mp.mpf, first: mp.mpf, last: mp.mpf) -> list[mp.mpf]:
-    """Coefficients on [left, right] of the interpolant at Chebyshev points of [first, last] inside it."""
-    n = DEGREE + 1
-    angles = [(2 * k + 1) * mp.pi / (2 * n) for k in range(n)]
-    points = [(first + last) / 2 + (last - first) / 2 * mp.cos(a) for a in angles]
-    samples = [f(u) for u in points]
-    inner = [2 * mp.fsum(v * mp.cos(j * a) for v, a in zip(samples, angles, strict=True)) / n for j in range(n)]
-    inner[0] /= 2
-    if (first, last) == (left, right):
-        return inner
-    # The same polynomial in the variable of the whole piece: evaluate it at that piece's Chebyshev points.
-    outer_points = [(left + right) / 2 + (right - left) / 2 * mp.cos(a) for a in angles]
-    outer = [_clenshaw(inner, (2 * u - first - last) / (last - first)) for u in outer_points]
-    result = [2 * mp.fsum(v * mp.cos(j * a) for v, a in zip(outer, angles, strict=True)) / n for j in range(n)]
-    result[0] /= 2
-    return result
+def _chebyshev(
+    f: Values, left: mp.mpf, right: mp.mpf, first: mp.mpf, last: mp.mpf, largest: mp.mpf
+) -> list[mp.mpf] | None:
+    """Coefficients on [left, right] of the interpolant at Chebyshev points of [first, last] inside it.
+
+    None if the trailing ones are not negligible, which half of the points often tell already.
+    """
+
+    def at(angle: mp.mpf) -> mp.mpf:
+        return f((first + last) / 2 + (last - first) / 2 * mp.cos(angle))
+
+    angles = [k * mp.pi / DEGREE for k in range(DEGREE + 1)]
+    coarse = [at(a) for a in angles[::2]]
+    if not _settled(_cosines(coarse), largest, HOPELESS):
+        return None
+    samples = [coarse[k // 2] if k % 2 == 0 else at(a) for k, a in enumerate(angles)]
+    coefficients = _cosines(samples)
+    if (first, last) != (left, right):
+        # The same polynomial in the variable of the whole piece: evaluate it at that piece's Chebyshev points.
+        outer_points = [(left + right) / 2 + (right - left) / 2 * mp.cos(a) for a in angles]
+        coefficients = _cosines(
+            [_clenshaw(coefficients, (2 * u - first - last) / (last - first)) for u in outer_points]
+        )
+    return coefficients if _settled(coefficients, largest, TOLERANCE) else None
+
+
+def _settled(coefficients: list[mp.mpf], largest: mp.mpf, tolerance: float) -> bool:
+    """Whether the last coefficients are small beside the size of the function."""
+    size = max(sum(abs(c) for c in coefficients), largest)
+    return max(abs(c) for c in coefficients[-2:]) <= tolerance * size
+
+
+def _cosines(samples: list[mp.mpf]) -> list[mp.mpf]:
+    """Chebyshev coefficients from values at the extrema cos(k*pi/n) of a Chebyshev polynomial."""
+    n = len(samples) - 1
+    ends = [samples[0] / 2, *samples[1:-1], samples[-1] / 2]
+    out = [2 * mp.fsum(v * mp.cos(j * k * mp.pi / n) for k, v in enumerate(ends)) / n for j in range(n + 1)]
+    return [out[0] / 2, *out[1:-1], out[-1] / 2]
 
 
 def _clenshaw(coefficients: list[mp.mpf], t: mp.mpf) -> mp.mpf:

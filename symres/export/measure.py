@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import Any
 
@@ -16,7 +16,7 @@ import sympy as sp
 
 from ..balls import enclose, evaluate, to_ball
 from ..errors import SymresError
-from ..symbols import K1, K2, C, K
+from ..symbols import K1, K2, C, K, x1, z
 from . import numpy as printer
 from .angles import angle_form
 from .fit import Fit, fit, grid
@@ -31,7 +31,7 @@ KERNELS = (
     (1e-8, 1e-8), (1e-8, 1e-4), (1e-4, 1e-4), (1e-2, 3e-2), (0.7, 0.7), (1.0, 30.0), (60.0, 60.0),
     (1e4, 1e4), (1.0, 1e4),
 )  # fmt: skip
-PAIRS_BY_QUADRATURE = ((1e-4, 1e-4, 0.5), (0.7, 1.3, -0.9), (2.0, 2.0, 0.999), (30.0, 1.0, 0.3), (1e3, 1e3, 0.9))
+SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
 
 
 @lru_cache(maxsize=256)
@@ -60,7 +60,7 @@ def build_component(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr)
 def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
     def value(k: mp.mpf) -> mp.mpf:
         try:
-            return evaluate(formula, {K: k}, 24)[0]
+            return evaluate(formula, {K: k}, 20)[0]
         except SymresError:  # smaller than any precision: exp(-1/K) and the like
             ball = enclose(formula, {K: k}, 2 * BITS)
             if ball.is_finite() and float(ball.rad()) < 1e-30:
@@ -134,25 +134,58 @@ def _measured_pair(component: Component) -> Component:
 
 
 def _measured_quadrature(component: Component) -> Component:
-    """Error relative to the geometric mean of the diagonal values, at a few points (the reference is slow)."""
+    """Error relative to sqrt(<f**2> <g**2>), of single entries and of matrices."""
     formula, extra = _with_numbers(component, 3)
     function = run(component)
+    points = _open_pairs()
+    largest = _bound(formula)
+    single = [float(function(*map(np.array, point), *extra)) for point in points]
+    matrix = function(*(np.repeat(column, SHARED) for column in np.array(points).T), *extra)[::SHARED]
     errors = []
-    for k1, k2, rho in PAIRS_BY_QUADRATURE:
-        c = rho * math.sqrt(k1 * k2)
-        exact = enclose(formula, _exact({K1: k1, K2: k2, C: c}), 60)
-        columns = [np.array(column) for column in ((k1, k1, k2), (k2, k1, k2), (c, k1, k2))]
-        found, first, second = map(float, function(*columns, *extra))
-        scale = max(math.sqrt(abs(first * second)), _size(exact))
-        deviation = abs(found - float(exact.mid()))
-        # both zero: the function vanishes to all digits there, as beyond a jump many deviations away
-        errors.append((deviation / scale if scale else deviation, f"K1 = {k1:g}, K2 = {k2:g}, C = {c:g}"))
+    for (k1, k2, c), *found in zip(points, single, matrix, strict=True):
+        scale = largest(k1, k2)
+        exact = float(enclose(formula, _exact({K1: k1, K2: k2, C: c}), 60).mid()) if scale > 1e-290 else 0.0
+        deviation = max(abs(float(value) - exact) for value in found)
+        errors.append((deviation / max(scale, 1e-290), f"K1 = {k1:g}, K2 = {k2:g}, C = {c:g}"))
     worst, where = max(errors)
     if not worst < 1e-6:
         raise SymresError(
             f"code for {component.formula}", f"quadrature is off by {worst:.1e} at {where}", "export it to LaTeX"
         )
     return replace(component, error=worst, worst=where)
+
+
+def _bound(formula: sp.Expr) -> Callable[[float, float], float]:
+    """The inequality of Cauchy and Schwarz, |<f g>| <= sqrt(<f**2> <g**2>), for a sum of averages."""
+    nodes = {node: sp.Dummy() for node in averages(formula)}
+    linear = formula.xreplace(nodes)
+
+    @cache
+    def square(node: Any, factor: Any, k: float) -> float:
+        squared = factor.map(lambda u: u * u).as_expr().subs(z, x1)
+        return _size(enclose(node.func(squared, K), {K: Fraction(k)}, 60))
+
+    def bound(k1: float, k2: float) -> float:
+        total = 0.0
+        for node, dummy in nodes.items():
+            outer = linear.diff(dummy)
+            for coefficient, (f, g) in node.terms:
+                size = abs(float(outer * coefficient))
+                total += size * math.sqrt(square(node, f, k1)) * math.sqrt(square(node, g, k2))
+        return total
+
+    return bound
+
+
+def _open_pairs() -> list[tuple[float, float, float]]:
+    """Two correlations of either sign for each pair of kernels, and the diagonal."""
+    out = []
+    for i, (k1, k2) in enumerate(KERNELS):
+        for j in range(2):
+            out.append((k1, k2, (-1) ** (i + j) * RHO[(i + 3 * j) % len(RHO)] * math.sqrt(k1) * math.sqrt(k2)))
+        if k1 == k2:
+            out.append((k1, k1, (-1) ** i * k1))
+    return out
 
 
 def _with_numbers(component: Component, kernels: int) -> tuple[sp.Expr, list[Any]]:

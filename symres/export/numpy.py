@@ -76,8 +76,8 @@ def _piecewise(u, edges, table):
 '''
 
 BLOCKS = '''
-def _blocks(function, arguments, out):
-    """Evaluate elementwise in blocks that stay in the cache; scalars are passed on as they are."""
+def _blocks(function, arguments, out, size):
+    """Evaluate elementwise in blocks of so many elements; scalars are passed on as they are."""
     arguments = [np.asarray(a, dtype=np.float64) for a in arguments]
     if out is None:
         out = np.empty(np.broadcast_shapes(*(a.shape for a in arguments)))
@@ -93,7 +93,7 @@ def _blocks(function, arguments, out):
             op_flags=[["readonly"]]*len(varying) + [["writeonly", "no_broadcast"]],
             op_dtypes=[np.float64]*(len(varying) + 1),
             casting="same_kind",
-            buffersize=_BLOCK,
+            buffersize=size,
         )
         with blocks:
             blocks.reset()

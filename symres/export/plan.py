@@ -78,6 +78,20 @@ class Function:
     names: tuple[tuple[sp.Symbol, str], ...]
     components: tuple[Component, ...]
 
+    @property
+    def arguments(self) -> tuple[sp.Symbol, ...]:
+        """The kernels, the parameters that the value depends on, and, optional, those of the layer that it ignores.
+
+        One rule for every target: whatever depends on less can be called like what depends on more.
+        """
+        return (*self.quantity.symbols, *self.quantity.unused)
+
+    @property
+    def idle(self) -> tuple[sp.Symbol, ...]:
+        """The arguments that stand in no line: they lend the result their shape only."""
+        used = set().union(*(e.free_symbols for _, e in self.lines))
+        return tuple(s for s in self.arguments if s not in used)
+
 
 @dataclass
 class Planner:
@@ -102,7 +116,7 @@ class Planner:
             )
         used: dict[str, Component] = {}
         triples = _triples(quantity)
-        names = {s: str(s) for s in quantity.symbols}
+        names = {s: str(s) for s in (*quantity.symbols, *quantity.unused)}
         lines = []
         for step in quantity.steps:
             lines.append((str(step.symbol), self._split(step.expr, triples, used)))

@@ -1,60 +1,85 @@
-"""Averages at run time, with nodes stretched like sinh around the points where a function changes.
+"""Averages at run time, with nodes crowded around the points where a function changes.
 
-Smooth functions: the trapezoidal rule in t, y = width*sinh(t), around the preactivation 0. Functions with
-breakpoints: Gauss-Legendre panels in t on both sides of every breakpoint. Either resolves the width on which the
-function changes and reaches out geometrically to ten standard deviations. One text serves NumPy and PyTorch: it
-uses functions that both libraries call by the same name.
+Smooth functions: the trapezoidal rule in t, y = width*sinh(t), around the preactivation 0. Functions with breakpoints:
+Gauss-Legendre panels on both sides of every breakpoint, growing with the distance from it. Either resolves the width on
+which the function changes and reaches out geometrically to many standard deviations. One text serves NumPy and PyTorch:
+it uses functions that both libraries call by the same name. Averages of two variables are in pairs.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache, reduce
+from functools import cache
 from typing import Any
 
 import mpmath as mp
 import sympy as sp
 
-from ..symbols import K1, K2, C, z
+from ..symbols import K1, K2, C, K, z
 from .emit import Dialect, Emitter, Source, rows, variable
+from .pairs import PLANE, SERIES
 from .rewrite import stabilise
+
+Helpers = dict[str, tuple[str, tuple[str, ...]]]
 
 POINTS = 16  # of each panel
 PANEL = 1.2  # its length in t
-LINE = 161  # points of the rule for smooth functions
+ROWS = {False: 256, True: 1 << 22}  # entries at a time of averages over one and two variables
 
 NODES = '''
 def _line(centre, width):
     """Nodes and weights of the standard normal law within _REACH, for smooth functions that change at the centre.
 
-    The trapezoidal rule in t, y = centre + width*sinh(t).
+    The trapezoidal rule in t, y = centre + width*sinh(t). Its error is exp(-2*pi*a/step), where a < pi/4 is as far as
+    t may leave the real line before the Gaussian grows, less if the centre lies off the peak: 1e-16 here.
     """
-    centre = np.clip(centre, -3.0*_REACH, 3.0*_REACH)[..., None]
-    width = width[..., None]
+    centre = np.clip(centre, -3.0*_REACH, 3.0*_REACH)
     first, last = np.arcsinh((-_REACH - centre)/width), np.arcsinh((_REACH - centre)/width)
-    t = first + (last - first)*_rule(width)[0]
-    y = centre + width*np.sinh(t)
-    step = (last - first)/(_LINE - 1)
-    return y, step*width*np.cosh(t)*np.exp(-0.5*y*y)*0.3989422804014327
+    count = math.ceil(float(((last - first)*(8.5 + 1.2*np.sqrt(centre*centre + width*width))).max()))
+    step = ((last - first)/count)[..., None]
+    t = first[..., None] + step*_count(count + 1, width)
+    y = centre[..., None] + width[..., None]*np.sinh(t)
+    return y, step*width[..., None]*np.cosh(t)*np.exp(-0.5*y*y)*0.3989422804014327
 
 
-def _panels(anchors, width):
-    """The same by Gauss-Legendre panels on both sides of every anchor, for functions with kinks there."""
-    _, points, weights = _rule(width)
-    anchors = _sorted([np.clip(anchor, -_REACH, _REACH) for anchor in [*anchors, 0.0*width]])
+def _graded(length, width, longest):
+    """Edges from 0 to a length: steps near ``width`` at first, then in proportion to the distance, up to ``longest``.
+
+    They are equidistant in t = arcsinh(x/width) + x/longest, which Newton's method inverts.
+    """
+    end = np.arcsinh(length/width) + length/longest
+    pieces = math.ceil(float(end.max())/_PANEL)
+    if not pieces:
+        return None
+    t = end[..., None]*(_count(pieces + 1, width)/pieces)
+    width = width[..., None]
+    x = np.minimum(width*np.sinh(np.minimum(t, 40.0 + 0.0*t)), longest*t)
+    for _ in range(8):
+        slope = 1.0/np.sqrt(x*x + width*width) + 1.0/longest
+        x = np.clip(x - (np.arcsinh(x/width) + x/longest - t)/slope, 0.0, None)
+    return x
+
+
+def _panels(anchors, width, longest, reach):
+    """Nodes and weights for functions with kinks at the anchors, or that change there on the scale of the width.
+
+    Gauss-Legendre panels on both sides of every anchor.
+    """
+    points, weights = _rule(width)
+    anchors = _sorted([np.clip(anchor, -reach, reach) for anchor in anchors])
     nodes, masses = [], []
     for k, anchor in enumerate(anchors):
-        left = -_REACH if k == 0 else 0.5*(anchors[k - 1] + anchor)
-        right = _REACH if k == len(anchors) - 1 else 0.5*(anchor + anchors[k + 1])
-        for end in (left, right):
-            reach = np.arcsinh((end - anchor)/width)[..., None]
-            pieces = math.ceil(float(np.abs(reach).max())/_PANEL) if width.size else 0
-            for piece in range(pieces):  # none where anchors coincide
-                t = reach*((piece + points)/pieces)
-                y = anchor[..., None] + width[..., None]*np.sinh(t)
-                nodes.append(y)
-                masses.append(
-                    np.abs(reach)/pieces*width[..., None]*np.cosh(t)*weights*np.exp(-0.5*y*y)*0.3989422804014327)
+        left = -reach if k == 0 else 0.5*(anchors[k - 1] + anchor)
+        right = reach if k == len(anchors) - 1 else 0.5*(anchor + anchors[k + 1])
+        for side, end in ((-1.0, left), (1.0, right)):
+            edges = _graded(side*(end - anchor), width, longest)
+            if edges is None:  # anchors coincide
+                continue
+            step = (edges[..., 1:] - edges[..., :-1])[..., None]
+            y = (anchor[..., None, None] + side*(edges[..., :-1, None] + step*points)).reshape((*width.shape, -1))
+            nodes.append(y)
+            masses.append((step*weights).reshape(y.shape)*np.exp(-0.5*y*y)*0.3989422804014327)
     return np.concatenate(nodes, -1), np.concatenate(masses, -1)
 
 
@@ -74,53 +99,39 @@ def _whole(parts, edges, z, parameters):
 '''
 
 KERNEL = '''
-def _kernel_average(parts, breaks, K, *parameters):
-    """<f(z)> for z of variance K; parts are the smooth pieces of f between increasing breaks."""
+def _kernel_average(f, K, *parameters):
+    """<f(z)> for z of variance K."""
+    parts, breaks, places, scale = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
-    width = np.clip(1.0/deviation, 1e-8, 8.0)
-    edges = [b + 0.0*K for b in breaks]
-    y, mass = _panels([b/deviation for b in edges], np.clip(width, None, 1.0)) if edges else _line(0.0*K, width)
-    return (_whole(parts, edges, deviation[..., None]*y, parameters)*mass).sum(-1)
-'''
-
-PAIR = '''
-def _pair_average(f_parts, f_breaks, g_parts, g_breaks, K1, K2, C, *parameters):
-    """<f(z1) g(z2)> for variances K1, K2 and covariance C: the average over z2 given z1, then that over z1."""
-    K1 = np.clip(K1, 1e-280, None)
-    deviation = np.sqrt(K1)
-    slope = C/deviation  # of the mean of z2, per standard deviation of z1
-    spread = np.sqrt(_determinant(K1, K2, C)/K1)
-    f_edges, g_edges = [b + 0.0*K1 for b in f_breaks], [b + 0.0*K1 for b in g_breaks]
-    rate = np.clip(np.abs(slope), 1e-140, None)
-    width = np.minimum(1.0/deviation, 1.0/rate)
-    if g_edges:  # averaged over z2, a kink is rounded on the scale of the spread; below 1e-8 it stays one
-        width = np.where(spread > 1e-8*rate, np.minimum(width, spread/rate), width)
-    if f_edges or g_edges:
-        steep = np.where(np.abs(slope) > 1e-140, slope, 1e-140)
-        x, mass = _panels([b/deviation for b in f_edges] + [b/steep for b in g_edges], np.clip(width, 1e-9, 1.0))
+    if breaks:
+        width = np.clip(scale/deviation, 1e-8, 1e8)
+        y, mass = _panels([place/deviation for place in places], width, 3.0, _REACH)
     else:
-        x, mass = _line(0.0*K1, np.clip(width, 1e-9, 8.0))
-    mean, narrow = slope[..., None]*x, spread[..., None] + 0.0*x
-    floor = np.clip(narrow, 1e-280, None)
-    fine = np.clip(1.0/floor, 1e-8, 8.0)
-    edges = [b[..., None] + 0.0*x for b in g_edges]
-    y, weight = _panels([(b - mean)/floor for b in edges], np.clip(fine, None, 1.0)) if edges else _line(
-        -mean/floor, fine)
-    inner = (_whole(g_parts, edges, mean[..., None] + narrow[..., None]*y, parameters)*weight).sum(-1)
-    return (_whole(f_parts, f_edges, deviation[..., None]*x, parameters)*inner*mass).sum(-1)
+        y, mass = _line(0.0*K, np.clip(1.0/deviation, 1e-8, 8.0))
+    return (_whole(parts, breaks, deviation[..., None]*y, parameters)*mass).sum(-1)
 '''
 
 RULE_NUMPY = '''
-def _rule(width):
-    """Equidistant points and the Gauss-Legendre rule on [0, 1]."""
-    return np.linspace(0.0, 1.0, _LINE), np.array(_POINTS), np.array(_WEIGHTS)
+def _count(number, like):
+    """0, 1, 2, ..."""
+    return np.arange(number)
+
+
+def _rule(like):
+    """The Gauss-Legendre rule on [0, 1]."""
+    return np.array(_POINTS), np.array(_WEIGHTS)
 '''
 
 RULE_TORCH = '''
-def _rule(width):
-    """Equidistant points and the Gauss-Legendre rule on [0, 1]."""
-    kind = {"dtype": width.dtype, "device": width.device}
-    return torch.linspace(0.0, 1.0, _LINE, **kind), torch.tensor(_POINTS, **kind), torch.tensor(_WEIGHTS, **kind)
+def _count(number, like):
+    """0, 1, 2, ..."""
+    return torch.arange(number, device=like.device)
+
+
+def _rule(like):
+    """The Gauss-Legendre rule on [0, 1]."""
+    kind = {"dtype": like.dtype, "device": like.device}
+    return torch.tensor(_POINTS, **kind), torch.tensor(_WEIGHTS, **kind)
 '''
 
 SORTED_NUMPY = '''
@@ -135,59 +146,59 @@ def _sorted(places):
     return list(torch.sort(torch.stack(places, -1), -1).values.unbind(-1))
 '''
 
-CHUNKS_NUMPY = '''
-def _in_chunks(function, nodes, *arguments):
-    """Evaluate a quadrature with so many nodes on a few entries at a time, so that they fit into the cache."""
+FLAT_NUMPY = '''
+def _flat(function, step, *arguments):
+    """Evaluate a function of arrays of one axis, on so many entries at a time."""
     arguments = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arguments))
     shape = arguments[0].shape
-    arguments = [a.reshape(-1) for a in arguments]
-    step = max(1, _CHUNK//nodes)
-    out = [function(*(a[i:i + step] for a in arguments)) for i in range(0, arguments[0].size, step)]
-    return np.concatenate(out).reshape(shape) if out else np.empty(shape)
+    known = np.isfinite(sum(arguments)).reshape(-1)
+    out = _few(function, step, *(np.where(known, a.reshape(-1), 1.0) for a in arguments))
+    return np.where(known, np.concatenate([*out, np.empty(0)]), np.nan).reshape(shape)
 '''
 
-CHUNKS_TORCH = '''
-def _in_chunks(function, nodes, *arguments):
-    """Evaluate a quadrature on a few entries at a time; computed in float64, returned in the arguments' type."""
+FLAT_TORCH = '''
+def _flat(function, step, *arguments):
+    """Evaluate a function of arrays of one axis, on so many entries at a time; computed in float64."""
     arguments = torch.broadcast_tensors(*arguments)
     shape, kind = arguments[0].shape, arguments[0].dtype
-    arguments = [a.reshape(-1).to(torch.float64) for a in arguments]
-    step = max(1, _CHUNK//nodes)
-    out = [function(*(a[i:i + step] for a in arguments)) for i in range(0, arguments[0].numel(), step)]
-    return (torch.cat(out) if out else arguments[0]).reshape(shape).to(kind)
+    known = torch.isfinite(sum(arguments)).reshape(-1)
+    out = _few(function, step, *(torch.where(known, a.reshape(-1).to(torch.float64), 1.0) for a in arguments))
+    return torch.where(known, torch.cat([*out, known[:0]]), math.nan).reshape(shape).to(kind)
+'''
+
+FEW = '''
+def _few(function, step, *arrays):
+    """The results of a function on so many rows at a time, so that its nodes fit into the cache."""
+    return [function(*(a[i:i + step] for a in arrays)) for i in range(0, arrays[0].shape[0], step)]
 '''
 
 
 def _for_torch(text: str) -> str:
-    pairs = (("np.", "torch."), ("width.size", "width.numel()"), ("_determinant(", "_Determinant.apply("))
-    return reduce(lambda t, pair: t.replace(*pair), pairs, text)
+    return text.replace("np.", "torch.").replace("_determinant(", "_Determinant.apply(")
 
 
-NUMPY_HELPERS = {
-    "_rule": (RULE_NUMPY, ()),
-    "_sorted": (SORTED_NUMPY, ()),
-    "_line": (NODES, ("_rule", "_sorted")),
-    "_kernel_average": (KERNEL, ("_line",)),
-    "_pair_average": (PAIR, ("_line", "_determinant")),
-    "_in_chunks": (CHUNKS_NUMPY, ()),
-}
-TORCH_HELPERS = {
-    "_rule": (RULE_TORCH, ()),
-    "_sorted": (SORTED_TORCH, ()),
-    "_line": (_for_torch(NODES), ("_rule", "_sorted")),
-    "_kernel_average": (_for_torch(KERNEL), ("_line",)),
-    "_pair_average": (_for_torch(PAIR), ("_line", "_Determinant")),
-    "_in_chunks": (CHUNKS_TORCH, ()),
-}
+def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Callable[[str], str]) -> Helpers:
+    return {
+        "_rule": (rule, ()),
+        "_sorted": (sorted_, ()),
+        "_line": (spelled(NODES), ("_rule", "_sorted")),
+        "_kernel_average": (spelled(KERNEL), ("_line",)),
+        "_few": (FEW, ()),
+        "_smooth_plane": (spelled(PLANE), ("_line", determinant)),
+        "_pair_average": (spelled(SERIES), ("_few", "_smooth_plane")),
+        "_flat": (flat, ("_few",)),
+    }
+
+
+NUMPY_HELPERS = _helpers(RULE_NUMPY, SORTED_NUMPY, FLAT_NUMPY, "_determinant", str)
+TORCH_HELPERS = _helpers(RULE_TORCH, SORTED_TORCH, FLAT_TORCH, "_Determinant", _for_torch)
 
 
 def tables() -> tuple[tuple[str, str], ...]:
-    """The constants that the helpers read: the rule on [0, 1], the reach in standard deviations, the chunk size."""
+    """The constants that the helpers read: the rule on [0, 1], the length of a panel, the reach."""
     nodes, weights = _legendre(POINTS)
     return (
-        ("_REACH", "10.0"),
-        ("_CHUNK", "400000"),
-        ("_LINE", repr(LINE)),
+        ("_REACH", "9.5"),
         ("_PANEL", repr(PANEL)),
         ("_POINTS", rows([nodes])[0]),
         ("_WEIGHTS", rows([weights])[0]),
@@ -221,50 +232,90 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             preamble.append("\n".join([f"def {parts[formula]}(z{rest}):", *(f"    {line}" for line in code)]))
         return parts[formula]
 
-    def pieces(factor: Any) -> str:
-        functions = "".join(f"{part(p)}, " for p in factor.parts)
-        breaks = "".join(
-            Emitter(dialect, names).function([("return", b)])[-1].removeprefix("return ") + ", " for b in factor.breaks
-        )
-        return f"({functions.strip()}), ({breaks.strip()})"
-
+    kernel = variable(symbols[0])
+    factors_: dict[Any, str] = {}
     lines: list[str] = []
+
+    def listed(places: Iterable[sp.Expr]) -> str:
+        """Points of the line, one value for each entry."""
+        texts = [Emitter(dialect, names).function([("return", p)])[-1].removeprefix("return ") for p in places]
+        return "(" + "".join(f"{text} + 0.0*{kernel}, " for text in texts).strip() + ")"
+
+    def factor(f: Any) -> str:
+        """The variable that holds a factor: its parts, its breaks, where it changes and on what scale."""
+        if f not in factors_:
+            factors_[f] = f"f{len(factors_) + 1}"
+            polynomial = all(p.is_polynomial(z) for p in f.parts)
+            places = f.breaks if f.breaks and (polynomial or 0 in f.breaks) else (*f.breaks, sp.Integer(0))
+            functions = "".join(f"{part(p)}, " for p in f.parts).strip()
+            scale = "math.inf" if polynomial else "1.0"
+            lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {scale}")
+        return factors_[f]
+
     values: dict[Any, sp.Expr] = {}
-    nodes = 0
     for node in averages(expr):
         total = sp.Integer(0)
         for coefficient, factors in node.terms:
+            called = ", ".join(factor(f) for f in factors)
             average = f"a{len(lines) + 1}"
-            breaks = [len(f.breaks) for f in factors]
-            if is_pair:
-                call = f"_pair_average({pieces(factors[0])}, {pieces(factors[1])}, K1, K2, C{rest})"
-                outer, inner = (LINE if not n else 4 * LINE for n in (sum(breaks), breaks[1]))
-                nodes = max(nodes, outer * inner)
-            else:
-                call = f"_kernel_average({pieces(factors[0])}, K{rest})"
-                nodes = max(nodes, 4 * LINE if breaks[0] else LINE)
-            lines.append(f"{average} = {call}")
+            lines.append(
+                f"{average} = "
+                + (f"_pair_average({called}, K1, K2, C{rest})" if is_pair else f"_kernel_average({called}, K{rest})")
+            )
             symbol = sp.Symbol(f"{name}_{average}")
             names[symbol] = average
             total += coefficient * symbol
         values[node] = total
     lines += Emitter(dialect, names).function([("return", expr.xreplace(values))])
     arguments = ", ".join(variable(s) for s in symbols)
-    if not is_pair:  # quotients such as <z f f'>/K have their limit at K = 0
-        lines.insert(0, f"K = {library}.clip(K, 1e-100, None)")
+    for s in symbols[:kernels]:  # quotients such as <z f f'>/K have their limit at K = 0
+        if any(p.base == s and p.exp.is_negative for p in expr.atoms(sp.Pow)):
+            lines.insert(0, f"{variable(s)} = {library}.clip({variable(s)}, {1e-20 if is_pair else 1e-100}, None)")
     preamble.append("\n".join([f"def {name}_rule({arguments}):", *(f"    {line}" for line in lines)]))
-    return Source((f"return _in_chunks({name}_rule, {nodes}, {arguments})",), tables(), tuple(preamble))
+    return Source((f"return _flat({name}_rule, {ROWS[is_pair]}, {arguments})",), tables(), tuple(preamble))
+
+
+def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
+    """The derivative of a sum of averages in each argument, in averages; none in a parameter that moves a jump."""
+    out = {}
+    nodes = {node: sp.Dummy() for node in averages(expr)}
+    linear = expr.xreplace(nodes)
+    for s in symbols:
+        if s in (K1, K2):
+            out[s] = sp.Add(*(linear.diff(d) * variance_slope(node, s == K1) for node, d in nodes.items()))
+        elif s == C:
+            out[s] = sp.Add(*(linear.diff(d) * covariance_slope(node) for node, d in nodes.items()))
+        elif s == K:
+            out[s] = expr.diff(s)
+        elif not any(_moves_a_jump(s, node) for node in nodes):
+            out[s] = expr.xreplace({node: _written_out(node) for node in nodes}).diff(s)
+    return out
+
+
+def _written_out(node: Any) -> Any:
+    """An average whose activations are formulas, so that their parameters stand in sight."""
+    atoms = {e: e.expanded for e in sp.preorder_traversal(node.integrand) if hasattr(e, "expanded")}
+    return node.func(node.integrand.xreplace(atoms), *node.covariance)
+
+
+def _moves_a_jump(parameter: sp.Symbol, node: Any) -> bool:
+    factors = [f for _, fs in node.terms for f in fs]
+    return any(not f.is_continuous and any(b.has(parameter) for b in f.breaks) for f in factors)
 
 
 def variance_slope(node: Any, first: bool) -> sp.Expr:
-    """The derivative of a pair average in K1 (or K2), regular on the diagonal and for kinked factors.
+    """The derivative of a pair average in K1 (or K2), regular on the diagonal.
 
-    Stein's lemma, <z1 f'(z1) g(z2)> = K1 <f'' g> + C <f' g'>, gives Price's <f'' g>/2 without second derivatives.
+    Price's <f'' g>/2 for smooth f. With kinks, Stein's lemma <z1 f'(z1) g(z2)> = K1 <f'' g> + C <f' g'> gives the same
+    without second derivatives.
     """
-    x, y = _bound(node) if first else _bound(node)[::-1]
-    v = K1 if first else K2
+    i = 0 if first else 1
+    x, y = _bound(node)[i], _bound(node)[1 - i]
+    v = (K1, K2)[i]
     f = node.integrand
     covariance = node.covariance
+    if all(factors[i].is_continuous and factors[i].diff().is_continuous for _, factors in node.terms):
+        return node.func(f.diff(x, 2), *covariance) / 2
     return (node.func(x * f.diff(x), *covariance) - C * node.func(f.diff(x, y), *covariance)) / (2 * v)
 
 

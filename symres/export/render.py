@@ -170,14 +170,17 @@ def _function(function: Function, body: tuple[str, ...], target: str) -> dict[st
     quantity = function.quantity
     kind = "array_like" if target == "numpy" else "tensor or number"
     names = [numpy_printer.variable(s) for s in quantity.symbols]
+    ignored = [numpy_printer.variable(s) for s in quantity.unused]
     return {
         "name": quantity.name,
-        "arguments": ", ".join(names),
-        "names": names,
+        "signature": ", ".join([*names, *(f"{name}=0.0" for name in ignored)]),
+        "arguments": ", ".join([*names, *ignored]),
+        "names": [*names, *ignored],
         "meaning": (quantity.meaning or quantity.name)[:1].upper() + (quantity.meaning or quantity.name)[1:] + ".",
         "formula": docs.formula_lines(quantity.definition, 8),
         "steps": [f"{s.symbol} = {s.definition}" for s in quantity.steps],
-        "parameters": docs.argument_lines(quantity.symbols, kind),
+        "parameters": docs.argument_lines(quantity, kind),
         "facts": docs.function_lines(function),
         "lines": body,
+        "block": "_WHOLE" if any(c.is_pair and c.code is None for c in function.components) else "_CACHED",
     }

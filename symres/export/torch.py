@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import sympy as sp
@@ -158,17 +159,16 @@ def _tensors(*values):
 '''
 
 SHAPED = '''
-def _shaped(value, *arguments):
-    """A result in the broadcast shape of the arguments, though it may not depend on all of them."""
-    value = torch.as_tensor(value, dtype=arguments[0].dtype, device=arguments[0].device)
-    return torch.broadcast_tensors(value, *arguments)[0]
+def _shaped(value, *idle):
+    """A value that does not depend on the idle arguments, in their common shape and with a gradient of 0 in them."""
+    total = functools.reduce(torch.add, idle)
+    value = torch.as_tensor(value, dtype=total.dtype, device=total.device)
+    return torch.where(torch.ones_like(total, dtype=torch.bool), value, total)
 '''
 
 AUTOGRAD = '''
-class _{name}(torch.autograd.Function):
+class {name}(torch.autograd.Function):
     """{about}"""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward({arguments}):
@@ -180,13 +180,15 @@ class _{name}(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        {unpacked} = ctx.saved_tensors
-        return (
-            {slopes},
-        )
+        {backward}
+
+    @staticmethod
+    def vmap(info, axes, *arguments):
+        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(arguments, axes)]
+        return {name}.apply(*moved), 0
 '''
 
-ALWAYS = ("_tensors(", "_shaped(")  # what every module calls
+ALWAYS = ("_tensors(",)  # what every module calls
 
 TORCH = Dialect(
     name="PyTorch",
@@ -254,7 +256,10 @@ def function_source(function: Function) -> tuple[str, ...]:
     """The body of a public function, its arguments already tensors."""
     names = {symbol: variable(symbol) for symbol, _ in function.names}
     results = [(name if name == "return" else variable(sp.Symbol(name)), e) for name, e in function.lines]
-    return tuple(Emitter(TORCH, names).function(results))
+    *before, last = Emitter(TORCH, names).function(results)
+    if function.idle:
+        last = f"return _shaped({', '.join([last.removeprefix('return '), *map(variable, function.idle)])})"
+    return (*before, last)
 
 
 def _body(component: Component, code: sp.Expr, dialect: Dialect = TORCH) -> list[str]:
@@ -281,45 +286,65 @@ def _angle_source(component: Component, form: AngleForm) -> Source:
     """Sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
     K1, C, K2 = form.triple
     guarded = replace(TORCH, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
-    slopes = [_body(component, form.diff(v).stable(), guarded) for v in (K1, K2, C)]
-    return _autograd(component, _body(component, component.code), slopes)
+    slopes = {v: _body(component, form.diff(v).stable(), guarded) for v in (K1, K2, C)}
+    listed = ", ".join(map(variable, component.symbols))
+    functions, calls = [], {}
+    for v, lines in slopes.items():
+        calls[v] = f"{component.name}_d{v}({listed})"
+        functions.append("\n".join([f"def {calls[v]}:", *(f"    {line}" for line in lines)]))
+    return _autograd(component, _body(component, component.code), calls, functions)
 
 
 def _quadrature_source(component: Component) -> Source:
-    node, symbols = component.formula, component.symbols
-    value = quadrature.source(component.name, symbols, node, TORCH)
-    if not component.is_pair:
-        slopes = [quadrature.source(component.name + "_slope", symbols, node.diff(K), TORCH)]
-    else:
-        named = {
-            "_slope_1": quadrature.variance_slope(node, True),
-            "_slope_2": quadrature.variance_slope(node, False),
-            "_slope_c": quadrature.covariance_slope(node),
-        }
-        slopes = [quadrature.source(component.name + tag, symbols, e, TORCH) for tag, e in named.items()]
-    text = _autograd(component, list(value.lines), [list(s.lines) for s in slopes])
-    preamble = (*value.preamble, *(p for s in slopes for p in s.preamble))
+    """Values and slopes are averages of the same kind; slopes of slopes are none."""
+    value = quadrature.source(component.name, component.symbols, component.formula, TORCH)
+    listed = ", ".join(map(variable, component.symbols))
+    functions, calls, preamble = [], {}, list(value.preamble)
+    for v, expr in quadrature.slopes(component.formula, component.symbols).items():
+        name = f"{component.name}_d{variable(v)}"
+        slope = quadrature.source(name, component.symbols, expr, TORCH)
+        about = f"The derivative of {component.name} in {v}; it has none itself."
+        stop = f'raise NotImplementedError("{component.name} has first derivatives only")'
+        functions.append(_function(_class(name), about, component.symbols, slope.lines, [stop]))
+        preamble += slope.preamble
+        calls[v] = f"{_class(name)}.apply({listed})"
+    text = _autograd(component, list(value.lines), calls, functions)
     return Source(text.lines, value.tables, (*preamble, *text.preamble))
 
 
-def _autograd(component: Component, value: list[str], slopes: list[list[str]]) -> Source:
-    """An autograd.Function with given code for the value and for the derivative in each kernel."""
-    arguments = [variable(s) for s in component.symbols]
-    listed, name = ", ".join(arguments), component.name.title().replace("_", "")
-    unpacked = listed + ("," if len(arguments) == 1 else "")
-    kernels, parameters = arguments[: len(slopes)], arguments[len(slopes) :]
-    functions = [
-        "\n".join([f"def {component.name}_d{k}({listed}):", *(f"    {line}" for line in body)])
-        for k, body in zip(kernels, slopes, strict=True)
-    ]
-    calls = [f"gradient*{component.name}_d{k}({listed})" for k in kernels] + ["None" for _ in parameters]
-    text = AUTOGRAD.format(
+def _autograd(
+    component: Component, value: list[str], calls: Mapping[sp.Symbol, str], functions: Sequence[str]
+) -> Source:
+    """An autograd.Function with given code for the value and calls for the derivative in each argument."""
+    listed = ", ".join(map(variable, component.symbols))
+    comma = "," if len(component.symbols) == 1 else ""
+    about = f"{component.name} with its own derivatives in {', '.join(map(str, calls))}."
+    backward, slopes = [f"{listed}{comma} = ctx.saved_tensors"], []
+    for i, s in enumerate(component.symbols):
+        if s in calls:
+            slopes.append(f"    gradient*{calls[s]} if ctx.needs_input_grad[{i}] else None,")
+        else:
+            slopes.append("    None,")
+            backward.append(f"if ctx.needs_input_grad[{i}]:")
+            backward.append(f'    raise NotImplementedError("{s} moves a jump: there is no derivative in it")')
+    backward += ["return (", *slopes, ")"]
+    text = _function(_class(component.name), about, component.symbols, value, backward)
+    call = f"return {_class(component.name)}.apply({listed})"
+    return Source((f"{listed}{comma} = torch.broadcast_tensors({listed})", call), (), (*functions, text))
+
+
+def _function(
+    name: str, about: str, symbols: Sequence[sp.Symbol], value: Sequence[str], backward: Sequence[str]
+) -> str:
+    indent = "\n        "
+    return AUTOGRAD.format(
         name=name,
-        about=f"{component.name} with its own derivatives in {', '.join(kernels)}.",
-        arguments=listed,
-        unpacked=unpacked,
-        value="\n        ".join(value),
-        slopes=",\n            ".join(calls),
-    )
-    call = f"return _{name}.apply({listed})"
-    return Source((f"{unpacked} = torch.broadcast_tensors({listed})", call), (), (*functions, text.strip()))
+        about=about,
+        arguments=", ".join(map(variable, symbols)),
+        value=indent.join(value),
+        backward=indent.join(backward),
+    ).strip()
+
+
+def _class(name: str) -> str:
+    return "_" + name.title().replace("_", "")

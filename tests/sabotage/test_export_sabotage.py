@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from symres.declare.activation import Activation
 from symres.errors import SymresError
-from symres.export import export, quadrature
+from symres.export import export
 from symres.export import measure as export_measure
+from symres.export import numpy as printer
 from symres.export.fit import fit
 from symres.export.measure import build_component
 from symres.export.plan import Component
 from symres.export.rewrite import stabilise
-from symres.symbols import K1, K2, C, K
+from symres.gaussian.expectation import Expectation
+from symres.symbols import K1, K2, C, K, x1, x2, z
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map
 
 WRONG = {
@@ -81,16 +84,39 @@ def test_a_fit_through_noise_is_refused():
         fit(lambda k: 1 + mp.mpf(generator.uniform(0, 1e-6)), "noise")
 
 
-def test_a_wrong_quadrature_is_refused(monkeypatch):
-    from symres.declare.activation import Activation
-    from symres.gaussian.expectation import Expectation
-    from symres.symbols import x1, x2, z
+OPEN = {"tanh": sp.tanh(z), "hard_tanh": sp.Max(-1, sp.Min(1, z))}
+WRONG_AVERAGES = {  # of the helpers that compute averages of two variables at run time
+    "a coefficient": ("tanh", "_pair_average", "math.sqrt(n + 1)", "math.sqrt(n + 1.0001)"),
+    "a bound that is too loose": ("hard_tanh", "_pair_average", "rest <= 4e-15*", "rest <= 4e-6*"),
+    "too few nodes on a line": ("tanh", "_line", "8.5 + 1.2", "2.5 + 0.4"),
+    "too few panels": ("hard_tanh", "_line", "/_PANEL", "/(6*_PANEL)"),
+    "a slope": ("tanh", "_smooth_plane", "slope = C/deviation", "slope = 0.999999*C/deviation"),
+    "a kink elsewhere": ("hard_tanh", "_smooth_plane", "[(a[..., None] - d*v)/c", "[(a[..., None] - 0.9*d*v)/c"),
+    "the diagonal": ("hard_tanh", "_smooth_plane", "first[..., None]*x", "1.000001*first[..., None]*x"),
+}
 
-    phi = Activation("tanh", sp.tanh(z))
-    node = Expectation(phi(x1) * phi(x2), K1, C, K2)
-    monkeypatch.setattr(quadrature, "LINE", 12)
-    with pytest.raises(SymresError, match="off by"):
-        build_component("_sabotaged", (K1, K2, C), node)
+
+@pytest.mark.parametrize("name", OPEN)
+def test_honest_averages_of_two_variables_are_accurate(name):
+    assert export_measure._measured_quadrature(open_component(name)).error < 4e-15
+
+
+@pytest.mark.parametrize(("name", "helper", "old", "new"), WRONG_AVERAGES.values(), ids=WRONG_AVERAGES)
+def test_wrong_averages_of_two_variables_are_measured(monkeypatch, name, helper, old, new):
+    text, needed = printer.NUMPY.helpers[helper]
+    assert text.count(old) == 1
+    monkeypatch.setitem(printer.NUMPY.helpers, helper, (text.replace(old, new), needed))
+    try:
+        error = export_measure._measured_quadrature(open_component(name)).error
+    except SymresError as refusal:
+        assert "off by" in str(refusal)
+    else:
+        assert error > 1e-13
+
+
+def open_component(name):
+    phi = Activation(name, OPEN[name])
+    return Component("_average_1", (K1, K2, C), Expectation(phi(x1) * phi(x2), K1, C, K2), None)
 
 
 def test_a_perturbed_formula_gives_different_code():

@@ -54,6 +54,23 @@ def test_flat_function_is_fitted_relative_to_its_largest_value():
     np.testing.assert_allclose(run(fitted, kernels), sp.lambdify(K, flat)(kernels), rtol=0, atol=1e-16)
 
 
+def test_the_wrong_variable_costs_nothing():
+    """Whether a series is one in sqrt(K) shows in two values, so no fit is tried in vain."""
+    for name in ("elu", "gelu", "hard_tanh", "erf"):
+        asked = []
+
+        def values(k, asked=asked, name=name):
+            asked.append(k)
+            return exact(KERNELS[name])(k)
+
+        fitted = fit(values, name)
+        assert len(asked) < 45 * len(fitted.edges)
+
+
+def test_a_function_that_vanishes_is_fitted():
+    np.testing.assert_array_equal(run(fit(lambda k: mp.mpf(0), "zero"), np.array([0.0, 1.0, 1e5])), 0.0)
+
+
 def test_an_oscillation_is_refused():
     with pytest.raises(SymresError, match="polynomials"):
         fit(lambda k: 2 + mp.sin(300 * mp.log(1 + k)), "a wave")

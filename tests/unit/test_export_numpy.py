@@ -5,6 +5,7 @@ import inspect
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from functools import cache
 
 import mpmath as mp
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.declare.activation import Activation
 from symres.errors import DeclarationError, NoClosedForm
 from symres.export import export
@@ -166,21 +168,105 @@ def test_numeric_average_is_fitted():
     assert f(0.0, 1.0) == pytest.approx(1.0, rel=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("formula", "name"), [(sp.erf(z), "erf"), (sp.Max(z, 0), "relu"), (z * (1 + sp.erf(z / sp.sqrt(2))) / 2, "gelu")]
-)
-def test_quadrature_at_run_time_agrees_with_closed_forms(formula, name):
-    phi = Activation(name, formula)
-    f = export(numeric("covariance_map", (K1, K2, C), Expectation(phi(x1) * phi(x2), K1, C, K2))).load().covariance_map
+OPEN = {  # functions whose averages are known, computed as if they were not
+    "erf": sp.erf(z),
+    "relu": sp.Max(z, 0),
+    "relu_slope": sp.Heaviside(z, sp.Rational(1, 2)),
+    "gelu": z * (1 + sp.erf(z / sp.sqrt(2))) / 2,
+}
+
+
+@pytest.fixture(scope="module")
+def open_pairs():
+    found = {}
+    for name, formula in OPEN.items():
+        phi = Activation(name, formula)
+        body = Expectation(phi(x1) * phi(x2), K1, C, K2)
+        found[name] = export(numeric("covariance_map", (K1, K2, C), body)).load().covariance_map
+    return found
+
+
+def scale_of(name, k1, k2):
+    """The geometric mean of the two diagonal values."""
+    if name == "relu_slope":
+        return 0.5
+    return float(mp.sqrt(in_50_digits(KERNELS[name], K=k1) * in_50_digits(KERNELS[name], K=k2)))
+
+
+@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("copies", [1, 500], ids=["one entry", "as many as in a matrix"])
+def test_open_pair_kernels_agree_with_closed_forms(open_pairs, name, copies):
+    """Alone an entry is soon left to quadrature; among entries with the same kernels its series is taken further."""
     for k1, k2 in ((1e-8, 1e-8), (1e-4, 1.0), (1.0, 1.0), (100.0, 3.0), (1e4, 1e4)):
-        scale = float(mp.sqrt(in_50_digits(KERNELS[name], K=k1) * in_50_digits(KERNELS[name], K=k2)))
-        for rho in (0.01, 0.5, -0.9, 0.999, 1 - 1e-6, -1 + 1e-6):
-            c = rho * (k1 * k2) ** 0.5
+        for rho in (0.01, 0.5, -0.9, 0.999, 1 - 1e-6, -1 + 1e-6, 1 - 1e-12):
+            c = rho * k1**0.5 * k2**0.5
             exact = float(in_50_digits(PAIRS[name], K1=k1, K2=k2, C=c))
-            assert f(k1, k2, c) == pytest.approx(exact, rel=0, abs=4e-14 * scale)
-    assert f(2.0, 2.0, 2.0) == pytest.approx(float(in_50_digits(KERNELS[name], K=2.0)), rel=1e-14)
-    assert f(0.0, 0.0, 0.0) == pytest.approx(0.0, abs=1e-100)
-    assert f(0.0, 4.0, 0.0) == pytest.approx(0.0, abs=1e-100)
+            found = open_pairs[name](np.full(copies, k1), k2, np.full(copies, c))
+            # at C = K1 = K2 the slope of a jump is infinite: the rounding of C counts
+            slope = abs(c) * 2e-16 * float(in_50_digits(PAIRS[name].diff(C), K1=k1, K2=k2, C=c))
+            np.testing.assert_allclose(found, exact, rtol=0, atol=4e-15 * scale_of(name, k1, k2) + slope)
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_open_pair_kernels_on_the_diagonal(open_pairs, name):
+    for k in (1e-8, 2.0, 1e4):
+        average = scale_of(name, k, k)
+        for c in (k, k * (1 + 4e-16)):  # rounding makes correlations larger than one
+            assert open_pairs[name](k, k, c) == pytest.approx(average, rel=4e-15)
+
+
+@pytest.mark.parametrize("kernels", [(0.0, 0.0), (0.0, 4.0), (1e-300, 1e-300)], ids=str)
+def test_open_pair_kernels_have_their_limit_at_zero(open_pairs, kernels):
+    for name in ("erf", "relu", "gelu"):
+        assert open_pairs[name](*kernels, 0.0) == pytest.approx(0.0, abs=1e-100)
+    assert open_pairs["relu_slope"](*kernels, 0.0) == pytest.approx(0.25, rel=4e-15)
+
+
+def test_an_odd_function_keeps_its_digits_at_small_correlation(open_pairs):
+    for rho in (1e-6, -1e-9, 1e-15):
+        exact = float(in_50_digits(PAIRS["erf"], K1=3.0, K2=0.5, C=rho))
+        assert open_pairs["erf"](3.0, 0.5, rho) == pytest.approx(exact, rel=2e-15, abs=0)
+
+
+def test_open_pair_kernels_keep_their_shape_and_pass_on_what_is_no_number(open_pairs):
+    f = open_pairs["gelu"]
+    k1, k2, c = np.array([[1.0], [2.0]]), np.array([0.5, np.nan, 1.0]), 0.25
+    found = f(k1, k2, c)
+    assert found.shape == (2, 3)
+    assert np.isnan(found[:, 1]).all()
+    assert found[1, 2] == pytest.approx(f(2.0, 1.0, 0.25), rel=1e-15)
+    assert f(np.zeros((0, 3)), 1.0, 0.0).shape == (0, 3)
+
+
+def test_parameters_of_an_open_pair_kernel_may_be_arrays():
+    slope = sp.Symbol("slope", positive=True)
+    phi = Activation("bent", sp.Piecewise((z, z > 0), (slope * sp.tanh(z), True)), (slope,))
+    body = Expectation(phi(x1) * phi(x2), K1, C, K2)
+    f = export(numeric("covariance_map", (K1, K2, C, slope), body)).load().covariance_map
+    entries = [(0.9, 0.2), (-1.3, 0.2), (1.4, 1.5)]
+    found = f(1.0, 2.0, *np.array(entries).T)
+    np.testing.assert_allclose(found, [f(1.0, 2.0, c, a) for c, a in entries], rtol=2e-15)
+    assert found[0] != pytest.approx(f(1.0, 2.0, 0.9, 1.5), rel=1e-2)
+
+
+CATALOGUE = ("tanh", "silu", "gelu_tanh", "softsign", "hard_tanh", "hard_swish", "selu")
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_open_pair_kernels_of_the_catalogue_agree_with_balls(name):
+    """The generated series and quadrature against rigorous enclosures, points drawn at random, in matrix and alone."""
+    quantity = sr.expect2(name, name)
+    f = export(quantity).load().expect2
+    generator = np.random.default_rng(7)
+    for _ in range(6):
+        k1, k2 = 10 ** generator.uniform(-8, 4, 2)
+        c = (1 - 10 ** generator.uniform(-12, 0)) * generator.choice([-1, 1]) * k1**0.5 * k2**0.5
+        values = [quantity.evalf(16, K1=Fraction(a), K2=Fraction(b), C=Fraction(v))
+                  for a, b, v in ((k1, k2, c), (k1, k1, k1), (k2, k2, k2))]  # fmt: skip
+        scale = float(mp.sqrt(values[1] * values[2]))
+        for copies in (1, 300):
+            found = f(np.full(copies, k1), k2, c)
+            np.testing.assert_allclose(found, float(values[0]), rtol=0, atol=1e-14 * scale)
 
 
 def test_straight_line_steps_are_computed_in_order():

@@ -1,5 +1,6 @@
 """Generated PyTorch modules: values, both precisions, gradients on the diagonal, standing alone."""
 
+import inspect
 import subprocess
 import sys
 
@@ -8,8 +9,10 @@ import pytest
 import sympy as sp
 import torch
 
+import symres as sr
 from symres.declare.activation import Activation
-from symres.export import export
+from symres.export import export, render
+from symres.export.plan import Component
 from symres.gaussian.expectation import Expectation
 from symres.quantity import Quantity, Status
 from symres.symbols import K1, K2, C, K, x1, x2, z
@@ -130,12 +133,156 @@ def test_quadrature_has_the_derivatives_of_the_closed_form(modules, formula, pai
     np.testing.assert_allclose(single, exact.detach(), rtol=1e-6, atol=1e-7)
 
 
+# ---- averages without a closed form ------------------------------------------------------------------------------
+NUMERIC = {"tanh": {}, "hard_tanh": {}, "elu": {"alpha": 0.8}, "swish": {"beta": 1.4}}
+
+
+@pytest.fixture(scope="module")
+def open_modules():
+    found = {}
+    for name in NUMERIC:
+        quantity = sr.derive(name).covariance_map
+        found[name] = export(quantity, "torch").load().covariance_map, export(quantity).load().covariance_map
+    return found
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_open_pair_kernels_have_the_derivatives_of_their_values(open_modules, name):
+    """In the kernels, the covariance and the parameters of the activation."""
+    f, reference = open_modules[name]
+    arguments = double([0.7, 3.0, 0.02], [1.9, 0.4, 5.0], [0.6, -0.9, 0.1], *NUMERIC[name].values())
+    assert torch.autograd.gradcheck(lambda *a: f(*a[:3], 1.3, 0.1, *a[3:]), arguments)
+    exact = reference(*(a.detach().numpy() for a in arguments[:3]), 1.3, 0.1, **NUMERIC[name])
+    np.testing.assert_allclose(f(*arguments[:3], 1.3, 0.1, **NUMERIC[name]).detach(), exact, rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+@pytest.mark.parametrize("kind", [torch.float64, torch.float32], ids=str)
+def test_open_pair_kernels_have_finite_gradients_at_the_edge(open_modules, name, kind):
+    own = list(NUMERIC[name].values())
+    for point in EDGE:
+        arguments = [torch.tensor([v], dtype=kind, requires_grad=True) for v in (*point, *own)]
+        value = open_modules[name][0](*arguments[:3], 1.0, 0.0, *arguments[3:])
+        assert value.dtype == kind
+        value.sum().backward()
+        assert torch.isfinite(value).all()
+        assert all(torch.isfinite(a.grad).all() for a in arguments)
+
+
+def test_matrices_of_open_pair_kernels_have_the_gradients_of_their_entries(open_modules):
+    x = torch.tensor(np.random.default_rng(0).standard_normal((24, 3)))
+    gram, f = x @ x.T, open_modules["tanh"][0]
+    k1, k2, c = (v.clone().requires_grad_() for v in (gram.diagonal()[:, None], gram.diagonal()[None, :], gram))
+    f(k1, k2, c, 1.0, 0.0).sum().backward()
+    entry = double(float(gram[3, 3]), float(gram[7, 7]), float(gram[3, 7]))
+    f(*entry, 1.0, 0.0).backward()
+    assert float(c.grad[3, 7]) == pytest.approx(float(entry[2].grad), rel=1e-13)
+    row = sum(_slope(f, gram[3, 3], gram[j, j], gram[3, j]) for j in range(24))
+    assert float(k1.grad[3]) == pytest.approx(row, rel=1e-12)
+
+
+def _slope(f, *point):
+    k1, k2, c = double(*map(float, point))
+    f(k1, k2, c, 1.0, 0.0).backward()
+    return float(k1.grad)
+
+
+def test_open_pair_kernels_work_under_vmap(open_modules):
+    f = open_modules["tanh"][0]
+    c = torch.linspace(-1, 1, 5, dtype=torch.float64)
+    slope = torch.func.vmap(torch.func.grad(lambda c: f(1.0, 1.0, c, 1.0, 0.0)))(c)
+    step = 1e-6
+    np.testing.assert_allclose(
+        slope[1:-1], (f(1.0, 1.0, c + step, 1.0, 0.0) - f(1.0, 1.0, c - step, 1.0, 0.0))[1:-1] / (2 * step), rtol=1e-9
+    )
+
+
+def test_second_derivatives_of_open_pair_kernels_are_refused(open_modules):
+    (c,) = double(0.3)
+    (slope,) = torch.autograd.grad(open_modules["tanh"][0](1.0, 1.0, c, 1.0, 0.0), c, create_graph=True)
+    with pytest.raises(NotImplementedError, match="first derivatives only"):
+        slope.backward()
+
+
+def test_a_parameter_that_moves_a_jump_has_no_derivative():
+    place = sp.Symbol("place", positive=True)
+    phi = Activation("late", sp.Heaviside(z - place, 1) * (1 + sp.tanh(z)), (place,))
+    body = Expectation(phi(x1) * phi(x2), K1, C, K2)
+    f = export(Quantity("covariance_map", (K1, K2, C, place), body, body, Status.NUMERIC), "torch").load()
+    c, where = double(0.3, 0.5)
+    value = f.covariance_map(1.0, 1.0, c, 0.5)
+    value.backward()
+    assert c.grad > 0
+    with pytest.raises(NotImplementedError, match="place moves a jump"):
+        f.covariance_map(1.0, 1.0, c, where).backward()
+
+
 def test_numbers_alone_give_float64_and_shapes_broadcast(modules):
     f = modules["gelu"][0].covariance_map
     assert f(1.0, 1.0, 1, 1, 0, 0).dtype == torch.float64
     assert f(torch.ones(2, 1), torch.ones(3), 0.5, torch.ones(4, 1, 1), 0.0, 0.0).shape == (4, 2, 3)
     constant = export(kernel_map(K / 2), "torch").load().kernel_map
     assert constant(torch.ones(5), 2.0, 0.0, torch.zeros(3, 1)).shape == (3, 5)
+
+
+# ---- the arguments of a function ---------------------------------------------------------------------------------
+LAYERS = {"mlp": ["C_W", "C_b"], "residual": ["C_W", "C_b", "gamma"]}
+FLAT = ("relu", "leaky_relu", "scale_invariant", "abs", "linear", "sign", "step")  # constant susceptibilities
+
+
+def cheap_component(name, symbols, formula):
+    """Code that depends on every argument, without the search for accurate code."""
+    return Component(name, symbols, formula, sp.Add(*symbols))
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("name", sr.activations)
+def test_functions_of_a_layer_are_called_alike_for_every_activation(monkeypatch, name, layer):
+    """Kernels and all parameters of the layer by name; by position whatever is good for gelu."""
+    monkeypatch.setattr(render, "build_component", cheap_component)
+    theory = sr.derive(sr.architectures[layer](name))
+    own = [str(p) for p in sr.activations[name].parameters]
+    known = [q for q in theory.quantities.values() if q.status is not Status.UNKNOWN]
+    numpy_module, torch_module = (export({q.name: q for q in known}, target).load() for target in ("numpy", "torch"))
+    for quantity in known:
+        kernels = ["K1", "K2", "C"] if quantity.name == "covariance_map" else ["K"]
+        signatures = [inspect.signature(getattr(m, quantity.name)).parameters for m in (numpy_module, torch_module)]
+        assert list(signatures[0]) == [*signatures[1], "out"]
+        assert set(signatures[1]) == {*kernels, *LAYERS[layer], *own}
+        required = [name for name, p in signatures[1].items() if p.default is p.empty]
+        assert required == [str(s) for s in quantity.symbols] == list(signatures[1])[: len(required)]
+        arguments = {name: torch.full((2,), 0.5, dtype=torch.float64, requires_grad=True) for name in signatures[1]}
+        arguments["C_b"] = torch.full((3, 1), 0.1, dtype=torch.float64, requires_grad=True)
+        found = getattr(torch_module, quantity.name)(**arguments)
+        assert found.shape == (3, 2)
+        found.sum().backward()
+        assert all(torch.isfinite(a.grad).all() for a in arguments.values())
+        values = {name: a.detach().numpy() for name, a in arguments.items()}
+        np.testing.assert_allclose(getattr(numpy_module, quantity.name)(**values), found.detach(), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_constant_susceptibilities_are_differentiable(name):
+    theory = sr.derive(sr.residual(name))
+    for quantity in (theory.chi_parallel, theory.chi_perp):
+        f = getattr(export(quantity, "torch").load(), quantity.name)
+        k, C_W, gamma = double([0.0, 1.0, 3.0], 1.3, 0.5)
+        own = dict.fromkeys((str(p) for p in sr.activations[name].parameters), 0.3)
+        value = f(k, C_W=C_W, gamma=gamma, **own)
+        assert value.shape == (3,)
+        assert (value == value[0]).all()
+        value.sum().backward()
+        assert k.grad.tolist() == [0.0, 0.0, 0.0]
+        if quantity.name == "chi_perp" and name in ("sign", "step"):
+            assert value[0] == torch.inf
+        else:
+            assert gamma.grad == 3.0  # of gamma^2 + ..., three times
+        assert torch.isfinite(C_W.grad)
+
+
+def test_the_arguments_that_may_be_left_out_are_documented():
+    text = export(sr.derive("relu").chi_perp, "torch").text
+    assert "C_b: variance of a bias; C_b >= 0; tensor or number; of no influence here, may be left out." in text
 
 
 def test_module_works_under_vmap(modules):

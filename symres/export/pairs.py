@@ -1,0 +1,188 @@
+"""Averages of two variables at run time: the series in the correlation, and quadrature in the plane beside it.
+
+F = sum_n a_n(K1) b_n(K2) rho**n with Hermite coefficients a_n, b_n, one-dimensional averages that are computed once for
+each kernel of a matrix. What the terms so far leave is known exactly, by Bessel's inequality: an entry is taken from
+the series where that bound says so, and integrated in the plane where not (correlations near 1 of large kernels and of
+functions with kinks). One text serves NumPy and PyTorch: it uses functions that both libraries call by the same name.
+"""
+
+from __future__ import annotations
+
+SERIES = '''
+def _coefficients(f, K, parameters, terms):
+    """<f(z) h_n(z/sqrt(K))> with normalised Hermite polynomials h_n, the rest of the sum of their squares, the sum."""
+    parts, breaks, places, scale = f
+    deviation = np.sqrt(np.clip(K, 1e-280, None))
+    width = np.clip(scale/deviation, 1e-8, 1e8)
+    places = [place/deviation for place in places]
+    if _at_zero(places):  # the same nodes for all kernels
+        width, places = width.min()[None], [place[:1] for place in places]
+    x, mass = _panels(places, width, 16.0/math.sqrt(terms), 13.0)
+    value = _whole(parts, breaks, deviation[..., None]*x, parameters)
+    mass = mass*value
+    total = (mass*value).sum(-1)
+    before, h, rows, some = 0.0*x, 0.0*x + 1.0, [], []
+    for n in range(terms):
+        some.append(h)
+        before, h = h, (x*h - math.sqrt(n)*before)/math.sqrt(n + 1)
+        if len(some) == 32:
+            rows.append(_moments(some, mass))
+            some = []
+    rows = np.concatenate(rows)
+    rest = np.maximum(total - (rows*rows).sum(0), 1e-15*total)  # rounding hides a smaller one
+    return rows, rest, total
+
+
+def _at_zero(places):
+    """Whether functions change around 0 only, for every entry."""
+    return all(float(np.abs(place).max()) == 0.0 for place in places)
+
+
+def _moments(polynomials, mass):
+    """Sums over the nodes, which are the same for all rows of the mass or each row's own."""
+    if polynomials[0].shape[0] < mass.shape[0]:
+        return np.concatenate(polynomials)@mass.T
+    return np.stack([(h*mass).sum(-1) for h in polynomials])
+
+
+def _taken(f, index):
+    """A function whose breaks differ from entry to entry, at some of them."""
+    parts, breaks, places, scale = f
+    return parts, [b[index] for b in breaks], [p[index] for p in places], scale
+
+
+def _expansion(f, K, parameters, terms):
+    """The coefficients of every different kernel, and the place of each entry among them."""
+    others = [*f[1], *f[2], *parameters]
+    if all(float(o.min()) == float(o.max()) for o in others):
+        kernels, place = np.unique(K, return_inverse=True)
+    else:
+        kernels, place = K, _count(K.shape[0], K)
+    breaks, places = len(f[1]), len(f[2])
+
+    def rows(kernel, *rest):
+        inner = (f[0], rest[:breaks], rest[breaks:breaks + places], f[3])
+        return _coefficients(inner, kernel, rest[breaks + places:], terms)
+
+    few = _few(rows, 1024 if _at_zero(f[2]) else 64, kernels, *(o[:kernels.shape[0]] for o in others))
+    return [np.concatenate([part[k] for part in few], -1) for k in range(3)], place
+
+
+def _series(f, g, K1, K2, rho, parameters, terms):
+    """The first terms of the series in the correlation, and where they suffice."""
+    if g is f:
+        both = [np.concatenate([p, p]) for p in parameters]
+        twice = (f[0], [np.concatenate([b, b]) for b in f[1]], [np.concatenate([p, p]) for p in f[2]], f[3])
+        a, place = _expansion(twice, np.concatenate([K1, K2]), both, terms)
+        b, first, second = a, place[:K1.shape[0]], place[K1.shape[0]:]
+    else:
+        a, first = _expansion(f, K1, parameters, terms)
+        b, second = _expansion(g, K2, parameters, terms)
+
+    def sums(i, j, r):
+        largest = min(max(float(np.abs(r).max()), 1e-9), 1.0 - 1e-9)
+        needed = min(terms, 4 + math.ceil(-40.0/math.log(largest)))
+        total = 0.0*r
+        for n in range(needed - 1, -1, -1):
+            total = total*r + a[0][n].take(i)*b[0][n].take(j)
+        return total
+
+    value = np.concatenate(_few(sums, 16384, first, second, rho))
+    rest = np.abs(rho)**terms*np.sqrt(a[1][first]*b[1][second])
+    return value, rest <= 4e-15*np.sqrt(a[2][first]*b[2][second])
+
+
+def _pair_average(f, g, K1, K2, C, *parameters):
+    """<f(z1) g(z2)> for variances K1, K2 and covariance C, arrays of one axis."""
+    rho = np.clip(C/(np.sqrt(np.clip(K1, 1e-280, None))*np.sqrt(np.clip(K2, 1e-280, None))), -1.0, 1.0)
+    out = 0.0*rho
+    kinked, shared = bool(f[1] or g[1]), _at_zero((*f[2], *g[2]))
+    line = (_determinant(K1, K2, C) == 0.0) & (np.abs(rho) > 0.999)
+    left = np.argsort(np.abs(rho))
+    left, line = left[~line[left]], left[line[left]]
+    for terms in (64, 256, 1024, 4096, 16384, 65536):
+        # with kinks the coefficients alone decay too slowly, unless the kernels are so small that none is met
+        hopeful = np.abs(rho[left])**terms < (1e-10 if kinked and terms > 64 else 2.0)
+        some = left[hopeful]
+        if not _is_worth(terms, kinked, shared, K1[some], K2[some]):
+            continue
+        h = _taken(f, some)
+        k = h if g is f else _taken(g, some)
+        value, good = _series(h, k, K1[some], K2[some], rho[some], [p[some] for p in parameters], terms)
+        out[some[good]] = value[good]
+        left = np.concatenate([some[~good], left[~hopeful]])
+    left = left[np.argsort(K1[left])]
+    for some, rule in ((line, _line_average), (left, _kinked_plane if kinked else _smooth_plane)):
+        if some.shape[0]:
+            out[some] = _by_quadrature(rule, f, g, some, K1, K2, C, parameters)
+    return out
+
+
+def _is_worth(terms, kinked, shared, K1, K2):
+    """Whether so many terms cost less than half of quadrature, in units of ten nanoseconds."""
+    kernels = np.unique(K1).shape[0] + np.unique(K2).shape[0]
+    series = kernels*(0.4 if shared else 7.0)*terms**1.5 + 0.1*K1.shape[0]*terms
+    return series < K1.shape[0]*(50000.0 if kinked else 4000.0)
+
+
+def _by_quadrature(rule, f, g, some, K1, K2, C, parameters):
+    """A rule on a few of the entries at a time."""
+    groups = (f[1], f[2], g[1], g[2], parameters)
+    ends = [sum(map(len, groups[:k])) for k in range(6)]
+
+    def part(k1, k2, c, *rest):
+        b, p, q, r, own = (rest[ends[k]:ends[k + 1]] for k in range(5))
+        return rule((f[0], b, p, f[3]), (g[0], q, r, g[3]), k1, k2, c, own)
+
+    return np.concatenate(_few(part, 16, *(a[some] for a in (K1, K2, C, *(o for group in groups for o in group)))))
+'''
+
+PLANE = '''
+def _line_average(f, g, K1, K2, C, parameters):
+    """<f(z1) g(z2)> where z2 is a multiple of z1."""
+    first, second = np.sqrt(np.clip(K1, 1e-280, None)), np.sqrt(np.clip(K2, 1e-280, None))
+    second = np.where(C < 0.0, -second, second)
+    width = np.clip(np.minimum(f[3]/first, np.abs(g[3]/second)), 1e-8, 1e8)
+    x, mass = _panels([p/first for p in f[2]] + [q/second for q in g[2]], width, 3.0, _REACH)
+    product = _whole(f[0], f[1], first[..., None]*x, parameters)*_whole(g[0], g[1], second[..., None]*x, parameters)
+    return (product*mass).sum(-1)
+
+
+def _smooth_plane(f, g, K1, K2, C, parameters):
+    """<f(z1) g(z2)> of smooth functions: the average over z2 given z1, then that over z1."""
+    K1 = np.clip(K1, 1e-280, None)
+    deviation = np.sqrt(K1)
+    slope = C/deviation  # of the mean of z2, per standard deviation of z1
+    spread = np.clip(np.sqrt(_determinant(K1, K2, C)/K1), 1e-280, None)
+    rate = np.clip(np.maximum(np.abs(slope), deviation), 1e-140, None)
+    x, mass = _line(0.0*K1, np.clip(1.0/rate, 1e-9, 8.0))
+    mean, spread = slope[..., None]*x, spread[..., None] + 0.0*x
+    y, weight = _line(-mean/spread, np.clip(1.0/spread, 1e-8, 8.0))
+    inner = (_whole(g[0], g[1], mean[..., None] + spread[..., None]*y, parameters)*weight).sum(-1)
+    return (_whole(f[0], f[1], deviation[..., None]*x, parameters)*inner*mass).sum(-1)
+
+
+def _kinked_plane(f, g, K1, K2, C, parameters):
+    """<f(z1) g(z2)> of functions with kinks: z1/s1 and z2/s2 are c*u + d*v and c*u - d*v with independent u, v.
+
+    The average over u, between the lines on which either function has a kink, is smooth in v but where two of the
+    lines meet. Neither places nor widths become small as the correlation, here made positive, tends to one.
+    """
+    first, second = np.sqrt(np.clip(K1, 1e-280, None)), np.sqrt(np.clip(K2, 1e-280, None))
+    sign = np.where(C < 0.0, -1.0, 1.0)
+    size = first*second
+    gap = _determinant(K1, K2, C)/np.clip(size*(size + np.abs(C)), 1e-280, None)  # 1 - abs(correlation)
+    gap = np.clip(np.where(size < 1e-140, 1.0 - np.abs(C)/size, gap), 0.0, 1.0)
+    c, d = np.sqrt(1.0 - 0.5*gap), np.sqrt(0.5*gap)
+    scale = np.minimum(f[3]/first, g[3]/second)
+    p, q = [place/first for place in f[2]], [sign*place/second for place in g[2]]
+    narrow = np.clip(d, 1e-140, None)
+    v, mass = _panels([0.5*(a - b)/narrow for a in p for b in q], np.clip(scale/narrow, 1e-8, 1e8), 3.0, _REACH)
+    c, d = c[..., None], d[..., None]
+    lines = [(a[..., None] - d*v)/c for a in p] + [(b[..., None] + d*v)/c for b in q]
+    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), 3.0, _REACH)
+    c, d, v = c[..., None], d[..., None], v[..., None]
+    z1, z2 = first[..., None, None]*(c*u + d*v), (sign*second)[..., None, None]*(c*u - d*v)
+    product = _whole(f[0], f[1], z1, parameters)*_whole(g[0], g[1], z2, parameters)
+    return ((product*weight).sum(-1)*mass).sum(-1)
+'''
