@@ -82,11 +82,12 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15
             value, radius = value_and_radius(ball)
             if radius <= abs(value) / mpmath.mpf(10) ** digits:
                 return value, radius
+            stalled = radius * _GAIN > before  # more bits do not help
             # Cancellation by 3*first bits beyond the digits asked for is a zero in all but proof.
-            if attempt >= 2 and ball.contains(0) and ball.abs_upper() < arb(2) ** (-3 * first):
+            if (attempt >= 2 or stalled) and ball.contains(0) and ball.abs_upper() < arb(2) ** (-3 * first):
                 return mpmath.mpf(0), _mpf(ball.abs_upper())
-            if radius * _GAIN > before:
-                break  # more bits do not help
+            if stalled:
+                break
             before = radius
     found = "it is not finite" if not ball.is_finite() else f"{bits} bits only give {ball.str(5)}"
     raise SymresError(f"{digits} digits of {short(expr)}", found, "ask for fewer digits or check the values")

@@ -37,6 +37,7 @@ from .panels import LOG2_E, Function, Weight, log2_sum, log2_upper, power_of_two
 from .product import Strip, product_average
 from .shear import sheared_average
 
+_FARTHEST = 100.0  # standard deviations of z2 given z1: beyond are 2**-7000 of g, and rules that take minutes
 _NARROW = 2.0**-6  # a spread of z2 given z1, relative to that of z2, below which the product rule takes too many panels
 
 
@@ -92,7 +93,7 @@ def _attempt(f: Compiled, g: Compiled, law: Law, size: float | None, bits: int) 
         total = _product(one, two, law, ends1, ends2, goal)
     else:
         spike = one.log2_norm + two.log2_largest(ends2)
-        reach = math.sqrt(2 * max(1.0, spike - goal) / LOG2_E)
+        reach = min(_FARTHEST, math.sqrt(2 * max(1.0, spike - goal) / LOG2_E))
         errors.append(spike - reach**2 / 2 * LOG2_E)  # from |y| > reach
         total, rough = sheared_average(one.segments, g, law, ends1, reach, goal)
         for a, b in rough:

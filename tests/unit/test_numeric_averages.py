@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 from flint import arb, ctx
 
+import symres as sr
 from symres.balls import to_ball
 from symres.declare.pieces import Pieces, split
 from symres.errors import DeclarationError, NoClosedForm, SymresError
@@ -345,3 +346,13 @@ def test_functions_with_poles_near_the_line(formula, law):
     inner = f((c / np.sqrt(k1) * x)[:, None] + np.sqrt(k2 - c * c / k1) * x) @ weight
     assert abs(float(found.mid()) - (weight * f(np.sqrt(k1) * x)) @ inner) < 1e-13
     assert found.rel_accuracy_bits() >= 45
+
+
+@pytest.mark.parametrize("correlation", ["-999999/1000000", "999999/1000000", "3/10"])
+def test_two_events_that_never_meet_are_zero_with_a_radius(correlation):
+    """Both variables beyond 7500 standard deviations: no digit of exp(-5e7) or less is worth a minute."""
+    function = sr.expect2("step(z-3/4)*tanh(z)", "step(z-3/4)*tanh(z)")
+    variance = sp.Rational(1, 10**8)
+    value, radius = function.enclosure(15, K1=variance, K2=variance, C=sp.Rational(correlation) * variance)
+    assert value == 0
+    assert radius < mp.mpf("1e-5000")
