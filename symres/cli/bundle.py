@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ..errors import DeclarationError
 from ..export import export
-from ..export.document import document
-from ..export.figure import SUFFIXES, Curves, curves, draw
 from ..export.files import write_text
-from ..export.record import dumps
+from ..export.paper.document import document
+from ..export.paper.figure import SUFFIXES, Curves, curves, draw
+from ..export.paper.record import dumps
 from ..report import Report
 from ..theory.derive import Theory
 from .request import Request

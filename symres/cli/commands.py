@@ -125,7 +125,7 @@ def derive(
 
                 missing = write_bundle(request, theory, report, staging.path)
             if json:
-                from ..export.record import record
+                from ..export.paper.record import record
 
                 shown: list[Line] = [
                     line(text) for text in dumps(record(report), indent=2, allow_nan=False).splitlines()

@@ -8,7 +8,7 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from ..export import points
+from ..export.paper import points
 from ..report import PointRow, Report
 from ..symbols import K
 from ..theory.root import Root

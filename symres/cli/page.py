@@ -13,8 +13,8 @@ import sympy as sp
 
 from ..declare.activation import Activation
 from ..errors import NoClosedForm
-from ..export import points
-from ..export.prose import PDLT
+from ..export.paper import points
+from ..export.paper.prose import PDLT
 from ..quantity import Quantity, Status
 from ..report import Report
 from ..symbols import K

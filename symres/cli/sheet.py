@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import mpmath as mp
 
-from ..export.reading import segments
+from ..export.paper.reading import segments
 from .breaking import wrap
 from .console import Line, Span, line
 from .maths import Maths

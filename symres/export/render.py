@@ -11,12 +11,13 @@ from typing import Any, Literal
 
 from ..errors import DeclarationError, NoClosedForm, SymresError
 from ..quantity import Quantity
-from . import docs, files
-from . import numpy as numpy_printer
-from . import torch as torch_printer
-from .document import equations
-from .measure import build_component
-from .plan import Component, Function, Planner
+from . import files
+from .code import docs
+from .code import numpy as numpy_printer
+from .code import torch as torch_printer
+from .code.measure import build_component
+from .code.plan import Component, Function, Planner
+from .paper.document import equations
 
 Target = Literal["numpy", "torch", "latex"]
 TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")

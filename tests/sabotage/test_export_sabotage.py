@@ -10,12 +10,12 @@ import sympy as sp
 from symres.declare.activation import Activation
 from symres.errors import SymresError
 from symres.export import export
-from symres.export import measure as export_measure
-from symres.export import numpy as printer
-from symres.export.fit import fit
-from symres.export.measure import build_component
-from symres.export.plan import Component
-from symres.export.rewrite import stabilise
+from symres.export.code import measure as export_measure
+from symres.export.code import numpy as printer
+from symres.export.code.fit import fit
+from symres.export.code.measure import build_component
+from symres.export.code.plan import Component
+from symres.export.code.rewrite import stabilise
 from symres.gaussian.expectation import Expectation
 from symres.symbols import K1, K2, C, K, x1, x2, z
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map

@@ -16,8 +16,8 @@ import sympy as sp
 from symres.cli import bundle, commands, request
 from symres.cli.files import Staging
 from symres.errors import DeclarationError
-from symres.export import points
-from symres.export.document import document
+from symres.export.paper import points
+from symres.export.paper.document import document
 from symres.symbols import K
 from tests.command_line import ROOT, page, run
 

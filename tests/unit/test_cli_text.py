@@ -8,7 +8,7 @@ from symres.cli.maths import Maths
 from symres.cli.sheet import Sheet
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
-from symres.export.prose import prose
+from symres.export.paper.prose import prose
 from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
 
 FORMULAS = [

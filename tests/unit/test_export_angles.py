@@ -4,8 +4,8 @@ import mpmath as mp
 import pytest
 import sympy as sp
 
-from symres.export.angles import angle_form, positive
-from symres.export.stable import Atan2, determinant
+from symres.export.code.angles import angle_form, positive
+from symres.export.code.stable import Atan2, determinant
 from symres.symbols import K1, K2, C
 from tests.oracles.closed_forms import PAIRS
 

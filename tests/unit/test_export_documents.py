@@ -13,11 +13,12 @@ import pytest
 import sympy as sp
 
 from symres.errors import DeclarationError
-from symres.export import export, figure, files
-from symres.export.decimals import decimal
-from symres.export.document import document
-from symres.export.latex import broken, display, escape, latex, width
-from symres.export.record import dumps, record
+from symres.export import export, files
+from symres.export.paper import figure
+from symres.export.paper.decimals import decimal
+from symres.export.paper.document import document
+from symres.export.paper.latex import broken, display, escape, latex, width
+from symres.export.paper.record import dumps, record
 from symres.proof import Proof, Step
 from symres.quantity import NamedStep, Quantity, Status, Verification
 from symres.report import PointRow, Report
@@ -293,7 +294,7 @@ def test_templates_are_strict():
 
 
 def test_a_figure_may_be_drawn_without_a_display(curves, tmp_path):
-    code = "import symres.export.figure, sys; assert 'matplotlib' not in sys.modules"
+    code = "import symres.export.paper.figure, sys; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "DISPLAY": ""})
 
 

@@ -7,8 +7,8 @@ import sympy as sp
 
 from symres.balls import evaluate
 from symres.errors import SymresError
-from symres.export.fit import fit, grid
-from symres.export.numpy import NUMPY
+from symres.export.code.fit import fit, grid
+from symres.export.code.numpy import NUMPY
 from symres.symbols import K
 from tests.oracles.closed_forms import KERNELS
 

@@ -10,10 +10,10 @@ import torch
 from scipy import special
 
 from symres.errors import DeclarationError
-from symres.export.emit import Emitter
-from symres.export.numpy import NUMPY
-from symres.export.stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
-from symres.export.torch import TORCH
+from symres.export.code.emit import Emitter
+from symres.export.code.numpy import NUMPY
+from symres.export.code.stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from symres.export.code.torch import TORCH
 from symres.symbols import K1, K2, C, K, z
 
 NAMES = {K: "K", K1: "K1", K2: "K2", C: "C", z: "z"}

@@ -6,10 +6,10 @@ import pytest
 import sympy as sp
 from scipy import special
 
-from symres.export.emit import Emitter
-from symres.export.numpy import NUMPY
-from symres.export.rewrite import stabilise
-from symres.export.stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from symres.export.code.emit import Emitter
+from symres.export.code.numpy import NUMPY
+from symres.export.code.rewrite import stabilise
+from symres.export.code.stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
 from symres.symbols import K1, K2, C, K, z
 
 # formula, the stable function that must appear, hard point, the 40-digit value in mpmath's own words

@@ -12,7 +12,7 @@ import torch
 import symres as sr
 from symres.declare.activation import Activation
 from symres.export import export, render
-from symres.export.plan import Component
+from symres.export.code.plan import Component
 from symres.gaussian.expectation import Expectation
 from symres.quantity import Quantity, Status
 from symres.symbols import K1, K2, C, K, x1, x2, z

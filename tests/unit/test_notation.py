@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.export.latex import broken, display
+from symres.export.paper.latex import broken, display
 from symres.notation import Notation, latex, shortened, width
 from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
 from tests.oracles.closed_forms import KERNELS

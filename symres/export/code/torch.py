@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import sympy as sp
 
-from ..symbols import K
+from ...symbols import K
 from . import quadrature
 from .angles import AngleForm
 from .emit import Dialect, Emitter, Source, rows, variable

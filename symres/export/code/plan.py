@@ -13,9 +13,9 @@ from typing import Any
 
 import sympy as sp
 
-from ..errors import DeclarationError, NoClosedForm
-from ..quantity import Quantity, Status
-from ..symbols import C_W, K1, K2, C, C_b, K, gamma, n, n_L, r, xi
+from ...errors import DeclarationError, NoClosedForm
+from ...quantity import Quantity, Status
+from ...symbols import C_W, K1, K2, C, C_b, K, gamma, n, n_L, r, xi
 from .angles import AngleForm
 from .fit import Fit
 from .quadrature import averages

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import sympy as sp
 
-from ..symbols import KERNELS, PARAMETERS
+from ...symbols import KERNELS, PARAMETERS
 
 _FUNCTIONS = {
     name: getattr(sp, name)

@@ -11,10 +11,10 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from ..quantity import Quantity, Status
-from ..report import PointRow, Report
-from ..symbols import gamma
-from . import files
+from ...quantity import Quantity, Status
+from ...report import PointRow, Report
+from ...symbols import gamma
+from .. import files
 from .decimals import at_zero_gamma, decimal
 from .latex import latex
 

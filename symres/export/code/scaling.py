@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import sympy as sp
 from flint import arb
 
-from ..balls import enclose
-from ..errors import SymresError
+from ...balls import enclose
+from ...errors import SymresError
 from .quadrature import averages
 
 _STEPS = (sp.Integer(2), sp.Rational(3, 5), sp.Rational(7, 4))  # values of the parameter at which it is tested

@@ -17,8 +17,8 @@ from functools import lru_cache
 import mpmath as mp
 import sympy as sp
 
-from ..errors import SymresError
-from ..symbols import K
+from ...errors import SymresError
+from ...symbols import K
 
 DIGITS = 32  # of the arithmetic on the way from values to coefficients
 SMALLEST, LARGEST = mp.mpf("1e-12"), mp.mpf("1e6")  # where values are asked for

@@ -14,9 +14,9 @@ import mpmath as mp
 import numpy as np
 import sympy as sp
 
-from ..balls import enclose, evaluate, to_ball
-from ..errors import SymresError
-from ..symbols import K1, K2, C, K, x1, z
+from ...balls import enclose, evaluate, to_ball
+from ...errors import SymresError
+from ...symbols import K1, K2, C, K, x1, z
 from . import numpy as printer
 from .angles import angle_form
 from .fit import Fit, fit, grid

@@ -5,8 +5,8 @@ from __future__ import annotations
 import mpmath as mp
 import sympy as sp
 
-from ..balls import evaluate
-from ..symbols import gamma
+from ...balls import evaluate
+from ...symbols import gamma
 
 
 def at_zero_gamma(expr: sp.Expr) -> sp.Expr | None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import sympy as sp
 
-from ..notation import Notation
-from ..proof import Proof, Step
-from ..quantity import Quantity
-from ..symbols import variables, z
+from ...notation import Notation
+from ...proof import Proof, Step
+from ...quantity import Quantity
+from ...symbols import variables, z
 from .latex import display, escape
 from .prose import prose
 from .reading import read

@@ -6,9 +6,9 @@ from typing import Any
 
 import sympy as sp
 
-from ..notation import Notation, latex, readable, width
-from ..notation.order import arranged, ordered_terms
-from ..symbols import variables, z
+from ...notation import Notation, latex, readable, width
+from ...notation.order import arranged, ordered_terms
+from ...symbols import variables, z
 
 __all__ = ["Breaker", "broken", "display", "escape", "latex", "width"]
 

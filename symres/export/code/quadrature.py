@@ -16,7 +16,7 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from ..symbols import K1, K2, C, K, z
+from ...symbols import K1, K2, C, K, z
 from .emit import Dialect, Emitter, Source, rows, variable
 from .pairs import PLANE, SERIES
 from .rewrite import stabilise

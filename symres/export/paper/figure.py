@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from ..errors import DeclarationError
-from ..quantity import Quantity, Status
-from ..report import Report
-from ..symbols import C_W, C_b, K, gamma, xi
-from . import files
+from ...errors import DeclarationError
+from ...quantity import Quantity, Status
+from ...report import Report
+from ...symbols import C_W, C_b, K, gamma, xi
+from .. import files
+from ..render import export
 from .decimals import at_zero_gamma
 from .latex import latex
-from .render import export
 
 SUFFIXES = (".pdf", ".png", ".svg")
 POINTS = 400

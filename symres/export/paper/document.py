@@ -9,12 +9,13 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from ..errors import NoClosedForm
-from ..notation import Notation
-from ..quantity import Quantity, Status
-from ..report import PointRow, Report
-from ..symbols import K, gamma
-from . import files, points
+from ...errors import NoClosedForm
+from ...notation import Notation
+from ...quantity import Quantity, Status
+from ...report import PointRow, Report
+from ...symbols import K, gamma
+from .. import files
+from . import points
 from .decimals import decimal
 from .latex import broken, display, escape, latex, width
 from .proofs import Appendix

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import mpmath as mp
 import sympy as sp
 
-from ..balls import evaluate
-from ..errors import NoClosedForm, SymresError
-from ..quantity import Quantity, Status
-from ..report import PointRow, Report
-from ..symbols import C_W, C_b, K, gamma, xi
+from ...balls import evaluate
+from ...errors import NoClosedForm, SymresError
+from ...quantity import Quantity, Status
+from ...report import PointRow, Report
+from ...symbols import C_W, C_b, K, gamma, xi
 from .decimals import at_zero_gamma
 
 DIGITS = 15

@@ -11,7 +11,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.core.sorting import default_sort_key
 
-from ..errors import DeclarationError
+from ...errors import DeclarationError
 
 WIDTH = 100  # an inlined expression longer than this gets a name of its own
 _ATOM, _PRODUCT, _SUM = 3, 2, 1  # how tightly the text of a node binds

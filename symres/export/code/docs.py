@@ -7,9 +7,9 @@ import textwrap
 
 import sympy as sp
 
-from ..notation import shortened
-from ..quantity import Quantity
-from ..symbols import C_W, K1, K2, C, C_b, K, gamma, xi
+from ...notation import shortened
+from ...quantity import Quantity
+from ...symbols import C_W, K1, K2, C, C_b, K, gamma, xi
 from .fit import Fit
 from .measure import PARAMETER, round_up
 from .plan import Component, Function

@@ -1,0 +1,1 @@
+"""Documents: LaTeX, figures, records."""
