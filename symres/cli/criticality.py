@@ -95,7 +95,7 @@ class Criticality(Sheet):
         """The kernels that a layer with given numbers preserves (rows with K, chi_parallel, chi_perp, phase)."""
         lines = self.rule("Fixed points")
         if not found:
-            return lines + self.wrapped("no kernel between 1e-9 and 1e6 is preserved")
+            return lines + self.wrapped("no kernel between 1e-9 and 1e12 is preserved")
         columns = ("K", self.name("chi_parallel"), self.name("chi_perp"))
         lines.append(line(" " * INDENT, Span("".join(c.ljust(18) for c in columns).rstrip(), "bold")))
         for row in found:

@@ -66,7 +66,7 @@ def average(expectation: Expectation) -> Average:
         _combined([(c, proof.result) for c, proof in parts], given),
         tuple(line for _, proof in parts for line in proof.explain().splitlines()),
     )
-    worst = max((v for *_, v in proofs), key=lambda v: v.worst)
+    worst = max((v for *_, v in proofs), key=lambda v: v.worst, default=None)
     return Average(step.after, True, Proof(expectation, (step,)), worst)
 
 

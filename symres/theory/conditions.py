@@ -56,6 +56,9 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
     (p0, p1), (q0, q1), (k0, k1) = pairs
     # (1 - p0) q1 = (1 - q0) p1: with equal skip parts the parameters drop out
     gap = canonical(q1 - p1) if sp.expand(p0 - q0) == 0 else canonical((1 - p0) * q1 - (1 - q0) * p1)
+    gap = _in_kernel(gap)[1]
+    if gap.free_symbols - {K}:
+        gap = _in_kernel(sp.factor(gap))[1]
     if gap.free_symbols - {K}:
         names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
         if not _vanishes(gap):
@@ -64,15 +67,21 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
     numbers: dict[sp.Symbol, sp.Expr] = {}
 
     def number(e: sp.Expr) -> sp.Expr:
-        if e.free_symbols == {K}:
-            numbers[sp.Dummy("number", real=True)] = e
-            return next(reversed(numbers))
+        coefficient, function = _in_kernel(e)
+        if function.free_symbols == {K}:
+            numbers[sp.Dummy("number", real=True)] = function
+            return coefficient * next(reversed(numbers))
         return e
 
     offset, slope = affine(k0, C_W) or (k0, sp.Integer(0))
     weight = (1 - p0) / number(p1)
     bias = _grouped(sp.factor((K - offset - number(slope) * weight) / k1), {K, *numbers})
     return Conditions(weight, bias, numbers, gap)
+
+
+def _in_kernel(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """A common factor of parameters alone, such as xi**2, and the rest."""
+    return sp.factor_terms(expression).as_independent(K, as_Add=False)
 
 
 def _grouped(product: sp.Expr, kernels: set[sp.Symbol]) -> sp.Expr:
@@ -113,7 +122,7 @@ def at_kernel(expression: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
 
 
 def sign_at_reference(expression: sp.Expr) -> int:
-    """The sign without skip connection (critical variances scale with 1 - gamma**2); 0 if it cannot be told."""
+    """The sign at a reference skip connection (critical variances scale with 1 - gamma**2); 0 if it cannot be told."""
     reduced = at_reference(expression)
     if reduced.free_symbols:
         factored = sp.factor(reduced)
@@ -121,9 +130,19 @@ def sign_at_reference(expression: sp.Expr) -> int:
     return next(filter(None, (sign(enclose(reduced, {}, bits)) for bits in _SIGN_BITS)), 0)
 
 
+def can_be_positive(expression: sp.Expr) -> bool:
+    """Whether an expression is positive at the reference, and at generic parameters if there are others."""
+    told = sign_at_reference(expression)
+    reduced = at_reference(expression)
+    if told or not reduced.free_symbols:
+        return told > 0
+    generic = {s: sp.Rational(7 + k, 10) for k, s in enumerate(sorted(reduced.free_symbols, key=str))}
+    return sign_at_reference(reduced.subs(generic)) > 0
+
+
 def at_reference(expression: sp.Expr) -> sp.Expr:
-    """An expression without skip connection, and with a branch of weight 1."""
-    return expression.subs({gamma: 0, xi: 1})
+    """An expression with a skip connection of weight 1/2, and with a branch of weight 1."""
+    return expression.subs({gamma: sp.Rational(1, 2), xi: 1})
 
 
 def written_out(quantity: Quantity) -> sp.Expr:

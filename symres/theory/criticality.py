@@ -5,11 +5,13 @@ A layer enters only through its maps K'(K), chi_parallel and chi_perp; no archit
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import partial
 
 import sympy as sp
+from flint import arb
 
 from ..balls import enclose
+from ..errors import NoClosedForm
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity, Status
 from ..symbols import C_W, C_b, K, kappa
@@ -17,6 +19,7 @@ from .conditions import (
     Conditions,
     affine,
     at_reference,
+    can_be_positive,
     conditions_of,
     sign_at_reference,
     solved,
@@ -24,7 +27,7 @@ from .conditions import (
 )
 from .points import Criticality, CriticalPoint, Found
 from .root import Root
-from .scan import scan, sign
+from .scan import scan, sign, zeros
 from .zero import zero_points
 
 _UNSEEN = "not searched for critical points:"
@@ -38,11 +41,15 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
         parallel: chi_parallel(K).
         perp: chi_perp(K).
     """
+    lost = [q for q in (kernel_map, parallel, perp) if q.status is Status.UNKNOWN]
+    if lost:
+        return Criticality((), "unknown", tuple(f"{q.name} is unknown: {q.reason}" for q in lost))
     if perp.body.has(sp.oo):
         steep = "chi_perp is infinite: the activation jumps or is infinitely steep, small angles always grow"
         return Criticality((), "none", (steep,))
     if C_W not in (*kernel_map.symbols, *kernel_map.unused):
-        return Criticality((), "unknown", ("C_W has a value: leave it free to find critical points",))
+        given = "C_W is no free parameter of the layer: critical points are a choice of C_W and C_b"
+        return Criticality((), "unknown", (given,))
     invariant = _scale_invariant(kernel_map, parallel, perp)
     if invariant is not None:
         return invariant
@@ -65,6 +72,8 @@ def _named(zero: Found, positive: Found) -> tuple[str, tuple[str, ...]]:
     """The universality class, and why it is none or unknown."""
     if any(p.stability == "stable" for p in zero.points):
         return "K*=0", ()
+    if not zero.complete:
+        return "unknown", ()
     if any(p.stability == "half-stable" for p in positive.points):
         return "half-stable", ()
     named = "none" if positive.complete else "unknown"
@@ -83,7 +92,7 @@ def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -
         return None
     points = []
     for weight in solved(chi - 1):
-        if weight == 0 or sign_at_reference(weight) < 0:
+        if not can_be_positive(weight):
             continue
         rest, slope = affine(canonical((written_out(kernel_map) - K).subs(C_W, weight)), C_b) or (sp.nan, sp.nan)
         bias = sp.Integer(0) if rest == 0 else -rest / slope
@@ -108,8 +117,8 @@ def _line(conditions: Conditions) -> Found:
     reduced = at_reference(bias)
     if reduced.free_symbols == {K}:
         equation = reduced.xreplace({K: kappa})
-        seen = scan(lambda k, bits: (enclose(equation, {kappa: k}, bits),))
-        good = [k for k, (value,) in seen.rows if sign(value) >= 0]
+        seen = scan(partial(_at_kappa, equation))
+        good = [k for k, value in seen.rows if sign(value) >= 0]
         if not good:
             return Found(remarks=("the susceptibilities agree at every kernel, but no C_b >= 0 keeps one",))
         if len(good) == len(seen.rows):
@@ -125,7 +134,7 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
         remarks.append(f"{_UNSEEN} {unseen}")
     for k, exact in roots:
         weight, bias = (conditions.at(solution, k, exact) for solution in (conditions.C_W, conditions.C_b))
-        if sign_at_reference(weight) <= 0:
+        if not can_be_positive(weight):
             remarks.append(f"the susceptibilities meet at K = {_short(k)}, but no C_W > 0 is critical there")
             continue
         if sign_at_reference(bias) < 0:
@@ -138,14 +147,14 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
 
 
 def _roots(gap: sp.Expr) -> tuple[list[tuple[sp.Expr, bool]], str]:
-    """Positive zeros, exact from polynomial factors, the others by a sign scan; and what the scan has not seen."""
+    """Positive zeros, exact from rational polynomial factors, the others by a scan; and what that has not seen."""
     exact, rest = [], []
     for factor in sp.Mul.make_args(sp.factor_terms(sp.together(gap))):
         base = factor.as_base_exp()[0]
         if not base.has(K):
             continue
-        if base.is_polynomial(K) and not base.free_symbols - {K}:
-            exact += [r for r in sp.real_roots(sp.Poly(base, K)) if r.is_positive]
+        if base.is_polynomial(K) and (polynomial := sp.Poly(base, K)).domain.is_QQ | polynomial.domain.is_ZZ:
+            exact += [r for r in sp.real_roots(polynomial) if r.is_positive]
         else:
             rest.append(factor)
     exact = [sp.radsimp(r) if r.is_algebraic else r for r in dict.fromkeys(exact)]
@@ -157,10 +166,17 @@ def _scanned(function: sp.Expr) -> tuple[list[Root], str]:
     if not function.has(K):
         return [], ""
     equation = function.xreplace({K: kappa})
-    seen = scan(lambda k, bits: (enclose(equation, {kappa: k}, bits),))
-    decided = [(k, sign(value)) for k, (value,) in seen.rows if sign(value)]
-    roots = [Root.between(equation, a, b) for (a, before), (b, after) in pairwise(decided) if before * after < 0]
-    return roots, seen.stopped
+    try:
+        slope = kappa * equation.diff(kappa)
+    except NoClosedForm:  # two zeros in one cell of the grid would be missed, nothing else
+        slope = sp.nan
+    value, rise = (partial(_at_kappa, expression) for expression in (equation, slope))
+    found = zeros(value, rise)
+    return [Root.between(equation, *ends) for ends in found.crossings], found.unseen
+
+
+def _at_kappa(expression: sp.Expr, k: sp.Rational, bits: int) -> arb:
+    return enclose(expression, {kappa: k}, bits)
 
 
 def _short(k: sp.Expr) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,7 @@ from .. import symbols
 from ..declare.activation import Activation
 from ..declare.architectures import mlp
 from ..declare.layer import Layer
+from ..errors import NoClosedForm
 from ..notation import latex
 from ..quantity import Quantity
 from ..report import PointRow, Report
@@ -61,7 +63,7 @@ class Theory:
         return self._build(
             "kernel_map",
             self._one,
-            self._one.stream(0, 0),
+            lambda: self._one.stream(0, 0),
             notation="K'",
             meaning="kernel of the next layer, one input",
             source="PDLT (B.12)",
@@ -73,7 +75,7 @@ class Theory:
         return self._build(
             "covariance_map",
             self._two,
-            self._two.stream(1, 2),
+            lambda: self._two.stream(1, 2),
             notation="C'",
             meaning="covariance of the next layer, two inputs",
             source="PDLT (B.11)",
@@ -82,11 +84,10 @@ class Theory:
     @cached_property
     def chi_parallel(self) -> Quantity:
         """The parallel susceptibility dK'/dK (PDLT (B.15))."""
-        slope = total_derivative(self._one.stream(0, 0), self._one.assignments, symbols.K)
         return self._build(
             "chi_parallel",
             self._one,
-            slope,
+            lambda: total_derivative(self._one.stream(0, 0), self._one.assignments, symbols.K),
             notation=r"\chi_\parallel",
             meaning="parallel susceptibility dK'/dK",
             source="PDLT (B.15)",
@@ -98,7 +99,7 @@ class Theory:
         return self._build(
             "chi_perp",
             self._one,
-            self._chi_perp,
+            lambda: self._chi_perp,
             notation=r"\chi_\perp",
             meaning="perpendicular susceptibility, the squared norm of the Jacobian",
             source="PDLT (B.16)",
@@ -111,20 +112,27 @@ class Theory:
     @cached_property
     def h(self) -> Quantity:
         """PDLT's helper function h = (1/2) d chi_perp/dK (PDLT (B.18))."""
-        words = {"notation": "h", "meaning": "half the slope of chi_perp", "source": "PDLT (B.18)"}
+        return self._build(
+            "h",
+            self._one,
+            self._half_slope,
+            notation="h",
+            meaning="half the slope of chi_perp",
+            source="PDLT (B.18)",
+        )
+
+    def _half_slope(self) -> sp.Expr:
         if self._chi_perp.has(sp.oo):
-            return unknown("h", self._one.arguments, "chi_perp is infinite, it has no slope", **words)
-        slope = total_derivative(self._chi_perp, self._one.assignments, symbols.K) / 2
-        return self._build("h", self._one, slope, **words)
+            raise NoClosedForm("the slope of chi_perp", "chi_perp is infinite, it has no slope", "ask for chi_perp")
+        return total_derivative(self._chi_perp, self._one.assignments, symbols.K) / 2
 
     @cached_property
     def covariance_slope(self) -> Quantity:
         """dC'/dC, equal to the tangent rule between two inputs."""
-        slope = total_derivative(self._two.stream(1, 2), self._two.assignments, symbols.C)
         return self._build(
             "covariance_slope",
             self._two,
-            slope,
+            lambda: total_derivative(self._two.stream(1, 2), self._two.assignments, symbols.C),
             notation=r"\partial C'/\partial C",
             meaning="slope of the covariance map in the covariance",
         )
@@ -139,8 +147,13 @@ class Theory:
         """The theory with numbers in the place of parameters, by name."""
         return Theory(self.layer.subs(**values))
 
-    def _build(self, name: str, walk: Walk, definition: sp.Expr, **words: str) -> Quantity:
-        return build(name, walk.arguments, definition, walk.assignments, parameters=self.layer.parameters, **words)
+    def _build(self, name: str, walk: Walk, definition: Callable[[], sp.Expr], **words: str) -> Quantity:
+        """The quantity; unknown, with the reason, where it has no definition in averages that exist."""
+        try:
+            defined = definition()
+        except NoClosedForm as error:
+            return unknown(name, walk.arguments, error.found, **words)
+        return build(name, walk.arguments, defined, walk.assignments, parameters=self.layer.parameters, **words)
 
     # ---- the deep network --------------------------------------------------------------------------------------
 

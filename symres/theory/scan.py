@@ -1,9 +1,11 @@
-"""Functions of the kernel on a grid, to where their signs are known: where to look for zeros."""
+"""Zeros of functions of the kernel, from a grid and what the slopes on it say."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import sympy as sp
 from flint import arb
@@ -11,16 +13,19 @@ from flint import arb
 from ..errors import SymresError
 from ..gaussian.panels import patience
 
-_PER_DECADE, _DECADES = 6, (-9, 6)
+_PER_DECADE, _DECADES = 6, (-9, 12)
 GRID = tuple(
     sp.Rational(round(10 ** (12 + k / _PER_DECADE)), 10**12)
     for k in range(_DECADES[0] * _PER_DECADE, _DECADES[1] * _PER_DECADE + 1)
 )
 BITS = (24, 60)  # of an evaluation; the second only where the first leaves a sign open
 _FAILURES, _PANELS = 2, 500
+_MARGIN, _DEPTH = 1.5, 6  # a cell is halved, so many times, where 1.5 times the change at its ends could hide a zero
+_DOUBLE = 1e-12  # an extremum so close to zero is a double zero
 
-Functions = Callable[[sp.Rational, int], tuple[arb, ...]]
-Row = tuple[sp.Rational, tuple[arb, ...]]
+Function = Callable[[sp.Rational, int], arb]
+_Both = Callable[[sp.Rational, int], tuple[arb, arb]]
+_Row = tuple[sp.Rational, tuple[arb, arb]]
 
 
 @dataclass(frozen=True)
@@ -28,27 +33,27 @@ class Scan:
     """What a scan has seen.
 
     Args:
-        rows: (kernel, values of the functions there), kernels increasing.
+        rows: (kernel, value of the function there), kernels increasing.
         stopped: why the scan ended before the end of the grid; empty if it did not.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[tuple[sp.Rational, arb], ...]
     stopped: str = ""
 
 
-def scan(functions: Functions) -> Scan:
-    """The values of functions on the grid of kernels, from small to large ones.
+def scan(function: Function) -> Scan:
+    """The values of a function on the grid of kernels, from small to large ones.
 
     Args:
-        functions: maps a kernel and a precision in bits to balls. Where it raises a SymresError (an activation that
+        function: maps a kernel and a precision in bits to a ball. Where it raises a SymresError (an activation that
             oscillates too often under a wide Gaussian) the kernel is left out, and after the second the scan ends.
     """
-    rows: list[Row] = []
+    rows: list[tuple[sp.Rational, arb]] = []
     failures = 0
     with patience(_PANELS):
         for k in GRID:
             try:
-                rows.append((k, signed(functions, k)))
+                rows.append((k, _signed(function, k)))
             except SymresError as error:
                 failures += 1
                 if failures == _FAILURES:
@@ -56,13 +61,92 @@ def scan(functions: Functions) -> Scan:
     return Scan(tuple(rows))
 
 
-def signed(functions: Functions, k: sp.Rational) -> tuple[arb, ...]:
-    """Values with signs, if a reasonable precision gives them."""
+@dataclass(frozen=True)
+class Zeros:
+    """Where a function of the kernel vanishes.
+
+    Args:
+        crossings: pairs of kernels where it has opposite signs.
+        touches: extrema that are zero to 1e-12.
+        unseen: kernels that could not be searched, and why; empty if all were.
+    """
+
+    crossings: tuple[tuple[sp.Rational, sp.Rational], ...]
+    touches: tuple[sp.Rational, ...]
+    unseen: str
+
+
+def zeros(function: Function, slope: Function) -> Zeros:
+    """The zeros on the grid's range; pairs in one cell are found by the slope, which points to them from both ends.
+
+    Args:
+        function: maps a kernel and a precision in bits to a ball.
+        slope: its derivative in log K; asked for only where the function does not move one way.
+    """
+
+    def both(k: sp.Rational, bits: int) -> tuple[arb, arb]:
+        return function(k, bits), slope(k, bits)
+
+    seen = scan(function)
+    rows = [row for row in seen.rows if sign(row[1])]
+    crossings, touches = [], []
+    for i, (first, last) in enumerate(pairwise(rows)):
+        if _moves_one_way([value for _, value in rows[max(i - 1, 0) : i + 3]]):
+            continue
+        left, right = ((k, both(k, BITS[-1])) for k, _ in (first, last))
+        for (a, (value_a, slope_a)), (b, (value_b, slope_b)) in pairwise(_resolved(both, left, right)):
+            if value_a * value_b < 0:
+                crossings.append((a, b))
+            elif value_a * slope_a < 0 < value_b * slope_b:  # towards zero and away again
+                turn = sp.Rational(zero(slope, a, b))
+                least = function(turn, BITS[-1])
+                if abs(least) < _DOUBLE:
+                    touches.append(turn)
+                elif least * value_a < 0:
+                    crossings += [(a, turn), (turn, b)]
+    return Zeros(tuple(crossings), tuple(touches), seen.stopped)
+
+
+def _moves_one_way(values: list[arb]) -> bool:
+    """Whether four values in a row have one sign and grow or fall: the middle two then have no zeros between them."""
+    sizes = [abs(value) for value in values]
+    if len(values) < 4 or not all(a * b > 0 for a, b in pairwise(values)):
+        return False
+    return all(a < b for a, b in pairwise(sizes)) or all(a > b for a, b in pairwise(sizes))
+
+
+def zero(function: Function, low: sp.Rational, high: sp.Rational) -> float:
+    """The zero between two kernels where the function has opposite signs, as a float."""
+    from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
+
+    def value(k: float) -> float:
+        return float(function(sp.Rational(k), BITS[-1]).mid())
+
+    return brentq(value, float(low), float(high), xtol=1e-300, rtol=1e-15)
+
+
+def _resolved(functions: _Both, first: _Row, last: _Row, depth: int = 0) -> list[_Row]:
+    """The rows of a cell, divided where the slope is large enough for the function to reach zero inside."""
+    (a, (value_a, slope_a)), (b, (value_b, slope_b)) = first, last
+    steepest = max(abs(float(slope_a.mid())), abs(float(slope_b.mid())))
+    reach = steepest * math.log(b / a) * _MARGIN
+    if depth == _DEPTH or not reach >= min(abs(float(value_a.mid())), abs(float(value_b.mid()))):
+        return [first, last]
+    k = sp.Rational(round(math.sqrt(a * b) * 10**15), 10**15)
+    middle = (k, functions(k, BITS[-1]))
+    if not sign(middle[1][0]):
+        return [first, last]
+    left, right = (_resolved(functions, *ends, depth + 1) for ends in ((first, middle), (middle, last)))
+    return [*left[:-1], *right]
+
+
+def _signed(function: Function, k: sp.Rational) -> arb:
+    """A value with its sign, if a reasonable precision gives it."""
     for bits in BITS:
-        values = functions(k, bits)
-        if all(map(sign, values)):
+        value = function(k, bits)
+        if sign(value):
             break
-    return values
+    return value
 
 
 def sign(value: arb) -> int:

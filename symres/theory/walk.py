@@ -126,11 +126,15 @@ class _Averager:
             return None
         return tuple((s, a, c) for s, c in zip(sources, coefficients, strict=True))
 
-    def _variable(self, form: Form) -> sp.Symbol:
-        if form not in self.forms:
-            self.forms.append(form)
-            self.stand_ins.append(sp.Dummy("w", real=True))
-        return self.stand_ins[self.forms.index(form)]
+    def _variable(self, form: Form) -> sp.Expr:
+        """The variable of a form; one that is a multiple of another is that multiple, for their law is singular."""
+        for known, variable in zip(self.forms, self.stand_ins, strict=True):
+            ratio = _ratio(form, known)
+            if ratio is not None:
+                return ratio * variable
+        self.forms.append(form)
+        self.stand_ins.append(sp.Dummy("w", real=True))
+        return self.stand_ins[-1]
 
     def _product(self, factors: Iterable[sp.Expr]) -> sp.Expr:
         """The average of one product: factors of independent variables separate."""
@@ -168,3 +172,11 @@ class _Averager:
         return sp.Add(
             *(c * d * self.walk.covariance(s, a, b) for s, a, c in self.forms[i] for t, b, d in self.forms[j] if s == t)
         )
+
+
+def _ratio(form: Form, other: Form) -> sp.Expr | None:
+    """The number or parameter by which one form is another's multiple, if there is one."""
+    if [place[:2] for place in form] != [place[:2] for place in other]:
+        return None
+    ratios = {sp.cancel(c / d) for (*_, c), (*_, d) in zip(form, other, strict=True)}
+    return ratios.pop() if len(ratios) == 1 else None

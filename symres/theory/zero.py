@@ -11,7 +11,7 @@ from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
-from .conditions import at_reference, sign_at_reference, solved, written_out
+from .conditions import at_reference, can_be_positive, sign_at_reference, solved, written_out
 from .expansion import powers_of_kernel
 from .points import CriticalPoint, Found
 
@@ -27,12 +27,12 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Fou
         growth = _without_bias(kernel_map).series(_ORDER).body
         limits = [_without_bias(q).series(0).body for q in (parallel, perp)]
     except NoClosedForm as error:
-        return Found(remarks=(f"K* = 0 was not examined: {error.found}",))
+        return Found(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
     if growth.subs(K, 0) != 0:
         return Found(remarks=(_NO_FIXED_POINT,))
     if any(limit.has(K) for limit in limits) or sp.expand(limits[0] - limits[1]) != 0:
         return Found(remarks=("the susceptibilities differ at K = 0",))
-    solutions = [w for w in solved(limits[0] - 1) if sign_at_reference(w) > 0]
+    solutions = [w for w in solved(limits[0] - 1) if can_be_positive(w)]
     if not solutions:
         return Found(remarks=("at K = 0 no C_W > 0 makes the susceptibilities 1",))
     zero = sp.Integer(0)

@@ -156,7 +156,7 @@ def test_fixed_variances_leave_nothing_to_tune():
     theory = sr.derive(sr.Layer(sr.Dense(erf(sr.z), C_W=1, C_b=0)))
     assert theory.critical_points == ()
     assert theory.universality_class == "unknown"
-    assert "leave it free" in theory.remarks[0]
+    assert "no free parameter" in theory.remarks[0]
 
 
 def test_two_ways_to_the_same_quantity():
@@ -278,8 +278,13 @@ def test_an_unbounded_slope_with_a_finite_mean_square_is_no_number():
     theory = sr.derive("abs(z)^0.75")
     moment = mp.mpf(2) ** 0.75 * mp.gamma(1.25) / mp.sqrt(mp.pi)  # <|t|^(3/2)>
     assert abs(theory.kernel_map.evalf(K=16, C_W=1, C_b=0) / (8 * moment) - 1) < 1e-14
+    assert theory.chi_perp.status is theory.h.status is sr.Status.UNKNOWN
+    assert "unbounded" in theory.chi_perp.reason
+    assert theory.universality_class == "unknown"
     with pytest.raises(sr.NoClosedForm, match="unbounded"):
-        theory.chi_perp  # noqa: B018
+        theory.chi_perp.evalf(K=1)
+    found = theory.fixed_points(C_W=1, C_b=1)
+    assert found and all(point.phase == "unknown" and math.isnan(point.chi_perp) for point in found)
 
 
 def test_close_fixed_points_are_told_apart():
@@ -402,3 +407,105 @@ def test_counts_may_be_of_any_exact_type_and_must_be_whole():
             squared.series(wrong)
         with pytest.raises(sr.DeclarationError):
             theory.kernels(wrong, 1, C_W=1, C_b=0)
+
+
+@pytest.mark.parametrize("formula", ["erf(z)+z*exp(-z^2)", "erf(z)+exp(-z^2)", "z+pi*z^2-z^3", "sqrt(2)*z-z^3"])
+def test_polynomial_conditions_with_irrational_coefficients(formula):
+    """Their roots are no algebraic numbers: the scan finds them."""
+    theory = sr.derive(formula)
+    for point in theory.critical_points:
+        if point.K != 0:
+            at = {"K": sp.N(point.K, 30), "C_W": sp.N(point.C_W, 30), "C_b": sp.N(point.C_b, 30)}
+            for quantity, target in ((theory.kernel_map, at["K"]), (theory.chi_parallel, 1), (theory.chi_perp, 1)):
+                assert abs(quantity.evalf(20, **{s.name: at[s.name] for s in quantity.symbols}) / target - 1) < 1e-15
+
+
+def test_two_critical_points_in_one_cell_of_the_grid():
+    """Found by an independent search: K* = 6.28104 (C_W = 1.93329, C_b = 0.24382) and 6.69866 (1.93036, 0.25330)."""
+    theory = sr.derive("gelu(z) + 0.00036775*z^3")
+    found = [tuple(float(e) for e in (p.K, p.C_W, p.C_b)) for p in theory.critical_points if p.K != 0]
+    expected = [(6.28104, 1.93329, 0.24382), (6.69866, 1.93036, 0.25330)]
+    assert all(
+        abs(a - b) < 6e-6 for one, other in zip(found, expected, strict=True) for a, b in zip(one, other, strict=True)
+    )
+
+
+def test_critical_points_at_large_kernels():
+    """Of silu(z/1000): K* of SiLU times 1e6."""
+    point = sr.derive("silu(z/1000)*1000").critical_points[0]
+    assert abs(float(point.K) / 14.3201736180258e6 - 1) < 1e-13
+    assert abs(float(point.C_W) / 1.98800467826949 - 1) < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("make", "weight"),
+    [
+        (lambda phi: sr.Layer(sr.Dense(phi(sr.gamma * sr.z))), sr.gamma**-2),
+        (lambda phi: sr.Layer(sr.gamma * sr.Dense(phi(sr.z))), sr.gamma**-2),
+        (lambda phi: sr.Layer(sr.Dense(phi(sr.z)) / sr.gamma), sr.gamma**2),
+        (lambda phi: sr.Layer(sr.gamma * sr.z + sp.sqrt(1 - sr.gamma**2) * sr.Dense(phi(sr.z))), sp.Integer(1)),
+        (lambda phi: sr.residual(phi, xi=sp.Symbol("rho", real=True)), None),
+    ],
+)
+def test_zero_is_critical_whatever_multiplies_the_branch(make, weight):
+    theory = sr.derive(make(sr.activation("tanh")))
+    (point,) = theory.critical_points
+    rho = sp.Symbol("rho", real=True)
+    assert point.K == point.C_b == 0
+    assert sp.simplify(point.C_W - ((1 - sr.gamma**2) / rho**2 if weight is None else weight)) == 0
+    assert theory.universality_class == "K*=0"
+
+
+def test_the_weight_of_the_branch_scales_the_critical_weights():
+    point = sr.derive(sr.residual("gelu", xi=sr.xi)).critical_points[0]
+    usual = sr.derive(sr.residual("gelu")).critical_points[0]
+    assert point.K == usual.K == (3 + sp.sqrt(17)) / 2
+    for found, known in ((point.C_W * sr.xi**2, usual.C_W), (point.C_b * sr.xi**2, usual.C_b)):
+        assert abs(sp.N((found - known).subs({sr.xi: 3, sr.gamma: sp.Rational(1, 3)}), 25)) < 1e-20
+
+
+@pytest.mark.parametrize("formula", ["z-z*abs(z)^(1/3)", "2*z-z*abs(z)^(1/2)"])
+def test_an_unexamined_zero_leaves_the_class_open(formula):
+    """K* = 0 is critical and stable here, but the series has powers that are not known: no class is claimed."""
+    theory = sr.derive(formula)
+    assert theory.universality_class == "unknown"
+    assert any("not examined" in remark for remark in theory.remarks)
+
+
+def layers_with_multiples():
+    relu, tanh, sin = (sr.activation(name) for name in ("relu", "tanh", "sin"))
+    z, dense = sr.z, sr.Dense
+    return {
+        "relu(z) + relu(-z)": (dense(relu(z) + relu(-z)), abs),
+        "relu(2z) - z": (dense(relu(2 * z) - z), abs),
+        "relu(z) relu(-z)": (dense(relu(z) * relu(-z)), lambda x: 0 * x),
+        "tanh(2z) + tanh(z)": (dense(tanh(2 * z) + tanh(z)), lambda x: mp.tanh(2 * x) + mp.tanh(x)),
+        "tanh(2z) z": (dense(tanh(2 * z) * z), lambda x: mp.tanh(2 * x) * x),
+        "sin(2z) sin(z)": (dense(sin(2 * z) * sin(z)), lambda x: mp.sin(2 * x) * mp.sin(x)),
+    }
+
+
+@pytest.mark.parametrize("name", list(layers_with_multiples()))
+def test_activations_of_multiples_of_one_neuron(name):
+    """They share one Gaussian variable: a law of two would be singular."""
+    forward, function = layers_with_multiples()[name]
+    theory = sr.derive(sr.Layer(forward))
+    for k in (0.3, 2):
+        kernel = exact_average(lambda x: function(x) ** 2, k, [0])
+        assert abs(theory.kernel_map.evalf(K=k, C_W=1, C_b=0) - kernel) < 1e-14 * (1 + kernel)
+        step = mp.mpf("1e-5")
+        ends = (exact_average(lambda x: function(x) ** 2, k + s, [0]) for s in (step, -step))
+        slope = (next(ends) - next(ends)) / (2 * step)
+        values = {s.name: 1 for s in theory.chi_parallel.symbols} | {"K": k}
+        assert abs(theory.chi_parallel.evalf(**values) - slope) < 1e-8
+        pair = {s.name: 1 for s in theory.covariance_slope.symbols} | {"K1": k, "K2": k, "C": k}
+        one = {s.name: 1 for s in theory.chi_perp.symbols} | {"K": k}
+        assert abs(theory.covariance_slope.evalf(**pair) - theory.chi_perp.evalf(**one)) < 1e-12
+
+
+def test_a_quantity_without_a_definition_is_unknown_and_harms_nobody():
+    relu = sr.activation("relu")
+    theory = sr.derive(sr.Layer(sr.Dense(relu(sr.z + sr.Dense(relu(sr.z))) + relu(sr.z))))
+    assert theory.h.status is sr.Status.UNKNOWN
+    assert "jumps" in theory.h.reason
+    assert {q.status for name, q in theory.quantities.items() if name != "h"} == {sr.Status.EXACT}
