@@ -136,10 +136,10 @@ class Criticality(Sheet):
             return [f"Scale the inputs so that the first preactivations have variance {digits(start, 9)}."]
         if point.stability != "stable":
             return []
-        flow = points.flow(self.report, point)
-        if flow is not None and flow.step == K:
-            return ["Scale the inputs so that the first preactivations have variance 1 or less: they keep it."]
+        largest = points.kept(self.report, point)
+        if largest is None:
+            return []
         return [
-            "Scale the inputs so that the first preactivations have a variance of order 1: from there the kernel "
-            "decays by itself."
+            f"Scale the inputs so that the first preactivations have variance {float(largest):g} or less: "
+            "there a layer changes the kernel by less than 2 %. Larger kernels fall faster at first."
         ]

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.errors import DeclarationError
 from symres.export import export, files
 from symres.export.paper import figure
 from symres.export.paper.decimals import decimal
 from symres.export.paper.document import document
 from symres.export.paper.latex import broken, display, escape, latex, width
+from symres.export.paper.points import kept
 from symres.export.paper.record import dumps, record
 from symres.proof import Proof, Step
 from symres.quantity import NamedStep, Quantity, Status, Verification
@@ -302,3 +304,17 @@ def test_display_has_a_head_and_a_tail():
     assert display("K'", K + 1, tail=",") == "\\begin{align*}\nK' &= 1 + K,\n\\end{align*}"
     chain = display("K'", K + 1, C_W)
     assert chain == "\\begin{align*}\nK' &= 1 + K \\\\\n&= C_W.\n\\end{align*}"
+
+
+@pytest.mark.parametrize(("formula", "largest"), [("tanh(z)", "1e-2"), ("tanh(100*z)/100", "1e-6"), ("sin(z)", "2e-2")])
+def test_the_kernels_that_a_layer_keeps(formula, largest):
+    """K' = K - 2 a^2 K^2 for tanh(a z)/a and K - K^2 for sin: 2 % are lost at 0.01/a^2 and at 0.02."""
+    report = sr.derive(formula).report()
+    assert kept(report, report.critical_points[0]) == largest
+
+
+def test_a_critical_value_without_a_number_is_written_out():
+    """C_b on a line of critical points is a long function of K*: it must not be left out."""
+    text = document(sr.derive("max(z-1/2,0) + min(z+1/2,0)").report())
+    (line,) = (row for row in text.splitlines() if row.startswith("C_b &="))
+    assert "erfc" in line

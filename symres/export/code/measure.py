@@ -98,7 +98,9 @@ def _measured_kernel(component: Component) -> Component:
         errors.append((_deviation(formula, {K: k}, float(value), scale), f"K = {k:.3g}"))
     if isinstance(component.code, Fit) and component.code.absolute:
         sizes = [_size(enclose(formula, {K: Fraction(k)}, BITS)) for k in points]
-        errors = [(e * s / max(sizes), k) for (e, k), s in zip(errors, sizes, strict=True)]
+        exact = [float(enclose(formula, {K: Fraction(k)}, BITS).mid()) for k in points]
+        misses = (abs(float(a) - b) / max(sizes) for a, b in zip(found, exact, strict=True))
+        errors = [(miss, k) for miss, (_, k) in zip(misses, errors, strict=True)]
     worst, where = max(errors)
     return replace(component, error=worst, worst=where)
 

@@ -23,6 +23,7 @@ from .prose import PDLT, prose, scientific, settings
 
 COLUMNS = 96  # of verbatim text
 _NARROW = 40.0  # width of a formula beside its decimals
+_WIDE = 80.0  # of one on its own
 _ROWS = 24  # of a table of verdicts, which does not break across pages
 
 
@@ -247,13 +248,13 @@ def _value(value: sp.Expr, formula: str) -> str:
 
 
 def _short(value: sp.Expr, name: str, row: PointRow, report: Report, notation: Notation) -> str:
-    """A critical value on one line: its closed form, or in averages where that is long, or nothing."""
+    """A critical value on one line: its closed form, or in averages where that is long; nothing if a number will do."""
     for candidate in (value, points.in_averages(report, row, name) if name != "K" else None):
         if candidate is not None:
             lines = broken(candidate, 10.0 * _NARROW, notation)
             if len(lines) == 1 and width(lines[0]) <= _NARROW:
                 return lines[0]
-    return ""
+    return "" if points.value(value) is not None else " \\\\\n&\\quad ".join(broken(value, _WIDE, notation))
 
 
 def _flow(moves: points.Flow, notation: Notation) -> str:

@@ -36,6 +36,7 @@ _STABILITY = {
 _SAMPLES = ("0.01", "0.1", "1", "10", "100")
 _SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
 _ORDER = 3
+_KEPT = 0.02  # relative change of a kernel in a layer that counts as none
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------
@@ -144,6 +145,28 @@ def flow(report: Report, point: PointRow) -> Flow | None:
     loss = sp.factor_terms(sp.expand(-coefficient))  # dK/dl = -loss K**p
     law = ((exponent - 1) * loss * DEPTH) ** (-1 / (exponent - 1)) if exponent > 1 else None
     return Flow(K + sp.Mul(-1, loss, K**exponent), law)
+
+
+def kept(report: Report, point: PointRow) -> str | None:
+    """The largest kernel 1, 2 or 5 times a power of ten up to which a layer changes kernels by less than 2 %.
+
+    At a critical point K* = 0, without skip connection; None if it is not found or parameters have no numbers.
+    """
+    growth, weight = _named(report, "kernel_map"), value(point.C_W)
+    if growth is None or weight is None or growth.status is Status.UNKNOWN:
+        return None
+    numbers = {"C_W": mp.nstr(weight, 30), "C_b": "0", "gamma": "0", "xi": "1"}
+    if set(_names(growth)) - numbers.keys():
+        return None
+    largest = None
+    for power in range(-8, 3):
+        for digit in (1, 2, 5):
+            kernel = f"{digit}e{power}"
+            change = growth.evalf(8, K=kernel, **{n: numbers[n] for n in _names(growth)}) / mp.mpf(kernel) - 1
+            if abs(change) > _KEPT:
+                return largest
+            largest = kernel
+    return largest
 
 
 def _is_zero(coefficient: sp.Expr) -> bool:
