@@ -75,15 +75,15 @@ class Criticality(Sheet):
         """The stability, and for K* = 0 how fast the kernel gets there."""
         flow = points.flow(self.report, point)
         if flow is None:
-            return [points.stability(point)]
+            return [points.stability(point, self.report)]
         if flow.step == K:
             return [
-                points.stability(point),
+                points.stability(point, self.report),
                 "around 0, K' - K is smaller than every power of K: small kernels are preserved for very many layers, "
                 "as in a scale-invariant network",
             ]
         law = f", so K falls like {self.maths(flow.law)} in layer l" if flow.law is not None else ""
-        return [points.stability(point), f"around 0, K' = {self.maths(flow.step)} + ...{law}"]
+        return [points.stability(point, self.report), f"around 0, K' = {self.maths(flow.step)} + ...{law}"]
 
     def _number(self, value: sp.Expr) -> mp.mpf | None:
         """The value without a skip connection; None if other parameters remain. A root is searched once."""

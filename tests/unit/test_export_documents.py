@@ -19,7 +19,7 @@ from symres.export.paper import figure
 from symres.export.paper.decimals import decimal
 from symres.export.paper.document import document
 from symres.export.paper.latex import broken, display, escape, latex, width
-from symres.export.paper.points import kept
+from symres.export.paper.points import kept, stability
 from symres.export.paper.record import dumps, record
 from symres.proof import Proof, Step
 from symres.quantity import NamedStep, Quantity, Status, Verification
@@ -318,3 +318,17 @@ def test_a_critical_value_without_a_number_is_written_out():
     text = document(sr.derive("max(z-1/2,0) + min(z+1/2,0)").report())
     (line,) = (row for row in text.splitlines() if row.startswith("C_b &="))
     assert "erfc" in line
+
+
+@pytest.mark.parametrize(("name", "side"), [("gelu", "above"), ("silu", "below")])
+def test_from_which_side_a_half_stable_kernel_attracts(name, side):
+    """By the map: one step from that side leads closer to K*, one from the other side away."""
+    theory = sr.derive(name)
+    report, point = theory.report(), theory.critical_points[0]
+    assert stability(report.critical_points[0], report).startswith(f"half-stable: it attracts kernels from {side};")
+    star = sp.N(point.K, 25)
+    at = {"C_W": sp.N(point.C_W, 25), "C_b": sp.N(point.C_b, 25)}
+    near = sp.Rational(1, 200) if side == "above" else -sp.Rational(1, 200)
+    for start, comes_closer in ((star * (1 + near), True), (star * (1 - near), False)):
+        end = theory.kernel_map.evalf(22, K=start, **at)
+        assert (abs(end - star) < abs(start - star)) == comes_closer

@@ -231,7 +231,7 @@ def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str,
     moves = points.flow(report, row)
     return {
         "rows": " \\\\\n".join(rows),
-        "stability": prose(points.stability(row)),
+        "stability": prose(points.stability(row, report)),
         "flow": "" if moves is None else _flow(moves, notation),
     }
 

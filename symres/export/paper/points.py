@@ -36,6 +36,7 @@ _STABILITY = {
 _SAMPLES = ("0.01", "0.1", "1", "10", "100")
 _SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
 _ORDER = 3
+_BEYOND = mp.mpf("1.001")  # times K*: where chi_parallel shows to which side the kernel moves
 _KEPT = 0.02  # relative change of a kernel in a layer that counts as none
 
 
@@ -64,9 +65,26 @@ def class_sentence(report: Report) -> str:
     return f"{report.universality_class}: {words}" if words else report.universality_class
 
 
-def stability(point: PointRow) -> str:
-    """The stability of a critical point in words."""
-    return _STABILITY.get(point.stability, point.stability)
+def stability(point: PointRow, report: Report) -> str:
+    """The stability of a critical point in words; of a half-stable one, from which side it attracts."""
+    words = _STABILITY.get(point.stability, point.stability)
+    parallel, star = _named(report, "chi_parallel"), None if point.K == K else value(point.K)
+    if point.stability != "half-stable" or parallel is None or not star:
+        return words
+    numbers = _at_point(point)
+    if numbers is None or set(_names(parallel)) - numbers.keys():
+        return words
+    beyond = parallel.evalf(12, K=star * _BEYOND, **{n: numbers[n] for n in _names(parallel)})
+    near, far = ("below", "above") if beyond > 1 else ("above", "below")
+    return f"half-stable: it attracts kernels from {near}; those {far} move away"
+
+
+def _at_point(point: PointRow) -> dict[str, str] | None:
+    """Numbers of the usual parameters at a critical point, without skip connection; None if it has others."""
+    found = {"C_W": value(point.C_W), "C_b": value(point.C_b)}
+    if any(v is None for v in found.values()):
+        return None
+    return {n: mp.nstr(v, 30) for n, v in found.items()} | {"gamma": "0", "xi": "1"}
 
 
 def is_free(point: PointRow) -> bool:
@@ -152,10 +170,9 @@ def kept(report: Report, point: PointRow) -> str | None:
 
     At a critical point K* = 0, without skip connection; None if it is not found or parameters have no numbers.
     """
-    growth, weight = _named(report, "kernel_map"), value(point.C_W)
-    if growth is None or weight is None or growth.status is Status.UNKNOWN:
+    growth, numbers = _named(report, "kernel_map"), _at_point(point)
+    if growth is None or numbers is None or growth.status is Status.UNKNOWN:
         return None
-    numbers = {"C_W": mp.nstr(weight, 30), "C_b": "0", "gamma": "0", "xi": "1"}
     if set(_names(growth)) - numbers.keys():
         return None
     largest = None
