@@ -5,7 +5,8 @@ compiled once to a straight-line program over its distinct nodes; the program ru
 complex ones (``acb``), for which every instruction honours the ``analytic`` flag of ``acb.integral``.
 
 Some sums are rewritten on the way, because they cancel or make balls overflow although the function is harmless:
-``log(1 + exp(u))``, ``1/(1 + exp(u))``, ``c*exp(u) - c``, ``c - c*erf(u)``, ``c - c*tanh(u)**2``, ``c + c*tanh(u)``.
+``log(1 + exp(u))``, ``c*exp(u) - c``, ``c - c*erf(u)``, ``c - c*tanh(u)**2``, ``c + c*tanh(u)``; quotients, roots,
+logarithms and inverse functions of sums of exponentials.
 
 A real formula is taken at its word: where a ball sticks out of the domain of a root or an inverse sine (``sqrt`` of
 ``0 +/- 1e-20``), only the part inside the domain can hold the true point, and only that part is used.

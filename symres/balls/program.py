@@ -12,6 +12,7 @@ from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
 from ..errors import DeclarationError
+from .exponential import grouped, operation
 from .functions import FUNCTIONS, Ball, half_integer_power, integer_power, real_power
 
 
@@ -88,14 +89,17 @@ class Program:
             operands = tuple(map(self._visit, _operands(node)))
             real = lambda *balls: node._ball(list(balls), ctx.prec)  # noqa: E731
             return self._emit(("node", node), real, lambda analytic, *balls: real(*balls), *operands)
+        if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
+            return self._call("softplus", exponent)
+        if (exponential := operation(node)) is not None:
+            argument, (function, continued) = exponential
+            return self._emit(("exponential", node), function, continued, self._visit(argument))
         if isinstance(node, sp.Add):
             return self._lower_add(node)
         if isinstance(node, sp.Mul):
-            return self._fold(node, [self._visit(a) for a in _balanced(node.args)], lambda a, b: a * b)
+            return self._fold(node, [self._visit(a) for a in grouped(node.args)], lambda a, b: a * b)
         if isinstance(node, sp.Pow):
             return self._lower_power(*node.as_base_exp())
-        if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
-            return self._call("softplus", exponent)
         if isinstance(node, sp.log) and _is_one_plus(node.args[0]):
             return self._call("log1p", node.args[0] - 1)
         if isinstance(node, sp.Heaviside):
@@ -143,11 +147,6 @@ class Program:
     def _lower_power(self, base: sp.Expr, exponent: sp.Expr) -> int:
         if base is sp.S.Exp1:
             return self._call("exp", exponent)
-        inner = _one_plus_exp(base)
-        if inner is not None and exponent.is_Integer and exponent.is_negative:
-            return self._power(self._call("logistic", inner), -exponent, (base, exponent))
-        if isinstance(base, sp.cosh) and exponent.is_Integer and exponent.is_negative:
-            return self._power(self._call("sech", base.args[0]), -exponent, (base, exponent))
         return self._power(self._visit(base), exponent, (base, exponent))
 
     def _power(self, base: int, exponent: sp.Expr, key: Any) -> int:
@@ -225,26 +224,6 @@ def _one_plus_exp(node: sp.Basic) -> sp.Expr | None:
         if isinstance(other, sp.exp) and not other.has(sp.I):
             return other.args[0]
     return None
-
-
-def _balanced(factors: Sequence[sp.Expr]) -> list[sp.Expr]:
-    """Write ``exp(m*u)/(1 + exp(u))**n`` in powers of ``1/(1 + exp(u))`` and ``1/(1 + exp(-u))``.
-
-    Over a wide ball the quotient of two large numbers has no bound, these have.
-    """
-    factors = list(factors)
-    for power in [f for f in factors if isinstance(f, sp.Pow) and f.exp.is_Integer and f.exp.is_negative]:
-        u, n = _one_plus_exp(power.base), -int(power.exp)
-        if u is None:
-            continue
-        for growth in [f for f in factors if isinstance(f, sp.exp)]:
-            m = next((m for m in range(1, n + 1) if sp.expand(growth.args[0] - m * u) == 0), 0)
-            if m:
-                factors.remove(growth)
-                factors.remove(power)
-                factors += [(1 + sp.exp(sp.expand(-u))) ** -m, power.base ** (m - n)]
-                break
-    return factors
 
 
 def _is_one_plus(node: sp.Basic) -> bool:

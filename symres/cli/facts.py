@@ -7,7 +7,13 @@ import sympy as sp
 from ..declare.activation import Activation
 from .maths import Maths
 
-_ORDERS = ("jump", "kink", "second derivative jumps", "third derivative jumps", "fourth derivative jumps")
+# What may happen to phi and its derivatives at a point: a jump, or no finite value.
+_ORDERS = (
+    ("jump", "infinite value"),
+    ("kink", "infinite slope"),
+    *((f"{order} derivative jumps", f"{order} derivative infinite") for order in ("second", "third", "fourth")),
+)
+_NO_NUMBERS = (sp.nan, sp.zoo, sp.oo, -sp.oo)
 _NOUNS = 2  # of them take an s where there are several places
 
 
@@ -16,9 +22,8 @@ def facts_of(phi: Activation, maths: Maths) -> str:
     facts: list[str] = [phi.parity] if phi.parity else []
     if phi.homogeneity is not None:
         facts.append(f"homogeneous of degree {phi.homogeneity}")
-    for order, places in enumerate(broken_at(phi)):
-        if places:
-            word = _ORDERS[order] if order < len(_ORDERS) else "formula changes"
+    for order, breaks in enumerate(broken_at(phi)):
+        for word, places in breaks.items():
             plural = "s" * (len(places) > 1 and order < _NOUNS)
             facts.append(f"{word}{plural} at {', '.join(map(maths, places))}")
     if not phi.breakpoints:
@@ -26,16 +31,18 @@ def facts_of(phi: Activation, maths: Maths) -> str:
     return "; ".join([*facts, f"tails: {phi.growth}"])
 
 
-def broken_at(phi: Activation) -> list[list[sp.Expr]]:
-    """Breakpoints by the lowest derivative that jumps there; last, those where none of the first ones does."""
+def broken_at(phi: Activation) -> list[dict[str, list[sp.Expr]]]:
+    """Breakpoints under what happens there, by the lowest derivative to which it does; last, those with none."""
     function, left = phi.pieces, list(phi.breakpoints)
-    result: list[list[sp.Expr]] = []
-    for _ in _ORDERS:
-        jumps = dict(zip(function.breaks, function.jumps, strict=True))
-        found = [b for b in left if b in jumps and not jumps[b].is_zero]
+    result: list[dict[str, list[sp.Expr]]] = []
+    for jumping, infinite in _ORDERS:
+        found: dict[str, list[sp.Expr]] = {}
+        for b, jump in zip(function.breaks, function.jumps, strict=True):
+            if b in left and not jump.is_zero:
+                found.setdefault(infinite if jump.has(*_NO_NUMBERS) else jumping, []).append(b)
+                left.remove(b)
         result.append(found)
-        left = [b for b in left if b not in found]
         if not left:
             return result
         function = function.diff()
-    return [*result, left]
+    return [*result, {"formula changes": left}]

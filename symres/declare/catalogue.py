@@ -136,9 +136,10 @@ class Catalogue(Mapping[str, Activation]):
         def function(u: sp.Expr, *values: sp.Expr) -> sp.Expr:
             parameters = self._entries[name].parameters
             if len(values) > len(parameters):
+                names = ", ".join(map(str, parameters))
                 raise DeclarationError(
                     f"the function {name}",
-                    f"it has {len(values)} values for {len(parameters)} parameters",
+                    f"{len(values)} values for {names}" if names else "it has no parameters",
                     f"write {name}({', '.join(['z', *map(str, parameters)])})",
                 )
             given = dict(zip(parameters, values, strict=False))

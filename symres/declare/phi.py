@@ -144,6 +144,14 @@ class Phi(sp.Expr):
         function = self.pieces.as_expr() if self.order else formula.subs(self.values, simultaneous=True)
         return function.subs(z, self.argument)
 
+    @property
+    def _ball_arguments(self) -> tuple[sp.Expr, ...]:
+        return (self.expanded,)
+
+    def _ball(self, arguments: list[Any], bits: int) -> Any:
+        """Its enclosure, the formula's: an atom of a number, such as a constant ``phi(0)`` inside a layer."""
+        return arguments[0]
+
     def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
         if any(value.has(s) for value in self.args[3:]):
             raise DeclarationError(

@@ -59,7 +59,7 @@ class Pieces:
     @property
     def has_finite_slopes(self) -> bool:
         """True if both derivatives at every breakpoint are finite numbers as they are written."""
-        slopes = [part.diff(z) for part in self.parts]
+        slopes = [derivative(part) for part in self.parts]
         return all(
             side.subs(z, b).is_finite is not False and not side.subs(z, b).has(sp.nan)
             for b, *sides in zip(self.breaks, slopes, slopes[1:], strict=False)
@@ -72,7 +72,7 @@ class Pieces:
         Raises:
             DeclarationError: a slope that is not bounded and no power near b.
         """
-        slopes = [part.diff(z) for part in self.parts]
+        slopes = [derivative(part) for part in self.parts]
         return tuple(
             min(_leading_power(side.subs(z, b + step)) for side, step in ((left, -_STEP), (right, _STEP)))
             for b, left, right in zip(self.breaks, slopes, slopes[1:], strict=False)
@@ -80,7 +80,7 @@ class Pieces:
 
     def diff(self) -> Pieces:
         """The derivative away from the breakpoints; jumps (delta functions) are the caller's to account for."""
-        return _merged(self.breaks, tuple(part.diff(z) for part in self.parts))
+        return _merged(self.breaks, tuple(map(derivative, self.parts)))
 
     def map(self, operation: Callable[..., sp.Expr], *others: Pieces) -> Pieces:
         """Apply a smooth operation to this and other functions, on the common refinement of their breakpoints."""
@@ -159,6 +159,24 @@ def split(expr: sp.Expr) -> Pieces:
         first, *rest = (split(argument) for argument in expr.args)
         return _resplit(first.map(expr.func, *rest))
     return _resplit(_smooth(expr))
+
+
+def derivative(part: sp.Expr) -> sp.Expr:
+    """The derivative of a smooth formula, finite as it is written wherever a power's base may vanish.
+
+    A power of a product, sympy differentiates to ``p*u**p * u'/u`` and cancels no more: ``(-z)**(5/2)/z`` is not a
+    number at 0, ``(-z)**(3/2)`` is.
+    """
+    powers = {node: sp.Dummy() for node in part.atoms(sp.Pow) if node.base.is_Mul and _is_root(node)}
+    if not powers:
+        return part.diff(z)
+    named = part.xreplace(powers)  # the outermost ones
+    slopes = (named.diff(name) * u.exp * u.base ** (u.exp - 1) * derivative(u.base) for u, name in powers.items())
+    return sp.Add(named.diff(z), *slopes).xreplace({name: u for u, name in powers.items()})
+
+
+def _is_root(node: sp.Pow) -> bool:
+    return node.exp.is_Rational and not node.exp.is_Integer and node.base.has(z)
 
 
 def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
@@ -290,7 +308,7 @@ def _with_open_roots(part: sp.Expr) -> sp.Expr:
     """Write the root of a polynomial with repeated factors, ``sqrt(z**4 + z**2)``, as ``|z|*sqrt(z**2 + 1)``."""
     roots = {}
     for node in part.atoms(sp.Pow):
-        if node.exp.is_Rational and not node.exp.is_Integer and node.base.has(z) and node.base.is_polynomial(z):
+        if _is_root(node) and node.base.is_polynomial(z):
             constant, factors = sp.sqf_list(node.base, z)
             if any(multiplicity > 1 for _, multiplicity in factors):
                 roots[node] = _opened(constant, factors, node.exp)

@@ -12,10 +12,11 @@ import mpmath as mp
 import pytest
 import sympy as sp
 
+from symres.balls import evaluate
 from symres.declare.activation import Activation, Formula, Phi, identifier
 from symres.declare.catalogue import activation, activations
 from symres.errors import DeclarationError
-from symres.symbols import K, z
+from symres.symbols import C_W, K, z
 
 a = sp.Symbol("a", positive=True)
 b = sp.Symbol("b", real=True)
@@ -315,6 +316,14 @@ def test_derivatives_count_up_and_follow_the_chain_rule():
     assert sp.expand(found - wanted) == 0
     with pytest.raises(DeclarationError, match="parameter"):
         elu(z).diff(elu.parameters[0])
+
+
+def test_an_atom_of_a_number_has_a_value():
+    gelu, relu = activation("gelu"), activation("relu")
+    value, radius = evaluate(gelu(sp.Integer(1)) + 3 * gelu(C_W / 2) + relu(K).diff(K), {C_W: 2, K: 5}, 30)
+    with mp.workdps(40):
+        assert abs(value - (2 * (1 + mp.erf(1 / mp.sqrt(2))) + 1)) <= mp.mpf(10) ** -29
+    assert radius < 1e-29
 
 
 def test_continuity_of_the_atom_and_its_derivatives():

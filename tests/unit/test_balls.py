@@ -15,7 +15,25 @@ x, y = sp.symbols("x y", real=True)
 u, v = sp.symbols("u v", positive=True)
 
 # (formula, the same in mpmath with no hand in common with the rewrites of the compiler)
+EXPONENTIALS = [
+    (sp.log(sp.cosh(x)), lambda x, y: mp.log(mp.cosh(x))),
+    (sp.log(1 + sp.exp(x) + sp.exp(-x)), lambda x, y: mp.log(1 + mp.exp(x) + mp.exp(-x))),
+    (sp.log(sp.Rational(2, 3) * sp.cosh(x / 2)), lambda x, y: mp.log(2 * mp.cosh(x / 2) / 3)),
+    (sp.atan(sp.sinh(x)), lambda x, y: mp.atan(mp.sinh(x))),
+    (sp.atan(sp.sinh(x) + 3), lambda x, y: mp.atan(mp.sinh(x) + 3)),
+    (sp.atan(3 * sp.exp(x / 2) + sp.exp(-x / 3)), lambda x, y: mp.atan(3 * mp.exp(x / 2) + mp.exp(-x / 3))),
+    (sp.asin(sp.tanh(x)), lambda x, y: 2 * mp.atan(mp.tanh(x / 2))),
+    (sp.asin(sp.sinh(x) / (2 + sp.cosh(x))), lambda x, y: mp.atan(mp.sinh(x) / mp.sqrt(5 + 4 * mp.cosh(x)))),
+    (sp.acos(sp.tanh(x) / 2), lambda x, y: mp.acos(mp.tanh(x) / 2)),
+    (sp.atanh(sp.tanh(x) / 2), lambda x, y: mp.atanh(mp.tanh(x) / 2)),
+    (x * sp.sinh(x) / (1 + sp.cosh(2 * x)) ** 2, lambda x, y: x * mp.sinh(x) * mp.sech(x) ** 4 / 4),
+    (x * sp.exp(x) / (1 + sp.exp(x)) ** 2, lambda x, y: x * mp.sech(x / 2) ** 2 / 4),
+    (sp.sqrt(1 - sp.tanh(x) ** 2), lambda x, y: mp.sech(x)),
+    (1 / sp.sqrt(1 + 3 * sp.exp(2 * x)), lambda x, y: 1 / mp.sqrt(1 + 3 * mp.exp(2 * x))),
+    ((2 + sp.exp(3 * x)) ** sp.Rational(-2, 3), lambda x, y: mp.cbrt(2 + mp.exp(3 * x)) ** -2),
+]
 REAL = [
+    *EXPONENTIALS,
     (sp.tanh(x) ** 2, lambda x, y: mp.tanh(x) ** 2),
     (x**3 - y**5 + x**4 / y**3, lambda x, y: x**3 - y**5 + x**4 / y**3),
     (x / (1 + sp.exp(-x)), lambda x, y: x / (1 + mp.exp(-x))),
@@ -88,6 +106,17 @@ def test_the_exact_value_is_inside_a_narrow_ball(formula, oracle):
             assert high - low <= mp.mpf(10) ** -40 * max(abs(value), mp.mpf(10) ** -200)  # relative, hence the rewrites
 
 
+def test_small_arguments_of_hyperbolic_quotients_keep_their_digits():
+    for formula in (sp.atan(sp.sinh(x)), sp.asin(sp.tanh(x)), sp.sinh(x) / (1 + sp.cosh(x))):
+        assert enclose(formula, {x: "1e-30"}, 170).rel_accuracy_bits() > 160
+
+
+def test_a_logarithm_of_what_vanishes_elsewhere_is_finite():
+    with mp.workdps(50):
+        low, high = exact(enclose(sp.log((sp.exp(x) - 2) ** 2), {x: "1/2"}, 120))
+        assert low <= 2 * mp.log(2 - mp.exp(mp.mpf(1) / 2)) <= high
+
+
 def test_a_value_off_by_one_part_in_1e40_is_outside():
     formula, oracle = REAL[0]
     with mp.workdps(80), ctx.workprec(300):
@@ -122,6 +151,12 @@ def test_complex_values_continue_the_real_ones(formula, oracle):
         (1 / (1 + sp.exp(x)), 0, 4),
         (sp.log(1 + x**2), 0, 2),
         (sp.atan(x), 0, 2),
+        (sp.log(sp.cosh(x)), 0, 2),
+        (sp.atan(sp.sinh(x)), 0, 2),
+        (sp.atan(sp.coth(x)), 0.125, 0.1),  # it jumps at 0, its derivative does not
+        (sp.asin(sp.tanh(x)), 0, 2),
+        (sp.sqrt(1 - sp.tanh(x) ** 2), 0, 2),
+        (1 / sp.sqrt(1 + 3 * sp.exp(2 * x)), -0.5, 2),
         (sp.asinh(x), 0, 2),
         (sp.asin(x), 1, 0.5),
         (sp.atanh(x), 1, 0.5),
@@ -140,8 +175,32 @@ def test_where_it_is_not_analytic_the_answer_is_not_finite(formula, re, im):
     assert not acb(program([acb(arb(re, 0.5), arb(0, im))], True)).is_finite()
 
 
+@pytest.mark.parametrize(("formula", "oracle"), EXPONENTIALS, ids=[str(f) for f, _ in EXPONENTIALS])
+def test_a_wide_complex_ball_holds_the_values_at_its_points(formula, oracle):
+    program, rng, bounded = compile_ball(formula, (x,)), random.Random(7), 0
+    for centre, reach, height in ((0, 0.25, 0.25), (0, 2, 0.5), (3, 2, 0.75), (-6, 4, 0.5), (20, 12, 0.75)):
+        wide = acb(program([acb(arb(centre, reach), arb(0, height))], True))
+        bounded += wide.is_finite()
+        for _ in range(10 if wide.is_finite() else 0):
+            re, im = centre + rng.uniform(-reach, reach), rng.uniform(-height, height)
+            value = oracle(mp.mpc(re, im), 0)
+            assert wide.overlaps(acb(to_ball(mp.re(value), 53), to_ball(mp.im(value), 53)) + arb(0, 1e-9 * abs(value)))
+    assert bounded >= 2
+
+
 @pytest.mark.parametrize(
-    "formula", [sp.log(1 + sp.exp(x)), 1 / (1 + sp.exp(x)), 1 / (1 + sp.exp(-x)), sp.asinh(x)], ids=str
+    "formula",
+    [
+        sp.log(1 + sp.exp(x)),
+        1 / (1 + sp.exp(x)),
+        1 / (1 + sp.exp(-x)),
+        sp.asinh(x),
+        sp.log(sp.cosh(x)),
+        sp.atan(sp.sinh(x)),
+        sp.asin(sp.tanh(x)),
+        sp.sinh(x) / (sp.sinh(x) ** 2 + 1) - 2 * sp.sinh(x) * sp.cosh(x) ** 2 / (sp.sinh(x) ** 2 + 1) ** 2,
+    ],
+    ids=str,
 )
 @pytest.mark.parametrize("centre", [1000.0, -1000.0])
 def test_wide_complex_balls_far_from_the_singularities_stay_bounded(formula, centre):

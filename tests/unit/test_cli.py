@@ -69,6 +69,10 @@ def test_show_gives_the_facts_of_names_and_formulas(capsys):
     assert "odd" in hard
     assert "slope (real)" in page(capsys, "show", "leaky_relu")
     assert "jump at 0" in page(capsys, "show", "step")
+    assert "; second derivative infinite at 0" in page(capsys, "show", "abs(z)^(3/2)")
+    assert "facts       second derivative infinite at 1;" in page(capsys, "show", "abs(z-1)^(5/4)")
+    assert "infinite slope at 0" in page(capsys, "show", "sign(z)*sqrt(abs(z))")
+    assert "facts       third derivative jumps at 0; " in page(capsys, "show", "abs(z)^3+z")
 
 
 def test_a_formula_may_begin_with_a_minus_sign(capsys):

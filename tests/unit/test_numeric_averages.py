@@ -15,6 +15,7 @@ from symres.balls import to_ball
 from symres.declare.pieces import Pieces, split
 from symres.errors import DeclarationError, NoClosedForm, SymresError
 from symres.gaussian.numeric import average_ball
+from symres.gaussian.panels import patience
 from symres.symbols import z
 
 R = sp.Rational
@@ -111,6 +112,42 @@ def test_known_closed_forms_are_inside(formula, closed, variance):
         value = mp.mpf(sp.N(closed.subs(K, sp.Rational(variance)), 50)._to_mpmath(180))
     assert ball.rel_accuracy_bits() >= 64
     assert contains(ball, value, 1e-40)
+
+
+COMPOSED = {
+    "z*asin(tanh(z))": lambda x: 2 * x * mp.atan(mp.tanh(x / 2)),
+    "atan(sinh(z))": lambda x: mp.atan(mp.sinh(x)),
+    "log(cosh(z))": lambda x: abs(x) - mp.log(2) + mp.log1p(mp.exp(-2 * abs(x))),
+    "log(1+exp(z)+exp(-z))": lambda x: abs(x) + mp.log1p(mp.exp(-abs(x)) + mp.exp(-2 * abs(x))),
+}
+
+
+@pytest.mark.parametrize("variance", ["1e-12", "1", "100", "1e4"])
+@pytest.mark.parametrize("formula", COMPOSED)
+def test_compositions_of_exponentials_have_averages_at_every_variance(formula, variance):
+    """The far tails are bounded in few panels: a moderate patience is enough."""
+    function = sr.activation(formula).pieces
+    with patience(40):
+        ball = average_ball((function.map(lambda u: u**2),), (to_ball(variance, 140),), 66)
+        slope = average_ball((function.diff().map(lambda u: u**2),), (to_ball(variance, 140),), 66)
+    assert slope.rel_accuracy_bits() >= 60
+    assert ball.rel_accuracy_bits() >= 60
+    assert contains(
+        ball, quad(lambda x: COMPOSED[formula](x) ** 2, (), variance), 1e-18
+    )  # the rule ends at an absolute error
+
+
+@pytest.mark.parametrize("exponent", [R(5, 2), R(3, 2), R(7, 3)])
+def test_mean_square_slopes_of_broken_powers(exponent):
+    """<(p |z|**(p-1) sign(z) - 1)**2> = p**2 <|z|**(2p-2)> + 1."""
+    slope = split(sp.Abs(z) ** exponent - z).diff()
+    ball = average_ball((slope.map(lambda u: u**2),), (arb(3),), 66)
+    q = 2 * exponent - 2
+    with mp.workdps(40):
+        e, power = mp.mpf(exponent.p) / exponent.q, mp.mpf(q.p) / q.q
+        value = e**2 * mp.sqrt(6) ** power * mp.gamma((power + 1) / 2) / mp.sqrt(mp.pi) + 1
+    assert ball.rel_accuracy_bits() >= 64
+    assert contains(ball, value, 1e-35)
 
 
 def test_narrow_features_are_resolved():

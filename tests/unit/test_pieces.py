@@ -14,6 +14,7 @@ from symres.declare.zeros import zeros
 from symres.errors import DeclarationError
 from symres.symbols import z
 
+R = sp.Rational
 a = sp.Symbol("a", positive=True)
 b = sp.Symbol("b", positive=True)
 real = sp.Symbol("s", real=True)
@@ -105,6 +106,25 @@ def test_derivatives_and_jumps():
     assert step == Pieces((sp.Integer(0),), (sp.Integer(0), sp.Integer(1)))
     assert not step.is_continuous and step.jumps == (1,)
     assert step.diff() == Pieces((), (sp.Integer(0),))
+
+
+@pytest.mark.parametrize(
+    ("expr", "slopes"),
+    [
+        (sp.Abs(z) ** R(5, 2), (-R(5, 2) * (-z) ** R(3, 2), R(5, 2) * z ** R(3, 2))),
+        (sp.exp(z) * sp.Abs(z) ** R(5, 2), None),
+        (sp.Abs(z**2 - z) ** R(5, 2), None),
+        (sp.sqrt(1 + sp.Abs(z) ** R(7, 3)), None),
+    ],
+    ids=str,
+)
+def test_slopes_of_broken_powers_are_finite_at_the_break(expr, slopes):
+    pieces = split(expr)
+    assert pieces.diff().jumps == (0,) * len(pieces.breaks) and pieces.has_finite_slopes
+    assert slopes is None or pieces.diff().parts == slopes
+    for point in (-1.3, -0.2, 0.4, 2.5):
+        exact = (value(pieces, point + 1e-5) - value(pieces, point - 1e-5)) / 2e-5
+        assert abs(value(pieces.diff(), point) - exact) < 1e-8 * (1 + abs(exact))
 
 
 def test_jumps_with_parameters_are_exact():
