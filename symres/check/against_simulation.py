@@ -13,18 +13,19 @@ import sympy as sp
 
 from .. import symbols
 from . import settings
-from .claims import claimed, is_claim, iterated
+from .claims import LayerClaims, claimed, is_claim, iterated
 from .compare import FAILURES, compared, free_symbols, reason
 from .forward import Forward
 from .progress import Progress
 from .quadrature import Found
 from .settings import Values
 from .simulate import TAME, Budget, Estimate, Simulation, extrapolated, measured, pilot
-from .verdict import SIMULATION, Verdict, inconclusive
+from .verdict import SIMULATION, Verdict, contradicted, inconclusive
 
 _SMALL = 0.1  # of the natural scale
 _NEAR = 1e-8  # (K - C)/K in the susceptibility: a kink's bias is of the size of its root
 _QUICK = (512, 2000)  # width and number of networks that look for a divergence
+_UNTAMED = "a few networks make up the average: its standard error is not known"
 _FARTHER = 1e-4  # where a divergence is compared with
 
 
@@ -42,18 +43,10 @@ class _Task:
         return settings.stream(self.seed, "simulation", name)
 
     def row(self, name: str, point: str, claim: mp.mpf, found: Found, estimate: Estimate) -> Verdict:
-        return compared(
-            name,
-            "simulation",
-            point,
-            claim,
-            found,
-            SIMULATION,
-            _SMALL,
-            seed=self.seed,
-            widths=estimate.widths,
-            samples=estimate.samples,
-        )
+        facts: dict[str, Any] = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
+        if math.isinf(found.error):
+            return inconclusive(name, "simulation", point, _UNTAMED, claimed=claim, value=found.value, **facts)
+        return compared(name, "simulation", point, claim, found, SIMULATION, _SMALL, **facts)
 
 
 def theory_rows(
@@ -99,20 +92,32 @@ def _kernel_rows(task: _Task, start: Values, depth: int, tell: Callable[[float],
     while deepest > 1 and pilot(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng).max() > TAME:
         deepest -= 1
     estimate = extrapolated(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng, task.budget, tell)
+    claims = iterated(task.quantities, start, task.values, deepest)
     rows = []
     for layers in sorted({1, deepest}):
-        claims = iterated(task.quantities, start, task.values, layers)
         remark = "deeper networks fluctuate too much to be simulated" if layers == deepest < depth else ""
         kernel = estimate.values[2 * (layers - 1)]
         for place, name in enumerate(("kernel_map", "covariance_map")):
-            if name not in claims:
+            if name not in task.quantities:
                 continue
             number = 2 * (layers - 1) + place
             used = {symbols.K: start[symbols.K1]} if name == "kernel_map" else start
             point = settings.text(used | task.values) + (f"; {layers} layers" if layers > 1 else "")
             found = Found(float(estimate.values[number]), float(estimate.errors[number]), float(abs(kernel)), remark)
-            rows.append(task.row(name, point, claims[name], found, estimate))
+            rows.append(_kernel_row(task, name, point, claims[layers - 1], found, estimate))
     return rows
+
+
+def _kernel_row(task: _Task, name: str, point: str, claims: LayerClaims, found: Found, estimate: Estimate) -> Verdict:
+    """One claim after some layers, judged by itself; only the covariance answers for what is no covariance."""
+    facts: dict[str, Any] = {"seed": task.seed, "widths": estimate.widths, "samples": estimate.samples}
+    if claims.contradiction and (name == "covariance_map" or "covariance_map" not in task.quantities):
+        claim = claims.numbers.get(name, mp.nan)
+        return contradicted(name, "simulation", point, claims.contradiction, claim, found, **facts)
+    if name in claims.reasons:
+        said = claims.reasons[name]
+        return inconclusive(name, "simulation", point, said, value=found.value, **facts)
+    return task.row(name, point, claims.numbers[name], found, estimate)
 
 
 def _kernel_scales(values: np.ndarray) -> np.ndarray:
@@ -145,13 +150,13 @@ def _perpendicular_row(task: _Task, K: sp.Rational, tell: Callable[[float], None
         return np.maximum(np.abs(values), _SMALL * natural)
 
     # Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
-    (far,), (far_error,) = measured(task.simulation.chi_perp(float(K), _FARTHER), *_QUICK, rng)
-    (close,), (close_error,) = measured(task.simulation.chi_perp(float(K), 1e-2 * _FARTHER), *_QUICK, rng)
+    (far,), (far_error,), _ = measured(task.simulation.chi_perp(float(K), _FARTHER), *_QUICK, rng)
+    (close,), (close_error,), _ = measured(task.simulation.chi_perp(float(K), 1e-2 * _FARTHER), *_QUICK, rng)
     growth, noise = close - far, math.hypot(close_error, far_error)
     facts: dict[str, Any] = {"seed": task.seed, "widths": _QUICK[:1], "samples": 2 * _QUICK[1]}
     if growth > 6 * noise and growth > abs(far):
         remark = f"(K'-C')/(K-C) grows from {far:.3g} to {close:.3g} as K-C falls a hundredfold"
-        found = Found(math.inf, 0.0, natural, remark)
+        found = Found(math.inf, 0.0, natural, remark, diverges=True)
         return compared("chi_perp", "simulation", point, claim, found, SIMULATION, _SMALL, **facts)
     if abs(growth) + 5 * noise > 0.5 * abs(far):
         said = f"{far:.3g} and {close:.3g} at two distances do not tell whether the limit is finite"
@@ -162,7 +167,7 @@ def _perpendicular_row(task: _Task, K: sp.Rational, tell: Callable[[float], None
 
 def _natural(task: _Task, K: sp.Rational, rng: np.random.Generator) -> float:
     """The scale of a susceptibility, K'/K."""
-    means, _ = measured(task.simulation.kernels(float(K), float(K), 0.0, 1), 512, 256, rng)
+    means, *_ = measured(task.simulation.kernels(float(K), float(K), 0.0, 1), 512, 256, rng)
     return float(abs(means[0])) / float(K)
 
 

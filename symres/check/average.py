@@ -17,12 +17,12 @@ from .. import symbols
 from ..declare.activation import Phi
 from .formula import MPMATH, NUMPY, Tape, switch_points
 from .nets.field import OracleLimit
-from .panels import average2, resolved
+from .panels import rounding
+from .plane import plane
 from .settings import Values
 
 DIGITS = 30
 _SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)
-_SLICES = np.array([-1.7, -0.6, 0.4, 1.3])[:, None]
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,8 @@ def _plane(integrand: sp.Expr, covariance: np.ndarray) -> Average:
         with np.errstate(all="ignore"):
             return np.asarray(tape(x, y) + 0.0 * (x + y))
 
-    sigma = np.sqrt(np.diag(covariance))
     breaks = [[float(b) for b in switch_points(integrand, variable)] for variable in (symbols.x1, symbols.x2)]
-    edges1 = resolved(lambda x: function(x, sigma[1] * _SLICES), sigma[0], breaks[0], 10, 1e-14)
-    edges2 = resolved(lambda y: function(sigma[0] * _SLICES, y), sigma[1], breaks[1], 10, 1e-14)
     width = float(np.sqrt(np.linalg.det(covariance) / covariance[0, 0]))
-    coarse, fine = (average2(function, covariance, width, edges1, edges2, breaks[1], q) for q in (10, 14))
-    size = average2(lambda x, y: np.abs(function(x, y)), covariance, width, edges1, edges2, breaks[1], 10)
-    return Average(mp.mpf(fine), abs(fine - coarse) + 1e-14 * size, size)
+    panels = plane(function, covariance, width, breaks, 10, 1e-14)
+    (coarse, _), (fine, size) = (panels.average(points) for points in (10, 14))
+    return Average(mp.mpf(fine), abs(fine - coarse) + rounding(size), size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import mpmath as mp
@@ -10,9 +11,11 @@ import sympy as sp
 
 from .. import symbols
 from ..quantity import Status
+from .compare import FAILURES, reason
 from .settings import Values
 
 DIGITS = 25
+_ROUNDED = 1e-12  # relative: claims are evaluated to 15 digits, and each layer passes its rounding on
 
 
 def is_claim(quantity: Any) -> bool:
@@ -31,20 +34,79 @@ def claimed(quantity: Any, values: Values, digits: int = DIGITS) -> mp.mpf:
     return quantity.evalf(digits, **{str(s): values[s] for s in quantity.symbols})
 
 
-def iterated(quantities: Mapping[str, Any], start: Values, values: Values, depth: int) -> dict[str, mp.mpf]:
-    """The kernel of the first input, and the covariance if it is derived, after ``depth`` layers."""
-    first, second, mixed = (start[s] for s in (symbols.K1, symbols.K2, symbols.C))
-    for _ in range(depth):
+@dataclass(frozen=True)
+class LayerClaims:
+    """What a derivation claims about the streams of two inputs after some layers.
+
+    Args:
+        numbers: by name of the map, the kernel of the first input and the covariance, where they could be evaluated.
+        reasons: by name of the map, why there is no number.
+        contradiction: how the claims contradict themselves, in this layer or before; empty if they do not.
+    """
+
+    numbers: Mapping[str, mp.mpf]
+    reasons: Mapping[str, str]
+    contradiction: str = ""
+
+
+def iterated(quantities: Mapping[str, Any], start: Values, values: Values, depth: int) -> list[LayerClaims]:
+    """Kernels and, if it is derived, the covariance after each of ``depth`` layers.
+
+    Each number stands alone: where one cannot be evaluated, or where kernels and covariance are no covariance matrix,
+    the others are still claims.
+    """
+    kernels: list[sp.Rational | str] = [start[symbols.K1], start[symbols.K2]]  # a number, or why there is none
+    mixed: sp.Rational | str = start[symbols.C]
+    contradiction = ""
+    result = []
+    for layer in range(1, depth + 1):
         if "covariance_map" in quantities:
-            at = {symbols.K1: first, symbols.K2: second, symbols.C: mixed}
-            mixed = _exact(claimed(quantities["covariance_map"], values | at, 15))
-        first, second = (
-            _exact(claimed(quantities["kernel_map"], values | {symbols.K: kernel}, 15)) for kernel in (first, second)
-        )
-    result = {"kernel_map": mp.mpf(sp.Float(first))}
-    if "covariance_map" in quantities:
-        result["covariance_map"] = mp.mpf(sp.Float(mixed))
+            at = {symbols.K1: kernels[0], symbols.K2: kernels[1], symbols.C: mixed}
+            mixed = contradiction or _evaluated(quantities["covariance_map"], at, values)
+        kernels = [_evaluated(quantities["kernel_map"], {symbols.K: kernel}, values) for kernel in kernels]
+        known = {"kernel_map": kernels[0]} | ({"covariance_map": mixed} if "covariance_map" in quantities else {})
+        if not contradiction:
+            found, mixed = _contradiction(kernels[0], kernels[1], mixed if "covariance_map" in known else "")
+            contradiction = f"the claims contradict each other: after {_layers(layer)} {found}" if found else ""
+        numbers = {name: mp.mpf(sp.Float(v)) for name, v in known.items() if not isinstance(v, str)}
+        reasons = {name: v for name, v in known.items() if isinstance(v, str)}
+        result.append(LayerClaims(numbers, reasons, contradiction))
     return result
+
+
+def _evaluated(quantity: Any, at: Mapping[sp.Symbol, sp.Rational | str], values: Values) -> sp.Rational | str:
+    for argument in at.values():
+        if isinstance(argument, str):
+            return argument
+    try:
+        value = claimed(quantity, values | dict(at), 15)
+    except FAILURES as failure:
+        return reason(failure)
+    return _exact(value) if mp.isfinite(value) else f"the claim is {mp.nstr(value)}"
+
+
+def _contradiction(
+    first: sp.Rational | str, second: sp.Rational | str, mixed: sp.Rational | str
+) -> tuple[str, sp.Rational | str]:
+    """Why these are not the entries of a covariance matrix, if so, and the covariance without its rounding."""
+    for name, kernel in ((symbols.K1, first), (symbols.K2, second)):
+        if not isinstance(kernel, str) and kernel < 0:
+            return f"{name} = {mp.nstr(mp.mpf(sp.Float(kernel)), 6)} is negative", mixed
+    if isinstance(first, str) or isinstance(second, str) or isinstance(mixed, str):
+        return "", mixed
+    with mp.workdps(30):
+        largest = mp.sqrt(mp.mpf(sp.Float(first * second, 30)))
+        size = abs(mp.mpf(sp.Float(mixed, 30)))
+        if size <= largest:
+            return "", mixed
+        if size > largest * (1 + _ROUNDED):
+            excess = mp.nstr(100 * (size / largest - 1), 3)
+            return f"C**2 > K1*K2, no covariance (|C| is {excess} % above sqrt(K1*K2))", mixed
+        return "", sp.sign(mixed) * _exact(largest * (1 - mp.mpf(10) ** -16))
+
+
+def _layers(number: int) -> str:
+    return f"{number} layer" + ("s" if number > 1 else "")
 
 
 def _exact(value: mp.mpf) -> sp.Rational:

@@ -11,7 +11,7 @@ import sympy as sp
 
 from ..errors import SymresError
 from .quadrature import Found
-from .verdict import Outcome, Thresholds, Verdict, judge
+from .verdict import Outcome, Thresholds, Verdict, inconclusive, judge
 
 # A node of a user may do with arrays what an infinitely wide network has no meaning for (shapes, sorting, methods
 # that a net lacks), and may fail on numbers. The row then says so; a failed comparison is never a passed one.
@@ -54,6 +54,9 @@ def compared(
         jumps: whether an activation of the layer is discontinuous.
         facts: seed, widths, samples.
     """
+    if math.isinf(found.value) and not found.diverges:
+        said = found.remark or "the oracle's numbers leave the range of doubles"
+        return inconclusive(name, oracle, point, said, claimed=claim, **facts)
     if math.isnan(found.value) or not (mp.isinf(claim) or math.isinf(found.value)):
         return judge(
             name,

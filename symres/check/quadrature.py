@@ -18,9 +18,9 @@ from .forward import Forward
 from .nets.field import OracleLimit
 from .nets.gram import pair
 from .nets.limit import LimitNet
+from .panels import rounding
 from .settings import Values
 
-_ROUNDING = 1e-14  # relative; measured deviations from closed forms stay below 2e-15
 _SPREAD = 0.2  # half width, in log K, of the interval on which a map is interpolated
 _RATIO_ROUNDING = 1e-12  # of (K'-C')/(K-C)
 _NEAR = 2.0**-10  # largest (K - C)/K in the limit C -> K
@@ -44,16 +44,18 @@ class Found:
     """What the oracle finds.
 
     Args:
-        value: the number; infinite if the defining limit diverges.
+        value: the number; infinite if the defining limit diverges, or where the oracle failed.
         error: estimate of its absolute error.
         scale: the natural size of such a quantity, against which a small value is judged.
         remark: what the reader should know.
+        diverges: whether an infinite value is what the oracle has seen, not the end of the range of doubles.
     """
 
     value: float
     error: float
     scale: float
     remark: str = ""
+    diverges: bool = False
 
 
 class QuadratureOracle:
@@ -70,13 +72,13 @@ class QuadratureOracle:
     def kernel_map(self, K: float) -> Found:
         """K' = <z'^2>."""
         coarse, fine = (float(self._moments([[K]], resolution)[0, 0]) for resolution in (0, 1))
-        return Found(fine, abs(fine - coarse) + _ROUNDING * abs(fine), abs(fine))
+        return Found(fine, abs(fine - coarse) + rounding(abs(fine)), abs(fine))
 
     def covariance_map(self, K1: float, K2: float, C: float) -> Found:
         """C' = <z'_1 z'_2>."""
         coarse, fine = (self._moments(pair(K1, K2, C), resolution) for resolution in (0, 1))
         scale = float(np.sqrt(fine[0, 0]) * np.sqrt(fine[1, 1]))  # the product of the two may be too large
-        return Found(float(fine[0, 1]), float(np.abs(fine - coarse).max()) + _ROUNDING * scale, scale)
+        return Found(float(fine[0, 1]), float(np.abs(fine - coarse).max()) + rounding(scale), scale)
 
     def chi_parallel(self, K: float) -> Found:
         """dK'/dK."""
@@ -93,7 +95,8 @@ class QuadratureOracle:
         visible = max(1e-6 * scale, 100 * np.abs(fine - coarse).max())
         if change[-1] > visible and np.all(change[-3:] > 0.95 * change[-4:-1]):
             power = np.log(change[-1] / change[-2]) / np.log(4)
-            return Found(np.inf, 0.0, scale, f"(K'-C')/(K-C) grows without bound, like (K-C)^-{power:.2f}")
+            remark = f"(K'-C')/(K-C) grows without bound, like (K-C)^-{power:.2f}"
+            return Found(np.inf, 0.0, scale, remark, diverges=True)
         limits = _neville(fine)
         noise = 10 * np.abs(fine - coarse).max() + _RATIO_ROUNDING * abs(limits[-1])
         # the last change alone may be small by chance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ _BATCH = 2**17  # neurons at a time: arrays of a few megabytes
 _PILOT, _PILOT_WIDTH = 1024, 128  # networks in the pilot run, and their width
 _STEP = 0.01  # relative step of K in the response; the bias of the central difference is its square
 _MISFIT = 9  # chi^2 per degree of freedom beyond which a line through four widths is no accident
+_FEWEST = 10  # networks that must carry the variance at every width
 _NARROWEST = 128
 _WIDEST = 4096  # of the narrowest networks
 TAME = _WIDEST / 10  # fluctuations beyond which no affordable width is wide
@@ -43,7 +45,8 @@ class Estimate:
     """Values at infinite width.
 
     Args:
-        values, errors: of every observable; the error includes an allowance for 1/n^2.
+        values, errors: of every observable; the error includes an allowance for 1/n^2, and is infinite where the
+            networks fluctuate too much to tell.
         widths: of the networks.
         samples: number of networks, all widths together.
         fluctuations: n times the relative variance of every observable over the networks of the pilot run.
@@ -54,6 +57,20 @@ class Estimate:
     widths: tuple[int, ...]
     samples: int
     fluctuations: np.ndarray
+
+
+class Measured(NamedTuple):
+    """One width.
+
+    Args:
+        mean, error: of every observable over the networks, and its standard error.
+        carriers: number of networks that carry the variance, (sum of squares)^2 / sum of fourth powers: where they are
+            few, the tail has not been seen and the standard error is too small.
+    """
+
+    mean: np.ndarray
+    error: np.ndarray
+    carriers: np.ndarray
 
 
 class Simulation:
@@ -141,26 +158,29 @@ def extrapolated(
     inflation = np.linalg.inv(design.T @ design)[0, 0] if len(widths) > 1 else 1.0
     neurons = float(np.clip(worst * inflation / budget.precision**2, 1e5, budget.neurons))
 
-    found, spreads, samples = [], [], 0
+    found, spreads, carriers, samples = [], [], [], 0
     for number, n in enumerate(widths):
         nets = max(256, round(neurons / n))
 
         def told(share: float, number: int = number) -> None:
             report((number + share) / len(widths))
 
-        mean, error = measured(sampler, n, nets, rng, told)
-        found.append(mean)
-        spreads.append(error)
+        run = measured(sampler, n, nets, rng, told)
+        found.append(run.mean)
+        spreads.append(run.error)
+        carriers.append(run.carriers)
         samples += nets
+    known = np.min(carriers, axis=0) >= _FEWEST
     values, errors, curvature = _fitted(np.array(widths, dtype=float), np.array(found), np.array(spreads))
     allowance = curvature * np.abs(values) * np.minimum(1.0, fluctuations / widths[0]) ** 2
     rounding = 1e-12 * scales(values)
-    return Estimate(values, np.sqrt(errors**2 + allowance**2 + rounding**2), widths, samples, fluctuations)
+    errors = np.where(known, np.sqrt(errors**2 + allowance**2 + rounding**2), np.inf)
+    return Estimate(values, errors, widths, samples, fluctuations)
 
 
 def pilot(sampler: Sampler, scales: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """The relative variance of every observable over networks times n, from a short run; infinite if it overflows."""
-    means, errors = measured(sampler, _PILOT_WIDTH, _PILOT, rng)
+    means, errors, _ = measured(sampler, _PILOT_WIDTH, _PILOT, rng)
     with np.errstate(all="ignore"):
         fluctuations: np.ndarray = _PILOT_WIDTH * _PILOT * (errors / scales(means)) ** 2
     return np.where(np.isfinite(fluctuations), fluctuations, np.inf)
@@ -168,7 +188,7 @@ def pilot(sampler: Sampler, scales: Callable[[np.ndarray], np.ndarray], rng: np.
 
 def measured(
     sampler: Sampler, n: int, nets: int, rng: np.random.Generator, report: Callable[[float], None] = lambda share: None
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Measured:
     """Means and standard errors at one width, the controls' share of the noise removed.
 
     Args:
@@ -194,7 +214,12 @@ def measured(
         if np.all(np.isfinite(y)):
             slopes = np.linalg.lstsq(x - x.mean(axis=0), y - y.mean(axis=0), rcond=1e-10)[0]
             y = y - x @ slopes
-        return y.mean(axis=0), y.std(axis=0, ddof=1 + x.shape[1]) / np.sqrt(nets)
+        error = y.std(axis=0, ddof=1 + x.shape[1]) / np.sqrt(nets)
+        squares = (y - y.mean(axis=0)) ** 2
+        # what is the same in every network up to rounding has no tail: 0/0, and infinitely many carriers
+        squares /= np.where(error > 1e-13 * np.abs(y.mean(axis=0)), squares.max(axis=0), np.inf)
+        carriers = squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)
+        return Measured(y.mean(axis=0), error, np.where(np.isnan(carriers), np.inf, carriers))
 
 
 def _fitted(n: np.ndarray, means: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

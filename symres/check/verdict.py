@@ -183,6 +183,15 @@ def inconclusive(
     )
 
 
+def contradicted(
+    quantity: str, oracle: str, point: str, reason: str, claimed: Number, found: Any, **facts: Any
+) -> Verdict:
+    """A claim that is impossible whatever the oracle finds: it contradicts itself or another claim."""
+    return Verdict(
+        quantity, oracle, point, claimed, found.value, found.error, math.nan, math.inf, Outcome.REFUTED, reason, **facts
+    )
+
+
 @dataclass(frozen=True)
 class CheckReport:
     """The verdicts of a check.
@@ -216,10 +225,11 @@ class CheckReport:
         """Raise :class:`CheckRefuted` for the first refuted row; INCONCLUSIVE rows do not raise."""
         for verdict in self.verdicts:
             if verdict.outcome is Outcome.REFUTED:
+                found = f"claimed {_number(verdict.claimed)}, {verdict.oracle} finds {_number(verdict.value)}"
+                found += f" +- {verdict.error:.1e}" if math.isfinite(verdict.error) else ""
                 raise CheckRefuted(
                     f"{verdict.quantity} at {verdict.point}",
-                    f"claimed {_number(verdict.claimed)}, {verdict.oracle} finds {_number(verdict.value)}"
-                    + (f" +- {verdict.error:.1e}" if math.isfinite(verdict.error) else ""),
+                    verdict.reason if math.isnan(verdict.z) else found,
                     "do not use this result; report it as a defect of symres",
                 )
 

@@ -1,10 +1,13 @@
 """Test the tests: wrong theories must be refuted, whatever the seed."""
 
+from dataclasses import replace
+
 import mpmath as mp
 import pytest
 import sympy as sp
 
-from symres.check import Outcome, check
+import symres as sr
+from symres.check import CheckReport, Outcome, check
 from symres.check.quadrature import ORACLES
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
@@ -81,3 +84,41 @@ def test_a_wrong_declaration_is_noticed():
     ):
         wrong = FakeTheory(forward, {"kernel_map": theory("relu", skip=False).quantities["kernel_map"]})
         assert check(wrong, points=1).outcome is outcome
+
+
+REAL = {
+    "mlp tanh": lambda: sr.mlp("tanh"),
+    "mlp gelu": lambda: sr.mlp("gelu"),
+    "residual gelu": lambda: sr.residual("gelu"),
+    "nested": lambda: sr.Layer(gamma * z + Dense(sr.activation("tanh")(Dense(sr.activation("erf")(z))))),
+}
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("name", REAL)
+def test_simulation_refutes_derived_maps_that_are_five_percent_wrong(name, seed):
+    """At these seeds a wrong claim after one layer is no covariance: its other rows must be judged all the same."""
+    right = sr.derive(REAL[name]())
+    maps = {quantity.name: quantity for quantity in (right.kernel_map, right.covariance_map)}
+    assert outcomes(right, maps, seed) == {"kernel_map": Outcome.PASSED, "covariance_map": Outcome.PASSED}
+    for wrong in maps:
+        spoilt = replace(maps[wrong], body=maps[wrong].body * sp.Rational(95, 100))
+        assert outcomes(right, maps | {wrong: spoilt}, seed)[wrong] is Outcome.REFUTED
+
+
+def outcomes(theory, maps, seed):
+    """Of the rows after one layer."""
+    rows = check(FakeTheory(theory.layer.forward, maps), "simulation", seed=seed).verdicts
+    return {row.quantity: row.outcome for row in rows if "layers" not in row.point}
+
+
+def test_a_claim_that_is_no_covariance_is_refuted_as_such():
+    right = sr.derive(sr.mlp("tanh"))
+    kernel = replace(right.kernel_map, body=right.kernel_map.body * sp.Rational(1, 2))
+    report = check(FakeTheory(right.layer.forward, {"kernel_map": kernel, "covariance_map": right.covariance_map}))
+    rows = [row for row in report.verdicts if row.oracle == "simulation"]
+    assert {row.outcome for row in rows} == {Outcome.REFUTED}
+    told = [row for row in rows if "no covariance" in row.reason]
+    assert {row.quantity for row in told} == {"covariance_map"}
+    with pytest.raises(CheckRefuted, match=r"C\*\*2 > K1\*K2"):
+        CheckReport(tuple(told)).raise_if_refuted()

@@ -1,6 +1,7 @@
 """The oracle of quadrature against results by hand, and what it says where it cannot tell."""
 
 import math
+from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
@@ -9,7 +10,9 @@ import sympy as sp
 
 import symres as sr
 from symres.check import Outcome, check
-from symres.check.quadrature import ORACLES, QuadratureOracle
+from symres.check.compare import compared
+from symres.check.quadrature import ORACLES, Found, QuadratureOracle
+from symres.check.verdict import QUADRATURE
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
 from symres.symbols import C_W, C_b, gamma, z
@@ -146,3 +149,34 @@ def test_an_integrand_beyond_resolution_is_inconclusive():
     reasons = {row.reason for row in rows if str(row.outcome) == "INCONCLUSIVE"}
     assert any("varies too fast" in reason for reason in reasons)
     assert not any(str(row.outcome) == "REFUTED" for row in rows)
+
+
+GROWING = ["exp(z)", "exp(2*z)", "z*exp(z)", "z**2*exp(z)", "cosh(z)"]
+
+
+@pytest.mark.parametrize("formula", GROWING)
+def test_closed_forms_of_growing_activations_are_not_refuted(formula):
+    rows = check(sr.derive(formula), "quadrature", points=4, seed=2).verdicts
+    assert not [row for row in rows if row.outcome is Outcome.REFUTED]
+    kernels = [row for row in rows if row.quantity == "covariance_map"]
+    assert sum(row.outcome is Outcome.PASSED for row in kernels) >= 3
+    right = sr.derive(formula)
+    claim = right.covariance_map
+    wrong = FakeTheory(right.layer.forward, {claim.name: replace(claim, body=claim.body * sp.Rational(101, 100))})
+    assert {row.outcome for row in check(wrong, "quadrature", points=2, seed=2).verdicts} == {Outcome.REFUTED}
+
+
+def test_numbers_out_of_range_say_so_and_refute_nothing():
+    rows = [row for seed in (0, 4) for row in check(sr.derive("exp(2*z)"), "quadrature", seed=seed).verdicts]
+    assert not [row for row in rows if row.outcome is Outcome.REFUTED or math.isinf(row.value)]
+    assert any("range of doubles" in row.reason for row in rows if row.outcome is Outcome.INCONCLUSIVE)
+
+
+def test_an_infinite_number_is_evidence_only_if_a_limit_diverges():
+    def row(claim, **more):
+        return compared("K", "quadrature", "", mp.mpf(claim), Found(math.inf, 0.0, 1.0, **more), QUADRATURE, 0.001)
+
+    assert row(3).outcome is row("inf").outcome is Outcome.INCONCLUSIVE
+    assert "range" in row(3).reason and row(3, remark="it grows").reason == "it grows"
+    assert row(3, diverges=True).outcome is Outcome.REFUTED
+    assert row("inf", diverges=True).outcome is Outcome.PASSED

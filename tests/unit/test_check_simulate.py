@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres import symbols
 from symres.check import Budget, Outcome, check
+from symres.check.claims import iterated
 from symres.check.forward import Forward
 from symres.check.nets import WeightNet
 from symres.check.quadrature import QuadratureOracle
-from symres.check.simulate import Simulation, extrapolated, pilot
+from symres.check.simulate import Simulation, extrapolated, measured, pilot
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
+from symres.errors import SymresError
 from symres.symbols import C_W, C_b, gamma, xi, z
 from tests.oracles.kernels import FORMULAS, KERNELS, Claim, FakeTheory, residual_theory
 from tests.oracles.nodes import Normed, Sorting
@@ -196,3 +199,55 @@ def test_progress_is_told():
     shares = [share for _, share in seen]
     assert shares == sorted(shares) and shares[0] == 0 and 0.95 < shares[-1] <= 1
     assert {what.split()[-1] for what, _ in seen} == {"quadrature", "simulation"}
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_tail_that_was_not_sampled_refutes_nothing(seed):
+    # the average of exp(4 z) hangs on neurons that a few networks in thousands contain
+    rows = check(sr.derive("exp(2*z)"), "simulation", seed=seed, depth=1).verdicts
+    assert {row.outcome for row in rows} == {Outcome.INCONCLUSIVE}
+    assert any("a few networks" in row.reason for row in rows)
+
+
+def test_the_networks_that_carry_the_variance_are_counted():
+    def sampler(draw):
+        return lambda n, nets, rng: (draw(rng, (nets, 1)), np.zeros((nets, 1)))
+
+    def carriers(draw):
+        return measured(sampler(draw), 64, 9000, np.random.default_rng(0)).carriers[0]
+
+    assert carriers(lambda rng, shape: rng.normal(size=shape)) == pytest.approx(3000, rel=0.1)  # kurtosis 3
+    assert carriers(lambda rng, shape: np.exp(4 * rng.normal(size=shape))) < 10
+    assert carriers(lambda rng, shape: np.full(shape, 0.1)) == math.inf
+
+
+def iterated_claims(kernel, mixed, depth=2):
+    claims = {
+        "kernel_map": Claim("kernel_map", (symbols.K,), kernel),
+        "covariance_map": Claim("covariance_map", (symbols.K1, symbols.K2, symbols.C), mixed),
+    }
+    return iterated(claims, {symbols.K1: sp.S.One, symbols.K2: sp.S.One, symbols.C: sp.S.Half}, {}, depth)
+
+
+def test_claims_stand_alone():
+    def failing(**_):
+        raise SymresError("a number", "no digits", "ask for fewer")
+
+    first, second = iterated_claims(lambda K: 2 * K, failing)
+    assert first.numbers == {"kernel_map": 2} and second.numbers == {"kernel_map": 4}
+    assert "no digits" in first.reasons["covariance_map"] and "no digits" in second.reasons["covariance_map"]
+    assert not first.contradiction
+
+
+def test_rounding_is_no_contradiction_but_more_is():
+    for excess, contradicts in ((0, False), (mp.mpf(10) ** -14, False), (mp.mpf(10) ** -9, True), (-3, True)):
+        seen = []
+
+        def mixed(K1, K2, C, excess=excess, seen=seen):
+            seen.append(abs(C) <= mp.sqrt(K1 * K2))
+            return 1 + excess
+
+        layers = iterated_claims(lambda K: K, mixed, 3)
+        assert [bool(layer.contradiction) for layer in layers] == [contradicts] * 3
+        assert all(seen) and len(seen) == (1 if contradicts else 3)
+        assert all("after 1 layer C**2 > K1*K2" in layer.contradiction for layer in layers) or not contradicts

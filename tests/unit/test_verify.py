@@ -95,3 +95,9 @@ def test_a_wrong_engine_is_caught(monkeypatch, function, spoil):
         assert "differs from quadrature" in pair.reason
     finally:
         door._verified.cache_clear()
+
+
+def test_points_without_a_number_decide_nothing():
+    theory = sr.derive("exp(20*z)")
+    assert theory.covariance_map.status is sr.Status.EXACT
+    assert theory.covariance_map.expr == sr.C_b + sr.C_W * sp.exp(200 * sr.K1 + 200 * sr.K2 + 400 * sr.C)

@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ..panels import adapted, average1, average2, average_tensor, hermite, resolved, trapezoidal
+from ..panels import adapted, average1, average_tensor, hermite, trapezoidal
+from ..plane import plane
 from .field import Affine, Field, OracleLimit, Place, expanded, kinks, leaves, value
 
 # nodes per panel in one and two dimensions; two resolutions give the error
 _RESOLUTIONS = ({1: 12, 2: 10}, {1: 20, 2: 14})
 # nodes per axis by number of wide axes (three or four in all), and on axes along which inputs are nearly equal
-_TENSOR = ({1: 80, 2: 80, 3: 80, 4: 34}, {1: 110, 2: 110, 3: 110, 4: 46})
+_TENSOR = ({1: 80, 2: 80, 3: 80, 4: 34}, {1: 118, 2: 118, 3: 118, 4: 50})
+_TENSOR_REACH = (8.2, 8.8)  # they differ, so that mass beyond the ends shows in the error
 _NEARLY_EQUAL = (10, 14)
 _TOLERANCE = {1: 1e-15, 2: 1e-14}
-_SLICES = np.array([-1.7, -0.6, 0.4, 1.3])
+_CANCELLED = 0.01  # a correlation below this has lost digits in the difference of the inputs
 
 
 class LimitNet:
@@ -74,6 +76,8 @@ class LimitNet:
                     direct = second[a, a] + second[b, b] - 2 * mixed
                 else:
                     mixed = (second[a, a] + second[b, b] - direct) / 2
+                    if abs(mixed) < _CANCELLED * np.sqrt(second[a, a]) * np.sqrt(second[b, b]):
+                        mixed = self._second(u, a, b)
                 second[a, b] = second[b, a] = mixed
                 difference[a, b] = difference[b, a] = direct
         return second, difference
@@ -203,17 +207,14 @@ class LimitNet:
             edges = adapted(integrand, sigma[0], breaks[0], _RESOLUTIONS[0][1], _TOLERANCE[1])
             return average1(integrand, sigma[0], edges, _RESOLUTIONS[self._resolution][1])
         if dimension == 2:
-            slices = (sigma[:, None] * _SLICES)[:, :, None]
-            coarse, tolerance = _RESOLUTIONS[0][2], _TOLERANCE[2]
-            edges1 = resolved(lambda x: integrand(x, slices[1]), sigma[0], breaks[0], coarse, tolerance)
-            edges2 = resolved(lambda x: integrand(slices[0], x), sigma[1], breaks[1], coarse, tolerance)
-            conditional = self._determinant(covariance, basis) / covariance[0, 0]
-            points = _RESOLUTIONS[self._resolution][2]
-            return average2(integrand, covariance, np.sqrt(conditional), edges1, edges2, breaks[1], points)
+            width = np.sqrt(self._determinant(covariance, basis) / covariance[0, 0])
+            panels = plane(integrand, covariance, width, breaks, _RESOLUTIONS[0][2], _TOLERANCE[2])
+            return panels.average(_RESOLUTIONS[self._resolution][2])[0]
         factor = np.linalg.cholesky(covariance)
         wide = np.diag(factor) > 0.2 * sigma
         many, few = _TENSOR[self._resolution][int(wide.sum())], _NEARLY_EQUAL[self._resolution]
-        return average_tensor(integrand, factor, [trapezoidal(many) if w else hermite(few) for w in wide])
+        reach = _TENSOR_REACH[self._resolution]
+        return average_tensor(integrand, factor, [trapezoidal(many, reach) if w else hermite(few) for w in wide])
 
     def _determinant(self, covariance: np.ndarray, basis: list[tuple[Affine, int]]) -> float:
         (f, a), (g, b) = basis
