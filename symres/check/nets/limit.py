@@ -170,6 +170,12 @@ class LimitNet:
             return found, basis, np.zeros((len(forms), 0))
         combination = np.linalg.solve(covariance[np.ix_(basis, basis)], covariance[basis]).T
         combination[basis] = np.eye(len(basis))
+        for row, place in zip(combination, forms, strict=True):  # multiples exactly: nearly equal inputs cost digits
+            for column, k in enumerate(basis):
+                ratio = _multiple(place, forms[k])
+                if ratio is not None:
+                    row[:] = 0.0
+                    row[column] = ratio
         return found, basis, combination
 
     def _integral(self, places: list[Place], function: Any) -> float:
@@ -223,6 +229,17 @@ class LimitNet:
         difference = self._affine_difference(f, a, b)
         first, second = np.sqrt(np.diag(covariance))
         return float(((first + second) ** 2 - difference) * (difference - (first - second) ** 2) / 4)
+
+
+def _multiple(x: tuple[Affine, int], y: tuple[Affine, int]) -> float | None:
+    """The number by which one form is another's multiple at the same input, if there is one."""
+    (f, a), (g, b) = x, y
+    if a != b or f.coefficients.keys() != g.coefficients.keys():
+        return None
+    ratios = [float(f.coefficients[s][a] / g.coefficients[s][a]) for s in f.coefficients if g.coefficients[s][a]]
+    if len(ratios) < len(f.coefficients) or max(ratios) - min(ratios) > 1e-15 * max(map(abs, ratios)):
+        return None
+    return ratios[0]
 
 
 def _at(coefficient: Any, a: int) -> Any:
