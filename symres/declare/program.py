@@ -10,7 +10,6 @@ draws carry tags that differ between two runs.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,11 +82,6 @@ class Program:
     def text(self) -> str:
         """The canonical text; it also defines the activations."""
         return "\n".join((*(f"{f.name}: {f.expr}" for f in self.formulas), *self.lines))
-
-    @cached_property
-    def digest(self) -> str:
-        """A key for caches and file headers."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
 class Builder:

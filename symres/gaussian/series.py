@@ -19,6 +19,7 @@ from ..balls import enclose
 from ..declare.pieces import Pieces
 from ..errors import NoClosedForm
 from ..symbols import z
+from .canonical import canonical
 
 Constant = dict[tuple[tuple[sp.Expr, int], ...], fmpq]  # monomial -> coefficient; a monomial is ((base, exponent), ...)
 Series = list[Constant]  # Taylor coefficients 0..n
@@ -140,12 +141,12 @@ def _product(a: Constant, b: Constant) -> Constant:
 
 
 def _vanishes(expr: sp.Expr) -> bool:
-    """Whether a constant is zero: certainly not if a ball says so, else by simplification."""
+    """Whether a constant is zero: certainly not if a ball says so, else by its canonical form."""
     if expr.is_zero is not None:
         return bool(expr.is_zero)
     if not expr.free_symbols and not enclose(expr, {}, 200).contains(0):
         return False
-    return sp.simplify(expr) == 0
+    return canonical(expr) == 0
 
 
 # ---------------------------------------------------------------------------------------------------- power series

@@ -10,6 +10,7 @@ from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
 from symres.export.paper.prose import prose
 from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
+from tests.oracles.formulas import HARD
 
 FORMULAS = [
     (K / 4 + K * sp.asin(K / (1 + K)) / (2 * sp.pi), "K/4 + K·asin(K/(1 + K))/(2π)"),
@@ -44,19 +45,6 @@ VALUES = {
     K: sp.Rational(7, 5), K1: sp.Rational(3, 2), K2: sp.Rational(5, 4), C: sp.Rational(1, 3), C_W: sp.Rational(6, 5),
     C_b: sp.Rational(1, 7), gamma: sp.Rational(2, 3), z: sp.Rational(-3, 4),
 }  # fmt: skip
-HARD = [
-    K ** sp.Rational(3, 2) / (-2 * K - 1) ** 3,
-    -(K - 1) / (-K - 2),
-    (1 - gamma**2) / (C_W * (K / 4 - K**2 * sp.sqrt(2) / 6)),
-    sp.sqrt(2) * sp.sqrt(K) * C_W / (4 * sp.sqrt(sp.pi)),
-    (C_W * (K1 - K2)) ** 2 / -sp.Rational(2, 3),
-    1 / (1 / (1 + K) + sp.exp(-K) / 2),
-    sp.sqrt(sp.sqrt(2) + 1) / 8,
-    2**K * K**gamma,
-    (sp.Rational(3, 4) - sp.sqrt(5) / 6) ** 2,
-    sp.Rational(-1, 8000) * K - sp.Rational(123456, 10**7),
-    sp.sqrt(1 + sp.sqrt(1 + K)) * (-1 - K),
-]
 
 
 @pytest.mark.parametrize("expr", [e for e, _ in FORMULAS if not e.has(sp.Piecewise, sp.Abs)] + HARD, ids=str)

@@ -12,22 +12,9 @@ from . import quadrature
 from .angles import AngleForm
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import Fit
-from .numpy import with_origin
+from .numpy import TWO_PRODUCT, with_origin
 from .plan import Component, Function
 from .stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
-
-TWO_PRODUCT = '''
-def _two_product(a, b):
-    """The rounded product and its rounding error: their sum is a*b exactly (Dekker)."""
-    product = a*b
-    t = 134217729.0*a
-    a_high = t - (t - a)
-    a_low = a - a_high
-    t = 134217729.0*b
-    b_high = t - (t - b)
-    b_low = b - b_high
-    return product, ((a_high*b_high - product) + a_high*b_low + a_low*b_high) + a_low*b_low
-'''
 
 DETERMINANT = '''
 class _Determinant(torch.autograd.Function):
