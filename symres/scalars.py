@@ -15,6 +15,7 @@ import sympy as sp
 from .errors import DeclarationError
 
 _NUMERAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_LEAST = sp.Rational(1, 10**300)
 
 
 def number(value: Any, name: str) -> sp.Expr:
@@ -50,6 +51,19 @@ def number(value: Any, name: str) -> sp.Expr:
         if divisor != 0:
             return quotient / divisor
     raise _refused(value, name)
+
+
+def parameter(value: Any, name: str) -> sp.Expr:
+    """The exact value of a parameter, of a size that floating-point numbers can hold.
+
+    Raises:
+        DeclarationError: not a real number, or beyond 1e300, or nearer to 0 than 1e-300.
+    """
+    exact = number(value, name)
+    size = abs(exact) if exact.is_Rational else abs(sp.N(exact, 15))
+    if size != 0 and not _LEAST <= size <= 1 / _LEAST:
+        raise DeclarationError(f"a number for {name}", "its size is astronomical", "use numbers from 1e-300 to 1e300")
+    return exact
 
 
 def whole(value: Any, name: str, least: int) -> int:

@@ -172,6 +172,8 @@ def export(
         options = ([] if quantity is None else ["--quantity", quantity]) + ["--target", target]
         title = f"{request.phi.name} in the layer {request.layer.name}."
         module = generate(subject, target, title=title, command=request.command("export", *options))
+    for warning in module.warnings:
+        complain(f"warning: {warning}")
     if path is None:
         Output().text(module.text.rstrip("\n"))
     else:

@@ -39,8 +39,8 @@ class Criticality(Sheet):
         report = self.report
         lines = self.rule("Criticality")
         if report.critical_points:
-            about = "K' = K, and both susceptibilities are 1"
-            if any(map(points.is_free, report.critical_points)):
+            about = self.words(points.conditions(report))
+            if any(points.is_free(p) and self._number(p.C_W) is not None for p in report.critical_points):
                 about += f"; decimals at {self.maths.symbol('gamma')} = 0"
             lines += self.wrapped(about, "dim")
         for point in report.critical_points:
@@ -105,14 +105,19 @@ class Criticality(Sheet):
 
     def initialisation(self) -> list[Line]:
         """What to write in a training script, at the first critical point that has numbers."""
-        for point in self.report.critical_points:
-            weight, bias = self._number(point.C_W), self._number(point.C_b)
-            if weight is not None and bias is not None:
-                break
-        else:
+        found = self.report.critical_points
+        if not found:
             return []
         lines = self.rule("How to initialise")
-        at = f", here at {self.maths.symbol('gamma')} = 0" if points.is_free(point) else ""
+        point = points.example(self.report)
+        if point is None:
+            return lines + self.wrapped(self._wanted(found[0]))
+        if point.stability == "unstable":
+            return lines + self.wrapped("No advice: at the only critical point with numbers, kernels flow away from it.")
+        weight, bias = points.value(point.C_W), points.value(point.C_b)
+        chosen = [f"{self.maths.symbol('gamma')} = 0"] if any(map(points.is_free, found)) else []
+        chosen += ["K* = 1 (any other will do)"] if any(map(points.is_line, found)) else []
+        at = f", here at {' and '.join(chosen)}" if chosen else ""
         biases = f"biases with variance C_b = {digits(bias, 9)}" if bias else "set biases to zero"
         lines += self.wrapped(
             f"Draw weights with variance C_W/fan_in, C_W = {digits(weight, 9)}, and {biases}{at}. In PyTorch:"
@@ -124,6 +129,14 @@ class Criticality(Sheet):
             code.append("torch.nn.init.zeros_(m.bias)")
         lines += [line("    ", Span(text, "cyan")) for text in code]
         return lines + [shown for text in self._inputs(point) for shown in self.wrapped(text)]
+
+    def _wanted(self, point: PointRow) -> str:
+        """Which numbers would give advice."""
+        free = {name for e in (point.C_W, point.C_b) for name in map(str, e.free_symbols)} - {"K", "gamma", "xi"}
+        if not free:
+            return "No C_W > 0 with C_b >= 0 is critical without a skip connection: give gamma its number."
+        shown = " and ".join(f"{self.maths.symbol(name)} (--set {name}=...)" for name in sorted(free))
+        return f"Give {shown} a number."
 
     def _inputs(self, point: PointRow) -> list[str]:
         """How to scale the inputs."""

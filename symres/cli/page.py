@@ -149,7 +149,7 @@ class Page(Sheet):
         if kind and kind not in reasons:
             reasons.add(kind)
             notes.append(("no closed form: " if q.status is Status.NUMERIC else "") + self.words(q.reason))
-        notes.append("; ".join(filter(None, (q.source, _verified(q)))))
+        notes.append("; ".join(filter(None, (q.source and f"generalises {q.source}", _verified(q)))))
         indent = INDENT + LABEL + 2
         return lines + [shown for note in filter(None, notes) for shown in self.wrapped(note, "dim", indent)]
 

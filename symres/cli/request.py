@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +12,10 @@ import sympy as sp
 from ..declare import architectures, catalogue
 from ..declare.activation import Activation
 from ..declare.layer import Layer
-from ..declare.parse import nearest
+from ..declare.parse import NAME, nearest
 from ..errors import DeclarationError
-from ..scalars import number
+from ..scalars import parameter
 
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,10 @@ class Request:
 
 def find_activation(text: str, **numbers: sp.Expr) -> Activation:
     """The activation of a name or a formula; numbers stand for names in the formula."""
-    return catalogue.activations.find(text.strip(), **numbers)
+    name = text.strip()
+    if name in architectures.architectures and name not in catalogue.activations:
+        raise DeclarationError(f"activation {name}", f"{name} is a layer", f"name one for it: symres derive gelu --layer {name}")
+    return catalogue.activations.find(name, **numbers)
 
 
 def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
@@ -62,8 +63,8 @@ def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
         DeclarationError: an unknown name, a formula that is refused, or a setting that is no number.
     """
     settings = _settings(pairs)
-    numbers = {key: number(value, key) for key, value in settings.items()}
-    written = {key for key in numbers if key in _NAME.findall(text)}
+    numbers = {key: parameter(value, key) for key, value in settings.items()}
+    written = {key for key in numbers if key in NAME.findall(text)}
     phi = find_activation(text, **{key: numbers[key] for key in written})
     build = architectures.architectures.get(layer)
     if build is None:

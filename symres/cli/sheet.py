@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
 
@@ -24,6 +25,8 @@ _NAMES = {
     "chi_parallel": ("χ∥", "chi_par"),
     "chi_perp": ("χ⊥", "chi_perp"),
 }
+_SIGNS = {">=": "≥", "<=": "≤"}
+_WORD = re.compile(r"(?<![\w-])[A-Za-z]\w*(?![\w=])", re.ASCII)  # not an option of the command line
 
 
 class Sheet:
@@ -45,10 +48,13 @@ class Sheet:
 
     def words(self, sentence: str) -> str:
         """A sentence of the program with its formulas and susceptibilities as the page writes them."""
-        parts = [part if isinstance(part, str) else self.maths(part) for part in segments(sentence)]
-        for quantity in ("chi_parallel", "chi_perp"):
-            parts = [part.replace(quantity, self.name(quantity)) for part in parts]
-        return "".join(parts)
+        return "".join(self._plain(part) if isinstance(part, str) else self.maths(part) for part in segments(sentence))
+
+    def _plain(self, text: str) -> str:
+        """Words, with Greek letters and the names and signs of the page."""
+        for sign, shown in _SIGNS.items():
+            text = text.replace(sign, shown if self.maths.unicode else sign)
+        return _WORD.sub(lambda word: self.name(word[0]) if word[0] in _NAMES else self.maths.symbol(word[0]), text)
 
     def rule(self, title: str) -> list[Line]:
         """The title of a section."""

@@ -15,7 +15,7 @@ import sympy as sp
 
 from .. import symbols
 from ..errors import DeclarationError
-from ..scalars import number, scalar
+from ..scalars import parameter, scalar
 from ..symbols import z
 from .facts import Parity, homogeneity, parity
 from .growth import Growth
@@ -121,7 +121,7 @@ class Activation:
             )
         if not values:
             return self
-        numbers = {by_name[key]: number(value, key) for key, value in values.items()}
+        numbers = {by_name[key]: parameter(value, key) for key, value in values.items()}
         for symbol, value in numbers.items():
             wanted = [a for a in _ASSUMPTIONS if getattr(symbol, f"is_{a}") and not getattr(value, f"is_{a}")]
             if wanted:

@@ -10,12 +10,11 @@ from typing import Any
 import sympy as sp
 
 from ..errors import DeclarationError
-from ..scalars import number
+from ..scalars import parameter
 from ..symbols import z
 from .activation import Activation, formula_name
-from .parse import FUNCTIONS, Function, nearest, parse
+from .parse import FUNCTIONS, NAME, Function, nearest, parse
 
-_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)", re.ASCII | re.DOTALL)
 
 
@@ -106,17 +105,17 @@ class Catalogue(Mapping[str, Activation]):
         call = _CALL.fullmatch(text)
         if call and call[1] in self and self._entries[call[1]].parameters and not _mentions(call[2], "z", "x"):
             return self[call[1]].subs(**self._values(self[call[1]], call[2]), **parameters)
-        if _WORD.fullmatch(text) and text not in ("z", "x", "pi"):
+        if NAME.fullmatch(text) and text not in ("z", "x", "pi"):
             raise self._unknown(text)
         return self._from_formula(text, declared, values)
 
     def _from_formula(self, text: str, declared: dict[str, sp.Symbol], values: dict[str, Any]) -> Activation:
         """Values of names in the text go in as numbers; the parameters of activations used as functions are added."""
-        written = {key: number(value, key) for key, value in values.items() if _mentions(text, key)}
+        written = {key: parameter(value, key) for key, value in values.items() if _mentions(text, key)}
         expr = parse(text, self._functions(list(self)), {**written, **declared})
         own = {p for entry in self._entries.values() for p in entry.parameters if expr.has(p)}
         parameters = sorted(own | set(declared.values()), key=str)
-        name = formula_name(str(expr) if written else text)
+        name = formula_name(_with_numbers(text, written))
         rest = {key: value for key, value in values.items() if key not in written or key in map(str, own)}
         return Activation(name, expr, tuple(parameters)).subs(**rest)
 
@@ -180,8 +179,20 @@ def activation(what: Activation | sp.Expr | str, **parameters: Any) -> Activatio
     return activations.find(what, **parameters)
 
 
+def _with_numbers(text: str, numbers: Mapping[str, sp.Expr]) -> str:
+    """A formula as it was typed, with numbers in the place of names."""
+
+    def value(word: re.Match[str]) -> str:
+        found = numbers.get(word[0])
+        if found is None:
+            return word[0]
+        return str(found) if found.is_Integer and found >= 0 else f"({found})"
+
+    return NAME.sub(value, text)
+
+
 def _mentions(text: str, *names: str) -> bool:
-    return bool(set(names) & set(_WORD.findall(text)))
+    return bool(set(names) & set(NAME.findall(text)))
 
 
 _slope = sp.Symbol("slope", real=True)

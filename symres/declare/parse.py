@@ -34,7 +34,8 @@ MAX_LENGTH = 1000  # characters of a formula
 MAX_DEPTH = 40  # nested brackets, signs and powers
 _MAX_BITS = 2000  # of a number
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+NAME = re.compile(rf"(?<![\w.]){_NAME.pattern}", re.ASCII)  # in running text; not the exponent of 1e5
 _OPERATOR = re.compile(r"\*\*|<=|>=|[-+*/^(),<>|]")
 _BLANK = re.compile(r"[ \t\r\n]+")
 
@@ -66,7 +67,8 @@ class _Comparison:
 
 def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr:
     if not (condition.left - condition.right).has(sp.Piecewise):
-        return sp.Piecewise((then, condition.as_condition()), (otherwise, True))
+        rest = otherwise.args if isinstance(otherwise, sp.Piecewise) else ((otherwise, True),)
+        return sp.Piecewise((then, condition.as_condition()), *rest)
     # sympy would multiply out every combination of branches: exponential in their number
     difference = condition.left - condition.right
     chosen = sp.Heaviside(difference if condition.sign in (">", ">=") else -difference)

@@ -193,6 +193,23 @@ def test_values_by_keyword():
             activation("tanh(k*z)", **bad)
 
 
+def test_numbers_go_into_a_formula_as_it_was_typed():
+    name = activation("where(z > a, z - a, where(z < -a, z + a, 1e1*b))", a="1/2", b=-3).name
+    assert name == "where(z>(1/2),z-(1/2),where(z<-(1/2),z+(1/2),1e1*(-3)))"
+    assert activation(name).expr == activation("where(z > 1/2, z - 1/2, where(z < -1/2, z + 1/2, -30))").expr
+
+
+def test_branches_of_branches_are_one_list():
+    assert len(activation("where(z > 1, z - 1, where(z < -1, z + 1, 0))").expr.args) == 3
+
+
+def test_values_beyond_the_range_of_floats_are_refused():
+    for value in ("1e301", "-1e301", "1e-301"):
+        with pytest.raises(DeclarationError, match="1e-300 to 1e300"):
+            activation("leaky_relu", slope=value)
+    assert activation("leaky_relu", slope="1e300").name == "leaky_relu(slope=1.0e+300)"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -22,6 +22,7 @@ FORMULAS = {
     "z.__class__": "column 2",
     "lambda z: z": "column 1",
     "a*z": "unknown name 'a'",
+    "residual": "residual is a layer",
     "3": "does not contain z",
     "pi/2": "does not contain z",
     "exp(z^2)": "no Gaussian average",

@@ -202,6 +202,13 @@ def test_curves_pass_the_critical_point(curves):
     assert "$K^* = 3.56155$" in curves.caption
 
 
+def test_a_line_of_critical_points_is_drawn_at_one_of_them():
+    drawn = figure.curves(sr.derive(sr.residual("where(z > 1, z - 1, where(z < -1, z + 1, 0))")).report())
+    assert drawn.critical == 1
+    for name in ("chi_parallel", "chi_perp", figure.RATIO):
+        assert np.interp(0.0, np.log(drawn.kernels), drawn.values[name]) == pytest.approx(1.0, abs=1e-3)
+
+
 def test_parameters_that_a_layer_does_not_have_are_not_named(report):
     fixed = tuple(replace(q, definition=q.definition.subs(gamma, 0), body=q.body.subs(gamma, 0),
         symbols=tuple(s for s in q.symbols if s != gamma)) for q in report.quantities)  # fmt: skip

@@ -87,9 +87,36 @@ def _at_point(point: PointRow) -> dict[str, str] | None:
     return {n: mp.nstr(v, 30) for n, v in found.items()} | {"gamma": "0", "xi": "1"}
 
 
+def example(report: Report) -> PointRow | None:
+    """The first critical point at which a network can be built, with numbers: on a line of them, the one at K* = 1."""
+    for point in report.critical_points:
+        if is_line(point):
+            at = {K: sp.Integer(1)}
+            point = replace(point, K=sp.Integer(1), C_W=point.C_W.subs(at), C_b=point.C_b.subs(at))
+        weight, bias = value(point.C_W), value(point.C_b)
+        if weight is not None and bias is not None and weight > 0 and bias >= 0:
+            return point
+    return None
+
+
+def is_line(point: PointRow) -> bool:
+    """Whether every kernel has a critical C_W of its own."""
+    return point.K == K and K in point.C_W.free_symbols
+
+
 def is_free(point: PointRow) -> bool:
     """Whether the critical parameters depend on the skip connection."""
-    return any(gamma in sp.sympify(e).free_symbols for e in (point.C_W, point.C_b))
+    return gamma in _parameters(point)
+
+
+def conditions(report: Report) -> str:
+    """What holds at a critical point; with parameters in it, where it exists."""
+    holds = "K' = K, and both susceptibilities are 1"
+    return f"{holds}, where C_W > 0 and C_b >= 0" if any(map(_parameters, report.critical_points)) else holds
+
+
+def _parameters(point: PointRow) -> set[sp.Symbol]:
+    return (sp.sympify(point.C_W).free_symbols | sp.sympify(point.C_b).free_symbols) - {K}
 
 
 # ---- the critical parameters ---------------------------------------------------------------------------------------
@@ -221,7 +248,7 @@ def samples(report: Report, count: int = 10) -> Samples | None:
         report: what was derived.
         count: digits.
     """
-    point = next((p for p in report.critical_points if value(p.C_W) is not None), None)
+    point = example(report)
     numbers = {str(C_W): "1" if point is None else mp.nstr(value(point.C_W), 30), str(C_b): "0"}
     numbers |= {str(gamma): "0", str(xi): "1"}
     known = [q for q in map(lambda n: _named(report, n), _SAMPLED) if q is not None and q.status is not Status.UNKNOWN]
