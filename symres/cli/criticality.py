@@ -113,7 +113,7 @@ class Criticality(Sheet):
         if point is None:
             return lines + self.wrapped(self._wanted(found[0]))
         if point.stability == "unstable":
-            return lines + self.wrapped("No advice: at the only critical point with numbers, kernels flow away from it.")
+            return lines + self.wrapped("No advice: kernels flow away from the only critical point with numbers.")
         weight, bias = points.value(point.C_W), points.value(point.C_b)
         chosen = [f"{self.maths.symbol('gamma')} = 0"] if any(map(points.is_free, found)) else []
         chosen += ["K* = 1 (any other will do)"] if any(map(points.is_line, found)) else []

@@ -17,7 +17,6 @@ from ..errors import DeclarationError
 from ..scalars import parameter
 
 
-
 @dataclass(frozen=True)
 class Request:
     """A declared layer and how it was asked for.
@@ -47,7 +46,8 @@ def find_activation(text: str, **numbers: sp.Expr) -> Activation:
     """The activation of a name or a formula; numbers stand for names in the formula."""
     name = text.strip()
     if name in architectures.architectures and name not in catalogue.activations:
-        raise DeclarationError(f"activation {name}", f"{name} is a layer", f"name one for it: symres derive gelu --layer {name}")
+        remedy = f"name an activation for it: symres derive gelu --layer {name}"
+        raise DeclarationError(f"activation {name}", f"{name} is a layer", remedy)
     return catalogue.activations.find(name, **numbers)
 
 
