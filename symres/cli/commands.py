@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import DeclarationError, NoClosedForm
-from .console import Line, Output, Span, busy, line
+from .console import Line, Output, Span, busy, complain, line
 
 if TYPE_CHECKING:
     from ..quantity import Quantity

@@ -62,6 +62,7 @@ class Criticality(Sheet):
         elif value.is_Integer:
             exact = [""]
         else:
+            value = points.in_units(point, "K" if name == "K*" else name) or value
             exact = wrap(self.maths(value), self.width - _VALUE)
             compact = points.in_averages(self.report, point, name) if len(exact) > 2 else None
             if compact is not None:
@@ -110,7 +111,7 @@ class Criticality(Sheet):
             return []
         lines = self.rule("How to initialise")
         point = points.example(self.report)
-        if point is None:
+        if point is None or (point.stability == "unstable" and found[0].stability != "unstable"):
             return lines + self.wrapped(self._wanted(found[0]))
         if point.stability == "unstable":
             return lines + self.wrapped("No advice: kernels flow away from the only critical point with numbers.")
@@ -132,7 +133,8 @@ class Criticality(Sheet):
 
     def _wanted(self, point: PointRow) -> str:
         """Which numbers would give advice."""
-        free = {name for e in (point.C_W, point.C_b) for name in map(str, e.free_symbols)} - {"K", "gamma", "xi"}
+        values = (point.K, point.C_W, point.C_b)
+        free = {name for e in values for name in map(str, e.free_symbols)} - {"K", "gamma", "xi"}
         if not free:
             return "No C_W > 0 with C_b >= 0 is critical without a skip connection: give gamma its number."
         shown = " and ".join(f"{self.maths.symbol(name)} (--set {name}=...)" for name in sorted(free))

@@ -12,6 +12,7 @@ from ..quantity import Quantity
 from ..symbols import C_W, C_b, K, gamma, xi
 from .root import Root
 from .scan import sign
+from .units import ONE, Unit, unit_of
 
 _SIGN_BITS = (60, 240)
 
@@ -27,19 +28,29 @@ class Conditions:
         C_b: likewise.
         numbers: {stand-in: function of K}, so that the parameters' part factors visibly: (1 - gamma**2)*number.
         gap: the function of K that vanishes where both susceptibilities can be 1 together.
+        unit: of K in ``numbers`` and ``gap``.
     """
 
     C_W: sp.Expr
     C_b: sp.Expr
     numbers: dict[sp.Symbol, sp.Expr]
     gap: sp.Expr
+    unit: Unit
+
+    def kernel(self, k: sp.Expr) -> sp.Expr:
+        """A kernel that is given in units."""
+        return k * self.unit.kernel
+
+    def unscaled(self, expression: sp.Expr) -> sp.Expr:
+        """An expression where the unit is 1: its sign is the same."""
+        return self.unit.removed(expression)
 
     def written_out(self, solution: sp.Expr) -> sp.Expr:
         """A solution as a function of K."""
         return solution.xreplace(self.numbers)
 
     def at(self, solution: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
-        """A solution at one kernel."""
+        """A solution at one kernel, given in units."""
         values = {s: at_kernel(f, k, exact) for s, f in self.numbers.items()}
         return solution.subs(K, k).xreplace(values)
 
@@ -59,24 +70,29 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
     gap = _in_kernel(gap)[1]
     if gap.free_symbols - {K}:
         gap = _in_kernel(sp.factor(gap))[1]
+    unit = ONE
     if gap.free_symbols - {K}:
-        names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
-        if not _vanishes(gap):
+        if _vanishes(gap):
+            gap = sp.Integer(0)
+        elif (found := unit_of(gap)) is not None:
+            unit, gap = found, found.removed(gap)
+        else:
+            names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
             return f"the condition on K contains {names}; set numbers for them"
-        gap = sp.Integer(0)
     numbers: dict[sp.Symbol, sp.Expr] = {}
 
     def number(e: sp.Expr) -> sp.Expr:
-        coefficient, function = _in_kernel(e)
+        coefficient, function = unit.split(*_in_kernel(e))
         if function.free_symbols == {K}:
             numbers[sp.Dummy("number", real=True)] = function
             return coefficient * next(reversed(numbers))
-        return e
+        return coefficient * function
 
     offset, slope = affine(k0, C_W) or (k0, sp.Integer(0))
     weight = (1 - p0) / number(p1)
-    bias = _grouped(sp.factor((K - offset - number(slope) * weight) / k1), {K, *numbers})
-    return Conditions(weight, bias, numbers, gap)
+    excess = (K - offset).subs(K, K * unit.kernel)
+    bias = _grouped(sp.factor((excess - number(slope) * weight) / k1), {K, *numbers})
+    return Conditions(weight, bias, numbers, gap, unit)
 
 
 def _in_kernel(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

@@ -133,16 +133,17 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
     if unseen:
         remarks.append(f"{_UNSEEN} {unseen}")
     for k, exact in roots:
+        star = conditions.kernel(k)
         weight, bias = (conditions.at(solution, k, exact) for solution in (conditions.C_W, conditions.C_b))
-        if not can_be_positive(weight):
-            remarks.append(f"the susceptibilities meet at K = {_short(k)}, but no C_W > 0 is critical there")
+        if not can_be_positive(conditions.unscaled(weight)):
+            remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_W > 0 is critical there")
             continue
-        if sign_at_reference(bias) < 0:
-            remarks.append(f"the susceptibilities meet at K = {_short(k)}, but no C_b >= 0 is critical there")
+        if sign_at_reference(conditions.unscaled(bias)) < 0:
+            remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_b >= 0 is critical there")
             continue
-        slope = written_out(parallel).diff(K).subs(K, k)
-        curvature = sign_at_reference(slope.subs(C_W, weight))
-        points.append(CriticalPoint(k, weight, bias, "half-stable" if curvature else "marginal", exact))
+        slope = conditions.unscaled(written_out(parallel)).diff(K).subs(K, k)
+        curvature = sign_at_reference(slope.subs(C_W, conditions.unscaled(weight)))
+        points.append(CriticalPoint(star, weight, bias, "half-stable" if curvature else "marginal", exact))
     return Found(tuple(points), tuple(remarks), not unseen)
 
 

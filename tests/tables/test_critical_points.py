@@ -5,6 +5,7 @@ import pytest
 import sympy as sp
 
 from symres.declare.architectures import mlp, residual
+from symres.declare.catalogue import activation
 from symres.symbols import gamma
 from symres.theory.derive import derive
 
@@ -31,6 +32,33 @@ def test_gelu_is_exact():
     point = derive(mlp("gelu")).critical_points[0]
     assert point.exact
     assert sp.expand(point.K - (3 + sp.sqrt(17)) / 2) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "value", "power"),
+    [
+        ("swish", "beta", 3, -2),
+        ("z*(1 + erf(b*z))", "b", 5, -2),
+        ("z*exp(z/w)/(1 + exp(z/w))/w", "w", 7, 2),
+        ("z*(1 + erf(b*sqrt(b)*z))", "b", 2, None),  # a unit b**-3 is not tried
+        ("z*(1 + erf(b*z)) + z^2", "b", 2, None),
+    ],
+)
+def test_a_parameter_that_sets_a_scale_is_the_unit_of_the_kernel(name, parameter, value, power):
+    symbol = sp.Symbol(parameter, positive=True)
+    phi = activation(name) if name == "swish" else activation(name, **{parameter: symbol})
+    theory = derive(residual(phi))
+    if power is None:
+        assert not [p for p in theory.critical_points if p.K != 0]
+        assert parameter in " ".join(theory.remarks)
+        return
+    symbolic, numeric = theory.critical_points[0], derive(residual(phi.subs(**{parameter: value}))).critical_points[0]
+    assert symbolic.stability == numeric.stability == theory.universality_class == "half-stable"
+    assert not (symbolic.K / symbol**power).free_symbols
+    for name in ("K", "C_W", "C_b"):
+        at = {symbol: value, gamma: sp.Rational(1, 3)}
+        found, known = (sp.N(getattr(point, name).subs(at), 30) for point in (symbolic, numeric))
+        assert abs(found - known) < 1e-25 * abs(known), name
 
 
 @pytest.mark.parametrize("name", ZERO)

@@ -232,8 +232,9 @@ def test_advice_comes_with_its_conditions(capsys):
     assert "here at γ = 0 and K* = 1 (any other will do)" in words
     assert "Give slope (--set slope=...) a number" in page(capsys, "derive", "leaky_relu")
     swish = " ".join(page(capsys, "derive", "swish").split())
-    assert "No advice: kernels flow away from the only critical point" in swish
-    assert "contains β" in swish and "beta" not in swish
+    assert "14.3201736180258/β²" in swish and "Give β (--set beta=...) a number" in swish
+    assert "No advice: kernels flow away" in page(capsys, "derive", "sinh(z)*exp(-z^2)+z+z^3")
+    assert "contains α" in " ".join(page(capsys, "derive", "elu(z)*Phi(z)").split())
 
 
 def test_numbers_for_all_parameters_give_the_fixed_points(capsys):

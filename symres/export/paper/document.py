@@ -226,7 +226,11 @@ def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str,
         if value == K:
             rows.append(rf"{left} &\ \text{{any}}")
             continue
-        text = "" if name == "K" and not row.exact else _short(value, name, row, report, notation)
+        rounded = points.in_units(row, name)
+        if rounded is not None:
+            text = latex(rounded)
+        else:
+            text = "" if name == "K" and not row.exact else _short(value, name, row, report, notation)
         rows.append(f"{left} {_value(sp.sympify(value), text)}")
     moves = points.flow(report, row)
     return {

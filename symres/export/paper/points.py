@@ -12,7 +12,7 @@ from ...errors import NoClosedForm, SymresError
 from ...quantity import Quantity, Status
 from ...report import PointRow, Report
 from ...symbols import C_W, C_b, K, gamma, xi
-from .decimals import at_zero_gamma
+from .decimals import at_zero_gamma, decimal
 
 DIGITS = 15
 STAR = sp.Symbol("K*", positive=True)
@@ -126,6 +126,20 @@ def value(expr: sp.Expr) -> mp.mpf | None:
     """The number without a skip connection; None if other parameters remain."""
     exact = at_zero_gamma(expr)
     return None if exact is None else evaluate(exact, {}, DIGITS + 3)[0]
+
+
+def in_units(point: PointRow, name: str) -> sp.Expr | None:
+    """K, C_W or C_b where K* is measured in units of a parameter: the number rounded, ``14.32/beta**2``.
+
+    None if K* is a number, or K is asked for and known exactly: then the value stands for itself.
+    """
+    expr = {"K": point.K, "C_W": point.C_W, "C_b": point.C_b}[name]
+    if not point.K.free_symbols - {K} or (name == "K" and point.exact):
+        return None
+    number, rest = sp.sympify(expr).as_independent(*expr.free_symbols, as_Add=False)
+    if number.is_Rational:
+        return None
+    return sp.Symbol(decimal(evaluate(number, {}, DIGITS + 3)[0], DIGITS), positive=True) * rest
 
 
 def in_averages(report: Report, point: PointRow, name: str) -> sp.Expr | None:
