@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import sympy as sp
@@ -24,7 +25,7 @@ _MARGIN, _DEPTH = 1.5, 6  # a cell is halved, so many times, where 1.5 times the
 _DOUBLE = 1e-12  # an extremum so close to zero is a double zero
 
 Function = Callable[[sp.Rational, int], arb]
-_Both = Callable[[sp.Rational, int], tuple[arb, arb]]
+_Both = Callable[[sp.Rational], tuple[arb, arb]]
 _Row = tuple[sp.Rational, tuple[arb, arb]]
 
 
@@ -84,16 +85,19 @@ def zeros(function: Function, slope: Function) -> Zeros:
         slope: its derivative in log K; asked for only where the function does not move one way.
     """
 
-    def both(k: sp.Rational, bits: int) -> tuple[arb, arb]:
-        return function(k, bits), slope(k, bits)
-
     seen = scan(function)
+    known = dict(seen.rows)
+
+    @cache  # neighbouring cells share an end
+    def both(k: sp.Rational) -> tuple[arb, arb]:
+        return known[k] if k in known else _signed(function, k), _signed(slope, k)
+
     rows = [row for row in seen.rows if sign(row[1])]
     crossings, touches = [], []
     for i, (first, last) in enumerate(pairwise(rows)):
         if _moves_one_way([value for _, value in rows[max(i - 1, 0) : i + 3]]):
             continue
-        left, right = ((k, both(k, BITS[-1])) for k, _ in (first, last))
+        left, right = ((k, both(k)) for k, _ in (first, last))
         for (a, (value_a, slope_a)), (b, (value_b, slope_b)) in pairwise(_resolved(both, left, right)):
             if value_a * value_b < 0:
                 crossings.append((a, b))
@@ -133,7 +137,7 @@ def _resolved(functions: _Both, first: _Row, last: _Row, depth: int = 0) -> list
     if depth == _DEPTH or not reach >= min(abs(float(value_a.mid())), abs(float(value_b.mid()))):
         return [first, last]
     k = sp.Rational(round(math.sqrt(a * b) * 10**15), 10**15)
-    middle = (k, functions(k, BITS[-1]))
+    middle = (k, functions(k))
     if not sign(middle[1][0]):
         return [first, last]
     left, right = (_resolved(functions, *ends, depth + 1) for ends in ((first, middle), (middle, last)))
