@@ -183,6 +183,13 @@ def test_record_has_no_infinities(report):
     assert "NaN" not in text
 
 
+def test_noise_has_a_column_only_where_there_is_noise():
+    sharp = document(sr.derive(sr.mlp("where(z > 1, z - 1, 0)")).report())
+    assert r"$y$ & $m$ & $V$" in sharp and r"\varepsilon" not in sharp
+    smooth = document(sr.derive(sr.mlp("gelu")).report())
+    assert r"$y$ & $\langle \varepsilon^2 \rangle$ & $m$ & $V$" in smooth
+
+
 # ---- figures -----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def curves(report):

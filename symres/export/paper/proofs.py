@@ -188,20 +188,24 @@ class Appendix:
         return " the product of " + " and ".join(f"$f(z_{k})$" for k in range(1, len(factors) + 1)) + " with"
 
     def _boundaries(self, details: Iterable[str], names: Sequence[sp.Symbol]) -> Iterator[str]:
-        """The boundary terms as a table."""
+        """The boundary terms as a table; the noise of an error function has a column where there is any."""
+        found = [match for match in map(_BOUNDARY.fullmatch, details) if match]
+        if not found:
+            return
+        noisy = any(match["noise"] for match in found)
+        heads = ["$y$", *([r"$\langle \varepsilon^2 \rangle$"] if noisy else []), "$m$", "$V$"]
         rows = []
-        for found in filter(None, map(_BOUNDARY.fullmatch, details)):
-            noise = r" + \varepsilon" if found["noise"] else ""
-            spread = self._read(found["spread"], names) if found["spread"] else "0"
-            cells = (self._read(found["y"], names) + noise, spread, *(self._read(found[k], names) for k in "mV"))
+        for match in found:
+            noise = r" + \varepsilon" if match["noise"] else ""
+            spread = [self._read(match["spread"], names) if match["spread"] else "0"] if noisy else []
+            cells = (self._read(match["y"], names) + noise, *spread, *(self._read(match[k], names) for k in "mV"))
             rows.append(" & ".join(f"${cell}$" for cell in cells))
-        if rows:
-            yield "with the boundary terms"
+        yield "with the boundary terms"
         for k in range(0, len(rows), _ROWS):
             body = " \\\\\n".join(rows[k : k + _ROWS])
             yield (
-                "\\begin{center}\n\\renewcommand{\\arraystretch}{1.6}\n\\begin{tabular}{llll}\n"
-                "$y$ & $\\langle \\varepsilon^2 \\rangle$ & $m$ & $V$ \\\\\n\\hline\n"
+                "\\begin{center}\n\\renewcommand{\\arraystretch}{1.6}\n"
+                f"\\begin{{tabular}}{{{'l' * len(heads)}}}\n{' & '.join(heads)} \\\\\n\\hline\n"
                 f"{body}\n\\end{{tabular}}\n\\end{{center}}"
             )
 
