@@ -76,7 +76,7 @@ def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
     return files.render(
         "equations.tex.j2",
         {
-            "title": prose(title),
+            "title": escape(title),
             "command": _verbatim(command),
             "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
             "quantities": _sections(quantities, notation, {}),
