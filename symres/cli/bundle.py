@@ -12,6 +12,7 @@ from ..export.paper.figure import SUFFIXES, Curves, curves, draw
 from ..export.paper.record import dumps
 from ..report import Report
 from ..theory.derive import Theory
+from .console import complain
 from .request import Request
 
 
@@ -28,6 +29,8 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
     for target in ("numpy", "torch"):
         module = export(theory, target, title=title, command=request.command("export", "--target", target))
         module.write(folder / f"{request.phi.identifier}_{target}.py")
+    for warning in module.warnings:  # the same for both targets
+        complain(f"warning: {warning}")
     if drawn is not None:
         for suffix in SUFFIXES:
             draw(folder / f"maps{suffix}", drawn)

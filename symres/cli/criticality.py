@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import mpmath as mp
@@ -16,8 +17,6 @@ from .breaking import wrap
 from .console import Line, Span, line
 from .maths import Maths
 from .sheet import DIGITS, INDENT, LABEL, Sheet, digits
-
-_VALUE = INDENT + LABEL + DIGITS + 5  # where exact values begin
 
 
 class Criticality(Sheet):
@@ -33,6 +32,13 @@ class Criticality(Sheet):
         super().__init__(width, maths)
         self.report = report
         self._numbers: dict[sp.Expr, mp.mpf | None] = {}
+
+    @cached_property
+    def _column(self) -> int:
+        """Where exact values begin: behind the longest number."""
+        values = (value for p in self.report.critical_points for value in (p.K, p.C_W, p.C_b) if value != K)
+        numbers = (number for number in map(self._number, values) if number is not None)
+        return INDENT + LABEL + max([DIGITS + 5, *(len(digits(number)) + 2 for number in numbers)])
 
     def points(self) -> list[Line]:
         """Every critical point, exactly and as decimals, and the universality class."""
@@ -63,13 +69,13 @@ class Criticality(Sheet):
             exact = [""]
         else:
             value = points.in_units(point, "K" if name == "K*" else name) or value
-            exact = wrap(self.maths(value), self.width - _VALUE)
+            exact = wrap(self.maths(value), self.width - self._column)
             compact = points.in_averages(self.report, point, name) if len(exact) > 2 else None
             if compact is not None:
-                exact = wrap(self.maths(compact), self.width - _VALUE)
+                exact = wrap(self.maths(compact), self.width - self._column)
         return [
-            *self.aligned(name, Span(shown.ljust(_VALUE - INDENT - LABEL)), Span(exact[0])),
-            *(line(" " * _VALUE, text) for text in exact[1:]),
+            *self.aligned(name, Span(shown.ljust(self._column - INDENT - LABEL)), Span(exact[0])),
+            *(line(" " * self._column, text) for text in exact[1:]),
         ]
 
     def _about(self, point: PointRow) -> list[str]:

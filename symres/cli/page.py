@@ -26,7 +26,7 @@ from .maths import Maths
 from .sheet import INDENT, LABEL, Sheet, digits
 
 _STATUS = {Status.EXACT: "bold green", Status.SERIES: "bold cyan", Status.NUMERIC: "bold yellow", Status.UNKNOWN: "red"}
-_KERNELS, _VALUES = 16, 20  # columns of the table of values
+_KERNELS, _VALUES = 16, 20  # least widths of columns in the table of values
 _OUTCOME = {"PASSED": "bold green", "REFUTED": "bold red", "INCONCLUSIVE": "bold yellow"}
 
 
@@ -118,11 +118,12 @@ class Page(Sheet):
         lines = self.rule("Values")
         if table.setting:
             lines += self.wrapped(table.setting.replace("gamma", self.maths.symbol("gamma")), "dim")
-        heads = ["K".ljust(_KERNELS), *(self.name(name).ljust(_VALUES) for name in table.names)]
+        first = max(_KERNELS, *(len(kernel) + 2 for kernel, _ in table.rows))
+        heads = ["K".ljust(first), *(self.name(name).ljust(_VALUES) for name in table.names)]
         lines.append(line(" " * INDENT, Span("".join(heads).rstrip(), "bold")))
         for kernel, row in table.rows:
             values = "".join(digits(value, 10).ljust(_VALUES) for value in row)
-            lines.append(line(" " * INDENT, kernel.ljust(_KERNELS) + values.rstrip()))
+            lines.append(line(" " * INDENT, kernel.ljust(first) + values.rstrip()))
         return lines
 
     def _quantity(self, q: Quantity, reasons: set[str]) -> list[Line]:

@@ -272,7 +272,7 @@ def samples(report: Report, count: int = 10) -> Samples | None:
     kernels = [(k, k) for k in _SAMPLES]
     star = None if point is None or point.K in (K, 0) else value(point.K)
     if star is not None:
-        kernels.append((f"{mp.nstr(star, 7)} = K*", mp.nstr(star, 30)))
+        kernels.append((f"{mp.nstr(star, 5)} = K*", mp.nstr(star, 30)))
     kernels.sort(key=lambda pair: mp.mpf(pair[1]))
     try:
         rows = tuple(
