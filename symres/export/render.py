@@ -33,12 +33,14 @@ class Module:
         target: "numpy", "torch" or "latex".
         text: the text itself.
         missing: quantities that were asked for and have no code, with the reason.
+        warnings: functions with values that have fewer than six digits: which, where, and how wrong they are.
     """
 
     name: str
     target: Target
     text: str
     missing: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def write(self, path: str | Path) -> Path:
         """Write the text to a file, whole or not at all.
@@ -101,7 +103,8 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
         raise NoClosedForm(f"code for {title}", "; ".join(missing), "export to LaTeX")
     printer = numpy_printer if target == "numpy" else torch_printer
     text = _python(printer, target, title, command, functions, tuple(missing))
-    return Module(name, target, text, tuple(missing))
+    warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docs.warnings(f))
+    return Module(name, target, text, tuple(missing), warnings)
 
 
 def _quantities(subject: Any) -> dict[str, Quantity]:

@@ -1,5 +1,7 @@
 """Piecewise Chebyshev fits of functions of one kernel."""
 
+import math
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import sympy as sp
 
 from symres.balls import evaluate
 from symres.errors import SymresError
+from symres.export.code.decay import decay_of
 from symres.export.code.fit import fit, grid
 from symres.export.code.numpy import NUMPY
 from symres.symbols import K
@@ -16,7 +19,7 @@ from tests.oracles.closed_forms import KERNELS
 def run(fitted, kernels):
     space = {"np": np}
     exec(NUMPY.helpers["_piecewise"][0], space)
-    u, scale = (sp.lambdify(K, e, "numpy")(kernels) for e in (fitted.map, fitted.scale))
+    u, scale = (sp.lambdify(K, e, "numpy")(kernels) for e in (fitted.shape.map, fitted.shape.scale))
     return scale * space["_piecewise"](u, np.array(fitted.edges), np.array(fitted.table))
 
 
@@ -35,9 +38,9 @@ def test_fit_holds_to_rounding(name):
 
 def test_powers_at_both_ends_are_found():
     fitted = fit(exact(KERNELS["gaussian"]), "K/(1 + 2K)^(3/2)")
-    assert (fitted.small, fitted.large) == (1, sp.Rational(-1, 2))
-    assert not fitted.kinked
-    assert fit(exact(KERNELS["elu"]), "elu").kinked
+    assert (fitted.shape.small, fitted.shape.large) == (1, sp.Rational(-1, 2))
+    assert not fitted.shape.kinked
+    assert fit(exact(KERNELS["elu"]), "elu").shape.kinked
 
 
 def test_fit_is_right_at_zero_and_beyond_its_range():
@@ -47,11 +50,56 @@ def test_fit_is_right_at_zero_and_beyond_its_range():
     assert found[2] == pytest.approx(float(exact(KERNELS["erf"])(mp.mpf(10**9))), rel=1e-14)
 
 
-def test_flat_function_is_fitted_relative_to_its_largest_value():
-    flat = sp.exp(-1 / K) / (1 + K)
-    fitted = fit(lambda k: mp.exp(-1 / k) / (1 + k), "flat")
+DECAYS = {
+    "simple": (lambda k: mp.exp(-1 / k) / (1 + k), 1.0, 0),
+    "tail": (lambda k: mp.erfc(1 / mp.sqrt(2 * k)), 0.5, 1),
+    "irrational": (lambda k: mp.erfc(mp.pi / mp.sqrt(k)), math.pi**2, 1),
+    "near": (lambda k: mp.erfc(1 / (1000 * mp.sqrt(k))), 1e-6, 1),
+    "far": (lambda k: mp.erfc(100 / mp.sqrt(k)), 1e4, 1),
+    "growing": (lambda k: mp.exp(-1 / (2 * k)) / mp.sqrt(k) ** 3, 0.5, -3),
+    "negative": (lambda k: -mp.exp(-2 / k) * k**2, 2.0, 4),
+    "of both signs": (lambda k: mp.exp(-2 / k) * k * (k - 3), 2.0, 2),
+}
+
+
+@pytest.mark.parametrize("name", DECAYS)
+def test_a_decay_is_found_and_divided_out(name):
+    values, rate, power = DECAYS[name]
+    fitted = fit(values, name)
+    assert not fitted.absolute
+    assert fitted.shape.decay == pytest.approx(rate, rel=1e-10)
+    assert fitted.shape.small == sp.Rational(power, 2)
+    kernels = rate * np.array([1 / 650, 1 / 300, 0.02, 0.11, 0.7, 2.0, 25.0, 90.0])
+    with mp.workdps(40):
+        exact = np.array([float(values(mp.mpf(k))) for k in kernels])
+    assert 0 < np.abs(exact[0]) < 1e-250
+    np.testing.assert_allclose(run(fitted, kernels), exact, rtol=4e-13)
+
+
+def test_a_rational_decay_is_exact():
+    assert fit(DECAYS["tail"][0], "tail").shape.decay == 0.5
+
+
+@pytest.mark.parametrize("name", ["elu", "hard_tanh", "sin", "gelu", "gaussian", "erf"])
+def test_ordinary_functions_have_no_decay(name):
+    with mp.workdps(32):
+        assert decay_of(exact(KERNELS[name]), mp.mpf("1e-12"), mp.mpf("1e6")) is None
+
+
+@pytest.mark.parametrize("power", [9, 40])
+def test_high_powers_are_divided_out(power):
+    values = lambda k: (k / (1 + 3 * k)) ** power * (2 + k / (1 + k))  # noqa: E731
+    fitted = fit(values, "power")
+    assert fitted.shape.small == power
+    kernels = np.array([1e-6, 0.03, 2.0, 1e4])
+    np.testing.assert_allclose(run(fitted, kernels), [float(values(mp.mpf(k))) for k in kernels], rtol=3e-14)
+
+
+def test_what_vanishes_in_another_way_is_fitted_relative_to_its_largest_value():
+    fitted = fit(lambda k: mp.exp(-1 / mp.sqrt(k)), "another way")
+    assert (fitted.absolute, fitted.sign) == (True, 1)
     kernels = np.array([1e-8, 0.01, 0.1, 1.0, 100.0])
-    np.testing.assert_allclose(run(fitted, kernels), sp.lambdify(K, flat)(kernels), rtol=0, atol=1e-16)
+    np.testing.assert_allclose(run(fitted, kernels), np.exp(-1 / np.sqrt(kernels)), rtol=0, atol=1e-15)
 
 
 def test_the_wrong_variable_costs_nothing():

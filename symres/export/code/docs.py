@@ -13,6 +13,7 @@ from ...symbols import C_W, K1, K2, C, C_b, K, gamma, xi
 from .fit import Fit
 from .measure import PARAMETER, round_up
 from .plan import Component, Function
+from .quadrature import entry_time
 
 LINE = 112
 ARGUMENTS = {
@@ -55,15 +56,16 @@ def component_lines(component: Component) -> list[str]:
     if isinstance(component.code, Fit):
         fit = component.code
         text = (
-            f"Computed as {fit.scale} times a piecewise Chebyshev polynomial of u = {fit.map} with "
-            f"{len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from K = 0 "
+            f"Computed as {_shown(fit.shape.scale)} times a piecewise Chebyshev polynomial of "
+            f"u = {_shown(fit.shape.map)} with {len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from "
+            "K = 0 "
         )
         text += "on." if fit.edges[-1] == 1.0 else "to 1e6, beyond which the polynomial keeps its last value."
     elif component.code is None and component.is_pair:
         text = (
             "Computed as a series in the correlation, its coefficients once for all entries with the same kernel; by "
-            "quadrature of each entry, 0.1 to 2 milliseconds, where that is slow: correlations near 1 of large "
-            "kernels or of functions with kinks."
+            f"quadrature of each entry, {entry_time(component.formula)} on one core, where that is slow: correlations "
+            "near 1 of large kernels or of functions with kinks."
         )
     elif component.code is None:
         text = "Computed by quadrature at every call."
@@ -74,8 +76,16 @@ def component_lines(component: Component) -> list[str]:
     return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
 
 
+def _shown(expr: sp.Expr) -> str:
+    """A formula whose numbers are floats of full precision, in as many digits as tell something."""
+    return str(expr.xreplace({q: sp.Float(q, 6) for q in expr.atoms(sp.Rational) if q.q > 1000 or abs(q.p) > 1000}))
+
+
 def error_text(component: Component) -> str:
     """The measured error as one sentence."""
+    if component.is_inaccurate and component.beside_largest is not None:
+        beside = round_up(component.beside_largest)
+        return f"Error: fewer than 6 digits for {component.worst}; at most {beside:.0e} of the largest value."
     if math.isinf(component.error):
         return f"Error: unbounded, no value at {component.worst}."
     bound = f"Error: at most {round_up(component.error):.0e}"
@@ -86,15 +96,25 @@ def error_text(component: Component) -> str:
         )
     if component.is_pair:
         scope = "of max(|F|, |C dF/dC|), measured for kernels in 1e-8..1e4 and |C| <= (1 - 1e-12) sqrt(K1 K2)"
-    elif isinstance(component.code, Fit):
-        scale = "largest value" if component.code.absolute else "value"
-        scope = f"of the {scale}, measured for K in 1e-8..1e4"
+    elif component.by_value:
+        scope = "of the value, measured for K in 1e-8..1e4"
     else:
         scope = "of max(|f|, |K df/dK|), measured for K in 1e-8..1e4"
     if component.origin is not None and math.isinf(component.origin):
         scope += "; infinite at K = 0"
     worst = f"; worst at {component.worst}" if component.error > 1e-13 else ""
+    if component.beside_largest is not None:
+        worst += f"; at most {round_up(component.beside_largest):.0e} of the largest value"
     return f"{bound} {scope}{worst}."
+
+
+def warnings(function: Function) -> list[str]:
+    """Which averages behind a function are inaccurate, where, and by how much."""
+    return [
+        f"{c.name} is inaccurate: {error_text(c).removeprefix('Error: ')}"
+        for c in function.components
+        if c.is_inaccurate
+    ]
 
 
 def function_lines(function: Function) -> list[str]:
@@ -108,9 +128,13 @@ def function_lines(function: Function) -> list[str]:
         4,
         4,
     )
+    for text in warnings(function):
+        lines += wrapped(f"Warning: {text}", 4, 4)
     if not function.components:
         lines += ["Error: rounding of the operations shown."]
     for component in function.components:
+        if component.is_inaccurate:
+            continue
         lines += wrapped(error_text(component).replace("Error:", f"Error ({component.name}):", 1), 4, 4)
     if quantity.reason:
         lines += wrapped(f"No closed form: {quantity.reason}.", 4, 4)

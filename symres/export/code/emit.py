@@ -44,7 +44,7 @@ class Dialect:
     def needed(self, lines: Sequence[str]) -> tuple[str, ...]:
         """The helpers that the code calls, dependencies first, in a fixed order."""
         text, found = "\n".join(lines), set()
-        stack = [name for name in self.helpers if re.search(rf"(?<![A-Za-z0-9]){name}[(.]", text)]
+        stack = [name for name in self.helpers if re.search(rf"(?<!\w){name}(?!\w)", text)]
         while stack:
             name = stack.pop()
             if name not in found:

@@ -5,20 +5,26 @@ K >= 0 to 0 <= u < 1 such that c is smooth up to both ends: u = 1 - 1/sqrt(1 + K
 K at 0, u = sqrt(K)/(1 + sqrt(K)) where it has one in sqrt(K) (kinked activations). At large K both give a series in
 1/sqrt(K). So the polynomials hold from K = 0 to the largest floats, beyond the range in which they were fitted;
 where large K brings logarithms (softsign) they stop at K = 1e6, and c keeps its last value.
+
+Where the activation vanishes around 0, for |z| < a, a function is as small as exp(-a**2/(2*K)) at small K. Its decay
+E = a**2/2 is found from its values, exp(-E/K) stands in front, and the rest is fitted like any other function, K in
+units of 2*E. Below K = E/800, where exp(-E/K) is no float, the value is 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import mpmath as mp
 import sympy as sp
 
 from ...errors import SymresError
 from ...symbols import K
+from .decay import TINY, decay_of, power_of
 
 DIGITS = 32  # of the arithmetic on the way from values to coefficients
 SMALLEST, LARGEST = mp.mpf("1e-12"), mp.mpf("1e6")  # where values are asked for
@@ -27,9 +33,76 @@ TOLERANCE = 1e-16  # largest trailing coefficient, relative to the largest value
 HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives hope for the whole
 MAXIMUM = 48  # pieces
 NARROWEST = mp.mpf(2) ** -12
-EXTENDED = mp.mpf("0.02")  # a last piece wider than this is continued from u(K = 1e6) to u = 1
+EXTENDED = 20  # a last piece so many times wider than what lacks from u(K = 1e6) to u = 1 is continued to there
+
+STEEP = 8  # powers up to which K**p may stand alone
+SHARE = sp.Symbol("share")  # K/(1 + K)
 
 Values = Callable[[mp.mpf], mp.mpf]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The factors that are taken out of a function before it is fitted, and the variable of the fit.
+
+    Args:
+        small, large: its powers of K at 0 and at infinity.
+        kinked: whether its series at 0 is one in sqrt(K).
+        decay: E of the factor exp(-E/K).
+        unit: of K.
+    """
+
+    small: sp.Rational
+    large: sp.Rational
+    kinked: bool
+    decay: float = 0.0
+    unit: float = 1.0
+
+    @property
+    def floor(self) -> float:
+        """The kernel below which the function is no float; 0 if there is none."""
+        return self.decay / TINY
+
+    @property
+    def scale(self) -> sp.Expr:
+        """The factor in front of the polynomial."""
+        power = K**self.small * (1 + self._scaled) ** (self.large - self.small)
+        return sp.exp(-number(self.decay) / K) * power if self.decay else power
+
+    @property
+    def steps(self) -> tuple[tuple[str, sp.Expr], ...]:
+        """The variable u and the factor as code computes them: no power of K overflows that another one outweighs."""
+        if self.small <= STEEP:
+            return ("u", self.map), ("scale", self.scale)
+        factor = SHARE**self.small * (1 + self._scaled) ** self.large
+        factor = sp.exp(-number(self.decay) / K) * factor if self.decay else factor
+        return ("u", self.map), (str(SHARE), K / (1 + self._scaled)), ("scale", factor)
+
+    @property
+    def map(self) -> sp.Expr:
+        """U as an expression in K, without cancellation."""
+        k = self._scaled
+        if self.kinked:
+            return sp.sqrt(k) / (1 + sp.sqrt(k))
+        return k / (sp.sqrt(1 + k) * (1 + sp.sqrt(1 + k)))
+
+    @property
+    def _scaled(self) -> sp.Expr:
+        return K / number(self.unit)
+
+    def kernel(self, u: mp.mpf) -> mp.mpf:
+        """The kernel at u."""
+        return self.unit * ((u / (1 - u)) ** 2 if self.kinked else u * (2 - u) / (1 - u) ** 2)
+
+    def place(self, k: mp.mpf) -> mp.mpf:
+        """The variable u at a kernel."""
+        k = mp.mpf(k) / self.unit
+        return mp.sqrt(k) / (1 + mp.sqrt(k)) if self.kinked else k / (mp.sqrt(1 + k) * (1 + mp.sqrt(1 + k)))
+
+    def divide(self, value: mp.mpf, k: mp.mpf) -> mp.mpf:
+        """A value of the function without the factors."""
+        power = k ** _mpf(self.small) * (1 + k / self.unit) ** _mpf(self.large - self.small)
+        return value * mp.exp(self.decay / k) / power
 
 
 @dataclass(frozen=True)
@@ -37,32 +110,19 @@ class Fit:
     """The fit of one function.
 
     Args:
-        small, large: its powers of K at 0 and at infinity.
-        kinked: whether its series at 0 is one in sqrt(K).
+        shape: the factors in front, and the variable.
         absolute: whether the error is small relative to the largest value only, not to each value: functions
-            that vanish faster than any power (the slope of a hard tanh at small K).
-        edges: increasing edges of the pieces in u, from 0 to 1 or to u(K = 1e6).
+            that vanish at small K in yet another way than a power and a decay.
+        edges: increasing edges of the pieces in u, from 0 (from the decay's floor) to 1 or to u(K = 1e6).
         table: Chebyshev coefficients, one row a degree, one column a piece.
+        sign: of all values of a function that is fitted beside its largest value; 0 if they differ, and otherwise.
     """
 
-    small: sp.Rational
-    large: sp.Rational
-    kinked: bool
+    shape: Shape
     absolute: bool
     edges: tuple[float, ...]
     table: tuple[tuple[float, ...], ...]
-
-    @property
-    def scale(self) -> sp.Expr:
-        """The factor in front of the polynomial."""
-        return K**self.small * (1 + K) ** (self.large - self.small)
-
-    @property
-    def map(self) -> sp.Expr:
-        """U as an expression in K, without cancellation."""
-        if self.kinked:
-            return sp.sqrt(K) / (1 + sp.sqrt(K))
-        return K / (sp.sqrt(1 + K) * (1 + sp.sqrt(1 + K)))
+    sign: int = 0
 
 
 def fit(values: Values, what: str) -> Fit:
@@ -77,56 +137,73 @@ def fit(values: Values, what: str) -> Fit:
     """
     with mp.workdps(DIGITS):
         known = lru_cache(maxsize=None)(values)
-        likely = _in_roots(known)
-        for absolute, kinked in ((False, likely), (False, not likely), (True, likely), (True, not likely)):
-            small = sp.Integer(0) if absolute else _power(known, SMALLEST, 100 * SMALLEST)
-            large = _power(known, LARGEST / 100, LARGEST)
-            pieces = _pieces(known, small, large, kinked, absolute)
+        for shape, absolute in _shapes(known):
+            pieces = _pieces(known, shape, absolute)
             if pieces is not None:
                 break
         else:
             raise SymresError(
                 f"a fit of {what}", f"more than {MAXIMUM} polynomials are needed", "export it to LaTeX, or evaluate it"
             )
-    edges = (*(float(left) for left, _, _ in pieces), float(pieces[-1][1]))
-    rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
-    return Fit(small, large, kinked, absolute, edges, tuple(tuple(float(c) for c in row) for row in rows))
+        edges = (*(float(left) for left, _, _ in pieces), float(pieces[-1][1]))
+        rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
+        sign = _sign(known) if absolute else 0
+    return Fit(shape, absolute, edges, tuple(tuple(float(c) for c in row) for row in rows), sign)
 
 
-def _in_roots(values: Values) -> bool:
+def _shapes(values: Values) -> Iterator[tuple[Shape, bool]]:
+    """What to try, the likely first."""
+    large = power_of(values, LARGEST / 100, LARGEST)
+    decay = decay_of(values, SMALLEST, LARGEST)
+    if decay is not None:
+        yield Shape(decay.power, large, False, decay.rate, 2 * decay.rate), False
+    else:
+        small = power_of(values, SMALLEST, 100 * SMALLEST)
+        likely = _in_roots(values, small)
+        yield Shape(small, large, likely), False
+        yield Shape(small, large, not likely), False
+    for kinked in (True, False):
+        yield Shape(sp.Integer(0), large, kinked), True
+
+
+def _sign(values: Values) -> int:
+    """The sign of a function; 0 if it changes."""
+    found = {int(mp.sign(values(SMALLEST * 4**j))) for j in range(30)} - {0}
+    return found.pop() if len(found) == 1 else 0
+
+
+def number(value: float) -> sp.Rational:
+    """A float as the binary number that it is."""
+    return sp.Rational(*value.as_integer_ratio())
+
+
+def _mpf(power: sp.Rational) -> mp.mpf:
+    return mp.mpf(int(power.p)) / int(power.q)
+
+
+def _in_roots(values: Values, small: sp.Rational) -> bool:
     """Whether a function looks like a series in sqrt(K) at small K: its first correction is then far above K."""
     a, b = SMALLEST, 100 * SMALLEST
-    power = mp.mpf(str(_power(values, a, b).evalf(5)))
-    first, second = values(a) / a**power, values(b) / b**power
+    first, second = values(a) / a ** _mpf(small), values(b) / b ** _mpf(small)
     return abs(first - second) > mp.sqrt(b) / 1000 * abs(first)
 
 
-def _power(values: Values, a: mp.mpf, b: mp.mpf) -> sp.Rational:
-    """The power of K between two points, to the nearest half."""
-    first, second = values(a), values(b)
-    if first == 0 or second == 0 or first * second < 0:
-        return sp.Integer(0)
-    slope = mp.log(second / first) / mp.log(b / a)
-    return sp.Rational(max(-8, min(8, int(mp.nint(2 * slope)))), 2)
-
-
-def _pieces(
-    values: Values, small: sp.Rational, large: sp.Rational, kinked: bool, absolute: bool
-) -> list[tuple[mp.mpf, mp.mpf, list[mp.mpf]]] | None:
+def _pieces(values: Values, shape: Shape, absolute: bool) -> list[tuple[mp.mpf, mp.mpf, list[mp.mpf]]] | None:
     """Halve pieces until the trailing coefficients are negligible; None if that does not settle."""
+    lowest = max(SMALLEST, mp.mpf(shape.floor))
 
     def normalised(u: mp.mpf) -> mp.mpf:
-        k = (u / (1 - u)) ** 2 if kinked else u * (2 - u) / (1 - u) ** 2
-        k = min(max(k, SMALLEST), LARGEST)
-        return values(k) / k ** mp.mpf(str(small.evalf(5))) / (1 + k) ** mp.mpf(str((large - small).evalf(5)))
+        k = min(max(shape.kernel(u), lowest), LARGEST)
+        return shape.divide(values(k), k)
 
-    first = mp.sqrt(SMALLEST) if kinked else SMALLEST / 2
-    last = 1 - 1 / mp.sqrt(1 + LARGEST) if not kinked else mp.sqrt(LARGEST) / (1 + mp.sqrt(LARGEST))
+    first, last = shape.place(lowest), shape.place(LARGEST)
+    start = first if shape.decay else mp.mpf(0)
     largest = max(abs(normalised(last * k / 8)) for k in range(1, 9)) if absolute else mp.mpf(0)
-    stack, done = [(mp.mpf(3) / 4, last), (mp.mpf(1) / 2, mp.mpf(3) / 4), (mp.mpf(0), mp.mpf(1) / 2)], []
+    edges = [start, *(e for e in (mp.mpf(1) / 2, mp.mpf(3) / 4) if start < e < last), last]
+    stack, done = list(pairwise(edges))[::-1], []
     while stack:
         left, right = stack.pop()
-        outer = mp.mpf(1) if right == last and last - left > EXTENDED else right
+        outer = mp.mpf(1) if right == last and last - left > EXTENDED * (1 - last) else right
         coefficients = _chebyshev(normalised, left, outer, max(left, first), right, largest)
         if coefficients is not None:
             done.append((left, outer, coefficients))

@@ -20,16 +20,17 @@ from ...symbols import K1, K2, C, K, x1, z
 from . import numpy as printer
 from .angles import angle_form
 from .fit import Fit, fit, grid
-from .plan import ACCURATE, Component
+from .plan import ACCURATE, INACCURATE, Component
 from .quadrature import averages
 from .rewrite import stabilise
 
 BITS = 240
+NEAR_ZERO = (1e-300, 1e-200, 1e-120, 1e-60, 1e-20)  # where only the lack of a value is found out
 PARAMETER = sp.Rational(3, 4)  # the value that free parameters of an activation have while errors are measured
 RHO = (0.3, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12, 1e-6)
 KERNELS = (
     (1e-8, 1e-8), (1e-8, 1e-4), (1e-4, 1e-4), (1e-2, 3e-2), (0.7, 0.7), (1.0, 30.0), (60.0, 60.0),
-    (1e4, 1e4), (1.0, 1e4),
+    (1e4, 1e4), (1.0, 1e4), (2e-3, 2e-3),
 )  # fmt: skip
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
 
@@ -78,31 +79,57 @@ def run(component: Component) -> Callable[..., Any]:
 
 
 def _measured_kernel(component: Component) -> Component:
-    """Error relative to max(|f|, |K f'|) on K = 1e-8 .. 1e4; a value at K = 0 is supplied where the code has none."""
+    """Error relative to max(|f|, |K f'|) on K = 1e-8 .. 1e4; a value at K = 0 is supplied where the code has none.
+
+    Averages without a closed form, and what decays at small K, are judged by |f| alone.
+    """
     formula, extra = _with_numbers(component, 1)
-    open_ = bool(averages(formula))
-    points = np.array(grid()[:: 4 if open_ else 1])
-    slope = None if open_ else formula.diff(K)
+    points = np.array(grid()[:: 4 if averages(formula) else 1])
+    slope = None if component.by_value else formula.diff(K)
     function = run(component)
     with np.errstate(all="ignore"):
         found = function(points, *extra) * np.ones(points.shape)
-        origin = float((function(np.zeros(1), *extra) * np.ones(1))[0])
-    if not math.isfinite(origin):
-        limit = _limit(formula) if isinstance(component.code, sp.Expr) else origin
-        if limit is None or math.isnan(limit):
+        tiny = function(np.array(NEAR_ZERO), *extra) * np.ones(len(NEAR_ZERO))
+    origin, divides = _at_zero(function, extra)
+    undefined = np.isnan(tiny)
+    if divides or undefined.any() or not math.isfinite(origin):
+        if isinstance(component.code, sp.Expr):
+            limit = _limit(formula)
+            if limit is not None or not math.isfinite(origin):
+                origin = math.nan if limit is None else limit
+        if math.isnan(origin):
             return replace(component, error=math.inf, worst="K = 0")
-        component = replace(component, origin=limit)
+        start = _start(tiny, origin) if undefined.any() else 0.0
+        if start is None:
+            return replace(component, error=math.inf, worst=f"K = {NEAR_ZERO[np.argmax(undefined)]:g}")
+        component = replace(component, origin=origin, start=start)
     errors = []
     for k, value in zip(points, found, strict=True):
         scale = 0.0 if slope is None else _size(enclose(slope, {K: Fraction(k)}, BITS)) * float(k)
         errors.append((_deviation(formula, {K: k}, float(value), scale), f"K = {k:.3g}"))
     if isinstance(component.code, Fit) and component.code.absolute:
-        sizes = [_size(enclose(formula, {K: Fraction(k)}, BITS)) for k in points]
-        exact = [float(enclose(formula, {K: Fraction(k)}, BITS).mid()) for k in points]
-        misses = (abs(float(a) - b) / max(sizes) for a, b in zip(found, exact, strict=True))
-        errors = [(miss, k) for miss, (_, k) in zip(misses, errors, strict=True)]
+        exact = np.array([float(enclose(formula, {K: Fraction(k)}, BITS).mid()) for k in points])
+        component = replace(component, beside_largest=float(np.max(np.abs(found - exact)) / np.max(np.abs(exact))))
     worst, where = max(errors)
+    poor = [k for k, (error, _) in zip(points, errors, strict=True) if error > INACCURATE]
+    if poor and component.beside_largest is not None:
+        where = f"K in {min(poor):.1e}..{max(poor):.1e}"
     return replace(component, error=worst, worst=where)
+
+
+def _at_zero(function: Callable[..., Any], extra: list[Any]) -> tuple[float, bool]:
+    """The value at K = 0, and whether it takes a division by zero."""
+    divisions: list[str] = []
+    with np.errstate(all="ignore", divide="call"), np.errstate(call=lambda kind, _: divisions.append(kind)):
+        value = float((function(np.zeros(1), *extra) * np.ones(1))[0])
+    return value, bool(divisions)
+
+
+def _start(tiny: Any, limit: float) -> float | None:
+    """A kernel below which a function is its limit or, in floats, no number; None if some value is neither."""
+    close = np.isnan(tiny) | (np.abs(tiny - limit) <= 1e-16 * abs(limit))
+    last = int(np.argmin(close)) if not close.all() else len(NEAR_ZERO)
+    return None if np.isnan(tiny[last:]).any() else NEAR_ZERO[last - 1]
 
 
 def _limit(formula: sp.Expr) -> float | None:

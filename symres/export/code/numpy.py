@@ -8,7 +8,7 @@ import sympy as sp
 
 from . import quadrature
 from .emit import Dialect, Emitter, Source, rows, variable
-from .fit import Fit
+from .fit import SHARE, Fit
 from .plan import Component, Function
 from .stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
 
@@ -165,8 +165,13 @@ def component_source(component: Component) -> Source:
         return quadrature.source(component.name, component.symbols, component.formula, NUMPY)
     if isinstance(component.code, Fit):
         tag = component.name.upper()
-        lines = Emitter(NUMPY, names).function([("u", component.code.map), ("scale", component.code.scale)])
-        lines = with_origin(component, [*lines, f"value = scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)"], "np")
+        shape = component.code.shape
+        lines = [f"K = np.maximum(K, {shape.floor!r})"] if shape.floor else []
+        lines += Emitter(NUMPY, names | {SHARE: str(SHARE)}).function(shape.steps)
+        value = f"scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)"
+        if component.code.sign:  # where rounding exceeds the value
+            value = f"np.{'maximum' if component.code.sign > 0 else 'minimum'}({value}, 0.0)"
+        lines = with_origin(component, [*lines, f"value = {value}"], "np")
         tables = (
             (f"{tag}_EDGES", f"np.array({rows([component.code.edges])[0]})"),
             (f"{tag}_TABLE", "np.array([\n" + "".join(f"    {row},\n" for row in rows(component.code.table)) + "])"),
@@ -187,7 +192,7 @@ def with_origin(component: Component, lines: list[str], library: str) -> list[st
         return [*before, f"return {last.removeprefix('value = ')}"]
     limit = repr(component.origin) if math.isfinite(component.origin) else f"{component.origin:+}".replace("+", "")
     limit = limit.replace("inf", f"{'np' if library == 'np' else 'math'}.inf")
-    guard = ["positive = K > 0.0", f"K = {library}.where(positive, K, 1.0)"]
+    guard = [f"positive = K > {component.start!r}", f"K = {library}.where(positive, K, 1.0)"]
     return [*guard, *lines, f"return {library}.where(positive, value, {limit})"]
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 SERIES = '''
 def _coefficients(f, K, parameters, terms):
     """<f(z) h_n(z/sqrt(K))> with normalised Hermite polynomials h_n, the rest of the sum of their squares, the sum."""
-    parts, breaks, places, scale = f
+    parts, breaks, places, scale, far, _ = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
     width = np.clip(scale/deviation, 1e-8, 1e8)
     places = [place/deviation for place in places]
     if _at_zero(places):  # the same nodes for all kernels
         width, places = width.min()[None], [place[:1] for place in places]
-    x, mass = _panels(places, width, 16.0/math.sqrt(terms), 13.0)
+    x, mass = _panels(places, width, 16.0/math.sqrt(terms), 13.0, max(13.0, far))
     value = _whole(parts, breaks, deviation[..., None]*x, parameters)
     mass = mass*value
     total = (mass*value).sum(-1)
@@ -47,8 +47,8 @@ def _moments(polynomials, mass):
 
 def _taken(f, index):
     """A function whose breaks differ from entry to entry, at some of them."""
-    parts, breaks, places, scale = f
-    return parts, [b[index] for b in breaks], [p[index] for p in places], scale
+    parts, breaks, places, *rest = f
+    return parts, [b[index] for b in breaks], [p[index] for p in places], *rest
 
 
 def _expansion(f, K, parameters, terms):
@@ -61,7 +61,7 @@ def _expansion(f, K, parameters, terms):
     breaks, places = len(f[1]), len(f[2])
 
     def rows(kernel, *rest):
-        inner = (f[0], rest[:breaks], rest[breaks:breaks + places], f[3])
+        inner = (f[0], rest[:breaks], rest[breaks:breaks + places], *f[3:])
         return _coefficients(inner, kernel, rest[breaks + places:], terms)
 
     few = _few(rows, 1024 if _at_zero(f[2]) else 64, kernels, *(o[:kernels.shape[0]] for o in others))
@@ -72,7 +72,7 @@ def _series(f, g, K1, K2, rho, parameters, terms):
     """The first terms of the series in the correlation, and where they suffice."""
     if g is f:
         both = [np.concatenate([p, p]) for p in parameters]
-        twice = (f[0], [np.concatenate([b, b]) for b in f[1]], [np.concatenate([p, p]) for p in f[2]], f[3])
+        twice = (f[0], [np.concatenate([b, b]) for b in f[1]], [np.concatenate([p, p]) for p in f[2]], *f[3:])
         a, place = _expansion(twice, np.concatenate([K1, K2]), both, terms)
         b, first, second = a, place[:K1.shape[0]], place[K1.shape[0]:]
     else:
@@ -92,8 +92,11 @@ def _series(f, g, K1, K2, rho, parameters, terms):
     return value, rest <= 4e-15*np.sqrt(a[2][first]*b[2][second])
 
 
-def _pair_average(f, g, K1, K2, C, *parameters):
-    """<f(z1) g(z2)> for variances K1, K2 and covariance C, arrays of one axis."""
+def _pair_average(rule, cost, few, f, g, K1, K2, C, *parameters):
+    """<f(z1) g(z2)> for variances K1, K2 and covariance C, arrays of one axis.
+
+    Where the series is too long a rule of quadrature, whose cost is known, takes a few entries at a time.
+    """
     rho = np.clip(C/(np.sqrt(np.clip(K1, 1e-280, None))*np.sqrt(np.clip(K2, 1e-280, None))), -1.0, 1.0)
     out = 0.0*rho
     kinked, shared = bool(f[1] or g[1]), _at_zero((*f[2], *g[2]))
@@ -104,7 +107,11 @@ def _pair_average(f, g, K1, K2, C, *parameters):
         # with kinks the coefficients alone decay too slowly, unless the kernels are so small that none is met
         hopeful = np.abs(rho[left])**terms < (1e-10 if kinked and terms > 64 else 2.0)
         some = left[hopeful]
-        if not _is_worth(terms, kinked, shared, K1[some], K2[some]):
+        if not _is_worth(terms, cost, shared, _kernels(f, g, K1[some], K2[some]), some.shape[0]):
+            # at small correlations the series keeps digits that cancel in quadrature
+            hopeful = hopeful & (np.abs(rho[left])**terms < (1e-30 if terms == 64 else 0.0))
+            some = left[hopeful]
+        if not some.shape[0]:
             continue
         h = _taken(f, some)
         k = h if g is f else _taken(g, some)
@@ -112,42 +119,48 @@ def _pair_average(f, g, K1, K2, C, *parameters):
         out[some[good]] = value[good]
         left = np.concatenate([some[~good], left[~hopeful]])
     left = left[np.argsort(K1[left])]
-    for some, rule in ((line, _line_average), (left, _kinked_plane if kinked else _smooth_plane)):
+    for some, by in ((line, _line_average), (left, rule)):
         if some.shape[0]:
-            out[some] = _by_quadrature(rule, f, g, some, K1, K2, C, parameters)
+            out[some] = _by_quadrature(by, few, f, g, some, K1, K2, C, parameters)
     return out
 
 
-def _is_worth(terms, kinked, shared, K1, K2):
-    """Whether so many terms cost less than half of quadrature, in units of ten nanoseconds."""
-    kernels = np.unique(K1).shape[0] + np.unique(K2).shape[0]
-    series = kernels*(0.4 if shared else 7.0)*terms**1.5 + 0.1*K1.shape[0]*terms
-    return series < K1.shape[0]*(50000.0 if kinked else 4000.0)
+def _kernels(f, g, K1, K2):
+    """The number of different kernels for which coefficients are needed."""
+    if g is f:
+        return np.unique(np.concatenate([K1, K2])).shape[0]
+    return np.unique(K1).shape[0] + np.unique(K2).shape[0]
 
 
-def _by_quadrature(rule, f, g, some, K1, K2, C, parameters):
+def _is_worth(terms, cost, shared, kernels, entries):
+    """Whether so many terms cost less than quadrature, in units of ten nanoseconds."""
+    return kernels*(0.4 if shared else 5.0)*terms**1.5 + 0.1*entries*terms < entries*cost
+
+
+def _by_quadrature(rule, few, f, g, some, K1, K2, C, parameters):
     """A rule on a few of the entries at a time."""
     groups = (f[1], f[2], g[1], g[2], parameters)
     ends = [sum(map(len, groups[:k])) for k in range(6)]
 
     def part(k1, k2, c, *rest):
         b, p, q, r, own = (rest[ends[k]:ends[k + 1]] for k in range(5))
-        return rule((f[0], b, p, f[3]), (g[0], q, r, g[3]), k1, k2, c, own)
+        return rule((f[0], b, p, *f[3:]), (g[0], q, r, *g[3:]), k1, k2, c, own)
 
-    return np.concatenate(_few(part, 16, *(a[some] for a in (K1, K2, C, *(o for group in groups for o in group)))))
+    return np.concatenate(_few(part, few, *(a[some] for a in (K1, K2, C, *(o for group in groups for o in group)))))
 '''
 
-PLANE = '''
+LINE = '''
 def _line_average(f, g, K1, K2, C, parameters):
     """<f(z1) g(z2)> where z2 is a multiple of z1."""
     first, second = np.sqrt(np.clip(K1, 1e-280, None)), np.sqrt(np.clip(K2, 1e-280, None))
     second = np.where(C < 0.0, -second, second)
     width = np.clip(np.minimum(f[3]/first, np.abs(g[3]/second)), 1e-8, 1e8)
-    x, mass = _panels([p/first for p in f[2]] + [q/second for q in g[2]], width, 3.0, _REACH)
+    x, mass = _panels([p/first for p in f[2]] + [q/second for q in g[2]], width, 3.0, _REACH, max(f[4], g[4]))
     product = _whole(f[0], f[1], first[..., None]*x, parameters)*_whole(g[0], g[1], second[..., None]*x, parameters)
     return (product*mass).sum(-1)
+'''
 
-
+SMOOTH = '''
 def _smooth_plane(f, g, K1, K2, C, parameters):
     """<f(z1) g(z2)> of smooth functions: the average over z2 given z1, then that over z1."""
     K1 = np.clip(K1, 1e-280, None)
@@ -160,8 +173,9 @@ def _smooth_plane(f, g, K1, K2, C, parameters):
     y, weight = _line(-mean/spread, np.clip(1.0/spread, 1e-8, 8.0))
     inner = (_whole(g[0], g[1], mean[..., None] + spread[..., None]*y, parameters)*weight).sum(-1)
     return (_whole(f[0], f[1], deviation[..., None]*x, parameters)*inner*mass).sum(-1)
+'''
 
-
+KINKED = '''
 def _kinked_plane(f, g, K1, K2, C, parameters):
     """<f(z1) g(z2)> of functions with kinks: z1/s1 and z2/s2 are c*u + d*v and c*u - d*v with independent u, v.
 
@@ -177,10 +191,10 @@ def _kinked_plane(f, g, K1, K2, C, parameters):
     scale = np.minimum(f[3]/first, g[3]/second)
     p, q = [place/first for place in f[2]], [sign*place/second for place in g[2]]
     narrow = np.clip(d, 1e-140, None)
-    v, mass = _panels([0.5*(a - b)/narrow for a in p for b in q], np.clip(scale/narrow, 1e-8, 1e8), 3.0, _REACH)
+    v, mass = _panels([0.5*(a - b)/narrow for a in p for b in q], np.clip(scale/narrow, 1e-8, 1e8), 3.0, _REACH, _REACH)
     c, d = c[..., None], d[..., None]
     lines = [(a[..., None] - d*v)/c for a in p] + [(b[..., None] + d*v)/c for b in q]
-    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), 3.0, _REACH)
+    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), 3.0, _REACH, _REACH)
     c, d, v = c[..., None], d[..., None], v[..., None]
     z1, z2 = first[..., None, None]*(c*u + d*v), (sign*second)[..., None, None]*(c*u - d*v)
     product = _whole(f[0], f[1], z1, parameters)*_whole(g[0], g[1], z2, parameters)

@@ -23,6 +23,7 @@ from .rewrite import stabilise
 from .scaling import scaling
 
 GLOBAL = {C_W, C_b, gamma, xi, n, n_L, r}  # what a kernel never is
+INACCURATE = 1e-6  # a larger error is announced
 ACCURATE = 2e-14  # a closed form of one kernel with a larger error in floats is replaced by a fit
 
 
@@ -40,6 +41,8 @@ class Component:
             to the geometric mean of the two diagonal values.
         worst: where it was found, as text.
         origin: the limit at K = 0 where ``code`` is undefined there.
+        start: the kernel up to which the limit is returned: 0, or more where floats underflow to 0/0.
+        beside_largest: for a fit that is accurate beside the largest value only: its error relative to that.
     """
 
     name: str
@@ -50,6 +53,19 @@ class Component:
     error: float = 0.0
     worst: str = ""
     origin: float | None = None
+    start: float = 0.0
+    beside_largest: float | None = None
+
+    @property
+    def is_inaccurate(self) -> bool:
+        """Whether some values have so few digits that nobody should use them unwarned."""
+        return self.error > INACCURATE
+
+    @property
+    def by_value(self) -> bool:
+        """Whether the error of a function of one kernel is relative to its value alone."""
+        decays = isinstance(self.code, Fit) and self.code.shape.decay > 0
+        return decays or bool(averages(self.formula))
 
     @property
     def is_pair(self) -> bool:

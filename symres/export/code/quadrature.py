@@ -18,13 +18,16 @@ import sympy as sp
 
 from ...symbols import K1, K2, C, K, z
 from .emit import Dialect, Emitter, Source, rows, variable
-from .pairs import PLANE, SERIES
+from .given import GIVEN, GIVEN_THE_SECOND, is_polynomial, jumps, means, vanishes
+from .pairs import KINKED, LINE, SERIES, SMOOTH
 from .rewrite import stabilise
+from .rules import rule_of
 
 Helpers = dict[str, tuple[str, tuple[str, ...]]]
 
 POINTS = 16  # of each panel
 PANEL = 1.2  # its length in t
+FAR = "38.0"  # standard deviations behind which the normal law is no float
 ROWS = {False: 256, True: 1 << 22}  # entries at a time of averages over one and two variables
 
 NODES = '''
@@ -48,32 +51,36 @@ def _graded(length, width, longest):
 
     They are equidistant in t = arcsinh(x/width) + x/longest, which Newton's method inverts.
     """
+    longest = longest + 0.0*length
     end = np.arcsinh(length/width) + length/longest
     pieces = math.ceil(float(end.max())/_PANEL)
     if not pieces:
         return None
     t = end[..., None]*(_count(pieces + 1, width)/pieces)
-    width = width[..., None]
+    width, longest = width[..., None], longest[..., None]
     x = np.minimum(width*np.sinh(np.minimum(t, 40.0 + 0.0*t)), longest*t)
     for _ in range(8):
         slope = 1.0/np.sqrt(x*x + width*width) + 1.0/longest
         x = np.clip(x - (np.arcsinh(x/width) + x/longest - t)/slope, 0.0, None)
-    return x
+    return np.concatenate([x[..., :-1], length[..., None]], -1)  # without a gap to the panels of the next anchor
 
 
-def _panels(anchors, width, longest, reach):
+def _panels(anchors, width, longest, reach, farthest):
     """Nodes and weights for functions with kinks at the anchors, or that change there on the scale of the width.
 
-    Gauss-Legendre panels on both sides of every anchor.
+    Gauss-Legendre panels on both sides of every anchor, away from 0 only as far as the law is not negligible beside
+    its value at the anchor, and in steps on which it does not fall by many orders. Anchors beyond the farthest count
+    as that: a function that vanishes around 0 has all its mass behind anchors that may be far.
     """
     points, weights = _rule(width)
-    anchors = _sorted([np.clip(anchor, -reach, reach) for anchor in anchors])
+    anchors = _sorted([np.clip(anchor, -farthest, farthest) for anchor in anchors])
     nodes, masses = [], []
     for k, anchor in enumerate(anchors):
-        left = -reach if k == 0 else 0.5*(anchors[k - 1] + anchor)
-        right = reach if k == len(anchors) - 1 else 0.5*(anchor + anchors[k + 1])
+        away = np.sqrt(anchor*anchor + reach*reach)
+        left = -away if k == 0 else np.maximum(0.5*(anchors[k - 1] + anchor), -away)
+        right = away if k == len(anchors) - 1 else np.minimum(0.5*(anchor + anchors[k + 1]), away)
         for side, end in ((-1.0, left), (1.0, right)):
-            edges = _graded(side*(end - anchor), width, longest)
+            edges = _graded(side*(end - anchor), width, longest/(1.0 + 0.2*np.clip(side*anchor, 0.0, None)))
             if edges is None:  # anchors coincide
                 continue
             step = (edges[..., 1:] - edges[..., :-1])[..., None]
@@ -101,11 +108,11 @@ def _whole(parts, edges, z, parameters):
 KERNEL = '''
 def _kernel_average(f, K, *parameters):
     """<f(z)> for z of variance K."""
-    parts, breaks, places, scale = f
+    parts, breaks, places, scale, far, _ = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
     if breaks:
         width = np.clip(scale/deviation, 1e-8, 1e8)
-        y, mass = _panels([place/deviation for place in places], width, 3.0, _REACH)
+        y, mass = _panels([place/deviation for place in places], width, 3.0, _REACH, far)
     else:
         y, mass = _line(0.0*K, np.clip(1.0/deviation, 1e-8, 8.0))
     return (_whole(parts, breaks, deviation[..., None]*y, parameters)*mass).sum(-1)
@@ -174,7 +181,8 @@ def _few(function, step, *arrays):
 
 
 def _for_torch(text: str) -> str:
-    return text.replace("np.", "torch.").replace("_determinant(", "_Determinant.apply(")
+    text = text.replace("np.", "torch.").replace("special.", "torch.special.")
+    return text.replace("_determinant(", "_Determinant.apply(")
 
 
 def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Callable[[str], str]) -> Helpers:
@@ -184,8 +192,12 @@ def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Call
         "_line": (spelled(NODES), ("_rule", "_sorted")),
         "_kernel_average": (spelled(KERNEL), ("_line",)),
         "_few": (FEW, ()),
-        "_smooth_plane": (spelled(PLANE), ("_line", determinant)),
-        "_pair_average": (spelled(SERIES), ("_few", "_smooth_plane")),
+        "_line_average": (spelled(LINE), ("_line",)),
+        "_smooth_plane": (spelled(SMOOTH), ("_line", determinant)),
+        "_kinked_plane": (spelled(KINKED), ("_line", determinant)),
+        "_given": (spelled(GIVEN), ("_line", determinant)),
+        "_given_the_second": (GIVEN_THE_SECOND, ("_given",)),
+        "_pair_average": (spelled(SERIES), ("_few", "_line_average", determinant)),
         "_flat": (flat, ("_few",)),
     }
 
@@ -242,15 +254,39 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         return "(" + "".join(f"{text} + 0.0*{kernel}, " for text in texts).strip() + ")"
 
     def factor(f: Any) -> str:
-        """The variable that holds a factor: its parts, its breaks, where it changes and on what scale."""
+        """The variable that holds a factor: its parts, its breaks, where it changes and on what scale, its reach."""
         if f not in factors_:
             factors_[f] = f"f{len(factors_) + 1}"
-            polynomial = all(p.is_polynomial(z) for p in f.parts)
+            polynomial = is_polynomial(f)
             places = f.breaks if f.breaks and (polynomial or 0 in f.breaks) else (*f.breaks, sp.Integer(0))
             functions = "".join(f"{part(p)}, " for p in f.parts).strip()
             scale = "math.inf" if polynomial else "1.0"
-            lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {scale}")
+            inner = given(f) if polynomial and is_pair else "None"
+            far = FAR if vanishes(f) else "_REACH"
+            lines.append(
+                f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {scale}, {far}, {inner}"
+            )
         return factors_[f]
+
+    def given(f: Any) -> str:
+        """The functions from which the average of a piecewise polynomial over one variable is made."""
+        square, count = sp.Dummy("square"), len(parts)
+        called: list[list[str]] = [[], []]
+        for formula in means(f, square):
+            called[0].append(f"{name}_mean_{count}_{len(called[0]) + 1}")
+            code = Emitter(dialect, {z: "z", square: "square", **names}).function([("return", formula)])
+            preamble.append("\n".join([f"def {called[0][-1]}(z, square{rest}):", *(f"    {line}" for line in code)]))
+        for coefficients in jumps(f):
+            called[1].append(f"{name}_jump_{count}_{len(called[1]) + 1}")
+            texts = [
+                Emitter(dialect, names).function([("return", e)])[-1].removeprefix("return ") for e in coefficients
+            ]
+            preamble.append(f"def {called[1][-1]}({rest.removeprefix(', ')}):\n    return {', '.join(texts)},")
+        return "(" + ", ".join("(" + "".join(f"{text}, " for text in texts).strip() + ")" for texts in called) + ")"
+
+    def ruled(factors: Sequence[Any]) -> str:
+        rule = rule_of(*factors)
+        return f"{rule.helper}, {rule.cost}, {rule.few}"
 
     values: dict[Any, sp.Expr] = {}
     for node in averages(expr):
@@ -260,7 +296,11 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             average = f"a{len(lines) + 1}"
             lines.append(
                 f"{average} = "
-                + (f"_pair_average({called}, K1, K2, C{rest})" if is_pair else f"_kernel_average({called}, K{rest})")
+                + (
+                    f"_pair_average({ruled(factors)}, {called}, K1, K2, C{rest})"
+                    if is_pair
+                    else f"_kernel_average({called}, K{rest})"
+                )
             )
             symbol = sp.Symbol(f"{name}_{average}")
             names[symbol] = average
@@ -329,6 +369,12 @@ def averages(expr: sp.Expr) -> list[Any]:
     """The unevaluated averages in an expression, in a fixed order."""
     found = {e for e in sp.preorder_traversal(expr) if hasattr(e, "integrand") and hasattr(e, "covariance")}
     return sorted(found, key=lambda e: (len(str(e)), str(e)))
+
+
+def entry_time(expr: sp.Expr) -> str:
+    """How long the quadrature of one entry of a matrix takes, by the slowest rule that it needs."""
+    rules = [rule_of(*factors) for node in averages(expr) for _, factors in node.terms]
+    return max(rules, key=lambda rule: rule.cost).time
 
 
 @cache

@@ -11,7 +11,7 @@ from ...symbols import K
 from . import quadrature
 from .angles import AngleForm
 from .emit import Dialect, Emitter, Source, rows, variable
-from .fit import Fit
+from .fit import SHARE, Fit
 from .numpy import TWO_PRODUCT, with_origin
 from .plan import Component, Function
 from .stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
@@ -260,8 +260,12 @@ def _body(component: Component, code: sp.Expr, dialect: Dialect = TORCH) -> list
 
 def _fit_source(component: Component, fit: Fit) -> Source:
     tag = component.name.upper()
-    lines = Emitter(TORCH, {K: "K"}).function([("u", fit.map), ("scale", fit.scale)])
-    lines = with_origin(component, [*lines, f"value = scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)"], "torch")
+    lines = [f"K = torch.clamp(K, min={fit.shape.floor!r})"] if fit.shape.floor else []
+    lines += Emitter(TORCH, {K: "K", SHARE: str(SHARE)}).function(fit.shape.steps)
+    value = f"scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)"
+    if fit.sign:  # where rounding exceeds the value
+        value = f"torch.clamp({value}, {'min' if fit.sign > 0 else 'max'}=0.0)"
+    lines = with_origin(component, [*lines, f"value = {value}"], "torch")
     tables = (
         (f"{tag}_EDGES", rows([fit.edges])[0]),
         (f"{tag}_TABLE", "[\n" + "".join(f"    {row},\n" for row in rows(fit.table)) + "]"),

@@ -1,0 +1,74 @@
+"""How a function of one kernel vanishes at small K: as K**p, or as exp(-E/K)*K**p, found from its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import mpmath as mp
+import sympy as sp
+
+TINY = 800.0  # exp(-TINY) is no float
+STEEPEST = 1000  # a power of K; what vanishes faster is tried for a decay
+FAR = 200  # E/K where the decay is read off: corrections in powers of K are small there
+TERMS = 10  # of the series behind the decay that are solved for with it
+SIMPLE = 10**5  # largest denominator of a rate that is taken to be rational
+
+Values = Callable[[mp.mpf], mp.mpf]
+
+
+@dataclass(frozen=True)
+class Decay:
+    """The behaviour exp(-rate/K)*K**power at small K."""
+
+    rate: float
+    power: sp.Rational
+
+
+def power_of(values: Values, a: mp.mpf, b: mp.mpf) -> sp.Rational:
+    """The power of K between two points, to the nearest half."""
+    slope = _slope(values, a, b)
+    return sp.Integer(0) if slope is None else sp.Rational(max(-STEEPEST, min(STEEPEST, int(mp.nint(slope * 2)))), 2)
+
+
+def decay_of(values: Values, smallest: mp.mpf, largest: mp.mpf) -> Decay | None:
+    """The decay of a function, or None if it is a power of K at the smallest kernels.
+
+    The logarithm is -E/K + p*log(K) + c0 + c1*K + ..., so that from K to K/2 its decrease doubles where E/K counts.
+    """
+    slope = _slope(values, smallest, 100 * smallest)
+    if values(smallest) != 0 and (slope is None or abs(slope) <= STEEPEST):
+        return None
+    k = largest
+    while k > 16 * smallest:
+        found = [values(k / 2**j) for j in range(3)]
+        if all(v != 0 for v in found) and len({mp.sign(v) for v in found}) == 1:
+            a, b, c = (mp.log(abs(v)) for v in found)
+            if (b - c) - (a - b) > FAR:
+                return _solved(values, k)
+        k /= 2
+    return None
+
+
+def _slope(values: Values, a: mp.mpf, b: mp.mpf) -> mp.mpf | None:
+    first, second = values(a), values(b)
+    if first == 0 or second == 0 or first * second < 0:
+        return None
+    return mp.log(second / first) / mp.log(b / a)
+
+
+def _solved(values: Values, k: mp.mpf) -> Decay | None:
+    """Rate and power from as many values as unknowns, at and below a kernel."""
+    count = TERMS + 2
+    points = [k * mp.mpf(2) ** (-mp.mpf(j) / 4) for j in range(count)]
+    found = [values(point) for point in points]
+    if any(v == 0 or v * found[0] < 0 for v in found):
+        return None
+    matrix = mp.matrix([[-k / x, mp.log(x / k), *((x / k) ** j for j in range(TERMS))] for x in points])
+    solution = mp.lu_solve(matrix, mp.matrix([mp.log(abs(v)) for v in found]))
+    rate = float(solution[0] * k)
+    simple = Fraction(rate).limit_denominator(SIMPLE)
+    if abs(rate - simple) < 1e-9 * rate:  # half the square of a breakpoint
+        rate = float(simple)
+    return Decay(rate, sp.Rational(int(mp.nint(2 * solution[1])), 2)) if rate > 0 else None
