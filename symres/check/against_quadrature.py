@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
 import sympy as sp
 
 from .. import symbols
+from ..declare.nodes import Dense
 from . import settings
 from .average import DIGITS, average_oracle
 from .claims import claimed, is_claim
@@ -17,25 +20,28 @@ from .formula import any_jumps
 from .progress import Progress
 from .quadrature import ORACLES, QuadratureOracle
 from .settings import Values
-from .verdict import QUADRATURE, Verdict, inconclusive, judge
+from .units import natural_units
+from .verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 
 _SMALL = 1e-3  # of the natural scale
+_MOVES = 2  # each to a quarter of the distance from where the branch changes, on the logarithmic scale
 
 
 def theory_rows(theory: Any, seed: int, points: int, given: Mapping[str, sp.Expr], report: Progress) -> list[Verdict]:
     """Every quantity of a theory at some points."""
     rows = []
     quantities = {name: q for name, q in theory.quantities.items() if is_claim(q)}
+    units = natural_units(theory.layer.forward, free_symbols(theory, *quantities.values()), seed, given)
     for done, (name, quantity) in enumerate(quantities.items()):
         if name not in ORACLES:
             rows.append(inconclusive(name, "quadrature", "", "there is no oracle for this quantity", seed=seed))
             continue
         rng = settings.stream(seed, "quadrature", name)
-        places = _places(ORACLES[name][1], points, rng)
+        places = _places(ORACLES[name][1], points, rng, units)
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
-            values = settings.parameters(free_symbols(theory, quantity), rng, given)
-            rows.append(_theory_row(theory, name, quantity, place, values, seed))
+            values = settings.parameters(free_symbols(theory, quantity), rng, given, units)
+            rows.append(_seeing_row(theory, name, quantity, place, values, units, seed))
     return rows
 
 
@@ -46,7 +52,8 @@ def average_rows(
     rng = settings.stream(seed, "quadrature", "average")
     arguments = tuple(s for s in (symbols.K1, symbols.K2, symbols.C, symbols.K) if s in quantity.symbols)
     rows = []
-    places = _places(arguments, points, rng)
+    units = natural_units(_entering(quantity), quantity.symbols, seed, given)
+    places = _places(arguments, points, rng, units)
     for number, place in enumerate(places):
         report(f"{quantity.name} by quadrature", number / len(places))
         values = place | settings.parameters(quantity.symbols, rng, given)
@@ -73,10 +80,35 @@ def average_rows(
     return rows
 
 
-def _places(arguments: tuple[sp.Symbol, ...], points: int, rng: Any) -> list[Values]:
+def _entering(quantity: Any) -> sp.Expr:
+    """The integrands of an average as what enters dense layers, all variables alike: they have its units."""
+    found = [quantity.definition, *(step.definition for step in quantity.steps)]
+    nodes = [node for expr in found for node in sp.preorder_traversal(expr) if hasattr(node, "integrand")]
+    alike = {symbols.x1: symbols.z, symbols.x2: symbols.z}
+    return sp.Add(*(Dense(node.integrand.xreplace(alike), 1, 0) for node in nodes))
+
+
+def _places(arguments: tuple[sp.Symbol, ...], points: int, rng: Any, units: settings.Units) -> list[Values]:
     if symbols.C in arguments:
-        return settings.pairs(points, rng)
-    return [{symbols.K: K} for K in settings.kernels(points, rng)]
+        return settings.pairs(points, rng, units)
+    return [{symbols.K: K} for K in settings.kernels(points, rng, units)]
+
+
+def _seeing_row(
+    theory: Any, name: str, quantity: Any, place: Values, values: Values, units: settings.Units, seed: int
+) -> Verdict:
+    """The comparison at a point, or at one nearer to where the branch changes if nothing is seen there."""
+    first = _theory_row(theory, name, quantity, place, values, seed)
+    row, moved = first, place
+    for _ in range(_MOVES):
+        if row.outcome is not Outcome.INCONCLUSIVE or (math.isfinite(row.z) and row.detectable <= QUADRATURE.visible):
+            break
+        moved = settings.nearer(moved, units)
+        row = _theory_row(theory, name, quantity, moved, values, seed)
+    if row is first or row.outcome is Outcome.INCONCLUSIVE:
+        return first
+    where = f"moved here from {settings.text(place)}, where {first.reason}"
+    return replace(row, reason="; ".join(filter(None, (row.reason, where))))
 
 
 def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Values, seed: int) -> Verdict:
@@ -87,5 +119,5 @@ def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Va
         found = method(QuadratureOracle(theory.layer.forward, values), *map(float, place.values()))
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
-    jumps = mp.isinf(claim) and any_jumps(theory.layer.forward, dict(values))
+    jumps = any_jumps(theory.layer.forward, dict(values)) if mp.isinf(claim) or found.diverges else None
     return compared(name, "quadrature", point, claim, found, QUADRATURE, _SMALL, jumps=jumps, seed=seed)

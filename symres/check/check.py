@@ -36,7 +36,8 @@ def check(
         against: "quadrature" (the forward equation at infinite width, by integration) and "simulation" (networks of
             several finite widths, one layer and ``depth`` layers); a single average knows only quadrature.
         seed: of all random numbers, the points included.
-        points: number of points for each quantity under quadrature.
+        points: number of points for each quantity under quadrature, at kernels of the size that the activations ask
+            for; a point where an error of 1 % could not be seen is moved.
         depth: number of layers of the deep networks that are simulated (fewer where fluctuations explode).
         budget: how much to simulate.
         parameters: numbers for parameters, by name; the others are drawn at random.

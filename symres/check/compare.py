@@ -38,7 +38,7 @@ def compared(
     thresholds: Thresholds,
     small: float,
     *,
-    jumps: bool = False,
+    jumps: bool | None = None,
     **facts: Any,
 ) -> Verdict:
     """A verdict, infinite values included.
@@ -50,8 +50,8 @@ def compared(
         claim: what the derivation says.
         found: what the oracle says.
         thresholds: of that oracle.
-        small: fraction of the natural scale below which a value is judged on that scale.
-        jumps: whether an activation of the layer is discontinuous.
+        small: fraction of the natural scale on which a claim of 0 is judged.
+        jumps: whether an activation of the layer is discontinuous, if known.
         facts: seed, widths, samples.
     """
     if math.isinf(found.value) and not found.diverges:
@@ -76,6 +76,8 @@ def compared(
     elif mp.isinf(claim) and jumps:
         # the divergence can sit at distances that no finite difference reaches: a jump many deviations away from 0
         outcome, remark = Outcome.INCONCLUSIVE, "the claim is infinite, no divergence is seen at resolvable distances"
+    elif found.diverges and jumps is False:
+        outcome, remark = Outcome.INCONCLUSIVE, f"{found.remark}, but no activation jumps: it may be very steep"
     else:
         outcome, remark = Outcome.REFUTED, found.remark or "the claim is infinite, the oracle finds a finite value"
     return Verdict(

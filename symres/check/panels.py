@@ -160,14 +160,15 @@ def _merged(
     return edges
 
 
-def average1(function: Function, sigma: float, edges: np.ndarray, points: int) -> float:
-    """<f(x)> for x ~ N(0, sigma^2)."""
+def average1(function: Function, sigma: float, edges: np.ndarray, points: int) -> tuple[float, float]:
+    """<f(x)> and <|f(x)|> for x ~ N(0, sigma^2)."""
     nodes, weights = composite(edges, points)
     density = np.exp(-((nodes / sigma) ** 2) / 2) / (sigma * np.sqrt(2 * np.pi))
-    value = float(np.sum(weights * density * function(nodes)))
-    if not np.isfinite(value):
+    terms = weights * density * function(nodes)
+    size = float(np.sum(np.abs(terms)))
+    if not np.isfinite(size):
         raise out_of_range()
-    return value
+    return float(np.sum(terms)), size
 
 
 def rounding(size: float) -> float:
@@ -175,8 +176,10 @@ def rounding(size: float) -> float:
     return _ROUNDING * size * (1 + abs(float(np.log(size))) / 30) if size else 0.0
 
 
-def average_tensor(function: Function, factor: np.ndarray, axes: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-    """<f(x1..xd)> for x = factor @ (standard Gaussians) on a tensor grid: smooth functions only.
+def average_tensor(
+    function: Function, factor: np.ndarray, axes: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> tuple[float, float]:
+    """<f(x1..xd)> and <|f|> for x = factor @ (standard Gaussians) on a tensor grid: smooth functions only.
 
     Args:
         function: takes d arrays that broadcast.
@@ -187,9 +190,10 @@ def average_tensor(function: Function, factor: np.ndarray, axes: Sequence[tuple[
     grids = [nodes.reshape([-1 if j == i else 1 for j in range(dimension)]) for i, (nodes, _) in enumerate(axes)]
     xs = [sum(factor[i, j] * grids[j] for j in range(i + 1)) for i in range(dimension)]
     values = np.broadcast_to(function(*xs), tuple(len(nodes) for nodes, _ in axes))
+    sizes = np.abs(values)
     for _, weights in reversed(axes):
-        values = values @ weights
-    return float(values)
+        values, sizes = values @ weights, sizes @ weights
+    return float(values), float(sizes)
 
 
 def composite(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:

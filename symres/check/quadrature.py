@@ -6,6 +6,7 @@ derivatives are numerical derivatives, the perpendicular susceptibility is a lim
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 import sympy as sp
 
 from .. import symbols
+from ..errors import SymresError
 from .forward import Forward
 from .nets.field import OracleLimit
 from .nets.gram import pair
@@ -21,10 +23,14 @@ from .nets.limit import LimitNet
 from .panels import rounding
 from .settings import Values
 
-_SPREAD = 0.2  # half width, in log K, of the interval on which a map is interpolated
+_SPREADS = (0.2, 0.07)  # half widths, in log K, of the interval on which a map is interpolated
+_AMPLIFIED = 12.0  # times its errors, over the half width, is the error of the derivative
+_BENT = 1e-5  # relative error of interpolation that a narrower interval may improve
 _RATIO_ROUNDING = 1e-12  # of (K'-C')/(K-C)
 _NEAR = 2.0**-10  # largest (K - C)/K in the limit C -> K
-_STEPS = 7
+_STEPS = range(7)  # powers of 1/4 in K - C
+_LAST_STEP = 20  # neurons 10^-7 deviations apart: nearer ones lose the digits of a difference
+_SHARP = 1e-8  # relative error of the limit that needs no more steps
 
 
 @contextmanager
@@ -71,56 +77,69 @@ class QuadratureOracle:
 
     def kernel_map(self, K: float) -> Found:
         """K' = <z'^2>."""
-        coarse, fine = (float(self._moments([[K]], resolution)[0, 0]) for resolution in (0, 1))
-        return Found(fine, abs(fine - coarse) + rounding(abs(fine)), abs(fine))
+        (coarse, _), (fine, sizes) = (self._moments([[K]], resolution) for resolution in (0, 1))
+        value = float(fine[0, 0])
+        return Found(value, abs(value - float(coarse[0, 0])) + rounding(float(sizes[0, 0])), abs(value))
 
     def covariance_map(self, K1: float, K2: float, C: float) -> Found:
         """C' = <z'_1 z'_2>."""
-        coarse, fine = (self._moments(pair(K1, K2, C), resolution) for resolution in (0, 1))
+        (coarse, _), (fine, sizes) = (self._moments(pair(K1, K2, C), resolution) for resolution in (0, 1))
         scale = float(np.sqrt(fine[0, 0]) * np.sqrt(fine[1, 1]))  # the product of the two may be too large
-        return Found(float(fine[0, 1]), float(np.abs(fine - coarse).max()) + rounding(scale), scale)
+        value = float(fine[0, 1])
+        return Found(value, abs(value - float(coarse[0, 1])) + rounding(float(sizes[0, 1])), scale)
 
     def chi_parallel(self, K: float) -> Found:
         """dK'/dK."""
         centre = self.kernel_map(K)
-        value, error = _log_derivative(lambda k: self._moments([[k]], 1)[0, 0], K, 11)
-        return Found(value, error + 60 * centre.error / K, centre.scale / K)
+        value, error = _log_derivative(lambda k: self._moments([[k]], 1)[0][0, 0], K, 11, centre.error)
+        return Found(value, error, centre.scale / K)
 
     def chi_perp(self, K: float) -> Found:
         """The limit of (K' - C')/(K - C) for two inputs of equal kernel K as C -> K."""
-        scale = self.kernel_map(K).scale / K
-        coarse, fine = (self._ratios(K, resolution) for resolution in (0, 1))
-        # A kink adds odd powers of sqrt(K - C), whose values halve from step to step; a jump adds its inverse.
-        change = np.diff(fine)
-        visible = max(1e-6 * scale, 100 * np.abs(fine - coarse).max())
-        if change[-1] > visible and np.all(change[-3:] > 0.95 * change[-4:-1]):
-            power = np.log(change[-1] / change[-2]) / np.log(4)
-            remark = f"(K'-C')/(K-C) grows without bound, like (K-C)^-{power:.2f}"
-            return Found(np.inf, 0.0, scale, remark, diverges=True)
-        limits = _neville(fine)
-        noise = 10 * np.abs(fine - coarse).max() + _RATIO_ROUNDING * abs(limits[-1])
-        # the last change alone may be small by chance
-        last = abs(limits[-1] - limits[-2]) + 0.1 * abs(limits[-2] - limits[-3])
-        return Found(limits[-1], float(last + noise), scale)
+        return self._limit(K)[0]
 
     def h(self, K: float) -> Found:
         """(1/2) d chi_perp/dK."""
-        centre = self.chi_perp(K)
+        centre, steps = self._limit(K)
         if not np.isfinite(centre.value):
             return Found(np.nan, 0.0, centre.scale / K, "chi_perp is infinite at every K")
-        value, error = _log_derivative(lambda k: _neville(self._ratios(k, 1))[-1], K, 9)
-        return Found(value / 2, error / 2 + 30 * centre.error / K, max(abs(centre.value), centre.scale) / K)
+        value, error = _log_derivative(lambda k: _neville(self._ratios(k, 1, steps))[-1], K, 9, centre.error)
+        return Found(value / 2, error / 2, max(abs(centre.value), centre.scale) / K)
+
+    def _limit(self, K: float) -> tuple[Found, range]:
+        """chi_perp, and the steps that were enough for it: more of them where an activation is steep."""
+        scale = self.kernel_map(K).scale / K
+        best = found = Found(np.inf, np.inf, scale)
+        enough, coarse, fine = _STEPS, np.array([]), np.array([])
+        for last in range(_STEPS.stop, _LAST_STEP, 4):
+            new, steps = range(len(fine), last), range(last - len(_STEPS), last)
+            try:
+                more = [self._ratios(K, resolution, new) for resolution in (0, 1)]
+            except SymresError:
+                if math.isinf(best.error):
+                    raise
+                break
+            coarse, fine = np.concatenate([coarse, more[0]]), np.concatenate([fine, more[1]])
+            found = _extrapolated(coarse[steps], fine[steps], steps, scale)
+            if found.error < best.error:
+                best, enough = found, steps
+            if best.error <= _SHARP * abs(best.value) or found.error > 100 * best.error:
+                break
+        # a divergence is believed at the smallest distances only: farther away any steep slope looks like a jump
+        return (found if found.diverges else best), enough
 
     @_in_range()
-    def _moments(self, covariance: list[list[float]] | np.ndarray, resolution: int) -> np.ndarray:
+    def _moments(self, covariance: list[list[float]] | np.ndarray, resolution: int) -> tuple[np.ndarray, np.ndarray]:
+        """The moments of the next stream, and what their rounding errors are relative to."""
         net = LimitNet(np.asarray(covariance, dtype=float), resolution)
-        return net.moments(self._forward(net, net.stream()))[0]
+        moments, _, sizes = net.measured(self._forward(net, net.stream()))
+        return moments, sizes
 
     @_in_range()
-    def _ratios(self, K: float, resolution: int) -> np.ndarray:
+    def _ratios(self, K: float, resolution: int, steps: range) -> np.ndarray:
         """(K' - C')/(K - C) for a geometric sequence of K - C."""
         ratios = []
-        for step in K * _NEAR * 4.0 ** -np.arange(_STEPS):
+        for step in K * _NEAR * 4.0 ** -np.array(steps):
             net = LimitNet(pair(K, K, K - step), resolution, differences=pair(0, 0, 2 * step))
             ratios.append(net.moments(self._forward(net, net.stream()))[1][0, 1] / (2 * step))
         return np.array(ratios)
@@ -136,17 +155,49 @@ ORACLES: dict[str, tuple[Callable[..., Found], tuple[sp.Symbol, ...]]] = {
 }
 
 
-def _log_derivative(function: Callable[[float], float], K: float, count: int) -> tuple[float, float]:
+def _log_derivative(function: Callable[[float], float], K: float, count: int, noise: float) -> tuple[float, float]:
     """df/dK by interpolation in log K, where maps of positive kernels are analytic in a wide strip.
 
+    Args:
+        function: of K.
+        K: the place.
+        count: number of nodes.
+        noise: error of the function's values.
+
     Returns:
-        The derivative, and the part of it that the highest odd term contributes: a generous error.
+        The derivative, and its error: the part that the highest odd term contributes (generous), and the noise. The
+        interval shrinks where a function is steep and its noise allows it.
     """
+    best = (math.nan, math.inf)
     nodes = np.cos(np.pi * (np.arange(count) + 0.5) / count)
-    values = [function(float(K * np.exp(_SPREAD * node))) for node in nodes]
-    terms = np.polynomial.chebyshev.chebfit(nodes, values, count - 1)[1::2] * np.arange(1, count, 2)
-    terms[1::2] *= -1  # T_k'(0) = k (-1)^((k-1)/2) for odd k
-    return float(terms.sum()) / (_SPREAD * K), float(abs(terms[-1])) / (_SPREAD * K)
+    for spread in _SPREADS:
+        values = [function(float(K * np.exp(spread * node))) for node in nodes]
+        terms = np.polynomial.chebyshev.chebfit(nodes, values, count - 1)[1::2] * np.arange(1, count, 2)
+        terms[1::2] *= -1  # T_k'(0) = k (-1)^((k-1)/2) for odd k
+        blurred = _AMPLIFIED * noise / (spread * K)
+        value, error = float(terms.sum()) / (spread * K), float(abs(terms[-1])) / (spread * K)
+        if error + blurred < best[1]:
+            best = value, error + blurred
+        if error <= max(_BENT * abs(value), 2 * blurred):
+            break
+    return best
+
+
+def _extrapolated(coarse: np.ndarray, fine: np.ndarray, steps: range, scale: float) -> Found:
+    """The limit of (K' - C')/(K - C), computed at two resolutions, whose steps fall by factors of 4."""
+    # A kink adds odd powers of sqrt(K - C), whose values halve from step to step; a jump adds its inverse.
+    change = np.diff(fine)
+    visible = max(1e-6 * scale, 100 * np.abs(fine - coarse).max())
+    if change[-1] > visible and np.all(change[-3:] > 0.95 * change[-4:-1]):
+        power = np.log(change[-1] / change[-2]) / np.log(4)
+        remark = f"(K'-C')/(K-C) grows without bound, like (K-C)^-{power:.2f}"
+        return Found(np.inf, np.inf, scale, remark, diverges=True)
+    limits = _neville(fine)
+    rounded = _RATIO_ROUNDING * 2.0 ** (steps.stop - _STEPS.stop)  # relative to the distance of the neurons
+    noise = 10 * np.abs(fine - coarse).max() + rounded * abs(limits[-1])
+    # the last change alone may be small by chance, or small because the first steps are too far away
+    last = abs(limits[-1] - limits[-2]) + 0.1 * abs(limits[-2] - limits[-3]) + abs(limits[-1] - _neville(fine[:-1])[-1])
+    return Found(limits[-1], float(last + noise), scale)
 
 
 def _neville(values: np.ndarray) -> list[float]:

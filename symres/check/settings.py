@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +22,38 @@ _RANGES: Mapping[sp.Symbol, tuple[float, float]] = {
     symbols.xi: (0.3, 0.9),
 }
 _USUAL = (0.6, 1.6)  # parameters of activations
-KERNELS = (-3.0, -1.75, -0.5, 0.75, 2.0)  # log10 of the kernel: one point in each interval
+KERNELS = (-3.0, 2.0)  # log10 of the kernel in natural units
+_DECADES = 2.0  # that the kernels span at least
+
+
+@dataclass(frozen=True)
+class Units:
+    """What counts as an ordinary number in a layer: powers of 1000, and 1 for ordinary activations.
+
+    Args:
+        kernel: unit of the kernel, where a branch goes from one behaviour to another.
+        weight, bias: units of C_W and C_b, which bring the branch to the size of the stream.
+        lowest, highest: log10 of the kernels at which what enters the dense layers is neither lost in a dead zone nor
+            made by the far tail of the Gaussian.
+        centre: log10 of the kernel, within a factor 32 of its unit, where the branch changes most.
+    """
+
+    kernel: sp.Rational = sp.S.One
+    weight: sp.Rational = sp.S.One
+    bias: sp.Rational = sp.S.One
+    lowest: float = -math.inf
+    highest: float = math.inf
+    centre: float = 0.0
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """The interval of kernels at which a comparison says something, log10."""
+        shift = math.log10(self.kernel)
+        low, high = max(KERNELS[0] + shift, self.lowest), min(KERNELS[1] + shift, self.highest)
+        return max(min(low, high - _DECADES), self.lowest), min(max(high, low + _DECADES), self.highest)
+
+
+ORDINARY = Units()
 
 
 def stream(seed: int, *names: object) -> np.random.Generator:
@@ -38,14 +71,18 @@ def decimal(value: float) -> sp.Rational:
     return sp.Rational(f"{value:.3g}")
 
 
-def parameters(free: Iterable[sp.Symbol], rng: np.random.Generator, given: Mapping[str, sp.Expr]) -> Values:
+def parameters(
+    free: Iterable[sp.Symbol], rng: np.random.Generator, given: Mapping[str, sp.Expr], units: Units = ORDINARY
+) -> Values:
     """Numbers for the parameters of a layer.
 
     Args:
         free: its symbols, arguments of the maps (kernels) included or not; those are left out.
         rng: source of random numbers.
         given: numbers fixed by the user, by name.
+        units: of the layer.
     """
+    unit = {symbols.C_W: units.weight, symbols.C_b: units.bias}
     arguments = {symbols.z, symbols.K, symbols.K1, symbols.K2, symbols.C}
     values: Values = {}
     for symbol in sorted(set(free) - arguments, key=str):
@@ -55,25 +92,38 @@ def parameters(free: Iterable[sp.Symbol], rng: np.random.Generator, given: Mappi
             values[symbol] = sp.Integer(int(rng.integers(1, 4)))
         else:
             drawn = rational(*_RANGES.get(symbol, _USUAL), rng)
-            values[symbol] = -drawn if symbol.is_negative else drawn
+            values[symbol] = unit.get(symbol, 1) * (-drawn if symbol.is_negative else drawn)
     return values
 
 
-def kernels(count: int, rng: np.random.Generator) -> list[sp.Rational]:
-    """Kernels of all magnitudes from 1e-3 to 1e2."""
-    edges = np.linspace(KERNELS[0], KERNELS[-1], count + 1)
+def kernels(count: int, rng: np.random.Generator, units: Units = ORDINARY) -> list[sp.Rational]:
+    """Kernels of all magnitudes at which a comparison says something: from 1e-3 to 1e2 units, or fewer."""
+    edges = np.linspace(*units.window, count + 1)
     return [decimal(10 ** rng.uniform(low, high)) for low, high in pairwise(edges)]
 
 
-def pairs(count: int, rng: np.random.Generator) -> list[Values]:
+def pairs(count: int, rng: np.random.Generator, units: Units = ORDINARY) -> list[Values]:
     """Two inputs: kernels of all magnitudes; correlations of both signs, one of them close to 1."""
     correlations = [rng.uniform(0.2, 0.9), 1 - 10 ** rng.uniform(-4, -2), rng.uniform(-0.9, -0.2)]
     result = []
-    for i, K1 in enumerate(kernels(count, rng)):
+    for i, K1 in enumerate(kernels(count, rng, units)):
         K2 = decimal(float(K1) * rng.uniform(0.5, 2.0))
         C = sp.Rational(f"{correlations[i % 3] * float(sp.sqrt(K1 * K2)):.5g}")
         result.append({symbols.K1: K1, symbols.K2: K2, symbols.C: C})
     return result
+
+
+def nearer(place: Values, units: Units) -> Values:
+    """The same point at kernels nearer to where the branch changes; correlations stay (but for rounding)."""
+    first = next(place[symbol] for symbol in (symbols.K, symbols.K1) if symbol in place)
+    kernel = decimal(10 ** (units.centre + (math.log10(first) - units.centre) / 4))
+    moved = {symbol: decimal(float(value * kernel / first)) for symbol, value in place.items()}
+    if symbols.C in place:
+        moved[symbols.C] = sp.Rational(f"{float(place[symbols.C] * kernel / first):.5g}")
+        shrunk = float(sp.sqrt(moved[symbols.K1] * moved[symbols.K2])) * (1 - 1e-4)
+        if abs(moved[symbols.C]) > shrunk:  # three digits of K2 may leave less than a nearly perfect correlation
+            moved[symbols.C] = sp.sign(place[symbols.C]) * sp.Rational(f"{shrunk:.5g}")
+    return moved
 
 
 def text(values: Mapping[sp.Symbol, sp.Expr]) -> str:

@@ -64,7 +64,8 @@ class Verdict:
         value: what the oracle says.
         error: standard error (simulation) or estimated error (quadrature) of the oracle, absolute.
         z: (claimed - value) / error.
-        detectable: the smallest relative error of the claim that this comparison would have refuted.
+        detectable: the smallest error that this comparison would have refuted, relative to the claim; relative to
+            a scale that ``reason`` names where the claim is 0.
         outcome: PASSED, REFUTED or INCONCLUSIVE.
         reason: why the outcome is not PASSED, or on which scale it was judged.
         seed: seed of the random numbers.
@@ -112,8 +113,9 @@ def judge(
         value: what the oracle says.
         error: of the oracle.
         thresholds: of the oracle.
-        scale: a value below this magnitude counts as small: where an error relative to the value cannot be seen,
-            it is judged relative to ``scale``.
+        scale: of such quantities. A claim that is exactly 0 has no relative error: its error is judged relative to
+            ``scale``. Every other claim must stand by itself, however small: on any other scale than its own,
+            whatever is small enough would pass.
         reason: a remark for the reader of the row.
         seed: of the random numbers.
         widths: of the networks.
@@ -133,11 +135,10 @@ def judge(
             samples=samples,
         )
     z = float((claimed - value) / error)
-    size = abs(float(value))
+    size = float(abs(claimed)) if claimed else scale
     detectable = thresholds.margin * error / size if size else math.inf
-    if detectable > thresholds.visible and scale > size:
-        detectable = thresholds.margin * error / scale
-        reason = "; ".join(filter(None, (reason, f"the value is small: judged on the scale {scale:.2g}")))
+    if not claimed and scale:
+        reason = "; ".join(filter(None, (reason, f"the claim is 0: judged on the scale {scale:.2g}")))
     if abs(z) > thresholds.disagree:
         outcome = Outcome.REFUTED
     elif abs(z) > thresholds.agree:
@@ -146,6 +147,8 @@ def judge(
     elif detectable > thresholds.visible:
         outcome = Outcome.INCONCLUSIVE
         reason = f"an error of {thresholds.visible:.0%} would not have been seen"
+        if claimed:
+            reason += f"; the smallest that would is {detectable:.2g} of the claim"
     else:
         outcome = Outcome.PASSED
     return Verdict(

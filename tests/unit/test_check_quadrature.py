@@ -15,6 +15,7 @@ from symres.check.quadrature import ORACLES, Found, QuadratureOracle
 from symres.check.verdict import QUADRATURE
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
+from symres.errors import SymresError
 from symres.symbols import C_W, C_b, gamma, z
 from tests.oracles.kernels import FORMULAS, KERNELS, FakeTheory, residual_theory
 from tests.oracles.nodes import Normed, Shaped, Sorting
@@ -144,11 +145,10 @@ def test_kernels_of_all_magnitudes():
     assert np.all(np.diff(np.log10(kernels)) > 0) and kernels[0] < 0.02 and kernels[-1] > 10
 
 
-def test_an_integrand_beyond_resolution_is_inconclusive():
-    rows = sr.check(sr.derive("sin(1000*z)"), against="quadrature").verdicts
-    reasons = {row.reason for row in rows if str(row.outcome) == "INCONCLUSIVE"}
-    assert any("varies too fast" in reason for reason in reasons)
-    assert not any(str(row.outcome) == "REFUTED" for row in rows)
+def test_an_integrand_beyond_resolution_is_refused():
+    oracle = QuadratureOracle(sr.mlp("sin(1000*z)").forward, NUMBERS)
+    with pytest.raises(SymresError, match="varies too fast"):
+        oracle.kernel_map(50.0)
 
 
 GROWING = ["exp(z)", "exp(2*z)", "z*exp(z)", "z**2*exp(z)", "cosh(z)"]
@@ -167,9 +167,67 @@ def test_closed_forms_of_growing_activations_are_not_refuted(formula):
 
 
 def test_numbers_out_of_range_say_so_and_refute_nothing():
-    rows = [row for seed in (0, 4) for row in check(sr.derive("exp(2*z)"), "quadrature", seed=seed).verdicts]
-    assert not [row for row in rows if row.outcome is Outcome.REFUTED or math.isinf(row.value)]
-    assert any("range of doubles" in row.reason for row in rows if row.outcome is Outcome.INCONCLUSIVE)
+    oracle = QuadratureOracle(sr.mlp("exp(2*z)").forward, NUMBERS)
+    with pytest.raises(SymresError, match="range"):
+        oracle.chi_parallel(95.0)
+    for seed in (0, 4):
+        rows = check(sr.derive("exp(2*z)"), "quadrature", seed=seed).verdicts
+        assert {row.outcome for row in rows} == {Outcome.PASSED}
+
+
+@pytest.mark.parametrize("K", [0.1, 30.0, 1e3])
+@pytest.mark.parametrize("slope", [1, 30, 1000])
+def test_steep_activations_by_hand(slope, K):
+    """A slope of 1000 looks like a jump from afar: the steps of the limit must go on until it does not."""
+    oracle = QuadratureOracle(Dense(Activation("steep", sp.erf(slope * z))(z)), NUMBERS)
+    ratio = slope**2 * K
+    if ratio > 1e6:
+        return
+    expected = 1.3 * 4 / math.pi * slope**2 / math.sqrt(1 + 4 * ratio)
+    found = oracle.chi_perp(K)
+    assert abs(found.value - expected) <= found.error < 1e-7 * expected
+    found, expected = oracle.h(K), -expected * slope**2 / (1 + 4 * ratio)
+    assert abs(found.value - expected) <= found.error < 1e-3 * abs(expected)
+
+
+@pytest.mark.parametrize("rho", [-0.99, -0.9, -0.5, 0.1])
+@pytest.mark.parametrize("K", [0.5, 3.0, 8.0])
+def test_a_covariance_far_below_the_kernels_keeps_its_digits(K, rho):
+    """<exp(x1) exp(x2)> = exp(K (1 + rho)), below its scale exp(2 K) by up to ten orders."""
+    forward = Dense(Activation("growing", sp.exp(z))(z), C_W=1, C_b=0)
+    found = QuadratureOracle(forward, {}).covariance_map(K, K, rho * K)
+    expected = math.exp(K * (1 + rho))
+    assert abs(found.value - expected) <= found.error < 1e-11 * expected
+
+
+@pytest.mark.parametrize("rho", [-1e-3, 1e-6, 1e-9])
+def test_a_covariance_that_nearly_cancels_knows_its_error(rho):
+    """<erf erf> of nearly independent neurons: the integrand does not vanish, so the error is relative to its size."""
+    forward = Dense(PHI["erf"](z), C_W=1, C_b=0)
+    found = QuadratureOracle(forward, {}).covariance_map(1.0, 1.0, rho)
+    expected = 2 / math.pi * math.asin(2 * rho / 3)
+    assert abs(found.value - expected) <= found.error < 1e-13
+
+
+def test_a_point_where_nothing_is_seen_is_moved():
+    """For sin, h falls like exp(-2 K): at K = 20 nothing is left, and whatever is claimed there would agree."""
+    right = sr.derive("sin")
+    rows = [row for row in check(right, "quadrature").verdicts if row.quantity == "h"]
+    assert {row.outcome for row in rows} == {Outcome.PASSED}
+    assert any("moved here from K = " in row.reason for row in rows)
+    assert max(row.detectable for row in rows) < 0.01
+    wrong = replace(right.h, body=right.h.body * 2)
+    rows = check(FakeTheory(right.layer.forward, {"h": wrong}), "quadrature").verdicts
+    assert {row.outcome for row in rows} == {Outcome.REFUTED}
+
+
+def test_a_divergence_without_a_jump_refutes_nothing():
+    found = Found(math.inf, math.inf, 1.0, "it grows", diverges=True)
+    said = {
+        jumps: compared("chi_perp", "quadrature", "", mp.mpf(3), found, QUADRATURE, 0.001, jumps=jumps).outcome
+        for jumps in (None, True, False)
+    }
+    assert said == {None: Outcome.REFUTED, True: Outcome.REFUTED, False: Outcome.INCONCLUSIVE}
 
 
 def test_an_infinite_number_is_evidence_only_if_a_limit_diverges():

@@ -41,12 +41,22 @@ def test_an_error_of_the_detectable_size_is_refuted():
         assert row(2.0 * (1 - size), 2.0, 1e-4, thresholds).outcome is REFUTED
 
 
-def test_small_values_are_judged_on_their_scale():
+def test_a_claim_of_zero_is_judged_on_its_scale():
     assert row(0.0, 1e-9, 1e-8).outcome is INCONCLUSIVE
-    small = row(0.0, 1e-9, 1e-8, scale=1.0)
-    assert small.outcome is PASSED and "small" in small.reason
+    zero = row(0.0, 1e-9, 1e-8, scale=1.0)
+    assert zero.outcome is PASSED and "scale 1" in zero.reason
+    assert zero.detectable == pytest.approx(7e-8)
+    assert row(0.0, 1e-6, 1e-8, scale=1.0).outcome is REFUTED
+
+
+@pytest.mark.parametrize("claim", [1e-9, 1e-300, mp.mpf(10) ** -900, -1e-12])
+def test_a_small_claim_stands_by_itself(claim):
+    """On any other scale than its own every small formula would pass."""
+    small = row(claim, 1e-9, 1e-8, scale=1.0)
+    assert small.outcome is INCONCLUSIVE
+    assert "of the claim" in small.reason and "would not have been seen" in small.reason
+    assert small.detectable == pytest.approx(float(7e-8 / abs(claim)) if abs(claim) > 1e-308 else math.inf)
     assert row(0.1, 0.0, 1e-8, scale=1.0).outcome is REFUTED
-    assert "small" not in row(0.5, 0.5, 1e-8, scale=1.0).reason
 
 
 @pytest.mark.parametrize("numbers", [(math.nan, 1, 1), (1, math.nan, 1), (1, 1, math.nan), (1, math.inf, 1), (1, 1, 0)])

@@ -23,6 +23,8 @@ _CANCELLED = 0.01  # a correlation below this has lost digits in the difference 
 class LimitNet:
     """A network at n = infinity: neurons are random variables, ``mean`` is an integral, a dense layer is a new source.
 
+    Averages are pairs inside, <f> and <|f|>: what doubles lose in the first is relative to the second.
+
     Args:
         covariance: of the stream over the inputs, (inputs, inputs).
         resolution: 0 or 1, the finer one.
@@ -36,6 +38,7 @@ class LimitNet:
             differences = variances[:, None] + variances - 2 * covariance
         self._sources = [covariance]
         self._differences = [differences]
+        self._sizes = [np.abs(covariance)]
         self._resolution = resolution
         self._inputs = len(covariance)
 
@@ -49,16 +52,17 @@ class LimitNet:
             return np.asarray(u, dtype=float)
         return np.array(
             [
-                sum(_at(c, a) * self._product([(f, a) for f in factors]) for c, factors in expanded(u))
+                sum(_at(c, a) * self._product([(f, a) for f in factors])[0] for c, factors in expanded(u))
                 for a in range(self._inputs)
             ]
         )
 
     def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> Field:
         """A fresh Gaussian source; its covariance does not depend on the width."""
-        moments, differences = self.moments(u)
+        moments, differences, sizes = self.measured(u)
         self._sources.append(C_b + C_W * moments)
         self._differences.append(C_W * differences)
+        self._sizes.append(C_b + C_W * sizes)
         return self._source(len(self._sources) - 1)
 
     def moments(self, u: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -66,34 +70,45 @@ class LimitNet:
 
         The second keeps its digits for nearly equal inputs.
         """
-        second, difference = np.empty((2, self._inputs, self._inputs))
+        return self.measured(u)[:2]
+
+    def measured(self, u: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The moments, and of the first of them the size that their rounding errors are relative to."""
+        second, difference, size = np.empty((3, self._inputs, self._inputs))
         for a in range(self._inputs):
-            second[a, a], difference[a, a] = self._second(u, a, a), 0.0
+            (second[a, a], size[a, a]), difference[a, a] = self._second(u, a, a), 0.0
             for b in range(a):
                 direct = self._difference(u, a, b, second[a, a])
-                if direct is None:
-                    mixed = self._second(u, a, b)
-                    direct = second[a, a] + second[b, b] - 2 * mixed
+                both = second[a, a] + second[b, b]
+                if direct is None or abs(both - direct) < _CANCELLED * both:
+                    mixed, apart = self._second(u, a, b)
+                    direct = both - 2 * mixed if direct is None else direct
                 else:
-                    mixed = (second[a, a] + second[b, b] - direct) / 2
-                    if abs(mixed) < _CANCELLED * np.sqrt(second[a, a]) * np.sqrt(second[b, b]):
-                        mixed = self._second(u, a, b)
+                    mixed, apart = (both - direct) / 2, both
                 second[a, b] = second[b, a] = mixed
                 difference[a, b] = difference[b, a] = direct
-        return second, difference
+                # where the arguments are sources made here, their errors are relative to their standard deviations
+                known = isinstance(u, Affine) or not self._made(u, a, b)
+                size[a, b] = size[b, a] = apart if known else max(apart, np.sqrt(second[a, a]) * np.sqrt(second[b, b]))
+        return second, difference, size
+
+    def _made(self, u: Any, *inputs: int) -> bool:
+        found = leaves([(u, a) for a in inputs]) if isinstance(u, Field) else {}
+        return any(source > 0 for form, _ in found.values() for source in form.coefficients)
 
     def _source(self, number: int) -> Affine:
         return Affine({number: np.ones(self._inputs)}, np.zeros(self._inputs))
 
-    def _second(self, u: Any, a: int, b: int) -> float:
+    def _second(self, u: Any, a: int, b: int) -> np.ndarray:
         if not isinstance(u, Field):
-            return float(_at(u, a) * _at(u, b))
+            return _pair(_at(u, a) * _at(u, b))
         terms = expanded(u)
-        return sum(
-            float(_at(c, a) * _at(d, b)) * self._product([(f, a) for f in left] + [(f, b) for f in right])
+        products = (
+            _pair(_at(c, a) * _at(d, b)) * self._product([(f, a) for f in left] + [(f, b) for f in right])
             for c, left in terms
             for d, right in terms
         )
+        return sum(products, np.zeros(2))
 
     def _difference(self, u: Any, a: int, b: int, size: float) -> float | None:
         """<(u_a - u_b)^2> without a difference of large numbers.
@@ -109,7 +124,7 @@ class LimitNet:
         _, basis, _ = self._reduced(places)
         if len(basis) > 2 and expanded(u)[0][1] != (u,):
             return None
-        result = self._integral(places, lambda first, second: (first - second) ** 2)
+        result = float(self._integral(places, lambda first, second: (first - second) ** 2)[0])
         return result if len(basis) <= 2 or result < 0.1 * size else None
 
     def _affine_difference(self, u: Affine, a: int, b: int) -> float:
@@ -120,7 +135,7 @@ class LimitNet:
             total += (c[a] - c[b]) * (c[a] * self._sources[s][a, a] - c[b] * self._sources[s][b, b])
         return float(total)
 
-    def _product(self, places: list[Place]) -> float:
+    def _product(self, places: list[Place]) -> np.ndarray:
         """<product of fields>: one integral for each set of factors that depend on each other."""
         groups: list[tuple[list[Place], list[tuple[Affine, int]]]] = []
         for place in places:
@@ -132,21 +147,31 @@ class LimitNet:
                 else:
                     apart.append((others, theirs))
             groups = [*apart, (joined, gaussians)]
-        result = 1.0
+        result = np.ones(2)
         for members, _ in groups:
-            result *= self._average(members)
+            result = result * self._average(members)
         return result
 
-    def _average(self, places: list[Place]) -> float:
-        if len(places) <= 2 and all(isinstance(f, Affine) for f, _ in places):
-            constants = np.prod([f.constant[a] for f, a in places])  # type: ignore[attr-defined]
-            return float(constants) + (self._covariance(*places) if len(places) == 2 else 0.0)  # type: ignore[arg-type]
+    def _average(self, places: list[Place]) -> np.ndarray:
+        forms = [(f, a) for f, a in places if isinstance(f, Affine)]
+        if len(places) <= 2 and len(forms) == len(places):
+            result = _pair(np.prod([f.constant[a] for f, a in forms]))
+            if len(forms) == 2:
+                result += [self._covariance(*forms), self._covariance_size(*forms)]
+            return result
         return self._integral(places, lambda *values: np.prod(np.broadcast_arrays(*values), axis=0))
 
     def _covariance(self, x: tuple[Affine, int], y: tuple[Affine, int]) -> float:
         (f, a), (g, b) = x, y
         return sum(
             float(f.coefficients[s][a] * g.coefficients[s][b] * self._sources[s][a, b])
+            for s in f.coefficients.keys() & g.coefficients.keys()
+        )
+
+    def _covariance_size(self, x: tuple[Affine, int], y: tuple[Affine, int]) -> float:
+        (f, a), (g, b) = x, y
+        return sum(
+            float(abs(f.coefficients[s][a] * g.coefficients[s][b]) * self._sizes[s][a, b])
             for s in f.coefficients.keys() & g.coefficients.keys()
         )
 
@@ -178,7 +203,7 @@ class LimitNet:
                     row[column] = ratio
         return found, basis, combination
 
-    def _integral(self, places: list[Place], function: Any) -> float:
+    def _integral(self, places: list[Place], function: Any) -> np.ndarray:
         found, basis, combination = self._reduced(places)
         keys, forms = list(found), list(found.values())
         constants = [f.constant[a] for f, a in forms]
@@ -197,12 +222,14 @@ class LimitNet:
             if len(used) == 1:
                 slope, constant = combination[keys.index(key), used[0]], constants[keys.index(key)]
                 breaks[used[0]].extend((b - constant) / slope for b in switches)
-        return self._integrate(integrand, [forms[i] for i in basis], breaks)
+        return np.array(self._integrate(integrand, [forms[i] for i in basis], breaks))
 
-    def _integrate(self, integrand: Any, basis: list[tuple[Affine, int]], breaks: list[list[float]]) -> float:
+    def _integrate(
+        self, integrand: Any, basis: list[tuple[Affine, int]], breaks: list[list[float]]
+    ) -> tuple[float, float]:
         dimension = len(basis)
         if dimension == 0:
-            return float(integrand())
+            return float(integrand()), abs(float(integrand()))
         if dimension > 4:
             raise OracleLimit(
                 "the infinitely wide network", f"it needs a {dimension}-dimensional integral", "rely on simulation"
@@ -215,7 +242,7 @@ class LimitNet:
         if dimension == 2:
             width = np.sqrt(self._determinant(covariance, basis) / covariance[0, 0])
             panels = plane(integrand, covariance, width, breaks, _RESOLUTIONS[0][2], _TOLERANCE[2])
-            return panels.average(_RESOLUTIONS[self._resolution][2])[0]
+            return panels.average(_RESOLUTIONS[self._resolution][2])
         factor = np.linalg.cholesky(covariance)
         wide = np.diag(factor) > 0.2 * sigma
         many, few = _TENSOR[self._resolution][int(wide.sum())], _NEARLY_EQUAL[self._resolution]
@@ -240,6 +267,10 @@ def _multiple(x: tuple[Affine, int], y: tuple[Affine, int]) -> float | None:
     if len(ratios) < len(f.coefficients) or max(ratios) - min(ratios) > 1e-15 * max(map(abs, ratios)):
         return None
     return ratios[0]
+
+
+def _pair(number: Any) -> np.ndarray:
+    return np.array([number, abs(number)], dtype=float)
 
 
 def _at(coefficient: Any, a: int) -> Any:

@@ -1,0 +1,136 @@
+"""Every comparison must be able to fail: wrong theories of activations of any scale are refuted, right ones pass."""
+
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.check import Outcome, check
+from symres.check.settings import ORDINARY
+from symres.check.units import natural_units
+from symres.symbols import C_W, C_b, gamma, z
+from tests.oracles.kernels import FakeTheory
+
+FORMULAS = {
+    "softshrink": "where(z>1, z-1, where(z<-1, z+1, 0))",
+    "dead zone": "where(z>2, (z-2)^2, 0)",
+    "wide tanh": "tanh(z/100)",
+    "steep tanh": "tanh(100*z)",
+    "gelu": "gelu",
+    "relu": "relu",
+    "exp": "exp(z/4)",
+    "square": "z^2",
+}
+MAPS = ("kernel_map", "covariance_map", "chi_parallel", "chi_perp")
+CHANGES = {
+    "1 %": lambda body: body * sp.Rational(101, 100),
+    "sign": lambda body: -body,
+    "factor 2": lambda body: 2 * body,
+    "1e-3": lambda body: body * sp.Rational(999, 1000),
+    "1 % of the branch": lambda body: body.xreplace({C_W: C_W * sp.Rational(101, 100)}),
+    "no branch": lambda body: body.xreplace({C_W: sp.S.Zero}),
+}
+SCALES = ["1/1000", "1/30", "30", "1000"]
+SCALED = {"tanh": "tanh({0})", "gelu": "gelu({0})", "softshrink": FORMULAS["softshrink"].replace("z", "({0})")}
+
+
+def layer(formula, skip):
+    phi = sr.activation(formula)
+    return sr.residual(phi) if skip else sr.mlp(phi)
+
+
+def only(theory, name, change):
+    right = theory.quantities[name]
+    body = right.body
+    for symbol, definition in ((step.symbol, step.definition) for step in right.steps):
+        body = body.xreplace({symbol: definition})
+    return FakeTheory(theory.layer.forward, {name: replace(right, body=change(body))})
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_wrong_maps_are_refuted_at_every_point(formula, skip, name):
+    theory = sr.derive(layer(FORMULAS[formula], skip))
+    changes = list(CHANGES) if not skip else ["1 % of the branch"]
+    for change in changes:
+        rows = check(only(theory, name, CHANGES[change]), "quadrature", points=2).verdicts
+        assert [row.outcome for row in rows] == [Outcome.REFUTED] * 2, change
+
+
+@pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_right_theories_pass_with_open_eyes(formula, skip):
+    rows = check(sr.derive(layer(FORMULAS[formula], skip)), "quadrature", points=2, seed=1).verdicts
+    assert {row.outcome for row in rows} == {Outcome.PASSED}
+    assert max(row.detectable for row in rows) < 0.01
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
+@pytest.mark.parametrize("formula", SCALED)
+def test_scaled_activations_are_compared_where_they_bend(formula, skip, scale):
+    theory = sr.derive(layer(SCALED[formula].format(f"z/{scale}" if "/" not in scale else f"{scale[2:]}*z"), skip))
+    report = check(theory, "quadrature", points=1)
+    assert report.outcome is Outcome.PASSED
+    for name in MAPS:
+        wrong = only(theory, name, CHANGES["1 % of the branch"])
+        assert check(wrong, "quadrature", points=1).outcome is Outcome.REFUTED, name
+
+
+@pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
+@pytest.mark.parametrize("name", sr.activations)
+def test_the_catalogue_passes(name, skip):
+    report = check(sr.derive(layer(name, skip)), "quadrature", points=1, seed=5)
+    assert report.outcome is Outcome.PASSED, report.table()
+
+
+def test_a_dead_zone_has_no_say_where_it_is_dead():
+    """At a kernel where softshrink gives 10^-217, any small claim was once taken for a right one."""
+    theory = sr.derive(layer(FORMULAS["softshrink"], False))
+    right = theory.chi_perp
+    for factor in (1, 2):
+        small = FakeTheory(theory.layer.forward, {"chi_perp": replace(right, body=factor * right.body)})
+        rows = check(small, "quadrature", points=4).verdicts
+        assert {row.outcome for row in rows} == {Outcome.PASSED if factor == 1 else Outcome.REFUTED}
+        assert all(row.claimed > 1e-4 for row in rows)
+
+
+UNITS = {
+    "tanh": (0, 0, 0),
+    "gelu": (0, 0, 0),
+    "relu": (0, 0, 0),
+    "sin": (0, 0, 0),
+    "sign": (0, 0, 0),
+    "tanh(z/1000)": (6, 6, 6),
+    "gelu(1000*z)": (-6, -6, -6),
+    "gelu(z/1000)": (6, 6, 6),
+    "1000*tanh(z)": (0, -6, 0),
+    "sin(1000*z)": (-6, -6, -6),
+    "where(abs(z)>1000, z - 1000*sign(z), 0)": (6, 0, 6),
+    "10 + tanh(z/1000)": (6, 3, 6),
+}
+
+
+@pytest.mark.parametrize("formula", UNITS)
+def test_units_follow_the_activation(formula):
+    forward = layer(formula, False).forward
+    found = natural_units(forward, {C_W, C_b}, 0, {})
+    assert (found.kernel, found.weight, found.bias) == tuple(sp.Integer(10) ** power for power in UNITS[formula])
+
+
+def test_units_of_growing_activations_end_before_the_tail_rules():
+    assert ORDINARY.window == (-3, 2)
+    low, high = natural_units(layer("exp(z)", False).forward, {C_W, C_b}, 0, {}).window
+    assert (low, round(high, 1)) == (-3, 1)
+    assert 0 < natural_units(layer("relu6", False).forward, {C_W, C_b}, 0, {}).centre < 1.5  # moved points go there
+    low, high = natural_units(layer(FORMULAS["softshrink"], False).forward, {C_W, C_b}, 0, {}).window
+    assert -1.2 < low < -0.5 and high == 2
+
+
+def test_units_of_a_nested_layer_do_not_move_its_kernels():
+    """Weights of the size that the outer activation asks for would feed the inner one and move the kernel's unit."""
+    wide = sr.activation("tanh(z/1000)")
+    found = natural_units(gamma * z + sr.Dense(wide(sr.Dense(z))), {C_W, C_b, gamma}, 0, {})
+    assert (found.kernel, found.weight, found.bias) == (1, 1, 1)
