@@ -135,7 +135,10 @@ class Criticality(Sheet):
         else:
             code.append("torch.nn.init.zeros_(m.bias)")
         lines += [line("    ", Span(text, "cyan")) for text in code]
-        return lines + [shown for text in self._inputs(point) for shown in self.wrapped(text)]
+        width = "All this holds at infinite width: at width n, kernels in layer l scatter by a share of order √(l/n)."
+        if not self.maths.unicode:
+            width = width.replace("√(l/n)", "sqrt(l/n)")
+        return lines + [shown for text in (*self._inputs(point), width) for shown in self.wrapped(text)]
 
     def _wanted(self, point: PointRow) -> str:
         """Which numbers would give advice."""

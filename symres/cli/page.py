@@ -149,7 +149,7 @@ class Page(Sheet):
         kind = q.reason.partition(" is ")[2] or q.reason  # "tanh(z) is no polynomial ...": say it once, not for each f
         if kind and kind not in reasons:
             reasons.add(kind)
-            notes.append(("no closed form: " if q.status is Status.NUMERIC else "") + self.words(q.reason))
+            notes.append(("no closed form known: " if q.status is Status.NUMERIC else "") + self.words(q.reason))
         notes.append("; ".join(filter(None, (q.source and f"generalises {q.source}", _verified(q)))))
         indent = INDENT + LABEL + 2
         return lines + [shown for note in filter(None, notes) for shown in self.wrapped(note, "dim", indent)]

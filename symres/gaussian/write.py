@@ -160,9 +160,26 @@ def _functions(field: Field, rows: dict[_Row, Frac]) -> _Table:
                 if c and power == 1 and isinstance(expr, sp.erf) and left.get(rest) == -c:
                     del left[front, atoms, radicals], left[rest]
                     put(front * sp.erfc(expr.args[0]) * _write_atoms(field, rest[1]), radicals, -c)
+    for row, parts in _complements(field, left).items():
+        del left[row]
+        for part, atom in parts:
+            put(row[0] * sp.erfc(field.interned(atom).args[0]) * _write_atoms(field, row[1]), row[2], -left.pop(part))
     for (front, atoms, radicals), c in left.items():
         put(front * _write_atoms(field, atoms), radicals, c)
     return {key: c for key, c in table.items() if c}
+
+
+def _complements(field: Field, rows: dict[_Row, Frac]) -> dict[_Row, list[tuple[_Row, int]]]:
+    """Rows c that are cancelled by several c_i erf(u_i) where all u_i are large: c + sum c_i = 0."""
+    found: dict[_Row, list[tuple[_Row, int]]] = {}
+    for front, atoms, radicals in sorted(rows, key=lambda row: str((row[0], _write_atoms(field, row[1])))):
+        for position, (atom, power) in enumerate(atoms):
+            rest = (front, atoms[:position] + atoms[position + 1 :], radicals)
+            if power == 1 and isinstance(field.interned(atom), sp.erf) and rest in rows:
+                found.setdefault(rest, []).append(((front, atoms, radicals), atom))
+    whole = {row: parts for row, parts in found.items() if sum((rows[p] for p, _ in parts), rows[row]) == field.zero}
+    taken = [part for parts in whole.values() for part, _ in parts]
+    return {row: parts for row, parts in whole.items() if row not in taken and len(set(taken)) == len(taken)}
 
 
 def _write_atoms(field: Field, atoms: tuple[tuple[int, int], ...]) -> sp.Expr:

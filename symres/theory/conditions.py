@@ -74,7 +74,7 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
     if gap.free_symbols - {K}:
         if _vanishes(gap):
             gap = sp.Integer(0)
-        elif (found := unit_of(gap)) is not None:
+        elif (found := unit_of(gap)) is not None and _measured_in(found, (p0, p1), (k0, k1)):
             unit, gap = found, found.removed(gap)
         else:
             names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
@@ -93,6 +93,21 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
     excess = (K - offset).subs(K, K * unit.kernel)
     bias = _grouped(sp.factor((excess - number(slope) * weight) / k1), {K, *numbers})
     return Conditions(weight, bias, numbers, gap, unit)
+
+
+def _measured_in(unit: Unit, perp: tuple[sp.Expr, sp.Expr], kernel_map: tuple[sp.Expr, sp.Expr]) -> bool:
+    """Whether C_W and C_b are powers of the parameter times functions of the kernel in units: one sign for all."""
+    (p0, p1), (k0, k1) = perp, kernel_map
+    offset, slope = affine(k0, C_W) or (k0, sp.nan)
+    if {unit.parameter, K} & (p0.free_symbols | k1.free_symbols | sp.cancel(offset / K).free_symbols):
+        return False
+    powers = []
+    for coefficient, function in map(_in_kernel, (p1, slope)):
+        weight = unit.weight(function)
+        if weight is None:
+            return False
+        powers.append(weight * coefficient.as_independent(unit.parameter, as_Add=False)[1])
+    return sp.powsimp(powers[1] / powers[0] / unit.kernel) == 1
 
 
 def _in_kernel(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

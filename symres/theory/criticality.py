@@ -54,7 +54,10 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if invariant is not None:
         return invariant
     conditions = conditions_of(kernel_map, parallel, perp)
-    if isinstance(conditions, str):
+    fixed = next((q.name for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
+    if fixed is not None:
+        positive = Found(remarks=(f"{fixed} does not depend on C_W: no choice of it is critical",))
+    elif isinstance(conditions, str):
         positive = Found(remarks=(f"{_UNSEEN} K* > 0, because {conditions}",), complete=False)
     elif conditions.gap == 0:
         positive = _line(conditions)
@@ -64,8 +67,19 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     stable = tuple(p for p in zero.points if p.stability == "stable")
     others = tuple(p for p in zero.points if p.stability != "stable")
     named, why = _named(zero, positive)
-    remarks = (*positive.remarks, *zero.remarks, *why)
+    remarks = (*_skip_alone(perp), *positive.remarks, *zero.remarks, *why)
     return Criticality((*stable, *positive.points, *others), named, remarks)
+
+
+def _skip_alone(perp: Quantity) -> tuple[str, ...]:
+    """A skip connection that leaves nothing to the branch."""
+    alone = written_out(perp).subs(C_W, 0)
+    if not (alone.is_number and alone >= 1):
+        return ()
+    return (
+        f"without the branch chi_perp is {float(alone):g} already: with every C_W > 0 gradients grow from layer to "
+        "layer; critical are skip connections below 1, or a branch that is scaled down with the depth (C_W ~ 1/depth)",
+    )
 
 
 def _named(zero: Found, positive: Found) -> tuple[str, tuple[str, ...]]:

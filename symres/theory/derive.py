@@ -101,7 +101,7 @@ class Theory:
             self._one,
             lambda: self._chi_perp,
             notation=r"\chi_\perp",
-            meaning="perpendicular susceptibility, the squared norm of the Jacobian",
+            meaning="perpendicular susceptibility: squared norm of the Jacobian per neuron",
             source="PDLT (B.16)",
         )
 

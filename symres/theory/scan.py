@@ -22,6 +22,7 @@ GRID = tuple(
 BITS = (24, 60)  # of an evaluation; the second only where the first leaves a sign open
 _FAILURES, _PANELS = 2, 500
 _MARGIN, _DEPTH = 1.5, 6  # a cell is halved, so many times, where 1.5 times the change at its ends could hide a zero
+_MOST = 8  # zeros: beyond, nobody would choose between them
 _DOUBLE = 1e-12  # an extremum so close to zero is a double zero
 
 Function = Callable[[sp.Rational, int], arb]
@@ -93,12 +94,18 @@ def zeros(function: Function, slope: Function) -> Zeros:
         return known[k] if k in known else _signed(function, k), _signed(slope, k)
 
     rows = [row for row in seen.rows if sign(row[1])]
-    crossings, touches = [], []
+    crossings: list[tuple[sp.Rational, sp.Rational]] = []
+    touches: list[sp.Rational] = []
     for i, (first, last) in enumerate(pairwise(rows)):
         if _moves_one_way([value for _, value in rows[max(i - 1, 0) : i + 3]]):
             continue
-        left, right = ((k, both(k)) for k, _ in (first, last))
-        for (a, (value_a, slope_a)), (b, (value_b, slope_b)) in pairwise(_resolved(both, left, right)):
+        if len(crossings) > _MOST:
+            return Zeros(tuple(crossings), tuple(touches), f"kernels above {float(first[0]):.3g}: too many zeros")
+        try:
+            cell = _resolved(both, (first[0], both(first[0])), (last[0], both(last[0])))
+        except SymresError as error:  # the slope is an average of its own, of a function that may grow faster
+            return Zeros(tuple(crossings), tuple(touches), f"kernels above {float(first[0]):.3g}: {error.found}")
+        for (a, (value_a, slope_a)), (b, (value_b, slope_b)) in pairwise(cell):
             if value_a * value_b < 0:
                 crossings.append((a, b))
             elif value_a * slope_a < 0 < value_b * slope_b:  # towards zero and away again
@@ -123,8 +130,10 @@ def zero(function: Function, low: sp.Rational, high: sp.Rational) -> float:
     """The zero between two kernels where the function has opposite signs, as a float."""
     from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
 
+    ends = {float(low): low, float(high): high}  # rounded, a fast oscillation has another sign there
+
     def value(k: float) -> float:
-        return float(function(sp.Rational(k), BITS[-1]).mid())
+        return float(function(ends.get(k, sp.Rational(k)), BITS[-1]).mid())
 
     return brentq(value, float(low), float(high), xtol=1e-300, rtol=1e-15)
 

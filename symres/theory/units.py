@@ -15,7 +15,10 @@ _POWERS = (-2, 2, -1, 1, -4, 4)
 _BITS = 140
 _AGREED = arb(2) ** -80  # relative
 # kernel in units, value of the parameter: no simple ratios, and several of each
-_POINTS = tuple((sp.Rational(*k), sp.Rational(*p)) for k, p in (((7, 5), (5, 2)), ((3, 11), (5, 2)), ((29, 6), (3, 7))))
+_POINTS = tuple(
+    (sp.Rational(*k), sp.Rational(*p))
+    for k, p in (((1409, 1013), (2503, 1009)), ((311, 1123), (2503, 1009)), ((4877, 1009), (433, 1021)))
+)
 
 
 @dataclass(frozen=True)

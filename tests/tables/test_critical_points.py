@@ -4,9 +4,12 @@ import mpmath as mp
 import pytest
 import sympy as sp
 
+from symres.declare.activation import Activation
 from symres.declare.architectures import mlp, residual
 from symres.declare.catalogue import activation
-from symres.symbols import gamma
+from symres.declare.layer import Layer
+from symres.declare.nodes import Dense
+from symres.symbols import C_b, gamma, z
 from symres.theory.derive import derive
 
 HALF_STABLE = {
@@ -114,3 +117,29 @@ def test_half_stable_means_that_the_kernel_moves_one_way_on_both_sides(name):
         drifts.append(theory.kernel_map.evalf(30, K=k, **settings) - k)
     assert drifts[0] * drifts[1] > 0
     assert min(map(abs, drifts)) > 1e-15
+
+
+def test_a_parameter_that_sets_no_scale_of_the_biases_keeps_its_own_sign():
+    """Gamma z + Dense(swish, C_b + 1): at beta = 1/4 a critical C_b > 0 exists, at beta = 1 it would be negative."""
+    swish = activation("swish")
+    layer = Layer(gamma * z + Dense(swish(z), C_b=C_b + 1))
+    assert derive(layer).universality_class == "unknown"
+    assert derive(layer.subs(beta="1/4")).universality_class == "half-stable"
+    assert derive(layer.subs(beta=1)).universality_class == "none"
+
+
+def test_a_unit_is_no_coincidence_at_a_few_values():
+    beta = sp.Symbol("beta", positive=True)
+    slope = beta * (1 + (beta - 1) * (beta - sp.Rational(5, 2)) * (beta - sp.Rational(3, 7)))
+    bent = Activation("bent", z * (1 + sp.erf(slope * z)) / 2, parameters=(beta,))
+    assert derive(mlp(bent)).universality_class == "unknown"
+
+
+def test_susceptibilities_that_meet_at_every_quarter_of_pi():
+    """exp(z) sin(z): <phi phi''> = 2 <exp(2z) sin(z) cos(z)> = exp(0) sin(4K) up to a positive factor."""
+    theory = derive(mlp("exp(z)*sin(z)"))
+    found = [point.K for point in theory.critical_points if point.K != 0]
+    assert len(found) > 8
+    for n, kernel in enumerate(found, 1):
+        assert abs(sp.N(kernel, 20) - sp.N(n * sp.pi / 4, 20)) < 1e-15
+    assert any("too many zeros" in remark for remark in theory.remarks)

@@ -312,6 +312,15 @@ def test_tiny_is_not_zero():
     assert radius < value and abs(mp.log(value) + 10**4) < 1e-9
 
 
+@pytest.mark.parametrize("scale", [15, 20, 25])
+def test_complements_of_error_functions_are_not_zero(scale):
+    """1 - erf(15) is 1e-99: balls of ordinary precision hold 0 and do not shrink when the precision is doubled."""
+    value, radius = evaluate(2 - sp.erf(x) - sp.erf(2 * x), {x: scale}, 15)
+    with mp.workdps(40):
+        expected = mp.erfc(scale) + mp.erfc(2 * scale)
+        assert abs(value - expected) <= radius + mp.mpf(10) ** -38 * expected and radius <= 1e-15 * value
+
+
 @pytest.mark.parametrize(
     ("formula", "value"),
     [

@@ -84,6 +84,16 @@ def test_two_variables_look_as_in_a_textbook(pair: tuple[sp.Expr, sp.Expr], text
     assert str(two(*pair)) == text
 
 
+def test_several_dead_zones_are_written_with_erfc_and_no_erf() -> None:
+    """c - sum c_i erf(u_i) with c = sum c_i loses every digit at small K."""
+    step = sp.Heaviside(z - 1, 0) + sp.Heaviside(z - 2, 0)
+    root = sp.sqrt(2 * K)
+    assert one(step**2) == sp.erfc(1 / root) / 2 + 3 * sp.erfc(2 / root) / 2
+    ramps = RELU.subs(z, z - 1) - 2 * RELU.subs(z, -z - 3)
+    assert not one(ramps**2).has(sp.erf)
+    assert one(sp.Max(-1, sp.Min(1, z)) ** 2).has(sp.erf)  # what does not vanish stays as it is
+
+
 def test_elu_is_written_with_erfc_and_no_erf() -> None:
     result = one(ELU**2)
     assert result.has(sp.erfc) and not result.has(sp.erf)

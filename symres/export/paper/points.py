@@ -28,7 +28,7 @@ CLASSES = {
 }
 _STABILITY = {
     "neutral": "neutral: every kernel is preserved",
-    "half-stable": "half-stable: it attracts from one side only",
+    "half-stable": "half-stable: it attracts nearby kernels from one side only",
     "marginal": "marginal: its stability is not decided",
     "stable": "stable: it attracts the kernels around it",
     "unstable": "unstable: kernels flow away from it",
@@ -76,7 +76,7 @@ def stability(point: PointRow, report: Report) -> str:
         return words
     beyond = parallel.evalf(12, K=star * _BEYOND, **{n: numbers[n] for n in _names(parallel)})
     near, far = ("below", "above") if beyond > 1 else ("above", "below")
-    return f"half-stable: it attracts kernels from {near}; those {far} move away"
+    return f"half-stable: it attracts nearby kernels from {near}; those {far} move away"
 
 
 def _at_point(point: PointRow) -> dict[str, str] | None:
@@ -195,13 +195,13 @@ def flow(report: Report, point: PointRow) -> Flow | None:
         coefficient, power = term.as_independent(K)
         exponent = sp.Integer(0) if power == 1 else power.as_base_exp()[1]
         powers[exponent] = powers.get(exponent, sp.Integer(0)) + coefficient
-    found = {p: sp.factor_terms(sp.expand(c)) for p, c in sorted(powers.items()) if not _is_zero(sp.expand(c))}
+    found = {p: _factored(sp.expand(c)) for p, c in sorted(powers.items()) if not _is_zero(sp.expand(c))}
     if not found:
         return Flow(K, None)
     exponent, coefficient = next(iter(found.items()))
     if not _is_negative(coefficient):
         return Flow(K + coefficient * K**exponent, None)
-    loss = sp.factor_terms(sp.expand(-coefficient))  # dK/dl = -loss K**p
+    loss = _factored(sp.expand(-coefficient))  # dK/dl = -loss K**p
     law = ((exponent - 1) * loss * DEPTH) ** (-1 / (exponent - 1)) if exponent > 1 else None
     return Flow(K + sp.Mul(-1, loss, K**exponent), law)
 
@@ -231,6 +231,22 @@ def _is_zero(coefficient: sp.Expr) -> bool:
     """Linear coefficients cancel by the choice of C_W, whether or not sympy sees it: at generic parameters they do."""
     generic = {s: sp.Rational(7 + k, 11) for k, s in enumerate(sorted(coefficient.free_symbols, key=str))}
     return bool(abs(sp.N(coefficient.subs(generic), 40)) < sp.Rational(1, 10**30))
+
+
+def _factored(coefficient: sp.Expr) -> sp.Expr:
+    """The coefficient with the parameters' common factor in front, mostly 1 - gamma**2."""
+    front = 1 - gamma**2
+    rest = coefficient.subs(gamma, 0)
+    if coefficient.has(gamma) and _is_zero(sp.expand(coefficient - front * rest)):
+        return sp.factor_terms(coefficient) if rest.is_Rational else front * sp.factor_terms(_together(rest))
+    return sp.factor_terms(_together(coefficient))
+
+
+def _together(coefficient: sp.Expr) -> sp.Expr:
+    """One fraction in the root of pi, if that is shorter."""
+    root = sp.Dummy("root", positive=True)
+    joined = sp.factor(sp.cancel(sp.together(coefficient.subs(sp.pi, root**2))))
+    return min(coefficient, joined.subs(root, sp.sqrt(sp.pi)), key=lambda e: len(str(e)))
 
 
 def _is_negative(coefficient: sp.Expr) -> bool:
