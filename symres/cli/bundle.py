@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import DeclarationError
+from ..errors import DeclarationError, SymresError
 from ..export import export
 from ..export.files import write_text
 from ..export.paper.document import document
@@ -20,17 +20,28 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
     """Write a derivation, its record, the plots and the modules to a folder.
 
     Returns:
-        what could not be written and why: a plot needs numbers for all parameters of the activation.
+        what could not be written and why: a plot needs numbers for all parameters of the activation, code a way to
+        compute each quantity that was found to be accurate.
     """
     drawn, missing = _drawn(report)
     write_text(folder / "derivation.tex", document(report, drawn.caption if drawn is not None else ""))
     write_text(folder / "results.json", dumps(report))
     title = f"{request.phi.name} in the layer {request.layer.name}."
+    warnings: list[str] = []
+    without: dict[str, list[str]] = {}
     for target in ("numpy", "torch"):
-        module = export(theory, target, title=title, command=request.command("export", "--target", target))
+        try:
+            module = export(theory, target, title=title, command=request.command("export", "--target", target))
+        except SymresError as error:
+            missing += (f"no {target} module: {error.found}",)
+            continue
         module.write(folder / f"{request.phi.identifier}_{target}.py")
-    for warning in module.warnings:  # the same for both targets
+        warnings += module.warnings
+        for reason in module.missing:
+            without.setdefault(reason, []).append(target)
+    for warning in dict.fromkeys(warnings):
         complain(f"warning: {warning}")
+    missing += tuple(f"no {' and '.join(targets)} code for {reason}" for reason, targets in without.items())
     if drawn is not None:
         for suffix in SUFFIXES:
             draw(folder / f"maps{suffix}", drawn)

@@ -10,6 +10,7 @@ import mpmath as mp
 import sympy as sp
 
 from ..export.paper import points
+from ..export.paper.advice import advice
 from ..report import PointRow, Report
 from ..symbols import K
 from ..theory.root import Root
@@ -111,59 +112,11 @@ class Criticality(Sheet):
         return lines
 
     def initialisation(self) -> list[Line]:
-        """What to write in a training script, at the first critical point that has numbers."""
-        found = self.report.critical_points
-        if not found:
+        """What to write in a training script."""
+        found = advice(self.report)
+        if found is None:
             return []
-        lines = self.rule("How to initialise")
-        point = points.example(self.report)
-        if point is None or (point.stability == "unstable" and found[0].stability != "unstable"):
-            return lines + self.wrapped(self._wanted(found[0]))
-        if point.stability == "unstable":
-            return lines + self.wrapped("No advice: kernels flow away from the only critical point with numbers.")
-        weight, bias = points.value(point.C_W), points.value(point.C_b)
-        chosen = [f"{self.maths.symbol('gamma')} = 0"] if any(map(points.is_free, found)) else []
-        chosen += ["K* = 1 (any other will do)"] if any(map(points.is_line, found)) else []
-        at = f", here at {' and '.join(chosen)}" if chosen else ""
-        biases = f"biases with variance C_b = {digits(bias, 9)}" if bias else "set biases to zero"
-        lines += self.wrapped(
-            f"Draw weights with variance C_W/fan_in, C_W = {digits(weight, 9)}, and {biases}{at}. In PyTorch:"
-        )
-        code = [f"torch.nn.init.normal_(m.weight, std=({digits(weight, 9)}/m.in_features)**0.5)"]
-        if bias:
-            code.append(f"torch.nn.init.normal_(m.bias, std={digits(bias, 9)}**0.5)")
-        else:
-            code.append("torch.nn.init.zeros_(m.bias)")
-        lines += [line("    ", Span(text, "cyan")) for text in code]
-        width = "All this holds at infinite width: at width n, kernels in layer l scatter by a share of order √(l/n)."
-        if not self.maths.unicode:
-            width = width.replace("√(l/n)", "sqrt(l/n)")
-        return lines + [shown for text in (*self._inputs(point), width) for shown in self.wrapped(text)]
-
-    def _wanted(self, point: PointRow) -> str:
-        """Which numbers would give advice."""
-        values = (point.K, point.C_W, point.C_b)
-        free = {name for e in values for name in map(str, e.free_symbols)} - {"K", "gamma", "xi"}
-        if not free:
-            return "No C_W > 0 with C_b >= 0 is critical without a skip connection: give gamma its number."
-        shown = " and ".join(f"{self.maths.symbol(name)} (--set {name}=...)" for name in sorted(free))
-        return f"Give {shown} a number."
-
-    def _inputs(self, point: PointRow) -> list[str]:
-        """How to scale the inputs."""
-        if point.K == K:
-            return ["Inputs may have any scale: every kernel is kept."]
-        start = self._number(point.K)
-        if start is None:
-            return []
-        if start:
-            return [f"Scale the inputs so that the first preactivations have variance {digits(start, 9)}."]
-        if point.stability != "stable":
-            return []
-        largest = points.kept(self.report, point)
-        if largest is None:
-            return []
-        return [
-            f"Scale the inputs so that the first preactivations have variance {float(largest):g} or less: "
-            "there a layer changes the kernel by less than 2 %. Larger kernels fall faster at first."
-        ]
+        draw, *rest = found.sentences
+        lines = self.rule("How to initialise") + self.wrapped(self.words(f"{draw} In PyTorch:" if found.code else draw))
+        lines += [line("    ", Span(text, "cyan")) for text in found.code]
+        return lines + [shown for text in rest for shown in self.wrapped(self.words(text))]

@@ -85,7 +85,7 @@ def test_two_variables_look_as_in_a_textbook(pair: tuple[sp.Expr, sp.Expr], text
 
 
 def test_several_dead_zones_are_written_with_erfc_and_no_erf() -> None:
-    """c - sum c_i erf(u_i) with c = sum c_i loses every digit at small K."""
+    """Where c = sum c_i, c - sum c_i erf(u_i) loses every digit at small K."""
     step = sp.Heaviside(z - 1, 0) + sp.Heaviside(z - 2, 0)
     root = sp.sqrt(2 * K)
     assert one(step**2) == sp.erfc(1 / root) / 2 + 3 * sp.erfc(2 / root) / 2

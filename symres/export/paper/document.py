@@ -16,6 +16,7 @@ from ...report import PointRow, Report
 from ...symbols import K, gamma
 from .. import files
 from . import points
+from .advice import advice
 from .decimals import decimal
 from .latex import broken, display, escape, latex, width
 from .proofs import Appendix
@@ -55,6 +56,7 @@ def document(report: Report, caption: str = "") -> str:
             "points": [_point(row, report, heads) for row in report.critical_points],
             "universality_class": _class(report),
             "fixed_points": _fixed_points(report),
+            "advice": _advice(report),
             "samples": _samples(report),
             "remarks": [prose(line[:1].upper() + line[1:]).rstrip(".") for line in report.remarks],
             "caption": caption,
@@ -210,6 +212,13 @@ def _series(q: Quantity, left: str, notation: Notation) -> str:
 
 
 # ---- criticality ---------------------------------------------------------------------------------------------------
+
+
+def _advice(report: Report) -> dict[str, Any] | None:
+    found = advice(report)
+    if found is None:
+        return None
+    return {"text": " ".join(map(prose, found.sentences)), "code": [_verbatim(line) for line in found.code]}
 
 
 def _class(report: Report) -> str:

@@ -15,6 +15,7 @@ from ...quantity import Quantity, Status
 from ...report import PointRow, Report
 from ...symbols import gamma
 from .. import files
+from .advice import advice
 from .decimals import at_zero_gamma, decimal
 from .latex import latex
 
@@ -28,10 +29,10 @@ def record(report: Report) -> dict[str, Any]:
     Returns:
         keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points,
         critical_points_decimals_at (where gamma is free: "gamma = 0"), fixed_points (null unless all parameters
-        have numbers), universality_class, remarks, checks, command, versions. Expressions are text that sympy
-        reads, and LaTeX.
+        have numbers), universality_class, initialisation (null without a critical point), remarks, checks, command,
+        versions. Expressions are text that sympy reads, and LaTeX.
     """
-    rows = report.critical_points
+    rows, advised = report.critical_points, advice(report)
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
     return {
         "format": FORMAT,
@@ -46,6 +47,7 @@ def record(report: Report) -> dict[str, Any]:
         "critical_points_decimals_at": "gamma = 0" if free else "",
         "fixed_points": None if report.fixed_points is None else [_fixed_point(row) for row in report.fixed_points],
         "universality_class": report.universality_class,
+        "initialisation": None if advised is None else dataclasses.asdict(advised) | {"code": list(advised.code)},
         "remarks": list(report.remarks),
         "checks": [_plain(dataclasses.asdict(row)) for row in report.checks],
         "command": report.command,
