@@ -47,7 +47,7 @@ def record(report: Report) -> dict[str, Any]:
         "critical_points_decimals_at": "gamma = 0" if free else "",
         "fixed_points": None if report.fixed_points is None else [_fixed_point(row) for row in report.fixed_points],
         "universality_class": report.universality_class,
-        "initialisation": None if advised is None else dataclasses.asdict(advised) | {"code": list(advised.code)},
+        "initialisation": None if advised is None else _plain(dataclasses.asdict(advised) | {"code": advised.code}),
         "remarks": list(report.remarks),
         "checks": [_plain(dataclasses.asdict(row)) for row in report.checks],
         "command": report.command,
