@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
 from ..errors import DeclarationError, NoClosedForm, SymresError
-from ..quantity import Quantity
+from ..quantity import Quantity, Status
 from . import files
 from .code import docs
 from .code import numpy as numpy_printer
 from .code import torch as torch_printer
+from .code.emit import Dialect, NoSpelling
 from .code.measure import build_component
 from .code.plan import Component, Function, Planner
 from .paper.document import equations
@@ -90,18 +92,18 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
     command = command or _call(subject, quantities, target)
     if target == "latex":
         return Module(name, "latex", equations(tuple(quantities.values()), title, command))
-    planner = Planner(build_component)
+    printer: Any = numpy_printer if target == "numpy" else torch_printer
+    planner = Planner(partial(build_component, dialect=_dialect(target)))
     functions, missing = [], []
     for quantity in quantities.values():
         try:
-            functions.append(planner.function(quantity))
+            functions.append(_planned(planner, printer, quantity))
         except SymresError as error:
             if len(quantities) == 1:
                 raise
             missing.append(f"{quantity.name}: {error.found}")
     if not functions:
         raise NoClosedForm(f"code for {title}", "; ".join(missing), "export to LaTeX")
-    printer = numpy_printer if target == "numpy" else torch_printer
     text = _python(printer, target, title, command, functions, tuple(missing))
     warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docs.warnings(f))
     return Module(name, target, text, tuple(missing), warnings)
@@ -116,6 +118,31 @@ def _quantities(subject: Any) -> dict[str, Quantity]:
             f"export of {type(subject).__name__}", "it holds no quantities", "pass a Quantity, a mapping or a Theory"
         )
     return dict(found)
+
+
+def _dialect(target: str) -> Dialect:
+    return numpy_printer.NUMPY if target == "numpy" else torch_printer.TORCH
+
+
+def _planned(planner: Planner, printer: Any, quantity: Quantity) -> Function:
+    """A function that can be printed: by averages where the language lacks a function of the closed form."""
+    try:
+        return _printable(planner, printer, quantity)
+    except NoSpelling as error:
+        steps = tuple(replace(step, expr=step.definition) for step in quantity.steps)
+        reason = f"there is one, but {error.found}"
+        opened = replace(quantity, body=quantity.definition, steps=steps, status=Status.NUMERIC, reason=reason)
+        if quantity.status is not Status.EXACT or (opened.body, opened.steps) == (quantity.body, quantity.steps):
+            raise
+        return _printable(planner, printer, opened)
+
+
+def _printable(planner: Planner, printer: Any, quantity: Quantity) -> Function:
+    function = planner.function(quantity)
+    printer.function_source(function)
+    for component in function.components:
+        printer.component_source(component)
+    return function
 
 
 def _title(subject: Any, quantities: dict[str, Quantity]) -> str:
@@ -137,7 +164,7 @@ def _python(
     components: dict[str, Component] = {c.name: c for f in functions for c in f.components}
     sources = {name: printer.component_source(c) for name, c in components.items()}
     bodies = [printer.function_source(f) for f in functions]
-    dialect = printer.NUMPY if target == "numpy" else printer.TORCH
+    dialect = _dialect(target)
     code = [line for body in bodies for line in body]
     for source in sources.values():
         code += [*source.lines, *source.preamble]

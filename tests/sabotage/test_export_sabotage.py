@@ -98,7 +98,8 @@ WRONG_AVERAGES = {  # of the helpers that compute averages of two variables at r
     "too few panels": ("hard_tanh", "_line", "/_PANEL", "/(6*_PANEL)"),
     "a slope": ("tanh", "_smooth_plane", "slope = C/deviation", "slope = 0.999999*C/deviation"),
     "a kink elsewhere": ("softsign", "_kinked_plane", "[(a[..., None] - d*v)/c", "[(a[..., None] - 0.9*d*v)/c"),
-    "a tail": ("hard_tanh", "_given", "max(k - 1, 1)*before - t*tail", "max(k - 1, 1)*before - 1.000001*t*tail"),
+    "a tail": ("hard_tanh", "_given", "np.exp(-0.5*t*t) - t*tails[0]", "np.exp(-0.5*t*t) - 1.000001*t*tails[0]"),
+    "a ratio of tails": ("hard_swish", "_given", "0.2*u*(ratio[0]", "0.2000001*u*(ratio[0]"),
     "the wrong side": (
         "hard_swish",
         "_given",

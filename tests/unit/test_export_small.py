@@ -102,6 +102,35 @@ def test_a_high_power_has_its_digits_at_both_ends():
     assert f(1e300, 1.0, 0.0) == pytest.approx(1.0, rel=1e-15)
 
 
+CANCELLING = {  # closed forms whose error functions cancel to hundreds of digits
+    "relu(z-1)-2*relu(-z-3)": lambda k: _half(1, k) + 4 * _half(3, k),
+    "relu(z-10)-relu(z-11)": lambda k: _half(10, k) - _half(11, k) - mp.sqrt(k) * 2 * _first(11, k),
+    "step(z-1)-step(-z-2)": lambda k: (mp.erfc(1 / mp.sqrt(2 * k)) + mp.erfc(2 / mp.sqrt(2 * k))) / 2,
+}
+
+
+def _half(b, k):
+    """<relu(z - b)^2>."""
+    return (k + b * b) * mp.erfc(b / mp.sqrt(2 * k)) / 2 - b * mp.sqrt(k / (2 * mp.pi)) * mp.exp(-b * b / (2 * k))
+
+
+def _first(b, k):
+    """<relu(z - b)> over the deviation."""
+    return mp.npdf(b / mp.sqrt(k)) - b / mp.sqrt(k) * mp.erfc(b / mp.sqrt(2 * k)) / 2
+
+
+@pytest.mark.parametrize("formula", CANCELLING)
+def test_kernels_whose_error_functions_cancel_have_their_digits(formula):
+    module = export(sr.derive(sr.mlp(sr.activation(formula))).kernel_map)
+    assert not module.warnings
+    f = module.load().kernel_map
+    for k in (1e-3, 0.01, 0.07, 0.3, 1.0, 30.0):
+        with mp.workdps(800):
+            exact = float(CANCELLING[formula](mp.mpf(k)))
+        assert f(k, 1.0, 0.0) == pytest.approx(exact, rel=1e-12, abs=1e-307)
+    assert f(1.0, 1.0, 0.0) > 0
+
+
 # ---- where digits lack -------------------------------------------------------------------------------------------
 def slowly():
     """A function that vanishes like exp(-1/sqrt(K)) and whose formula cancels: neither code nor fit has its digits."""

@@ -61,7 +61,7 @@ def _slope(values: Values, a: mp.mpf, b: mp.mpf) -> mp.mpf | None:
 def _solved(values: Values, k: mp.mpf) -> Decay | None:
     """Rate and power from as many values as unknowns, at and below a kernel."""
     count = TERMS + 2
-    points = [k * mp.mpf(2) ** (-mp.mpf(j) / 4) for j in range(count)]
+    points = [k * mp.mpf(4) ** (-mp.mpf(j) / (count - 1)) for j in range(count)]  # where all is known not to be 0
     found = [values(point) for point in points]
     if any(v == 0 or v * found[0] < 0 for v in found):
         return None

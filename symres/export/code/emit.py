@@ -17,6 +17,19 @@ WIDTH = 100  # an inlined expression longer than this gets a name of its own
 _ATOM, _PRODUCT, _SUM = 3, 2, 1  # how tightly the text of a node binds
 
 
+class NoSpelling(DeclarationError):
+    """A formula with a function that the target language does not have."""
+
+    @classmethod
+    def of(cls, language: str, formula: sp.Basic, head: str) -> NoSpelling:
+        """The error for a formula and the name of the function in it."""
+        return cls(
+            f"{language} code for {str(formula)[:80]}",
+            f"the printer has no spelling for {head}",
+            "rewrite the formula with functions that `symres list` shows, or export to LaTeX",
+        )
+
+
 @dataclass(frozen=True)
 class Dialect:
     """How one target language spells operations.
@@ -40,6 +53,11 @@ class Dialect:
     infinity: str
     helpers: Mapping[str, tuple[str, tuple[str, ...]]]
     quotient: str = ""  # empty: the operator
+
+    def unspelled(self, expr: sp.Expr) -> str:
+        """The name of a function in an expression that the language has no spelling for; empty if there is none."""
+        heads = {type(e) for e in expr.atoms(sp.Function) if not isinstance(e, AppliedUndef) and not is_constant(e)}
+        return min((head.__name__ for head in heads - set(self.functions)), default="")
 
     def needed(self, lines: Sequence[str]) -> tuple[str, ...]:
         """The helpers that the code calls, dependencies first, in a fixed order."""
@@ -272,12 +290,8 @@ class Emitter:
         square = self._product([half, half])
         return square if exponent % 2 == 0 else self._product([square, base])
 
-    def _unknown(self, e: sp.Basic) -> DeclarationError:
-        return DeclarationError(
-            f"{self.dialect.name} code for {str(e)[:80]}",
-            f"the printer has no spelling for {type(e).__name__}",
-            "rewrite the formula with functions that `symres list` shows, or export to LaTeX",
-        )
+    def _unknown(self, e: sp.Basic) -> NoSpelling:
+        return NoSpelling.of(self.dialect.name, e, type(e).__name__)
 
 
 def is_constant(e: sp.Expr) -> bool:

@@ -2,17 +2,27 @@
 
 Given z1, the other variable is normal with mean m and deviation s. The average of a piecewise polynomial g is that of
 the polynomial which holds at m, plus a correction for each breakpoint: the average of what g has there instead of that
-polynomial, c_k (z - b)**k on the far side of b. The corrections are tails of the normal law, so nothing cancels, and
-one quadrature over z1 remains.
+polynomial, c_k (z - b)**k on the far side of b. The corrections are tails of the normal law, of order s**k far from a
+breakpoint; ``suits`` tells for which functions the sum is of that order too, so that nothing cancels. One quadrature
+over z1 remains.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
+import mpmath as mp
 import sympy as sp
 
 from ...symbols import z
+from .emit import Dialect, Emitter, literal, rows, variable
+
+DEGREE = 36  # of the polynomial from which the tails of a law are made, before negligible terms are left out
+SMOOTH, FARTHEST = 5, 40  # it is one in 1/(SMOOTH + t), for t up to FARTHEST
 
 GIVEN = '''
 def _given(f, g, K1, K2, C, parameters):
@@ -22,14 +32,15 @@ def _given(f, g, K1, K2, C, parameters):
     slope = C/first  # of the mean of z2, per standard deviation of z1
     steep = np.where(C < 0.0, -1.0, 1.0)*np.clip(np.abs(slope), 1e-140, None)
     width = np.clip(np.minimum(spread/np.abs(steep), f[3]/first), 1e-10, 1e8)
-    x, mass = _panels([p/first for p in f[2]] + [b/steep for b in g[1]], width, 2.5, _REACH, max(f[4], g[4]))
+    reach = _reach(f[5] + g[5])
+    x, mass = _panels([p/first for p in f[2]] + [b/steep for b in g[1]], width, 2.5, reach, max(reach, f[4], g[4]))
     inner = _averaged(g, slope[..., None]*x, spread[..., None] + 0.0*x, parameters)
     return (_whole(f[0], f[1], first[..., None]*x, parameters)*inner*mass).sum(-1)
 
 
 def _averaged(g, mean, spread, parameters):
     """<g(mean + spread*y)> of a piecewise polynomial over a standard normal y."""
-    means, jumps = g[5]
+    means, jumps, degree, ratio = g[6]
     parameters = [_wide(p, mean) for p in parameters]
     square = spread*spread
     value = means[0](mean, square, *parameters) + 0.0*mean
@@ -39,14 +50,34 @@ def _averaged(g, mean, spread, parameters):
         distance = _wide(edge, mean) - mean
         side = np.where(distance > 0.0, 1.0, -1.0)
         t = np.clip(np.abs(distance)/spread, None, 40.0)
-        before, tail = 0.3989422804014327*np.exp(-0.5*t*t), 0.5*special.erfc(0.7071067811865476*t)
         scale = side
-        for k, height in enumerate(jump(*parameters)):  # the tail is the average of (y - t)**k over y > t
-            if k:
-                before, tail = tail, max(k - 1, 1)*before - t*tail
-                scale = scale*side*spread
+        for height, tail in zip(jump(*parameters), _tails(t, degree, ratio)):
             value = value + height*scale*tail
+            scale = scale*side*spread
     return value
+
+
+def _tails(t, degree, ratio):
+    """The averages T_k of (y - t)**k over y > t >= 0, k = 0 ... degree, for a standard normal y.
+
+    T_k = (k - 1) T_(k-2) - t T_(k-1) cancels; T_k/T_(k-1) = k/(t + T_(k+1)/T_k) does not. The last of these ratios is
+    a polynomial in 1/(5 + t), divided by 5 + t.
+    """
+    tails = [0.5*special.erfc(0.7071067811865476*t)]
+    if degree == 1 and not ratio:  # fast, and accurate beside functions that do not vanish around 0
+        tails.append(0.3989422804014327*np.exp(-0.5*t*t) - t*tails[0])
+    elif degree:
+        u = 5.0/(5.0 + t)
+        x = 2.25*u - 1.25
+        high, low = 0.0*t, 0.0*t
+        for c in ratio[:0:-1]:
+            high, low = c + 2.0*x*high - low, high
+        ratios = [0.2*u*(ratio[0] + x*high - low)]
+        for k in range(degree - 1, 0, -1):
+            ratios.insert(0, k/(t + ratios[0]))
+        for r in ratios:
+            tails.append(tails[-1]*r)
+    return tails
 '''
 
 
@@ -69,15 +100,57 @@ def vanishes(factor: Any) -> bool:
     return any(part == 0 and left.is_extended_negative and right.is_extended_positive for left, right, part in pieces)
 
 
-def means(factor: Any, square: sp.Symbol) -> list[sp.Expr]:
-    """The average of each polynomial around a mean z, for a normal law of variance ``square``."""
-    out = []
+def growth(factor: Any) -> int:
+    """A power of z as which a function grows at most; functions of exponential growth have none and get one."""
+    degrees = [1]
     for part in factor.parts:
-        term, total, n = sp.expand(part), sp.Integer(0), 0
-        while term != 0:
-            total += term * (square / 2) ** n / sp.factorial(n)
-            term, n = sp.expand(term.diff(z, 2)), n + 1
-        out.append(total)
+        shown = part.replace(lambda e: isinstance(e, sp.Function | sp.exp), lambda e: sp.Integer(1))
+        if shown.is_polynomial(z) and shown != 0:
+            degrees.append(int(sp.degree(shown, z)))
+    return max(degrees)
+
+
+def suits(factor: Any) -> bool:
+    """Whether averages of a function over one variable can be taken in closed form without cancellation.
+
+    Beside a wide law the closed form adds terms of the degree of each piece, and the result grows with the outer
+    pieces: an inner piece of a degree above theirs by two or more cancels. 0 counts as degree -1.
+    """
+    if not is_polynomial(factor):
+        return False
+    degrees = [-1 if part == 0 else sp.degree(part, z) for part in factor.parts]
+    return max(degrees) - max(degrees[0], degrees[-1]) <= 1
+
+
+def means(factor: Any, square: sp.Symbol) -> list[list[sp.Expr]]:
+    """The averages of each polynomial around a mean z, for a normal law of variance ``square``.
+
+    Several spellings of each, in powers of the distance from one point: they cancel at other zeros of the polynomial.
+    """
+    return [
+        [_spread(part, centre, square) for centre in centres]
+        for part, centres in zip(factor.parts, centres_of(factor), strict=True)
+    ]
+
+
+def _spread(part: sp.Expr, centre: sp.Expr, square: sp.Symbol) -> sp.Expr:
+    """The average of a polynomial in powers of z - centre."""
+    shift = sp.Dummy("shift")
+    term, total, n = sp.expand(part.subs(z, centre + shift)), sp.Integer(0), 0
+    while term != 0:
+        total += term * (square / 2) ** n / sp.factorial(n)
+        term, n = sp.expand(term.diff(shift, 2)), n + 1
+    return sp.expand(total).subs(shift, z - centre)
+
+
+def centres_of(factor: Any) -> list[list[sp.Expr]]:
+    """Where multiple zeros of each polynomial may lie: the ends of its piece, and 0 between them, in order."""
+    edges = (-sp.oo, *factor.breaks, sp.oo)
+    out = []
+    for part, left, right in zip(factor.parts, edges[:-1], edges[1:], strict=True):
+        inside = [sp.Integer(0)] if left.is_extended_negative and right.is_extended_positive else []
+        found = [b for b in (left, *inside, right) if b.is_finite is not False]
+        out.append(found if sp.degree(part, z) > 1 and found else [sp.Integer(0)])
     return out
 
 
@@ -88,3 +161,90 @@ def jumps(factor: Any) -> list[list[sp.Expr]]:
         difference = sp.Poly(sp.expand((after - before).subs(z, z + b)), z)
         out.append(difference.all_coeffs()[::-1])
     return out
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Code of the average of a piecewise polynomial over one variable.
+
+    Args:
+        text: what stands for it in calls of ``_averaged``.
+        preamble: the functions that it names.
+        tables: (name, text) of the constants that it names.
+    """
+
+    text: str
+    preamble: tuple[str, ...]
+    tables: tuple[tuple[str, str], ...]
+
+
+def closed(factor: Any, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect) -> Closed:
+    """The code of the average of a piecewise polynomial.
+
+    Args:
+        factor: the function.
+        name: prefix of the functions in the code.
+        parameters: their last arguments.
+        dialect: NumPy or PyTorch.
+    """
+    square = sp.Dummy("square")
+    names = {z: "z", square: "square", **{p: variable(p) for p in parameters}}
+    listed = ", ".join(variable(p) for p in parameters)
+    groups: tuple[list[str], list[str]] = ([], [])
+    preamble = []
+    for spellings, centres in zip(means(factor, square), centres_of(factor), strict=True):
+        groups[0].append(f"{name}_mean_{len(groups[0]) + 1}")
+        lines = _nearest(spellings, centres, Emitter(dialect, names), "np" if dialect.name == "NumPy" else "torch")
+        head = f"def {groups[0][-1]}(z, square{', ' * bool(listed)}{listed}):"
+        preamble.append("\n".join([head, *(f"    {line}" for line in lines)]))
+    degree = 0
+    for coefficients in jumps(factor):
+        groups[1].append(f"{name}_jump_{len(groups[1]) + 1}")
+        degree = max(degree, len(coefficients) - 1)
+        *lines, last = Emitter(dialect, names).function([(f"c{i}", e) for i, e in enumerate(coefficients)])
+        values = ", ".join(f"c{i}" for i in range(len(coefficients)))
+        lines = [*lines, last, f"return {values},"]
+        if not parameters:
+            lines = [f"return {', '.join(repr(literal(e)) for e in coefficients)},"]
+        preamble.append("\n".join([f"def {groups[1][-1]}({listed}):", *(f"    {line}" for line in lines)]))
+    called = "".join("(" + "".join(f"{text}, " for text in texts).strip() + "), " for texts in groups)
+    if degree < 1 or (degree == 1 and not vanishes(factor)):
+        return Closed(f"({called}{degree}, ())", tuple(preamble), ())
+    table = f"_TAILS_{degree}"
+    return Closed(f"({called}{degree}, {table})", tuple(preamble), ((table, rows([tail_ratio(degree)])[0]),))
+
+
+def _nearest(spellings: Sequence[sp.Expr], centres: Sequence[sp.Expr], emitter: Emitter, library: str) -> list[str]:
+    """Lines that return the spelling in powers of the distance from the nearest of the centres."""
+    if len(spellings) == 1:
+        return emitter.function([("return", spellings[0])])
+    results = [(f"near{i}", e) for i, e in enumerate(spellings)]
+    results += [(f"middle{i}", (a + b) / 2) for i, (a, b) in enumerate(pairwise(centres))]
+    value = f"near{len(spellings) - 1}"
+    for i in reversed(range(len(spellings) - 1)):
+        value = f"{library}.where(z < middle{i}, near{i}, {value})"
+    return [*emitter.function(results), f"return {value}"]
+
+
+@cache
+def tail_ratio(degree: int) -> list[float]:
+    """Chebyshev coefficients of (SMOOTH + t)*T_k/T_(k-1), T_k the average of (y - t)**k over y > t, on 0 .. FARTHEST.
+
+    The variable is linear in 1/(SMOOTH + t).
+    """
+    with mp.workdps(60 + 2 * degree):
+        lowest = mp.mpf(SMOOTH) / (SMOOTH + FARTHEST)
+        angles = [mp.pi * (k + mp.mpf(1) / 2) / DEGREE for k in range(DEGREE)]
+        values = []
+        for angle in angles:
+            t = SMOOTH / (lowest + (1 - lowest) * (mp.cos(angle) + 1) / 2) - SMOOTH
+            before, tail = mp.npdf(t), mp.erfc(t / mp.sqrt(2)) / 2
+            for k in range(1, degree + 1):
+                before, tail = tail, max(k - 1, 1) * before - t * tail
+            values.append(tail / before * (SMOOTH + t))
+        pairs = list(zip(values, angles, strict=True))
+        out = [2 * mp.fsum(v * mp.cos(j * a) for v, a in pairs) / DEGREE for j in range(DEGREE)]
+        out[0] /= 2
+        while abs(out[-1]) < 1e-17 * out[0]:
+            out.pop()
+        return [float(c) for c in out]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,6 +20,8 @@ from ...errors import SymresError
 from ...symbols import K1, K2, C, K, x1, z
 from . import numpy as printer
 from .angles import angle_form
+from .corner import settled
+from .emit import Dialect, NoSpelling
 from .fit import Fit, fit, grid
 from .plan import ACCURATE, INACCURATE, Component
 from .quadrature import averages
@@ -32,30 +35,65 @@ KERNELS = (
     (1e-8, 1e-8), (1e-8, 1e-4), (1e-4, 1e-4), (1e-2, 3e-2), (0.7, 0.7), (1.0, 30.0), (60.0, 60.0),
     (1e4, 1e4), (1.0, 1e4), (2e-3, 2e-3),
 )  # fmt: skip
+LARGEST, SMALLEST = sys.float_info.max, 1e-300
+UNLIKE = 50.0  # covariance of kernels 1 and 1e4: the law of one given the other is wide or narrow
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
 
 
-@lru_cache(maxsize=256)
-def build_component(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr) -> Component:
+def build_component(
+    name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, dialect: Dialect = printer.NUMPY
+) -> Component:
     """Choose how to compute a function of kernels, and measure how well it does.
 
     Raises:
         SymresError: no way of computing it was found to work.
+        NoSpelling: a closed form in functions that the language does not have; its average may still be computed.
     """
+    component = _built(name, symbols, formula)
+    if not isinstance(component.code, sp.Expr):
+        return component
+    unspelled = dialect.unspelled(component.code)
+    if not unspelled:
+        return component
+    if symbols != (K,):
+        raise NoSpelling.of(dialect.name, formula, unspelled)
+    return _fitted(name, formula)
+
+
+@lru_cache(maxsize=256)
+def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr) -> Component:
+    """The component for NumPy."""
     open_ = bool(averages(formula))
     if C in symbols:
         if open_:
             return _measured_quadrature(Component(name, symbols, formula, None))
         form = angle_form(formula, (K1, C, K2))
-        code = stabilise(formula) if form is None else form.stable()
-        return _measured_pair(Component(name, symbols, formula, code, form))
+        component = Component(
+            name, symbols, formula, settled(stabilise(formula) if form is None else form.stable()), form
+        )
+        return component if _is_unspelled(component) else _measured_pair(component)
     if open_ and len(symbols) > 1:
         return _measured_kernel(Component(name, symbols, formula, None))
-    if not open_:
-        closed = _measured_kernel(Component(name, symbols, formula, stabilise(formula)))
+    closed = Component(name, symbols, formula, stabilise(formula))
+    if not open_ and not _is_unspelled(closed):
+        closed = _measured_kernel(closed)
         if closed.error <= ACCURATE or len(symbols) > 1:
             return closed
-    return _measured_kernel(Component(name, symbols, formula, fit(_values(formula), str(formula))))
+        try:
+            return _fitted(name, formula)
+        except SymresError:  # exponential growth, waves: a fit is worse
+            return closed
+    return closed if len(symbols) > 1 else _fitted(name, formula)
+
+
+def _is_unspelled(component: Component) -> bool:
+    return isinstance(component.code, sp.Expr) and bool(printer.NUMPY.unspelled(component.code))
+
+
+@lru_cache(maxsize=256)
+def _fitted(name: str, formula: sp.Expr) -> Component:
+    """A function of one kernel as a fit."""
+    return _measured_kernel(Component(name, (K,), formula, fit(_values(formula), str(formula))))
 
 
 def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
@@ -207,8 +245,8 @@ def _bound(formula: sp.Expr) -> Callable[[float, float], float]:
 
 
 def _open_pairs() -> list[tuple[float, float, float]]:
-    """Two correlations of either sign for each pair of kernels, and the diagonal."""
-    out = []
+    """Two correlations of either sign for each pair of kernels, the diagonal, and either order of unlike kernels."""
+    out = [(k1, k2, sign * UNLIKE) for k1, k2 in ((1.0, 1e4), (1e4, 1.0)) for sign in (1, -1)]
     for i, (k1, k2) in enumerate(KERNELS):
         for j in range(2):
             out.append((k1, k2, (-1) ** (i + j) * RHO[(i + 3 * j) % len(RHO)] * math.sqrt(k1) * math.sqrt(k2)))
@@ -237,7 +275,9 @@ def _exact(at: dict[sp.Symbol, Any]) -> dict[sp.Symbol, Any]:
 
 
 def _deviation(formula: sp.Expr, at: dict[sp.Symbol, Any], value: float, scale: float) -> float:
-    exact = enclose(formula, _exact(at), BITS)
+    exact = _known(formula, at)
+    if math.isinf(value) and exact.is_finite() and math.copysign(1.0, value) * exact > LARGEST:
+        return 0.0  # it is no float
     if not math.isfinite(value) or not exact.is_finite():
         return math.inf
     distance = float(abs(exact - to_ball(Fraction(value), BITS)).mid())
@@ -245,6 +285,15 @@ def _deviation(formula: sp.Expr, at: dict[sp.Symbol, Any], value: float, scale: 
     if size < 1e-290:  # underflow is no error
         return 0.0 if distance < 1e-290 else math.inf
     return distance / size
+
+
+def _known(formula: sp.Expr, at: dict[sp.Symbol, Any]) -> Any:
+    """The value to more digits than floats have, unless it is less than any float or out of reach."""
+    for attempt in range(5):
+        ball = enclose(formula, _exact(at), BITS << attempt)
+        if not ball.is_finite() or ball.rel_accuracy_bits() > 60 or ball.abs_upper() < SMALLEST:
+            break
+    return ball
 
 
 def _size(ball: Any) -> float:

@@ -10,7 +10,21 @@ from . import quadrature
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
 from .plan import Component, Function
-from .stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
+from .stable import (
+    Atan2,
+    Dawson,
+    Erfcx,
+    ExpCosh,
+    ExpCoshm1,
+    Expm1,
+    ExpSinh,
+    Log1p,
+    Sigmoid,
+    Softplus,
+    complement,
+    correlation,
+    determinant,
+)
 
 TWO_PRODUCT = '''
 def _two_product(a, b):
@@ -31,6 +45,18 @@ def _determinant(K1, K2, C):
     p, p_error = _two_product(K1, K2)
     q, q_error = _two_product(C, C)
     return np.maximum((p - q) + (p_error - q_error), 0.0)
+'''
+
+CORRELATION = '''
+def _correlation(K1, K2, C):
+    """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
+    size = np.sqrt(K1)*np.sqrt(K2)
+    positive = size > 0.0
+    size = np.where(positive, size, 1.0)
+    ratio = np.where(positive, np.clip(C/size, -1.0, 1.0), 0.0)
+    rest = np.sqrt(_determinant(K1, K2, C))/size
+    rest = np.where(size > 1e-140, rest, np.sqrt((1.0 - ratio)*(1.0 + ratio)))  # products of the kernels are no floats
+    return ratio, np.minimum(rest, 1.0)
 '''
 
 EXPSINH = '''
@@ -132,6 +158,7 @@ NUMPY = Dialect(
         Atan2: "np.arctan2({0}, {1})",
         Expm1: "np.expm1({0})",
         Log1p: "np.log1p({0})",
+        Dawson: "special.dawsn({0})",
         Erfcx: "special.erfcx({0})",
         ExpSinh: "_expsinh({0}, {1})",
         ExpCosh: "_expcosh({0}, {1})",
@@ -146,6 +173,7 @@ NUMPY = Dialect(
     helpers={
         "_two_product": (TWO_PRODUCT, ()),
         "_determinant": (DETERMINANT, ("_two_product",)),
+        "_correlation": (CORRELATION, ("_determinant",)),
         "_expsinh": (EXPSINH, ()),
         "_expcosh": (EXPCOSH, ()),
         "_expcoshm1": (EXPCOSHM1, ()),
@@ -181,6 +209,9 @@ def component_source(component: Component) -> Source:
     if component.code.has(determinant):
         lines.append("determinant = _determinant(K1, K2, C)")
         names[determinant] = "determinant"
+    if component.code.has(correlation, complement):
+        lines.append("correlation, complement = _correlation(K1, K2, C)")
+        names |= {correlation: "correlation", complement: "complement"}
     lines += Emitter(NUMPY, names).function([("value", component.code)])
     return Source(tuple(with_origin(component, lines, "np")))
 

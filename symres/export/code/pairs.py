@@ -11,13 +11,14 @@ from __future__ import annotations
 SERIES = '''
 def _coefficients(f, K, parameters, terms):
     """<f(z) h_n(z/sqrt(K))> with normalised Hermite polynomials h_n, the rest of the sum of their squares, the sum."""
-    parts, breaks, places, scale, far, _ = f
+    parts, breaks, places, scale, far, growth, _ = f
+    reach = max(13.0, _reach(2*growth))
     deviation = np.sqrt(np.clip(K, 1e-280, None))
     width = np.clip(scale/deviation, 1e-8, 1e8)
     places = [place/deviation for place in places]
     if _at_zero(places):  # the same nodes for all kernels
         width, places = width.min()[None], [place[:1] for place in places]
-    x, mass = _panels(places, width, 16.0/math.sqrt(terms), 13.0, max(13.0, far))
+    x, mass = _panels(places, width, 16.0/math.sqrt(terms), reach, max(reach, far))
     value = _whole(parts, breaks, deviation[..., None]*x, parameters)
     mass = mass*value
     total = (mass*value).sum(-1)
@@ -88,8 +89,8 @@ def _series(f, g, K1, K2, rho, parameters, terms):
         return total
 
     value = np.concatenate(_few(sums, 16384, first, second, rho))
-    rest = np.abs(rho)**terms*np.sqrt(a[1][first]*b[1][second])
-    return value, rest <= 4e-15*np.sqrt(a[2][first]*b[2][second])
+    rest = np.abs(rho)**terms*np.sqrt(a[1][first])*np.sqrt(b[1][second])  # the product itself may be no float
+    return value, rest <= 4e-15*np.sqrt(a[2][first])*np.sqrt(b[2][second])
 
 
 def _pair_average(rule, cost, few, f, g, K1, K2, C, *parameters):
@@ -155,7 +156,8 @@ def _line_average(f, g, K1, K2, C, parameters):
     first, second = np.sqrt(np.clip(K1, 1e-280, None)), np.sqrt(np.clip(K2, 1e-280, None))
     second = np.where(C < 0.0, -second, second)
     width = np.clip(np.minimum(f[3]/first, np.abs(g[3]/second)), 1e-8, 1e8)
-    x, mass = _panels([p/first for p in f[2]] + [q/second for q in g[2]], width, 3.0, _REACH, max(f[4], g[4]))
+    reach = _reach(f[5] + g[5])
+    x, mass = _panels([p/first for p in f[2]] + [q/second for q in g[2]], width, 3.0, reach, max(reach, f[4], g[4]))
     product = _whole(f[0], f[1], first[..., None]*x, parameters)*_whole(g[0], g[1], second[..., None]*x, parameters)
     return (product*mass).sum(-1)
 '''
@@ -164,13 +166,14 @@ SMOOTH = '''
 def _smooth_plane(f, g, K1, K2, C, parameters):
     """<f(z1) g(z2)> of smooth functions: the average over z2 given z1, then that over z1."""
     K1 = np.clip(K1, 1e-280, None)
+    reach = _reach(f[5] + g[5])
     deviation = np.sqrt(K1)
     slope = C/deviation  # of the mean of z2, per standard deviation of z1
     spread = np.clip(np.sqrt(_determinant(K1, K2, C)/K1), 1e-280, None)
     rate = np.clip(np.maximum(np.abs(slope), deviation), 1e-140, None)
-    x, mass = _line(0.0*K1, np.clip(1.0/rate, 1e-9, 8.0))
+    x, mass = _line(0.0*K1, np.clip(1.0/rate, 1e-9, 8.0), reach)
     mean, spread = slope[..., None]*x, spread[..., None] + 0.0*x
-    y, weight = _line(-mean/spread, np.clip(1.0/spread, 1e-8, 8.0))
+    y, weight = _line(-mean/spread, np.clip(1.0/spread, 1e-8, 8.0), reach)
     inner = (_whole(g[0], g[1], mean[..., None] + spread[..., None]*y, parameters)*weight).sum(-1)
     return (_whole(f[0], f[1], deviation[..., None]*x, parameters)*inner*mass).sum(-1)
 '''
@@ -190,11 +193,11 @@ def _kinked_plane(f, g, K1, K2, C, parameters):
     c, d = np.sqrt(1.0 - 0.5*gap), np.sqrt(0.5*gap)
     scale = np.minimum(f[3]/first, g[3]/second)
     p, q = [place/first for place in f[2]], [sign*place/second for place in g[2]]
-    narrow = np.clip(d, 1e-140, None)
-    v, mass = _panels([0.5*(a - b)/narrow for a in p for b in q], np.clip(scale/narrow, 1e-8, 1e8), 3.0, _REACH, _REACH)
+    narrow, reach = np.clip(d, 1e-140, None), _reach(f[5] + g[5])
+    v, mass = _panels([0.5*(a - b)/narrow for a in p for b in q], np.clip(scale/narrow, 1e-8, 1e8), 3.0, reach, reach)
     c, d = c[..., None], d[..., None]
     lines = [(a[..., None] - d*v)/c for a in p] + [(b[..., None] + d*v)/c for b in q]
-    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), 3.0, _REACH, _REACH)
+    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), 3.0, reach, reach)
     c, d, v = c[..., None], d[..., None], v[..., None]
     z1, z2 = first[..., None, None]*(c*u + d*v), (sign*second)[..., None, None]*(c*u - d*v)
     product = _whole(f[0], f[1], z1, parameters)*_whole(g[0], g[1], z2, parameters)

@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy as sp
 
-from .stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from .stable import Atan2, Dawson, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
 
 
 def stabilise(expr: sp.Expr) -> sp.Expr:
@@ -19,6 +19,8 @@ def stabilise(expr: sp.Expr) -> sp.Expr:
         _arcus_tangent,
         _logistic,
         _scaled_erfc,
+        _scaled_erfi,
+        _bare_erfi,
         _scaled_hyperbolic,
         _offset_waves,
         _small_differences,
@@ -109,6 +111,22 @@ def _scaled_erfc(e: sp.Expr) -> sp.Expr:
         return e
     exponent = sp.expand(sp.Add(*exponents) - sp.Add(*(w**2 for w in positive)))
     return sp.Mul(*rest, sp.exp(exponent), *(Erfcx(w) for w in positive))
+
+
+def _scaled_erfi(e: sp.Expr) -> sp.Expr:
+    """exp(u)*erfi(w) -> exp(u + w**2)*dawson(w)*2/sqrt(pi): neither overflows where the product does not."""
+    factors = e.args if isinstance(e, sp.Mul) else ()
+    growing = [f.args[0] for f in factors if isinstance(f, sp.erfi)]
+    if not growing:
+        return e
+    exponent = sp.Add(*(w**2 for w in growing), *(f.args[0] for f in factors if isinstance(f, sp.exp)))
+    rest = [f for f in factors if not isinstance(f, sp.erfi | sp.exp)]
+    return sp.Mul(*rest, sp.exp(sp.expand(exponent)), *(2 / sp.sqrt(sp.pi) * Dawson(w) for w in growing))
+
+
+def _bare_erfi(e: sp.Expr) -> sp.Expr:
+    """erfi(w) -> exp(w**2)*dawson(w)*2/sqrt(pi)."""
+    return 2 / sp.sqrt(sp.pi) * sp.exp(e.args[0] ** 2) * Dawson(e.args[0]) if isinstance(e, sp.erfi) else e
 
 
 def _scaled_hyperbolic(e: sp.Expr) -> sp.Expr:

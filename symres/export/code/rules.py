@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .given import is_polynomial
+from .features import is_local
+from .given import suits
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def rule_of(f: Any, g: Any) -> Rule:
     """The fastest rule for <f(z1) g(z2)>."""
     smooth, given, given_the_second, kinked = _RULES
     if not (f.breaks or g.breaks):
-        return smooth
-    if is_polynomial(g):
+        return smooth if is_local(f) and is_local(g) else kinked
+    if suits(g):
         return given
-    return given_the_second if is_polynomial(f) else kinked
+    return given_the_second if suits(f) else kinked

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sympy as sp
 
 determinant = sp.Symbol("determinant", nonnegative=True)  # K1*K2 - C**2, computed without rounding the difference
+correlation = sp.Symbol("correlation", real=True)  # C/sqrt(K1*K2), and 0 where a kernel vanishes
+complement = sp.Symbol("complement", nonnegative=True)  # sqrt(1 - correlation**2), from the determinant
 
 
 class Expm1(sp.Function):
@@ -24,6 +26,12 @@ class Log1p(sp.Function):
 
 class Erfcx(sp.Function):
     """exp(u**2) * erfc(u)."""
+
+    nargs = 1
+
+
+class Dawson(sp.Function):
+    """exp(-u**2) times the integral of exp(t**2) from 0 to u."""
 
     nargs = 1
 

@@ -1,4 +1,4 @@
-"""The PyTorch dialect: spellings, and helper functions whose gradients are finite where the mathematics is."""
+"""The PyTorch dialect: how operations are spelled, and the sources of components and functions."""
 
 from __future__ import annotations
 
@@ -10,170 +10,39 @@ import sympy as sp
 from ...symbols import K
 from . import quadrature
 from .angles import AngleForm
+from .autograd import (
+    AUTOGRAD,
+    CORRELATION,
+    DAWSON,
+    DETERMINANT,
+    EXPCOSH,
+    EXPCOSHM1,
+    EXPSINH,
+    PIECEWISE,
+    RATIO,
+    ROOT,
+    SHAPED,
+    TENSORS,
+)
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
 from .numpy import TWO_PRODUCT, with_origin
 from .plan import Component, Function
-from .stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus, determinant
-
-DETERMINANT = '''
-class _Determinant(torch.autograd.Function):
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large.
-
-    The derivative is that of the polynomial, on the boundary too: autograd through a clamp would give 0 there.
-    """
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(K1, K2, C):
-        wide = [v.to(torch.float64) for v in (K1, K2, C)]  # products of float32 numbers are exact in float64
-        p, p_error = _two_product(wide[0], wide[1])
-        q, q_error = _two_product(wide[2], wide[2])
-        return torch.clamp((p - q) + (p_error - q_error), min=0.0).to(C.dtype)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        K1, K2, C = ctx.saved_tensors
-        return gradient*K2, gradient*K1, -2.0*gradient*C
-'''
-
-ROOT = '''
-def _root(x):
-    """The square root; its derivative at 0, which is infinite, is given as 0."""
-    positive = x > 0.0
-    return torch.where(positive, torch.sqrt(torch.where(positive, x, 1.0)), 0.0)
-'''
-
-RATIO = '''
-def _ratio(a, b):
-    """a/b; 0 where b = 0."""
-    nonzero = b != 0.0
-    return torch.where(nonzero, a/torch.where(nonzero, b, 1.0), 0.0)
-'''
-
-EXPSINH = '''
-class _ExpSinh(torch.autograd.Function):
-    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(a, b):
-        size = torch.abs(b)
-        return -0.5*torch.sign(b)*torch.exp(a + size)*torch.expm1(-2.0*size)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        a, b = ctx.saved_tensors
-        return gradient*_ExpSinh.apply(a, b), gradient*_ExpCosh.apply(a, b)
-'''
-
-EXPCOSH = '''
-class _ExpCosh(torch.autograd.Function):
-    """exp(a)*cosh(b), without overflow where a + abs(b) <= 0."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(a, b):
-        size = torch.abs(b)
-        return 0.5*torch.exp(a + size)*(1.0 + torch.exp(-2.0*size))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        a, b = ctx.saved_tensors
-        return gradient*_ExpCosh.apply(a, b), gradient*_ExpSinh.apply(a, b)
-'''
-
-EXPCOSHM1 = '''
-class _ExpCoshm1(torch.autograd.Function):
-    """exp(a)*(cosh(b) - 1), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(a, b):
-        size = torch.abs(b)
-        half = torch.expm1(-size)
-        return 0.5*torch.exp(a + size)*half*half
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        a, b = ctx.saved_tensors
-        return gradient*_ExpCoshm1.apply(a, b), gradient*_ExpSinh.apply(a, b)
-'''
-
-PIECEWISE = '''
-def _piecewise(u, edges, table):
-    """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
-    edges = torch.tensor(edges, dtype=u.dtype, device=u.device)
-    table = torch.tensor(table, dtype=u.dtype, device=u.device)
-    u = torch.minimum(u, edges[-1])
-    piece = torch.searchsorted(edges[1:-1].contiguous(), u.detach().contiguous(), right=True)
-    left, right = edges[piece], edges[piece + 1]
-    t = (2.0*u - (left + right))/(right - left)
-    high, low = torch.zeros_like(t), torch.zeros_like(t)
-    for k in range(table.shape[0] - 1, 0, -1):
-        high, low = table[k][piece] + 2.0*t*high - low, high
-    return table[0][piece] + t*high - low
-'''
-
-TENSORS = '''
-def _tensors(*values):
-    """The arguments as tensors of one floating type on one device (numbers alone: float64)."""
-    tensors = [v for v in values if isinstance(v, torch.Tensor)]
-    kinds = [v.dtype for v in tensors if v.dtype.is_floating_point]
-    kind = functools.reduce(torch.promote_types, kinds) if kinds else torch.float64
-    device = tensors[0].device if tensors else None
-    return [torch.as_tensor(v, dtype=kind, device=device) for v in values]
-'''
-
-SHAPED = '''
-def _shaped(value, *idle):
-    """A value that does not depend on the idle arguments, in their common shape and with a gradient of 0 in them."""
-    total = functools.reduce(torch.add, idle)
-    value = torch.as_tensor(value, dtype=total.dtype, device=total.device)
-    return torch.where(torch.ones_like(total, dtype=torch.bool), value, total)
-'''
-
-AUTOGRAD = '''
-class {name}(torch.autograd.Function):
-    """{about}"""
-
-    @staticmethod
-    def forward({arguments}):
-        {value}
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        {backward}
-
-    @staticmethod
-    def vmap(info, axes, *arguments):
-        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(arguments, axes)]
-        return {name}.apply(*moved), 0
-'''
+from .stable import (
+    Atan2,
+    Dawson,
+    Erfcx,
+    ExpCosh,
+    ExpCoshm1,
+    Expm1,
+    ExpSinh,
+    Log1p,
+    Sigmoid,
+    Softplus,
+    complement,
+    correlation,
+    determinant,
+)
 
 ALWAYS = ("_tensors(",)  # what every module calls
 
@@ -197,9 +66,12 @@ TORCH = Dialect(
         sp.erfc: "torch.erfc({0})",
         sp.Abs: "torch.abs({0})",
         sp.sign: "torch.sign({0})",
+        sp.Max: "torch.maximum({0}, {1})",
+        sp.Min: "torch.minimum({0}, {1})",
         Atan2: "torch.atan2({0}, {1})",
         Expm1: "torch.expm1({0})",
         Log1p: "torch.log1p({0})",
+        Dawson: "_Dawson.apply({0})",
         Erfcx: "torch.special.erfcx({0})",
         ExpSinh: "_ExpSinh.apply({0}, {1})",
         ExpCosh: "_ExpCosh.apply({0}, {1})",
@@ -215,10 +87,12 @@ TORCH = Dialect(
         "_two_product": (TWO_PRODUCT, ()),
         "_Determinant": (DETERMINANT, ("_two_product",)),
         "_root": (ROOT, ()),
+        "_correlation": (CORRELATION, ("_Determinant", "_root")),
         "_ratio": (RATIO, ()),
         "_ExpSinh": (EXPSINH, ("_ExpCosh",)),
         "_ExpCosh": (EXPCOSH, ("_ExpSinh",)),
         "_ExpCoshm1": (EXPCOSHM1, ("_ExpSinh",)),
+        "_Dawson": (DAWSON, ()),
         "_piecewise": (PIECEWISE, ()),
         "_tensors": (TENSORS, ()),
         **quadrature.TORCH_HELPERS,
@@ -254,6 +128,9 @@ def _body(component: Component, code: sp.Expr, dialect: Dialect = TORCH) -> list
     if code.has(determinant):
         lines.append("determinant = _Determinant.apply(K1, K2, C)")
         names[determinant] = "determinant"
+    if code.has(correlation, complement):
+        lines.append("correlation, complement = _correlation(K1, K2, C)")
+        names |= {correlation: "correlation", complement: "complement"}
     lines += Emitter(dialect, names).function([("value", code)])
     return with_origin(component, lines, "torch")
 
@@ -290,7 +167,7 @@ def _quadrature_source(component: Component) -> Source:
     """Values and slopes are averages of the same kind; slopes of slopes are none."""
     value = quadrature.source(component.name, component.symbols, component.formula, TORCH)
     listed = ", ".join(map(variable, component.symbols))
-    functions, calls, preamble = [], {}, list(value.preamble)
+    functions, calls, preamble, tables = [], {}, list(value.preamble), list(value.tables)
     for v, expr in quadrature.slopes(component.formula, component.symbols).items():
         name = f"{component.name}_d{variable(v)}"
         slope = quadrature.source(name, component.symbols, expr, TORCH)
@@ -298,9 +175,10 @@ def _quadrature_source(component: Component) -> Source:
         stop = f'raise NotImplementedError("{component.name} has first derivatives only")'
         functions.append(_function(_class(name), about, component.symbols, slope.lines, [stop]))
         preamble += slope.preamble
+        tables += slope.tables
         calls[v] = f"{_class(name)}.apply({listed})"
     text = _autograd(component, list(value.lines), calls, functions)
-    return Source(text.lines, value.tables, (*preamble, *text.preamble))
+    return Source(text.lines, tuple(tables), (*preamble, *text.preamble))
 
 
 def _autograd(

@@ -1,0 +1,203 @@
+"""Helper functions of PyTorch modules, their gradients finite where the mathematics is."""
+
+from __future__ import annotations
+
+DETERMINANT = '''
+class _Determinant(torch.autograd.Function):
+    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large.
+
+    The derivative is that of the polynomial, on the boundary too: autograd through a clamp would give 0 there.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(K1, K2, C):
+        wide = [v.to(torch.float64) for v in (K1, K2, C)]  # products of float32 numbers are exact in float64
+        p, p_error = _two_product(wide[0], wide[1])
+        q, q_error = _two_product(wide[2], wide[2])
+        return torch.clamp((p - q) + (p_error - q_error), min=0.0).to(C.dtype)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        K1, K2, C = ctx.saved_tensors
+        return gradient*K2, gradient*K1, -2.0*gradient*C
+'''
+
+CORRELATION = '''
+def _correlation(K1, K2, C):
+    """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
+    wide = [v.to(torch.float64) for v in (K1, K2, C)]  # products of tiny float32 numbers
+    size = _root(wide[0])*_root(wide[1])
+    positive = size > 0.0
+    size = torch.where(positive, size, 1.0)
+    ratio = torch.where(positive, torch.clamp(wide[2]/size, -1.0, 1.0), 0.0)
+    rest = _root(_Determinant.apply(*wide))/size
+    rest = torch.where(size > 1e-140, rest, _root((1.0 - ratio)*(1.0 + ratio)))
+    return ratio.to(C.dtype), torch.clamp(rest, max=1.0).to(C.dtype)
+'''
+
+ROOT = '''
+def _root(x):
+    """The square root; its derivative at 0, which is infinite, is given as 0."""
+    positive = x > 0.0
+    return torch.where(positive, torch.sqrt(torch.where(positive, x, 1.0)), 0.0)
+'''
+
+RATIO = '''
+def _ratio(a, b):
+    """a/b; 0 where b = 0."""
+    nonzero = b != 0.0
+    return torch.where(nonzero, a/torch.where(nonzero, b, 1.0), 0.0)
+'''
+
+EXPSINH = '''
+class _ExpSinh(torch.autograd.Function):
+    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a, b):
+        size = torch.abs(b)
+        return -0.5*torch.sign(b)*torch.exp(a + size)*torch.expm1(-2.0*size)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        a, b = ctx.saved_tensors
+        return gradient*_ExpSinh.apply(a, b), gradient*_ExpCosh.apply(a, b)
+'''
+
+EXPCOSH = '''
+class _ExpCosh(torch.autograd.Function):
+    """exp(a)*cosh(b), without overflow where a + abs(b) <= 0."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a, b):
+        size = torch.abs(b)
+        return 0.5*torch.exp(a + size)*(1.0 + torch.exp(-2.0*size))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        a, b = ctx.saved_tensors
+        return gradient*_ExpCosh.apply(a, b), gradient*_ExpSinh.apply(a, b)
+'''
+
+EXPCOSHM1 = '''
+class _ExpCoshm1(torch.autograd.Function):
+    """exp(a)*(cosh(b) - 1), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a, b):
+        size = torch.abs(b)
+        half = torch.expm1(-size)
+        return 0.5*torch.exp(a + size)*half*half
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        a, b = ctx.saved_tensors
+        return gradient*_ExpCoshm1.apply(a, b), gradient*_ExpSinh.apply(a, b)
+'''
+
+DAWSON = '''
+class _Dawson(torch.autograd.Function):
+    """exp(-x**2) times the integral of exp(t**2) from 0 to x: Rybicki's sum of Gaussians, exact to exp(-(2*pi)**2)."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        n = torch.arange(1, 27, 2, dtype=x.dtype, device=x.device)
+        small = torch.abs(x) < 1.0
+        u = torch.where(small, x, 0.5)[..., None]
+        near = torch.exp(-u*u)*(2.0*torch.exp(-(0.25*n)**2)/n*torch.sinh(0.5*n*u)).sum(-1, keepdim=True)
+        size = torch.abs(x)
+        u = torch.where(small, 2.0, torch.clamp(x, -1e9, 1e9))[..., None]
+        even, n = 2.0*torch.round(2.0*u), torch.cat([-n, n])  # the node next to x
+        far = (torch.exp(-(u - 0.25*(even + n))**2)/(even + n)).sum(-1)*(1e9/torch.clamp(size, min=1e9))
+        return 0.5641895835477563*torch.where(small, near[..., 0], far)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient*(1.0 - 2.0*x*_Dawson.apply(x))
+'''
+
+PIECEWISE = '''
+def _piecewise(u, edges, table):
+    """The piecewise Chebyshev polynomial of u with the given inner and outer edges (Clenshaw's recursion)."""
+    edges = torch.tensor(edges, dtype=u.dtype, device=u.device)
+    table = torch.tensor(table, dtype=u.dtype, device=u.device)
+    u = torch.minimum(u, edges[-1])
+    piece = torch.searchsorted(edges[1:-1].contiguous(), u.detach().contiguous(), right=True)
+    left, right = edges[piece], edges[piece + 1]
+    t = (2.0*u - (left + right))/(right - left)
+    high, low = torch.zeros_like(t), torch.zeros_like(t)
+    for k in range(table.shape[0] - 1, 0, -1):
+        high, low = table[k][piece] + 2.0*t*high - low, high
+    return table[0][piece] + t*high - low
+'''
+
+TENSORS = '''
+def _tensors(*values):
+    """The arguments as tensors of one floating type on one device (numbers alone: float64)."""
+    tensors = [v for v in values if isinstance(v, torch.Tensor)]
+    kinds = [v.dtype for v in tensors if v.dtype.is_floating_point]
+    kind = functools.reduce(torch.promote_types, kinds) if kinds else torch.float64
+    device = tensors[0].device if tensors else None
+    return [torch.as_tensor(v, dtype=kind, device=device) for v in values]
+'''
+
+SHAPED = '''
+def _shaped(value, *idle):
+    """A value that does not depend on the idle arguments, in their common shape and with a gradient of 0 in them."""
+    total = functools.reduce(torch.add, idle)
+    value = torch.as_tensor(value, dtype=total.dtype, device=total.device)
+    return torch.where(torch.ones_like(total, dtype=torch.bool), value, total)
+'''
+
+AUTOGRAD = '''
+class {name}(torch.autograd.Function):
+    """{about}"""
+
+    @staticmethod
+    def forward({arguments}):
+        {value}
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        {backward}
+
+    @staticmethod
+    def vmap(info, axes, *arguments):
+        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(arguments, axes)]
+        return {name}.apply(*moved), 0
+'''

@@ -1,0 +1,167 @@
+"""Nodes and weights at run time, crowded around the points where a function changes.
+
+Smooth functions: the trapezoidal rule in t, y = width*sinh(t), around the preactivation 0. Functions with breakpoints:
+Gauss-Legendre panels on both sides of every breakpoint, growing with the distance from it. Either resolves the width on
+which the function changes and reaches out geometrically to many standard deviations. One text serves NumPy and PyTorch:
+it uses functions that both libraries call by the same name.
+"""
+
+from __future__ import annotations
+
+NODES = '''
+def _reach(growth):
+    """The deviations behind which nothing remains of a function that grows like this power, kinks included."""
+    x = 40.0 + growth
+    for _ in range(9):
+        x = 40.0 + growth*(1.0 + math.log(max(x/max(growth, 1), 1.0)))
+    return max(math.sqrt(2.0*x), _REACH)
+
+
+def _line(centre, width, reach):
+    """Nodes and weights of the standard normal law within its reach, for smooth functions that change at the centre.
+
+    The trapezoidal rule in t, y = centre + width*sinh(t). Its error is exp(-2*pi*a/step), where a < pi/4 is as far as
+    t may leave the real line before the Gaussian grows, less if the centre lies off the peak: 1e-16 here.
+    """
+    centre = np.clip(centre, -3.0*reach, 3.0*reach)
+    first, last = np.arcsinh((-reach - centre)/width), np.arcsinh((reach - centre)/width)
+    count = math.ceil(float(((last - first)*(8.5 + 1.2*np.sqrt(centre*centre + width*width))).max()))
+    step = ((last - first)/count)[..., None]
+    t = first[..., None] + step*_count(count + 1, width)
+    y = centre[..., None] + width[..., None]*np.sinh(t)
+    return y, step*width[..., None]*np.cosh(t)*np.exp(-0.5*y*y)*0.3989422804014327
+
+
+def _graded(length, width, longest):
+    """Edges from 0 to a length: steps near ``width`` at first, then in proportion to the distance, up to ``longest``.
+
+    They are equidistant in t = arcsinh(x/width) + x/longest, which Newton's method inverts.
+    """
+    longest = longest + 0.0*length
+    end = np.arcsinh(length/width) + length/longest
+    pieces = math.ceil(float(end.max())/_PANEL)
+    if not pieces:
+        return None
+    t = end[..., None]*(_count(pieces + 1, width)/pieces)
+    width, longest = width[..., None], longest[..., None]
+    x = np.minimum(width*np.sinh(np.minimum(t, 40.0 + 0.0*t)), longest*t)
+    for _ in range(8):
+        slope = 1.0/np.sqrt(x*x + width*width) + 1.0/longest
+        x = np.clip(x - (np.arcsinh(x/width) + x/longest - t)/slope, 0.0, None)
+    return np.concatenate([x[..., :-1], length[..., None]], -1)  # without a gap to the panels of the next anchor
+
+
+def _panels(anchors, width, longest, reach, farthest):
+    """Nodes and weights for functions with kinks at the anchors, or that change there on the scale of the width.
+
+    Gauss-Legendre panels on both sides of every anchor, away from 0 only as far as the law is not negligible beside
+    its value at the anchor, and in steps on which it does not fall by many orders. Anchors beyond the farthest count
+    as that: a function that vanishes around 0 has all its mass behind anchors that may be far.
+    """
+    points, weights = _rule(width)
+    anchors = _sorted([np.clip(anchor, -farthest, farthest) for anchor in anchors])
+    nodes, masses = [], []
+    for k, anchor in enumerate(anchors):
+        away = np.sqrt(anchor*anchor + reach*reach)
+        left = -away if k == 0 else np.maximum(0.5*(anchors[k - 1] + anchor), -away)
+        right = away if k == len(anchors) - 1 else np.minimum(0.5*(anchor + anchors[k + 1]), away)
+        for side, end in ((-1.0, left), (1.0, right)):
+            edges = _graded(side*(end - anchor), width, longest/(1.0 + 0.2*np.clip(side*anchor, 0.0, None)))
+            if edges is None:  # anchors coincide
+                continue
+            step = (edges[..., 1:] - edges[..., :-1])[..., None]
+            y = (anchor[..., None, None] + side*(edges[..., :-1, None] + step*points)).reshape((*width.shape, -1))
+            nodes.append(y)
+            masses.append((step*weights).reshape(y.shape)*np.exp(-0.5*y*y)*0.3989422804014327)
+    return np.concatenate(nodes, -1), np.concatenate(masses, -1)
+
+
+def _wide(value, z):
+    """A value of each entry, shaped to stand beside the entries' nodes z."""
+    return value.reshape(tuple(value.shape) + (1,)*(z.ndim - value.ndim))
+
+
+def _whole(parts, edges, z, parameters):
+    """A piecewise function, its parts separated by the edges."""
+    parameters = [_wide(p, z) for p in parameters]
+    value = parts[0](np.minimum(z, _wide(edges[0], z)) if edges else z, *parameters) + 0.0*z
+    for part, edge in zip(parts[1:], edges):
+        edge = _wide(edge, z)
+        value = np.where(z >= edge, part(np.maximum(z, edge), *parameters), value)
+    return value
+'''
+
+KERNEL = '''
+def _kernel_average(f, K, *parameters):
+    """<f(z)> for z of variance K."""
+    parts, breaks, places, scale, far, growth, _ = f
+    reach = _reach(growth)
+    deviation = np.sqrt(np.clip(K, 1e-280, None))
+    if breaks:
+        width = np.clip(scale/deviation, 1e-8, 1e8)
+        y, mass = _panels([place/deviation for place in places], width, 3.0, reach, max(reach, far))
+    else:
+        y, mass = _line(0.0*K, np.clip(1.0/deviation, 1e-8, 8.0), reach)
+    return (_whole(parts, breaks, deviation[..., None]*y, parameters)*mass).sum(-1)
+'''
+
+RULE_NUMPY = '''
+def _count(number, like):
+    """0, 1, 2, ..."""
+    return np.arange(number)
+
+
+def _rule(like):
+    """The Gauss-Legendre rule on [0, 1]."""
+    return np.array(_POINTS), np.array(_WEIGHTS)
+'''
+
+RULE_TORCH = '''
+def _count(number, like):
+    """0, 1, 2, ..."""
+    return torch.arange(number, device=like.device)
+
+
+def _rule(like):
+    """The Gauss-Legendre rule on [0, 1]."""
+    kind = {"dtype": like.dtype, "device": like.device}
+    return torch.tensor(_POINTS, **kind), torch.tensor(_WEIGHTS, **kind)
+'''
+
+SORTED_NUMPY = '''
+def _sorted(places):
+    """Anchors in increasing order, entry by entry."""
+    return list(np.moveaxis(np.sort(np.stack(places, -1), -1), -1, 0))
+'''
+
+SORTED_TORCH = '''
+def _sorted(places):
+    """Anchors in increasing order, entry by entry."""
+    return list(torch.sort(torch.stack(places, -1), -1).values.unbind(-1))
+'''
+
+FLAT_NUMPY = '''
+def _flat(function, step, *arguments):
+    """Evaluate a function of arrays of one axis, on so many entries at a time."""
+    arguments = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arguments))
+    shape = arguments[0].shape
+    known = np.isfinite(sum(arguments)).reshape(-1)
+    out = _few(function, step, *(np.where(known, a.reshape(-1), 1.0) for a in arguments))
+    return np.where(known, np.concatenate([*out, np.empty(0)]), np.nan).reshape(shape)
+'''
+
+FLAT_TORCH = '''
+def _flat(function, step, *arguments):
+    """Evaluate a function of arrays of one axis, on so many entries at a time; computed in float64."""
+    arguments = torch.broadcast_tensors(*arguments)
+    shape, kind = arguments[0].shape, arguments[0].dtype
+    known = torch.isfinite(sum(arguments)).reshape(-1)
+    out = _few(function, step, *(torch.where(known, a.reshape(-1).to(torch.float64), 1.0) for a in arguments))
+    return torch.where(known, torch.cat([*out, known[:0]]), math.nan).reshape(shape).to(kind)
+'''
+
+FEW = '''
+def _few(function, step, *arrays):
+    """The results of a function on so many rows at a time, so that its nodes fit into the cache."""
+    return [function(*(a[i:i + step] for a in arrays)) for i in range(0, arrays[0].shape[0], step)]
+'''
