@@ -24,6 +24,7 @@ from .units import natural_units
 from .verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 
 _SMALL = 1e-3  # of the natural scale
+_FULL = 4  # points from which on special cases are compared too
 _MOVES = 2  # each to a quarter of the distance from where the branch changes, on the logarithmic scale
 
 
@@ -37,7 +38,7 @@ def theory_rows(theory: Any, seed: int, points: int, given: Mapping[str, sp.Expr
             rows.append(inconclusive(name, "quadrature", "", "there is no oracle for this quantity", seed=seed))
             continue
         rng = settings.stream(seed, "quadrature", name)
-        places = _places(ORACLES[name][1], points, rng, units)
+        places = _places(ORACLES[name][1], points, rng, units, special=points >= _FULL)
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
             values = settings.parameters(free_symbols(theory, quantity), rng, given, units)
@@ -88,10 +89,13 @@ def _entering(quantity: Any) -> sp.Expr:
     return sp.Add(*(Dense(node.integrand.xreplace(alike), 1, 0) for node in nodes))
 
 
-def _places(arguments: tuple[sp.Symbol, ...], points: int, rng: Any, units: settings.Units) -> list[Values]:
+def _places(
+    arguments: tuple[sp.Symbol, ...], points: int, rng: Any, units: settings.Units, special: bool = False
+) -> list[Values]:
     if symbols.C in arguments:
-        return settings.pairs(points, rng, units)
-    return [{symbols.K: K} for K in settings.kernels(points, rng, units)]
+        return settings.pairs(points, rng, units) + (settings.corners(rng, units) if special else [])
+    kernels = settings.kernels(points, rng, units) + (settings.outer(rng, units) if special else [])
+    return [{symbols.K: K} for K in kernels]
 
 
 def _seeing_row(
@@ -116,7 +120,11 @@ def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Va
     method = ORACLES[name][0]
     try:
         claim = claimed(quantity, place | values)
-        found = method(QuadratureOracle(theory.layer.forward, values), *map(float, place.values()))
+        oracle = QuadratureOracle(theory.layer.forward, values)
+        if settings.are_equal(place):
+            found = replace(oracle.kernel_map(float(place[symbols.K1])), remark="against the kernel of one input")
+        else:
+            found = method(oracle, *map(float, place.values()))
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
     jumps = any_jumps(theory.layer.forward, dict(values)) if mp.isinf(claim) or found.diverges else None

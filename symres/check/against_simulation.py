@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mpmath as mp
@@ -13,20 +13,25 @@ import sympy as sp
 
 from .. import symbols
 from . import settings
-from .claims import LayerClaims, claimed, is_claim, iterated
-from .compare import FAILURES, compared, free_symbols, reason
+from .claims import LayerClaims, branchless, claimed, is_claim, iterated
+from .compare import FAILURES, compared, free_symbols, reason, with_open_eyes
+from .formula import any_jumps
 from .forward import Forward
 from .progress import Progress
 from .quadrature import Found
 from .settings import Values
 from .simulate import TAME, Budget, Estimate, Simulation, extrapolated, measured, pilot
-from .verdict import SIMULATION, Verdict, contradicted, inconclusive
+from .units import natural_units
+from .verdict import SIMULATION, Outcome, Verdict, contradicted, inconclusive
 
 _SMALL = 0.1  # of the natural scale
-_NEAR = 1e-8  # (K - C)/K in the susceptibility: a kink's bias is of the size of its root
-_QUICK = (512, 2000)  # width and number of networks that look for a divergence
+_NEAR = 1e-10  # (K - C)/K in the susceptibility: a kink's bias is of the size of its root, a slope's of its square
+_FARTHER = (1e-4, 1e-6, 1e-8, 1e-10)  # where a divergence is looked for, as far as needed
+_QUICK = (512, 2000)  # width and number of networks there
+_SURE = 6  # standard errors that make a growth
 _UNTAMED = "a few networks make up the average: its standard error is not known"
-_FARTHER = 1e-4  # where a divergence is compared with
+_ELSEWHERE = (-1.0, -0.5, 0.5, 1.0)  # decades: where a susceptibility is compared that nearly vanishes
+_LARGER = 2.0  # times as large, on its natural scale, it must be there
 
 
 @dataclass(frozen=True)
@@ -38,15 +43,21 @@ class _Task:
     values: Values
     seed: int
     budget: Budget
+    units: settings.Units
+    jumps: bool
 
     def rng(self, name: str) -> np.random.Generator:
         return settings.stream(self.seed, "simulation", name)
 
-    def row(self, name: str, point: str, claim: mp.mpf, found: Found, estimate: Estimate) -> Verdict:
+    def row(
+        self, name: str, point: str, claim: mp.mpf, found: Found, estimate: Estimate, bare: mp.mpf | None
+    ) -> Verdict:
         facts: dict[str, Any] = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
         if math.isinf(found.error):
             return inconclusive(name, "simulation", point, _UNTAMED, claimed=claim, value=found.value, **facts)
-        return compared(name, "simulation", point, claim, found, SIMULATION, _SMALL, **facts)
+        jumps = self.jumps if name == "chi_perp" else None
+        row = compared(name, "simulation", point, claim, found, SIMULATION, _SMALL, jumps=jumps, **facts)
+        return with_open_eyes(row, bare)
 
 
 def theory_rows(
@@ -55,14 +66,18 @@ def theory_rows(
     """The maps of a theory after one layer and after ``depth`` layers, and its susceptibilities."""
     quantities = {name: q for name, q in theory.quantities.items() if is_claim(q)}
     rng = settings.stream(seed, "simulation")
-    values = settings.parameters(free_symbols(theory, *quantities.values()), rng, given)
-    K1, K2 = (settings.rational(0.5, 2.0, rng) for _ in range(2))
+    free = free_symbols(theory, *quantities.values())
+    units = natural_units(theory.layer.forward, free, seed, given)
+    values = settings.parameters(free, rng, given, units)
+    size = 10**units.typical
+    K1, K2 = (settings.rational(0.5 * size, 2.0 * size, rng) for _ in range(2))
     mixed = settings.decimal(rng.uniform(0.5, 0.9) * math.sqrt(K1 * K2))
     try:
         forward = Forward(theory.layer.forward, values)
+        jumps = any_jumps(theory.layer.forward, dict(values))
     except FAILURES as failure:
         return [inconclusive("forward", "simulation", settings.text(values), reason(failure), seed=seed)]
-    task = _Task(Simulation(forward), quantities, values, seed, budget)
+    task = _Task(Simulation(forward), quantities, values, seed, budget, units, jumps)
 
     runs: list[tuple[str, Callable[[Callable[[float], None]], list[Verdict]]]] = []
     if "kernel_map" in quantities:
@@ -93,6 +108,7 @@ def _kernel_rows(task: _Task, start: Values, depth: int, tell: Callable[[float],
         deepest -= 1
     estimate = extrapolated(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng, task.budget, tell)
     claims = iterated(task.quantities, start, task.values, deepest)
+    bare = iterated(task.quantities, start, task.values | {symbols.C_W: sp.S.Zero}, deepest)
     rows = []
     for layers in sorted({1, deepest}):
         remark = "deeper networks fluctuate too much to be simulated" if layers == deepest < depth else ""
@@ -104,11 +120,21 @@ def _kernel_rows(task: _Task, start: Values, depth: int, tell: Callable[[float],
             used = {symbols.K: start[symbols.K1]} if name == "kernel_map" else start
             point = settings.text(used | task.values) + (f"; {layers} layers" if layers > 1 else "")
             found = Found(float(estimate.values[number]), float(estimate.errors[number]), float(abs(kernel)), remark)
-            rows.append(_kernel_row(task, name, point, claims[layers - 1], found, estimate))
+            knows = branchless(task.quantities[name], used | task.values) is not None
+            without = bare[layers - 1].numbers.get(name) if knows else None
+            rows.append(_kernel_row(task, name, point, claims[layers - 1], found, estimate, without))
     return rows
 
 
-def _kernel_row(task: _Task, name: str, point: str, claims: LayerClaims, found: Found, estimate: Estimate) -> Verdict:
+def _kernel_row(
+    task: _Task,
+    name: str,
+    point: str,
+    claims: LayerClaims,
+    found: Found,
+    estimate: Estimate,
+    bare: mp.mpf | None,
+) -> Verdict:
     """One claim after some layers, judged by itself; only the covariance answers for what is no covariance."""
     facts: dict[str, Any] = {"seed": task.seed, "widths": estimate.widths, "samples": estimate.samples}
     if claims.contradiction and (name == "covariance_map" or "covariance_map" not in task.quantities):
@@ -117,7 +143,7 @@ def _kernel_row(task: _Task, name: str, point: str, claims: LayerClaims, found: 
     if name in claims.reasons:
         said = claims.reasons[name]
         return inconclusive(name, "simulation", point, said, value=found.value, **facts)
-    return task.row(name, point, claims.numbers[name], found, estimate)
+    return task.row(name, point, claims.numbers[name], found, estimate, bare)
 
 
 def _kernel_scales(values: np.ndarray) -> np.ndarray:
@@ -128,41 +154,102 @@ def _kernel_scales(values: np.ndarray) -> np.ndarray:
 
 
 def _parallel_row(task: _Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
-    point = settings.text({symbols.K: K} | task.values)
-    claim = claimed(task.quantities["chi_parallel"], task.values | {symbols.K: K})
+    """The comparison at a kernel, or at one where the susceptibility is larger if nothing is seen there."""
     rng = task.rng("chi_parallel")
-    natural = _natural(task, K, rng)
+    first = _parallel_row_at(task, K, rng, tell)
+    if first.outcome is not Outcome.INCONCLUSIVE or not math.isfinite(first.z) or not first.claimed:
+        return first
+    larger = _larger(task, K, rng)
+    if larger is None:
+        return first
+    row = _parallel_row_at(task, larger, rng, tell)
+    if row.outcome is Outcome.INCONCLUSIVE:
+        return first
+    where = f"moved here from K = {settings.shown(K)}, where {first.reason}"
+    return replace(row, reason="; ".join(filter(None, (row.reason, where))))
+
+
+def _parallel_row_at(task: _Task, K: sp.Rational, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
+    quantity, values = task.quantities["chi_parallel"], task.values | {symbols.K: K}
+    claim, natural = claimed(quantity, values), _natural(task, K, rng)
 
     def scales(values: np.ndarray) -> np.ndarray:
         return np.maximum(np.abs(values), _SMALL * natural)
 
     estimate = extrapolated(task.simulation.chi_parallel(float(K)), scales, rng, task.budget, tell)
-    return task.row("chi_parallel", point, claim, _found(estimate, natural), estimate)
+    point = settings.text({symbols.K: K} | task.values)
+    return task.row("chi_parallel", point, claim, _found(estimate, natural), estimate, branchless(quantity, values))
+
+
+def _larger(task: _Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rational | None:
+    """A kernel at which the claim cancels less, if there is one."""
+
+    def share(kernel: sp.Rational) -> float:
+        claim = claimed(task.quantities["chi_parallel"], task.values | {symbols.K: kernel})
+        return float(abs(claim)) / _natural(task, kernel, rng)
+
+    low, high = task.units.window
+    others = [settings.decimal(float(K) * 10**shift) for shift in _ELSEWHERE]
+    shares = {kernel: share(kernel) for kernel in others if low <= math.log10(kernel) <= high}
+    best = max(shares, key=lambda kernel: shares[kernel], default=K)
+    return best if shares and shares[best] > _LARGER * share(K) else None
 
 
 def _perpendicular_row(task: _Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
+    quantity, values = task.quantities["chi_perp"], task.values | {symbols.K: K}
     point = settings.text({symbols.K: K} | task.values)
-    claim = claimed(task.quantities["chi_perp"], task.values | {symbols.K: K})
-    rng = task.rng("chi_perp")
+    claim, rng = claimed(quantity, values), task.rng("chi_perp")
     natural = _natural(task, K, rng)
 
     def scales(values: np.ndarray) -> np.ndarray:
         return np.maximum(np.abs(values), _SMALL * natural)
 
-    # Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
-    (far,), (far_error,), _ = measured(task.simulation.chi_perp(float(K), _FARTHER), *_QUICK, rng)
-    (close,), (close_error,), _ = measured(task.simulation.chi_perp(float(K), 1e-2 * _FARTHER), *_QUICK, rng)
-    growth, noise = close - far, math.hypot(close_error, far_error)
-    facts: dict[str, Any] = {"seed": task.seed, "widths": _QUICK[:1], "samples": 2 * _QUICK[1]}
-    if growth > 6 * noise and growth > abs(far):
-        remark = f"(K'-C')/(K-C) grows from {far:.3g} to {close:.3g} as K-C falls a hundredfold"
-        found = Found(math.inf, 0.0, natural, remark, diverges=True)
-        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, _SMALL, **facts)
-    if abs(growth) + 5 * noise > 0.5 * abs(far):
-        said = f"{far:.3g} and {close:.3g} at two distances do not tell whether the limit is finite"
-        return inconclusive("chi_perp", "simulation", point, said, claimed=claim, value=close, **facts)
+    growth = _growth(task, float(K), rng)
+    facts: dict[str, Any] = {"seed": task.seed, "widths": _QUICK[:1], "samples": growth.samples}
+    if growth.diverges:
+        found = Found(math.inf, 0.0, natural, growth.remark, diverges=True)
+        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, _SMALL, jumps=task.jumps, **facts)
+    if growth.remark:
+        return inconclusive("chi_perp", "simulation", point, growth.remark, claimed=claim, value=growth.last, **facts)
     estimate = extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, task.budget, tell)
-    return task.row("chi_perp", point, claim, _found(estimate, natural), estimate)
+    return task.row("chi_perp", point, claim, _found(estimate, natural), estimate, branchless(quantity, values))
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """What (K'-C')/(K-C) does as K - C falls: it diverges, it cannot be told (a remark), or it has a limit."""
+
+    diverges: bool
+    remark: str
+    last: float
+    samples: int
+
+
+def _growth(task: _Task, K: float, rng: np.random.Generator) -> _Growth:
+    """Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
+
+    A steep slope grows like a jump until the distance is below its width; only smaller distances tell.
+    """
+    seen: list[tuple[float, float]] = []
+    remark = ""
+    for number, distance in enumerate(_FARTHER):
+        (value,), (error,), _ = measured(task.simulation.chi_perp(K, distance), *_QUICK, rng)
+        seen.append((float(value), float(error)))
+        if number == 0:
+            continue
+        (far, far_error), (close, close_error) = seen[-2:]
+        growth, noise = close - far, math.hypot(close_error, far_error)
+        samples = len(seen) * _QUICK[1]
+        grows = growth > _SURE * noise and growth > abs(far)
+        if grows and (task.jumps or number == len(_FARTHER) - 1):
+            said = f"(K'-C')/(K-C) grows from {far:.3g} to {close:.3g} as K-C falls a hundredfold"
+            return _Growth(True, said, close, samples)
+        if abs(growth) + 5 * noise <= 0.5 * abs(far):
+            return _Growth(False, "", close, samples)
+        remark = f"{far:.3g} and {close:.3g} at two distances do not tell whether the limit is finite"
+        if task.jumps and not grows:  # nothing but noise, which grows as the distance falls
+            break
+    return _Growth(False, remark, close, samples)
 
 
 def _natural(task: _Task, K: sp.Rational, rng: np.random.Generator) -> float:

@@ -17,6 +17,7 @@ from .. import symbols
 from ..declare.activation import Phi
 from .formula import MPMATH, NUMPY, Tape, switch_points
 from .nets.field import OracleLimit
+from .noise import of_average
 from .panels import rounding
 from .plane import plane
 from .settings import Values
@@ -128,4 +129,7 @@ def _plane(integrand: sp.Expr, covariance: np.ndarray) -> Average:
     width = float(np.sqrt(np.linalg.det(covariance) / covariance[0, 0]))
     panels = plane(function, covariance, width, breaks, 10, 1e-14)
     (coarse, _), (fine, size) = (panels.average(points) for points in (10, 14))
-    return Average(mp.mpf(fine), abs(fine - coarse) + rounding(size), size)
+    precise = Tape(integrand, [symbols.x1, symbols.x2], MPMATH)
+    sigma = np.sqrt(covariance[0, 0])
+    lost = of_average(function, precise, np.array([[sigma, 0.0], [covariance[0, 1] / sigma, width]]))
+    return Average(mp.mpf(fine), abs(fine - coarse) + rounding(size) + 2 * lost * size, size)

@@ -7,23 +7,23 @@ from contextlib import nullcontext
 from typing import Any
 
 from ..errors import DeclarationError
-from ..scalars import number
+from ..scalars import whole
 from . import against_quadrature, against_simulation
+from .arguments import ORACLES, given_numbers, is_theory, oracles
 from .progress import Bar, Progress
 from .simulate import Budget
 from .verdict import CheckReport, Verdict
 
-_ORACLES = ("quadrature", "simulation")
 _QUADRATURE_SHARE = 0.3  # of the time, where both oracles are asked
 
 
 def check(
     theory: Any,
-    against: Sequence[str] | str = _ORACLES,
-    seed: int = 0,
+    against: Sequence[str] | str = ORACLES,
+    seed: Any = 0,
     *,
-    points: int = 4,
-    depth: int = 3,
+    points: Any = 4,
+    depth: Any = 3,
     budget: Budget | None = None,
     parameters: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -37,7 +37,8 @@ def check(
             several finite widths, one layer and ``depth`` layers); a single average knows only quadrature.
         seed: of all random numbers, the points included.
         points: number of points for each quantity under quadrature, at kernels of the size that the activations ask
-            for; a point where an error of 1 % could not be seen is moved.
+            for; a point where an error of 1 % could not be seen is moved. From 4 on, kernels far beyond and pairs of
+            opposite, uncorrelated, nearly equal and equal inputs are added.
         depth: number of layers of the deep networks that are simulated (fewer where fluctuations explode).
         budget: how much to simulate.
         parameters: numbers for parameters, by name; the others are drawn at random.
@@ -47,18 +48,19 @@ def check(
         The verdicts.
 
     Raises:
-        DeclarationError: an unknown oracle, or a parameter that is no number.
+        DeclarationError: what is passed is no theory or average, no oracle, no parameter, or no number.
     """
-    names = (against,) if isinstance(against, str) else tuple(against)
-    for name in names:
-        if name not in _ORACLES:
-            raise DeclarationError(f"check against {name}", "there is no such oracle", f"use {' or '.join(_ORACLES)}")
-    given = {name: number(value, name) for name, value in (parameters or {}).items()}
+    known = is_theory(theory)
+    names = oracles(against, known)
+    seed, points, depth = whole(seed, "seed", 0), whole(points, "points", 1), whole(depth, "depth", 1)
+    if budget is not None and not isinstance(budget, Budget):
+        raise DeclarationError(f"budget {budget!r}", "it is no Budget", "pass symres.check.Budget(...)")
+    given = given_numbers(parameters, theory, known)
     rows: list[Verdict] = []
     with Bar("check") if progress is None else nullcontext(progress) as report:
-        if not hasattr(theory, "layer"):
+        if not known:
             return CheckReport(tuple(against_quadrature.average_rows(theory, seed, points, given, report)))
-        share = _QUADRATURE_SHARE if set(names) == set(_ORACLES) else 1.0
+        share = _QUADRATURE_SHARE if set(names) == set(ORACLES) else 1.0
         if "quadrature" in names:
             rows += against_quadrature.theory_rows(
                 theory, seed, points, given, lambda what, done: report(what, share * done)

@@ -34,6 +34,16 @@ def claimed(quantity: Any, values: Values, digits: int = DIGITS) -> mp.mpf:
     return quantity.evalf(digits, **{str(s): values[s] for s in quantity.symbols})
 
 
+def branchless(quantity: Any, values: Values) -> mp.mpf | None:
+    """What the quantity would be without the branch, at C_W = 0; None if it knows no C_W, or where that fails."""
+    if symbols.C_W not in quantity.symbols or values.get(symbols.C_W) == 0:
+        return None
+    try:
+        return claimed(quantity, values | {symbols.C_W: sp.S.Zero})
+    except FAILURES:
+        return None
+
+
 @dataclass(frozen=True)
 class LayerClaims:
     """What a derivation claims about the streams of two inputs after some layers.

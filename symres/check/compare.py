@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
@@ -12,6 +13,9 @@ import sympy as sp
 from ..errors import SymresError
 from .quadrature import Found
 from .verdict import Outcome, Thresholds, Verdict, inconclusive, judge
+
+_SHARE = 3  # times what is seen is what the branch must contribute
+_NONE = 1e-13  # relative: a quantity that changes less does not depend on the branch
 
 # A node of a user may do with arrays what an infinitely wide network has no meaning for (shapes, sorting, methods
 # that a net lacks), and may fail on numbers. The row then says so; a failed comparison is never a passed one.
@@ -93,3 +97,19 @@ def compared(
         remark,
         **facts,
     )
+
+
+def with_open_eyes(verdict: Verdict, bare: mp.mpf | None) -> Verdict:
+    """The verdict, INCONCLUSIVE if it would hardly have been another one without the branch of the layer.
+
+    Args:
+        verdict: a comparison.
+        bare: what the claim would be without the branch; None if that is not known.
+    """
+    if verdict.outcome is not Outcome.PASSED or bare is None or not mp.isfinite(bare) or not verdict.claimed:
+        return verdict
+    share = float(abs((verdict.claimed - bare) / verdict.claimed))
+    if share >= _SHARE * verdict.detectable or share < _NONE:
+        return verdict
+    said = f"the branch contributes {share:.2g} of the claim, of which {verdict.detectable:.2g} is seen: too little"
+    return replace(verdict, outcome=Outcome.INCONCLUSIVE, reason="; ".join(filter(None, (verdict.reason, said))))

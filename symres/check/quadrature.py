@@ -20,12 +20,14 @@ from .forward import Forward
 from .nets.field import OracleLimit
 from .nets.gram import pair
 from .nets.limit import LimitNet
+from .noise import ORDINARY
 from .panels import rounding
 from .settings import Values
 
 _SPREADS = (0.2, 0.07)  # half widths, in log K, of the interval on which a map is interpolated
 _AMPLIFIED = 12.0  # times its errors, over the half width, is the error of the derivative
 _BENT = 1e-5  # relative error of interpolation that a narrower interval may improve
+_ILL = 10  # times an ordinary evaluation error is what the rules do not account for
 _RATIO_ROUNDING = 1e-12  # of (K'-C')/(K-C)
 _NEAR = 2.0**-10  # largest (K - C)/K in the limit C -> K
 _STEPS = range(7)  # powers of 1/4 in K - C
@@ -77,16 +79,22 @@ class QuadratureOracle:
 
     def kernel_map(self, K: float) -> Found:
         """K' = <z'^2>."""
-        (coarse, _), (fine, sizes) = (self._moments([[K]], resolution) for resolution in (0, 1))
-        value = float(fine[0, 0])
-        return Found(value, abs(value - float(coarse[0, 0])) + rounding(float(sizes[0, 0])), abs(value))
+        return self._kernel(K)[0]
+
+    def _kernel(self, K: float) -> tuple[Found, float]:
+        """K', and the relative error of the functions' own evaluation."""
+        (coarse, _, _), (fine, sizes, noise) = (self._moments([[K]], resolution) for resolution in (0, 1))
+        value, lost = float(fine[0, 0]), noise()
+        error = abs(value - float(coarse[0, 0])) + _rounded(float(sizes[0, 0]), lost)
+        return Found(value, error, abs(value)), lost
 
     def covariance_map(self, K1: float, K2: float, C: float) -> Found:
         """C' = <z'_1 z'_2>."""
-        (coarse, _), (fine, sizes) = (self._moments(pair(K1, K2, C), resolution) for resolution in (0, 1))
+        (coarse, _, _), (fine, sizes, noise) = (self._moments(pair(K1, K2, C), resolution) for resolution in (0, 1))
         scale = float(np.sqrt(fine[0, 0]) * np.sqrt(fine[1, 1]))  # the product of the two may be too large
         value = float(fine[0, 1])
-        return Found(value, abs(value - float(coarse[0, 1])) + rounding(float(sizes[0, 1])), scale)
+        error = abs(value - float(coarse[0, 1])) + _rounded(float(sizes[0, 1]), noise())
+        return Found(value, error, scale)
 
     def chi_parallel(self, K: float) -> Found:
         """dK'/dK."""
@@ -108,7 +116,8 @@ class QuadratureOracle:
 
     def _limit(self, K: float) -> tuple[Found, range]:
         """chi_perp, and the steps that were enough for it: more of them where an activation is steep."""
-        scale = self.kernel_map(K).scale / K
+        centre, lost = self._kernel(K)
+        scale = centre.scale / K
         best = found = Found(np.inf, np.inf, scale)
         enough, coarse, fine = _STEPS, np.array([]), np.array([])
         for last in range(_STEPS.stop, _LAST_STEP, 4):
@@ -120,7 +129,7 @@ class QuadratureOracle:
                     raise
                 break
             coarse, fine = np.concatenate([coarse, more[0]]), np.concatenate([fine, more[1]])
-            found = _extrapolated(coarse[steps], fine[steps], steps, scale)
+            found = _extrapolated(coarse[steps], fine[steps], steps, scale, lost)
             if found.error < best.error:
                 best, enough = found, steps
             if best.error <= _SHARP * abs(best.value) or found.error > 100 * best.error:
@@ -129,11 +138,14 @@ class QuadratureOracle:
         return (found if found.diverges else best), enough
 
     @_in_range()
-    def _moments(self, covariance: list[list[float]] | np.ndarray, resolution: int) -> tuple[np.ndarray, np.ndarray]:
-        """The moments of the next stream, and what their rounding errors are relative to."""
+    def _moments(
+        self, covariance: list[list[float]] | np.ndarray, resolution: int
+    ) -> tuple[np.ndarray, np.ndarray, Callable[[], float]]:
+        """The moments of the next stream, what their rounding errors are relative to, and what evaluation loses."""
         net = LimitNet(np.asarray(covariance, dtype=float), resolution)
-        moments, _, sizes = net.measured(self._forward(net, net.stream()))
-        return moments, sizes
+        u = self._forward(net, net.stream())
+        moments, _, sizes = net.measured(u)
+        return moments, sizes, lambda: net.evaluation_error(u)
 
     @_in_range()
     def _ratios(self, K: float, resolution: int, steps: range) -> np.ndarray:
@@ -153,6 +165,11 @@ ORACLES: dict[str, tuple[Callable[..., Found], tuple[sp.Symbol, ...]]] = {
     "chi_perp": (QuadratureOracle.chi_perp, (symbols.K,)),
     "h": (QuadratureOracle.h, (symbols.K,)),
 }
+
+
+def _rounded(size: float, lost: float) -> float:
+    """The rounding error of an average of that size, where evaluation loses so much (relative)."""
+    return rounding(size) + (2 * lost * size if lost > _ILL * ORDINARY else 0.0)
 
 
 def _log_derivative(function: Callable[[float], float], K: float, count: int, noise: float) -> tuple[float, float]:
@@ -183,7 +200,7 @@ def _log_derivative(function: Callable[[float], float], K: float, count: int, no
     return best
 
 
-def _extrapolated(coarse: np.ndarray, fine: np.ndarray, steps: range, scale: float) -> Found:
+def _extrapolated(coarse: np.ndarray, fine: np.ndarray, steps: range, scale: float, lost: float) -> Found:
     """The limit of (K' - C')/(K - C), computed at two resolutions, whose steps fall by factors of 4."""
     # A kink adds odd powers of sqrt(K - C), whose values halve from step to step; a jump adds its inverse.
     change = np.diff(fine)
@@ -194,6 +211,7 @@ def _extrapolated(coarse: np.ndarray, fine: np.ndarray, steps: range, scale: flo
         return Found(np.inf, np.inf, scale, remark, diverges=True)
     limits = _neville(fine)
     rounded = _RATIO_ROUNDING * 2.0 ** (steps.stop - _STEPS.stop)  # relative to the distance of the neurons
+    rounded *= 1 + lost / ORDINARY if lost > _ILL * ORDINARY else 1.0
     noise = 10 * np.abs(fine - coarse).max() + rounded * abs(limits[-1])
     # the last change alone may be small by chance, or small because the first steps are too far away
     last = abs(limits[-1] - limits[-2]) + 0.1 * abs(limits[-2] - limits[-3]) + abs(limits[-1] - _neville(fine[:-1])[-1])

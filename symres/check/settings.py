@@ -23,19 +23,22 @@ _RANGES: Mapping[sp.Symbol, tuple[float, float]] = {
 }
 _USUAL = (0.6, 1.6)  # parameters of activations
 KERNELS = (-3.0, 2.0)  # log10 of the kernel in natural units
+_OUTER = ((-6.0, -3.0), (2.0, 3.0))  # beyond
+_NARROW = 0.3  # decades that are not worth a point
 _DECADES = 2.0  # that the kernels span at least
+_INSIDE = 1.0  # decades
 
 
 @dataclass(frozen=True)
 class Units:
-    """What counts as an ordinary number in a layer: powers of 1000, and 1 for ordinary activations.
+    """What counts as an ordinary number in a layer: powers of 10, and 1 for ordinary activations.
 
     Args:
         kernel: unit of the kernel, where a branch goes from one behaviour to another.
         weight, bias: units of C_W and C_b, which bring the branch to the size of the stream.
         lowest, highest: log10 of the kernels at which what enters the dense layers is neither lost in a dead zone nor
             made by the far tail of the Gaussian.
-        centre: log10 of the kernel, within a factor 32 of its unit, where the branch changes most.
+        centre: log10 of the kernel where the branch changes most.
     """
 
     kernel: sp.Rational = sp.S.One
@@ -51,6 +54,11 @@ class Units:
         shift = math.log10(self.kernel)
         low, high = max(KERNELS[0] + shift, self.lowest), min(KERNELS[1] + shift, self.highest)
         return max(min(low, high - _DECADES), self.lowest), min(max(high, low + _DECADES), self.highest)
+
+    @property
+    def typical(self) -> float:
+        """A kernel of about one unit at which neither few neurons nor the far tail make up the averages, log10."""
+        return min(max(math.log10(self.kernel), self.lowest + _INSIDE), self.highest - _INSIDE)
 
 
 ORDINARY = Units()
@@ -113,12 +121,37 @@ def pairs(count: int, rng: np.random.Generator, units: Units = ORDINARY) -> list
     return result
 
 
+def outer(rng: np.random.Generator, units: Units) -> list[sp.Rational]:
+    """One kernel below and one above those of ``kernels``, where the units allow any."""
+    shift = math.log10(units.kernel)
+    spans = [(max(low + shift, units.lowest), min(high + shift, units.highest)) for low, high in _OUTER]
+    return [decimal(10 ** rng.uniform(low, high)) for low, high in spans if high - low > _NARROW]
+
+
+def corners(rng: np.random.Generator, units: Units) -> list[Values]:
+    """Two inputs where formulas have their special cases: opposite, uncorrelated, nearly equal, and equal ones."""
+    low, high = units.window
+    middle = min(max(units.centre, low + _INSIDE), high - _INSIDE)
+    result = []
+    for correlation in (-0.99, 0.0, 1 - 1e-6, 1.0):
+        K1 = decimal(10 ** (middle + rng.uniform(-_INSIDE, _INSIDE)))
+        K2 = K1 if correlation == 1 else decimal(float(K1) * rng.uniform(0.5, 2.0))
+        C = K1 if correlation == 1 else sp.Rational(f"{correlation * math.sqrt(K1 * K2):.10g}")
+        result.append({symbols.K1: K1, symbols.K2: K2, symbols.C: C})
+    return result
+
+
+def are_equal(place: Values) -> bool:
+    """Whether the two inputs of a place are one."""
+    return len({place.get(symbol) for symbol in (symbols.K1, symbols.K2, symbols.C)}) == 1 and symbols.C in place
+
+
 def nearer(place: Values, units: Units) -> Values:
     """The same point at kernels nearer to where the branch changes; correlations stay (but for rounding)."""
     first = next(place[symbol] for symbol in (symbols.K, symbols.K1) if symbol in place)
     kernel = decimal(10 ** (units.centre + (math.log10(first) - units.centre) / 4))
     moved = {symbol: decimal(float(value * kernel / first)) for symbol, value in place.items()}
-    if symbols.C in place:
+    if symbols.C in place and not are_equal(place):
         moved[symbols.C] = sp.Rational(f"{float(place[symbols.C] * kernel / first):.5g}")
         shrunk = float(sp.sqrt(moved[symbols.K1] * moved[symbols.K2])) * (1 - 1e-4)
         if abs(moved[symbols.C]) > shrunk:  # three digits of K2 may leave less than a nearly perfect correlation
@@ -128,9 +161,10 @@ def nearer(place: Values, units: Units) -> Values:
 
 def text(values: Mapping[sp.Symbol, sp.Expr]) -> str:
     """The point as text: decimals, which are exact here."""
-    return ", ".join(f"{symbol} = {_decimal(value)}" for symbol, value in values.items())
+    return ", ".join(f"{symbol} = {shown(value)}" for symbol, value in values.items())
 
 
-def _decimal(value: sp.Expr) -> str:
-    shown = f"{float(value):.10g}" if value.is_number else str(value)
-    return shown if value.is_Rational and sp.Rational(shown) == value else str(value)
+def shown(value: sp.Expr) -> str:
+    """A number as a decimal where that is exact."""
+    digits = f"{float(value):.10g}" if value.is_number else str(value)
+    return digits if value.is_Rational and sp.Rational(digits) == value else str(value)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import DeclarationError
+from ..scalars import number, whole
 from .forward import Forward
 from .nets.gram import GramNet, pair
 
@@ -38,6 +40,13 @@ class Budget:
     precision: float = 0.003
     neurons: int = 4_000_000
     widths: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not number(self.precision, "precision") > 0:
+            raise DeclarationError(f"precision {self.precision}", "it is not positive", "pass 0.003 or so")
+        whole(self.neurons, "neurons", 1)
+        for width in self.widths:
+            whole(width, "width", 1)
 
 
 @dataclass(frozen=True)
@@ -159,11 +168,11 @@ def extrapolated(
     neurons = float(np.clip(worst * inflation / budget.precision**2, 1e5, budget.neurons))
 
     found, spreads, carriers, samples = [], [], [], 0
-    for number, n in enumerate(widths):
+    for place, n in enumerate(widths):
         nets = max(256, round(neurons / n))
 
-        def told(share: float, number: int = number) -> None:
-            report((number + share) / len(widths))
+        def told(share: float, place: int = place) -> None:
+            report((place + share) / len(widths))
 
         run = measured(sampler, n, nets, rng, told)
         found.append(run.mean)

@@ -15,6 +15,10 @@ from ..errors import CheckRefuted
 Number: TypeAlias = Any  # float or mpf
 
 WIDTH = 80
+_LEGEND = (
+    "z: claimed minus found, in units of the oracle's error",
+    "sees: the smallest relative error of the claim that would have been noticed",
+)
 
 
 class Outcome(Enum):
@@ -147,7 +151,9 @@ def judge(
     elif detectable > thresholds.visible:
         outcome = Outcome.INCONCLUSIVE
         reason = f"an error of {thresholds.visible:.0%} would not have been seen"
-        if claimed:
+        if math.isinf(detectable):
+            reason = "no error would have been seen"
+        elif claimed:
             reason += f"; the smallest that would is {detectable:.2g} of the claim"
     else:
         outcome = Outcome.PASSED
@@ -220,6 +226,7 @@ class CheckReport:
         for verdict in self.verdicts:
             lines.extend(_rows(verdict))
         lines.append("-" * WIDTH)
+        lines.extend(_LEGEND)
         count = {outcome: sum(v.outcome is outcome for v in self.verdicts) for outcome in Outcome}
         lines.append(f"{self.outcome}: " + ", ".join(f"{number} {str(o).lower()}" for o, number in count.items()))
         return "\n".join(lines)

@@ -109,7 +109,7 @@ UNITS = {
     "1000*tanh(z)": (0, -6, 0),
     "sin(1000*z)": (-6, -6, -6),
     "where(abs(z)>1000, z - 1000*sign(z), 0)": (6, 0, 6),
-    "10 + tanh(z/1000)": (6, 3, 6),
+    "10 + tanh(z/1000)": (6, 4, 6),
 }
 
 
@@ -118,6 +118,60 @@ def test_units_follow_the_activation(formula):
     forward = layer(formula, False).forward
     found = natural_units(forward, {C_W, C_b}, 0, {})
     assert (found.kernel, found.weight, found.bias) == tuple(sp.Integer(10) ** power for power in UNITS[formula])
+
+
+@pytest.mark.parametrize(
+    ("formula", "power"),
+    [(f"sin({w}*z)", 0) for w in ("1.5", "1.7", "2", "pi", "2.5")]
+    + [
+        ("sin(15*z)", -3),
+        ("sin(20*z)", -3),
+        ("sin(z)+sin(3*z)", 0),
+        ("exp(-z^2/2)*sin(5*z)", 0),
+        ("exp(-z^2/2)*sin(2*z)", 0),
+    ]
+    + [("z-z^3/6-sin(z)", 0), ("1-z^2/2-cos(z)", 0)]
+    + [(f"where(z < -1, -1/2, where(z < {c}, z/2, z - {c}/2))", 0) for c in ("1/3", "0.45", "1/5")],
+)
+def test_neither_aliases_nor_rounding_set_a_unit(formula, power):
+    for skip in (False, True):
+        found = natural_units(layer(formula, skip).forward, {C_W, C_b, gamma}, 1, {})
+        assert found.kernel == found.bias == sp.Integer(10) ** power
+        assert sp.Rational(1, 100) <= found.weight <= 100
+
+
+def test_kinks_of_a_piecewise_formula_are_looked_at():
+    theory = sr.derive(layer("where(z < -1, -1/2, where(z < 1/3, z/2, z - 1/6))", False))
+    kernels = [
+        float(row.point.split(",")[0].split("=")[1])
+        for row in check(FakeTheory(theory.layer.forward, {"kernel_map": theory.kernel_map}), "quadrature").verdicts
+    ]
+    assert sum(0.1 < kernel < 1000 for kernel in kernels) >= 2
+
+
+HIDDEN = ["gelu(z)/1000", "tanh(z/1000)", "max(z-5,0)", "max(z-3,0)", "gelu(z)/10"]
+BRANCH = {"no": sp.S.Zero, "twice": 2 * C_W, "minus": -C_W}
+
+
+@pytest.mark.parametrize("formula", HIDDEN)
+def test_networks_see_the_branch(formula):
+    """With weights and kernels of size 1 all of these branches hide behind the skip connection."""
+    theory = sr.derive(layer(formula, True))
+    names = ("kernel_map", "covariance_map")
+    maps = {name: theory.quantities[name] for name in names}
+    rows = check(FakeTheory(theory.layer.forward, maps), "simulation", depth=1).verdicts
+    assert [row.outcome for row in rows] == [Outcome.PASSED] * 2
+    for change, weight in BRANCH.items():
+        wrong = {name: replace(q, body=q.body.xreplace({C_W: weight})) for name, q in maps.items()}
+        rows = check(FakeTheory(theory.layer.forward, wrong), "simulation", depth=1).verdicts
+        assert [row.outcome for row in rows] == [Outcome.REFUTED] * 2, change
+
+
+def test_a_branch_that_networks_cannot_see_is_inconclusive():
+    theory = sr.derive(layer("gelu", True))
+    rows = check(theory, "simulation", depth=1, parameters={"C_W": "1/1000"}).verdicts
+    assert {row.outcome for row in rows} == {Outcome.INCONCLUSIVE}
+    assert all("the branch contributes" in row.reason for row in rows)
 
 
 def test_units_of_growing_activations_end_before_the_tail_rules():

@@ -115,7 +115,7 @@ def test_three_variables_are_inconclusive():
     assert check(many).outcome is Outcome.INCONCLUSIVE
 
 
-@pytest.mark.parametrize(("integrand", "centre"), [(sp.sin(1000 * x1), -6), (sp.erf(x1 / 1000), 6), (sp.erf(x1), 0)])
+@pytest.mark.parametrize(("integrand", "centre"), [(sp.sin(1000 * x1), -7), (sp.erf(x1 / 1000), 5), (sp.erf(x1), 0)])
 def test_averages_are_compared_where_the_integrand_bends(integrand, centre):
     nothing = Quantity((K,), Unevaluated(integrand**2, K), lambda K: mp.mpf(1))
     kernels = [mp.mpf(row.point.removeprefix("K = ")) for row in check(nothing, points=5).verdicts]

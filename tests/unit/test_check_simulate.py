@@ -1,6 +1,7 @@
 """The oracle of simulation: honest standard errors, right extrapolation, reproducible."""
 
 import math
+from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
@@ -9,7 +10,7 @@ import sympy as sp
 
 import symres as sr
 from symres import symbols
-from symres.check import Budget, Outcome, check
+from symres.check import Budget, Outcome, against_simulation, check, settings
 from symres.check.claims import iterated
 from symres.check.forward import Forward
 from symres.check.nets import WeightNet
@@ -17,7 +18,7 @@ from symres.check.quadrature import QuadratureOracle
 from symres.check.simulate import Simulation, extrapolated, measured, pilot
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
-from symres.errors import SymresError
+from symres.errors import DeclarationError, SymresError
 from symres.symbols import C_W, C_b, gamma, xi, z
 from tests.oracles.kernels import FORMULAS, KERNELS, Claim, FakeTheory, residual_theory
 from tests.oracles.nodes import Normed, Sorting
@@ -202,8 +203,9 @@ def test_progress_is_told():
 
 
 @pytest.mark.parametrize("seed", [0, 3])
-def test_a_tail_that_was_not_sampled_refutes_nothing(seed):
+def test_a_tail_that_was_not_sampled_refutes_nothing(seed, monkeypatch):
     # the average of exp(4 z) hangs on neurons that a few networks in thousands contain
+    monkeypatch.setattr(against_simulation, "natural_units", lambda *_: settings.ORDINARY)
     rows = check(sr.derive("exp(2*z)"), "simulation", seed=seed, depth=1).verdicts
     assert {row.outcome for row in rows} == {Outcome.INCONCLUSIVE}
     assert any("a few networks" in row.reason for row in rows)
@@ -251,3 +253,53 @@ def test_rounding_is_no_contradiction_but_more_is():
         assert [bool(layer.contradiction) for layer in layers] == [contradicts] * 3
         assert all(seen) and len(seen) == (1 if contradicts else 3)
         assert all("after 1 layer C**2 > K1*K2" in layer.contradiction for layer in layers) or not contradicts
+
+
+STEEP = {"tanh": sp.tanh(1000 * z), "erf": sp.erf(300 * z), "clip": sp.Max(sp.Min(1000 * z, 1), -1)}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", STEEP)
+def test_a_steep_slope_is_no_jump(name, seed, monkeypatch):
+    """(K'-C')/(K-C) of tanh(1000 z) grows from 51 to 303 between the distances 1e-4 and 1e-6, and then to its limit."""
+    monkeypatch.setattr(against_simulation, "natural_units", lambda *_: settings.ORDINARY)
+    forward = Dense(Activation(name, STEEP[name])(z))
+    limit = {"tanh": 4000 / 3, "erf": 1200 / math.pi / 2, "clip": 2000}[name]  # int phi'(z)^2 dz, or nearly
+    scale = {"erf": math.sqrt(2 * math.pi)}.get(name, 1.0)
+    claim = Claim("chi_perp", (symbols.K, C_W), lambda K, C_W: C_W * limit * scale / mp.sqrt(2 * mp.pi * K))
+    rows = check(FakeTheory(forward, {"chi_perp": claim}), "simulation", seed=seed, budget=ROUGH).verdicts
+    assert [row.outcome for row in rows] == [Outcome.INCONCLUSIVE]  # too few neurons lie on the slope
+    assert not rows[0].z > 4
+
+
+@pytest.mark.parametrize("formula", ["tanh(1000*z)", "erf(300*z)", "max(min(1000*z,1),-1)", "sin(1000*z)"])
+def test_steep_activations_are_simulated_at_their_own_kernels(formula):
+    rows = check(sr.derive(sr.mlp(formula)), "simulation", depth=1).verdicts
+    assert {row.outcome for row in rows} == {Outcome.PASSED}
+    assert all(float(row.point.split(",")[0].split("=")[1]) < 1e-3 for row in rows)
+
+
+def test_a_jump_that_networks_do_not_reach_does_not_refute():
+    far = FakeTheory(
+        Dense(Activation("far", z + sp.Heaviside(z - 9))(z)),
+        {"chi_perp": Claim("chi_perp", (symbols.K, C_W), lambda **_: mp.inf)},
+    )
+    assert [row.outcome for row in check(far, "simulation", budget=ROUGH).verdicts] == [Outcome.INCONCLUSIVE]
+
+
+@pytest.mark.parametrize(("formula", "seed"), [("gaussian", 1), ("gaussian", 2), ("exp(-abs(z))", 2), ("1/(1+z^2)", 1)])
+def test_a_susceptibility_that_nearly_vanishes_is_compared_elsewhere(formula, seed):
+    phi = sr.activation(formula)
+    theory = sr.derive(sr.mlp(phi) if formula == "gaussian" else sr.residual(phi))
+    only = FakeTheory(theory.layer.forward, {"chi_parallel": theory.chi_parallel})
+    (row,) = check(only, "simulation", seed=seed).verdicts
+    assert row.outcome is Outcome.PASSED and "moved here from K = " in row.reason
+    wrong = replace(theory.chi_parallel, body=theory.chi_parallel.body * sp.Rational(11, 10))
+    (row,) = check(FakeTheory(theory.layer.forward, {"chi_parallel": wrong}), "simulation", seed=seed).verdicts
+    assert row.outcome is Outcome.REFUTED
+
+
+def test_widths_of_a_budget_are_positive():
+    for wrong in ({"widths": (0, 64)}, {"widths": (64.5,)}, {"precision": 0}, {"neurons": -1}):
+        with pytest.raises(DeclarationError):
+            Budget(**wrong)

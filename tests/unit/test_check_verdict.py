@@ -6,6 +6,7 @@ import mpmath as mp
 import pytest
 
 from symres.check import CheckReport, Outcome
+from symres.check.compare import with_open_eyes
 from symres.check.verdict import QUADRATURE, SIMULATION, inconclusive, judge
 from symres.errors import CheckRefuted
 
@@ -54,7 +55,8 @@ def test_a_small_claim_stands_by_itself(claim):
     """On any other scale than its own every small formula would pass."""
     small = row(claim, 1e-9, 1e-8, scale=1.0)
     assert small.outcome is INCONCLUSIVE
-    assert "of the claim" in small.reason and "would not have been seen" in small.reason
+    seen = "would not have been seen; the smallest that would is" if abs(claim) > 1e-308 else "no error would have been"
+    assert seen in small.reason and "inf" not in small.reason
     assert small.detectable == pytest.approx(float(7e-8 / abs(claim)) if abs(claim) > 1e-308 else math.inf)
     assert row(0.1, 0.0, 1e-8, scale=1.0).outcome is REFUTED
 
@@ -101,3 +103,15 @@ def test_the_table_fits_eighty_columns():
         assert str(verdict.outcome) in text, number
     for fact in ("-1.23457e-13", "1.0e+30", "123456 nets of width 64, 128, 256, 512", "REFUTED: 1 passed, 2 refuted"):
         assert fact in text
+    assert text.splitlines()[-3:-1] == [
+        "z: claimed minus found, in units of the oracle's error",
+        "sees: the smallest relative error of the claim that would have been noticed",
+    ]
+
+
+def test_a_comparison_that_hardly_sees_the_branch_does_not_count():
+    seen = row(1.0, 1.0, 1e-3)  # sees 0.7 %
+    for bare, outcome in ((None, PASSED), (0.97, PASSED), (0.99, INCONCLUSIVE), (mp.inf, PASSED), (1.0, PASSED)):
+        assert with_open_eyes(seen, bare and mp.mpf(bare)).outcome is outcome, bare
+    assert "contributes 0.01 of the claim" in with_open_eyes(seen, mp.mpf("0.99")).reason
+    assert with_open_eyes(row(2.0, 1.0, 1e-3), mp.mpf("1.999")).outcome is REFUTED

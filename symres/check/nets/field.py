@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -156,6 +156,13 @@ def leaves(places: Iterable[Place]) -> dict[tuple[int, int], tuple[Affine, int]]
 def kinks(places: Iterable[Place]) -> dict[tuple[int, int], list[float]]:
     """Where declared functions switch, for every leaf that is the argument of one."""
     found: dict[tuple[int, int], list[float]] = {}
+    for function, argument, a in declared(places):
+        found.setdefault((id(argument), a), []).extend(map(float, function.breaks))
+    return found
+
+
+def declared(places: Iterable[Place]) -> Iterator[tuple[NumericFunction, Affine, int]]:
+    """The declared functions of leaves in some fields, each with its argument and the input."""
     stack, seen = list(places), set()
     while stack:
         field, a = stack.pop()
@@ -163,10 +170,8 @@ def kinks(places: Iterable[Place]) -> dict[tuple[int, int], list[float]]:
             continue
         seen.add((id(field), a))
         if isinstance(field.function, NumericFunction) and isinstance(field.arguments[0], Affine):
-            key = (id(field.arguments[0]), a)
-            found.setdefault(key, []).extend(map(float, field.function.breaks))
+            yield field.function, field.arguments[0], a
         stack.extend((argument, a) for argument in field.arguments if isinstance(argument, Field))
-    return found
 
 
 def value(field: Any, a: int, held: dict[tuple[int, int], Any]) -> Any:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..noise import of_square
 from ..panels import adapted, average1, average_tensor, hermite, trapezoidal
 from ..plane import plane
-from .field import Affine, Field, OracleLimit, Place, expanded, kinks, leaves, value
+from .field import Affine, Field, OracleLimit, Place, declared, expanded, kinks, leaves, value
 
 # nodes per panel in one and two dimensions; two resolutions give the error
 _RESOLUTIONS = ({1: 12, 2: 10}, {1: 20, 2: 14})
@@ -39,6 +40,7 @@ class LimitNet:
         self._sources = [covariance]
         self._differences = [differences]
         self._sizes = [np.abs(covariance)]
+        self._entered: list[Any] = []
         self._resolution = resolution
         self._inputs = len(covariance)
 
@@ -60,6 +62,7 @@ class LimitNet:
     def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> Field:
         """A fresh Gaussian source; its covariance does not depend on the width."""
         moments, differences, sizes = self.measured(u)
+        self._entered.append(u)
         self._sources.append(C_b + C_W * moments)
         self._differences.append(C_W * differences)
         self._sizes.append(C_b + C_W * sizes)
@@ -91,6 +94,20 @@ class LimitNet:
                 known = isinstance(u, Affine) or not self._made(u, a, b)
                 size[a, b] = size[b, a] = apart if known else max(apart, np.sqrt(second[a, a]) * np.sqrt(second[b, b]))
         return second, difference, size
+
+    def evaluation_error(self, u: Any) -> float:
+        """What the declared functions in ``u``, and in what entered dense layers, lose in doubles.
+
+        Returns:
+            Relative to second moments, the sum over the functions. Those whose argument is not Gaussian are left out.
+        """
+        found: dict[int, float] = {}
+        places = [(field, a) for field in (*self._entered, u) if isinstance(field, Field) for a in range(self._inputs)]
+        for function, argument, a in declared(places):
+            sigma = np.sqrt(self._covariance((argument, a), (argument, a)))
+            error = of_square(function, float(argument.constant[a]), float(sigma))
+            found[id(function)] = max(found.get(id(function), 0.0), error)
+        return sum(found.values())
 
     def _made(self, u: Any, *inputs: int) -> bool:
         found = leaves([(u, a) for a in inputs]) if isinstance(u, Field) else {}

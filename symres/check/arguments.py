@@ -1,0 +1,82 @@
+"""What a user may pass to ``check``: refused with a clear line here, not deep inside an oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy as sp
+
+from ..declare.parse import nearest
+from ..errors import DeclarationError
+from ..scalars import parameter
+from ..symbols import K1, K2, C, K, z
+from .claims import is_claim
+from .compare import free_symbols
+
+ORACLES = ("quadrature", "simulation")
+_ARGUMENTS = {str(symbol) for symbol in (z, K, K1, K2, C)}
+
+
+def is_theory(subject: Any) -> bool:
+    """Whether a subject is a theory; False if it is a single average.
+
+    Raises:
+        DeclarationError: it is neither.
+    """
+    if hasattr(subject, "layer") and hasattr(subject, "quantities"):
+        return True
+    if hasattr(subject, "definition") and hasattr(subject, "evalf"):
+        return False
+    shown = repr(subject) if len(repr(subject)) <= 40 else f"a {type(subject).__name__}"
+    raise DeclarationError(
+        f"check of {shown}", "it is neither a theory nor an average", "pass sr.derive(layer) or sr.expect(f)"
+    )
+
+
+def oracles(against: Any, theory: bool) -> tuple[str, ...]:
+    """The names of the oracles that are asked.
+
+    Args:
+        against: one name, or several.
+        theory: whether a theory is checked: a single average is no network that could be simulated.
+    """
+    use = f"use {' or '.join(ORACLES)}"
+    names = (against,) if isinstance(against, str) else against
+    if not isinstance(names, Sequence | set | frozenset) or not names:
+        raise DeclarationError(f"check against {against!r}", "it names no oracle", use)
+    for name in names:
+        if name not in ORACLES:
+            raise DeclarationError(f"check against {name}", "there is no such oracle", use)
+    if not theory and "quadrature" not in names:
+        raise DeclarationError(
+            "check of an average against simulation", "an average is no network", "use quadrature, or derive a layer"
+        )
+    return tuple(name for name in ORACLES if name in names)
+
+
+def given_numbers(values: Any, subject: Any, theory: bool) -> dict[str, sp.Expr]:
+    """The user's numbers for parameters, by name.
+
+    Args:
+        values: mapping from names to numbers, or None.
+        subject: a theory or an average.
+        theory: which of them.
+    """
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping) or not all(isinstance(name, str | sp.Symbol) for name in values):
+        raise DeclarationError("parameters of a check", f"{values!r} is no mapping of names", 'pass {"gamma": 0.5}')
+    numbers = {str(name): parameter(value, str(name)) for name, value in values.items()}
+    free = free_symbols(subject, *filter(is_claim, subject.quantities.values())) if theory else set(subject.symbols)
+    known = {str(symbol): symbol for symbol in free if str(symbol) not in _ARGUMENTS}
+    for name, exact in numbers.items():
+        if name not in known:
+            found = "it is an argument, of which the check draws many" if name in _ARGUMENTS else "there is no such one"
+            listed = f"known are: {', '.join(sorted(known)) or 'none'}"
+            raise DeclarationError(f"parameter {name} of a check", found, nearest(name, sorted(known)) or listed)
+        symbol = known[name]
+        if (symbol.is_nonnegative and exact.is_negative) or (symbol.is_negative and exact.is_positive):
+            sign = "negative" if exact.is_negative else "positive"
+            raise DeclarationError(f"a check at {name} = {exact}", f"it is {sign}", "give it the other sign")
+    return numbers
