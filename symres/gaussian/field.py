@@ -204,6 +204,18 @@ def monomials(poly: Any) -> dict[tuple[int, ...], int]:
     return {tuple(map(int, exponents)): int(c) for exponents, c in poly.to_dict().items()}
 
 
+def factored(poly: Any) -> tuple[int, list[tuple[Any, int]]]:
+    """The integer content and the irreducible factors of a flint polynomial, with their multiplicities."""
+    try:
+        content, factors = poly.factor()
+    except OverflowError:  # flint sorts factors by machine integers, and coefficients may be larger
+        context = poly.context()
+        names = sp.symbols(f"g:{context.nvars()}")
+        content, found = sp.Poly.from_dict(monomials(poly), *names, domain="ZZ").factor_list()
+        factors = [(context.from_dict({e: int(c) for e, c in factor.terms()}), power) for factor, power in found]
+    return int(content), [(factor, int(power)) for factor, power in factors]
+
+
 def _sign_at(poly: Any, point: Sequence[float]) -> int:
     """Sign at a point; 0 if rounding could decide it."""
     total = size = 0.0

@@ -17,7 +17,7 @@ from typing import Any
 import sympy as sp
 from flint import fmpz
 
-from .field import Field, Frac
+from .field import Field, Frac, factored
 
 _FACTORED = 10**40  # larger integers under a root stay whole: factoring them could take for ever
 
@@ -184,7 +184,7 @@ def root(value: Frac) -> Form:
     outside, radicals, unit = field.one, [], field.one
     unknown, known_sign = field.one, 1
     for poly, direction in ((value.num, 1), (value.den, -1)):
-        content, factors = poly.factor()
+        content, factors = factored(poly)
         unit = unit * field.integer(int(content)) ** direction
         for p, multiplicity in factors:
             sign = field.sign(p)

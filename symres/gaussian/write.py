@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy as sp
 
-from .field import Field, Frac, monomials
+from .field import Field, Frac, factored, monomials
 from .form import Form
 
 # (function as an expression, radicals) -> coefficient
@@ -251,7 +251,7 @@ def _coefficient(field: Field, radicals: tuple[int, ...], value: Frac) -> list[s
     powers: dict[int, sp.Rational] = {}
     number = sp.Integer(1)
     for poly, direction in ((value.num, 1), (value.den, -1)):
-        content, factors = poly.factor()
+        content, factors = factored(poly)
         number *= sp.Integer(int(content)) ** direction
         for p, multiplicity in factors:
             if field.sign(p) < 0:
@@ -278,7 +278,7 @@ def write_poly(field: Field, poly: Any) -> sp.Expr:
         return _expanded(field, poly)
     total = []
     for exponents, part in _split_generators(field, poly, places).items():
-        content, factors = part.factor()
+        content, factors = factored(part)
         number = sp.Integer(int(content))
         bases = []
         for p, multiplicity in factors:

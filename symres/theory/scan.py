@@ -130,10 +130,13 @@ def zero(function: Function, low: sp.Rational, high: sp.Rational) -> float:
     """The zero between two kernels where the function has opposite signs, as a float."""
     from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
 
-    ends = {float(low): low, float(high): high}  # rounded, a fast oscillation has another sign there
+    exact: dict[float, sp.Rational] = {}
 
     def value(k: float) -> float:
-        return float(function(ends.get(k, sp.Rational(k)), BITS[-1]).mid())
+        return float(function(exact.get(k, sp.Rational(k)), BITS[-1]).mid())
+
+    if value(float(low)) * value(float(high)) > 0:  # rounded ends, where a fast oscillation has another sign
+        exact = {float(low): low, float(high): high}
 
     return brentq(value, float(low), float(high), xtol=1e-300, rtol=1e-15)
 

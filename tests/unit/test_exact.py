@@ -15,11 +15,13 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from symres.declare.architectures import mlp
 from symres.declare.pieces import Pieces, split
 from symres.errors import NoClosedForm, SymresError
 from symres.gaussian.canonical import canonical
 from symres.gaussian.exact import closed_form
-from symres.symbols import K1, K2, C, K, z
+from symres.symbols import C_W, K1, K2, C, K, z
+from symres.theory.derive import derive
 
 R = sp.Rational
 PI = sp.pi
@@ -290,3 +292,9 @@ def test_random_functions(expr: sp.Expr, variance: sp.Rational) -> None:
     terms = sp.lambdify(z, expr, ["scipy", "numpy"])(x) * np.exp(-(x**2) / (2 * float(variance))) * w
     measured, size = math.fsum(terms), math.fsum(abs(terms))
     assert abs(measured - float(sp.N(claimed, 30))) <= 2e-14 * size
+
+
+def test_coefficients_beyond_machine_integers_are_factored() -> None:
+    steep = derive(mlp("erf(100000*z)"))
+    expected = 4 * 10**10 / sp.sqrt(1 + 4 * 10**10 * K) / sp.pi
+    assert sp.simplify(steep.chi_perp.expr.coeff(C_W) - expected) == 0
