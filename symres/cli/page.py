@@ -157,7 +157,8 @@ class Page(Sheet):
     def _sample(self, q: Quantity) -> list[Line]:
         """What is known of a function without a closed form: its exact series around 0."""
         try:
-            series = wrap(f"{self.maths(q.series(3).body)} + ...", self.width - INDENT - LABEL - 2)
+            body = q.series(3).body
+            series = wrap(f"{self.maths(body)} + ...", self.width - INDENT - LABEL - 2) if body != 0 else []
         except NoClosedForm:
             series = []
         return [line(" " * (INDENT + LABEL), "  " if k else "= ", text) for k, text in enumerate(series)]

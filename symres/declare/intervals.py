@@ -238,6 +238,17 @@ def _arcsine(x: Range) -> Range:
     return interval(x.lo.asin(), x.hi.asin(), x.lo_open, x.hi_open)
 
 
+def _inverse(function: Callable[[arb], arb], low: Callable[[], arb], high: Callable[[], arb]) -> Operation:
+    """A growing function that is finite between two values only."""
+
+    def operation(x: Range) -> Range:
+        if x.lo <= low() or x.hi >= high():
+            raise Undefined
+        return interval(function(x.lo), function(x.hi), x.lo_open, x.hi_open)
+
+    return operation
+
+
 def _quarter() -> arb:
     return arb.pi() / 2
 
@@ -263,6 +274,8 @@ FUNCTIONS: Mapping[str, Operation] = {
     "cos": lambda x: _oscillation(x, arb.cos),
     "tan": _tangent,
     "asin": _arcsine,
+    "atanh": _inverse(arb.atanh, lambda: arb(-1), lambda: arb(1)),
+    "acosh": _inverse(arb.acosh, lambda: arb(1), lambda: _INF),
     "acos": _flipped(_arcsine, _quarter),
     "Abs": absolute,
     "sign": _sign,

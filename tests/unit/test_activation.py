@@ -438,3 +438,9 @@ def test_a_parameter_of_any_size_has_a_place_in_the_name():
     assert tiny.name.startswith("elu(alpha=1.0")
     assert tiny.identifier.isidentifier()
     assert tiny.expr.subs(z, -1) == (sp.exp(-1) - 1) * sp.Rational(1, 10**300)
+
+
+def test_breakpoints_may_be_inverse_functions_of_numbers():
+    phi = activation("relu(2*z)*min(tanh(z-1), 1/2) - 2*softplus(z)")
+    assert phi.breakpoints == (0, 1 + sp.atanh(sp.Rational(1, 2)))
+    assert activation("z*min(tanh(tanh(z)), 1/2)").is_continuous
