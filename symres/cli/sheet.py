@@ -25,7 +25,7 @@ _NAMES = {
     "chi_parallel": ("χ∥", "chi_par"),
     "chi_perp": ("χ⊥", "chi_perp"),
 }
-_SIGNS = {">=": "≥", "<=": "≤", "sqrt(": "√("}
+_SIGNS = {">=": "≥", "<=": "≤"}
 _WORD = re.compile(r"(?<![\w-])[A-Za-z]\w*(?![\w=])", re.ASCII)  # not an option of the command line
 
 

@@ -23,7 +23,6 @@ from .paper.document import equations
 
 Target = Literal["numpy", "torch", "latex"]
 TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")
-_SUFFIX = {"numpy": ".py", "torch": ".py", "latex": ".tex"}
 
 
 @dataclass(frozen=True)

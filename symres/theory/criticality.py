@@ -76,9 +76,10 @@ def _skip_alone(perp: Quantity) -> tuple[str, ...]:
     alone = written_out(perp).subs(C_W, 0)
     if not (alone.is_number and alone >= 1):
         return ()
+    scaled = ", or a branch that is scaled down with the depth (C_W ~ 1/depth)" if alone == 1 else ""
     return (
         f"without the branch chi_perp is {float(alone):g} already: with every C_W > 0 gradients grow from layer to "
-        "layer; critical are skip connections below 1, or a branch that is scaled down with the depth (C_W ~ 1/depth)",
+        f"layer; critical are skip connections below 1{scaled}",
     )
 
 

@@ -136,10 +136,18 @@ def test_a_unit_is_no_coincidence_at_a_few_values():
 
 
 def test_susceptibilities_that_meet_at_every_quarter_of_pi():
-    """exp(z) sin(z): <phi phi''> = 2 <exp(2z) sin(z) cos(z)> = exp(0) sin(4K) up to a positive factor."""
+    """For exp(z) sin(z): <phi phi''> = <exp(2z) sin(2z)> = sin(4K)."""
     theory = derive(mlp("exp(z)*sin(z)"))
     found = [point.K for point in theory.critical_points if point.K != 0]
     assert len(found) > 8
     for n, kernel in enumerate(found, 1):
         assert abs(sp.N(kernel, 20) - sp.N(n * sp.pi / 4, 20)) < 1e-15
     assert any("too many zeros" in remark for remark in theory.remarks)
+
+
+def test_a_skip_connection_that_leaves_nothing_to_the_branch():
+    one, two = (derive(residual("gelu", gamma=value)) for value in (1, 2))
+    assert one.universality_class == two.universality_class == "none"
+    assert "chi_perp is 1 already" in one.remarks[0] and "C_W ~ 1/depth" in one.remarks[0]
+    assert "chi_perp is 4 already" in two.remarks[0] and "depth" not in two.remarks[0]
+    assert not any("already" in remark for remark in derive(residual("gelu", gamma="1/2")).remarks)

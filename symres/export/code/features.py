@@ -29,7 +29,7 @@ def features(factor: Any) -> tuple[tuple[sp.Expr, ...], sp.Expr]:
                 continue
             leading, following = coefficients[0], coefficients[1]
             quadratic = len(coefficients) == 3
-            places.add(sp.nsimplify(-following / (2 * leading if quadratic else leading)))
+            places.add(-following / (2 * leading if quadratic else leading))
             scale = min(scale, 1 / (sp.sqrt(abs(leading)) if quadratic else abs(leading)))
     return tuple(sorted(places - {sp.Integer(0)})), scale
 

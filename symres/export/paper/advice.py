@@ -11,7 +11,7 @@ from ...symbols import K
 from . import points
 
 DIGITS = 9
-_WIDTH = "All this holds at infinite width: at width n, kernels in layer l scatter by a share of order sqrt(l/n)."
+_WIDTH = "All this holds at infinite width: finite networks scatter, the more the deeper and narrower they are."
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ _SIGNS = {
     "dK'/dK": r"\mathrm{d}K'/\mathrm{d}K",
     "C_W": "C_W",
     "C_b": "C_b",
-    "sqrt(l/n)": r"\sqrt{l/n}",
     "K1": "K_1",
     "K2": "K_2",
     "K*": r"K^*",
