@@ -18,6 +18,8 @@ class PointRow:
         K, C_W, C_b: expressions (they may contain gamma and other parameters).
         stability: "stable", "unstable", "half-stable" or "neutral".
         exact: True if K is a closed form, False if it is a root known to any number of digits.
+        correction: at K* = 0, K' - K to the first power of K that does not vanish; 0 if all of them vanish; None at
+            other points.
     """
 
     K: sp.Expr
@@ -25,6 +27,7 @@ class PointRow:
     C_b: sp.Expr
     stability: str
     exact: bool
+    correction: sp.Expr | None = None
 
 
 @dataclass(frozen=True)

@@ -257,15 +257,11 @@ def phi_squared(request: Request) -> Quantity:
 
 
 def _fixed_points(theory: Theory) -> tuple[FixedPoint, ...] | None:
-    """The kernels that the layer preserves, if all its parameters have numbers and the maps are finite."""
-    from sympy import oo
-
+    """The kernels that the layer preserves, if all its parameters have numbers."""
     from ..symbols import K
 
     maps = (theory.kernel_map, theory.chi_parallel, theory.chi_perp)
-    if any(set(q.symbols) != {K} or q.body.has(oo) for q in maps):
-        return None
-    return theory.fixed_points()
+    return None if any(set(q.symbols) - {K} for q in maps) else theory.fixed_points()
 
 
 def _code(report: Report) -> int:

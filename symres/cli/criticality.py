@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -81,7 +82,7 @@ class Criticality(Sheet):
 
     def _about(self, point: PointRow) -> list[str]:
         """The stability, and for K* = 0 how fast the kernel gets there."""
-        flow = points.flow(self.report, point)
+        flow = points.flow(point)
         if flow is None:
             return [points.stability(point, self.report)]
         if flow.step == K:
@@ -107,7 +108,8 @@ class Criticality(Sheet):
         columns = ("K", self.name("chi_parallel"), self.name("chi_perp"))
         lines.append(line(" " * INDENT, Span("".join(c.ljust(18) for c in columns).rstrip(), "bold")))
         for row in found:
-            shown = ("any" if row.K == K else f"{row.K:.12g}", f"{row.chi_parallel:.12g}", f"{row.chi_perp:.12g}")
+            values = (row.K, row.chi_parallel, row.chi_perp)
+            shown = ("any" if v == K else self.maths(sp.oo) if v == math.inf else f"{v:.12g}" for v in values)
             lines.append(line(" " * INDENT, "".join(c.ljust(18) for c in shown), Span(row.phase, "italic")))
         return lines
 

@@ -170,6 +170,8 @@ class Page(Sheet):
         for q in self.report.quantities:
             lines += [*([line("")] if lines else []), *self.rule(f"Proof of {self.name(q.name)}")]
             lines += self._argument(f"start: {q.proof.start}")
+            if q.status is not Status.EXACT:
+                lines += self._argument(f"no closed form: {q.reason}")
             for number, step in enumerate(q.proof.steps, 1):
                 lines += self._argument(f"{number}. {step.rule}: {step.statement}")
                 repeated = step.details in known and len(step.details) > 1

@@ -15,6 +15,7 @@ from ..declare.layer import Layer
 from ..declare.parse import NAME, nearest
 from ..errors import DeclarationError
 from ..scalars import parameter
+from ..symbols import KERNELS, PARAMETERS
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,12 @@ def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
     settings = _settings(pairs)
     numbers = {key: parameter(value, key) for key, value in settings.items()}
     written = {key for key in numbers if key in NAME.findall(text)}
+    for key in sorted(written & set(map(str, (*KERNELS, *PARAMETERS)))):
+        raise DeclarationError(
+            f"--set {key}={settings[key]}",
+            f"{key} in the formula would be taken for the layer's {key}",
+            "call the formula's parameter something else, for instance a",
+        )
     phi = find_activation(text, **{key: numbers[key] for key in written})
     build = architectures.architectures.get(layer)
     if build is None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
+from collections.abc import Callable
 
 import sympy as sp
 
 from ..declare import architectures, catalogue
 from ..declare.activation import Activation
+from ..declare.layer import Layer
 from .breaking import wrap
 from .console import Line, Span, line
 from .facts import facts_of
@@ -42,6 +45,7 @@ def layer_table(width: int, unicode: bool) -> list[Line]:
         lines += [line(" " * column, text) for text in equation[1:]]
         about = (build.__doc__ or "").strip().split("\n")[0].split(",")[0]
         lines.append(line(" " * column, Span(about, "dim")))
+        lines.append(line(" " * column, Span(f"parameters: {', '.join(_parameters(build))}", "dim")))
     return lines
 
 
@@ -62,6 +66,13 @@ def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
         lines.append(line(Span(label.ljust(column), "bold"), parts[0]))
         lines += [line(" " * column, part) for part in parts[1:]]
     return lines
+
+
+def _parameters(build: Callable[..., Layer]) -> list[str]:
+    """What --set takes for a layer: free ones by name, others with the number that they have if nothing is said."""
+    options = list(inspect.signature(build).parameters.values())[1:]
+    own = [o.name if isinstance(o.default, sp.Symbol) else f"{o.name} = {o.default}" for o in options]
+    return [*own, "C_W", "C_b"]
 
 
 def _assumption(parameter: sp.Symbol) -> str:

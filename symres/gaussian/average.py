@@ -17,7 +17,8 @@ from .canonical import canonical
 from .exact import closed_form
 from .expectation import Expectation
 from .numeric import average_ball
-from .verify import Ball, Values, verify
+from .symmetry import is_odd
+from .verify import Ball, Values, verify, verify_odd
 
 _BITS = {1: 110, 2: 53}  # precision of the verification; the two-variable rule is the slow one
 _TOLERANCE = {1: 1e-20, 2: 1e-11}  # largest relative deviation that passes
@@ -97,6 +98,9 @@ def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[
     Cached: a pure function of frozen arguments, and the same average occurs in several quantities.
     """
     proof = closed_form(factors, law)
+    asked = f"the average of {' * '.join(str(f.as_expr()) for f in factors)}"
+    if proof.result == 0 and is_odd(factors):
+        return proof, verify_odd(asked, factors)
     bits = _BITS[len(factors)]
 
     def quadrature(values: Values) -> Ball:
@@ -104,7 +108,7 @@ def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[
         return value_and_radius(average_ball(numbers, tuple(enclose(values[s], {}, bits) for s in law), bits))
 
     verification = verify(
-        f"the average of {' * '.join(str(f.as_expr()) for f in factors)}",
+        asked,
         proof.result,
         quadrature,
         [*sorted(set().union(*(f.free_symbols for f in factors)), key=str), *law],

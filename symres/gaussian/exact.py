@@ -17,6 +17,7 @@ from .form import UndecidedSign
 from .orthant import Matrix
 from .read import Reader
 from .stein import average_terms
+from .symmetry import is_odd
 from .terms import parse_terms
 from .write import write_terms
 
@@ -74,6 +75,9 @@ def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> P
             f"{len(start.covariance)} entries of the covariance",
             "give the upper triangle row by row",
         )
+    if is_odd(start.factors):
+        rule = "the law of -z is that of z, and the integrand changes its sign"
+        return Proof(start, (Step("symmetry", rule, cancel, cancel(start)),))
     signs = telescope(start)
     details: list[str] = []
     try:
@@ -106,6 +110,13 @@ def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> P
             Step("canonical form", "collected by powers of pi, coefficients factored", canonical, result),
         ),
     )
+
+
+def cancel(average: ProductAverage) -> sp.Expr:
+    """Zero, for an odd integrand."""
+    if not is_odd(average.factors):
+        raise NoClosedForm(f"the average {average}", "its integrand is not odd", "use another rule")
+    return sp.Integer(0)
 
 
 def telescope(average: ProductAverage) -> SignAverage:

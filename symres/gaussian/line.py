@@ -32,6 +32,7 @@ from .panels import (
     size_at,
     sup_refined,
 )
+from .symmetry import is_odd
 
 GUARD = 20  # bits for the rounding of sums
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
@@ -90,6 +91,8 @@ def line_average(factor: Pieces, K: arb, bits: int) -> arb:
             return at_zero(factor) if K.is_zero() else near(function, K, bits)
     weight = gaussian_weight(K)
     check_growth(function, weight)
+    if is_odd((factor,)):
+        return arb(0)
 
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):

@@ -36,6 +36,7 @@ from .line import (
 from .panels import LOG2_E, Function, Weight, log2_sum, log2_upper, power_of_two
 from .product import Strip, product_average
 from .shear import sheared_average
+from .symmetry import is_odd
 
 _FARTHEST = 100.0  # standard deviations of z2 given z1: beyond are 2**-7000 of g, and rules that take minutes
 _NARROW = 2.0**-6  # a spread of z2 given z1, relative to that of z2, below which the product rule takes too many panels
@@ -66,6 +67,8 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
         )
     check_growth(f, gaussian_weight(K1))
     check_growth(g, gaussian_weight(K2))
+    if is_odd(factors):
+        return arb(0)
     attainable = min(bits, *(x.rel_accuracy_bits() - 8 for x in (*covariance, law.determinant)))
     if not law.is_regular and not law.determinant.is_zero():  # the spread is an error of the result
         bits, attainable = min(bits, max(8, int(8 - log2_upper(law.spread)))), 0

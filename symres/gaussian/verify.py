@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from itertools import tee
 
 import mpmath as mp
 import sympy as sp
 
 from ..balls import evaluate
+from ..declare.pieces import Pieces
 from ..errors import NoClosedForm, SymresError
 from ..quantity import Verification
-from ..symbols import K1, K2, C, K
+from ..symbols import K1, K2, C, K, z
 
 Values = dict[sp.Symbol, sp.Rational]
 Ball = tuple[mp.mpf, mp.mpf]  # a number and a bound on its error
@@ -19,6 +21,8 @@ Ball = tuple[mp.mpf, mp.mpf]  # a number and a bound on its error
 _KERNELS = (K, K1, K2, C)
 _SHRINK = 64  # kernels are made so much smaller where a point decides nothing...
 _SHRUNK = 4  # ...at most so many times
+MIRRORED = "values at mirrored points"
+_PLACES, _DIGITS = 6, 30  # points at which an odd integrand is looked at, and digits
 
 
 def verify(
@@ -73,6 +77,27 @@ def verify(
     if not decided:
         raise NoClosedForm(asked, f"no digit of the closed form could be verified by {oracle}", "use numbers")
     return Verification(oracle, decided, worst)
+
+
+def verify_odd(asked: str, factors: Sequence[Pieces]) -> Verification:
+    """Compare a product of functions at random points with itself at the mirrored points: the sums must vanish.
+
+    Raises:
+        NoClosedForm: one does not.
+    """
+    generator, worst = random.Random(asked), 0.0
+    parameters = sorted(set().union(*(f.free_symbols for f in factors)) - {z}, key=str)
+    for _ in range(_PLACES):
+        values = _point(parameters, generator, sp.Integer(1))
+        places = [sp.Rational(generator.randint(1, 200), 64) * generator.choice((1, -1)) for _ in factors]
+        (value, error), (mirrored, radius) = (
+            evaluate(sp.Mul(*(f.as_expr().subs(values).subs(z, side * x) for f, x in at)), {}, _DIGITS)
+            for side, at in zip((1, -1), tee(zip(factors, places, strict=True)), strict=True)
+        )
+        if abs(value + mirrored) > error + radius:
+            raise NoClosedForm(asked, f"it is not odd at {places}, a defect of symres", "report it, and use numbers")
+        worst = max(worst, float(abs(value + mirrored) / abs(value)) if value else 0.0)
+    return Verification(MIRRORED, _PLACES, worst)
 
 
 def _point(symbols: Sequence[sp.Symbol], generator: random.Random, shrink: sp.Rational) -> Values:

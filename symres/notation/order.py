@@ -93,14 +93,14 @@ def is_plain_fraction(expr: sp.Expr) -> bool:
 
 
 def is_decimal(number: sp.Expr) -> bool:
-    """A rational that somebody wrote as a decimal of three digits or more."""
+    """A rational that somebody wrote as a decimal of three digits or more: shorter so than as a fraction."""
     if not number.is_Rational or number.q < 1000:
         return False
     rest = int(number.q)
     for prime in (2, 5):
         while rest % prime == 0:
             rest //= prime
-    return rest == 1
+    return rest == 1 and len(decimal_text(number)) <= len(str(number))
 
 
 def decimal_text(number: sp.Rational) -> str:

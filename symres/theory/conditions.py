@@ -167,13 +167,18 @@ def can_be_positive(expression: sp.Expr) -> bool:
     reduced = at_reference(expression)
     if told or not reduced.free_symbols:
         return told > 0
-    generic = {s: sp.Rational(7 + k, 10) for k, s in enumerate(sorted(reduced.free_symbols, key=str))}
-    return sign_at_reference(reduced.subs(generic)) > 0
+    return sign_at_reference(at_generic(reduced)) > 0
 
 
 def at_reference(expression: sp.Expr) -> sp.Expr:
     """An expression with a skip connection of weight 1/2, and with a branch of weight 1."""
     return expression.subs({gamma: sp.Rational(1, 2), xi: 1})
+
+
+def at_generic(expression: sp.Expr) -> sp.Expr:
+    """An expression at the reference, and with numbers of no special meaning for other parameters."""
+    reduced = at_reference(expression)
+    return reduced.subs({s: sp.Rational(7 + k, 10) for k, s in enumerate(sorted(reduced.free_symbols, key=str))})
 
 
 def written_out(quantity: Quantity) -> sp.Expr:

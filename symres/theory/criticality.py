@@ -163,19 +163,34 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
 
 
 def _roots(gap: sp.Expr) -> tuple[list[tuple[sp.Expr, bool]], str]:
-    """Positive zeros, exact from rational polynomial factors, the others by a scan; and what that has not seen."""
-    exact, rest = [], []
+    """Positive zeros in order, exact from rational polynomials, the others by a scan; and what that has not seen."""
+    algebraic, rest = [], []
     for factor in sp.Mul.make_args(sp.factor_terms(sp.together(gap))):
         base = factor.as_base_exp()[0]
         if not base.has(K):
             continue
         if base.is_polynomial(K) and (polynomial := sp.Poly(base, K)).domain.is_QQ | polynomial.domain.is_ZZ:
-            exact += [r for r in sp.real_roots(polynomial) if r.is_positive]
+            algebraic += _algebraic(polynomial)
         else:
             rest.append(factor)
-    exact = [sp.radsimp(r) if r.is_algebraic else r for r in dict.fromkeys(exact)]
     scanned, unseen = _scanned(sp.Mul(*rest))
-    return [(r, True) for r in exact] + [(r, False) for r in scanned], unseen
+    roots = sorted({*algebraic, *scanned}, key=sp.N)
+    return [(r, not isinstance(r, Root)) for r in roots], unseen
+
+
+def _algebraic(polynomial: sp.Poly) -> list[sp.Expr]:
+    """Positive zeros of a polynomial in K: in radicals up to degree 2, those of higher irreducible factors as roots."""
+    found: list[sp.Expr] = []
+    for factor, _ in polynomial.factor_list()[1]:
+        if factor.degree() <= 2:
+            found += [sp.radsimp(r) for r in sp.real_roots(factor) if r.is_positive]
+            continue
+        equation = factor.as_expr().xreplace({K: kappa})
+        for (low, high), _ in factor.intervals(inf=0):
+            while low == 0:  # no zero itself: the factor is irreducible
+                low, high = factor.refine_root(low, high, steps=1)
+            found.append(Root.between(equation, low, high))
+    return found
 
 
 def _scanned(function: sp.Expr) -> tuple[list[Root], str]:

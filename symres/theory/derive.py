@@ -205,7 +205,7 @@ class Theory:
             program=self.layer.program.lines,
             settings=tuple((settings or {}).items()),
             quantities=tuple(self.quantities.values()),
-            critical_points=tuple(PointRow(p.K, p.C_W, p.C_b, p.stability, p.exact) for p in self.critical_points),
+            critical_points=tuple(PointRow(**vars(p)) for p in self.critical_points),
             universality_class=self.universality_class,
             remarks=self.remarks,
             checks=checks,

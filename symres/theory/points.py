@@ -18,6 +18,8 @@ class CriticalPoint:
         stability: "stable" or "unstable" (K flows to the point or away from it), "half-stable" (to it from one
             side only), "neutral" (K is preserved everywhere), "marginal" (undecided).
         exact: whether K is a closed form; otherwise it is a root that evaluates to any number of digits.
+        correction: at K* = 0, K' - K to the first power of K that does not vanish, ``-2*K**2``; 0 if all of them
+            vanish; None at other points.
     """
 
     K: sp.Expr
@@ -25,6 +27,7 @@ class CriticalPoint:
     C_b: sp.Expr
     stability: str
     exact: bool = True
+    correction: sp.Expr | None = None
 
 
 @dataclass(frozen=True)

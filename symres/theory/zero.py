@@ -9,14 +9,17 @@ import sympy as sp
 from ..balls import enclose
 from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
+from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
-from .conditions import at_reference, can_be_positive, sign_at_reference, solved, written_out
+from .conditions import at_generic, can_be_positive, sign_at_reference, solved, written_out
 from .expansion import powers_of_kernel
 from .points import CriticalPoint, Found
 
 _NO_FIXED_POINT = "K* = 0 is no fixed point: K' does not vanish with K"
-_ORDER = 3  # the kernel map is expanded so far around K = 0
+_ORDERS = (3, 6, 12, 24, 48)  # the kernel map is expanded so far around K = 0, until a correction shows
+_FAR = (20, 40, 80)  # variances of the distance to a breakpoint: the Gaussian beyond is below 1e-5
+_STABILITY = {-1: "stable", 1: "unstable", 0: "marginal"}
 
 
 def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Found:
@@ -24,7 +27,7 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Fou
     if not _vanishes_with_kernel(kernel_map):
         return Found(remarks=(_NO_FIXED_POINT,))
     try:
-        growth = _without_bias(kernel_map).series(_ORDER).body
+        growth = _without_bias(kernel_map).series(1).body
         limits = [_without_bias(q).series(0).body for q in (parallel, perp)]
     except NoClosedForm as error:
         return Found(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
@@ -35,8 +38,7 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Fou
     solutions = [w for w in solved(limits[0] - 1) if can_be_positive(w)]
     if not solutions:
         return Found(remarks=("at K = 0 no C_W > 0 makes the susceptibilities 1",))
-    zero = sp.Integer(0)
-    return Found(tuple(CriticalPoint(zero, w, zero, _flow(growth, kernel_map, w)) for w in solutions))
+    return Found(tuple(_point(kernel_map, w) for w in solutions))
 
 
 def _vanishes_with_kernel(kernel_map: Quantity) -> bool:
@@ -53,15 +55,31 @@ def _without_bias(quantity: Quantity) -> Quantity:
     return replace(quantity, definition=quantity.defined.subs(C_b, 0), steps=())
 
 
-def _flow(growth: sp.Expr, kernel_map: Quantity, weight: sp.Expr) -> str:
-    """The sign of K' - K near 0: of its lowest power, or, where all powers vanish, of its value."""
-    excess = sp.expand(sp.expand(growth - K).subs(C_W, weight))
-    words = {-1: "stable", 1: "unstable", 0: "marginal"}
-    for _, found in sorted(powers_of_kernel(excess).items()):
-        coefficient = canonical(found)
-        sign = sign_at_reference(coefficient)
-        if sign or at_reference(coefficient).free_symbols:
-            return words[sign]
-        # zero to all digits: a linear coefficient cancels by the choice of C_W, whether or not sympy sees it
+def _point(kernel_map: Quantity, weight: sp.Expr) -> CriticalPoint:
+    """K* = 0 at its C_W: the kernel flows as the lowest power of K in K' - K says, or, without one, its value."""
+    zero = sp.Integer(0)
+    correction = _correction(kernel_map, weight)
+    signs = {sign_at_reference(correction / K)} if correction else _drifts(kernel_map, weight)
+    stability = _STABILITY[signs.pop()] if len(signs) == 1 else "marginal"
+    return CriticalPoint(zero, weight, zero, stability, correction=correction)
+
+
+def _correction(kernel_map: Quantity, weight: sp.Expr) -> sp.Expr:
+    """The lowest power of K in K' - K, with its coefficient; 0 if there is none."""
+    for order in _ORDERS:
+        growth = _without_bias(kernel_map).series(order).body
+        excess = sp.expand(sp.expand(growth - K).subs(C_W, weight))
+        for power, coefficient in sorted(powers_of_kernel(excess).items()):
+            # zero to all digits: a linear coefficient cancels by the choice of C_W, whether or not sympy sees it
+            if sign_at_reference(at_generic(coefficient)):
+                return canonical(coefficient) * K**power
+    return sp.Integer(0)
+
+
+def _drifts(kernel_map: Quantity, weight: sp.Expr) -> set[int]:
+    """The signs of K' - K at kernels where a Gaussian hardly reaches the nearest breakpoint."""
+    averages = kernel_map.defined.atoms(Expectation)
+    breaks = {abs(b) for e in averages for _, factors in e.terms for f in factors for b in f.breaks}
+    nearest = min((b for b in breaks if b.is_positive and b.is_number), default=sp.Integer(1))
     drift = (written_out(kernel_map) - K).subs({C_b: 0, C_W: weight})
-    return words[sign_at_reference(drift.subs(K, sp.Rational(1, 20)))]
+    return {sign_at_reference(drift.subs(K, nearest**2 / k)) for k in _FAR}

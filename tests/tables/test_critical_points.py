@@ -9,8 +9,9 @@ from symres.declare.architectures import mlp, residual
 from symres.declare.catalogue import activation
 from symres.declare.layer import Layer
 from symres.declare.nodes import Dense
-from symres.symbols import C_b, gamma, z
+from symres.symbols import C_b, K, gamma, z
 from symres.theory.derive import derive
+from symres.theory.root import Root
 
 HALF_STABLE = {
     "gelu": ((3 + mp.sqrt(17)) / 2, "1.98305826", "0.17292239"),
@@ -151,3 +152,86 @@ def test_a_skip_connection_that_leaves_nothing_to_the_branch():
     assert "chi_perp is 1 already" in one.remarks[0] and "C_W ~ 1/depth" in one.remarks[0]
     assert "chi_perp is 4 already" in two.remarks[0] and "depth" not in two.remarks[0]
     assert not any("already" in remark for remark in derive(residual("gelu", gamma="1/2")).remarks)
+
+
+def _double_factorial(n):
+    return 1 if n <= 0 else n * _double_factorial(n - 2)
+
+
+def _moments(polynomial):
+    """<p^2>, <p'^2> and <z p p'>/K as polynomials in the kernel, from <z^2m> = (2m - 1)!! K^m."""
+    k = sp.Symbol("k")
+
+    def average(expr):
+        return sum(c * _double_factorial(m - 1) * k ** (m // 2) for (m,), c in sp.Poly(expr, z).terms() if m % 2 == 0)
+
+    slope = sp.diff(polynomial, z)
+    return k, average(polynomial**2), average(slope**2), sp.expand(average(z * polynomial * slope) / k)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "z-z^3/6+z^5/120-z^7/5040",
+        "z-z^3/3+2*z^5/15-17*z^7/315",
+        "z*(1-z^2/3)^3",
+        "z+z^3-z^5/10+z^7/1000",
+        "z-z^3/6+z^5/1000",
+    ],
+)
+def test_polynomials_of_any_degree(text):
+    """The kernels where both susceptibilities agree are roots of polynomials, which need not have radicals."""
+    k, square, perp, parallel = _moments(sp.sympify(text.replace("^", "**"), locals={"z": z}))
+    roots = [r for r in sp.Poly((parallel - perp) / k, k).nroots(30) if r.is_real and r > 0]
+    known = []
+    for root in sorted(roots):
+        weight = 1 / perp.subs(k, root)
+        bias = root - weight * square.subs(k, root)
+        if weight > 0 and bias >= 0:
+            known.append((root, weight, bias))
+    theory = derive(residual(text, gamma=sp.Rational(1, 2)))
+    points = [p for p in theory.critical_points if p.K != 0]
+    assert len(points) == len(known) > 0
+    for point, (root, weight, bias) in zip(points, known, strict=True):
+        scaled = root, weight * sp.Rational(3, 4), root * sp.Rational(3, 4) - (root - bias) * sp.Rational(3, 4)
+        for found, value in zip((point.K, point.C_W, point.C_b), scaled, strict=True):
+            assert abs(sp.N(found, 25) - value) < 1e-20 * max(1, abs(value))
+        assert point.exact == (not point.K.has(Root))
+        assert point.stability == "half-stable"
+
+
+@pytest.mark.parametrize(
+    ("text", "correction", "stability"),
+    [
+        ("tanh(z)", -2 * K**2, "stable"),
+        ("z+z^7", 210 * K**4, "unstable"),
+        ("z-z^7/1000", -sp.Rational(21, 100) * K**4, "stable"),
+        ("z+(z^7/1000-z^9/100)*exp(-z^2)", sp.Rational(21, 100) * K**4, "unstable"),
+        ("z*exp(-z^8/1000)", -sp.Rational(189, 100) * K**5, "stable"),
+        ("tanh(z^7)+z", 210 * K**4, "unstable"),
+        ("z-max(z,0)^6/100", -sp.Rational(24, 25) / sp.sqrt(2 * sp.pi) * K ** sp.Rational(7, 2), "stable"),
+        ("hard_tanh", 0, "stable"),
+        ("relu6", 0, "stable"),
+        ("z+max(z-1,0)", 0, "unstable"),
+        ("hard_tanh(50*z)/50+3*max(z-1/10,0)", 0, "stable"),
+        ("max(z-1/100,0)/50+max(z,0)-z/2+z/2-3*max(z-1/10,0)", 0, "unstable"),
+    ],
+)  # fmt: skip
+def test_the_first_correction_around_kernel_zero(text, correction, stability):
+    """The coefficient of <z f> from moments; flat ones move as the nearest breakpoint says."""
+    theory = derive(mlp(text))
+    (point,) = (p for p in theory.critical_points if p.K == 0)
+    assert sp.expand(point.correction - correction) == 0
+    assert point.stability == stability
+    # an independent number: the drift at a small kernel, by quadrature between the breakpoints
+    f = sp.lambdify(z, activation(text).expr, "mpmath")
+    with mp.workdps(40):
+        nearest = mp.mpf("0.01") if "/10" in text and not correction else mp.mpf(1)
+        kernel = nearest**2 / 30 if correction == 0 else mp.mpf("1e-4")
+        ends = sorted({s * mp.mpf(b) for b in ("0", "0.01", "0.02", "0.1", "1", "6", "3") for s in (1, -1)})
+        ends = [-12 * mp.sqrt(kernel), *(e for e in ends if abs(e) < 12 * mp.sqrt(kernel)), 12 * mp.sqrt(kernel)]
+        g = mp.quad(lambda x: f(x) ** 2 * mp.npdf(x, 0, mp.sqrt(kernel)), ends)
+        drift = mp.mpf(sp.N(point.C_W, 40)) * g - kernel
+        assert mp.sign(drift) == {"stable": -1, "unstable": 1}[stability]
+        if correction != 0:
+            assert abs(drift / mp.mpf(sp.N(point.correction.subs(K, sp.Rational(1, 10**4)), 40)) - 1) < 0.05

@@ -237,6 +237,32 @@ def test_advice_comes_with_its_conditions(capsys):
     assert "contains α" in " ".join(page(capsys, "derive", "elu(z)*Phi(z)").split())
 
 
+def test_advice_says_which_kernels_a_stable_point_keeps_and_loses(capsys):
+    """K' = K<phi^2>/K at C_W = 1: for z - z^3/6 it is K(1 - K + 5K^2/12), which grows from K = 12/5 on."""
+    words = {f: " ".join(page(capsys, "derive", f).split()) for f in ("z-z^3/6", "tanh(z)+z^3/4", "sin", "hard_tanh")}
+    assert "variance 0.02 or less" in words["z-z^3/6"] and "Stay below 2.3: from about there" in words["z-z^3/6"]
+    with mp.workdps(15):
+
+        def excess(k):
+            width = mp.sqrt(k)
+            return (
+                mp.quad(lambda x: (mp.tanh(x) + x**3 / 4) ** 2 * mp.npdf(x, 0, width), [-9 * width, 0, 9 * width]) - k
+            )
+
+        edge = mp.findroot(excess, (0.15, 0.2), solver="anderson")
+    assert 0.18 < edge < 0.19
+    assert "variance 0.1 or less" in words["tanh(z)+z^3/4"] and "Stay below 0.18: from" in words["tanh(z)+z^3/4"]
+    for name, kernel in (("sin", "0.02"), ("hard_tanh", "0.1")):
+        assert f"variance {kernel} or less" in words[name] and "Larger kernels fall faster at first" in words[name]
+
+
+def test_a_jump_has_fixed_points_too(capsys):
+    words = ("derive", "sign", "--set", "C_W=1/2", "--set", "C_b=1/4")
+    assert "0.75 0 ∞ chaotic" in " ".join(page(capsys, *words).split("Fixed points")[1].split())
+    (point,) = json.loads(page(capsys, *words, "--json"))["fixed_points"]
+    assert point == {"K": 0.75, "chi_parallel": 0.0, "chi_perp": "inf", "phase": "chaotic"}
+
+
 def test_numbers_for_all_parameters_give_the_fixed_points(capsys):
     out = page(capsys, "derive", "erf", "--set", "C_W=2", "--set", "C_b=0")
     with mp.workdps(20):

@@ -167,7 +167,7 @@ def test_what_is_numeric_has_no_empty_proof():
 @pytest.mark.parametrize("name", ["tanh", "elu", "erf", "celu(alpha=1/2)"])
 def test_the_decay_law_solves_the_flow(name):
     report = commands._report(request.make(name, "residual", []))[1]
-    flow = points.flow(report, next(p for p in report.critical_points if p.K == 0))
+    flow = points.flow(next(p for p in report.critical_points if p.K == 0))
     drift = (flow.step - K).subs(K, flow.law)
     numbers = {s: sp.Rational(2, 5) for s in flow.law.free_symbols - {points.DEPTH}} | {points.DEPTH: 7}
     slope = flow.law.diff(points.DEPTH)

@@ -19,7 +19,7 @@ from symres.declare.architectures import mlp
 from symres.declare.pieces import Pieces, split
 from symres.errors import NoClosedForm, SymresError
 from symres.gaussian.canonical import canonical
-from symres.gaussian.exact import closed_form
+from symres.gaussian.exact import ProductAverage, closed_form
 from symres.symbols import C_W, K1, K2, C, K, z
 from symres.theory.derive import derive
 
@@ -180,7 +180,7 @@ def test_fully_correlated_shifted_steps(variance: sp.Rational) -> None:
 
 
 @pytest.mark.parametrize(
-    ("factors", "law"), [((GELU, GELU), (K1, C, K2)), ((ELU**2,), (K,)), ((sp.sin(z),), (K,)), ((sp.sign(z),), (K,))]
+    ("factors", "law"), [((GELU, GELU), (K1, C, K2)), ((ELU**2,), (K,)), ((sp.cos(z),), (K,)), ((RELU,), (K,))]
 )
 def test_proofs_replay_also_after_pickling(factors: tuple[sp.Expr, ...], law: tuple[sp.Symbol, ...]) -> None:
     proof = closed_form(tuple(map(split, factors)), law)
@@ -190,6 +190,14 @@ def test_proofs_replay_also_after_pickling(factors: tuple[sp.Expr, ...], law: tu
     assert copy == proof
     assert copy.replay() == proof.result
     assert str(proof.result) in copy.explain()
+
+
+@pytest.mark.parametrize(("factors", "law"), [((sp.tanh(z),), (K,)), ((sp.sign(z), sp.cosh(z)), (K1, C, K2))])
+def test_odd_integrands_need_no_recursion(factors: tuple[sp.Expr, ...], law: tuple[sp.Symbol, ...]) -> None:
+    proof = closed_form(tuple(map(split, factors)), law)
+    assert ([s.rule for s in proof.steps], proof.replay(), proof.result) == (["symmetry"], 0, 0)
+    with pytest.raises(NoClosedForm, match="not odd"):
+        proof.steps[0].apply(ProductAverage((split(RELU),), (K,)))
 
 
 def test_a_changed_step_does_not_replay() -> None:
@@ -207,7 +215,7 @@ def test_the_condition_of_convergence_is_recorded() -> None:
 @pytest.mark.parametrize(
     ("factors", "law", "reason"),
     [
-        ((sp.tanh(z),), (K,), "tanh"),
+        ((sp.tanh(z) ** 2,), (K,), "tanh"),
         ((1 / (1 + z**2),), (K,), "no polynomial"),
         ((sp.erf(z) ** 4,), (K,), "4 correlated signs"),
         ((sp.erf(z + 1) ** 2,), (K,), "not centred"),
@@ -215,7 +223,7 @@ def test_the_condition_of_convergence_is_recorded() -> None:
         ((sp.Max(z, 1) * sp.sin(z),), (K,), "complex"),
         ((sp.exp(z**2),), (sp.Integer(1),), "converge"),
         ((sp.exp(z**2 / 2), sp.exp(z**2 / 2)), (R(1, 2), R(1, 2), R(1, 2)), "converge"),
-        ((sp.erf(A * z),), (K,), "sign of a"),
+        ((z * sp.erf(A * z),), (K,), "sign of a"),
         (((1 + z) ** 1000,), (K,), "no polynomial"),
         ((RELU,), (K1, K2), "2 entries"),
         ((RELU,), (sp.exp(K),), "no rational function"),

@@ -19,7 +19,8 @@ from symres.export.paper import figure
 from symres.export.paper.decimals import decimal
 from symres.export.paper.document import document
 from symres.export.paper.latex import broken, display, escape, latex, width
-from symres.export.paper.points import kept, stability
+from symres.export.paper.points import stability
+from symres.export.paper.reach import reach
 from symres.export.paper.record import dumps, record
 from symres.proof import Proof, Step
 from symres.quantity import NamedStep, Quantity, Status, Verification
@@ -333,7 +334,7 @@ def test_display_has_a_head_and_a_tail():
 def test_the_kernels_that_a_layer_keeps(formula, largest):
     """K' = K - 2 a^2 K^2 for tanh(a z)/a and K - K^2 for sin: 2 % are lost at 0.01/a^2 and at 0.02."""
     report = sr.derive(formula).report()
-    assert kept(report, report.critical_points[0]) == largest
+    assert reach(report, report.critical_points[0]).kept == largest
 
 
 def test_a_critical_value_without_a_number_is_written_out():

@@ -6,7 +6,8 @@ import sympy as sp
 
 import symres as sr
 from symres.errors import NoClosedForm
-from symres.gaussian.verify import verify
+from symres.gaussian.symmetry import is_odd
+from symres.gaussian.verify import verify, verify_odd
 
 CLAIM = sr.K**2 * sp.exp(-3 * sr.K)
 
@@ -101,3 +102,24 @@ def test_points_without_a_number_decide_nothing():
     theory = sr.derive("exp(20*z)")
     assert theory.covariance_map.status is sr.Status.EXACT
     assert theory.covariance_map.expr == sr.C_b + sr.C_W * sp.exp(200 * sr.K1 + 200 * sr.K2 + 400 * sr.C)
+
+
+@pytest.mark.parametrize(
+    ("f", "g"), [("z^2", "erf(z)"), ("tanh(z)", "z^2"), ("sign(z)", "abs(z)*cos(z)"), ("z*exp(-z^2)", "softsign(z)^2")]
+)
+def test_an_odd_integrand_has_no_average(f, g):
+    found = sr.expect2(f, g)
+    assert (found.status, found.expr, found.proof.replay()) == (sr.Status.EXACT, 0, 0)
+    assert [v.oracle for v in found.verifications] == ["values at mirrored points"]
+    assert sr.expect(f"({f})*({g})").expr == 0
+    # one odd factor more, or a part that is not odd, and nothing vanishes
+    assert abs(sr.expect2(f"z*({f})", g).evalf(5, K1=1, K2=2, C=1)) > 1e-3
+    assert abs(sr.expect2(f"({f})+z", f"({g})+z").evalf(5, K1=1, K2=2, C=1)) > 1e-3
+
+
+@pytest.mark.parametrize("function", ["z^2", "gelu", "abs(z)+z/10^20"])
+def test_what_is_not_odd_is_not_taken_for_it(function):
+    with pytest.raises(NoClosedForm, match="not odd"):
+        verify_odd("a claim", (sr.activation(function).pieces,))
+    assert not is_odd((sr.activation(function).pieces,))
+    assert is_odd((sr.activation("tanh").pieces,)) and not is_odd((sr.activation("tanh").pieces,) * 2)

@@ -9,6 +9,7 @@ import mpmath as mp
 from ...report import PointRow, Report
 from ...symbols import K
 from . import points
+from .reach import reach as reach_of
 
 DIGITS = 9
 _WIDTH = "All this holds at infinite width: finite networks scatter, the more the deeper and narrower they are."
@@ -47,7 +48,7 @@ def advice(report: Report) -> Advice | None:
     if point is None or (point.stability == "unstable" and found[0].stability != "unstable"):
         return Advice(None, None, (_wanted(found[0]),))
     if point.stability == "unstable":
-        sentence = "No advice: kernels flow away from the only critical point with numbers."
+        sentence = "No advice: kernels flow away from the critical point that was found."
         return Advice(None, None, (sentence,))
     weight, bias = (_digits(points.value(value)) for value in (point.C_W, point.C_b))
     chosen = ["gamma = 0"] if any(map(points.is_free, found)) else []
@@ -76,13 +77,18 @@ def _inputs(report: Report, point: PointRow) -> tuple[str, ...]:
         return ()
     if start:
         return (f"Scale the inputs so that the first preactivations have variance {_digits(start)}.",)
-    largest = points.kept(report, point) if point.stability == "stable" else None
-    if largest is None:
+    reach = reach_of(report, point) if point.stability == "stable" else None
+    if reach is None:
         return ()
-    return (
-        f"Scale the inputs so that the first preactivations have variance {float(largest):g} or less: "
-        "there a layer changes the kernel by less than 2 %. Larger kernels fall faster at first.",
-    )
+    found = [
+        f"Scale the inputs so that the first preactivations have variance {float(reach.kept):g} or less: there a layer "
+        "changes the kernel by less than 2 %."
+    ]
+    if reach.edge is not None:
+        found.append(f"Stay below {mp.nstr(reach.edge, 2)}: from about there on kernels grow instead.")
+    elif reach.falls:
+        found.append("Larger kernels fall faster at first.")
+    return (" ".join(found),)
 
 
 def _digits(value: mp.mpf | None) -> str:

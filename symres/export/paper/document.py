@@ -241,7 +241,7 @@ def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str,
         else:
             text = "" if name == "K" and not row.exact else _short(value, name, row, report, notation)
         rows.append(f"{left} {_value(sp.sympify(value), text)}")
-    moves = points.flow(report, row)
+    moves = points.flow(row)
     return {
         "rows": " \\\\\n".join(rows),
         "stability": prose(points.stability(row, report)),

@@ -8,7 +8,7 @@ import mpmath as mp
 import sympy as sp
 
 from ...balls import evaluate
-from ...errors import NoClosedForm, SymresError
+from ...errors import SymresError
 from ...quantity import Quantity, Status
 from ...report import PointRow, Report
 from ...symbols import C_W, C_b, K, gamma, xi
@@ -35,9 +35,7 @@ _STABILITY = {
 }
 _SAMPLES = ("0.01", "0.1", "1", "10", "100")
 _SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
-_ORDER = 3
 _BEYOND = mp.mpf("1.001")  # times K*: where chi_parallel shows to which side the kernel moves
-_KEPT = 0.02  # relative change of a kernel in a layer that counts as none
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------
@@ -68,18 +66,18 @@ def class_sentence(report: Report) -> str:
 def stability(point: PointRow, report: Report) -> str:
     """The stability of a critical point in words; of a half-stable one, from which side it attracts."""
     words = _STABILITY.get(point.stability, point.stability)
-    parallel, star = _named(report, "chi_parallel"), None if point.K == K else value(point.K)
+    parallel, star = named(report, "chi_parallel"), None if point.K == K else value(point.K)
     if point.stability != "half-stable" or parallel is None or not star:
         return words
-    numbers = _at_point(point)
-    if numbers is None or set(_names(parallel)) - numbers.keys():
+    numbers = at_point(point)
+    if numbers is None or set(names_of(parallel)) - numbers.keys():
         return words
-    beyond = parallel.evalf(12, K=star * _BEYOND, **{n: numbers[n] for n in _names(parallel)})
+    beyond = parallel.evalf(12, K=star * _BEYOND, **{n: numbers[n] for n in names_of(parallel)})
     near, far = ("below", "above") if beyond > 1 else ("above", "below")
     return f"half-stable: it attracts nearby kernels from {near}; those {far} move away"
 
 
-def _at_point(point: PointRow) -> dict[str, str] | None:
+def at_point(point: PointRow) -> dict[str, str] | None:
     """Numbers of the usual parameters at a critical point, without skip connection; None if it has others."""
     found = {"C_W": value(point.C_W), "C_b": value(point.C_b)}
     if any(v is None for v in found.values()):
@@ -144,7 +142,7 @@ def in_units(point: PointRow, name: str) -> sp.Expr | None:
 
 def in_averages(report: Report, point: PointRow, name: str) -> sp.Expr | None:
     """C_W or C_b in averages at K*, written ``STAR``: where the closed form is long. None unless the numbers agree."""
-    growth, perp = (_named(report, n) for n in ("kernel_map", "chi_perp"))
+    growth, perp = (named(report, n) for n in ("kernel_map", "chi_perp"))
     if growth is None or perp is None or growth.steps or perp.steps:
         return None
     weight = (1 - perp.definition.subs(C_W, 0)) / perp.definition.diff(C_W)
@@ -179,52 +177,19 @@ class Flow:
     law: sp.Expr | None
 
 
-def flow(report: Report, point: PointRow) -> Flow | None:
-    """The first correction to K' = K at a critical point K* = 0; None if the map has no series there."""
-    growth = _named(report, "kernel_map")
-    if point.K != 0 or growth is None:
+def flow(point: PointRow) -> Flow | None:
+    """The first correction to K' = K at a critical point K* = 0; None at other points."""
+    if point.correction is None:
         return None
-    at = {C_b: sp.Integer(0), C_W: point.C_W}
-    steps = tuple(replace(step, definition=step.definition.subs(at)) for step in growth.steps)
-    try:
-        body = replace(growth, definition=growth.definition.subs(at), steps=steps).series(_ORDER).body
-    except NoClosedForm:
-        return None
-    powers: dict[sp.Expr, sp.Expr] = {}
-    for term in sp.Add.make_args(sp.expand(body - K)):
-        coefficient, power = term.as_independent(K)
-        exponent = sp.Integer(0) if power == 1 else power.as_base_exp()[1]
-        powers[exponent] = powers.get(exponent, sp.Integer(0)) + coefficient
-    found = {p: _factored(sp.expand(c)) for p, c in sorted(powers.items()) if not _is_zero(sp.expand(c))}
-    if not found:
+    if point.correction == 0:
         return Flow(K, None)
-    exponent, coefficient = next(iter(found.items()))
-    if not _is_negative(coefficient):
-        return Flow(K + coefficient * K**exponent, None)
+    coefficient, power = point.correction.as_independent(K, as_Add=False)
+    exponent = power.as_base_exp()[1]
+    if not _is_negative(sp.expand(coefficient)):
+        return Flow(K + _factored(sp.expand(coefficient)) * power, None)
     loss = _factored(sp.expand(-coefficient))  # dK/dl = -loss K**p
     law = ((exponent - 1) * loss * DEPTH) ** (-1 / (exponent - 1)) if exponent > 1 else None
-    return Flow(K + sp.Mul(-1, loss, K**exponent), law)
-
-
-def kept(report: Report, point: PointRow) -> str | None:
-    """The largest kernel 1, 2 or 5 times a power of ten up to which a layer changes kernels by less than 2 %.
-
-    At a critical point K* = 0, without skip connection; None if it is not found or parameters have no numbers.
-    """
-    growth, numbers = _named(report, "kernel_map"), _at_point(point)
-    if growth is None or numbers is None or growth.status is Status.UNKNOWN:
-        return None
-    if set(_names(growth)) - numbers.keys():
-        return None
-    largest = None
-    for power in range(-8, 3):
-        for digit in (1, 2, 5):
-            kernel = f"{digit}e{power}"
-            change = growth.evalf(8, K=kernel, **{n: numbers[n] for n in _names(growth)}) / mp.mpf(kernel) - 1
-            if abs(change) > _KEPT:
-                return largest
-            largest = kernel
-    return largest
+    return Flow(K + sp.Mul(-1, loss, power), law)
 
 
 def _is_zero(coefficient: sp.Expr) -> bool:
@@ -281,7 +246,7 @@ def samples(report: Report, count: int = 10) -> Samples | None:
     point = example(report)
     numbers = {str(C_W): "1" if point is None else mp.nstr(value(point.C_W), 30), str(C_b): "0"}
     numbers |= {str(gamma): "0", str(xi): "1"}
-    known = [q for q in map(lambda n: _named(report, n), _SAMPLED) if q is not None and q.status is not Status.UNKNOWN]
+    known = [q for q in map(lambda n: named(report, n), _SAMPLED) if q is not None and q.status is not Status.UNKNOWN]
     used = {str(s) for q in known for s in q.symbols} - {str(K)}
     if not known or used - numbers.keys():
         return None
@@ -292,7 +257,7 @@ def samples(report: Report, count: int = 10) -> Samples | None:
     kernels.sort(key=lambda pair: mp.mpf(pair[1]))
     try:
         rows = tuple(
-            (shown, tuple(q.evalf(count, K=k, **{n: numbers[n] for n in _names(q)}) for q in known))
+            (shown, tuple(q.evalf(count, K=k, **{n: numbers[n] for n in names_of(q)}) for q in known))
             for shown, k in kernels
         )
     except SymresError:
@@ -302,9 +267,11 @@ def samples(report: Report, count: int = 10) -> Samples | None:
     return Samples(tuple(q.name for q in known), rows, setting)
 
 
-def _names(quantity: Quantity) -> list[str]:
+def names_of(quantity: Quantity) -> list[str]:
+    """The parameters of a function of K."""
     return [str(s) for s in quantity.symbols if s != K]
 
 
-def _named(report: Report, name: str) -> Quantity | None:
+def named(report: Report, name: str) -> Quantity | None:
+    """The quantity of that name."""
     return next((q for q in report.quantities if q.name == name), None)
