@@ -4,6 +4,7 @@ verdict      PASSED, REFUTED, INCONCLUSIVE, with the smallest error that could h
 quadrature   the maps of a layer from its forward equation at infinite width
 simulate     networks of several finite widths, extrapolated
 average      a single Gaussian average at 30 digits
+steepness    where a formula jumps or rises like a root, which no number in double precision shows
 nets         where a forward equation can be walked
 """
 

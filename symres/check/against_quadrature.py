@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import mpmath as mp
 import sympy as sp
 
 from .. import symbols
@@ -15,11 +14,11 @@ from ..declare.nodes import Dense
 from . import settings
 from .average import DIGITS, average_oracle
 from .claims import claimed, is_claim
-from .compare import FAILURES, compared, free_symbols, reason
-from .formula import any_jumps
+from .compare import FAILURES, PERPENDICULAR, compared, free_symbols, reason
 from .progress import Progress
 from .quadrature import ORACLES, QuadratureOracle
 from .settings import Values
+from .steepness import infinitely_steep
 from .units import natural_units
 from .verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 
@@ -127,5 +126,5 @@ def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Va
             found = method(oracle, *map(float, place.values()))
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
-    jumps = any_jumps(theory.layer.forward, dict(values)) if mp.isinf(claim) or found.diverges else None
-    return compared(name, "quadrature", point, claim, found, QUADRATURE, _SMALL, jumps=jumps, seed=seed)
+    steep = name == PERPENDICULAR and infinitely_steep(theory.layer.forward, values)
+    return compared(name, "quadrature", point, claim, found, QUADRATURE, _SMALL, steep=steep, seed=seed)

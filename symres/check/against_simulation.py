@@ -14,13 +14,13 @@ import sympy as sp
 from .. import symbols
 from . import settings
 from .claims import LayerClaims, branchless, claimed, is_claim, iterated
-from .compare import FAILURES, compared, free_symbols, reason, with_open_eyes
-from .formula import any_jumps
+from .compare import FAILURES, PERPENDICULAR, compared, free_symbols, reason, with_open_eyes
 from .forward import Forward
 from .progress import Progress
 from .quadrature import Found
 from .settings import Values
 from .simulate import TAME, Budget, Estimate, Simulation, extrapolated, measured, pilot
+from .steepness import infinitely_steep
 from .units import natural_units
 from .verdict import SIMULATION, Outcome, Verdict, contradicted, inconclusive
 
@@ -29,6 +29,7 @@ _NEAR = 1e-10  # (K - C)/K in the susceptibility: a kink's bias is of the size o
 _FARTHER = (1e-4, 1e-6, 1e-8, 1e-10)  # where a divergence is looked for, as far as needed
 _QUICK = (512, 2000)  # width and number of networks there
 _SURE = 6  # standard errors that make a growth
+_ROUNDED = 1e-15  # of a neuron: what doubles lose in the difference of two
 _UNTAMED = "a few networks make up the average: its standard error is not known"
 _ELSEWHERE = (-1.0, -0.5, 0.5, 1.0)  # decades: where a susceptibility is compared that nearly vanishes
 _LARGER = 2.0  # times as large, on its natural scale, it must be there
@@ -44,7 +45,7 @@ class _Task:
     seed: int
     budget: Budget
     units: settings.Units
-    jumps: bool
+    steep: bool | None
 
     def rng(self, name: str) -> np.random.Generator:
         return settings.stream(self.seed, "simulation", name)
@@ -55,8 +56,8 @@ class _Task:
         facts: dict[str, Any] = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
         if math.isinf(found.error):
             return inconclusive(name, "simulation", point, _UNTAMED, claimed=claim, value=found.value, **facts)
-        jumps = self.jumps if name == "chi_perp" else None
-        row = compared(name, "simulation", point, claim, found, SIMULATION, _SMALL, jumps=jumps, **facts)
+        steep = name == PERPENDICULAR and self.steep
+        row = compared(name, "simulation", point, claim, found, SIMULATION, _SMALL, steep=steep, **facts)
         return with_open_eyes(row, bare)
 
 
@@ -74,10 +75,10 @@ def theory_rows(
     mixed = settings.decimal(rng.uniform(0.5, 0.9) * math.sqrt(K1 * K2))
     try:
         forward = Forward(theory.layer.forward, values)
-        jumps = any_jumps(theory.layer.forward, dict(values))
+        steep = infinitely_steep(theory.layer.forward, values)
     except FAILURES as failure:
         return [inconclusive("forward", "simulation", settings.text(values), reason(failure), seed=seed)]
-    task = _Task(Simulation(forward), quantities, values, seed, budget, units, jumps)
+    task = _Task(Simulation(forward), quantities, values, seed, budget, units, steep)
 
     runs: list[tuple[str, Callable[[Callable[[float], None]], list[Verdict]]]] = []
     if "kernel_map" in quantities:
@@ -204,11 +205,11 @@ def _perpendicular_row(task: _Task, K: sp.Rational, tell: Callable[[float], None
     def scales(values: np.ndarray) -> np.ndarray:
         return np.maximum(np.abs(values), _SMALL * natural)
 
-    growth = _growth(task, float(K), rng)
+    growth = _growth(task, float(K), natural, rng)
     facts: dict[str, Any] = {"seed": task.seed, "widths": _QUICK[:1], "samples": growth.samples}
     if growth.diverges:
         found = Found(math.inf, 0.0, natural, growth.remark, diverges=True)
-        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, _SMALL, jumps=task.jumps, **facts)
+        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, _SMALL, steep=task.steep, **facts)
     if growth.remark:
         return inconclusive("chi_perp", "simulation", point, growth.remark, claimed=claim, value=growth.last, **facts)
     estimate = extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, task.budget, tell)
@@ -225,7 +226,7 @@ class _Growth:
     samples: int
 
 
-def _growth(task: _Task, K: float, rng: np.random.Generator) -> _Growth:
+def _growth(task: _Task, K: float, natural: float, rng: np.random.Generator) -> _Growth:
     """Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
 
     A steep slope grows like a jump until the distance is below its width; only smaller distances tell.
@@ -234,20 +235,20 @@ def _growth(task: _Task, K: float, rng: np.random.Generator) -> _Growth:
     remark = ""
     for number, distance in enumerate(_FARTHER):
         (value,), (error,), _ = measured(task.simulation.chi_perp(K, distance), *_QUICK, rng)
-        seen.append((float(value), float(error)))
+        seen.append((float(value), float(error) + natural * _ROUNDED**2 / distance))
         if number == 0:
             continue
         (far, far_error), (close, close_error) = seen[-2:]
         growth, noise = close - far, math.hypot(close_error, far_error)
         samples = len(seen) * _QUICK[1]
         grows = growth > _SURE * noise and growth > abs(far)
-        if grows and (task.jumps or number == len(_FARTHER) - 1):
+        if grows and (task.steep or number == len(_FARTHER) - 1):
             said = f"(K'-C')/(K-C) grows from {far:.3g} to {close:.3g} as K-C falls a hundredfold"
             return _Growth(True, said, close, samples)
         if abs(growth) + 5 * noise <= 0.5 * abs(far):
             return _Growth(False, "", close, samples)
         remark = f"{far:.3g} and {close:.3g} at two distances do not tell whether the limit is finite"
-        if task.jumps and not grows:  # nothing but noise, which grows as the distance falls
+        if task.steep and not grows:  # nothing but noise, which grows as the distance falls
             break
     return _Growth(False, remark, close, samples)
 

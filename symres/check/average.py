@@ -37,8 +37,8 @@ class Average:
     """
 
     value: mp.mpf
-    error: float
-    scale: float
+    error: mp.mpf
+    scale: mp.mpf
 
 
 def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] = ()) -> Average:
@@ -59,7 +59,7 @@ def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] =
             parts.append(_evaluated(step.definition, known))
             known[step.symbol] = sp.Float(parts[-1].value, DIGITS + 5)
         parts.append(_evaluated(definition, known))
-    return Average(parts[-1].value, sum(p.error for p in parts), max(p.scale for p in parts))
+        return Average(parts[-1].value, mp.fsum(p.error for p in parts), max(p.scale for p in parts))
 
 
 def _evaluated(expr: sp.Expr, values: Values) -> Average:
@@ -80,8 +80,8 @@ def _evaluated(expr: sp.Expr, values: Values) -> Average:
     number = sp.N(replaced(expr).subs(values), DIGITS + 5)
     if not number.is_real:
         raise OracleLimit(f"numbers of {expr}", "a symbol has no value", "give every parameter a number")
-    error = sum(a.error for a in averages) or 10.0**-DIGITS * float(abs(number) or 1)
-    return Average(mp.mpf(number), error, max((a.scale for a in averages), default=0.0))
+    error = mp.fsum(a.error for a in averages) or mp.mpf(10) ** -DIGITS * (abs(mp.mpf(number)) or 1)
+    return Average(mp.mpf(number), error, max((a.scale for a in averages), default=mp.mpf(0)))
 
 
 def _averaged(integrand: sp.Expr, covariance: list[sp.Expr]) -> Average:
@@ -113,9 +113,9 @@ def _line(integrand: sp.Expr, sigma: mp.mpf) -> Average:
     with mp.workdps(15):
         scale = mp.quad(lambda t: abs(function(sigma * t)) * mp.npdf(t), points, maxdegree=3)
     if scale == 0:
-        return Average(mp.mpf(0), 10.0**-DIGITS, 0.0)
+        return Average(mp.mpf(0), mp.mpf(10) ** -DIGITS, mp.mpf(0))
     value, error = mp.quad(lambda t: function(sigma * t) / scale * mp.npdf(t), points, error=True)
-    return Average(scale * value, float(scale * max(error, mp.mpf(10) ** -DIGITS)), float(scale))
+    return Average(scale * value, scale * max(error, mp.mpf(10) ** -DIGITS), scale)
 
 
 def _plane(integrand: sp.Expr, covariance: np.ndarray) -> Average:
@@ -132,4 +132,5 @@ def _plane(integrand: sp.Expr, covariance: np.ndarray) -> Average:
     precise = Tape(integrand, [symbols.x1, symbols.x2], MPMATH)
     sigma = np.sqrt(covariance[0, 0])
     lost = of_average(function, precise, np.array([[sigma, 0.0], [covariance[0, 1] / sigma, width]]))
-    return Average(mp.mpf(fine), abs(fine - coarse) + rounding(size) + 2 * lost * size, size)
+    error = abs(fine - coarse) + rounding(size) + 2 * lost * size
+    return Average(mp.mpf(fine), mp.mpf(error), mp.mpf(size))

@@ -14,8 +14,15 @@ from ..errors import SymresError
 from .quadrature import Found
 from .verdict import Outcome, Thresholds, Verdict, inconclusive, judge
 
+PERPENDICULAR = "chi_perp"  # what a jump makes infinite
 _SHARE = 3  # times what is seen is what the branch must contribute
 _NONE = 1e-13  # relative: a quantity that changes less does not depend on the branch
+
+# A jump may be too small, or too many deviations away from 0, for any difference of neighbours to see it.
+_UNSEEN = {
+    True: "an activation jumps or rises like a root, but no divergence is seen at resolvable distances",
+    None: "whether an activation jumps or rises like a root cannot be told, and no divergence is seen",
+}
 
 # A node of a user may do with arrays what an infinitely wide network has no meaning for (shapes, sorting, methods
 # that a net lacks), and may fail on numbers. The row then says so; a failed comparison is never a passed one.
@@ -42,7 +49,7 @@ def compared(
     thresholds: Thresholds,
     small: float,
     *,
-    jumps: bool | None = None,
+    steep: bool | None = False,
     **facts: Any,
 ) -> Verdict:
     """A verdict, infinite values included.
@@ -55,14 +62,15 @@ def compared(
         found: what the oracle says.
         thresholds: of that oracle.
         small: fraction of the natural scale on which a claim of 0 is judged.
-        jumps: whether an activation of the layer is discontinuous, if known.
+        steep: whether an activation of the layer is so steep that this quantity may be infinite; None if that cannot
+            be told.
         facts: seed, widths, samples.
     """
     if math.isinf(found.value) and not found.diverges:
         said = found.remark or "the oracle's numbers leave the range of doubles"
         return inconclusive(name, oracle, point, said, claimed=claim, **facts)
     if math.isnan(found.value) or not (mp.isinf(claim) or math.isinf(found.value)):
-        return judge(
+        row = judge(
             name,
             oracle,
             point,
@@ -74,14 +82,19 @@ def compared(
             reason=found.remark,
             **facts,
         )
+        if row.outcome is Outcome.PASSED and steep is not False:
+            return replace(row, outcome=Outcome.INCONCLUSIVE, reason=_UNSEEN[steep])
+        return row
     agree = bool(claim == found.value)
     if agree:
         outcome, remark = Outcome.PASSED, found.remark
-    elif mp.isinf(claim) and jumps:
-        # the divergence can sit at distances that no finite difference reaches: a jump many deviations away from 0
-        outcome, remark = Outcome.INCONCLUSIVE, "the claim is infinite, no divergence is seen at resolvable distances"
-    elif found.diverges and jumps is False:
-        outcome, remark = Outcome.INCONCLUSIVE, f"{found.remark}, but no activation jumps: it may be very steep"
+    elif mp.isinf(claim) and steep is not False:
+        outcome, remark = Outcome.INCONCLUSIVE, _UNSEEN[steep]
+    elif found.diverges and not steep:
+        outcome, remark = (
+            Outcome.INCONCLUSIVE,
+            f"{found.remark}, but nothing is seen to jump: it may be very steep",
+        )
     else:
         outcome, remark = Outcome.REFUTED, found.remark or "the claim is infinite, the oracle finds a finite value"
     return Verdict(

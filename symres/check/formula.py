@@ -15,7 +15,6 @@ import numpy as np
 import sympy as sp
 from scipy import special
 
-from ..declare.phi import Phi
 from ..errors import UnsupportedLayer
 from ..symbols import z
 
@@ -89,14 +88,22 @@ MPMATH: Backend = {
     sp.Piecewise: lambda *xs: next((value for value, holds in zip(xs[::2], xs[1::2], strict=True) if holds), mp.nan),
 }
 
-_DIGITS = 40  # of the constants handed to mpmath
+_DIGITS = 40  # of the constants handed to mpmath, and of switching points
 
 
 class Tape:
-    """A sympy expression of several variables as a straight line of calls; equal subexpressions are one call."""
+    """A sympy expression of several variables as a straight line of calls; equal subexpressions are one call.
 
-    def __init__(self, expr: sp.Expr, variables: Sequence[sp.Symbol], backend: Backend) -> None:
+    Args:
+        expr: the expression.
+        variables: its symbols.
+        backend: functions for its nodes.
+        digits: of the constants, if the backend takes them.
+    """
+
+    def __init__(self, expr: sp.Expr, variables: Sequence[sp.Symbol], backend: Backend, digits: int = _DIGITS) -> None:
         self._backend = backend
+        self._digits = digits
         self._slots: dict[sp.Basic, int] = {v: i for i, v in enumerate(variables)}
         self._calls: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
         self._variables = len(variables)
@@ -159,12 +166,12 @@ class Tape:
         return tuple(self._slot(e) for e in expressions)
 
     def _constant(self, expr: sp.Basic) -> Any:
-        value = sp.N(expr, _DIGITS)
+        value = sp.N(expr, self._digits)
         if not value.is_real:
             raise UnsupportedLayer(f"numbers of {expr}", "it is not a real number", "give every parameter a number")
         if self._backend is NUMPY:
             return int(value) if expr.is_Integer else float(value)
-        return _unrounded(value)
+        return _unrounded(value, self._digits)
 
 
 class NumericFunction:
@@ -203,16 +210,6 @@ class NumericFunction:
         """Where the formula switches from one smooth piece to another, increasing."""
         return switch_points(self.expr, self.variable)
 
-    @cached_property
-    def jumps(self) -> bool:
-        """Whether the two sides of a switching point differ."""
-        with mp.workdps(40):
-            for b in self.breaks:
-                left, right = (self.precise(b + side * mp.mpf(10) ** -20 * (1 + abs(b))) for side in (-1, 1))
-                if abs(right - left) > mp.mpf(10) ** -10 * (1 + abs(left)):
-                    return True
-        return False
-
     def _rescued(self, point: float) -> float:
         if not np.isfinite(point):
             return np.nan
@@ -237,13 +234,8 @@ def activation_function(atom: Any, values: dict[sp.Symbol, sp.Expr]) -> NumericF
     return NumericFunction(expr.diff(z, atom.order) if atom.order else expr, z)
 
 
-def any_jumps(forward: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> bool:
-    """Whether an activation of a forward equation is discontinuous, so that chi_perp is infinite."""
-    return any(activation_function(atom, values).jumps for atom in forward.atoms(Phi))
-
-
-def switch_points(expr: sp.Expr, variable: sp.Symbol) -> tuple[mp.mpf, ...]:
-    """Zeros of the arguments of Abs, sign, Heaviside, Max, Min and of the conditions of Piecewise.
+def switch_points(expr: sp.Expr, variable: sp.Symbol, digits: int = _DIGITS) -> tuple[mp.mpf, ...]:
+    """Zeros of the arguments of Abs, sign, Heaviside, Max, Min and of the conditions of Piecewise, to so many digits.
 
     Only those that depend on this variable alone.
     """
@@ -256,38 +248,40 @@ def switch_points(expr: sp.Expr, variable: sp.Symbol) -> tuple[mp.mpf, ...]:
         elif isinstance(node, sp.core.relational.Relational):
             controls.add(node.lhs - node.rhs)
     found: list[mp.mpf] = []
-    with mp.workdps(_DIGITS):
+    with mp.workdps(digits):
         for control in controls:
             if control.free_symbols == {variable}:
-                found.extend(_zeros(control, variable))
+                found.extend(_zeros(control, variable, digits))
         unique: list[mp.mpf] = []
         for point in sorted(found):
-            if not unique or point - unique[-1] > mp.mpf(10) ** -30 * (1 + abs(point)):
+            if not unique or point - unique[-1] > mp.mpf(10) ** (10 - digits) * (1 + abs(point)):
                 unique.append(point)
     return tuple(unique)
 
 
-def _zeros(control: sp.Expr, variable: sp.Symbol) -> list[mp.mpf]:
+def _zeros(control: sp.Expr, variable: sp.Symbol, digits: int) -> list[mp.mpf]:
     if control.is_polynomial(variable):
-        roots = sp.Poly(sp.N(control, _DIGITS) if control.has(sp.Float) else control, variable).nroots(n=_DIGITS)
-        return [_unrounded(root) for root in roots if root.is_real]
+        polynomial = sp.Poly(sp.N(control, digits) if control.has(sp.Float) else control, variable)
+        if polynomial.domain.is_Exact:
+            polynomial = polynomial.sqf_part()  # multiple roots are found with half the digits, or not at all
+        return [_unrounded(root, digits) for root in polynomial.nroots(n=digits) if root.is_real]
     # Scan for sign changes; what is missed here only costs accuracy, which the two resolutions then show.
-    tape = Tape(control, [variable], MPMATH)
-    grid = [mp.sinh(mp.mpf(k) / 50) for k in range(-400, 401)]
+    tape = Tape(control, [variable], MPMATH, digits)
+    grid = [mp.sinh(mp.mpf(k) / 50) for k in range(-700, 701)]
     signs = [mp.sign(tape(point)) for point in grid]
     zeros = [point for point, sign in zip(grid, signs, strict=True) if sign == 0]
     for left, right, a, b in zip(grid, grid[1:], signs, signs[1:], strict=False):
         if a * b < 0:
-            for _ in range(140):  # bisection: the control may itself have kinks
+            for _ in range(mp.mp.prec + 10):  # bisection: the control may itself have kinks
                 middle = (left + right) / 2
                 left, right = (middle, right) if mp.sign(tape(middle)) == a else (left, middle)
             zeros.append((left + right) / 2)
     return zeros
 
 
-def _unrounded(value: sp.Expr) -> mp.mpf:
+def _unrounded(value: sp.Expr, digits: int) -> mp.mpf:
     """A sympy number as mpf with all its digits, whatever mpmath's current precision is."""
-    return mp.make_mpf(sp.Float(value, _DIGITS)._mpf_)
+    return mp.make_mpf(sp.Float(value, digits)._mpf_)
 
 
 def _exponent(term: sp.Expr) -> sp.Expr | None:

@@ -19,6 +19,7 @@ REACH = 38.0  # standard deviations; beyond, the Gaussian weight underflows
 _START = np.array([2.0**-k for k in range(10, 0, -2)] + [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 31, REACH])
 _FAR = np.arange(1.0, REACH + 1)  # where the range of doubles is probed
 _ROUNDING = 1e-14  # relative; measured deviations from closed forms of order 1 stay below 2e-15
+LEAST = float(np.finfo(float).tiny) / _ROUNDING  # of a smaller size the rounding is that of numbers without all digits
 LOST = 1e-13  # of the average of |function|: what may at most lie beyond the ends
 _LEVELS = 52  # halvings of a panel: down to rounding
 _MOST = 500  # panels of one variable that are refined at once
@@ -161,14 +162,14 @@ def _merged(
 
 
 def average1(function: Function, sigma: float, edges: np.ndarray, points: int) -> tuple[float, float]:
-    """<f(x)> and <|f(x)|> for x ~ N(0, sigma^2)."""
+    """<f(x)> and <|f(x)|> for x ~ N(0, sigma^2); of the latter at least what rounding below the range makes it."""
     nodes, weights = composite(edges, points)
     density = np.exp(-((nodes / sigma) ** 2) / 2) / (sigma * np.sqrt(2 * np.pi))
     terms = weights * density * function(nodes)
     size = float(np.sum(np.abs(terms)))
     if not np.isfinite(size):
         raise out_of_range()
-    return float(np.sum(terms)), size
+    return float(np.sum(terms)), max(size, LEAST)
 
 
 def rounding(size: float) -> float:
@@ -193,7 +194,7 @@ def average_tensor(
     sizes = np.abs(values)
     for _, weights in reversed(axes):
         values, sizes = values @ weights, sizes @ weights
-    return float(values), float(sizes)
+    return float(values), max(float(sizes), LEAST)
 
 
 def composite(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .panels import LOST, REACH, Function, adapted, composite, legendre, out_of_range, too_fast
+from .panels import LEAST, LOST, REACH, Function, adapted, composite, legendre, out_of_range, too_fast
 
 _GRID = np.arange(-REACH, REACH) + 0.5  # standard deviations; 0, where formulas like 0*log(0) fail, is no node
 _NOTHING = 1e-19  # of the mass: less than rounding
@@ -94,7 +94,7 @@ class Plane:
         value, size = float(np.sum(terms.sum(axis=1) * weight[row]) / norm), float(sizes @ weight)
         if not np.isfinite(size) or (sizes * density)[[0, -1]].max() * self.sigma > LOST * size:
             raise out_of_range()
-        return value, size
+        return value, max(size, LEAST)
 
 
 def plane(

@@ -32,6 +32,7 @@ _RATIO_ROUNDING = 1e-12  # of (K'-C')/(K-C)
 _NEAR = 2.0**-10  # largest (K - C)/K in the limit C -> K
 _STEPS = range(7)  # powers of 1/4 in K - C
 _LAST_STEP = 20  # neurons 10^-7 deviations apart: nearer ones lose the digits of a difference
+_SLOW = 0.005  # power of a growth that is none
 _SHARP = 1e-8  # relative error of the limit that needs no more steps
 
 
@@ -207,7 +208,8 @@ def _extrapolated(coarse: np.ndarray, fine: np.ndarray, steps: range, scale: flo
     visible = max(1e-6 * scale, 100 * np.abs(fine - coarse).max())
     if change[-1] > visible and np.all(change[-3:] > 0.95 * change[-4:-1]):
         power = np.log(change[-1] / change[-2]) / np.log(4)
-        remark = f"(K'-C')/(K-C) grows without bound, like (K-C)^-{power:.2f}"
+        law = f"(K-C)^-{power:.2f}" if power > _SLOW else "the logarithm of K-C"
+        remark = f"(K'-C')/(K-C) grows without bound, like {law}"
         return Found(np.inf, np.inf, scale, remark, diverges=True)
     limits = _neville(fine)
     rounded = _RATIO_ROUNDING * 2.0 ** (steps.stop - _STEPS.stop)  # relative to the distance of the neurons

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import textwrap
 from dataclasses import dataclass
 from enum import Enum
@@ -15,6 +16,7 @@ from ..errors import CheckRefuted
 Number: TypeAlias = Any  # float or mpf
 
 WIDTH = 80
+_COLUMN = 13  # of a number
 _LEGEND = (
     "z: claimed minus found, in units of the oracle's error",
     "sees: the smallest relative error of the claim that would have been noticed",
@@ -66,7 +68,8 @@ class Verdict:
         point: the arguments at which the two were compared, as text.
         claimed: what the derivation says.
         value: what the oracle says.
-        error: standard error (simulation) or estimated error (quadrature) of the oracle, absolute.
+        error: standard error (simulation) or estimated error (quadrature) of the oracle, absolute; a number of mpmath
+            where it may be smaller than any float.
         z: (claimed - value) / error.
         detectable: the smallest error that this comparison would have refuted, relative to the claim; relative to
             a scale that ``reason`` names where the claim is 0.
@@ -82,7 +85,7 @@ class Verdict:
     point: str
     claimed: Number
     value: Number
-    error: float
+    error: Number
     z: float
     detectable: float
     outcome: Outcome
@@ -98,10 +101,10 @@ def judge(
     point: str,
     claimed: Number,
     value: Number,
-    error: float,
+    error: Number,
     thresholds: Thresholds,
     *,
-    scale: float = 0.0,
+    scale: Number = 0.0,
     reason: str = "",
     seed: int | None = None,
     widths: tuple[int, ...] = (),
@@ -125,13 +128,17 @@ def judge(
         widths: of the networks.
         samples: number of networks.
     """
-    if not (mp.isfinite(claimed) and mp.isfinite(value) and math.isfinite(error) and error > 0):
-        numbers = f"not finite: {_number(claimed)} against {_number(value)} +- {error:.1e}"
+    missing = ""
+    if not (mp.isfinite(claimed) and mp.isfinite(value) and mp.isfinite(error)):
+        missing = f"not finite: {_number(claimed)} against {_number(value)} +- {_error(error)}"
+    elif error <= 0:
+        missing = "what the oracle averages is 0, or below the range of floating-point numbers: it has no error"
+    if missing:
         return inconclusive(
             quantity,
             oracle,
             point,
-            reason or numbers,
+            reason or missing,
             claimed=claimed,
             value=value,
             seed=seed,
@@ -139,10 +146,10 @@ def judge(
             samples=samples,
         )
     z = float((claimed - value) / error)
-    size = float(abs(claimed)) if claimed else scale
-    detectable = thresholds.margin * error / size if size else math.inf
+    size = abs(mp.mpf(claimed or scale))  # may be smaller than any float
+    detectable = float(thresholds.margin * error / size) if size else math.inf
     if not claimed and scale:
-        reason = "; ".join(filter(None, (reason, f"the claim is 0: judged on the scale {scale:.2g}")))
+        reason = "; ".join(filter(None, (reason, f"the claim is 0: judged on the scale {mp.nstr(mp.mpf(scale), 2)}")))
     if abs(z) > thresholds.disagree:
         outcome = Outcome.REFUTED
     elif abs(z) > thresholds.agree:
@@ -155,6 +162,8 @@ def judge(
             reason = "no error would have been seen"
         elif claimed:
             reason += f"; the smallest that would is {detectable:.2g} of the claim"
+        if claimed and size < sys.float_info.min:
+            reason += "; the claim is below the range of floating-point numbers"
     else:
         outcome = Outcome.PASSED
     return Verdict(
@@ -236,7 +245,7 @@ class CheckReport:
         for verdict in self.verdicts:
             if verdict.outcome is Outcome.REFUTED:
                 found = f"claimed {_number(verdict.claimed)}, {verdict.oracle} finds {_number(verdict.value)}"
-                found += f" +- {verdict.error:.1e}" if math.isfinite(verdict.error) else ""
+                found += f" +- {_error(verdict.error)}" if mp.isfinite(verdict.error) else ""
                 raise CheckRefuted(
                     f"{verdict.quantity} at {verdict.point}",
                     verdict.reason if math.isnan(verdict.z) else found,
@@ -265,4 +274,9 @@ def _rows(verdict: Verdict) -> list[str]:
 def _number(value: Number) -> str:
     if mp.isnan(value):
         return "-"
-    return mp.nstr(mp.mpf(value), 6)
+    texts = (mp.nstr(mp.mpf(value), digits) for digits in (6, 5, 4, 3))
+    return next((text for text in texts if len(text) < _COLUMN), mp.nstr(mp.mpf(value), 2))
+
+
+def _error(value: Number) -> str:
+    return f"{float(value):.1e}" if float(value) else mp.nstr(mp.mpf(value), 2)

@@ -27,7 +27,7 @@ Examples:
 
 \b
 Exit codes: 0 done, 1 a check refutes a result, 2 wrong use or bad input,
-3 no closed form or inconclusive."""
+3 no closed form (export) or inconclusive (check)."""
 
 app = typer.Typer(
     name="symres",

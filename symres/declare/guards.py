@@ -42,9 +42,7 @@ def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Ex
     if part.has(sp.nan, sp.zoo, sp.oo, sp.S.NegativeInfinity, sp.I):
         between = f"between {'-oo' if left is None else left} and {'oo' if right is None else right}"
         kind = "real" if part.has(sp.I) else "finite"
-        raise DeclarationError(
-            asked, f"it is not {kind} {between}", "give a formula that is real and finite for every real z"
-        )
+        raise DeclarationError(asked, f"it is not {kind} {between}", _remedy(left, right))
     ends = [end for end in (left, right) if end is not None]
     parameters = set().union(part.free_symbols, *(end.free_symbols for end in ends)) - {z}
     choices: list[Values] = list(samples(sorted(parameters, key=str)))
@@ -98,8 +96,7 @@ class _Guard:
                 raise DeclarationError(
                     asked,
                     f"{failure.found}{' for ' if where else ''}{where}",
-                    "give a formula that is real and finite for every real z"
-                    + (" and every admissible value of its parameters" if where else ""),
+                    _remedy(left, right, bool(where)),
                 ) from None
 
 
@@ -293,6 +290,17 @@ def _middle(box: Range) -> arb | None:
         return None if box.hi < -(10**30) else min(arb(-1), (2 * box.hi).mid())
     middle = ((box.lo + box.hi) / 2).mid()
     return middle if box.lo < middle < box.hi and box.hi - box.lo > arb(2) ** -40 * (1 + abs(middle)) else None
+
+
+def _remedy(left: sp.Expr | None, right: sp.Expr | None, parameters: bool = False) -> str:
+    always = " and every admissible value of its parameters" if parameters else ""
+    if left is None and right is None:
+        whole = "where(...) cannot leave out a single point"
+        return f"give a formula that is real and finite for every real z{always}; {whole}"
+    return (
+        f"give branches that are real and finite for every z of their intervals, ends included{always}: "
+        "end one before that point, or keep it out as 1/max(1 - z^2, 1/100) does"
+    )
 
 
 def _near(box: Range) -> str:

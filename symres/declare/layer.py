@@ -75,6 +75,6 @@ class Layer:
         for symbol, value in numbers.items():
             if symbol.is_nonnegative and value.is_negative:
                 raise DeclarationError(
-                    f"the layer {self.name}", f"{symbol} = {value}", f"{symbol} is no variance below 0"
+                    f"the layer {self.name}", f"{symbol} = {value} is negative", f"pass {symbol} >= 0, a variance"
                 )
         return Layer(self.forward.subs(numbers), self.name)

@@ -101,6 +101,13 @@ def test_an_average_that_vanishes_passes_on_its_scale():
     assert check(Quantity((K,), odd.definition, lambda K: mp.mpf(10) ** -20)).outcome is Outcome.REFUTED
 
 
+@pytest.mark.parametrize("factor", ["1", "1.01"])
+def test_averages_below_the_range_of_doubles_are_compared(factor):
+    definition = Unevaluated(x1**2 * sp.Rational(1, 10**400), K)
+    claim = Quantity((K,), definition, lambda K: mp.mpf(factor) * mp.mpf(10) ** -400 * K)
+    assert check(claim).outcome is (Outcome.PASSED if factor == "1" else Outcome.REFUTED)
+
+
 @pytest.mark.parametrize(
     "change", [lambda v: v * mp.mpf("1.01"), lambda v: -v, lambda v: 2 * v, lambda v: v * (1 + mp.mpf(10) ** -20)]
 )

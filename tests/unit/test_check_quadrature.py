@@ -15,7 +15,7 @@ from symres.check.average import average_oracle
 from symres.check.compare import compared
 from symres.check.formula import NumericFunction
 from symres.check.noise import of_square
-from symres.check.quadrature import ORACLES, Found, QuadratureOracle
+from symres.check.quadrature import ORACLES, Found, QuadratureOracle, _extrapolated
 from symres.check.verdict import QUADRATURE
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
@@ -228,15 +228,16 @@ def test_a_point_where_nothing_is_seen_is_moved():
 def test_a_divergence_without_a_jump_refutes_nothing():
     found = Found(math.inf, math.inf, 1.0, "it grows", diverges=True)
     said = {
-        jumps: compared("chi_perp", "quadrature", "", mp.mpf(3), found, QUADRATURE, 0.001, jumps=jumps).outcome
-        for jumps in (None, True, False)
+        steep: compared("chi_perp", "quadrature", "", mp.mpf(3), found, QUADRATURE, 0.001, steep=steep).outcome
+        for steep in (None, True, False)
     }
-    assert said == {None: Outcome.REFUTED, True: Outcome.REFUTED, False: Outcome.INCONCLUSIVE}
+    assert said == {None: Outcome.INCONCLUSIVE, True: Outcome.REFUTED, False: Outcome.INCONCLUSIVE}
 
 
 def test_an_infinite_number_is_evidence_only_if_a_limit_diverges():
     def row(claim, **more):
-        return compared("K", "quadrature", "", mp.mpf(claim), Found(math.inf, 0.0, 1.0, **more), QUADRATURE, 0.001)
+        found = Found(math.inf, 0.0, 1.0, **more)
+        return compared("chi_perp", "quadrature", "", mp.mpf(claim), found, QUADRATURE, 0.001, steep=True)
 
     assert row(3).outcome is row("inf").outcome is Outcome.INCONCLUSIVE
     assert "range" in row(3).reason and row(3, remark="it grows").reason == "it grows"
@@ -329,3 +330,51 @@ def test_a_claim_that_is_wrong_only_far_out_is_refuted(end):
 
     only = FakeTheory(right.forward, {"kernel_map": replace(claim, function=wrong)})
     assert check(only, "quadrature").outcome is Outcome.REFUTED
+
+
+@pytest.mark.parametrize("power", range(154, 162))
+def test_numbers_that_lose_digits_below_the_range_refute_nothing(power):
+    """Squares of 1e-156 are numbers without all their digits; those of 1e-162 are 0."""
+    right = sr.derive(f"1e-{power}*tanh(z)")
+    rows = check(right, "quadrature", points=2, parameters={"C_b": 0}).verdicts
+    assert Outcome.REFUTED not in {row.outcome for row in rows}
+    open_ = [row.reason for row in rows if row.outcome is Outcome.INCONCLUSIVE]
+    assert open_ and not any("not finite" in reason for reason in open_)
+
+
+def test_numbers_just_within_the_range_are_compared():
+    right = sr.derive("1e-148*tanh(z)")
+    assert check(right, "quadrature", points=2, parameters={"C_b": 0}).outcome is Outcome.PASSED
+
+
+def test_a_logarithm_is_called_one():
+    for formula in ("sqrt(abs(z))", "asin(max(min(z, 1), -1))"):
+        found = QuadratureOracle(sr.mlp(formula).forward, NUMBERS).chi_perp(1.0)
+        assert found.diverges and "like the logarithm of K-C" in found.remark
+
+
+STEPS = range(7)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1e-8])
+@pytest.mark.parametrize("place", [*STEPS, "all"])
+def test_what_one_ratio_is_off_by_is_part_of_the_error(place, size):
+    """The last of them alone leaves the last extrapolations close together; all of them, equal."""
+    right = 1 + 0.3 * 2.0 ** -np.arange(7.0) - 0.1 * 4.0 ** -np.arange(7.0)
+    off = np.zeros(7)
+    off[slice(None) if place == "all" else place] = size
+    one_resolution = _extrapolated(right, right + off, STEPS, 1.0, 0.0)
+    assert abs(one_resolution.value - 1) <= one_resolution.error
+    if place != "all":  # at both resolutions alike
+        both = _extrapolated(right + off, right + off, STEPS, 1.0, 0.0)
+        assert abs(both.value - 1) <= both.error
+    exact = _extrapolated(right, right, STEPS, 1.0, 0.0)
+    assert abs(exact.value - 1) <= exact.error < 1e-11
+
+
+def test_rounding_of_a_ratio_grows_with_the_nearness_of_the_neurons():
+    """Doubles and formulas lose a share of the neurons, whose distance halves from step to step."""
+    flat = np.ones(7)
+    errors = [_extrapolated(flat, flat, range(first, first + 7), 1.0, 0.0).error for first in (0, 4, 13)]
+    assert errors == pytest.approx([1e-12, 16e-12, 8192e-12])
+    assert _extrapolated(flat, flat, STEPS, 1.0, 1e-10).error == pytest.approx(1e-7, rel=0.01)

@@ -115,6 +115,41 @@ def test_a_bias_of_order_one_over_n_is_removed():
     assert abs(fitted.values[0] - expected) < 4 * fitted.errors[0] < 0.06 * expected
 
 
+@pytest.mark.parametrize("widths", [(32, 64, 128, 256), (64, 128, 256), (64, 128)])
+def test_an_error_allows_for_what_narrow_networks_add(widths):
+    """A term (20/n)^2 of networks that fluctuate by 20/n: two widths cannot show it at all."""
+
+    def sampler(n, nets, rng):
+        return 1 + (20 / n) ** 2 + math.sqrt(20 / n) * rng.normal(size=(nets, 1)), np.zeros((nets, 1))
+
+    for seed in range(3):
+        found = extrapolated(sampler, np.abs, np.random.default_rng(seed), Budget(precision=0.003, widths=widths))
+        assert 0.5 * found.errors[0] < abs(found.values[0] - 1) < 1.8 * found.errors[0]
+
+
+@pytest.mark.parametrize(
+    ("law", "bound"),
+    [
+        (lambda n: 3 / n, 3),  # a line: nothing is stretched
+        (lambda n: 300 / n**2, 3),
+        (lambda n: 50 / n**1.3, 5),
+        (lambda n: 0.1 / math.sqrt(n), 10),
+    ],
+    ids=["line", "square", "steep power", "root"],
+)
+def test_an_error_is_stretched_where_no_line_fits(law, bound):
+    """Without the stretching these laws are up to 300 errors away from their limit: a right claim would be refuted."""
+
+    def sampler(n, nets, rng):
+        return 1 + law(n) + 1e-3 * rng.normal(size=(nets, 1)), np.zeros((nets, 1))
+
+    found = extrapolated(sampler, np.abs, np.random.default_rng(0), Budget(precision=0.003))
+    distance = abs(found.values[0] - 1)
+    assert distance < bound * found.errors[0]
+    straight = abs(law(128) - 3 / 128) < 1e-12
+    assert found.errors[0] < 1e-4 if straight else distance > 10 * 5e-5
+
+
 def test_the_error_of_one_width_is_the_scatter_of_repetitions():
     sampler = Simulation(Forward(LAYERS["nested"], NUMBERS)).kernels(1.1, 0.9, 0.5, 2)
     budget = Budget(precision=0.05, neurons=30_000, widths=(64, 128))
@@ -277,6 +312,17 @@ def test_steep_activations_are_simulated_at_their_own_kernels(formula):
     rows = check(sr.derive(sr.mlp(formula)), "simulation", depth=1).verdicts
     assert {row.outcome for row in rows} == {Outcome.PASSED}
     assert all(float(row.point.split(",")[0].split("=")[1]) < 1e-3 for row in rows)
+
+
+@pytest.mark.parametrize("claim", ["1e-20", "inf"])
+def test_rounding_that_grows_is_no_divergence(claim):
+    """Neurons of size 1 that differ by 1e-20 differ by nothing but rounding, whose share grows as K - C falls."""
+    faint = FakeTheory(
+        Dense(sp.Rational(1, 10**20) * STEP(z)),
+        {"chi_perp": Claim("chi_perp", (symbols.K, C_W, C_b), lambda **_: mp.mpf(claim))},
+    )
+    (row,) = check(faint, "simulation", parameters={"C_W": 1, "C_b": 1}).verdicts
+    assert row.outcome is Outcome.INCONCLUSIVE and "do not tell" in row.reason
 
 
 def test_a_jump_that_networks_do_not_reach_does_not_refute():

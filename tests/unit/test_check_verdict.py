@@ -66,6 +66,29 @@ def test_what_is_no_number_is_inconclusive(numbers):
     assert row(*numbers).outcome is INCONCLUSIVE
 
 
+def test_an_oracle_without_an_error_says_why():
+    """0 against 0 +- 0 is finite, and no agreement: what is averaged may be below the range of doubles."""
+    silent = row(mp.mpf(10) ** -400, 0.0, 0.0)
+    assert silent.outcome is INCONCLUSIVE
+    assert "range of floating-point numbers" in silent.reason and "not finite" not in silent.reason
+    assert "not finite: +inf against 1.0 +- 1.0e+00" in row(mp.inf, 1.0, 1.0).reason
+
+
+@pytest.mark.parametrize("thresholds", [SIMULATION, QUADRATURE])
+def test_numbers_smaller_than_any_float_are_compared(thresholds):
+    small = mp.mpf(10) ** -400
+    for factor, outcome in ((1, PASSED), (1.01, REFUTED), (-1, REFUTED)):
+        found = row(small * factor, small, small / 10**5, thresholds)
+        assert found.outcome is outcome
+        assert found.detectable == pytest.approx(thresholds.margin * 1e-5, rel=0.02)
+    blunt = row(small, 0.0, 1e-300)
+    assert blunt.outcome is INCONCLUSIVE and "below the range of floating-point numbers" in blunt.reason
+    with pytest.raises(CheckRefuted, match=r"1.01e-400, simulation finds 1.0e-400 \+- 1.0e-405"):
+        CheckReport((row(small * mp.mpf("1.01"), small, small / 10**5),)).raise_if_refuted()
+    zero = row(mp.mpf(0), small, small / 10**5, scale=small)
+    assert zero.outcome is REFUTED and "scale 1.0e-400" in zero.reason
+
+
 def test_thirty_digits_are_kept():
     with mp.workdps(35):
         exact = mp.mpf(1) / 3
@@ -96,12 +119,14 @@ def test_the_table_fits_eighty_columns():
         inconclusive("covariance_map", "quadrature", long, "it is " + "long " * 30, claimed=-1e-13, value=1e-13),
         row(1, 1, 1e-3, widths=(64, 128, 256, 512), samples=123456, seed=1),
     ]
+    rows.append(row(mp.mpf("-1.23456789e-400"), mp.mpf("-1.23456789e-1000"), mp.mpf("1e-410")))
     text = CheckReport(tuple(rows)).table()
+    assert " -1.2346e-400 -1.235e-1000 " in text
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text and "\t" not in text
     for number, verdict in enumerate(rows):
         assert str(verdict.outcome) in text, number
-    for fact in ("-1.23457e-13", "1.0e+30", "123456 nets of width 64, 128, 256, 512", "REFUTED: 1 passed, 2 refuted"):
+    for fact in ("-1.23457e-13", "1.0e+30", "123456 nets of width 64, 128, 256, 512", "REFUTED: 1 passed, 3 refuted"):
         assert fact in text
     assert text.splitlines()[-3:-1] == [
         "z: claimed minus found, in units of the oracle's error",

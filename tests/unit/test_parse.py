@@ -8,6 +8,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from symres import activation
 from symres.declare.parse import FUNCTIONS, parse
 from symres.errors import DeclarationError
 from symres.symbols import z
@@ -176,6 +177,24 @@ def test_every_function_is_the_one_of_its_name():
             expected = oracle(*points)
             found = mp.mpf(sp.N(parse(f"{name}({', '.join(arguments)})"), 17))
             assert mp.almosteq(found, expected, 1e-14), name
+
+
+BRANCHES = {
+    "where(abs(z)<1, exp(-1/(1-z^2)), 0)": ("1/(1 - z^2) is not finite at z = -1", "ends included"),
+    "where(z>0, log(z), 0)": ("log(z) is not finite at z = 0", "ends included"),
+    "where(abs(z)>0, sin(z)/z, 1)": ("1/z is not finite at z = 0", "cannot leave out a single point"),
+}
+
+
+@pytest.mark.parametrize("formula", BRANCHES)
+def test_a_branch_must_be_finite_at_its_ends(formula):
+    """The user's function is finite everywhere, its branch is not: the message must not deny the first."""
+    with pytest.raises(DeclarationError) as raised:
+        activation(formula)
+    assert all(said in str(raised.value) for said in BRANCHES[formula])
+    assert len(str(raised.value).splitlines()) == 1
+    for remedy in ("exp(-1/max(1-z^2, 1/100))", "where(abs(z)>1/100, sin(z)/z, 1-z^2/6)"):
+        activation(remedy)
 
 
 # ---- round trip ------------------------------------------------------------------------------------------------

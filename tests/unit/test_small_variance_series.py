@@ -4,10 +4,12 @@ import mpmath as mp
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.declare.pieces import Pieces, split
 from symres.errors import NoClosedForm
 from symres.gaussian.series import small_variance
-from symres.symbols import z
+from symres.quantity import Status
+from symres.symbols import C_W, K, z
 
 R = sp.Rational
 alpha, beta = sp.symbols("alpha beta", positive=True)
@@ -113,3 +115,53 @@ def test_a_high_order_is_exact_and_quick():
 def test_what_has_no_taylor_series_is_refused(pieces):
     with pytest.raises(NoClosedForm, match="small-variance series"):
         small_variance(pieces, 2)
+
+
+# jumps, kinks and what is smooth; the averages of derivatives stand over powers of K
+DERIVED = [
+    "erf(z) + step(z)",
+    "sin(z) + sign(z)",
+    "exp(z)*step(z)",
+    "where(z > 0, exp(z), sin(z))",
+    "where(z > 0, cos(z), -tanh(z))",
+    "tanh(abs(z))",
+    "erf(abs(z)) + z",
+    "exp(-abs(z))",
+    "elu(alpha=1)",
+    "selu",
+    "softsign",
+    "gelu",
+]
+
+
+@pytest.mark.parametrize("order", [1, 3])
+@pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
+@pytest.mark.parametrize("formula", DERIVED)
+def test_a_quantity_differs_from_its_series_by_less_than_the_last_order(formula, skip, order):
+    """Between two kernels a hundredfold apart the difference falls by more than that order says."""
+    theory = sr.derive(sr.residual(formula) if skip else sr.mlp(formula))
+    named = [theory.kernel_map, theory.chi_parallel, theory.chi_perp, theory.h]
+    infinite = [q for q in named if q.status is Status.UNKNOWN or q.body.has(sp.oo)]
+    assert {q.name for q in infinite} in (set(), {"chi_perp", "h"})  # where it jumps
+    for quantity in named:
+        if quantity in infinite:
+            continue
+        series = quantity.series(order)
+        numbers = {symbol.name: R(3, 4) for symbol in quantity.symbols[1:]}
+        with mp.workdps(60):
+            far, near = (
+                abs(quantity.evalf(50, K=K, **numbers) - series.evalf(50, K=K, **numbers))
+                for K in (R(1, 10**6), R(1, 10**8))
+            )
+            assert near <= far * mp.mpf(100) ** -(order + 0.4), quantity.name
+
+
+def test_the_series_of_a_jump_and_a_slope():
+    """By hand: <erf^2> + 2 <erf step> + <step^2> with <erf(z) step(z)> = atan(sqrt(2 K))/pi."""
+    terms = sr.derive("erf(z) + step(z)").chi_parallel.series(3).body.subs(C_W, 1)
+    root = sp.Dummy("root", positive=True)
+    kernel = 2 / sp.pi * sp.asin(2 * root**2 / (1 + 2 * root**2)) + 2 / sp.pi * sp.atan(sp.sqrt(2) * root)
+    slope = sp.series(kernel.diff(root) / (2 * root), root, 0, 8).removeO()
+    expected = sum(slope.coeff(root, n) * K ** R(n, 2) for n in range(-1, 7))
+    assert sp.simplify(terms - expected) == 0
+    assert sp.expand(terms).coeff(K, 3) == -192 / sp.pi

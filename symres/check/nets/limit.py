@@ -87,7 +87,7 @@ class LimitNet:
                     mixed, apart = self._second(u, a, b)
                     direct = both - 2 * mixed if direct is None else direct
                 else:
-                    mixed, apart = (both - direct) / 2, both
+                    mixed, apart = (both - direct) / 2, size[a, a] + size[b, b]
                 second[a, b] = second[b, a] = mixed
                 difference[a, b] = difference[b, a] = direct
                 # where the arguments are sources made here, their errors are relative to their standard deviations

@@ -1,0 +1,103 @@
+"""Fixed points of the kernel at given parameters: where they are, what they attract, and their phase, by hand."""
+
+import json
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+import symres as sr
+from tests.command_line import page
+
+R = sp.Rational
+OFFSETS = {"5e-4": "chaotic", "-5e-4": "ordered", "1e-9": "chaotic", "-1e-9": "ordered", "0": "critical"}
+
+
+def erf_with(slope, kernel):
+    """C_W and C_b with which erf preserves a kernel, where chi_perp = 4 C_W/(pi sqrt(1 + 4 K)) is the slope."""
+    weight = slope * sp.pi * sp.sqrt(1 + 4 * kernel) / 4
+    return {"C_W": weight, "C_b": kernel - weight * 2 / sp.pi * sp.asin(2 * kernel / (1 + 2 * kernel))}
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("kernel", [R(1, 10), R(1), R(30)])
+def test_the_phase_is_read_off_the_slope_alone(kernel, offset):
+    """A chi_perp of 1 + 5e-4 multiplies gradients by 10^4 within 20000 layers: that is not critical."""
+    slope = 1 + R(offset)
+    numbers = erf_with(slope, kernel)
+    assert sp.N(numbers["C_b"]) > 0
+    found = sr.derive("erf").fixed_points(**numbers)
+    (point,) = [p for p in found if abs(p.K / float(kernel) - 1) < 1e-9]
+    assert point.chi_perp == pytest.approx(float(slope), abs=1e-14)
+    assert point.phase == OFFSETS[offset]
+    assert point.chi_parallel < 1  # the slope of asin(2K/(1+2K)) is below that of its chord
+    with mp.workdps(20):
+        weight = mp.mpf(sp.N(numbers["C_W"], 20))
+        k = mp.mpf(kernel.p) / kernel.q
+        parallel = weight * 4 / mp.pi / ((1 + 2 * k) * mp.sqrt(1 + 4 * k))
+    assert point.chi_parallel == pytest.approx(float(parallel), rel=1e-13)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("formula", ["relu", "tanh", "erf(z)", "leaky_relu(slope=1/10)", "z"])
+def test_the_phase_at_vanishing_kernel(formula, offset):
+    """Without biases all of these preserve K = 0; chi_perp is C_W <phi'^2> there."""
+    square = {"relu": R(1, 2), "tanh": 1, "erf(z)": 4 / sp.pi, "leaky_relu(slope=1/10)": R(101, 200), "z": 1}[formula]
+    found = sr.derive(formula).fixed_points(C_W=(1 + R(offset)) / square, C_b=0)
+    linear = formula not in ("tanh", "erf(z)")
+    assert found[0].phase == OFFSETS[offset]
+    assert found[0].K == (sr.K if linear and offset == "0" else 0.0)
+    assert found[0].chi_parallel == pytest.approx(found[0].chi_perp, rel=1e-14)
+
+
+@pytest.mark.parametrize("offset", ["5e-4", "-5e-4"])
+def test_the_phase_of_a_skip_connection(offset):
+    """gamma^2 + C_W/2 at every kernel; with biases only what shrinks has a fixed point."""
+    theory = sr.derive(sr.residual("relu"))
+    numbers = {"gamma": R(3, 5), "C_W": 2 * (1 + R(offset)) - 2 * R(9, 25)}
+    phase = OFFSETS[offset]
+    assert [(p.K, p.phase) for p in theory.fixed_points(C_b=0, **numbers)] == [(0.0, phase)]
+    with_bias = theory.fixed_points(C_b=R(1, 10), **numbers)
+    assert [p.phase for p in with_bias] == (["ordered"] if phase == "ordered" else [])
+    assert all(p.K == pytest.approx(200.0, rel=1e-9) for p in with_bias)
+
+
+@pytest.mark.parametrize("name", ["erf", "tanh", "softsign"])
+def test_critical_values_that_were_rounded_are_still_critical(name):
+    """The 12 digits of a page, typed in again: pi/4 is no longer exact."""
+    theory = sr.derive(name)
+    point = theory.critical_points[0]
+    weight, bias = (R(str(sp.N(value, 12))) for value in (point.C_W, point.C_b))
+    assert "critical" in {found.phase for found in theory.fixed_points(C_W=weight, C_b=bias)}
+
+
+@pytest.mark.parametrize(("offset", "phase"), OFFSETS.items())
+def test_the_page_gives_the_same_phase(capsys, offset, phase):
+    weight = str(2 * (1 + R(offset)))
+    words = ("derive", "relu", "--set", f"C_W={weight}", "--set", "C_b=0")
+    assert phase in page(capsys, *words).split("Fixed points")[1]
+    (point,) = json.loads(page(capsys, *words, "--json"))["fixed_points"]
+    assert point["phase"] == phase
+    assert point["chi_perp"] == pytest.approx(float(1 + R(offset)), abs=1e-14)
+
+
+@pytest.mark.parametrize(("weight", "bias"), [("2", "1/4"), ("1/2", "3"), ("19/10", "0.05"), ("4", "1")])
+@pytest.mark.parametrize("formula", ["erf", "sin"])
+def test_fixed_points_by_iteration(formula, weight, bias):
+    """Every attractive kernel is where the recursion by hand ends, and the slopes are those of its map."""
+    kernel_map = {
+        "erf": lambda k: 2 / mp.pi * mp.asin(2 * k / (1 + 2 * k)),
+        "sin": lambda k: (1 - mp.exp(-2 * k)) / 2,
+    }[formula]
+    slope = {"erf": lambda k: 4 / mp.pi / mp.sqrt(1 + 4 * k), "sin": lambda k: (1 + mp.exp(-2 * k)) / 2}[formula]
+    with mp.workdps(30):
+        numbers = [mp.mpf(R(text).p) / R(text).q for text in (weight, bias)]
+        value = mp.mpf(1)
+        for _ in range(2000):
+            value = numbers[1] + numbers[0] * kernel_map(value)
+        parallel, perp = numbers[0] * mp.diff(kernel_map, value), numbers[0] * slope(value)
+    (point,) = sr.derive(formula).fixed_points(C_W=weight, C_b=bias)
+    assert point.K == pytest.approx(float(value), rel=1e-13)
+    assert point.chi_parallel == pytest.approx(float(parallel), rel=1e-12)
+    assert point.chi_perp == pytest.approx(float(perp), rel=1e-12)
+    assert point.phase == ("chaotic" if perp > 1 else "ordered")
