@@ -54,3 +54,5 @@ def _drawn(report: Report) -> tuple[Curves | None, tuple[str, ...]]:
         return curves(report), ()
     except DeclarationError as error:
         return None, (f"no plot: {error.found}; {error.remedy}",)
+    except SymresError as error:
+        return None, (f"no plot: {error.found}",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -81,7 +81,7 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
 
     Raises:
         DeclarationError: an unknown target.
-        SymresError: the one quantity asked for is unknown, or no accurate code was found for it.
+        NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
     """
     if target not in TARGETS:
         raise DeclarationError(f"export to {target!r}", "there is no such target", f"use one of {', '.join(TARGETS)}")
@@ -93,19 +93,36 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
         return Module(name, "latex", equations(tuple(quantities.values()), title, command))
     printer: Any = numpy_printer if target == "numpy" else torch_printer
     planner = Planner(partial(build_component, dialect=_dialect(target)))
-    functions, missing = [], []
+    functions: list[Function] = []
+    missing: dict[str, str] = {}
     for quantity in quantities.values():
         try:
             functions.append(_planned(planner, printer, quantity))
         except SymresError as error:
-            if len(quantities) == 1:
+            if len(quantities) == 1 and isinstance(error, DeclarationError | NoClosedForm):
                 raise
-            missing.append(f"{quantity.name}: {error.found}")
+            missing[quantity.name] = error.found
     if not functions:
-        raise NoClosedForm(f"code for {title}", "; ".join(missing), "export to LaTeX")
-    text = _python(printer, target, title, command, functions, tuple(missing))
+        raise NoClosedForm(f"{target} code for {_listed(missing)}", _reasons(missing), "export to LaTeX")
+    lacking = tuple(f"{lacks}: {found}" for lacks, found in missing.items())
+    text = _python(printer, target, title, command, functions, lacking)
     warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docs.warnings(f))
-    return Module(name, target, text, tuple(missing), warnings)
+    return Module(name, target, text, lacking, warnings)
+
+
+def _reasons(missing: Mapping[str, str]) -> str:
+    """Why quantities have no code; each reason once."""
+    groups: dict[str, list[str]] = {}
+    for name, found in missing.items():
+        groups.setdefault(found, []).append(name)
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{_listed(names)}: {found}" for found, names in groups.items())
+
+
+def _listed(names: Iterable[str]) -> str:
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _quantities(subject: Any) -> dict[str, Quantity]:

@@ -35,6 +35,7 @@ from .panels import (
 from .symmetry import is_odd
 
 GUARD = 20  # bits for the rounding of sums
+NARROW = 1.01  # ratio of the ends of a shell below which there is no hope
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
 Interval = tuple[arb, arb]
 TINY = -1e12  # log2 of the size of an average whose integrand has not been seen to differ from 0
@@ -249,13 +250,17 @@ def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, 
         if leaping:  # the mass is next to nothing already: to the last breakpoint in one step
             outer = math.copysign(min(last, 1e150), x)
         mass = -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-14) + math.log2(variance / abs(inner)) + 1e-6
-        size = largest(segments, weight, *sorted((inner, outer)))
+        low, high = sorted((inner, outer))
+        size = largest(segments, weight, low, high)
+        narrow = not leaping and ratio < NARROW**2
+        if narrow and size + mass > tolerance and at(segments, weight, inner) + mass <= tolerance:  # a poor bound?
+            size = largest(segments, weight, low, high, tolerance - mass)
         if size + mass > tolerance:
             if leaping:
                 leap = False
                 continue
             ratio = math.sqrt(ratio)  # the values at the far end of a shell are charged with the mass at its near end
-            if ratio < 1.01:
+            if ratio < NARROW:
                 return math.inf
             continue
         bounds.append(size + mass)
@@ -268,14 +273,28 @@ def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, 
     return log2_sum(bounds)
 
 
-def largest(segments: list[Segment], weight: Weight, low: arb | float, high: arb | float) -> float:
-    """log2 of a bound on |function| between two places."""
+def largest(
+    segments: list[Segment], weight: Weight, low: arb | float, high: arb | float, enough: float = math.inf
+) -> float:
+    """log2 of a bound on |function| between two places; a better one is looked for if it is not low enough."""
     worst = -math.inf
     for s in segments:
         a, b = clip(s, low, high)
         if not a > b:
-            worst = max(worst, sup_refined(s.function, weight.scale * a, weight.scale * b))
+            worst = max(worst, sup_refined(s.function, weight.scale * a, weight.scale * b, enough=enough))
     return worst
+
+
+def at(segments: list[Segment], weight: Weight, place: float) -> float:
+    """log2 of a bound on |function| at one place."""
+    return max(
+        (size_at(s.function, weight.scale * arb(place)) for s in segments if _holds(s, place)), default=-math.inf
+    )
+
+
+def _holds(segment: Segment, place: float) -> bool:
+    a, b = clip(segment, place, place)
+    return not a > b
 
 
 def at_zero(factor: Pieces) -> arb:

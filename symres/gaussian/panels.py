@@ -127,14 +127,23 @@ def size_at(function: Function, place: arb) -> float:
     return own(place, place, 0.0) if own is not None else log2_upper(function([place], False))
 
 
-def sup_refined(function: Function, left: arb, right: arb, pieces: int = 20000) -> float:
-    """Upper bound of log2 |function| on an interval that is halved where the ball evaluation overflows."""
+def sup_refined(
+    function: Function, left: arb, right: arb, pieces: int = 20000, enough: float = math.inf, few: int = 64
+) -> float:
+    """Upper bound of log2 |function| on an interval that is halved where the ball evaluation overflows.
+
+    Where the bound is above ``enough``, a few more halvings are tried: the ball of exp(z) on a wide interval has lost
+    its lower end, and with it that exp(z)*sech(exp(z)) is small.
+    """
     worst, stack, used = -math.inf, [(left, right)], 0
     while stack:
         a, b = stack.pop()
         bound = sup(function, a, b)
         used += 1
-        if bound < math.inf or used + len(stack) >= pieces:
+        if bound <= max(enough, worst) and bound < math.inf:
+            worst = max(worst, bound)
+            continue
+        if used + len(stack) >= (few if bound < math.inf else pieces):
             worst = max(worst, bound)
             if worst == math.inf:
                 return worst

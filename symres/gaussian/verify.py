@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from itertools import tee
+from itertools import product, tee
 
 import mpmath as mp
 import sympy as sp
@@ -14,6 +14,7 @@ from ..declare.pieces import Pieces
 from ..errors import NoClosedForm, SymresError
 from ..quantity import Verification
 from ..symbols import K1, K2, C, K, z
+from .panels import patience
 
 Values = dict[sp.Symbol, sp.Rational]
 Ball = tuple[mp.mpf, mp.mpf]  # a number and a bound on its error
@@ -22,6 +23,7 @@ _KERNELS = (K, K1, K2, C)
 _SHRINK = 64  # kernels are made so much smaller where a point decides nothing...
 _SHRUNK = 4  # ...at most so many times
 MIRRORED = "values at mirrored points"
+_PANELS = (64, 2000)  # of one average, at first and if that decides nothing
 _PLACES, _DIGITS = 6, 30  # points at which an odd integrand is looked at, and digits
 
 
@@ -55,11 +57,13 @@ def verify(
         NoClosedForm: the two differ, or no point decides.
     """
     generator, decided, worst = random.Random(asked), 0, 0.0
-    for scale in range(_SHRUNK + 1):
+    # kernels of order one may need thousands of panels and decide nothing: smaller ones come first, then patience
+    for panels, scale in product(_PANELS, range(_SHRUNK + 1)):
         for _ in range(points - decided):
             values = _point(symbols, generator, sp.Rational(1, _SHRINK**scale))
             try:
-                (claimed, error), (value, radius) = evaluate(claim.subs(values), {}, digits), measure(values)
+                with patience(panels):
+                    (claimed, error), (value, radius) = evaluate(claim.subs(values), {}, digits), measure(values)
             except SymresError:  # exp(20*z) at K of order 1: no number, no decision
                 continue
             distance = abs(claimed - value)

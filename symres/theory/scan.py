@@ -97,11 +97,15 @@ def zeros(function: Function, slope: Function) -> Zeros:
     crossings: list[tuple[sp.Rational, sp.Rational]] = []
     touches: list[sp.Rational] = []
     for i, (first, last) in enumerate(pairwise(rows)):
-        if _moves_one_way([value for _, value in rows[max(i - 1, 0) : i + 3]]):
+        near = [value for _, value in rows[max(i - 1, 0) : i + 3]]
+        if _moves_one_way(near) and len(near) > 3:
             continue
         if len(crossings) > _MOST:
             return Zeros(tuple(crossings), tuple(touches), f"kernels above {float(first[0]):.3g}: too many zeros")
         try:
+            # at the ends of the grid a neighbour is missing: the slopes stand in for it
+            if _moves_one_way(near) and all((last[1] - first[1]) * both(k)[1] > 0 for k, _ in (first, last)):
+                continue
             cell = _resolved(both, (first[0], both(first[0])), (last[0], both(last[0])))
         except SymresError as error:  # the slope is an average of its own, of a function that may grow faster
             return Zeros(tuple(crossings), tuple(touches), f"kernels above {float(first[0]):.3g}: {error.found}")
@@ -119,9 +123,9 @@ def zeros(function: Function, slope: Function) -> Zeros:
 
 
 def _moves_one_way(values: list[arb]) -> bool:
-    """Whether four values in a row have one sign and grow or fall: the middle two then have no zeros between them."""
+    """Whether values in a row have one sign and grow or fall: between the middle two of four is then no zero."""
     sizes = [abs(value) for value in values]
-    if len(values) < 4 or not all(a * b > 0 for a, b in pairwise(values)):
+    if len(values) < 3 or not all(a * b > 0 for a, b in pairwise(values)):
         return False
     return all(a < b for a, b in pairwise(sizes)) or all(a > b for a, b in pairwise(sizes))
 

@@ -3,11 +3,14 @@
 import pytest
 
 from symres.cli import bundle
-from symres.errors import SymresError
+from symres.errors import NoClosedForm, SymresError
 from symres.export import export
 from tests.command_line import run
 
 WHOLE = {"derivation.tex", "results.json", "maps.pdf", "maps.png", "maps.svg", "relu_numpy.py", "relu_torch.py"}
+
+
+TOO_FAST = "the function varies too fast under so wide a Gaussian\n"
 
 
 def unwrapped(text):
@@ -48,3 +51,20 @@ def test_growth_and_waves_have_both_modules(capsys, tmp_path, formula):
     assert (code, err) == (0, "")
     assert len([p for p in (tmp_path / "out").iterdir() if p.suffix == ".py"]) == 2
     assert " code for " not in out
+
+
+def test_a_plot_that_cannot_be_drawn_keeps_nothing_else_back(capsys, monkeypatch, tmp_path):
+    def refusing(report):
+        raise NoClosedForm("numpy code for chi_perp", "it varies too fast", "export to LaTeX")
+
+    monkeypatch.setattr(bundle, "curves", refusing)
+    code, out, err = run(capsys, "derive", "relu", "--out", str(tmp_path / "out"))
+    assert (code, err) == (0, "")
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {p for p in WHOLE if not p.startswith("maps")}
+    assert unwrapped(out).count("no plot: it varies too fast") == 1
+
+
+def test_functions_that_end_early_are_announced(capsys, tmp_path):
+    code, _, err = run(capsys, "export", "sin(z^2)", "--quantity", "kernel_map", "--out", str(tmp_path / "f.py"))
+    assert code == 0
+    assert err == "symres: warning: kernel_map: nan beyond kernels of 300: " + TOO_FAST

@@ -256,6 +256,39 @@ def test_a_panel_where_every_kernel_is_critical_says_so(curves, tmp_path):
     assert first != second
 
 
+@pytest.mark.parametrize("formula", ["sinh(z)", "exp(z/2)", "z^5"])
+def test_fast_growth_leaves_the_range_of_preserved_kernels_readable(formula):
+    with_average = sr.derive(sr.mlp(formula)).report()
+    average = sr.expect(f"({formula})^2")
+    squared = replace(average, name="phi_squared")
+    drawn = figure.curves(replace(with_average, quantities=(squared, *with_average.quantities)))
+    assert drawn.values["phi_squared"].max() > 1e12
+    low, high = figure._window(drawn)
+    assert low < drawn.preserved.min() < drawn.preserved.max() < high
+    assert high / low < 1e13
+    near = drawn.values["phi_squared"][drawn.kernels < 1]
+    assert ((near > low) & (near < high)).mean() > 0.4
+
+
+def test_a_slow_average_is_shown_whole(curves):
+    low, high = figure._window(curves)
+    assert low < curves.values["phi_squared"].min() < curves.values["phi_squared"].max() < high
+
+
+def test_an_infinite_susceptibility_has_words_and_no_line(curves, tmp_path, monkeypatch):
+    from matplotlib.axes import Axes
+
+    labels, legend = [], Axes.legend
+    monkeypatch.setattr(Axes, "legend", lambda self, **k: labels.append(legend(self, **k)))
+    infinite = np.full(curves.kernels.shape, np.inf)
+    figure.draw(tmp_path / "a.svg", replace(curves, values=curves.values | {"chi_perp": infinite}))
+    styles = {t.get_text(): h.get_linestyle() for found in labels for t, h in
+              zip(found.get_texts(), found.get_lines(), strict=True)}  # fmt: skip
+    assert styles[r"$\chi_\perp$ $= \infty$"] == "None"
+    assert r"$\chi_\perp$" not in styles
+    assert styles[r"$\chi_\parallel$"] == "-"
+
+
 @pytest.mark.parametrize("critical", [None, 0.0])
 def test_figure_without_a_critical_point_inside(curves, tmp_path, critical):
     text = figure.draw(tmp_path / "a.svg", replace(curves, critical=critical)).read_bytes()

@@ -358,7 +358,7 @@ def test_every_function_is_documented(target):
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             text = ast.get_docstring(node)
-            for head in ("Args:", "Returns:", "Valid when:", "Error", "Source:"):
+            for head in ("Args:", "Returns:", "Valid when:", "Error", "Generalises:"):
                 assert head in text
             for argument in node.args.args:
                 assert f"{argument.arg}: " in text

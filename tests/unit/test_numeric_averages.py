@@ -150,6 +150,19 @@ def test_mean_square_slopes_of_broken_powers(exponent):
     assert contains(ball, value, 1e-35)
 
 
+def test_the_tail_of_a_saturated_function_is_seen_to_be_small():
+    """(z*tanh(exp(z)))': exp(z)*sech(exp(z))**2 is bounded far out on short shells only, or the panels never end."""
+    slope = split(sp.diff(z * sp.tanh(sp.exp(z)), z)).map(lambda u: u**2)
+    ball = average_ball((slope,), (arb(10000),), 60)
+    left = lambda x: mp.tanh(mp.exp(x)) + x * mp.exp(x) * mp.sech(mp.exp(x)) ** 2  # noqa: E731
+    with mp.workdps(30):
+        exact = mp.mpf(1) / 2 + mp.quad(
+            lambda x: (left(x) ** 2 - (x > 0)) * mp.npdf(x, 0, 100), [-60, -20, -8, -4, -2, -1, 0, 1, 2, 3, 4, 5]
+        )
+    assert float(ball.mid()) == pytest.approx(float(exact), rel=1e-15)
+    assert ball.rel_accuracy_bits() > 50
+
+
 def test_narrow_features_are_resolved():
     ball = average_ball((split(sp.tanh(50 * z) ** 2),), (arb(10**4),), 66)  # the step is 5000 times narrower than K
     with mp.workdps(40):

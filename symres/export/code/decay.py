@@ -68,7 +68,10 @@ def _solved(values: Values, k: mp.mpf) -> Decay | None:
     matrix = mp.matrix([[-k / x, mp.log(x / k), *((x / k) ** j for j in range(TERMS))] for x in points])
     solution = mp.lu_solve(matrix, mp.matrix([mp.log(abs(v)) for v in found]))
     rate = float(solution[0] * k)
-    simple = Fraction(rate).limit_denominator(SIMPLE)
-    if abs(rate - simple) < 1e-9 * rate:  # half the square of a breakpoint
-        rate = float(simple)
-    return Decay(rate, sp.Rational(int(mp.nint(2 * solution[1])), 2)) if rate > 0 else None
+    return Decay(simple(rate), sp.Rational(int(mp.nint(2 * solution[1])), 2)) if rate > 0 else None
+
+
+def simple(rate: float) -> float:
+    """The rational number that a positive rate seems to be: half the square of a breakpoint, or of a growth."""
+    found = Fraction(rate).limit_denominator(SIMPLE)
+    return float(found) if abs(rate - found) < 1e-9 * rate else rate

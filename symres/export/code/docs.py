@@ -16,6 +16,7 @@ from .plan import Component, Function
 from .quadrature import entry_time
 
 LINE = 112
+MEASURED = 1e4  # the largest kernel at which errors are measured
 ARGUMENTS = {
     K: "kernel of the preactivation, one input; K >= 0",
     K1: "kernel of the first input; K1 >= 0",
@@ -60,7 +61,10 @@ def component_lines(component: Component) -> list[str]:
             f"u = {_shown(fit.shape.map)} with {len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from "
             "K = 0 "
         )
-        text += "on." if fit.edges[-1] == 1.0 else "to 1e6, beyond which the polynomial keeps its last value."
+        if math.isfinite(component.stop):
+            text += f"to {component.stop:g}."
+        else:
+            text += "on." if fit.edges[-1] == 1.0 else "to 1e6, beyond which the polynomial keeps its last value."
     elif component.code is None and component.is_pair:
         text = (
             "Computed as a series in the correlation, its coefficients once for all entries with the same kernel; by "
@@ -71,6 +75,8 @@ def component_lines(component: Component) -> list[str]:
         text = "Computed by quadrature at every call."
     else:
         text = "Computed from the closed form."
+    if math.isfinite(component.stop):
+        text += f" Beyond kernels of {component.stop:g} the value is nan: {component.reason}."
     if len(component.symbols) > (3 if component.is_pair else 1):
         text += f" Parameters are {PARAMETER} in the measurement."
     return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
@@ -81,6 +87,11 @@ def _shown(expr: sp.Expr) -> str:
     return str(expr.xreplace({q: sp.Float(q, 6) for q in expr.atoms(sp.Rational) if q.q > 1000 or abs(q.p) > 1000}))
 
 
+def _measured(stop: float) -> str:
+    """The kernels of a measurement."""
+    return f"1e-8..{'1e4' if stop >= MEASURED else f'{stop:g}'}"
+
+
 def error_text(component: Component) -> str:
     """The measured error as one sentence."""
     if component.is_inaccurate and component.beside_largest is not None:
@@ -88,18 +99,18 @@ def error_text(component: Component) -> str:
         return f"Error: fewer than 6 digits for {component.worst}; at most {beside:.0e} of the largest value."
     if math.isinf(component.error):
         return f"Error: unbounded, no value at {component.worst}."
-    bound = f"Error: at most {round_up(component.error):.0e}"
+    bound, measured = f"Error: at most {round_up(component.error):.0e}", _measured(component.stop)
     if component.code is None and component.is_pair:
         return (
             f"{bound} of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal values, "
-            f"measured for kernels in 1e-8..1e4 and correlations up to 1 - 1e-12 and of 1; worst at {component.worst}."
+            f"measured for kernels in {measured} and correlations up to 1 - 1e-12 and of 1; worst at {component.worst}."
         )
     if component.is_pair:
-        scope = "of max(|F|, |C dF/dC|), measured for kernels in 1e-8..1e4 and |C| <= (1 - 1e-12) sqrt(K1 K2)"
+        scope = f"of max(|F|, |C dF/dC|), measured for kernels in {measured} and |C| <= (1 - 1e-12) sqrt(K1 K2)"
     elif component.by_value:
-        scope = "of the value, measured for K in 1e-8..1e4"
+        scope = f"of the value, measured for K in {measured}"
     else:
-        scope = "of max(|f|, |K df/dK|), measured for K in 1e-8..1e4"
+        scope = f"of max(|f|, |K df/dK|), measured for K in {measured}"
     if component.origin is not None and math.isinf(component.origin):
         scope += "; infinite at K = 0"
     worst = f"; worst at {component.worst}" if component.error > 1e-13 else ""
@@ -109,18 +120,22 @@ def error_text(component: Component) -> str:
 
 
 def warnings(function: Function) -> list[str]:
-    """Which averages behind a function are inaccurate, where, and by how much."""
-    return [
+    """Which averages behind a function are inaccurate, where, and by how much; which end within 1e-8..1e4, and why."""
+    out = [
         f"{c.name} is inaccurate: {error_text(c).removeprefix('Error: ')}"
         for c in function.components
         if c.is_inaccurate
     ]
+    ends = [f"nan beyond kernels of {c.stop:g}: {c.reason}" for c in function.components if c.stop < MEASURED]
+    return out + ends
 
 
 def function_lines(function: Function) -> list[str]:
     """Domain, error and source of a public function."""
     quantity = function.quantity
-    kernels = "kernels in 1e-8..1e4 (measured); finite from K = 0 on"
+    stop = min((c.stop for c in function.components), default=math.inf)
+    until = "on" if math.isinf(stop) else f"to {stop:g}, nan beyond"
+    kernels = f"kernels in {_measured(stop)} (measured); finite from K = 0 {until}"
     lines = wrapped(
         f"Valid when: {kernels}, on the diagonal and at |C| = sqrt(K1 K2)."
         if C in quantity.symbols
@@ -128,6 +143,11 @@ def function_lines(function: Function) -> list[str]:
         4,
         4,
     )
+    for c in function.components:
+        if c.gap is not None:
+            corner, limit = c.gap
+            text = f"At K1 = K2 = C = 0, where the inputs count as uncorrelated, {c.name} is {corner:.6g}"
+            lines += wrapped(f"{text}; its limit along the diagonal is {limit:.6g}.", 4, 4)
     for text in warnings(function):
         lines += wrapped(f"Warning: {text}", 4, 4)
     if not function.components:
@@ -139,5 +159,5 @@ def function_lines(function: Function) -> list[str]:
     if quantity.reason:
         lines += wrapped(f"No closed form: {quantity.reason}.", 4, 4)
     if quantity.source:
-        lines += wrapped(f"Source: {quantity.source}.", 4, 4)
+        lines += wrapped(f"Generalises: {quantity.source}.", 4, 4)
     return lines

@@ -9,6 +9,9 @@ where large K brings logarithms (softsign) they stop at K = 1e6, and c keeps its
 Where the activation vanishes around 0, for |z| < a, a function is as small as exp(-a**2/(2*K)) at small K. Its decay
 E = a**2/2 is found from its values, exp(-E/K) stands in front, and the rest is fitted like any other function, K in
 units of 2*E. Below K = E/800, where exp(-E/K) is no float, the value is 0.
+
+Where the activation grows exponentially, so does a function at large K: exp(r*K) stands in front. It ends where its
+values are no floats, and others end where no number was found (ends.py): beyond, there is no polynomial.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import sympy as sp
 from ...errors import SymresError
 from ...symbols import K
 from .decay import TINY, decay_of, power_of
+from .ends import End, end_of
 
 DIGITS = 32  # of the arithmetic on the way from values to coefficients
 SMALLEST, LARGEST = mp.mpf("1e-12"), mp.mpf("1e6")  # where values are asked for
@@ -50,6 +54,7 @@ class Shape:
         kinked: whether its series at 0 is one in sqrt(K).
         decay: E of the factor exp(-E/K).
         unit: of K.
+        growth: r of the factor exp(r*K).
     """
 
     small: sp.Rational
@@ -57,6 +62,7 @@ class Shape:
     kinked: bool
     decay: float = 0.0
     unit: float = 1.0
+    growth: float = 0.0
 
     @property
     def floor(self) -> float:
@@ -66,16 +72,14 @@ class Shape:
     @property
     def scale(self) -> sp.Expr:
         """The factor in front of the polynomial."""
-        power = K**self.small * (1 + self._scaled) ** (self.large - self.small)
-        return sp.exp(-number(self.decay) / K) * power if self.decay else power
+        return self._exponential * K**self.small * (1 + self._scaled) ** (self.large - self.small)
 
     @property
     def steps(self) -> tuple[tuple[str, sp.Expr], ...]:
         """The variable u and the factor as code computes them: no power of K overflows that another one outweighs."""
         if self.small <= STEEP:
             return ("u", self.map), ("scale", self.scale)
-        factor = SHARE**self.small * (1 + self._scaled) ** self.large
-        factor = sp.exp(-number(self.decay) / K) * factor if self.decay else factor
+        factor = self._exponential * SHARE**self.small * (1 + self._scaled) ** self.large
         return ("u", self.map), (str(SHARE), K / (1 + self._scaled)), ("scale", factor)
 
     @property
@@ -85,6 +89,10 @@ class Shape:
         if self.kinked:
             return sp.sqrt(k) / (1 + sp.sqrt(k))
         return k / (sp.sqrt(1 + k) * (1 + sp.sqrt(1 + k)))
+
+    @property
+    def _exponential(self) -> sp.Expr:
+        return sp.exp(number(self.growth) * K - number(self.decay) / K)
 
     @property
     def _scaled(self) -> sp.Expr:
@@ -102,7 +110,7 @@ class Shape:
     def divide(self, value: mp.mpf, k: mp.mpf) -> mp.mpf:
         """A value of the function without the factors."""
         power = k ** _mpf(self.small) * (1 + k / self.unit) ** _mpf(self.large - self.small)
-        return value * mp.exp(self.decay / k) / power
+        return value * mp.exp(self.decay / k - self.growth * k) / power
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,8 @@ class Fit:
         edges: increasing edges of the pieces in u, from 0 (from the decay's floor) to 1 or to u(K = 1e6).
         table: Chebyshev coefficients, one row a degree, one column a piece.
         sign: of all values of a function that is fitted beside its largest value; 0 if they differ, and otherwise.
+        stop: the last kernel for which there are numbers.
+        reason: why there are none beyond.
     """
 
     shape: Shape
@@ -123,6 +133,8 @@ class Fit:
     edges: tuple[float, ...]
     table: tuple[tuple[float, ...], ...]
     sign: int = 0
+    stop: float = math.inf
+    reason: str = ""
 
 
 def fit(values: Values, what: str) -> Fit:
@@ -137,8 +149,9 @@ def fit(values: Values, what: str) -> Fit:
     """
     with mp.workdps(DIGITS):
         known = lru_cache(maxsize=None)(values)
-        for shape, absolute in _shapes(known):
-            pieces = _pieces(known, shape, absolute)
+        end = end_of(known, LARGEST)
+        for shape, absolute in _shapes(known, end):
+            pieces = _pieces(known, shape, absolute, end)
             if pieces is not None:
                 break
         else:
@@ -147,28 +160,35 @@ def fit(values: Values, what: str) -> Fit:
             )
         edges = (*(float(left) for left, _, _ in pieces), float(pieces[-1][1]))
         rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
-        sign = _sign(known) if absolute else 0
-    return Fit(shape, absolute, edges, tuple(tuple(float(c) for c in row) for row in rows), sign)
+        sign = _sign(known, _last(end)) if absolute else 0
+    table = tuple(tuple(float(c) for c in row) for row in rows)
+    return Fit(shape, absolute, edges, table, sign, end.stop, end.reason)
 
 
-def _shapes(values: Values) -> Iterator[tuple[Shape, bool]]:
+def _shapes(values: Values, end: End) -> Iterator[tuple[Shape, bool]]:
     """What to try, the likely first."""
-    large = power_of(values, LARGEST / 100, LARGEST)
-    decay = decay_of(values, SMALLEST, LARGEST)
+    largest = _last(end)
+    large = power_of(lambda k: values(k) * mp.exp(-end.growth * k), largest / 100, largest)
+    decay = decay_of(values, SMALLEST, largest)
     if decay is not None:
-        yield Shape(decay.power, large, False, decay.rate, 2 * decay.rate), False
+        yield Shape(decay.power, large, False, decay.rate, 2 * decay.rate, end.growth), False
     else:
         small = power_of(values, SMALLEST, 100 * SMALLEST)
         likely = _in_roots(values, small)
-        yield Shape(small, large, likely), False
-        yield Shape(small, large, not likely), False
+        yield Shape(small, large, likely, growth=end.growth), False
+        yield Shape(small, large, not likely, growth=end.growth), False
     for kinked in (True, False):
-        yield Shape(sp.Integer(0), large, kinked), True
+        yield Shape(sp.Integer(0), large, kinked, growth=end.growth), True
 
 
-def _sign(values: Values) -> int:
+def _last(end: End) -> mp.mpf:
+    """The largest kernel for which values are asked for."""
+    return min(LARGEST, mp.mpf(end.stop))
+
+
+def _sign(values: Values, largest: mp.mpf) -> int:
     """The sign of a function; 0 if it changes."""
-    found = {int(mp.sign(values(SMALLEST * 4**j))) for j in range(30)} - {0}
+    found = {int(mp.sign(values(min(SMALLEST * 4**j, largest)))) for j in range(30)} - {0}
     return found.pop() if len(found) == 1 else 0
 
 
@@ -188,22 +208,23 @@ def _in_roots(values: Values, small: sp.Rational) -> bool:
     return abs(first - second) > mp.sqrt(b) / 1000 * abs(first)
 
 
-def _pieces(values: Values, shape: Shape, absolute: bool) -> list[tuple[mp.mpf, mp.mpf, list[mp.mpf]]] | None:
+def _pieces(values: Values, shape: Shape, absolute: bool, end: End) -> list[tuple[mp.mpf, mp.mpf, list[mp.mpf]]] | None:
     """Halve pieces until the trailing coefficients are negligible; None if that does not settle."""
-    lowest = max(SMALLEST, mp.mpf(shape.floor))
+    lowest, largest_kernel = max(SMALLEST, mp.mpf(shape.floor)), _last(end)
 
     def normalised(u: mp.mpf) -> mp.mpf:
-        k = min(max(shape.kernel(u), lowest), LARGEST)
+        k = min(max(shape.kernel(u), lowest), largest_kernel)
         return shape.divide(values(k), k)
 
-    first, last = shape.place(lowest), shape.place(LARGEST)
+    first, last = shape.place(lowest), shape.place(largest_kernel)
     start = first if shape.decay else mp.mpf(0)
     largest = max(abs(normalised(last * k / 8)) for k in range(1, 9)) if absolute else mp.mpf(0)
     edges = [start, *(e for e in (mp.mpf(1) / 2, mp.mpf(3) / 4) if start < e < last), last]
     stack, done = list(pairwise(edges))[::-1], []
     while stack:
         left, right = stack.pop()
-        outer = mp.mpf(1) if right == last and last - left > EXTENDED * (1 - last) else right
+        continued = right == last and math.isinf(end.stop) and last - left > EXTENDED * (1 - last)
+        outer = mp.mpf(1) if continued else right
         coefficients = _chebyshev(normalised, left, outer, max(left, first), right, largest)
         if coefficients is not None:
             done.append((left, outer, coefficients))

@@ -18,10 +18,13 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
+from ...balls import enclose
 from ...symbols import z
 from .emit import Dialect, Emitter, literal, rows, variable
 
 DEGREE = 36  # of the polynomial from which the tails of a law are made, before negligible terms are left out
+FAR = 4000  # where the rate of exponential growth is read off
+LEAST_RATE, GREATEST_RATE = 0.02, 1000.0  # powers are below, what is above grows in another way
 SMOOTH, FARTHEST = 5, 40  # it is one in 1/(SMOOTH + t), for t up to FARTHEST
 
 GIVEN = '''
@@ -32,7 +35,7 @@ def _given(f, g, K1, K2, C, parameters):
     slope = C/first  # of the mean of z2, per standard deviation of z1
     steep = np.where(C < 0.0, -1.0, 1.0)*np.clip(np.abs(slope), 1e-140, None)
     width = np.clip(np.minimum(spread/np.abs(steep), f[3]/first), 1e-10, 1e8)
-    reach = _reach(f[5] + g[5])
+    reach = _reach(f[5] + g[5]) + _farther(f[7]*first + 0.0*K2)
     x, mass = _panels([p/first for p in f[2]] + [b/steep for b in g[1]], width, 2.5, reach, max(reach, f[4], g[4]))
     inner = _averaged(g, slope[..., None]*x, spread[..., None] + 0.0*x, parameters)
     return (_whole(f[0], f[1], first[..., None]*x, parameters)*inner*mass).sum(-1)
@@ -161,6 +164,21 @@ def jumps(factor: Any) -> list[list[sp.Expr]]:
         difference = sp.Poly(sp.expand((after - before).subs(z, z + b)), z)
         out.append(difference.all_coeffs()[::-1])
     return out
+
+
+def rate(factor: Any) -> float:
+    """R where a function grows like exp(r*abs(z)) at most, 0 where it does not grow exponentially or has parameters.
+
+    Read off between two places so far out that powers do not count.
+    """
+    if factor.free_symbols:
+        return 0.0
+    rates = [0.0]
+    for side, part in ((-1, factor.parts[0]), (1, factor.parts[-1])):
+        near, far = (abs(enclose(part, {z: side * place}, 64)) for place in (FAR, 2 * FAR))
+        if near > 0 and far.is_finite():
+            rates.append(float(((far / near).log() / FAR).mid()))
+    return round(max(rates), 3) if LEAST_RATE < max(rates) < GREATEST_RATE else 0.0
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from .plan import ACCURATE, INACCURATE, Component
 from .quadrature import averages
 from .rewrite import stabilise
 
+Point = tuple[float, float, float]  # K1, K2, C
 BITS = 240
 NEAR_ZERO = (1e-300, 1e-200, 1e-120, 1e-60, 1e-20)  # where only the lack of a value is found out
 PARAMETER = sp.Rational(3, 4)  # the value that free parameters of an activation have while errors are measured
@@ -37,6 +38,8 @@ KERNELS = (
 )  # fmt: skip
 LARGEST, SMALLEST = sys.float_info.max, 1e-300
 UNLIKE = 50.0  # covariance of kernels 1 and 1e4: the law of one given the other is wide or narrow
+DIAGONAL = (1e-100, 1e-200)  # kernels between which a function with a limit at 0 does not change
+SHORTEST = 0.5  # kernels of order one, without which a function is of no use
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
 
 
@@ -80,9 +83,11 @@ def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr) -> Compo
         if closed.error <= ACCURATE or len(symbols) > 1:
             return closed
         try:
-            return _fitted(name, formula)
-        except SymresError:  # exponential growth, waves: a fit is worse
+            fitted = _fitted(name, formula)
+        except SymresError:  # waves
             return closed
+        # the closed form of an exponential goes on to the largest floats, with the rounding of its exponent, as here
+        return fitted if math.isinf(fitted.stop) or 10 * fitted.error < closed.error else closed
     return closed if len(symbols) > 1 else _fitted(name, formula)
 
 
@@ -93,7 +98,8 @@ def _is_unspelled(component: Component) -> bool:
 @lru_cache(maxsize=256)
 def _fitted(name: str, formula: sp.Expr) -> Component:
     """A function of one kernel as a fit."""
-    return _measured_kernel(Component(name, (K,), formula, fit(_values(formula), str(formula))))
+    fitted = fit(_values(formula), str(formula))
+    return _measured_kernel(Component(name, (K,), formula, fitted, stop=fitted.stop, reason=fitted.reason))
 
 
 def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
@@ -122,7 +128,7 @@ def _measured_kernel(component: Component) -> Component:
     Averages without a closed form, and what decays at small K, are judged by |f| alone.
     """
     formula, extra = _with_numbers(component, 1)
-    points = np.array(grid()[:: 4 if averages(formula) else 1])
+    points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.stop])
     slope = None if component.by_value else formula.diff(K)
     function = run(component)
     with np.errstate(all="ignore"):
@@ -195,31 +201,80 @@ def _measured_pair(component: Component) -> Component:
     for (k1, k2, c), value in zip(points, found, strict=True):
         at = {K1: k1, K2: k2, C: c}
         scale = _size(enclose(slope, _exact(at), BITS)) * abs(c)
-        errors.append((_deviation(formula, at, float(value), scale), f"K1 = {k1:g}, K2 = {k2:g}, C = {c:g}"))
+        errors.append((_deviation(formula, at, float(value), scale), _named((k1, k2, c))))
     worst, where = max(errors)
-    return replace(component, error=worst, worst=where)
+    return replace(component, error=worst, worst=where, gap=_gap(function, extra))
+
+
+def _gap(function: Callable[..., Any], extra: list[Any]) -> tuple[float, float] | None:
+    """The value of a pair kernel at vanishing kernels and its limit along the diagonal, if they differ.
+
+    They do for activations that jump at 0: the correlation of what vanishes counts as 0.
+    """
+    diagonal = np.array([0.0, *DIAGONAL])
+    with np.errstate(all="ignore"):
+        corner, near, nearer = function(diagonal, diagonal, diagonal, *extra) * np.ones(3)
+    if not abs(near - nearer) <= 1e-9 * abs(nearer) or not abs(corner - nearer) > 1e-9 * abs(nearer):
+        return None
+    return float(corner), float(nearer)
 
 
 def _measured_quadrature(component: Component) -> Component:
-    """Error relative to sqrt(<f**2> <g**2>), of single entries and of matrices."""
+    """Error relative to sqrt(<f**2> <g**2>), of single entries and of matrices; it ends with the accurate kernels.
+
+    Raises:
+        SymresError: kernels of order one are inaccurate.
+    """
     formula, extra = _with_numbers(component, 3)
     function = run(component)
-    points = _open_pairs()
+    points = sorted(_open_pairs(), key=_larger)
     largest = _bound(formula)
-    single = [float(function(*map(np.array, point), *extra)) for point in points]
-    matrix = function(*(np.repeat(column, SHARED) for column in np.array(points).T), *extra)[::SHARED]
-    errors = []
-    for (k1, k2, c), *found in zip(points, single, matrix, strict=True):
-        scale = largest(k1, k2)
-        exact = float(enclose(formula, _exact({K1: k1, K2: k2, C: c}), 60).mid()) if scale > 1e-290 else 0.0
-        deviation = max(abs(float(value) - exact) for value in found)
-        errors.append((deviation / max(scale, 1e-290), f"K1 = {k1:g}, K2 = {k2:g}, C = {c:g}"))
+    with np.errstate(all="ignore"):
+        single = [float(function(*map(np.array, point), *extra)) for point in points]
+        matrix = function(*(np.repeat(column, SHARED) for column in np.array(points).T), *extra)[::SHARED]
+    errors, stop = [(0.0, "")], math.inf
+    for place, (point, *found) in enumerate(zip(points, single, matrix, strict=True)):
+        error, reason = _pair_error(formula, point, found, largest)
+        if error < INACCURATE:
+            errors.append((error, _named(point)))
+            continue
+        stop = max((_larger(p) for p in points[:place] if _larger(p) < _larger(point)), default=0.0)
+        if stop < SHORTEST:
+            raise SymresError(f"code for {component.formula}", reason, "export it to LaTeX")
+        component = replace(component, stop=stop, reason=reason)
+        break
     worst, where = max(errors)
-    if not worst < 1e-6:
-        raise SymresError(
-            f"code for {component.formula}", f"quadrature is off by {worst:.1e} at {where}", "export it to LaTeX"
-        )
-    return replace(component, error=worst, worst=where)
+    return replace(component, error=worst, worst=where, gap=_gap(function, extra))
+
+
+def _pair_error(
+    formula: sp.Expr,
+    point: Point,
+    found: Sequence[float],
+    largest: Callable[[float, float], float],
+) -> tuple[float, str]:
+    """The error of values of a pair kernel, infinite where it cannot be told, and what to say of a large one."""
+    if not np.isfinite(found).all():
+        return math.inf, f"quadrature has no number at {_named(point)}"
+    try:
+        scale = largest(*point[:2])
+        at = _exact(dict(zip((K1, K2, C), point, strict=True)))
+        exact = float(enclose(formula, at, 60).mid()) if scale > 1e-290 else 0.0
+    except SymresError as error:
+        return math.inf, f"{error.found} at {_named(point)}"
+    deviation = max(abs(float(value) - exact) for value in found) / max(scale, 1e-290)
+    if not math.isfinite(deviation):
+        return math.inf, f"the values are no floats at {_named(point)}"
+    return deviation, f"quadrature is off by {deviation:.1e} at {_named(point)}"
+
+
+def _larger(point: Point) -> float:
+    return max(point[:2])
+
+
+def _named(point: Point) -> str:
+    k1, k2, c = point
+    return f"K1 = {k1:g}, K2 = {k2:g}, C = {c:g}"
 
 
 def _bound(formula: sp.Expr) -> Callable[[float, float], float]:

@@ -17,6 +17,11 @@ def _reach(growth):
     return max(math.sqrt(2.0*x), _REACH)
 
 
+def _farther(shift):
+    """How many deviations the mass of an integrand is shifted at most by the exponential growth of its factors."""
+    return float(np.clip(shift, None, 40.0).max())
+
+
 def _line(centre, width, reach):
     """Nodes and weights of the standard normal law within its reach, for smooth functions that change at the centre.
 
@@ -94,9 +99,9 @@ def _whole(parts, edges, z, parameters):
 KERNEL = '''
 def _kernel_average(f, K, *parameters):
     """<f(z)> for z of variance K."""
-    parts, breaks, places, scale, far, growth, _ = f
-    reach = _reach(growth)
+    parts, breaks, places, scale, far, growth, _, rate = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
+    reach = _reach(growth) + _farther(rate*deviation)
     if breaks:
         width = np.clip(scale/deviation, 1e-8, 1e8)
         y, mass = _panels([place/deviation for place in places], width, 3.0, reach, max(reach, far))

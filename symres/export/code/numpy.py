@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import sympy as sp
 
@@ -188,6 +189,11 @@ NUMPY = Dialect(
 # ---- sources -----------------------------------------------------------------------------------------------------
 def component_source(component: Component) -> Source:
     """The function of a component and the tables that it reads."""
+    source = _unlimited_source(component)
+    return replace(source, lines=limited(component, source.lines, "np"))
+
+
+def _unlimited_source(component: Component) -> Source:
     names = {s: variable(s) for s in component.symbols}
     if component.code is None:
         return quadrature.source(component.name, component.symbols, component.formula, NUMPY)
@@ -225,6 +231,20 @@ def with_origin(component: Component, lines: list[str], library: str) -> list[st
     limit = limit.replace("inf", f"{'np' if library == 'np' else 'math'}.inf")
     guard = [f"positive = K > {component.start!r}", f"K = {library}.where(positive, K, 1.0)"]
     return [*guard, *lines, f"return {library}.where(positive, value, {limit})"]
+
+
+def limited(component: Component, lines: tuple[str, ...], library: str) -> tuple[str, ...]:
+    """Lines that end in a return statement, made to return nan beyond the kernel where numbers end."""
+    if math.isinf(component.stop):
+        return lines
+    stop, kernels = repr(component.stop), ("K1", "K2") if component.is_pair else ("K",)
+    head = [f"inside = {' & '.join(f'({k} <= {stop})' for k in kernels)}"]
+    head += [f"{k} = {library}.clip({k}, None, {stop})" for k in kernels]  # nothing overflows on the way to nan
+    if component.is_pair:
+        head.append(f"C = {library}.clip(C, -{stop}, {stop})")
+    *before, last = lines
+    nan = "np.nan" if library == "np" else "math.nan"
+    return (*head, *before, f"return {library}.where(inside, {last.removeprefix('return ')}, {nan})")
 
 
 def function_source(function: Function) -> tuple[str, ...]:

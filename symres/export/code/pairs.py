@@ -11,9 +11,9 @@ from __future__ import annotations
 SERIES = '''
 def _coefficients(f, K, parameters, terms):
     """<f(z) h_n(z/sqrt(K))> with normalised Hermite polynomials h_n, the rest of the sum of their squares, the sum."""
-    parts, breaks, places, scale, far, growth, _ = f
-    reach = max(13.0, _reach(2*growth))
+    parts, breaks, places, scale, far, growth, _, rate = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
+    reach = max(13.0, _reach(2*growth)) + _farther(2.0*rate*deviation)
     width = np.clip(scale/deviation, 1e-8, 1e8)
     places = [place/deviation for place in places]
     if _at_zero(places):  # the same nodes for all kernels
@@ -156,7 +156,7 @@ def _line_average(f, g, K1, K2, C, parameters):
     first, second = np.sqrt(np.clip(K1, 1e-280, None)), np.sqrt(np.clip(K2, 1e-280, None))
     second = np.where(C < 0.0, -second, second)
     width = np.clip(np.minimum(f[3]/first, np.abs(g[3]/second)), 1e-8, 1e8)
-    reach = _reach(f[5] + g[5])
+    reach = _reach(f[5] + g[5]) + _farther(f[7]*first + g[7]*np.abs(second))
     x, mass = _panels([p/first for p in f[2]] + [q/second for q in g[2]], width, 3.0, reach, max(reach, f[4], g[4]))
     product = _whole(f[0], f[1], first[..., None]*x, parameters)*_whole(g[0], g[1], second[..., None]*x, parameters)
     return (product*mass).sum(-1)
@@ -166,8 +166,8 @@ SMOOTH = '''
 def _smooth_plane(f, g, K1, K2, C, parameters):
     """<f(z1) g(z2)> of smooth functions: the average over z2 given z1, then that over z1."""
     K1 = np.clip(K1, 1e-280, None)
-    reach = _reach(f[5] + g[5])
     deviation = np.sqrt(K1)
+    reach = _reach(f[5] + g[5]) + _farther(f[7]*deviation + g[7]*np.sqrt(K2))
     slope = C/deviation  # of the mean of z2, per standard deviation of z1
     spread = np.clip(np.sqrt(_determinant(K1, K2, C)/K1), 1e-280, None)
     rate = np.clip(np.maximum(np.abs(slope), deviation), 1e-140, None)
@@ -193,7 +193,7 @@ def _kinked_plane(f, g, K1, K2, C, parameters):
     c, d = np.sqrt(1.0 - 0.5*gap), np.sqrt(0.5*gap)
     scale = np.minimum(f[3]/first, g[3]/second)
     p, q = [place/first for place in f[2]], [sign*place/second for place in g[2]]
-    narrow, reach = np.clip(d, 1e-140, None), _reach(f[5] + g[5])
+    narrow, reach = np.clip(d, 1e-140, None), _reach(f[5] + g[5]) + _farther(f[7]*first + g[7]*second)
     v, mass = _panels([0.5*(a - b)/narrow for a in p for b in q], np.clip(scale/narrow, 1e-8, 1e8), 3.0, reach, reach)
     c, d = c[..., None], d[..., None]
     lines = [(a[..., None] - d*v)/c for a in p] + [(b[..., None] + d*v)/c for b in q]

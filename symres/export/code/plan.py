@@ -7,6 +7,7 @@ called by every function that contains it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +44,9 @@ class Component:
         origin: the limit at K = 0 where ``code`` is undefined there.
         start: the kernel up to which the limit is returned: 0, or more where floats underflow to 0/0.
         beside_largest: for a fit that is accurate beside the largest value only: its error relative to that.
+        stop: the largest kernel for which there are numbers; beyond it the function is nan.
+        reason: why it ends there.
+        gap: of a pair, its value at K1 = K2 = C = 0 and its limit there along the diagonal, if they differ.
     """
 
     name: str
@@ -55,6 +59,9 @@ class Component:
     origin: float | None = None
     start: float = 0.0
     beside_largest: float | None = None
+    stop: float = math.inf
+    reason: str = ""
+    gap: tuple[float, float] | None = None
 
     @property
     def is_inaccurate(self) -> bool:

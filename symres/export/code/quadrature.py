@@ -17,7 +17,7 @@ from ...symbols import K1, K2, C, K, z
 from . import deltas
 from .emit import Dialect, Emitter, Source, rows, variable
 from .features import features
-from .given import GIVEN, GIVEN_THE_SECOND, closed, growth, is_polynomial, suits, vanishes
+from .given import GIVEN, GIVEN_THE_SECOND, closed, growth, is_polynomial, rate, suits, vanishes
 from .nodes import (
     FEW,
     FLAT_NUMPY,
@@ -116,7 +116,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         return "(" + "".join(f"{text} + 0.0*{kernel}, " for text in texts).strip() + ")"
 
     def factor(f: Any) -> str:
-        """The variable that holds a factor: its parts, its breaks, where it changes and on what scale, its reach."""
+        """The variable that holds a factor: parts, breaks, places and scale of change, reach, growth, average, rate."""
         if f not in factors_:
             factors_[f] = f"f{len(factors_) + 1}"
             polynomial = is_polynomial(f)
@@ -126,7 +126,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             functions = "".join(f"{part(p)}, " for p in f.parts).strip()
             scale = "math.inf" if polynomial else repr(float(width))
             inner = given(f) if is_pair and suits(f) else "None"
-            rest_ = f"{scale}, {FAR if vanishes(f) else '_REACH'}, {growth(f)}, {inner}"
+            rest_ = f"{scale}, {FAR if vanishes(f) else '_REACH'}, {growth(f)}, {inner}, {rate(f)!r}"
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
         return factors_[f]
 

@@ -96,21 +96,16 @@ def _merge_logistic(e: sp.Expr) -> sp.Expr:
 
 
 def _scaled_erfc(e: sp.Expr) -> sp.Expr:
-    """exp(u)*erfc(w) -> exp(u - w**2)*erfcx(w) for w > 0: no infinity times zero."""
-    if not isinstance(e, sp.Mul) or not e.has(sp.erfc):
+    """exp(u)*erfc(w) -> exp(u - w**2)*erfcx(w) for w > 0: no infinity times zero. An average has one tail a term."""
+    if not isinstance(e, sp.Mul):
         return e
-    exponents, positive, rest = [], [], []
-    for factor in e.args:
-        if isinstance(factor, sp.exp):
-            exponents.append(factor.args[0])
-        elif isinstance(factor, sp.erfc) and factor.args[0].is_nonnegative:
-            positive.append(factor.args[0])
-        else:
-            rest.append(factor)
-    if not positive or not exponents:
+    tails = [f for f in e.args if isinstance(f, sp.erfc) and f.args[0].is_nonnegative]
+    exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
+    if len(tails) != 1 or not exponents:
         return e
-    exponent = sp.expand(sp.Add(*exponents) - sp.Add(*(w**2 for w in positive)))
-    return sp.Mul(*rest, sp.exp(exponent), *(Erfcx(w) for w in positive))
+    (w,) = tails[0].args
+    rest = [f for f in e.args if f is not tails[0] and not isinstance(f, sp.exp)]
+    return sp.Mul(*rest, sp.exp(sp.expand(sp.Add(*exponents) - w**2)), Erfcx(w))
 
 
 def _scaled_erfi(e: sp.Expr) -> sp.Expr:

@@ -26,7 +26,7 @@ from .autograd import (
 )
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
-from .numpy import TWO_PRODUCT, with_origin
+from .numpy import TWO_PRODUCT, limited, with_origin
 from .plan import Component, Function
 from .stable import (
     Atan2,
@@ -104,6 +104,11 @@ TORCH = Dialect(
 # ---- sources -----------------------------------------------------------------------------------------------------
 def component_source(component: Component) -> Source:
     """The function of a component, or the autograd function where its derivatives need care."""
+    source = _unlimited_source(component)
+    return replace(source, lines=limited(component, source.lines, "torch"))
+
+
+def _unlimited_source(component: Component) -> Source:
     if isinstance(component.code, Fit):
         return _fit_source(component, component.code)
     if component.code is None:

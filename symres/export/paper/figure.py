@@ -23,6 +23,7 @@ from .points import example
 SUFFIXES = (".pdf", ".png", ".svg")
 POINTS = 400
 _ROUNDING = 1e-14
+_AROUND = 1e3  # the upper panel reaches so far beyond the values at which kernels are preserved, or at the centre
 DECADES = 2.5  # on both sides of the centre
 RATIO = "kernel_ratio"
 _SOURCES = ("phi_squared", "kernel_map", "chi_parallel", "chi_perp")
@@ -106,11 +107,9 @@ def curves(report: Report) -> Curves:
     module = export(shown, "numpy").load()
     values, preserved = {}, None
     for name in module.__all__:  # a quantity for which no accurate code was found is left out
-        numbers = _numbers(shown[name], known)
-        if name == "kernel_map":
-            values[RATIO] = getattr(module, name)(kernels, *numbers) / kernels
-        else:
-            values[name] = getattr(module, name)(kernels, *numbers)
+        found = getattr(module, name)(kernels, *_numbers(shown[name], known))
+        if not np.isnan(found).all():
+            values[name if name != "kernel_map" else RATIO] = found / kernels if name == "kernel_map" else found
     if "phi_squared" in values and RATIO in values:
         preserved = _preserved(kernels, values["phi_squared"], values[RATIO] * kernels, shown["kernel_map"], known)
     return Curves(
@@ -171,6 +170,9 @@ def _plot(path: Path, drawn: Curves) -> None:
         for layer, (name, series) in enumerate(drawn.values.items(), 2):
             label, colour, dash = _CURVES[name]
             axes = upper if name == "phi_squared" else lower
+            if np.isposinf(series).all():  # words alone: there is no curve
+                axes.plot([], [], linestyle="", label=rf"{label} $= \infty$")
+                continue
             axes.plot(drawn.kernels, series, color=colour, linestyle=dash, label=label, linewidth=1.6, zorder=layer)
         lower.set_xscale("log")
         lower.set_xlim(drawn.kernels[0], drawn.kernels[-1])
@@ -194,8 +196,25 @@ def _average(upper: Any, drawn: Curves) -> None:
     if drawn.preserved is not None:
         seen = drawn.preserved > 0
         upper.plot(drawn.kernels[seen], drawn.preserved[seen], color=_GREY, linewidth=1.2, zorder=1, label=r"$K' = K$")
-    largest = float(drawn.values["phi_squared"].max())
-    upper.set_ylim(bottom=max(upper.get_ylim()[0], _ROUNDING * largest))  # what is smaller is rounding
+    upper.set_ylim(*_window(drawn))
+
+
+def _window(drawn: Curves) -> tuple[float, float]:
+    """The range of g: all of it, but for what is far from where K' = K (from the centre, if that is nowhere known)."""
+    g = drawn.values["phi_squared"]
+    grey = np.array([]) if drawn.preserved is None else drawn.preserved[drawn.preserved > 0]
+    shown = np.concatenate([g, grey])
+    shown = shown[np.isfinite(shown) & (shown > 0)]
+    if not shown.size:
+        return 0.1, 10.0
+    focus = grey if grey.size else g[[g.size // 2]]
+    if np.isfinite(focus).all() and (focus > 0).all():
+        inside = shown[(shown >= focus.min() / _AROUND) & (shown <= focus.max() * _AROUND)]
+        shown = inside if inside.size else shown
+    high = float(shown.max())
+    low = max(float(shown.min()), _ROUNDING * high)  # what is smaller is rounding
+    margin = (high / low) ** 0.05 if high > low else 2.0
+    return low / margin, high * margin
 
 
 def _mark(upper: Any, lower: Any, drawn: Curves) -> None:
