@@ -1,5 +1,6 @@
 """The accuracy tests of generated code can fail: wrong coefficients, signs and factors are seen."""
 
+import math
 from dataclasses import replace
 
 import mpmath as mp
@@ -121,7 +122,8 @@ WRONG_AVERAGES = {  # of the helpers that compute averages of two variables at r
 @pytest.mark.parametrize("name", OPEN)
 def test_honest_averages_of_two_variables_are_accurate(name):
     limit = 1e-13 if name == "softshrink" else 4e-15  # kernels of 2e-3, where a value turns with its 500th power
-    assert export_measure._measured_quadrature(open_component(name)).error < limit
+    measured = export_measure._measured_quadrature(open_component(name))
+    assert measured.error < limit and math.isinf(measured.stop)
 
 
 @pytest.mark.parametrize(("name", "helper", "old", "new"), WRONG_AVERAGES.values(), ids=WRONG_AVERAGES)
@@ -130,11 +132,11 @@ def test_wrong_averages_of_two_variables_are_measured(monkeypatch, name, helper,
     assert text.count(old) == 1
     monkeypatch.setitem(printer.NUMPY.helpers, helper, (text.replace(old, new), needed))
     try:
-        error = export_measure._measured_quadrature(open_component(name)).error
+        measured = export_measure._measured_quadrature(open_component(name))
     except SymresError as refusal:
         assert "off by" in str(refusal)
-    else:
-        assert error > 1e-13
+    else:  # an error, or an end before the kernel where it would be large
+        assert measured.error > 1e-13 or (measured.stop < 1e4 and "off by" in measured.reason)
 
 
 def open_component(name):
