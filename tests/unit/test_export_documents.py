@@ -200,6 +200,14 @@ def test_page_document_and_record_give_the_same_advice():
     assert record(sr.derive(sr.mlp("sign")).report())["initialisation"] is None
 
 
+def test_the_record_has_the_first_correction_at_kernel_zero():
+    (sine,) = record(sr.derive("sin").report())["critical_points"]
+    assert sine["correction"]["text"] == "-K**2"
+    assert record(sr.derive("hard_tanh").report())["critical_points"][0]["correction"]["text"] == "0"
+    gelu, zero = record(sr.derive("gelu").report())["critical_points"]
+    assert gelu["correction"] is None and zero["correction"]["text"] == "6*K**2/pi"
+
+
 # ---- figures -----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def curves(report):

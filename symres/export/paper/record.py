@@ -90,6 +90,7 @@ def _point(row: PointRow) -> dict[str, Any]:
             **_expression(value),
             "decimal": None if number is None else decimal(number, DIGITS),
         }
+    out["correction"] = None if row.correction is None else _expression(row.correction)
     return out
 
 
