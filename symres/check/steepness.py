@@ -16,7 +16,7 @@ from ..declare.phi import Phi
 from .formula import MPMATH, NumericFunction, Tape, activation_function, switch_points
 from .settings import Values
 
-_DIGITS = 360
+_DIGITS = 360  # more than the farthest distance has decades: differences over it keep digits
 _STEP = 15  # decades between the distances from a switching point: 10^-300, 10^-315 and 10^-330
 _DISTANCES = tuple(-300 - _STEP * k for k in range(3))
 _LOST = 15  # digits that a formula may lose
@@ -25,7 +25,17 @@ _EXACT = 1e-9  # error of a
 
 
 def infinitely_steep(forward: sp.Expr, values: Values) -> bool | None:
-    """Whether an activation of a forward equation jumps or rises like a root; None if that cannot be told."""
+    """Whether an activation of a forward equation jumps or rises like a root, which makes chi_perp infinite.
+
+    Near a place where phi ~ |u|^a the average of phi'^2 is that of u^(2a - 2), which is finite for a > 1/2 only.
+
+    Args:
+        forward: the forward equation.
+        values: numbers of its parameters.
+
+    Returns:
+        None if it cannot be told: a formula that has no real value beside one of its switching points.
+    """
     return _any(_steep(activation_function(atom, dict(values))) for atom in forward.atoms(Phi))
 
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..declare import architectures, catalogue
-from ..declare.activation import Activation
+from ..declare.activation import RESERVED, Activation
 from ..declare.layer import Layer
 from ..declare.parse import NAME, nearest
 from ..errors import DeclarationError
 from ..scalars import parameter
-from ..symbols import KERNELS, PARAMETERS
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,10 @@ def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
     settings = _settings(pairs)
     numbers = {key: parameter(value, key) for key, value in settings.items()}
     written = {key for key in numbers if key in NAME.findall(text)}
-    for key in sorted(written & set(map(str, (*KERNELS, *PARAMETERS)))):
+    for key in sorted(written & RESERVED):
         raise DeclarationError(
             f"--set {key}={settings[key]}",
-            f"{key} in the formula would be taken for the layer's {key}",
+            f"the name {key} is taken by symres",
             "call the formula's parameter something else, for instance a",
         )
     phi = find_activation(text, **{key: numbers[key] for key in written})

@@ -45,7 +45,7 @@ def layer_table(width: int, unicode: bool) -> list[Line]:
         lines += [line(" " * column, text) for text in equation[1:]]
         about = (build.__doc__ or "").strip().split("\n")[0].split(",")[0]
         lines.append(line(" " * column, Span(about, "dim")))
-        lines.append(line(" " * column, Span(f"parameters: {', '.join(_parameters(build))}", "dim")))
+        lines.append(line(" " * column, Span(f"parameters: {', '.join(_parameters(build, phi))}", "dim")))
     return lines
 
 
@@ -68,11 +68,11 @@ def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
     return lines
 
 
-def _parameters(build: Callable[..., Layer]) -> list[str]:
+def _parameters(build: Callable[..., Layer], phi: Activation) -> list[str]:
     """What --set takes for a layer: free ones by name, others with the number that they have if nothing is said."""
     options = list(inspect.signature(build).parameters.values())[1:]
-    own = [o.name if isinstance(o.default, sp.Symbol) else f"{o.name} = {o.default}" for o in options]
-    return [*own, "C_W", "C_b"]
+    fixed = [f"{o.name} = {o.default}" for o in options if not isinstance(o.default, sp.Symbol)]
+    return [*map(str, build(phi).parameters), *fixed]
 
 
 def _assumption(parameter: sp.Symbol) -> str:

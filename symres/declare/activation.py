@@ -26,7 +26,8 @@ from .validate import require_supported, validate
 
 __all__ = ["Activation", "Formula", "Phi", "identifier"]
 
-_RESERVED = frozenset({"x", *(str(s) for s in vars(symbols).values() if isinstance(s, sp.Symbol))})
+# no parameter of a formula is called so: it would print like the symbol of a layer, and be another one
+RESERVED = frozenset({"x", *(str(s) for s in vars(symbols).values() if isinstance(s, sp.Symbol))})
 _ASSUMPTIONS = ("positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "rational", "real")
 _WORDS = {"**": "pow", "^": "pow", "*": "times", "/": "over", "+": "plus", "-": "minus", "<": "lt", ">": "gt"}
 
@@ -183,7 +184,7 @@ def _required_parameters(name: str, parameters: Iterable[sp.Symbol]) -> tuple[sp
     for place, p in enumerate(parameters):
         if not isinstance(p, sp.Symbol):
             found, remedy = f"the parameter {p!r} is no sympy symbol", "pass sympy.Symbol('a', positive=True)"
-        elif str(p) in _RESERVED:
+        elif str(p) in RESERVED:
             found, remedy = f"the name {p} of a parameter is taken by symres", "choose another name"
         elif not p.is_extended_real:
             found, remedy = f"the parameter {p} may be complex", f"declare it as Symbol('{p}', real=True)"

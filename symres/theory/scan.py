@@ -123,7 +123,7 @@ def zeros(function: Function, slope: Function) -> Zeros:
 
 
 def _moves_one_way(values: list[arb]) -> bool:
-    """Whether values in a row have one sign and grow or fall: between the middle two of four is then no zero."""
+    """Whether values in a row have one sign and grow or fall: no zero is then between the middle two of four."""
     sizes = [abs(value) for value in values]
     if len(values) < 3 or not all(a * b > 0 for a, b in pairwise(values)):
         return False

@@ -77,7 +77,10 @@ def _correction(kernel_map: Quantity, weight: sp.Expr) -> sp.Expr:
 
 
 def _drifts(kernel_map: Quantity, weight: sp.Expr) -> set[int]:
-    """The signs of K' - K at kernels where a Gaussian hardly reaches the nearest breakpoint."""
+    """The signs of K' - K at kernels where a Gaussian hardly reaches the nearest breakpoint.
+
+    What is smaller than every power of K comes from the breakpoints, that of b like exp(-b^2/2K): the nearest decides.
+    """
     averages = kernel_map.defined.atoms(Expectation)
     breaks = {abs(b) for e in averages for _, factors in e.terms for f in factors for b in f.breaks}
     nearest = min((b for b in breaks if b.is_positive and b.is_number), default=sp.Integer(1))

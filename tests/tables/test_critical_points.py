@@ -215,6 +215,7 @@ def test_polynomials_of_any_degree(text):
         ("hard_tanh", 0, "stable"),
         ("relu6", 0, "stable"),
         ("z+max(z-1,0)", 0, "unstable"),
+        ("hard_tanh(z)+20*max(z-3/2,0)", 0, "stable"),  # at K = 1/2 the second breakpoint weighs more than the first
         ("hard_tanh(50*z)/50+3*max(z-1/10,0)", 0, "stable"),
         ("max(z-1/100,0)/50+max(z,0)-z/2+z/2-3*max(z-1/10,0)", 0, "unstable"),
     ],
@@ -230,7 +231,7 @@ def test_the_first_correction_around_kernel_zero(text, correction, stability):
     with mp.workdps(40):
         nearest = mp.mpf("0.01") if "/10" in text and not correction else mp.mpf(1)
         kernel = nearest**2 / 30 if correction == 0 else mp.mpf("1e-4")
-        ends = sorted({s * mp.mpf(b) for b in ("0", "0.01", "0.02", "0.1", "1", "6", "3") for s in (1, -1)})
+        ends = sorted({s * mp.mpf(b) for b in ("0", "0.01", "0.02", "0.1", "1", "1.5", "3", "6") for s in (1, -1)})
         ends = [-12 * mp.sqrt(kernel), *(e for e in ends if abs(e) < 12 * mp.sqrt(kernel)), 12 * mp.sqrt(kernel)]
         g = mp.quad(lambda x: f(x) ** 2 * mp.npdf(x, 0, mp.sqrt(kernel)), ends)
         drift = mp.mpf(sp.N(point.C_W, 40)) * g - kernel

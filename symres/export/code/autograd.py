@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-DETERMINANT = '''
-class _Determinant(torch.autograd.Function):
-    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large.
+from collections.abc import Sequence
 
-    The derivative is that of the polynomial, on the boundary too: autograd through a clamp would give 0 there.
-    """
-
-    generate_vmap_rule = True
-
+_CLASS = '''
+class {name}(torch.autograd.Function):
+    """{about}"""
+{rule}
     @staticmethod
-    def forward(K1, K2, C):
-        wide = [v.to(torch.float64) for v in (K1, K2, C)]  # products of float32 numbers are exact in float64
-        p, p_error = _two_product(wide[0], wide[1])
-        q, q_error = _two_product(wide[2], wide[2])
-        return torch.clamp((p - q) + (p_error - q_error), min=0.0).to(C.dtype)
+    def forward({arguments}):
+        {value}
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -24,9 +18,62 @@ class _Determinant(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        K1, K2, C = ctx.saved_tensors
-        return gradient*K2, gradient*K1, -2.0*gradient*C
+        {backward}
 '''
+_POINTWISE = """
+    generate_vmap_rule = True
+"""
+_VMAP = """
+    @staticmethod
+    def vmap(info, axes, *arguments):
+        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(arguments, axes)]
+        return {name}.apply(*moved), 0
+"""
+
+
+def own_gradient(
+    name: str, about: str, arguments: str, value: Sequence[str], backward: Sequence[str], pointwise: bool = True
+) -> str:
+    """The text of an autograd.Function whose gradient is given.
+
+    Args:
+        name: of the class.
+        about: its docstring.
+        arguments: of forward, separated by commas; all are saved for the gradient.
+        value: lines of forward.
+        backward: lines of the gradient.
+        pointwise: whether torch can vectorise the lines itself; if not, batches become leading axes.
+    """
+    indent = "\n        "
+    text = _CLASS.format(
+        name=name,
+        about=about,
+        rule=_POINTWISE if pointwise else "",
+        arguments=arguments,
+        value=indent.join(value),
+        backward=indent.join(backward),
+    )
+    return text if pointwise else text + _VMAP.format(name=name)
+
+
+DETERMINANT = own_gradient(
+    "_Determinant",
+    "K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large.\n"
+    "\n"
+    "    The derivative is that of the polynomial, on the boundary too: autograd through a clamp would give 0 there.\n"
+    "    ",
+    "K1, K2, C",
+    [
+        "wide = [v.to(torch.float64) for v in (K1, K2, C)]  # products of float32 numbers are exact in float64",
+        "p, p_error = _two_product(wide[0], wide[1])",
+        "q, q_error = _two_product(wide[2], wide[2])",
+        "return torch.clamp((p - q) + (p_error - q_error), min=0.0).to(C.dtype)",
+    ],
+    [
+        "K1, K2, C = ctx.saved_tensors",
+        "return gradient*K2, gradient*K1, -2.0*gradient*C",
+    ],
+)
 
 CORRELATION = '''
 def _correlation(K1, K2, C):
@@ -55,97 +102,69 @@ def _ratio(a, b):
     return torch.where(nonzero, a/torch.where(nonzero, b, 1.0), 0.0)
 '''
 
-EXPSINH = '''
-class _ExpSinh(torch.autograd.Function):
-    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+EXPSINH = own_gradient(
+    "_ExpSinh",
+    "exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0.",
+    "a, b",
+    [
+        "size = torch.abs(b)",
+        "return -0.5*torch.sign(b)*torch.exp(a + size)*torch.expm1(-2.0*size)",
+    ],
+    [
+        "a, b = ctx.saved_tensors",
+        "return gradient*_ExpSinh.apply(a, b), gradient*_ExpCosh.apply(a, b)",
+    ],
+)
 
-    generate_vmap_rule = True
+EXPCOSH = own_gradient(
+    "_ExpCosh",
+    "exp(a)*cosh(b), without overflow where a + abs(b) <= 0.",
+    "a, b",
+    [
+        "size = torch.abs(b)",
+        "return 0.5*torch.exp(a + size)*(1.0 + torch.exp(-2.0*size))",
+    ],
+    [
+        "a, b = ctx.saved_tensors",
+        "return gradient*_ExpCosh.apply(a, b), gradient*_ExpSinh.apply(a, b)",
+    ],
+)
 
-    @staticmethod
-    def forward(a, b):
-        size = torch.abs(b)
-        return -0.5*torch.sign(b)*torch.exp(a + size)*torch.expm1(-2.0*size)
+EXPCOSHM1 = own_gradient(
+    "_ExpCoshm1",
+    "exp(a)*(cosh(b) - 1), without overflow where a + abs(b) <= 0 and without cancellation at b = 0.",
+    "a, b",
+    [
+        "size = torch.abs(b)",
+        "half = torch.expm1(-size)",
+        "return 0.5*torch.exp(a + size)*half*half",
+    ],
+    [
+        "a, b = ctx.saved_tensors",
+        "return gradient*_ExpCoshm1.apply(a, b), gradient*_ExpSinh.apply(a, b)",
+    ],
+)
 
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        a, b = ctx.saved_tensors
-        return gradient*_ExpSinh.apply(a, b), gradient*_ExpCosh.apply(a, b)
-'''
-
-EXPCOSH = '''
-class _ExpCosh(torch.autograd.Function):
-    """exp(a)*cosh(b), without overflow where a + abs(b) <= 0."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(a, b):
-        size = torch.abs(b)
-        return 0.5*torch.exp(a + size)*(1.0 + torch.exp(-2.0*size))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        a, b = ctx.saved_tensors
-        return gradient*_ExpCosh.apply(a, b), gradient*_ExpSinh.apply(a, b)
-'''
-
-EXPCOSHM1 = '''
-class _ExpCoshm1(torch.autograd.Function):
-    """exp(a)*(cosh(b) - 1), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(a, b):
-        size = torch.abs(b)
-        half = torch.expm1(-size)
-        return 0.5*torch.exp(a + size)*half*half
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        a, b = ctx.saved_tensors
-        return gradient*_ExpCoshm1.apply(a, b), gradient*_ExpSinh.apply(a, b)
-'''
-
-DAWSON = '''
-class _Dawson(torch.autograd.Function):
-    """exp(-x**2) times the integral of exp(t**2) from 0 to x: Rybicki's sum of Gaussians, exact to exp(-(2*pi)**2)."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x):
-        n = torch.arange(1, 27, 2, dtype=x.dtype, device=x.device)
-        small = torch.abs(x) < 1.0
-        u = torch.where(small, x, 0.5)[..., None]
-        near = torch.exp(-u*u)*(2.0*torch.exp(-(0.25*n)**2)/n*torch.sinh(0.5*n*u)).sum(-1, keepdim=True)
-        size = torch.abs(x)
-        u = torch.where(small, 2.0, torch.clamp(x, -1e9, 1e9))[..., None]
-        even, n = 2.0*torch.round(2.0*u), torch.cat([-n, n])  # the node next to x
-        far = (torch.exp(-(u - 0.25*(even + n))**2)/(even + n)).sum(-1)*(1e9/torch.clamp(size, min=1e9))
-        return 0.5641895835477563*torch.where(small, near[..., 0], far)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        (x,) = ctx.saved_tensors
-        return gradient*(1.0 - 2.0*x*_Dawson.apply(x))
-'''
+DAWSON = own_gradient(
+    "_Dawson",
+    "exp(-x**2) times the integral of exp(t**2) from 0 to x: Rybicki's sum of Gaussians, exact to exp(-(2*pi)**2).",
+    "x",
+    [
+        "n = torch.arange(1, 27, 2, dtype=x.dtype, device=x.device)",
+        "small = torch.abs(x) < 1.0",
+        "u = torch.where(small, x, 0.5)[..., None]",
+        "near = torch.exp(-u*u)*(2.0*torch.exp(-(0.25*n)**2)/n*torch.sinh(0.5*n*u)).sum(-1, keepdim=True)",
+        "size = torch.abs(x)",
+        "u = torch.where(small, 2.0, torch.clamp(x, -1e9, 1e9))[..., None]",
+        "even, n = 2.0*torch.round(2.0*u), torch.cat([-n, n])  # the node next to x",
+        "far = (torch.exp(-(u - 0.25*(even + n))**2)/(even + n)).sum(-1)*(1e9/torch.clamp(size, min=1e9))",
+        "return 0.5641895835477563*torch.where(small, near[..., 0], far)",
+    ],
+    [
+        "(x,) = ctx.saved_tensors",
+        "return gradient*(1.0 - 2.0*x*_Dawson.apply(x))",
+    ],
+)
 
 PIECEWISE = '''
 def _piecewise(u, edges, table):
@@ -178,26 +197,4 @@ def _shaped(value, *idle):
     total = functools.reduce(torch.add, idle)
     value = torch.as_tensor(value, dtype=total.dtype, device=total.device)
     return torch.where(torch.ones_like(total, dtype=torch.bool), value, total)
-'''
-
-AUTOGRAD = '''
-class {name}(torch.autograd.Function):
-    """{about}"""
-
-    @staticmethod
-    def forward({arguments}):
-        {value}
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        {backward}
-
-    @staticmethod
-    def vmap(info, axes, *arguments):
-        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(arguments, axes)]
-        return {name}.apply(*moved), 0
 '''

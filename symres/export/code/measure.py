@@ -86,7 +86,7 @@ def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr) -> Compo
             fitted = _fitted(name, formula)
         except SymresError:  # waves
             return closed
-        # the closed form of an exponential goes on to the largest floats, with the rounding of its exponent, as here
+        # a closed form of exponentials goes on to the largest floats: a fit that ends before must be much better
         return fitted if math.isinf(fitted.stop) or 10 * fitted.error < closed.error else closed
     return closed if len(symbols) > 1 else _fitted(name, formula)
 

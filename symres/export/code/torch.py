@@ -11,7 +11,6 @@ from ...symbols import K
 from . import quadrature
 from .angles import AngleForm
 from .autograd import (
-    AUTOGRAD,
     CORRELATION,
     DAWSON,
     DETERMINANT,
@@ -23,6 +22,7 @@ from .autograd import (
     ROOT,
     SHAPED,
     TENSORS,
+    own_gradient,
 )
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
@@ -210,14 +210,8 @@ def _autograd(
 def _function(
     name: str, about: str, symbols: Sequence[sp.Symbol], value: Sequence[str], backward: Sequence[str]
 ) -> str:
-    indent = "\n        "
-    return AUTOGRAD.format(
-        name=name,
-        about=about,
-        arguments=", ".join(map(variable, symbols)),
-        value=indent.join(value),
-        backward=indent.join(backward),
-    ).strip()
+    arguments = ", ".join(map(variable, symbols))
+    return own_gradient(name, about, arguments, value, backward, pointwise=False).strip()
 
 
 def _class(name: str) -> str:
