@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import sympy as sp
 
@@ -24,7 +25,7 @@ def sign_average(reader: Reader, mean: Sequence[Form], covariance: Matrix, detai
         details: lines for the reader of a proof; the identities used are appended.
 
     Raises:
-        NoClosedForm: more than two correlated factors, or two that are not centred.
+        NoClosedForm: three or more correlated factors that are not centred, or more than four.
     """
     field = reader.field
     result = Form.integer(field, 1)
@@ -66,14 +67,24 @@ def _correlated(reader: Reader, block: list[int], mean: Sequence[Form], covarian
             c = covariance[i][j]
             if c * c == covariance[i][i] * covariance[j][j]:
                 return _one_variable_twice(reader, (i, j), block, mean, covariance, details)
+    correlations = [
+        Form.of(covariance[i][j]) * root(field.one / (covariance[i][i] * covariance[j][j]))
+        for i, j in combinations(block, 2)
+    ]
     if len(block) == 2 and centred:
-        i, j = block
-        rho = Form.of(covariance[i][j]) * root(field.one / (covariance[i][i] * covariance[j][j]))
         details.append("<sgn(y1) sgn(y2)> = (2/pi) asin(<y1 y2>/sqrt(<y1^2> <y2^2>)), y centred")
-        return reader.function(sp.asin, rho) * (field.integer(2) / field.generator(sp.pi))
-    what = "two" if len(block) == 2 else str(len(block))
+        return reader.function(sp.asin, *correlations) * (field.integer(2) / field.generator(sp.pi))
+    if len(block) == 2:
+        shifts = [mean[i] * root(field.one / covariance[i][i]) for i in block]
+        if any(shift.imaginary_part() for shift in shifts):
+            raise _refusal("two correlated signs of complex means (an oscillation times steps)")
+        details.append("<sgn(y1) sgn(y2)> = S2(m1/sqrt(V1), m2/sqrt(V2), <y1 y2>_c/sqrt(V1 V2)), the bivariate normal")
+        return reader.two_signs(*shifts, *correlations)
+    if len(block) == 4 and centred:
+        details.append("<sgn(y1) sgn(y2) sgn(y3) sgn(y4)> = S4(their correlations), T4 if those are equal; y centred")
+        return reader.four_signs(*correlations)
     where = "centred at zero" if centred else "not centred at zero"
-    raise _refusal(f"the average of {what} correlated signs {where}")
+    raise _refusal(f"the average of {len(block)} correlated signs {where}")
 
 
 def _one_variable_twice(

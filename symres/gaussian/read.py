@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import reduce
+from itertools import permutations, product
+from math import prod
 
 import sympy as sp
 
+from ..special import Q2, S2, S4, T4
+from ..special.pairs import PAIRS
 from .field import Field, Frac
 from .form import Form, NotInvertible, UndecidedSign, exponential, root
 from .write import oriented, write
@@ -53,6 +57,50 @@ class Reader:
         else:
             form = self.read(value)
         return form * self.field.integer(sign)
+
+    def two_signs(self, h: Form, k: Form, r: Form) -> Form:
+        """S2 of forms: the function is odd in both shifts, and in the correlation where one of them is 0."""
+        sign = 1
+        shifts = []
+        for shift in (h, k):
+            turn, written = oriented(shift)
+            sign *= turn
+            shifts.append(written)
+        correlation = r * self.field.integer(sign)
+        turn, written = (1, write(correlation)) if h and k else oriented(correlation)
+        return self._atom(S2(*shifts, written)) * self.field.integer(sign * turn)
+
+    def four_signs(self, *r: Form) -> Form:
+        """S4 of forms: the variables have no order, and the sign of each may be changed."""
+        texts = {
+            (place, turn): write(form * self.field.integer(turn)) for place, form in enumerate(r) for turn in (1, -1)
+        }
+
+        def choice(order: tuple[int, ...], turns: tuple[int, ...]) -> list[sp.Expr]:
+            chosen = []
+            for i, j in PAIRS:
+                a, b = sorted((order[i], order[j]))
+                chosen.append(texts[PAIRS.index((a, b)), turns[a] * turns[b]])
+            return chosen
+
+        choices = [
+            (choice(order, (1, *turns)), prod(turns))
+            for order in permutations(range(4))
+            for turns in product((1, -1), repeat=3)
+        ]
+
+        def rank(item: tuple[list[sp.Expr], int]) -> tuple[int, int, list[str]]:
+            entries, _ = item
+            return len(set(entries)), sum(e.could_extract_minus_sign() for e in entries), list(map(str, entries))
+
+        entries, sign = min(choices, key=rank)
+        return self._atom(S4(*entries)) * self.field.integer(sign)
+
+    def _atom(self, value: sp.Expr) -> Form:
+        """The form of a function's value; sympy may have put a number in front, or known it."""
+        if isinstance(value, S2 | S4 | T4):
+            return Form.atom(self.field, value)
+        return self.read(value)
 
     def _read(self, expr: sp.Expr) -> Form:
         field = self.field
@@ -104,6 +152,14 @@ class Reader:
     def _read_function(self, expr: sp.Function) -> Form:
         field, func = self.field, expr.func
         one, half = Form.integer(field, 1), field.ratio(1, 2)
+        if func is S2:
+            return self.two_signs(*map(self.read, expr.args))
+        if func is Q2:
+            h, k, r = map(self.read, expr.args)
+            tails = self.function(sp.erf, h * root(half)) + self.function(sp.erf, k * root(half))
+            return (one - tails + self.two_signs(h, k, r)) * field.ratio(1, 4)
+        if func is S4:
+            return self.four_signs(*map(self.read, expr.args))
         if len(expr.args) != 1:
             return Form.atom(field, func(*(write(self.read(a)) for a in expr.args)))
         argument = self.read(expr.args[0])

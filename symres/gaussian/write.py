@@ -1,7 +1,7 @@
 """From the normal form back to an expression that looks as in a textbook.
 
 Terms are grouped by powers of pi; inside a group the common factor stands in front; coefficients are factored;
-exp(+d) and exp(-d) join to cosh and sinh where d changes sign with a covariance; exp*(1 - erf) becomes exp*erfc.
+exp(+d) and exp(-d) join to cosh and sinh where d changes sign with a covariance.
 """
 
 from __future__ import annotations
@@ -14,24 +14,22 @@ import sympy as sp
 
 from .field import Field, Frac, factored, monomials
 from .form import Form
-
-# (function as an expression, radicals) -> coefficient
-_Table = dict[tuple[sp.Expr, tuple[int, ...]], Frac]
-# (exponentials and waves as an expression, atoms, radicals)
-_Row = tuple[sp.Expr, Any, tuple[int, ...]]
+from .tails import Row, Table, complemented, written_atoms
 
 
 def write(form: Form) -> sp.Expr:
     """The expression of a form."""
     field = form.field
-    groups: dict[Fraction, dict[_Row, Frac]] = {}
+    groups: dict[Fraction, dict[Row, Frac]] = {}
     for (front, atoms), coefficient in _real_functions(form).items():
         for (_, radicals, _), c in coefficient.terms.items():
             for power, rest, value in _split_pi(field, radicals, c):
                 rows = groups.setdefault(power, {})
                 key = (front, atoms, rest)
                 rows[key] = rows[key] + value if key in rows else value
-    return sp.Add(*(_write_group(field, sp.pi ** sp.Rational(p), _functions(field, groups[p])) for p in sorted(groups)))
+    return sp.Add(
+        *(_write_group(field, sp.pi ** sp.Rational(p), complemented(field, groups[p])) for p in sorted(groups))
+    )
 
 
 def write_collected(form: Form, symbols: tuple[sp.Symbol, ...]) -> sp.Expr:
@@ -64,7 +62,7 @@ def write_terms(form: Form) -> sp.Expr:
             sp.Mul(
                 *_coefficient(form.field, radicals, c),
                 1 if exponent is None else sp.exp(write_terms(exponent)),
-                _write_atoms(form.field, atoms),
+                written_atoms(form.field, atoms),
             )
             for (exponent, radicals, atoms), c in form.terms.items()
         )
@@ -143,49 +141,6 @@ def _flip(form: Form) -> Form:
     return Form(field, {mono: Frac(field, poly(c.num), poly(c.den)) for mono, c in form.terms.items()})
 
 
-def _functions(field: Field, rows: dict[_Row, Frac]) -> _Table:
-    """Write the atoms out; a - a erf(u) becomes a erfc(u), which keeps its digits where erf(u) is close to 1."""
-    table: _Table = {}
-
-    def put(function: sp.Expr, radicals: tuple[int, ...], c: Frac) -> None:
-        key = (function, radicals)
-        table[key] = table[key] + c if key in table else c
-
-    left = dict(rows)
-    if any(isinstance(field.interned(atom), sp.erf) for _, atoms, _ in rows for atom, _ in atoms):
-        for front, atoms, radicals in sorted(rows, key=lambda row: str((row[0], _write_atoms(field, row[1])))):
-            for position, (atom, power) in enumerate(atoms):
-                rest = (front, atoms[:position] + atoms[position + 1 :], radicals)
-                expr, c = field.interned(atom), left.get((front, atoms, radicals))
-                if c and power == 1 and isinstance(expr, sp.erf) and left.get(rest) == -c:
-                    del left[front, atoms, radicals], left[rest]
-                    put(front * sp.erfc(expr.args[0]) * _write_atoms(field, rest[1]), radicals, -c)
-    for row, parts in _complements(field, left).items():
-        del left[row]
-        for part, atom in parts:
-            put(row[0] * sp.erfc(field.interned(atom).args[0]) * _write_atoms(field, row[1]), row[2], -left.pop(part))
-    for (front, atoms, radicals), c in left.items():
-        put(front * _write_atoms(field, atoms), radicals, c)
-    return {key: c for key, c in table.items() if c}
-
-
-def _complements(field: Field, rows: dict[_Row, Frac]) -> dict[_Row, list[tuple[_Row, int]]]:
-    """Rows c that are cancelled by several c_i erf(u_i) where all u_i are large: c + sum c_i = 0."""
-    found: dict[_Row, list[tuple[_Row, int]]] = {}
-    for front, atoms, radicals in sorted(rows, key=lambda row: str((row[0], _write_atoms(field, row[1])))):
-        for position, (atom, power) in enumerate(atoms):
-            rest = (front, atoms[:position] + atoms[position + 1 :], radicals)
-            if power == 1 and isinstance(field.interned(atom), sp.erf) and rest in rows:
-                found.setdefault(rest, []).append(((front, atoms, radicals), atom))
-    whole = {row: parts for row, parts in found.items() if sum((rows[p] for p, _ in parts), rows[row]) == field.zero}
-    taken = [part for parts in whole.values() for part, _ in parts]
-    return {row: parts for row, parts in whole.items() if row not in taken and len(set(taken)) == len(taken)}
-
-
-def _write_atoms(field: Field, atoms: tuple[tuple[int, int], ...]) -> sp.Expr:
-    return sp.Mul(*(field.interned(atom) ** power for atom, power in atoms))
-
-
 # -- groups by powers of pi ---------------------------------------------------------------------------------------
 
 
@@ -209,7 +164,7 @@ def _split_pi(
     ]
 
 
-def _write_group(field: Field, power_of_pi: sp.Expr, table: _Table) -> sp.Expr:
+def _write_group(field: Field, power_of_pi: sp.Expr, table: Table) -> sp.Expr:
     """power_of_pi * sum of the table, with the common factor in front."""
     entries = [(function, radicals, c) for (function, radicals), c in table.items() if c]
     if len(entries) <= 1:
@@ -263,10 +218,15 @@ def _coefficient(field: Field, radicals: tuple[int, ...], value: Frac) -> list[s
     factors = []
     for index, exponent in powers.items():
         poly = field.interned(index)
-        if number < 0 and exponent == 1 and len(poly.to_dict()) == 2 and not field.sign(poly):
+        if number < 0 and exponent == 1 and _is_difference(field, poly):
             poly, number = -poly, -number  # -(a - b) = b - a
         factors.append(write_poly(field, poly) ** exponent)
     return [number, *factors]
+
+
+def _is_difference(field: Field, poly: Any) -> bool:
+    """Whether it is a - b, of either sign."""
+    return not field.sign(poly) and sorted(c > 0 for c in monomials(poly).values()) == [False, True]
 
 
 def write_poly(field: Field, poly: Any) -> sp.Expr:
@@ -282,7 +242,7 @@ def write_poly(field: Field, poly: Any) -> sp.Expr:
         number = sp.Integer(int(content))
         bases = []
         for p, multiplicity in factors:
-            if number < 0 and multiplicity == 1 and len(p.to_dict()) == 2 and not field.sign(p):
+            if number < 0 and multiplicity == 1 and _is_difference(field, p):
                 p, number = -p, -number  # -(a - b) = b - a
             bases.append(_expanded(field, p) ** int(multiplicity))
         powers = (field.generators[i] ** e for i, e in zip(places, exponents, strict=True))

@@ -217,9 +217,9 @@ def test_the_condition_of_convergence_is_recorded() -> None:
     [
         ((sp.tanh(z) ** 2,), (K,), "tanh"),
         ((1 / (1 + z**2),), (K,), "no polynomial"),
-        ((sp.erf(z) ** 4,), (K,), "4 correlated signs"),
-        ((sp.erf(z + 1) ** 2,), (K,), "not centred"),
-        ((sp.Max(z, 1), sp.Max(z, 1)), (K1, C, K2), "not centred"),
+        ((sp.erf(z) ** 6,), (K,), "6 correlated signs centred"),
+        ((sp.erf(z + 1) ** 3,), (K,), "3 correlated signs not centred"),
+        ((sp.erf(z + 1) * sp.erf(z), sp.Max(z, 1)), (K1, C, K2), "3 correlated signs not centred"),
         ((sp.Max(z, 1) * sp.sin(z),), (K,), "complex"),
         ((sp.exp(z**2),), (sp.Integer(1),), "converge"),
         ((sp.exp(z**2 / 2), sp.exp(z**2 / 2)), (R(1, 2), R(1, 2), R(1, 2)), "converge"),

@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "symres"
 
-WORDS = {"errors", "symbols", "proof", "scalars", "balls", "quantity", "report"}
+WORDS = {"errors", "symbols", "proof", "scalars", "balls", "special", "quantity", "report"}
 
 # room -> rooms it may import; words may only import the words listed before them
 ALLOWED = {
@@ -16,11 +16,12 @@ ALLOWED = {
     "proof": {"errors"},
     "scalars": {"errors"},
     "balls": {"errors", "symbols"},
+    "special": {"errors", "balls"},
     "notation": {"errors", "symbols"},
     "quantity": {"errors", "symbols", "proof", "scalars", "balls", "notation"},
     "report": {"quantity"},
     "declare": {"errors", "symbols", "scalars", "balls"},
-    "gaussian": {"errors", "symbols", "scalars", "balls", "proof", "quantity", "declare"},
+    "gaussian": {"errors", "symbols", "scalars", "balls", "special", "proof", "quantity", "declare"},
     "theory": {
         "errors",
         "symbols",
@@ -33,7 +34,7 @@ ALLOWED = {
         "declare",
         "gaussian",
     },
-    "export": {"errors", "symbols", "scalars", "balls", "proof", "quantity", "report", "notation"},
+    "export": {"errors", "symbols", "scalars", "balls", "special", "proof", "quantity", "report", "notation"},
     # the oracles share no code with what they judge: no gaussian, theory, balls, and not the program
     "check": {"errors", "symbols", "scalars", "quantity", "declare"},
     "api": {"errors", "symbols", "scalars", "quantity", "declare", "gaussian", "theory"},
