@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -16,6 +17,7 @@ from ..symbols import K1, K2, C, K
 from .canonical import canonical
 from .exact import closed_form
 from .expectation import Expectation
+from .identities import check_identities
 from .numeric import average_ball
 from .symmetry import is_odd
 from .verify import Ball, Values, verify, verify_odd
@@ -33,14 +35,14 @@ class Average:
         expr: the closed form, or the unevaluated average where there is none.
         exact: whether ``expr`` is a closed form.
         proof: the derivation.
-        verification: the comparison with quadrature that the closed form passed.
+        verifications: the comparisons that the closed form passed.
         reason: why there is no closed form.
     """
 
     expr: sp.Expr
     exact: bool
     proof: Proof
-    verification: Verification | None = None
+    verifications: tuple[Verification, ...] = ()
     reason: str = ""
 
 
@@ -67,8 +69,16 @@ def average(expectation: Expectation) -> Average:
         _combined([(c, proof.result) for c, proof in parts], given),
         tuple(line for _, proof in parts for line in proof.explain().splitlines()),
     )
-    worst = max((v for *_, v in proofs), key=lambda v: v.worst, default=None)
-    return Average(step.after, True, Proof(expectation, (step,)), worst)
+    return Average(step.after, True, Proof(expectation, (step,)), _worst(v for *_, passed in proofs for v in passed))
+
+
+def _worst(verifications: Iterable[Verification]) -> tuple[Verification, ...]:
+    """One verification for each oracle: all points, and the largest deviation."""
+    found: dict[str, Verification] = {}
+    for v in verifications:
+        known = found.get(v.oracle, Verification(v.oracle, 0, 0.0))
+        found[v.oracle] = Verification(v.oracle, known.points + v.points, max(known.worst, v.worst))
+    return tuple(found.values())
 
 
 def _assemble(_: sp.Expr, parts: tuple[tuple[sp.Expr, Proof], ...], law: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
@@ -92,15 +102,15 @@ def _canonical_law(dimension: int) -> tuple[sp.Symbol, ...]:
 
 
 @lru_cache(maxsize=512)
-def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[Proof, Verification]:
-    """The closed form of one product of factors, compared with quadrature at random rational points.
+def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[Proof, tuple[Verification, ...]]:
+    """The closed form of one product of factors, compared with quadrature at random points and by identities.
 
     Cached: a pure function of frozen arguments, and the same average occurs in several quantities.
     """
     proof = closed_form(factors, law)
     asked = f"the average of {' * '.join(str(f.as_expr()) for f in factors)}"
     if proof.result == 0 and is_odd(factors):
-        return proof, verify_odd(asked, factors)
+        return proof, (verify_odd(asked, factors),)
     bits = _BITS[len(factors)]
 
     def quadrature(values: Values) -> Ball:
@@ -117,7 +127,7 @@ def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[
         tolerance=_TOLERANCE,
         digits=int(bits / 3.33),
     )
-    return proof, verification
+    return proof, (verification, *check_identities(asked, proof.result, factors, law, bits, _TOLERANCE))
 
 
 __all__ = ["Average", "Expectation", "average"]

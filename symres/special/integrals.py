@@ -17,6 +17,8 @@ from .pairs import PAIRS, given_pair
 
 Correlations = tuple[Any, ...]
 
+_MOST = 200  # evaluations of an integrand for each bit: beyond, the balls put in are too wide for the precision
+
 
 def two_signs(h: arb, k: arb, r: arb) -> arb:
     """``<sgn(h + x) sgn(k + y)>``: from independent variables to correlation r.
@@ -26,13 +28,13 @@ def two_signs(h: arb, k: arb, r: arb) -> arb:
         k: shift of the second.
         r: correlation; the part of the ball inside [-1, 1] is meant.
     """
-    angle = _angle(r)
     if h.is_zero() and k.is_zero():
-        return 2 * angle / arb.pi()
-    root = arb(2).sqrt()
+        return 2 * _angle(r) / arb.pi()
+    root, quarter, end = arb(2).sqrt(), arb.pi() / 4, _half_angle(r)
     independent = (h / root).erf() * (k / root).erf()
-    correlated = -_along(h, -k, arb(0), -angle) if angle.mid() < 0 else _along(h, k, arb(0), angle)
-    return independent + 2 / arb.pi() * correlated
+    if end.mid() < quarter.mid():
+        return independent + 2 / arb.pi() * _along(h, k, end, quarter)
+    return independent - 2 / arb.pi() * _along(h, k, quarter, end)
 
 
 def two_tails(h: arb, k: arb, r: arb) -> arb:
@@ -41,13 +43,14 @@ def two_tails(h: arb, k: arb, r: arb) -> arb:
     For ``h + k >= 0`` it vanishes at correlation -1 and only grows from there. Else one threshold is negative, and
     what the other one cuts off has both signs.
     """
+    half = arb.pi() / 2
     if (h + k).lower() >= 0:
-        return _along(h, k, -arb.pi() / 2, _angle(r)) / (2 * arb.pi())
+        return _along(h, k, _half_angle(r), half) / (2 * arb.pi())
     if k.mid() < h.mid():
         h, k = k, h
     root = arb(2).sqrt()
     if (k - h).lower() >= 0:  # P(y > k) - P(x < h, y > k)
-        return (k / root).erfc() / 2 - _along(-h, k, -arb.pi() / 2, _angle(-r)) / (2 * arb.pi())
+        return (k / root).erfc() / 2 - _along(-h, k, _half_angle(-r), half) / (2 * arb.pi())
     return (1 - (h / root).erf() - (k / root).erf() + two_signs(h, k, r)) / 4
 
 
@@ -98,75 +101,91 @@ def _neighbours(r: Correlations, place: int) -> tuple[Any, ...]:
     return id(r[place]), entry(k, m), min(around)
 
 
-def _along(h: arb, k: arb, start: arb, end: arb) -> arb:
-    """The integral of ``exp(-E(t))``, ``E = (h**2 - 2*h*k*sin(t) + k**2)/(2*cos(t)**2)``, from start to end.
+def _along(h: arb, k: arb, low: arb, high: arb) -> arb:
+    """The integral of ``exp(-(h**2 - 2*h*k*r + k**2)/(2*(1 - r**2)))`` over asin(r), ``r = cos(2*t)``.
 
-    E falls up to ``sin(t) = h/k`` for ``|h| < |k|`` and rises from there, towards a pole at +-pi/2 unless h = +-k: what
-    lies where exp(-E) is negligible, and the poles with it, is bounded by its value at the border.
+    t goes from low to high. The exponent is ``-(u/sin(t)**2 + v/cos(t)**2)`` with ``u = (h - k)**2/8`` and
+    ``v = (h + k)**2/8``, largest between its poles at 0 and pi/2. What lies where the integrand is negligible is
+    bounded by its value at the border.
     """
-    if abs(h).mid() > abs(k).mid():
-        h, k = k, h
-    decay = -k * k / 2
-
-    def weight(t: acb, analytic: bool) -> acb:
-        across, distance = t.cos(), h - k * t.sin()
-        square = across * across
-        if not square.contains(0):
-            return (decay - distance * distance / (2 * square)).exp()
-        if analytic or not t.imag.is_zero():
-            return acb(arb.nan())
-        return acb(decay.exp() * arb(0).union(1))
-
-    left, right = _window(h, k, start, end)
-    rest = arb(0)
-    for near, far in ((left, start), (right, end)):
+    apart, along = h - k, h + k
+    u, v = apart * apart / 8, along * along / 8  # flint's square of a ball around 0 is nan
+    left, right = _window(u, v, low, high)
+    missed = arb(0)
+    for near, far in ((left, low), (right, high)):
         if near is not far:
-            rest += (near - far).abs_upper() * weight(acb(near), False).real
-    return _integral(weight, left, right) + arb(0, 1) * rest
+            missed += abs(near - far).upper() * _weight(u, v, acb(near), False).real.upper()
+    # a pole that has next to no effect is left out: 1 - exp(-x) < x, and 1/sin**2 has the integral -cot
+    bound = (-u - v).exp().upper()
+    u, missed = _without_pole(u, left.mid(), missed, bound)
+    v, missed = _without_pole(v, arb.pi() / 2 - right.mid(), missed, bound)
+    return 2 * (_integral(lambda t, analytic: _weight(u, v, t, analytic), left, right) + arb(0, 1) * missed)
 
 
-def _window(h: arb, k: arb, start: arb, end: arb) -> tuple[arb, arb]:
-    """The part of an interval outside which ``exp(-E)`` is negligible, for |h| <= |k|."""
-    bits = ctx.prec
-    with ctx.workprec(53):
-        low, high = start.mid(), end.mid()
-        ratio = _inside((h / k).mid()) if k.mid() else arb(0)
-        peak = min(max(ratio.asin().mid(), low), high)
+def _weight(u: arb, v: arb, t: acb, analytic: bool) -> acb:
+    """``exp(-u/sin(t)**2 - v/cos(t)**2)``."""
+    exponent = acb(0)
+    for residue, leg in ((u, t.sin()), (v, t.cos())):
+        if residue.is_zero():
+            continue
+        square = leg * leg
+        if square.contains(0):
+            return acb(arb.nan()) if analytic or not t.imag.is_zero() else acb((-u - v).exp() * arb(0).union(1))
+        exponent += residue / square
+    return (-exponent).exp()
 
-        def excess(t: arb) -> arb:
-            """E less k**2/2."""
-            return ((h.mid() - k.mid() * t.sin()) / t.cos()) ** 2 / 2
 
-        limit = excess(peak).mid() + (bits + 16) * arb(2).log()
+def _without_pole(residue: arb, distance: arb, missed: arb, bound: arb) -> tuple[arb, arb]:
+    effect = (residue.abs_upper() / distance.tan()).upper() if distance > 0 else arb.pos_inf()
+    if effect < arb(2) ** -(ctx.prec + 8):
+        return arb(0), missed + effect * bound
+    return residue, missed
 
-        def border(place: arb, given: arb) -> arb:
-            if excess(place) < limit:
-                return given
-            inner, outer = peak, place
-            for _ in range(40):
-                middle = ((inner + outer) / 2).mid()
-                inner, outer = (middle, outer) if excess(middle) < limit else (inner, middle)
-            return outer
 
-        return border(low, start), border(high, end)
+def _window(u: arb, v: arb, low: arb, high: arb) -> tuple[arb, arb]:
+    """The part of an interval outside which the integrand is negligible beside its largest value."""
+    u, v, first, last = u.mid(), v.mid(), low.mid(), high.mid()
+
+    def exponent(t: arb) -> arb:
+        return (u / t.sin() ** 2 if u else arb(0)) + (v / t.cos() ** 2 if v else arb(0))
+
+    peak = arb.atan2(u.sqrt().sqrt(), v.sqrt().sqrt()).mid() if u or v else first
+    peak = min(max(peak, first), last)
+    limit = exponent(peak).mid() + (ctx.prec + 16) * arb(2).log()
+
+    def border(place: arb, given: arb) -> arb:
+        if exponent(place) < limit:
+            return given
+        inner, outer = peak, place
+        for _ in range(40):
+            middle = ((inner + outer) / 2).mid()
+            inner, outer = (middle, outer) if exponent(middle) < limit else (inner, middle)
+        return outer
+
+    return border(first, low), border(last, high)
 
 
 def _integral(function: Callable[[acb, bool], acb], start: arb, end: arb) -> arb:
-    """The integral of a function, relative to its own size in the current precision."""
-    length, bits = end - start, ctx.prec
-    size = _rough(function, start, length)
-    if size.is_zero():
-        size = arb(2) ** -(1 << 40)
+    """The integral of a bounded function, relative to its own size in the current precision.
+
+    Ends that are balls are moved to their middles, at the cost of what lies between.
+    """
+    bits, moved = ctx.prec, arb(0)
+    for border in (start, end):
+        if not border.is_exact():
+            moved += border.rad() * abs(function(acb(border), False).real).upper()
+    start, end = start.mid(), end.mid()
+    length = end - start
     result = acb.integral(
         lambda u, analytic: function(start + length * u, analytic),
         0,
         1,
         rel_tol=arb(2) ** -bits,
-        abs_tol=size * arb(2) ** -bits,
-        eval_limit=1000 * bits,
-        depth_limit=64 * bits,
+        abs_tol=(_rough(function, start, length) + moved) * arb(2) ** -bits,
+        eval_limit=_MOST * bits,
+        depth_limit=8 * bits,
     )
-    return result.real * length
+    return result.real * length + arb(0, 1) * moved
 
 
 def _rough(function: Callable[[acb, bool], acb], start: arb, length: arb) -> arb:
@@ -175,14 +194,28 @@ def _rough(function: Callable[[acb, bool], acb], start: arb, length: arb) -> arb
     return max((v for v in values if v.is_finite()), default=arb(1)) / 64
 
 
+def _half_angle(r: arb) -> arb:
+    """acos(r)/2, of the part of a ball inside [-1, 1]."""
+    _check_correlation(r)
+    return arb.atan2(_root(1 - r), _root(1 + r))
+
+
+def _root(x: arb) -> arb:
+    return x.sqrt() if x > 0 else arb(0).union(max(x.upper(), arb(0)).sqrt())
+
+
 def _angle(r: arb) -> arb:
     """asin, of the part of a ball inside [-1, 1]."""
     angle = r.asin()
     if angle.is_finite():
         return angle
+    _check_correlation(r)
+    return _inside(r.lower()).asin().union(_inside(r.upper()).asin())
+
+
+def _check_correlation(r: arb) -> None:
     if abs(r) > 1:
         raise DeclarationError("an average of signs", f"the correlation {r.str(5)}", "pass one between -1 and 1")
-    return _inside(r.lower()).asin().union(_inside(r.upper()).asin())
 
 
 def _check_correlations(r: Correlations) -> None:

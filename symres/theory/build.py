@@ -17,12 +17,12 @@ from ..gaussian.expectation import Expectation
 from ..gaussian.verify import MIRRORED, verify
 from ..proof import Proof, Step
 from ..quantity import NamedStep, Quantity, Status, Verification
-from ..symbols import C, K
+from ..symbols import K
 from .expansion import expansion
 from .walk import Assignment
 
 _POINTS = 2
-_ACCURACY = {False: (25, 1e-20), True: (13, 1e-11)}  # digits and tolerance of a verification; two inputs are slower
+_DIGITS, _TOLERANCE = 25, 1e-20  # of a verification
 
 
 def total_derivative(result: sp.Expr, assignments: Sequence[Assignment], s: sp.Symbol) -> sp.Expr:
@@ -122,8 +122,8 @@ class _Closer:
             found = self.averages[node] = average(node)
             if not found.exact:
                 self.open.append(found)
-            elif found.verification is not None:
-                self.verifications.append(found.verification)
+            else:
+                self.verifications += found.verifications
         return self.averages[node]
 
 
@@ -183,17 +183,16 @@ def _verified(quantity: Quantity) -> Quantity:
         return quantity
     if quantity.body == 0 and {v.oracle for v in quantity.verifications} == {MIRRORED}:
         return quantity  # quadrature uses the same symmetry, and would confirm nothing
-    digits, tolerance = _ACCURACY[C in quantity.symbols]
     try:
         verification = verify(
             quantity.name,
             quantity.proof.result,
-            lambda values: evaluate(quantity.defined.subs(values), {}, digits),
+            lambda values: evaluate(quantity.defined.subs(values), {}, _DIGITS),
             quantity.symbols,
             oracle="its definition by quadrature",
             points=_POINTS,
-            tolerance=tolerance,
-            digits=digits,
+            tolerance=_TOLERANCE,
+            digits=_DIGITS,
         )
     except NoClosedForm as error:
         return replace(quantity, body=quantity.definition, status=Status.NUMERIC, reason=error.found)

@@ -1,0 +1,95 @@
+"""The identities that a closed form is held against: right ones pass, and each notices a wrong one by itself."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sp
+from sympy.core.cache import clear_cache
+
+from symres.balls import evaluate
+from symres.declare.pieces import split
+from symres.errors import NoClosedForm
+from symres.gaussian.exact import closed_form
+from symres.gaussian.identities import check_identities, identities
+from symres.gaussian.verify import verify
+from symres.special import S2
+from symres.symbols import K1, K2, C, K, z
+
+R = sp.Rational
+PAIR = (K1, C, K2)
+GELU = z * (1 + sp.erf(z / sp.sqrt(2))) / 2
+PAIRS = {
+    "gelu": (GELU, GELU),
+    "kinks": (sp.Max(z, 1), sp.Max(z, 0)),
+    "jump and kink": (sp.sign(z - 1), sp.Max(z, 0)),
+    "jumps": (sp.sign(z - 1), sp.sign(z)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_right_forms_pass_and_say_by_what(name):
+    factors = tuple(map(split, PAIRS[name]))
+    claim = closed_form(factors, PAIR).result
+    passed = check_identities(name, claim, factors, PAIR, 90, 1e-20)
+    assert {v.oracle for v in passed} >= {"the derivation with numbers", "independent inputs", "equal inputs"}
+    assert len(passed) == 6
+    assert all(v.worst <= 1e-20 for v in passed)
+    theorems = [v.oracle for v in passed[1:4]]
+    assert theorems == [
+        "Stein's lemma",
+        "Price's theorem" if name in ("gelu", "kinks") else "Stein's lemma",
+        "Stein's lemma",
+    ]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("place", range(6))
+def test_each_identity_notices_a_wrong_form_by_itself(name, place):
+    factors = tuple(map(split, PAIRS[name]))
+    claim = closed_form(factors, PAIR).result + K1 * K2 * (1 + C) / 10**9
+    identity = list(identities(claim, factors, PAIR, 90))[place]
+    with pytest.raises(NoClosedForm, match="differs from"):
+        verify(
+            name,
+            identity.formula,
+            identity.measure,
+            identity.kernels,
+            oracle=identity.oracle,
+            points=1,
+            tolerance=1e-20,
+            digits=27,
+        )
+
+
+def test_one_variable_and_its_parameters():
+    a = sp.Symbol("a", positive=True)
+    factors = (split(sp.Max(z, -a) ** 2),)
+    claim = closed_form(factors, (K,)).result
+    assert [v.oracle for v in check_identities("x", claim, factors, (K,), 110, 1e-20)] == [
+        "the derivation with numbers",
+        "Stein's lemma",
+    ]
+    with pytest.raises(NoClosedForm, match="differs from the derivation with numbers"):
+        check_identities("x", claim * (1 + a / 10**6), factors, (K,), 110, 1e-20)
+
+
+def test_a_wrong_derivative_rule_is_noticed_although_values_are_right(monkeypatch):
+    factors = tuple(map(split, PAIRS["kinks"]))
+    claim = closed_form(factors, PAIR).result
+    rule = S2.fdiff
+    monkeypatch.setattr(S2, "fdiff", lambda self, argindex=1: rule(self, argindex) * R(101, 100))
+    clear_cache()  # sympy remembers derivatives
+    try:
+        with pytest.raises(NoClosedForm, match=r"differs from (Stein|Price)"):
+            check_identities("x", claim, factors, PAIR, 90, 1e-20)
+    finally:
+        clear_cache()
+
+
+def test_the_limit_of_equal_inputs_is_close_enough_to_be_told():
+    (*_, last) = identities(
+        closed_form(tuple(map(split, PAIRS["jumps"])), PAIR).result, tuple(map(split, PAIRS["jumps"])), PAIR, 90
+    )
+    value, error = evaluate(last.formula.subs(K1, 2), {}, 27)
+    assert abs(value - last.measure({K1: sp.Integer(2)})[0]) < 1e-22
+    assert error < 1e-26
