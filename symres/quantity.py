@@ -119,6 +119,16 @@ class Quantity:
         """Largest relative error of ``evalf()``: 0 for a closed form, 1e-15 where numbers are enclosed."""
         return {Status.EXACT: 0.0, Status.NUMERIC: 1e-15}.get(self.status, float("inf"))
 
+    @property
+    def verified(self) -> Verification | None:
+        """All comparisons together: by what, at how many points, the largest deviation; None if there was none."""
+        if not self.verifications:
+            return None
+        oracles = ", ".join(dict.fromkeys(v.oracle for v in self.verifications))
+        return Verification(
+            oracles, sum(v.points for v in self.verifications), max(v.worst for v in self.verifications)
+        )
+
     def evalf(self, digits: Any = 15, **values: Any) -> mp.mpf:
         """The value to so many correct digits.
 

@@ -23,6 +23,7 @@ from ..notation.order import (
     readable,
     scaled,
 )
+from ..special import SPECIAL
 from ..symbols import K1, K2, C, K, variables, z
 from ..theory.root import Root
 
@@ -184,6 +185,8 @@ class Maths:
     def _function(self, e: sp.Function) -> tuple[str, int]:
         arguments = e.args[:1] if isinstance(e, sp.Heaviside) else e.args
         name = {"Heaviside": "step", "Max": "max", "Min": "min"}.get(type(e).__name__, type(e).__name__)
+        if type(e) in SPECIAL:
+            name = self.symbol(name)
         return f"{name}({', '.join(map(self, arguments))})", _ATOM
 
     def _abs(self, e: sp.Abs) -> tuple[str, int]:

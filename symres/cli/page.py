@@ -15,8 +15,10 @@ from ..declare.activation import Activation
 from ..errors import NoClosedForm
 from ..export.paper import points
 from ..export.paper.prose import PDLT
+from ..notation import named
 from ..quantity import Quantity, Status
 from ..report import Report
+from ..special import legend
 from ..symbols import K
 from .breaking import wrap
 from .console import Line, Span, line
@@ -105,6 +107,10 @@ class Page(Sheet):
             if position:
                 lines.append(line(""))
             lines += self._quantity(quantity, reasons)
+        used = legend(*(quantity.body for quantity in self.report.quantities if quantity.status is Status.EXACT))
+        if used:
+            lines.append(line(""))
+            lines += [shown for kind in used for shown in self.wrapped(self.words(kind.meaning), "dim")]
         if any("PDLT" in quantity.source for quantity in self.report.quantities):
             lines += [line(""), *self.wrapped(f"PDLT: {PDLT}", "dim")]
         return lines
@@ -137,9 +143,12 @@ class Page(Sheet):
         sides = [] if q.definition.has(sp.oo, sp.nan) else [self.maths(q.definition)]
         if q.status is Status.UNKNOWN:
             sides.append("unknown")
-        elif q.body != q.definition or not sides:
-            sides.append(self.maths(q.body))
+        body, determinants = named(q.body)
+        if q.status is not Status.UNKNOWN and (q.body != q.definition or not sides):
+            sides.append(self.maths(body))
         lines += self.equation(self.name(q.name), sides)
+        for symbol, determinant in determinants:
+            lines += self.equation(f"with {self.maths(symbol)}", [self.maths(determinant)], style="")
         for step in q.steps:
             both = [self.maths(step.definition), self.maths(step.expr)]
             lines += self.equation(f"with {self.maths(step.symbol)}", list(dict.fromkeys(both)), style="")
@@ -253,15 +262,12 @@ def _with_values(words: Sequence[str]) -> list[str]:
 
 
 def _verified(q: Quantity) -> str:
-    """By what a result was verified; several comparisons with one kind of oracle are counted together."""
-    merged: dict[str, tuple[int, float]] = {}
-    for v in q.verifications:
-        kind = v.oracle.split()[-1]
-        points, worst = merged.get(kind, (0, 0.0))
-        merged[kind] = (points + v.points, max(worst, v.worst))
-    return "; ".join(
-        f"verified by {kind} at {points} points" + (f" to {_round_up(worst)}" if worst else ", without deviation")
-        for kind, (points, worst) in merged.items()
+    """By what a result was verified."""
+    v = q.verified
+    if v is None:
+        return ""
+    return (
+        f"verified at {v.points} points{f' to {_round_up(v.worst)}' if v.worst else ', without deviation'}: {v.oracle}"
     )
 
 

@@ -80,7 +80,7 @@ def check_identities(
 
 def identities(claim: sp.Expr, factors: Factors, law: tuple[sp.Symbol, ...], bits: int) -> Iterator[Identity]:
     """The identities of a closed form; arguments as for ``check_identities``."""
-    yield Identity("the derivation with numbers", claim, partial(_repeated, factors, law, bits), law)
+    yield Identity("the derivation repeated with numbers", claim, partial(_repeated, factors, law, bits), law)
     for symbol, terms, theorem in _slopes(factors, law):
         yield Identity(theorem, claim.diff(symbol), partial(_measured, terms, law, bits), law)
     if len(law) == 3:

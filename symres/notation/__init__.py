@@ -1,5 +1,6 @@
 """How formulas are written: in which order, and in LaTeX with the field's names."""
 
+from .named import named as named
 from .order import readable as readable
 from .order import shortened as shortened
 from .printer import Notation as Notation

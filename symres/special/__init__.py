@@ -10,6 +10,6 @@
 All are sympy functions with derivatives, values to any precision, and names in LaTeX.
 """
 
-from .signs import Q2, S2, S4, T4
+from .signs import Q2, S2, S4, SPECIAL, T4, legend
 
-__all__ = ["Q2", "S2", "S4", "T4"]
+__all__ = ["Q2", "S2", "S4", "SPECIAL", "T4", "legend"]

@@ -19,6 +19,8 @@ class _Averaged(sp.Function):
     is_extended_real = True
     is_commutative = True
     _name: str
+    meaning: str  # for the reader of a page
+    tex: str  # and of a document
 
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
         if self.free_symbols:
@@ -45,6 +47,11 @@ class S2(_Averaged):
 
     nargs = 3
     _name = r"\mathrm{S}_2"
+    meaning = "S2(h, k, r): the average of sgn(h + x)*sgn(k + y), x and y standard normal with correlation r"
+    tex = (
+        r"$\mathrm{S}_2(h, k, r) = \langle \operatorname{sgn}(h + x) \operatorname{sgn}(k + y) \rangle$, "
+        r"$x$ and $y$ standard normal with correlation $r$"
+    )
 
     @classmethod
     def eval(cls, h: sp.Expr, k: sp.Expr, r: sp.Expr) -> sp.Expr | None:
@@ -94,6 +101,11 @@ class Q2(_Averaged):
 
     nargs = 3
     _name = r"\mathrm{Q}_2"
+    meaning = "Q2(h, k, r): the probability of x > h and y > k, x and y standard normal with correlation r"
+    tex = (
+        r"$\mathrm{Q}_2(h, k, r)$ is the probability of $x > h$ and $y > k$, "
+        r"$x$ and $y$ standard normal with correlation $r$"
+    )
 
     @classmethod
     def eval(cls, h: sp.Expr, k: sp.Expr, r: sp.Expr) -> sp.Expr | None:
@@ -129,6 +141,11 @@ class S4(_Averaged):
 
     nargs = 6
     _name = r"\mathrm{S}_4"
+    meaning = "S4(r12, ..., r34): the average of sgn(x1)*sgn(x2)*sgn(x3)*sgn(x4), centred, with these correlations"
+    tex = (
+        r"$\mathrm{S}_4(r_{12}, \ldots, r_{34}) = \langle \operatorname{sgn}(x_1 x_2 x_3 x_4) \rangle$, "
+        r"centred variables with these correlations"
+    )
 
     @classmethod
     def eval(cls, *r: sp.Expr) -> sp.Expr | None:
@@ -162,6 +179,11 @@ class T4(_Averaged):
 
     nargs = 1
     _name = r"\mathrm{T}_4"
+    meaning = "T4(r): the average of sgn(x1)*sgn(x2)*sgn(x3)*sgn(x4), centred, all correlations r"
+    tex = (
+        r"$\mathrm{T}_4(r) = \langle \operatorname{sgn}(x_1 x_2 x_3 x_4) \rangle$, "
+        r"centred variables of which any two have correlation $r$"
+    )
 
     @classmethod
     def eval(cls, r: sp.Expr) -> sp.Expr | None:
@@ -179,3 +201,12 @@ class T4(_Averaged):
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         return four_signs((arguments[0],) * 6)
+
+
+SPECIAL = (S2, Q2, S4, T4)
+
+
+def legend(*expressions: sp.Basic) -> list[type[_Averaged]]:
+    """The special functions in some expressions; each has a ``meaning`` to print, and one in ``tex``."""
+    present = {type(f) for e in expressions for f in e.atoms(_Averaged)}
+    return [kind for kind in SPECIAL if kind in present]

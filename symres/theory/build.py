@@ -189,7 +189,7 @@ def _verified(quantity: Quantity) -> Quantity:
             quantity.proof.result,
             lambda values: evaluate(quantity.defined.subs(values), {}, _DIGITS),
             quantity.symbols,
-            oracle="its definition by quadrature",
+            oracle="quadrature",
             points=_POINTS,
             tolerance=_TOLERANCE,
             digits=_DIGITS,

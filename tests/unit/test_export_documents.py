@@ -124,7 +124,7 @@ def test_document_holds_everything(report):
         "3.56155281280883",
         "half-stable", r"H\_2 is unknown \& open", "PASSED", "new rule", r"a textbook\_order \{100\%\}",
         r"no rule for 100\% of it", "Principles of Deep Learning Theory", r"x \textless{} y \& $z$",
-        "symres derive gelu --out x", "quadrature at 4 points", "S_{1}", r"\gamma = 0",
+        "symres derive gelu --out x", "Verified at 4 points (quadrature)", "S_{1}", r"\gamma = 0",
     ):  # fmt: skip
         assert part in text
     assert text.count(r"\usepackage") == 1
@@ -399,3 +399,12 @@ def test_from_which_side_a_half_stable_kernel_attracts(name, side):
     for start, comes_closer in ((star * (1 + near), True), (star * (1 - near), False)):
         end = theory.kernel_map.evalf(22, K=start, **at)
         assert (abs(end - star) < abs(start - star)) == comes_closer
+
+
+def test_special_functions_and_determinants_are_explained():
+    quantity = sr.expect2("hard_tanh", "hard_tanh")
+    text = sr.export(quantity, target="latex").text
+    assert text.count(r"$\mathrm{S}_2(h, k, r) = \langle") == 1
+    assert r"\Delta &= K_1 K_2 - C^{2}" in text or r"\Delta = K_1 K_2 - C^{2}" in text
+    both = sr.export({"a": quantity, "b": sr.expect2("hard_tanh", "relu")}, target="latex").text
+    assert both.count(r"$\mathrm{S}_2(h, k, r) = \langle") == 1

@@ -6,7 +6,7 @@ import sympy as sp
 
 import symres as sr
 from symres.export.paper.latex import broken, display
-from symres.notation import Notation, latex, shortened, width
+from symres.notation import Notation, latex, named, shortened, width
 from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
 from tests.oracles.closed_forms import KERNELS
 from tests.oracles.formulas import HARD
@@ -134,3 +134,17 @@ def test_long_branches_functions_and_averages_are_broken():
         assert text.count(r"\Bigl") == text.count(r"\Bigr")
         for line in text.splitlines():
             assert width(line.replace(r"\\", "")) < 75 or r"\begin{cases}" in line
+
+
+def test_determinants_have_names_where_that_helps():
+    gelu = (1 + K1) * (1 + K2) - C**2
+    plain = K1 * K2 - C**2
+    delta = sp.Symbol("Delta", positive=True)
+    assert named(C / sp.sqrt(gelu)) == (C / sp.sqrt(delta), [(delta, gelu)])
+    assert named(sp.sqrt(plain) + C) == (sp.sqrt(plain) + C, [])
+    assert named(sp.sqrt(plain) * sp.exp(C / plain)) == (sp.sqrt(delta) * sp.exp(C / delta), [(delta, plain)])
+    shown, names = named(sp.sqrt(gelu) + sp.exp(1 / plain) + C * plain)
+    assert [d for _, d in names] == [plain, gelu]
+    assert shown.xreplace(dict(names)) == sp.sqrt(gelu) + sp.exp(1 / plain) + C * plain
+    no_determinant = sp.sqrt(K1 + K2 - C) + sp.sqrt(K1 * K2 + C**2) + sp.sqrt(K1**2 * K2 - C**2)
+    assert named(no_determinant) == (no_determinant, [])

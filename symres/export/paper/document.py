@@ -10,9 +10,10 @@ import mpmath as mp
 import sympy as sp
 
 from ...errors import NoClosedForm
-from ...notation import Notation
+from ...notation import Notation, named
 from ...quantity import Quantity, Status
 from ...report import PointRow, Report
+from ...special import legend
 from ...symbols import K, gamma
 from .. import files
 from . import points
@@ -151,13 +152,14 @@ def _sections(
 def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[str]) -> dict[str, Any]:
     left = q.notation or rf"\mathrm{{{escape(q.name)}}}"
     sides = [] if q.definition.has(sp.nan) else [q.definition]
+    body, determinants = named(q.body)
     if q.status is not Status.UNKNOWN and q.body != q.definition:
-        sides.append(q.body)
-    shown = [display(left, *sides, tail="," if q.steps else ".", notation=notation)] if sides else []
-    for position, step in enumerate(q.steps, 1):
-        both = list(dict.fromkeys([step.definition, step.expr]))
-        tail = "." if position == len(q.steps) else ","
-        shown.append(display(notation.write(step.symbol), *both, tail=tail, notation=notation))
+        sides.append(body)
+    rows = [(left, sides)] if sides else []
+    rows += [(notation.write(symbol), [determinant]) for symbol, determinant in determinants]
+    rows += [(notation.write(step.symbol), list(dict.fromkeys([step.definition, step.expr]))) for step in q.steps]
+    tails = [","] * (len(rows) - 1) + ["."]
+    shown = [display(head, *sides, tail=t, notation=notation) for (head, sides), t in zip(rows, tails, strict=True)]
     return {
         "title": _meaning(q),
         "displays": shown,
@@ -165,7 +167,15 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
         "text": _text(q, uses, known),
         "series": _series(q, left, notation),
         "source": escape(q.source),
+        "legend": _first(known, [kind.tex for kind in legend(q.body, *(step.expr for step in q.steps))]),
     }
+
+
+def _first(known: set[str], texts: list[str]) -> list[str]:
+    """Those that have not been told yet."""
+    new = [text for text in texts if text not in known]
+    known.update(new)
+    return new
 
 
 def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
@@ -187,11 +197,9 @@ def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
         sentences.append(f"truncated series, {prose(q.reason)}")
     else:
         sentences.append(f"unknown: {prose(q.reason)}")
-    total = sum(v.points for v in q.verifications)
-    if total:
-        worst = max(v.worst for v in q.verifications)
-        found = f"largest relative deviation ${scientific(worst)}$" if worst else "without deviation"
-        sentences.append(f"Verified by quadrature at {total} points, {found}")
+    if v := q.verified:
+        found = f"largest relative deviation ${scientific(v.worst)}$" if v.worst else "without deviation"
+        sentences.append(f"Verified at {v.points} points ({v.oracle}), {found}")
     return ". ".join(sentences) + "."
 
 
