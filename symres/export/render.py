@@ -16,7 +16,7 @@ from . import files
 from .code import docs
 from .code import numpy as numpy_printer
 from .code import torch as torch_printer
-from .code.emit import Dialect, NoSpelling
+from .code.emit import Dialect, NoSpelling, Tile
 from .code.measure import build_component
 from .code.plan import Component, Function, Planner
 from .paper.document import equations
@@ -180,10 +180,14 @@ def _python(
     components: dict[str, Component] = {c.name: c for f in functions for c in f.components}
     sources = {name: printer.component_source(c) for name, c in components.items()}
     bodies = [printer.function_source(f) for f in functions]
+    tiles = [numpy_printer.function_tile(f) if target == "numpy" else None for f in functions]
     dialect = _dialect(target)
-    code = [line for body in bodies for line in body]
+    listed = [_function(*parts, target) for parts in zip(functions, bodies, tiles, strict=True)]
+    code = [line for function in listed for line in (*function["lines"], function["call"])]
     for source in sources.values():
         code += [*source.lines, *source.preamble]
+    for tile in (*tiles, *(source.tile for source in sources.values())):
+        code += [] if tile is None else [*tile.axes, *tile.lines]
     helpers = [dialect.helpers[n][0].strip("\n") for n in dialect.needed([*code, *printer.ALWAYS])]
     text = "\n".join([*code, *helpers])
     tables = dict(table for source in sources.values() for table in source.tables)
@@ -195,10 +199,12 @@ def _python(
             "missing": [line for text_ in missing for line in docs.wrapped(text_, 4, 4)],
             "special": "special." in text and target == "numpy",
             "math": "math." in text,
+            "functools": "functools." in text,
+            "scratch": numpy_printer.SCRATCH if any(tiles) else 0,
             "tables": sorted(tables.items()),
             "helpers": helpers,
             "components": [_component(c, sources[name]) for name, c in components.items()],
-            "functions": [_function(f, body, target) for f, body in zip(functions, bodies, strict=True)],
+            "functions": listed,
         },
     )
 
@@ -210,10 +216,12 @@ def _component(component: Component, source: Any) -> dict[str, Any]:
         "doc": docs.component_lines(component),
         "preamble": source.preamble,
         "lines": source.lines,
+        "tile": source.tile,
+        "factor": f"/({source.tile.factor})" if source.tile and source.tile.factor != 1 else "",
     }
 
 
-def _function(function: Function, body: tuple[str, ...], target: str) -> dict[str, Any]:
+def _function(function: Function, body: tuple[str, ...], tile: Tile | None, target: str) -> dict[str, Any]:
     quantity = function.quantity
     kind = "array_like" if target == "numpy" else "tensor or number"
     names = [numpy_printer.variable(s) for s in quantity.symbols]
@@ -229,5 +237,6 @@ def _function(function: Function, body: tuple[str, ...], target: str) -> dict[st
         "parameters": docs.argument_lines(quantity, kind),
         "facts": docs.function_lines(function),
         "lines": body,
-        "block": "_WHOLE" if any(c.is_pair and c.code is None for c in function.components) else "_CACHED",
+        "tile": tile,
+        "call": numpy_printer.call(function, tile) if target == "numpy" else "",
     }

@@ -14,6 +14,7 @@ from sympy.core.sorting import default_sort_key
 from ...errors import DeclarationError
 
 WIDTH = 100  # an inlined expression longer than this gets a name of its own
+RESERVED = ("np", "torch", "special", "out", "math", "functools", "axes", "scratch", "fine")  # names in generated code
 _ATOM, _PRODUCT, _SUM = 3, 2, 1  # how tightly the text of a node binds
 
 
@@ -79,11 +80,34 @@ class Source:
         lines: its body.
         tables: (name, text) of the constants that it reads.
         preamble: functions that it calls and nobody else.
+        tile: the same for parts of a matrix, where there is such.
     """
 
     lines: tuple[str, ...]
     tables: tuple[tuple[str, str], ...] = ()
     preamble: tuple[str, ...] = ()
+    tile: Tile | None = None
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The bodies of a tile function and of the function that prepares it, see tiles.py.
+
+    Args:
+        axes: text that computes and returns what depends on one kernel alone.
+        lines: text that computes the rest; the result is in ``scratch[0]``.
+        kept: how many results ``axes`` returns.
+        arrays: how many scratch arrays there must be, the result among them.
+        cost: of the operations on whole tiles.
+        factor: what the result is to be multiplied with, by the caller, who may have other factors.
+    """
+
+    axes: tuple[str, ...]
+    lines: tuple[str, ...]
+    kept: int
+    arrays: int
+    cost: int
+    factor: sp.Expr = sp.S.One
 
 
 @dataclass
@@ -322,7 +346,7 @@ def away_from_zero(radicand: sp.Expr) -> bool:
 def variable(symbol: sp.Symbol) -> str:
     """The name of a symbol in code."""
     name = re.sub(r"\W", "_", str(symbol))
-    return f"{name}_" if keyword.iskeyword(name) or name in ("np", "torch", "special", "out", "math") else name
+    return f"{name}_" if keyword.iskeyword(name) or name in RESERVED else name
 
 
 def rows(table: Sequence[Sequence[float]], indent: int = 8) -> list[str]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import sympy as sp
 
+from ...symbols import K1, K2, C, Theta
 from . import quadrature
-from .emit import Dialect, Emitter, Source, rows, variable
+from .angles import AngleForm
+from .emit import Dialect, Emitter, Source, Tile, literal, rows, variable
 from .fit import SHARE, Fit
 from .plan import Component, Function
+from .roads import roads
 from .stable import (
     Atan2,
     Dawson,
@@ -26,6 +31,7 @@ from .stable import (
     correlation,
     determinant,
 )
+from .tiles import Road, Tiler
 
 TWO_PRODUCT = '''
 def _two_product(a, b):
@@ -40,11 +46,21 @@ def _two_product(a, b):
     return product, ((a_high*b_high - product) + a_high*b_low + a_low*b_high) + a_low*b_low
 '''
 
+TWO_SQUARE = '''
+def _two_square(a):
+    """The rounded square and its rounding error: their sum is a**2 exactly (Dekker)."""
+    square = a*a
+    t = 134217729.0*a
+    high = t - (t - a)
+    low = a - high
+    return square, ((high*high - square) + 2.0*high*low) + low*low
+'''
+
 DETERMINANT = '''
 def _determinant(K1, K2, C):
     """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
     p, p_error = _two_product(K1, K2)
-    q, q_error = _two_product(C, C)
+    q, q_error = _two_square(C)
     return np.maximum((p - q) + (p_error - q_error), 0.0)
 '''
 
@@ -131,7 +147,118 @@ def _blocks(function, arguments, out, size):
     return out
 '''
 
-ALWAYS = ("_blocks(",)  # what every module calls
+PARTS = '''
+def _parts(shape, size):
+    """Cuts of the first axes into parts of at most so many elements, whole along the other axes."""
+    inner = math.prod(shape[1:])
+    step = max(size//max(inner, 1), 1)
+    for start in range(0, shape[0], step):
+        cut = slice(start, start + step)
+        if inner > size:
+            for rest in _parts(shape[1:], size):
+                yield cut, *rest
+        else:
+            yield (cut,)
+'''
+
+CHUNK = '''
+def _chunk(a, part):
+    """A part of a broadcast array, as long as the array itself where it is broadcast; of a tuple that of each entry."""
+    if isinstance(a, tuple):
+        return tuple([_chunk(entry, part) for entry in a])
+    if np.ndim(a) == 0 or len(part) == 1 == len(a):
+        return a
+    return a[tuple([slice(None) if n == 1 else cut for n, cut in zip(a.shape, part)])]
+'''
+
+MEND = '''
+def _mend(exact, arguments, target, pending):
+    """Compute the entries of the parts that wait for it, all at once."""
+    starts = [[cut.start for cut in part] + [0]*target.ndim for part, _ in pending]
+    places = tuple(
+        np.concatenate([start[axis] + found[axis] for start, (_, found) in zip(starts, pending)])
+        for axis in range(target.ndim)
+    )
+    entries = [a if a.ndim == 0 else a[tuple(p*(n > 1) for p, n in zip(places, a.shape))] for a in arguments]
+    target[places] = exact(*entries)
+    pending.clear()
+'''
+
+ALIGNED = '''
+def _aligned(count, size):
+    """Scratch arrays that begin where a line of the cache does, no two of them at the same place of a page."""
+    pitch = size//8*8 + 72
+    room = np.empty(count*pitch + 8)
+    start = -(room.__array_interface__["data"][0]//8) % 8
+    return [room[k*pitch + start:k*pitch + start + size] for k in range(count)]
+'''
+
+BROADCAST = '''
+def _broadcast(arguments, out):
+    """The result, a view of it whose last axis is the densest, and the arguments along the axes of that view."""
+    arguments = [np.asarray(a, dtype=np.float64) for a in arguments]
+    shape = np.broadcast_shapes(*(a.shape for a in arguments), *(() if out is None else (out.shape,)))
+    result = np.empty(shape) if out is None else out
+    if result.shape != shape:
+        raise ValueError(f"out has shape {result.shape}, the arguments broadcast to {shape}")
+    view = np.atleast_1d(result)
+    order = sorted(range(view.ndim), key=lambda axis: -abs(view.strides[axis]))
+    arguments = [a.copy() if np.may_share_memory(a, result) else a for a in arguments]
+    arguments = [
+        a.reshape((1,)*(view.ndim - a.ndim) + a.shape).transpose(order) if a.size != 1 else a.reshape(())[()]
+        for a in arguments
+    ]
+    return result, view.transpose(order), arguments
+'''
+
+TILES = '''
+def _tiles(tile, axes, exact, arguments, matrices, out, arrays):
+    """Evaluate elementwise, in tiles whose scratch arrays stay in the cache; ``exact`` where a tile loses digits."""
+    result, target, arguments = _broadcast(arguments, out)
+    if target.size == 0:
+        return result
+    size, direct = min(_SCRATCH//arrays, target.size), target.dtype == np.float64
+    rows, scratch = _aligned(arrays - direct, size), []
+    few = 8*sum(a.size for i, a in enumerate(arguments) if i not in matrices) <= target.size  # rows and columns
+    caller, pending, waiting = np.geterr() | {"over": "ignore", "under": "ignore"}, [], 0
+    with np.errstate(all="ignore"):
+        if target.shape[-1] >= 512:  # rows and columns are not copied to buffers; leaving errstate undoes it
+            np.setbufsize(512)
+        prepared = axes(*arguments) if few else None
+        for part in _parts(target.shape, size):
+            goal, chunks, fine = target[part], [_chunk(a, part) for a in arguments], []
+            if not scratch or scratch[-1].shape != goal.shape:
+                scratch = [goal]*direct + [row[:goal.size].reshape(goal.shape) for row in rows]
+            if direct:
+                scratch[0] = goal
+            tile(*chunks, _chunk(prepared, part) if few else axes(*chunks), scratch, fine)
+            if not direct:
+                np.copyto(goal, scratch[0], casting="same_kind")
+            if not fine:
+                continue
+            poor = ~functools.reduce(np.logical_and, fine)
+            found = np.flatnonzero(poor)
+            if 4*found.size > goal.size:
+                with np.errstate(**caller):
+                    for inner in _parts(goal.shape, 8192):
+                        values = exact(*[_chunk(c, inner) for c in chunks])
+                        np.copyto(goal[inner], values, casting="same_kind", where=poor[inner])
+            elif found.size:
+                pending.append((part, np.unravel_index(found, goal.shape)))
+                waiting += found.size
+            if waiting > 8192:
+                with np.errstate(**caller):
+                    _mend(exact, arguments, target, pending)
+                waiting = 0
+    if pending:
+        with np.errstate(**caller):
+            _mend(exact, arguments, target, pending)
+    return result if out is not None else result[()]
+'''
+
+ALWAYS = ()  # what every module calls
+MATRICES = (C, Theta)  # the arguments that differ from entry to entry
+SCRATCH = 131072  # numbers in the scratch arrays of a tile together: as many as stay in the cache
 
 NUMPY = Dialect(
     name="NumPy",
@@ -173,7 +300,8 @@ NUMPY = Dialect(
     infinity="np.inf",
     helpers={
         "_two_product": (TWO_PRODUCT, ()),
-        "_determinant": (DETERMINANT, ("_two_product",)),
+        "_two_square": (TWO_SQUARE, ()),
+        "_determinant": (DETERMINANT, ("_two_product", "_two_square")),
         "_correlation": (CORRELATION, ("_determinant",)),
         "_expsinh": (EXPSINH, ()),
         "_expcosh": (EXPCOSH, ()),
@@ -181,6 +309,12 @@ NUMPY = Dialect(
         "_sigmoid": (SIGMOID, ()),
         "_piecewise": (PIECEWISE, ()),
         "_blocks": (BLOCKS, ()),
+        "_parts": (PARTS, ()),
+        "_chunk": (CHUNK, ()),
+        "_mend": (MEND, ()),
+        "_aligned": (ALIGNED, ()),
+        "_broadcast": (BROADCAST, ()),
+        "_tiles": (TILES, ("_broadcast", "_aligned", "_parts", "_chunk", "_mend")),
         **quadrature.NUMPY_HELPERS,
     },
 )
@@ -188,9 +322,38 @@ NUMPY = Dialect(
 
 # ---- sources -----------------------------------------------------------------------------------------------------
 def component_source(component: Component) -> Source:
-    """The function of a component and the tables that it reads."""
+    """The function of a component, its tile function, and the tables that it reads."""
     source = _unlimited_source(component)
-    return replace(source, lines=limited(component, source.lines, "np"))
+    return replace(source, lines=limited(component, source.lines, "np"), tile=component_tile(component))
+
+
+def component_tile(component: Component) -> Tile | None:
+    """The tile function of a closed form of two inputs, the least costly one; None for what is no such thing."""
+    code = component.code
+    if not component.is_pair or not isinstance(code, sp.Expr) or component.origin is not None:
+        return None
+    return None if math.isfinite(component.stop) else _cheapest(component.form, code, component.symbols)
+
+
+@lru_cache(maxsize=256)
+def _cheapest(form: AngleForm | None, code: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Tile:
+    names = {s: variable(s) for s in symbols}
+    tiles = [Tiler(NUMPY, names, (K1, K2), MATRICES).tile(road, leave=True) for road in roads(form, code)]
+    return min(tiles, key=lambda tile: (tile.cost, tile.arrays))
+
+
+def function_tile(function: Function) -> Tile | None:
+    """The tile function behind a public one; None if one of its components has none, or there are not two inputs."""
+    tiles = {c.name: component_tile(c) for c in function.components}
+    arguments = function.arguments
+    known = {name: tile for name, tile in tiles.items() if tile is not None}
+    pairs = {c.name for c in function.components if c.is_pair}
+    if not {K1, K2, C} <= set(arguments) or pairs - set(known):
+        return None
+    symbols = {str(symbol): symbol for symbol, _ in function.names}
+    *steps, (_, value) = function.lines
+    road = Road(value, {symbols[name]: e for name, e in steps})
+    return Tiler(NUMPY, {s: variable(s) for s in arguments}, (K1, K2), MATRICES, known).tile(road)
 
 
 def _unlimited_source(component: Component) -> Source:
@@ -254,12 +417,46 @@ def function_source(function: Function) -> tuple[str, ...]:
     return tuple(Emitter(NUMPY, names).function(results))
 
 
+def call(function: Function, tile: Tile | None) -> str:
+    """What a public function returns: tiles where there is a tile function, else blocks of one line of entries."""
+    name, listed = f"_{function.quantity.name}", ", ".join(variable(s) for s in function.arguments)
+    arguments = f"({listed},)" if len(function.arguments) == 1 else f"({listed})"
+    if tile is not None:
+        places = _matrices(function.arguments)
+        return f"_tiles({name}_tile, {name}_axes, {name}, {arguments}, {places}, out, {tile.arrays})"
+    whole = any(c.is_pair and c.code is None for c in function.components)
+    return f"_blocks({name}, {arguments}, out, {'_WHOLE' if whole else '_CACHED'})"
+
+
+def _matrices(arguments: Sequence[sp.Symbol]) -> tuple[int, ...]:
+    """The places of those arguments that differ from entry to entry of a matrix."""
+    return tuple(i for i, s in enumerate(arguments) if s in MATRICES)
+
+
 def standalone(component: Component) -> str:
     """A module with one component alone, for measuring."""
     source = component_source(component)
     body = [f"def {component.name}({', '.join(variable(s) for s in component.symbols)}):"]
     body += [f"    {line}" for line in source.lines]
-    parts = ["import math", "import numpy as np", "from scipy import special"]
-    parts += [NUMPY.helpers[name][0] for name in NUMPY.needed([*source.lines, *source.preamble])]
+    parts = ["import functools", "import math", "import numpy as np", "from scipy import special"]
+    if source.tile is not None:
+        body += _measured(component, source.tile)
+    parts += [NUMPY.helpers[name][0] for name in NUMPY.needed([*source.lines, *source.preamble, *body])]
     parts += [f"{name} = {value}" for name, value in source.tables]
     return "\n".join([*parts, *source.preamble, *body, ""])
+
+
+def _measured(component: Component, tile: Tile) -> list[str]:
+    """The component as public functions compute it: in tiles, and by its own function where those lose digits."""
+    name, listed = component.name, ", ".join(variable(s) for s in component.symbols)
+    return [
+        f"_SCRATCH = {SCRATCH}",
+        f"def {name}_axes({listed}):",
+        *(f"    {line}" for line in tile.axes),
+        f"def {name}_tile({listed}, axes, scratch, fine):",
+        *(f"    {line}" for line in tile.lines),
+        f"    np.multiply(scratch[0], {literal(tile.factor)!r}, out=scratch[0])",
+        f"def {name}({listed}, exact={name}):",
+        f"    return _tiles({name}_tile, {name}_axes, exact, ({listed}), "
+        f"{_matrices(component.symbols)}, None, {tile.arrays})",
+    ]
