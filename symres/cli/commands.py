@@ -71,18 +71,52 @@ def _start(
 
 @app.command("list")
 def list_(
-    what: Annotated[str | None, typer.Argument(metavar="[activations|layers]", help="Both if left out.")] = None,
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="[activations|layers|averages]", help="Activations and layers if left out."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="averages: of this activation or formula; else of all.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="averages: print one JSON document.")] = False,
 ) -> None:
-    """List the activations and layers that symres knows by name."""
+    """List the activations and layers that symres knows by name, or what is known of Gaussian averages."""
     from . import tables
 
     kinds = {"activations": tables.activation_table, "layers": tables.layer_table}
-    if what is not None and what not in kinds:
-        raise DeclarationError(f"list {what}", "there is no such list", "use activations or layers")
+    if what is not None and what not in (*kinds, "averages"):
+        raise DeclarationError(f"list {what}", "there is no such list", "use activations or layers or averages")
+    if what == "averages":
+        return _averages(name, json)
+    for option, given in ((name, name is not None), ("--json", json)):
+        if given:
+            raise DeclarationError(f"list {what or ''} {option}", "it goes with averages", "symres list averages gelu")
     out = Output()
     for position, (kind, table) in enumerate(kinds.items()):
         if what in (None, kind):
             out.lines([line("")] * (position > 0 and what is None) + table(out.width, out.unicode))
+
+
+def _averages(name: str | None, json: bool) -> None:
+    """The averages of one activation or of all, each printed when it is known."""
+    from json import dumps
+
+    from ..declare import catalogue
+    from . import averages
+    from .request import find_activation
+
+    listed = list(catalogue.activations.values()) if name is None else [find_activation(name)]
+    out, document = Output(), []
+    for position, phi in enumerate(listed, 1):
+        with busy(f"averages of {phi.name}" + (f" ({position} of {len(listed)})" if name is None else "")):
+            known = list(averages.averages_of(phi))
+        if json:
+            document.append(averages.record(phi, known))
+        else:
+            sheet = averages.Averages(phi, out.width, out.unicode)
+            out.lines((sheet.legend() if position == 1 else []) + sheet.lines(known, whole=name is not None))
+    if json:
+        out.text(dumps({"format": 1, "activations": document}, indent=2, allow_nan=False))
 
 
 @app.command()

@@ -1,0 +1,185 @@
+"""``symres list averages``: what is known of the Gaussian averages of activations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy as sp
+
+from ..api import expect, expect2
+from ..declare.activation import Activation
+from ..quantity import Quantity, Status
+from ..symbols import z
+from .breaking import wrap
+from .console import Line, Span, line
+from .maths import Maths
+from .sheet import INDENT, Sheet
+
+STYLES = {Status.EXACT: "bold green", Status.SERIES: "bold cyan", Status.NUMERIC: "bold yellow", Status.UNKNOWN: "red"}
+_SIGNS = {
+    "S2": "S2(h, k, r): of sgn(h + x)·sgn(k + y) for standard normal x, y with correlation r",
+    "S4": "S4(r12, r13, r14, r23, r24, r34): of four signs of centred Gaussian variables with these correlations",
+    "T4": "T4(r): of four signs of centred Gaussian variables, all with correlation r",
+}
+_STATUS = 9  # columns
+_LONGEST = 3  # lines of a closed form in the list of all
+_LEGEND = (
+    "z has kernel K; two inputs z1, z2 have kernels K1, K2 and covariance C. EXACT is a closed form, verified by "
+    "quadrature; NUMERIC a number with a bound on its error, to as many digits as asked for."
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """One average of an activation.
+
+    Args:
+        key: what is averaged, in ASCII: ``f^2``, ``f' f'``.
+        quantity: what the engine says.
+    """
+
+    key: str
+    quantity: Quantity
+
+
+def averages_of(phi: Activation) -> Iterator[Known]:
+    """<f>, <f^2>, <f'^2>, <f^4> in one input and <f f>, <f' f'>, <f^2 f^2> in two.
+
+    Args:
+        phi: the activation; its parameters stay symbols.
+    """
+    f = phi(z)
+    slope = f.diff(z)
+    one = {"f": f, "f^2": f**2, "f'^2": slope**2, "f^4": f**4}
+    two = {"f f": f, "f' f'": slope, "f^2 f^2": f**2}
+    for key, integrand in one.items():
+        yield Known(key, _with_jumps(phi, key, expect(integrand)))
+    for key, integrand in two.items():
+        yield Known(key, _with_jumps(phi, key, expect2(integrand, integrand)))
+
+
+def _with_jumps(phi: Activation, key: str, quantity: Quantity) -> Quantity:
+    """What becomes of averages of slopes where an activation jumps or is infinitely steep: the engine leaves that out.
+
+    The mean square of a delta function is infinite.
+    """
+    if "'" not in key or (phi.is_continuous and phi.pieces.has_finite_slopes):
+        return quantity
+    if key == "f'^2" and not phi.is_continuous:
+        reason = f"{phi.name} jumps, and the mean square of a delta function is infinite"
+        return replace(quantity, body=sp.oo, status=Status.EXACT, reason=reason, verifications=())
+    found = "jumps: its slope contains delta functions" if not phi.is_continuous else "has an infinite slope"
+    reason = f"{phi.name} {found}; take the derivative of the average of f f in C instead"
+    return replace(quantity, body=sp.nan, status=Status.UNKNOWN, reason=reason, verifications=())
+
+
+class Averages(Sheet):
+    """Lays out averages.
+
+    Args:
+        phi: the activation.
+        width: columns.
+        unicode: whether mathematical characters can be shown.
+    """
+
+    def __init__(self, phi: Activation, width: int, unicode: bool) -> None:
+        super().__init__(width, Maths(unicode, phi.formula))
+        self.phi = phi
+
+    def legend(self) -> list[Line]:
+        """The title and what the words mean."""
+        return [*self.rule("Averages"), *self.wrapped(self.words(_LEGEND), "dim")]
+
+    def lines(self, known: list[Known], whole: bool) -> list[Line]:
+        """The activation and its averages.
+
+        Args:
+            known: the averages.
+            whole: print long formulas, reasons and verifications as well.
+        """
+        labels = [self.maths(k.quantity.definition) for k in known]
+        column = max(map(len, labels)) + 2
+        head = wrap(self.maths(self.phi.expr), self.width - len(self.phi.name) - 2)
+        lines = [line(""), line(Span(f"{self.phi.name}  ", "bold"), Span(head[0], "dim"))]
+        lines += [line(" " * (len(self.phi.name) + 2), Span(text, "dim")) for text in head[1:]]
+        said: set[str] = set()
+        for label, one in zip(labels, known, strict=True):
+            status = one.quantity.status
+            start: list[str | Span] = [
+                " " * INDENT,
+                label.ljust(column),
+                Span(str(status).ljust(_STATUS), STYLES[status]),
+            ]
+            lines += self._row(start, INDENT + column + _STATUS, one.quantity, whole)
+            notes = self._notes(one.quantity) if whole else []
+            lines += [row for note in notes if note not in said for row in self.wrapped(note, "dim", 2 * INDENT)]
+            said.update(note for note in notes if note == self.words(one.quantity.reason))
+        return lines + (self._functions(known) if whole else [])
+
+    def _row(self, start: list[str | Span], column: int, q: Quantity, whole: bool) -> list[Line]:
+        text = self._result(q)
+        beside, below = wrap(text, max(self.width - column, 1)), wrap(text, self.width - 2 * INDENT)
+        if len(beside) == 1:
+            rows = [line(*start, text)]
+        elif len(below) <= _LONGEST or whole:
+            rows = [line(*start), *(line(" " * (2 * INDENT), part) for part in below)]
+        else:
+            rows = [line(*start, f"{len(below)} lines: "), *self.wrapped(self._command(), "dim", 2 * INDENT)]
+        return rows
+
+    def _result(self, q: Quantity) -> str:
+        if q.status is Status.UNKNOWN:
+            return "unknown"
+        return f"to {q.error_bound:.0e} or better" if q.status is Status.NUMERIC else self.maths(q.expr)
+
+    def _command(self) -> str:
+        return f"symres list averages {self.phi.name}"
+
+    def _notes(self, q: Quantity) -> list[str]:
+        """Why there is no closed form, and by what it was verified."""
+        notes = [self.words(q.reason)] if q.reason else []
+        if q.verifications:
+            worst = max(v.worst for v in q.verifications)
+            points = sum(v.points for v in q.verifications)
+            notes.append(f"verified at {points} points" + (f" to {worst:.0e}" if worst else ", without deviation"))
+        return notes
+
+    def _functions(self, known: list[Known]) -> list[Line]:
+        """What the special functions in the results are."""
+        used = {f.func.__name__ for one in known for f in one.quantity.body.atoms(sp.Function)}
+        meanings = [meaning for name, meaning in _SIGNS.items() if name in used]
+        return [
+            row
+            for k, meaning in enumerate(meanings)
+            for row in [
+                *([line(""), line(" " * INDENT, "averages of signs:")] if k == 0 else []),
+                *self.wrapped(meaning.replace("·", self.maths.times), "dim", 2 * INDENT),
+            ]
+        ]
+
+
+def record(phi: Activation, known: list[Known]) -> dict[str, Any]:
+    """The averages as strings, numbers, lists and dicts."""
+    return {
+        "activation": phi.name,
+        "formula": str(phi.expr),
+        "parameters": [str(p) for p in phi.parameters],
+        "averages": [_entry(one) for one in known],
+    }
+
+
+def _entry(one: Known) -> dict[str, Any]:
+    q = one.quantity
+    text = None if q.status is Status.UNKNOWN else str(q.expr)
+    return {
+        "average": one.key,
+        "status": str(q.status),
+        "symbols": [str(s) for s in q.symbols],
+        "definition": str(q.definition),
+        "expression": text,
+        "error_bound": None if q.status is Status.UNKNOWN else q.error_bound,
+        "reason": q.reason,
+        "verifications": [{"oracle": v.oracle, "points": v.points, "worst": v.worst} for v in q.verifications],
+    }

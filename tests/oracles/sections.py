@@ -1,0 +1,185 @@
+"""Functions given piece by piece, as material for quadrature to 30 digits; nothing here comes from symres.
+
+``CATALOGUE`` holds every activation that symres knows by name, typed from the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, reduce
+from operator import add, mul
+
+import sympy as sp
+from flint import arb, fmpq
+
+x = sp.Symbol("x", real=True)
+R = sp.Rational
+
+Number = Callable[[arb], arb]
+
+
+@dataclass(frozen=True)
+class Sections:
+    """A function that is smooth between its breaks.
+
+    Args:
+        breaks: rational numbers in increasing order.
+        parts: one formula in ``x`` more than there are breaks.
+    """
+
+    breaks: tuple[sp.Rational, ...]
+    parts: tuple[sp.Expr, ...]
+
+    def __post_init__(self) -> None:
+        assert len(self.parts) == len(self.breaks) + 1
+        assert list(self.breaks) == sorted(set(self.breaks))
+
+    @property
+    def slope(self) -> Sections:
+        """The derivative between the breaks."""
+        return Sections(self.breaks, tuple(sp.diff(part, x) for part in self.parts))
+
+    def __pow__(self, power: int) -> Sections:
+        return Sections(self.breaks, tuple(part**power for part in self.parts))
+
+    def times(self, factor: sp.Expr) -> Sections:
+        """The product with a smooth function of x."""
+        return Sections(self.breaks, tuple(part * factor for part in self.parts))
+
+    def jumps(self) -> list[tuple[sp.Rational, sp.Expr]]:
+        """(place, height) where the function is discontinuous."""
+        heights = [
+            (right - left).subs(x, b) for b, left, right in zip(self.breaks, self.parts, self.parts[1:], strict=False)
+        ]
+        return [(b, height) for b, height in zip(self.breaks, heights, strict=True) if abs(sp.N(height, 40)) > 1e-30]
+
+    def as_piecewise(self, z: sp.Symbol) -> sp.Expr:
+        """One expression in another variable."""
+        pairs = [(part, x < b) for part, b in zip(self.parts, self.breaks, strict=False)]
+        return sp.Piecewise(*pairs, (self.parts[-1], True)).subs(x, z)
+
+    def __str__(self) -> str:
+        return " | ".join(f"{part} | {b}" for part, b in zip(self.parts, self.breaks, strict=False)) + (
+            f" | {self.parts[-1]}" if self.breaks else str(self.parts[0])
+        )
+
+
+# ---- evaluation ----------------------------------------------------------------------------------------------------
+
+_FUNCTIONS: dict[type[sp.Basic], Callable[[arb], arb]] = {
+    sp.Abs: abs,
+    sp.exp: arb.exp,
+    sp.log: arb.log,
+    sp.tanh: arb.tanh,
+    sp.sin: arb.sin,
+    sp.cos: arb.cos,
+    sp.erf: arb.erf,
+    sp.erfc: arb.erfc,
+}
+
+
+@cache
+def compiled(expr: sp.Expr) -> Number:
+    """The formula as a function of a ball."""
+    if expr == x:
+        return lambda v: v
+    if expr.is_Rational:
+        number = rational(expr)
+        return lambda v: arb(number)
+    if expr == sp.pi:
+        return lambda v: arb.pi()
+    if expr.is_Add or expr.is_Mul:
+        parts = [compiled(a) for a in expr.args]
+        joint = add if expr.is_Add else mul
+        return lambda v: reduce(joint, [part(v) for part in parts])
+    if expr.is_Pow and expr.base != sp.E:
+        base, exponent = compiled(expr.base), expr.exp
+        if exponent.is_Integer:
+            return lambda v: _power(base(v), int(exponent))
+        assert exponent in (R(1, 2), R(-1, 2)), expr
+        return (lambda v: base(v).sqrt()) if exponent > 0 else (lambda v: 1 / base(v).sqrt())
+    function, inner = _FUNCTIONS[type(expr)], compiled(expr.args[0])
+    return lambda v: function(inner(v))
+
+
+def _power(base: arb, exponent: int) -> arb:
+    """By products: flint takes the logarithm of a ball around 0, which is no number."""
+    product = reduce(mul, [base] * abs(exponent))
+    return product if exponent > 0 else 1 / product
+
+
+def rational(number: sp.Rational) -> fmpq:
+    """A rational number of sympy as one of flint."""
+    return fmpq(int(number.p), int(number.q))
+
+
+# ---- the catalogue -------------------------------------------------------------------------------------------------
+
+
+def _smooth(expr: sp.Expr) -> Callable[..., Sections]:
+    return lambda **values: Sections((), (expr.subs({sp.Symbol(k): v for k, v in values.items()}),))
+
+
+def _elu(alpha: sp.Expr, scale: sp.Expr) -> Sections:
+    return Sections((R(0),), (scale * alpha * (sp.exp(x) - 1), scale * x))
+
+
+def _two_slopes(left: sp.Expr, right: sp.Expr) -> Sections:
+    return Sections((R(0),), (left * x, right * x))
+
+
+def _clipped(left: sp.Expr, middle: sp.Expr, right: sp.Expr, low: int, high: int) -> Callable[..., Sections]:
+    return lambda: Sections((R(low), R(high)), tuple(map(sp.sympify, (left, middle, right))))
+
+
+_sigmoid = 1 / (1 + sp.exp(-x))
+_softplus = sp.log(1 + sp.exp(x))
+_beta = sp.Symbol("beta")
+
+CATALOGUE: dict[str, Callable[..., Sections]] = {
+    "relu": lambda: _two_slopes(R(0), R(1)),
+    "leaky_relu": lambda slope: _two_slopes(slope, R(1)),
+    "scale_invariant": lambda a_plus, a_minus: _two_slopes(a_minus, a_plus),
+    "abs": lambda: _two_slopes(R(-1), R(1)),
+    "linear": _smooth(x),
+    "sign": lambda: Sections((R(0),), (R(-1), R(1))),
+    "step": lambda: Sections((R(0),), (R(0), R(1))),
+    "erf": _smooth(sp.erf(x)),
+    "gelu": _smooth(x * sp.erfc(-x / sp.sqrt(2)) / 2),
+    "gelu_tanh": _smooth(x / 2 * (1 + sp.tanh(sp.sqrt(2 / sp.pi) * (x + R(44715, 10**6) * x**3)))),
+    "tanh": _smooth(sp.tanh(x)),
+    "sigmoid": _smooth(_sigmoid),
+    "silu": _smooth(x * _sigmoid),
+    "swish": _smooth(x / (1 + sp.exp(-_beta * x))),
+    "softplus": _smooth(_softplus),
+    "mish": _smooth(x * sp.tanh(_softplus)),
+    "elu": lambda alpha: _elu(alpha, R(1)),
+    "selu": lambda: _elu(R("1.6732632423543772848170429916717"), R("1.0507009873554804934193349852946")),
+    "celu": lambda alpha: Sections((R(0),), (alpha * (sp.exp(x / alpha) - 1), x)),
+    "sin": _smooth(sp.sin(x)),
+    "cos": _smooth(sp.cos(x)),
+    "snake": _smooth(x + sp.sin(x) ** 2),
+    "gaussian": _smooth(x * sp.exp(-(x**2) / 2)),
+    "bell": _smooth(sp.exp(-(x**2) / 2)),
+    "hard_tanh": _clipped(R(-1), x, R(1), -1, 1),
+    "relu6": _clipped(R(0), x, R(6), 0, 6),
+    "hard_sigmoid": _clipped(R(0), (x + 3) / 6, R(1), -3, 3),
+    "hard_swish": _clipped(R(0), x * (x + 3) / 6, x, -3, 3),
+    "softsign": lambda: Sections((R(0),), (x / (1 - x), x / (1 + x))),
+    "square": _smooth(x**2),
+    "cube": _smooth(x**3),
+}
+
+PARAMETERS: dict[str, dict[str, sp.Rational]] = {
+    "leaky_relu": {"slope": R(3, 17)},
+    "scale_invariant": {"a_plus": R(7, 5), "a_minus": R(-3, 11)},
+    "swish": {"beta": R(9, 7)},
+    "elu": {"alpha": R(13, 10)},
+    "celu": {"alpha": R(8, 5)},
+}
+
+
+def sections(name: str) -> Sections:
+    """A catalogue activation at the parameters above."""
+    return CATALOGUE[name](**PARAMETERS.get(name, {}))

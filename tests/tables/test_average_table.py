@@ -1,0 +1,158 @@
+"""Every average of every catalogue activation, through the public door, against quadrature to 30 digits.
+
+<f>, <f^2>, <f'^2>, <f^4> in one input and <f f>, <f' f'>, <f^2 f^2> in two; the oracle has its own formulas of the
+activations and shares nothing with the engine.
+"""
+
+from __future__ import annotations
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.errors import SymresError
+from symres.quantity import Quantity, Status
+from tests.oracles.line30 import average
+from tests.oracles.plane30 import average2
+from tests.oracles.sections import CATALOGUE, PARAMETERS, Sections, sections
+
+R = sp.Rational
+DIGITS, TOLERANCE = 30, mp.mpf(10) ** -28
+
+ONE = {
+    "f": lambda phi, slope: phi,
+    "f^2": lambda phi, slope: phi**2,
+    "f'^2": lambda phi, slope: slope**2,
+    "f^4": lambda phi, slope: phi**4,
+}
+TWO = {
+    "f f": lambda phi, slope: phi,
+    "f' f'": lambda phi, slope: slope,
+    "f^2 f^2": lambda phi, slope: phi**2,
+}
+KERNELS = [R(37, 10**7), R(83, 61), R(1907)]
+LAWS = [(R(71, 83), R(-37, 90), R(97, 71)), (R(113, 29), R(211, 97), R(31, 17))]  # (K1, C, K2)
+
+# no closed form is known: a quotient of exponentials, or of polynomials, under a Gaussian
+NUMERIC = ["gelu_tanh", "tanh", "sigmoid", "silu", "swish", "softplus", "mish", "softsign"]
+ODD = ["tanh", "softsign"]  # of these <f> = 0 is known all the same
+JUMPS = ["sign", "step"]
+EXACT = [name for name in sr.activations if name not in NUMERIC]
+
+
+def integrand(name: str, average: str) -> sp.Expr:
+    """As a user writes it."""
+    phi = sr.activations[name](sr.z)
+    return {**ONE, **TWO}[average](phi, phi.diff(sr.z))
+
+
+def expected(name: str, average: str) -> Sections:
+    """The oracle's version of it."""
+    function = sections(name)
+    return {**ONE, **TWO}[average](function, function.slope)
+
+
+def one(name: str, average: str) -> Quantity:
+    return sr.expect(integrand(name, average))
+
+
+def two(name: str, average: str) -> Quantity:
+    return sr.expect2(*[integrand(name, average)] * 2)
+
+
+def value(quantity: Quantity, name: str, **kernels: sp.Rational) -> mp.mpf:
+    given = {**PARAMETERS.get(name, {}), **kernels}
+    return quantity.evalf(digits=DIGITS, **{s.name: given[s.name] for s in quantity.symbols})
+
+
+def test_the_oracle_has_every_activation() -> None:
+    assert list(CATALOGUE) == list(sr.activations)
+    assert len(CATALOGUE) == 31
+    assert [name for name in CATALOGUE if sections(name).jumps()] == JUMPS
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("average_of", ONE)
+def test_one_input(name: str, average_of: str) -> None:
+    if name in JUMPS and average_of == "f'^2":
+        return the_slope_of_a_jump_has_no_mean_square(name)
+    quantity = one(name, average_of)
+    for kernel in KERNELS:
+        measured = average(expected(name, average_of), kernel)
+        assert measured.distance(value(quantity, name, K=kernel)) < TOLERANCE, (kernel, quantity)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("average_of", TWO)
+def test_two_inputs(name: str, average_of: str) -> None:
+    if name in JUMPS and average_of == "f' f'":
+        return slopes_of_jumps_are_deltas(name)
+    quantity = two(name, average_of)
+    for law in LAWS:
+        measured = average2(*[expected(name, average_of)] * 2, law)
+        claimed = value(quantity, name, K1=law[0], C=law[1], K2=law[2])
+        assert measured.distance(claimed) < TOLERANCE, (law, quantity)
+
+
+def the_slope_of_a_jump_has_no_mean_square(name: str) -> None:
+    """<f'^2> is infinite: it is reported as that, or refused, never a finite number."""
+    try:
+        quantity = one(name, "f'^2")
+    except SymresError:
+        return
+    assert quantity.status is Status.UNKNOWN or quantity.evalf(K=1) == mp.inf, quantity
+
+
+def slopes_of_jumps_are_deltas(name: str) -> None:
+    """<f'(z1) f'(z2)> is the height of the jump squared times the density of (z1, z2) at 0: that, or refused."""
+    try:
+        quantity = two(name, "f' f'")
+    except SymresError:
+        return
+    if quantity.status is Status.UNKNOWN:
+        return
+    ((_, height),) = sections(name).jumps()
+    for K1, C, K2 in LAWS:
+        with mp.workdps(40):
+            density = 1 / (2 * mp.pi * mp.sqrt(mp.mpf(sp.numer(K1 * K2 - C**2)) / sp.denom(K1 * K2 - C**2)))
+            claimed = quantity.evalf(digits=DIGITS, K1=K1, C=C, K2=K2)
+            assert abs(claimed / (height**2 * density) - 1) < TOLERANCE, quantity
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_what_is_closed(name: str) -> None:
+    found = {average_of: one(name, average_of) for average_of in ONE if not (name in JUMPS and "'" in average_of)}
+    found |= {average_of: two(name, average_of) for average_of in TWO if not (name in JUMPS and "'" in average_of)}
+    assert [average_of for average_of, q in found.items() if q.status is not Status.EXACT] == []
+    for average_of, quantity in found.items():
+        assert not quantity.expr.has(sp.Integral, sp.nan, sp.zoo), (average_of, quantity)
+        assert quantity.verifications, average_of
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_what_is_not_closed_says_why(name: str) -> None:
+    found = {average_of: one(name, average_of) for average_of in ONE} | {key: two(name, key) for key in TWO}
+    closed = {average_of for average_of, q in found.items() if q.status is Status.EXACT}
+    assert closed == ({"f"} if name in ODD else set())
+    for average_of, quantity in found.items():
+        assert quantity.status in (Status.EXACT, Status.NUMERIC), average_of
+        assert bool(quantity.reason) == (quantity.status is Status.NUMERIC), average_of
+
+
+def test_at_least_23_activations_are_closed_in_one_input() -> None:
+    assert len(EXACT) >= 23
+    assert sorted(EXACT + NUMERIC) == sorted(sr.activations)
+
+
+@pytest.mark.parametrize("name", ["gelu", "tanh"])
+def test_the_table_catches_a_wrong_digit(name: str) -> None:
+    """The comparison itself: the right number passes, one that is off in the 28th digit does not."""
+    measured = average(expected(name, "f^2"), KERNELS[1])
+    claimed = value(one(name, "f^2"), name, K=KERNELS[1])
+    with mp.workdps(40):
+        assert measured.distance(claimed) < TOLERANCE < measured.distance(claimed * (1 + 2 * TOLERANCE))
+        assert measured.distance(value(one(name, "f^2"), name, K=KERNELS[1] + R(1, 10**25))) > TOLERANCE
+    other = average2(*[expected(name, "f f")] * 2, LAWS[0])
+    K1, C, K2 = LAWS[0]
+    assert other.distance(value(two(name, "f f"), name, K1=K1, C=-C, K2=K2)) > TOLERANCE
