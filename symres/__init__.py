@@ -6,6 +6,7 @@
 3/2 + sqrt(17)/2
 """
 
+from .api import derivative as derivative
 from .api import expect as expect
 from .api import expect2 as expect2
 from .check import check as check

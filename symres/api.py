@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 
 from .declare.activation import Activation
@@ -9,46 +11,50 @@ from .declare.catalogue import activation
 from .declare.nodes import Node
 from .declare.phi import Phi
 from .errors import DeclarationError
-from .gaussian.expectation import Expectation
+from .gaussian.expectation import Gaussian
 from .quantity import Quantity
 from .scalars import scalar
 from .symbols import K1, K2, C, K, x1, x2, z
 from .theory.build import build
+from .theory.build import derivative as _derivative
 
 
-def expect(f: Activation | sp.Expr | str) -> Quantity:
-    """The Gaussian average ``<f(z)>_K``, z ~ N(0, K).
+def expect(f: Activation | sp.Expr | str, mean: Any = 0) -> Quantity:
+    """The Gaussian average ``<f(z)>_K``, z ~ N(mean, K).
 
     Args:
         f: an activation, its name, a formula in z as text ("gelu(z)^2"), or an expression in ``sr.z`` that may
             contain activations (``phi(sr.z)**2``).
+        mean: of z: a number or a real sympy symbol.
 
     Returns:
-        A Quantity in K and the parameters of f: EXACT with a verified closed form, or NUMERIC.
+        A Quantity in K, the mean and the parameters of f: EXACT with a verified closed form, or NUMERIC.
     """
     return build(
         "expect",
         (K,),
-        Expectation(_integrand(f, x1), K),
+        Gaussian((K,), (scalar(mean, "mean"),)).expectation(_integrand(f, x1)),
         notation=r"\left\langle f \right\rangle_K",
         meaning=f"Gaussian average of {_named(f)}",
     )
 
 
-def expect2(f: Activation | sp.Expr | str, g: Activation | sp.Expr | str) -> Quantity:
+def expect2(f: Activation | sp.Expr | str, g: Activation | sp.Expr | str, means: tuple[Any, Any] = (0, 0)) -> Quantity:
     """The Gaussian average ``<f(z1) g(z2)>`` for two inputs with kernels K1, K2 and covariance C.
 
     Args:
         f: function of the first input, as for ``expect``.
         g: function of the second input.
+        means: of the two inputs: numbers or real sympy symbols.
 
     Returns:
         A Quantity in K1, K2, C: EXACT with a verified closed form, or NUMERIC.
     """
+    law = Gaussian((K1, C, K2), tuple(scalar(m, "mean") for m in means))
     return build(
         "expect2",
         (K1, K2, C),
-        Expectation(_integrand(f, x1) * _integrand(g, x2), K1, C, K2),
+        law.expectation(_integrand(f, x1) * _integrand(g, x2)),
         notation=r"\left\langle f(z_1)\, g(z_2) \right\rangle",
         meaning=f"Gaussian average of {_named(f)} at the first input times {_named(g)} at the second",
     )
@@ -69,3 +75,27 @@ def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
 
 def _named(f: Activation | sp.Expr | str) -> str:
     return f.name if isinstance(f, Activation) else str(f)
+
+
+def derivative(quantity: Quantity, symbol: sp.Symbol | str) -> Quantity:
+    """The derivative of a quantity in one of its symbols, as a quantity: with closed forms, proof and verification.
+
+    In kernels and covariances by Price's theorem and Stein's lemma, in means and parameters under the average, with
+    the jumps that they move.
+
+    Args:
+        quantity: any result.
+        symbol: one of ``quantity.symbols``, or its name.
+
+    Raises:
+        DeclarationError: the quantity has no such symbol.
+        NoClosedForm: the quantity is unknown.
+    """
+    for s in (*quantity.symbols, *quantity.unused):
+        if symbol in (s, s.name):
+            return _derivative(quantity, s)
+    raise DeclarationError(
+        f"the derivative of {quantity.name} in {symbol}",
+        "it has no such symbol",
+        f"choose one of {', '.join(s.name for s in quantity.symbols)}",
+    )

@@ -153,6 +153,8 @@ class Quantity:
             expression = self._at_zero(exact)
         else:
             expression = self.expr.subs(exact)
+        if expression.has(sp.nan, sp.zoo):  # inputs that are parallel, or vanish: the average itself has a value there
+            expression = self.defined.subs(exact)
         if expression.has(sp.oo, -sp.oo):
             return mp.mpf(float(expression)), mp.mpf(0)
         return evaluate(expression, {}, whole(digits, "digits", 1))

@@ -16,7 +16,7 @@ from ..quantity import Verification
 from ..symbols import K1, K2, C, K
 from .canonical import canonical
 from .exact import closed_form
-from .expectation import Expectation
+from .expectation import Expectation, Gaussian, separate
 from .identities import check_identities
 from .numeric import average_ball
 from .symmetry import is_odd
@@ -46,21 +46,24 @@ class Average:
     reason: str = ""
 
 
-def average(expectation: Expectation) -> Average:
-    """Close an average if the engine can and quadrature agrees.
+def average(integrand: sp.Expr, law: Gaussian) -> Average:
+    """Close an average if the engine can, and quadrature and every identity agree.
+
+    Derivatives of an average in means, covariances and parameters are averages again: ``expectation.diff(symbol)``.
 
     Args:
-        expectation: the unevaluated average, any law.
+        integrand: expression in the bound variables ``x1, x2`` with activation atoms.
+        law: of the variables.
 
     Returns:
-        The closed form with its proof and verification, or the unevaluated average with the reason.
+        The closed form with its proof and verifications, or the unevaluated average with the reason.
     """
-    law = _canonical_law(expectation.dimension)
+    unevaluated, symbols = law.expectation(integrand), _canonical_law(law.dimension)
     try:
-        proofs = [(c, *_verified(factors, law)) for c, factors in expectation.terms]
+        proofs = [(c, *_verified(factors, symbols)) for c, factors in separate(law.shifted(integrand), law.dimension)]
     except NoClosedForm as error:
-        return Average(expectation, False, Proof(expectation), reason=error.found)
-    given = dict(zip(law, expectation.covariance, strict=True))
+        return Average(unevaluated, False, Proof(unevaluated), reason=error.found)
+    given = dict(zip(symbols, law.covariance, strict=True))
     parts = tuple((c, proof) for c, proof, _ in proofs)
     step = Step(
         "Gaussian average",
@@ -69,7 +72,7 @@ def average(expectation: Expectation) -> Average:
         _combined([(c, proof.result) for c, proof in parts], given),
         tuple(line for _, proof in parts for line in proof.explain().splitlines()),
     )
-    return Average(step.after, True, Proof(expectation, (step,)), _worst(v for *_, passed in proofs for v in passed))
+    return Average(step.after, True, Proof(unevaluated, (step,)), _worst(v for *_, passed in proofs for v in passed))
 
 
 def _worst(verifications: Iterable[Verification]) -> tuple[Verification, ...]:
@@ -130,4 +133,4 @@ def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[
     return proof, (verification, *check_identities(asked, proof.result, factors, law, bits, _TOLERANCE))
 
 
-__all__ = ["Average", "Expectation", "average"]
+__all__ = ["Average", "Expectation", "Gaussian", "average"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import Any
@@ -14,9 +15,37 @@ from ..declare.activation import Phi
 from ..declare.pieces import Pieces, split
 from ..errors import DeclarationError, NoClosedForm
 from ..symbols import variables, z
+from .calculus import covariance_derivative, parameter_derivative
 from .numeric import average_ball
 
 Term = tuple[sp.Expr, tuple[Pieces, ...]]
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """The law of jointly Gaussian variables x1, x2, ...
+
+    Args:
+        covariance: upper triangle of the covariance matrix, row by row: (K,) or (K1, C, K2).
+        mean: of each variable; empty if all are 0.
+    """
+
+    covariance: tuple[sp.Expr, ...]
+    mean: tuple[sp.Expr, ...] = ()
+
+    @property
+    def dimension(self) -> int:
+        """The number of variables."""
+        return int((sp.sqrt(8 * len(self.covariance) + 1) - 1) / 2)
+
+    def shifted(self, integrand: sp.Expr) -> sp.Expr:
+        """The integrand over centred variables: a mean is added to its variable."""
+        shifts = {x: x + m for x, m in zip(variables, self.mean, strict=False) if m != 0}
+        return sp.sympify(integrand).subs(shifts, simultaneous=True)
+
+    def expectation(self, integrand: sp.Expr) -> sp.Expr:
+        """The unevaluated average."""
+        return Expectation(self.shifted(integrand), *self.covariance)
 
 
 class Expectation(sp.Expr):
@@ -51,9 +80,14 @@ class Expectation(sp.Expr):
         return self.args[1:]
 
     @property
+    def law(self) -> Gaussian:
+        """The law, centred: means stand in the integrand."""
+        return Gaussian(self.covariance)
+
+    @property
     def dimension(self) -> int:
         """The number of Gaussian variables."""
-        return int((sp.sqrt(8 * len(self.covariance) + 1) - 1) / 2)
+        return self.law.dimension
 
     @property
     def entries(self) -> tuple[tuple[int, int], ...]:
@@ -121,56 +155,16 @@ class Expectation(sp.Expr):
             if slope != 0:
                 result += slope * self.covariance_derivative(i, j)
         if self.integrand.has(s):
-            result += Expectation(self.integrand.diff(s), *self.covariance)
+            result += parameter_derivative(self, s)
         return result
 
     def covariance_derivative(self, i: int, j: int) -> sp.Expr:
-        """The derivative of the average with respect to the covariance of variables i and j, as an average.
+        """The derivative of the average in the covariance of variables i and j, as averages."""
+        return covariance_derivative(self, i, j)
 
-        Price's theorem, d<f>/dK_ij = <d_i d_j f> (half of it for i = j), with the derivatives that the integrand
-        does not have moved onto the Gaussian weight by Stein's lemma: none for i != j and continuous f, one for a
-        variance and continuous f, two where f jumps or is infinitely steep.
-        """
-        x, matrix = variables, self.matrix
-        if i != j:
-            if self._is_continuous(i) and self._is_continuous(j):
-                return self._like(self.integrand.diff(x[i], x[j]))
-            raise NoClosedForm(
-                f"d/dK{i + 1}{j + 1} of {self}", "the integrand jumps", "differentiate its closed form instead"
-            )
-        inverse = matrix.inv()
-        score = (inverse * sp.Matrix(x[: self.dimension]))[i]
-        if self._is_continuous(i) and not self._is_steep:
-            return self._spread(self.integrand.diff(x[i]), score) / 2
-        return self._spread(self.integrand, sp.expand(score**2 - inverse[i, i])) / 2
-
-    def _is_continuous(self, i: int) -> bool:
-        """Whether the whole integrand is continuous in variable i (a kink of phi is one, of phi' is a jump)."""
-        if self.dimension == 1:
-            total = None
-            for coefficient, (factor,) in self.terms:
-                scaled = factor.map(lambda u, c=coefficient: c * u)
-                total = scaled if total is None else total.map(lambda u, v: u + v, scaled)
-            return total is None or total.is_continuous
-        return all(factors[i].is_continuous for _, factors in self.terms)
-
-    @property
-    def _is_steep(self) -> bool:
-        """Whether an activation has a vertical tangent: written with its slope, the integrand has no finite values."""
-        return not all(phi.pieces.has_finite_slopes for phi in self.integrand.atoms(Phi))
-
-    def _like(self, integrand: sp.Expr) -> sp.Expr:
+    def like(self, integrand: sp.Expr) -> sp.Expr:
+        """The average of another integrand over the same law."""
         return Expectation(integrand, *self.covariance)
-
-    def _spread(self, f: sp.Expr, weight: sp.Expr) -> sp.Expr:
-        """``<f * weight>`` for a weight polynomial in the variables: coefficients go outside the averages."""
-        bound = variables[: self.dimension]
-        return sp.Add(
-            *(
-                c * self._like(f * sp.Mul(*(x**p for x, p in zip(bound, powers, strict=True))))
-                for powers, c in sp.Poly(weight, *bound).terms()
-            )
-        )
 
     # ---- printing ----------------------------------------------------------------------------------------------
 

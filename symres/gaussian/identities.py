@@ -84,11 +84,9 @@ def identities(claim: sp.Expr, factors: Factors, law: tuple[sp.Symbol, ...], bit
     for symbol, terms, theorem in _slopes(factors, law):
         yield Identity(theorem, claim.diff(symbol), partial(_measured, terms, law, bits), law)
     if len(law) == 3:
-        one, other = factors
-        both = one.map(lambda u, v: u * v, other)
         equal = claim.subs({K2: K1, C: K1 * (1 - _CLOSE)}, simultaneous=True)
         yield Identity("independent inputs", claim.subs(C, 0), partial(_product, factors, (K1, K2), bits), (K1, K2))
-        yield Identity("equal inputs", equal, partial(_product, (both,), (K1,), bits), (K1,))
+        yield Identity("equal inputs", equal, partial(_one_input, factors, bits), (K1,))
 
 
 def _repeated(factors: Factors, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Ball:
@@ -146,3 +144,9 @@ def _product(factors: Factors, kernels: Sequence[sp.Symbol], bits: int, values: 
         for f, k in zip(factors, kernels, strict=True):
             total *= average_ball((f.subs(values),), (enclose(values[k], {}, bits),), bits)
         return value_and_radius(total)
+
+
+def _one_input(factors: Factors, bits: int, values: Values) -> Ball:
+    """The average of the product of both functions at one input, their breakpoints in the order that numbers give."""
+    one, other = (f.subs(values) for f in factors)
+    return _product((one.map(lambda u, v: u * v, other),), (K1,), bits, values)

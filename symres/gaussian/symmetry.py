@@ -7,6 +7,7 @@ from functools import lru_cache
 from ..declare.facts import Parity
 from ..declare.facts import parity as parity_of
 from ..declare.pieces import Pieces
+from ..errors import DeclarationError
 
 
 def is_odd(factors: tuple[Pieces, ...]) -> bool:
@@ -18,4 +19,7 @@ def is_odd(factors: tuple[Pieces, ...]) -> bool:
 @lru_cache(maxsize=512)
 def _parity(function: Pieces) -> Parity | None:
     """Cached: a pure function of a frozen argument, asked for by the exact engine and by every number."""
-    return parity_of(function)
+    try:
+        return parity_of(function)
+    except DeclarationError:  # a breakpoint and its mirror image whose order depends on a mean: no symmetry
+        return None

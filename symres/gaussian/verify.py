@@ -112,5 +112,5 @@ def _point(symbols: Sequence[sp.Symbol], generator: random.Random, shrink: sp.Ra
     values |= {s: shrink * rational(4, 400) for s in symbols if s in (K, K1, K2)}
     if C in values:
         # |C| <= min(K1, K2)*|rho| keeps the matrix positive definite with rational entries
-        values[C] = rational(-58, 58) * min(values[K1], values[K2])
+        values[C] = rational(-58, 58) * min((values[k] for k in (K1, K2) if k in values), default=sp.Integer(1))
     return values

@@ -136,9 +136,13 @@ def _weight(u: arb, v: arb, t: acb, analytic: bool) -> acb:
 
 
 def _without_pole(residue: arb, distance: arb, missed: arb, bound: arb) -> tuple[arb, arb]:
-    effect = (residue.abs_upper() / distance.tan()).upper() if distance > 0 else arb.pos_inf()
-    if effect < arb(2) ** -(ctx.prec + 8):
-        return arb(0), missed + effect * bound
+    """Leave a pole out if that changes next to nothing, or if the residue cannot be told from zero."""
+    largest = residue.abs_upper()
+    effect = arb.pi() * largest.sqrt()  # the integral of min(1, residue/sin(t)**2)
+    if distance > 0:
+        effect = min(effect, largest / distance.tan())
+    if residue.contains(0) or effect < arb(2) ** -(ctx.prec + 8):
+        return arb(0), missed + effect.upper() * bound
     return residue, missed
 
 
@@ -147,9 +151,9 @@ def _window(u: arb, v: arb, low: arb, high: arb) -> tuple[arb, arb]:
     u, v, first, last = u.mid(), v.mid(), low.mid(), high.mid()
 
     def exponent(t: arb) -> arb:
-        return (u / t.sin() ** 2 if u else arb(0)) + (v / t.cos() ** 2 if v else arb(0))
+        return sum((p / leg**2 for p, leg in ((u, t.sin()), (v, t.cos())) if not p.is_zero()), arb(0))
 
-    peak = arb.atan2(u.sqrt().sqrt(), v.sqrt().sqrt()).mid() if u or v else first
+    peak = first if u.is_zero() else arb.atan2(u.sqrt().sqrt(), v.sqrt().sqrt()).mid()
     peak = min(max(peak, first), last)
     limit = exponent(peak).mid() + (ctx.prec + 16) * arb(2).log()
 

@@ -8,6 +8,7 @@ import sympy as sp
 from flint import arb
 
 from ..balls import evaluate
+from ..errors import SymresError
 from .integrals import four_signs, two_signs, two_tails
 from .pairs import given_pair
 
@@ -25,7 +26,10 @@ class _Averaged(sp.Function):
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
         if self.free_symbols:
             return None
-        value, _ = evaluate(self, {}, int(prec / 3.32) + 2)
+        try:
+            value, _ = evaluate(self, {}, int(prec / 3.32) + 2)
+        except SymresError:  # for sympy: stays as it is (it asks even to print)
+            return None
         return sp.Float(value, precision=prec)
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:

@@ -9,20 +9,20 @@ from typing import Any
 
 import sympy as sp
 
-from ..balls import evaluate
+from ..balls import enclose, evaluate, value_and_radius
 from ..errors import NoClosedForm
 from ..gaussian.average import Average, average
 from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
-from ..gaussian.verify import MIRRORED, verify
+from ..gaussian.verify import MIRRORED, Ball, Values, verify
 from ..proof import Proof, Step
 from ..quantity import NamedStep, Quantity, Status, Verification
-from ..symbols import K
+from ..symbols import K1, K2, C, K
 from .expansion import expansion
 from .walk import Assignment
 
 _POINTS = 2
-_DIGITS, _TOLERANCE = 25, 1e-20  # of a verification
+_DIGITS, _BITS, _TOLERANCE = 25, 100, 1e-20  # of a verification
 
 
 def total_derivative(result: sp.Expr, assignments: Sequence[Assignment], s: sp.Symbol) -> sp.Expr:
@@ -90,6 +90,25 @@ def build(
     return _verified(quantity)
 
 
+def derivative(quantity: Quantity, s: sp.Symbol) -> Quantity:
+    """The derivative of a quantity in a kernel, a mean or another parameter: averages again, closed where they close.
+
+    Raises:
+        NoClosedForm: the quantity is unknown.
+    """
+    if quantity.status is Status.UNKNOWN:
+        raise NoClosedForm(f"a derivative of {quantity.name}", f"it is unknown ({quantity.reason})", "take another one")
+    assignments = [(step.symbol, step.definition) for step in quantity.steps]
+    return build(
+        f"d{quantity.name}_d{s}",
+        tuple(k for k in (K, K1, K2, C) if k in quantity.symbols),
+        total_derivative(quantity.definition, assignments, s),
+        assignments,
+        meaning=f"derivative in {s} of: {quantity.meaning}",
+        parameters=quantity.symbols,
+    )
+
+
 def unknown(name: str, arguments: tuple[sp.Symbol, ...], reason: str, **words: Any) -> Quantity:
     """A quantity that does not exist or could not be found, with the reason."""
     return Quantity(name, arguments, sp.nan, sp.nan, Status.UNKNOWN, reason=reason, **words)
@@ -119,7 +138,7 @@ class _Closer:
 
     def _average(self, node: Expectation) -> Average:
         if node not in self.averages:
-            found = self.averages[node] = average(node)
+            found = self.averages[node] = average(node.integrand, node.law)
             if not found.exact:
                 self.open.append(found)
             else:
@@ -183,11 +202,18 @@ def _verified(quantity: Quantity) -> Quantity:
         return quantity
     if quantity.body == 0 and {v.oracle for v in quantity.verifications} == {MIRRORED}:
         return quantity  # quadrature uses the same symmetry, and would confirm nothing
+
+    def measure(values: Values) -> Ball:
+        numbers = quantity.defined.subs(values)
+        if quantity.body == 0:  # no relative accuracy is worth more precision
+            return value_and_radius(enclose(numbers, {}, _BITS))
+        return evaluate(numbers, {}, _DIGITS)
+
     try:
         verification = verify(
             quantity.name,
             quantity.proof.result,
-            lambda values: evaluate(quantity.defined.subs(values), {}, _DIGITS),
+            measure,
             quantity.symbols,
             oracle="quadrature",
             points=_POINTS,

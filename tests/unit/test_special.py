@@ -64,6 +64,15 @@ def test_two_tails_keep_their_relative_accuracy(h, k, r):
     )
 
 
+@pytest.mark.parametrize(("h", "k"), [(R(1, 3), R(1, 3)), (R(1, 1000), R(1, 1000)), (R(2), R(3)), (R(-1, 3), R(1, 3))])
+def test_variables_that_are_the_same(h, k):
+    """P(x > h, x > k) and P(x > h, -x > k), to full accuracy although the integrals end at a pole."""
+    assert close(number(Q2(h, k, 1)), number(sp.erfc(max(h, k) / sp.sqrt(2)) / 2), 28)
+    between = max((sp.erf(-k / sp.sqrt(2)) - sp.erf(h / sp.sqrt(2))) / 2, sp.Integer(0))
+    assert abs(number(Q2(h, k, -1)) - (number(between) if between else 0)) < 1e-28
+    assert close(number(Q2(h, k, 1 - R(1, 10**60))), number(Q2(h, k, 1)), 25)
+
+
 def test_tails_far_out_are_quick_and_known():
     tail = number(Q2(R(10**6), R(10**6), R(1, 2)))  # log Q = -h^2/(1 + r) + ...
     assert close(mp.log(tail), mp.mpf(-(10**12)) * 2 / 3, 10)

@@ -1,0 +1,139 @@
+"""Derivatives of averages as averages: in the covariances by Price's theorem, in parameters and means by Leibniz' rule.
+
+``d<F>/dS_ij = <d_i d_j F>``, half of it for i = j. A derivative that F does not have moves onto the Gaussian weight by
+Stein's lemma, ``<d_i F> = <s_i F>`` with the score ``s = S^-1 z``: none where F is continuous in both variables (this
+also holds for singular covariances), one factor for a variance or where F jumps in one of them, two where it jumps in
+both or is infinitely steep. A parameter that moves a jump adds the jump times the density there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sympy as sp
+
+from ..declare.phi import Phi
+from ..declare.pieces import Pieces, value_at
+from ..symbols import variables, z
+
+Average = Any  # an Expectation: it imports this module
+
+
+def covariance_derivative(average: Average, i: int, j: int) -> sp.Expr:
+    """The derivative of an average in the covariance of variables i and j.
+
+    Args:
+        average: an Expectation.
+        i: one variable, counted from 0.
+        j: the other, or the same for a variance.
+    """
+    smooth = [_is_smooth(average, k) for k in (i, j)]
+    if i != j and all(smooth):
+        inner = _slope(average.integrand, average, i)
+        return average.like(_slope(inner, average.like(inner), j))
+    front = sp.Rational(1, 2) if i == j else sp.Integer(1)
+    inverse = average.matrix.inv()
+    score = inverse * sp.Matrix(variables[: average.dimension])
+    if any(smooth):
+        at, other = (i, j) if smooth[0] else (j, i)
+        return front * _weighted(average, _slope(average.integrand, average, at), score[other])
+    return front * _weighted(average, average.integrand, sp.expand(score[i] * score[j] - inverse[i, j]))
+
+
+def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
+    """The derivative of an average in a parameter of its integrand; a mean is the m in f(x + m).
+
+    Args:
+        average: an Expectation.
+        s: a symbol that does not stand in the covariance.
+    """
+    jumps = (b for _, factors in average.terms for f in factors for b, _ in _jumps(f))
+    inside = (value for phi in average.integrand.atoms(Phi) for value in phi.values.values())
+    if not any(e.has(s) for e in (*jumps, *inside)):
+        slope = average.integrand.diff(s)
+        if _is_ordinary(slope):
+            return average.like(slope)
+    total = sp.Integer(0)
+    for c, factors in average.terms:
+        total += c.diff(s) * average.like(_product(factors))
+        for k, f in enumerate(factors):
+            moved = f.map(lambda u: u.diff(s))
+            total += c * average.like(_product([moved if n == k else g for n, g in enumerate(factors)]))
+            for b, jump in _jumps(f):
+                total -= c * jump * b.diff(s) * _at(average, factors, k, b)
+    return total
+
+
+# ---- regularity ----------------------------------------------------------------------------------------------------
+
+
+def _is_smooth(average: Average, i: int) -> bool:
+    """Whether F is continuous in variable i, with slopes that have finite values."""
+    return _is_continuous(average, i) and all(phi.pieces.has_finite_slopes for phi in average.integrand.atoms(Phi))
+
+
+def _is_continuous(average: Average, i: int) -> bool:
+    """Whether the whole integrand is continuous in variable i (a kink of phi is one, of phi' is a jump)."""
+    if average.dimension > 1:
+        return all(factors[i].is_continuous for _, factors in average.terms)
+    total = None
+    for coefficient, (factor,) in average.terms:
+        scaled = factor.map(lambda u, c=coefficient: c * u)
+        total = scaled if total is None else total.map(lambda u, v: u + v, scaled)
+    return total is None or total.is_continuous
+
+
+def _jumps(f: Pieces) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Where a function jumps, and by how much."""
+    for b, jump, left, right in zip(f.breaks, f.jumps, f.parts, f.parts[1:], strict=False):
+        if not jump.is_zero:
+            yield b, value_at(right, b) - value_at(left, b)
+
+
+# ---- terms ---------------------------------------------------------------------------------------------------------
+
+
+def _slope(integrand: sp.Expr, average: Average, i: int) -> sp.Expr:
+    """The derivative in variable i away from breakpoints: the integrand is continuous there."""
+    x = variables[i]
+    slope = integrand.diff(x)
+    if _is_ordinary(slope):
+        return slope
+    return sp.Add(
+        *(c * _product([f.diff() if k == i else f for k, f in enumerate(factors)]) for c, factors in average.terms)
+    )
+
+
+def _is_ordinary(slope: sp.Expr) -> bool:
+    """Whether sympy wrote a function: a delta function times a continuous one that vanishes there is none."""
+    return not slope.has(sp.DiracDelta, sp.Derivative, sp.Subs)
+
+
+def _product(factors: Any) -> sp.Expr:
+    return sp.Mul(*(f.as_expr().subs(z, x) for f, x in zip(factors, variables, strict=False)))
+
+
+def _weighted(average: Average, f: sp.Expr, weight: sp.Expr) -> sp.Expr:
+    """``<f * weight>`` for a weight polynomial in the variables: coefficients go outside the averages."""
+    bound = variables[: average.dimension]
+    return sp.Add(
+        *(
+            c * average.like(f * sp.Mul(*(x**p for x, p in zip(bound, powers, strict=True))))
+            for powers, c in sp.Poly(weight, *bound).terms()
+        )
+    )
+
+
+def _at(average: Average, factors: tuple[Pieces, ...], k: int, place: sp.Expr) -> sp.Expr:
+    """The density of variable k at a place times the average of the other factors given that it is there."""
+    matrix = average.matrix
+    variance = matrix[k, k]
+    density = sp.exp(-(place**2) / (2 * variance)) / sp.sqrt(2 * sp.pi * variance)
+    rest = [m for m in range(average.dimension) if m != k]
+    if not rest:
+        return density
+    shifts = [matrix[m, k] / variance * place for m in rest]
+    given = [matrix[a, b] - matrix[a, k] * matrix[b, k] / variance for n, a in enumerate(rest) for b in rest[n:]]
+    integrand = sp.Mul(*(factors[m].as_expr().subs(z, x + s) for m, x, s in zip(rest, variables, shifts, strict=False)))
+    return density * average.func(integrand, *given)

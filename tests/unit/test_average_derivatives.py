@@ -1,0 +1,109 @@
+"""Derivatives of averages in kernels, covariances, means and parameters: against difference quotients of numbers."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.errors import DeclarationError
+from symres.gaussian.expectation import Expectation
+from symres.quantity import Status
+from symres.symbols import K1, K2, C, K, x1, x2
+
+R = sp.Rational
+M, M2 = sp.symbols("m m2", real=True)
+A = sp.Symbol("a", positive=True)
+STEP = R(1, 10**8)
+SMOOTH, KINK, JUMP = "gelu", "relu", "sign"
+NUMBERS = {"K": R(3, 2), "K1": R(2), "K2": R(1), "C": R(1, 3), "m": R(1, 4), "m2": R(-1, 5), "a": R(2, 3)}
+
+
+def slope_by_numbers(quantity, symbol, digits=32):
+    """Central difference of the quantity's own numbers, in which no derivative rule takes part."""
+    at = {s.name: NUMBERS[s.name] for s in quantity.symbols}
+
+    def value(shift):
+        return quantity.evalf(digits, **{**at, symbol.name: at[symbol.name] + shift})
+
+    with mp.workdps(digits):
+        return (value(STEP) - value(-STEP)) / (2 * mp.mpf(STEP.p) / STEP.q)
+
+
+QUANTITIES = {
+    "smooth": lambda: sr.expect(SMOOTH, mean=M),
+    "kink": lambda: sr.expect(KINK, mean=M),
+    "jump": lambda: sr.expect(JUMP, mean=M),
+    "shifted kinks": lambda: sr.expect("hard_tanh", mean=M),
+    "not closed": lambda: sr.expect(sr.activation("tanh")(sr.z) ** 2, mean=M),
+    "smooth pair": lambda: sr.expect2(SMOOTH, SMOOTH),
+    "kinks": lambda: sr.expect2(KINK, "hard_tanh"),
+    "jump and kink": lambda: sr.expect2(JUMP, KINK),
+    "jumps": lambda: sr.expect2(JUMP, "step"),
+    "pair with means": lambda: sr.expect2(KINK, JUMP, means=(M, M2)),
+    "a parameter moves a jump": lambda: sr.expect(
+        sr.Activation("gate", sp.Piecewise((0, sr.z < A), (sr.z + 1, True)), (A,))
+    ),
+    "a parameter moves a kink": lambda: sr.expect(sr.Activation("soft", sp.Max(sr.z - A, 0) ** 2, (A,))),
+    "a parameter in a pair": lambda: sr.expect2(
+        sr.Activation("gate", sp.Piecewise((0, sr.z < A), (sr.z, True)), (A,)), "relu"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_every_derivative_is_the_slope_of_the_values(name):
+    quantity = QUANTITIES[name]()
+    for symbol in quantity.symbols:
+        found = sr.derivative(quantity, symbol)
+        assert found.status is quantity.status
+        expected = slope_by_numbers(quantity, symbol)
+        value = found.evalf(25, **{s.name: NUMBERS[s.name] for s in found.symbols})
+        assert abs(value - expected) < mp.mpf(10) ** -14 * (1 + abs(expected)), (symbol, found)
+
+
+def test_no_delta_functions_and_no_lost_ones():
+    gate = sp.Piecewise((0, x1 < A), (1, True))
+    for integrand, symbol in ((gate, A), (sp.sign(x1 + M), M), (sp.Heaviside(x1 - M) * x1, M), (sp.Abs(x1 - M), M)):
+        slope = Expectation(integrand, K).diff(symbol)
+        assert slope != 0
+        assert not slope.has(sp.DiracDelta)
+    density = sp.exp(-(A**2) / (2 * K)) / sp.sqrt(2 * sp.pi * K)
+    assert sp.expand(Expectation(gate, K).diff(A) + density) == 0
+
+
+def test_price_where_smooth_one_score_at_a_jump_two_at_two():
+    def factors(integrand):
+        return {node.integrand for node in Expectation(integrand, K1, C, K2).diff(C).atoms(Expectation)}
+
+    gelu, relu = sr.activation("gelu"), sr.activation("relu")
+    assert factors(gelu(x1) * relu(x2)) == {gelu(x1).diff(x1) * relu(x2).diff(x2)}
+    slope = relu(x2).diff(x2)
+    assert factors(sp.sign(x1) * relu(x2)) == {x1 * sp.sign(x1) * slope, x2 * sp.sign(x1) * slope}
+    both = sp.sign(x1) * sp.sign(x2 - 1)
+    assert factors(both) == {both, x1**2 * both, x1 * x2 * both, x2**2 * both}
+
+
+def test_a_derivative_has_a_proof_and_a_name():
+    found = sr.derivative(sr.expect("relu", mean=M), "m")
+    assert found.name == "dexpect_dm"
+    assert found.status is Status.EXACT
+    assert found.proof.replay() == found.expr
+    assert found.verified.worst < 1e-20
+    again = sr.derivative(found, "m")
+    assert sp.simplify(again.expr - sp.exp(-(M**2) / (2 * K)) / sp.sqrt(2 * sp.pi * K)) == 0
+
+
+def test_wrong_symbols_are_refused():
+    with pytest.raises(DeclarationError, match="choose one of K"):
+        sr.derivative(sr.expect("relu"), "C")
+    with pytest.raises(DeclarationError, match="mean"):
+        sr.expect("relu", mean="many")
+
+
+def test_through_named_steps():
+    theory = sr.derive(sr.Layer(sr.Dense(sr.activation("erf")(sr.Dense(sr.activation("erf")(sr.z))))))
+    slope = sr.derivative(theory.kernel_map, "K")
+    point = {"K": "0.7", "C_W": 2, "C_b": "0.1"}
+    assert abs(slope.evalf(20, **point) - theory.chi_parallel.evalf(20, **point)) < mp.mpf(10) ** -18
