@@ -11,6 +11,7 @@ from .declare.catalogue import activation
 from .declare.nodes import Node
 from .declare.phi import Phi
 from .errors import DeclarationError
+from .gaussian.deltas import averaged
 from .gaussian.expectation import Gaussian
 from .quantity import Quantity
 from .scalars import scalar
@@ -33,7 +34,7 @@ def expect(f: Activation | sp.Expr | str, mean: Any = 0) -> Quantity:
     return build(
         "expect",
         (K,),
-        Gaussian((K,), (scalar(mean, "mean"),)).expectation(_integrand(f, x1)),
+        averaged(_integrand(f, x1), Gaussian((K,), (scalar(mean, "mean"),))),
         notation=r"\left\langle f \right\rangle_K",
         meaning=f"Gaussian average of {_named(f)}",
     )
@@ -54,7 +55,7 @@ def expect2(f: Activation | sp.Expr | str, g: Activation | sp.Expr | str, means:
     return build(
         "expect2",
         (K1, K2, C),
-        law.expectation(_integrand(f, x1) * _integrand(g, x2)),
+        averaged(_integrand(f, x1) * _integrand(g, x2), law),
         notation=r"\left\langle f(z_1)\, g(z_2) \right\rangle",
         meaning=f"Gaussian average of {_named(f)} at the first input times {_named(g)} at the second",
     )

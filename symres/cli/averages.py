@@ -10,19 +10,16 @@ import sympy as sp
 
 from ..api import expect, expect2
 from ..declare.activation import Activation
+from ..gaussian.expectation import Expectation
 from ..quantity import Quantity, Status
-from ..symbols import z
+from ..special import legend
+from ..symbols import K1, K2, C, K, x1, x2, z
 from .breaking import wrap
 from .console import Line, Span, line
 from .maths import Maths
 from .sheet import INDENT, Sheet
 
 STYLES = {Status.EXACT: "bold green", Status.SERIES: "bold cyan", Status.NUMERIC: "bold yellow", Status.UNKNOWN: "red"}
-_SIGNS = {
-    "S2": "S2(h, k, r): of sgn(h + x)·sgn(k + y) for standard normal x, y with correlation r",
-    "S4": "S4(r12, r13, r14, r23, r24, r34): of four signs of centred Gaussian variables with these correlations",
-    "T4": "T4(r): of four signs of centred Gaussian variables, all with correlation r",
-}
 _STATUS = 9  # columns
 _LONGEST = 3  # lines of a closed form in the list of all
 _LEGEND = (
@@ -37,10 +34,12 @@ class Known:
 
     Args:
         key: what is averaged, in ASCII: ``f^2``, ``f' f'``.
+        asked: the average, unevaluated.
         quantity: what the engine says.
     """
 
     key: str
+    asked: sp.Expr
     quantity: Quantity
 
 
@@ -55,23 +54,18 @@ def averages_of(phi: Activation) -> Iterator[Known]:
     one = {"f": f, "f^2": f**2, "f'^2": slope**2, "f^4": f**4}
     two = {"f f": f, "f' f'": slope, "f^2 f^2": f**2}
     for key, integrand in one.items():
-        yield Known(key, _with_jumps(phi, key, expect(integrand)))
+        asked = Expectation(integrand.subs(z, x1), K)
+        yield Known(key, asked, _with_slopes(phi, key, expect(integrand)))
     for key, integrand in two.items():
-        yield Known(key, _with_jumps(phi, key, expect2(integrand, integrand)))
+        asked = Expectation(integrand.subs(z, x1) * integrand.subs(z, x2), K1, C, K2)
+        yield Known(key, asked, _with_slopes(phi, key, expect2(integrand, integrand)))
 
 
-def _with_jumps(phi: Activation, key: str, quantity: Quantity) -> Quantity:
-    """What becomes of averages of slopes where an activation jumps or is infinitely steep: the engine leaves that out.
-
-    The mean square of a delta function is infinite.
-    """
-    if "'" not in key or (phi.is_continuous and phi.pieces.has_finite_slopes):
+def _with_slopes(phi: Activation, key: str, quantity: Quantity) -> Quantity:
+    """No averages of slopes where an activation is infinitely steep."""
+    if "'" not in key or phi.pieces.has_finite_slopes:
         return quantity
-    if key == "f'^2" and not phi.is_continuous:
-        reason = f"{phi.name} jumps, and the mean square of a delta function is infinite"
-        return replace(quantity, body=sp.oo, status=Status.EXACT, reason=reason, verifications=())
-    found = "jumps: its slope contains delta functions" if not phi.is_continuous else "has an infinite slope"
-    reason = f"{phi.name} {found}; take the derivative of the average of f f in C instead"
+    reason = f"{phi.name} has an infinite slope; take the derivative of the average of f f in C instead"
     return replace(quantity, body=sp.nan, status=Status.UNKNOWN, reason=reason, verifications=())
 
 
@@ -99,7 +93,7 @@ class Averages(Sheet):
             known: the averages.
             whole: print long formulas, reasons and verifications as well.
         """
-        labels = [self.maths(k.quantity.definition) for k in known]
+        labels = [self.maths(k.asked) for k in known]
         column = max(map(len, labels)) + 2
         head = wrap(self.maths(self.phi.expr), self.width - len(self.phi.name) - 2)
         lines = [line(""), line(Span(f"{self.phi.name}  ", "bold"), Span(head[0], "dim"))]
@@ -140,24 +134,16 @@ class Averages(Sheet):
     def _notes(self, q: Quantity) -> list[str]:
         """Why there is no closed form, and by what it was verified."""
         notes = [self.words(q.reason)] if q.reason else []
-        if q.verifications:
-            worst = max(v.worst for v in q.verifications)
-            points = sum(v.points for v in q.verifications)
-            notes.append(f"verified at {points} points" + (f" to {worst:.0e}" if worst else ", without deviation"))
+        if v := q.verified:
+            how = f" to {v.worst:.0e}" if v.worst else ", without deviation"
+            notes.append(f"verified at {v.points} points{how}: {v.oracle}")
         return notes
 
     def _functions(self, known: list[Known]) -> list[Line]:
         """What the special functions in the results are."""
-        used = {f.func.__name__ for one in known for f in one.quantity.body.atoms(sp.Function)}
-        meanings = [meaning for name, meaning in _SIGNS.items() if name in used]
-        return [
-            row
-            for k, meaning in enumerate(meanings)
-            for row in [
-                *([line(""), line(" " * INDENT, "averages of signs:")] if k == 0 else []),
-                *self.wrapped(meaning.replace("·", self.maths.times), "dim", 2 * INDENT),
-            ]
-        ]
+        meanings = [kind.meaning for kind in legend(*(one.quantity.body for one in known))]
+        rows = [row for meaning in meanings for row in self.wrapped(self.words(meaning), "dim")]
+        return [line(""), *rows] if rows else []
 
 
 def record(phi: Activation, known: list[Known]) -> dict[str, Any]:
@@ -177,7 +163,7 @@ def _entry(one: Known) -> dict[str, Any]:
         "average": one.key,
         "status": str(q.status),
         "symbols": [str(s) for s in q.symbols],
-        "definition": str(q.definition),
+        "definition": str(one.asked),
         "expression": text,
         "error_bound": None if q.status is Status.UNKNOWN else q.error_bound,
         "reason": q.reason,

@@ -127,13 +127,6 @@ def _weighted(average: Average, f: sp.Expr, weight: sp.Expr) -> sp.Expr:
 
 def _at(average: Average, factors: tuple[Pieces, ...], k: int, place: sp.Expr) -> sp.Expr:
     """The density of variable k at a place times the average of the other factors given that it is there."""
-    matrix = average.matrix
-    variance = matrix[k, k]
-    density = sp.exp(-(place**2) / (2 * variance)) / sp.sqrt(2 * sp.pi * variance)
-    rest = [m for m in range(average.dimension) if m != k]
-    if not rest:
-        return density
-    shifts = [matrix[m, k] / variance * place for m in rest]
-    given = [matrix[a, b] - matrix[a, k] * matrix[b, k] / variance for n, a in enumerate(rest) for b in rest[n:]]
-    integrand = sp.Mul(*(factors[m].as_expr().subs(z, x + s) for m, x, s in zip(rest, variables, shifts, strict=False)))
-    return density * average.func(integrand, *given)
+    density, law = average.law.given(k, place)
+    rest = [f for m, f in enumerate(factors) if m != k]
+    return density * law.expectation(_product(rest)) if rest else density

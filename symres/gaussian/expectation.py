@@ -47,6 +47,31 @@ class Gaussian:
         """The unevaluated average."""
         return Expectation(self.shifted(integrand), *self.covariance)
 
+    @property
+    def entries(self) -> tuple[tuple[int, int], ...]:
+        """The index pairs of ``covariance``."""
+        return tuple(combinations_with_replacement(range(self.dimension), 2))
+
+    @property
+    def matrix(self) -> sp.Matrix:
+        """The covariance matrix."""
+        result = sp.zeros(self.dimension)
+        for (i, j), value in zip(self.entries, self.covariance, strict=True):
+            result[i, j] = result[j, i] = value
+        return result
+
+    def given(self, k: int, place: sp.Expr) -> tuple[sp.Expr, Gaussian]:
+        """The density of variable k at a place, and the law of the others given that it is there."""
+        matrix, mean = self.matrix, self.mean or (sp.Integer(0),) * self.dimension
+        variance, distance = matrix[k, k], place - mean[k]
+        rest = [m for m in range(self.dimension) if m != k]
+        covariance = (
+            matrix[a, b] - matrix[a, k] * matrix[b, k] / variance for n, a in enumerate(rest) for b in rest[n:]
+        )
+        means = (mean[m] + matrix[m, k] / variance * distance for m in rest)
+        density = sp.exp(-(distance**2) / (2 * variance)) / sp.sqrt(2 * sp.pi * variance)
+        return density, Gaussian(tuple(covariance), tuple(means))
+
 
 class Expectation(sp.Expr):
     """``<f(x1, ..., xd)>`` over centred jointly Gaussian variables.
@@ -90,17 +115,9 @@ class Expectation(sp.Expr):
         return self.law.dimension
 
     @property
-    def entries(self) -> tuple[tuple[int, int], ...]:
-        """The index pairs of ``covariance``."""
-        return tuple(combinations_with_replacement(range(self.dimension), 2))
-
-    @property
     def matrix(self) -> sp.Matrix:
         """The covariance matrix."""
-        result = sp.zeros(self.dimension)
-        for (i, j), value in zip(self.entries, self.covariance, strict=True):
-            result[i, j] = result[j, i] = value
-        return result
+        return self.law.matrix
 
     @property
     def free_symbols(self) -> set[sp.Symbol]:
@@ -150,7 +167,7 @@ class Expectation(sp.Expr):
         if s in variables:
             return sp.Integer(0)
         result = sp.Integer(0)
-        for (i, j), value in zip(self.entries, self.covariance, strict=True):
+        for (i, j), value in zip(self.law.entries, self.covariance, strict=True):
             slope = value.diff(s)
             if slope != 0:
                 result += slope * self.covariance_derivative(i, j)

@@ -89,9 +89,10 @@ class Reader:
             for turns in product((1, -1), repeat=3)
         ]
 
-        def rank(item: tuple[list[sp.Expr], int]) -> tuple[int, int, list[str]]:
+        def rank(item: tuple[list[sp.Expr], int]) -> tuple[int, int, list[int], list[str]]:
             entries, _ = item
-            return len(set(entries)), sum(e.could_extract_minus_sign() for e in entries), list(map(str, entries))
+            negative = sum(e.could_extract_minus_sign() for e in entries)
+            return len(set(entries)), negative, [entries.count(e) for e in entries], list(map(str, entries))
 
         entries, sign = min(choices, key=rank)
         return self._atom(S4(*entries)) * self.field.integer(sign)

@@ -22,6 +22,7 @@ from .expansion import expansion
 from .walk import Assignment
 
 _POINTS = 2
+_INFINITE = "the mean square of a slope is infinite where a function jumps or has a vertical tangent"
 _DIGITS, _BITS, _TOLERANCE = 25, 100, 1e-20  # of a verification
 
 
@@ -84,7 +85,7 @@ def build(
         source=source,
         proof=_with_steps(proof, inner),
         verifications=tuple(closer.verifications),
-        reason="; ".join(dict.fromkeys(a.reason for a in closer.open)),
+        reason=_INFINITE if proof.result.has(sp.oo) else "; ".join(dict.fromkeys(a.reason for a in closer.open)),
         expansion=expansion if arguments == (K,) else None,
     )
     return _verified(quantity)

@@ -13,6 +13,7 @@ from symres import cli
 from symres.cli import averages
 from symres.declare import catalogue
 from symres.quantity import Status
+from symres.special import T4
 from symres.symbols import K, z
 from tests.command_line import assert_plain, page, process
 
@@ -44,7 +45,6 @@ def test_all_are_listed_each_with_seven_averages(capsys, few):
     statuses = [word for word in out.split("asked for.")[1].split() if word in ("EXACT", "NUMERIC", "UNKNOWN")]
     assert len(statuses) == 7 * len(ENTRIES)
     assert statuses.count("NUMERIC") == 6  # of tanh all but its mean
-    assert statuses.count("UNKNOWN") == 1  # <f' f'> of sign
 
 
 def test_closed_forms_stand_beside_their_averages(capsys, few):
@@ -77,7 +77,7 @@ def test_long_forms_are_left_out_of_the_list_with_the_way_to_see_them():
     long = sp.Add(*(sp.exp(-k * K) / (1 + K) ** k for k in range(1, 20)))
     quantity = replace(next(averages.averages_of(phi)).quantity, body=long)
     sheet = averages.Averages(phi, 80, True)
-    known = [averages.Known("f", quantity)]
+    known = [averages.Known("f", quantity.definition, quantity)]
     short, whole = (["".join(s.text for s in line) for line in sheet.lines(known, w)] for w in (False, True))
     assert any(text.endswith("lines: ") for text in short)
     assert "    symres list averages relu" in short
@@ -88,19 +88,17 @@ def test_long_forms_are_left_out_of_the_list_with_the_way_to_see_them():
 
 def test_special_functions_are_explained():
     phi = catalogue.activations["relu"]
-    T4 = sp.Function("T4")
     quantity = replace(next(averages.averages_of(phi)).quantity, body=T4(K / (1 + K)))
-    lines = averages.Averages(phi, 80, True).lines([averages.Known("f", quantity)], True)
+    lines = averages.Averages(phi, 80, True).lines([averages.Known("f", quantity.definition, quantity)], True)
     text = " ".join("".join(s.text for s in line).strip() for line in lines)
-    assert "T4(r): of four signs of centred Gaussian variables" in text
-    assert "S4" not in text
+    assert "T₄(r): the average of sgn(x₁)*sgn(x₂)*sgn(x₃)*sgn(x₄)" in text
+    assert "S₄" not in text
 
 
 def test_slopes_of_jumps_are_not_finite(capsys):
     out = page(capsys, "list", "averages", "sign")
     assert "EXACT    ∞" in row(out, "⟨φ'(z)²⟩")
-    assert "sign jumps" in row(out, "⟨φ'(z)²⟩")
-    assert "UNKNOWN" in row(out, "⟨φ'(z₁)·φ'(z₂)⟩")
+    assert "2/(π·√(K₁·K₂ - C²))" in row(out, "⟨φ'(z₁)·φ'(z₂)⟩")
     steep = page(capsys, "list", "averages", "sign(z)*sqrt(abs(z))")
     assert "UNKNOWN" in row(steep, "⟨φ'(z)²⟩")
     assert "infinite slope" in steep
