@@ -15,7 +15,7 @@ from .gaussian.deltas import averaged
 from .gaussian.expectation import Gaussian
 from .quantity import Quantity
 from .scalars import scalar
-from .symbols import K1, K2, C, K, x1, x2, z
+from .symbols import K1, K2, KERNELS, C, K, x1, x2, z
 from .theory.build import build
 from .theory.build import derivative as _derivative
 
@@ -34,7 +34,7 @@ def expect(f: Activation | sp.Expr | str, mean: Any = 0) -> Quantity:
     return build(
         "expect",
         (K,),
-        averaged(_integrand(f, x1), Gaussian((K,), (scalar(mean, "mean"),))),
+        averaged(_integrand(f, x1), Gaussian((K,), (_mean(mean),))),
         notation=r"\left\langle f \right\rangle_K",
         meaning=f"Gaussian average of {_named(f)}",
     )
@@ -51,7 +51,9 @@ def expect2(f: Activation | sp.Expr | str, g: Activation | sp.Expr | str, means:
     Returns:
         A Quantity in K1, K2, C: EXACT with a verified closed form, or NUMERIC.
     """
-    law = Gaussian((K1, C, K2), tuple(scalar(m, "mean") for m in means))
+    if not isinstance(means, tuple | list) or len(means) != 2:
+        raise DeclarationError("the means of two inputs", f"{means!r}", "pass two: means=(m1, m2)")
+    law = Gaussian((K1, C, K2), tuple(map(_mean, means)))
     return build(
         "expect2",
         (K1, K2, C),
@@ -72,6 +74,15 @@ def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
     if f.has(Node):
         raise DeclarationError(f"the average of {f}", "it contains a node of a layer", "derive a Layer instead")
     return scalar(f, "f").xreplace({z: x})
+
+
+def _mean(value: Any) -> sp.Expr:
+    mean = scalar(value, "mean")
+    if mean.has(*KERNELS, z):
+        raise DeclarationError("the mean of an input", f"{mean} contains a kernel", "use a parameter of its own")
+    if not mean.is_real:
+        raise DeclarationError("the mean of an input", f"{mean} may be complex", "declare it as Symbol('m', real=True)")
+    return mean
 
 
 def _named(f: Activation | sp.Expr | str) -> str:

@@ -384,6 +384,6 @@ def _sign(value: sp.Expr) -> int:
         raise DeclarationError(
             "the order of breakpoints",
             f"the sign of {value} is unknown",
-            "declare the parameters with assumptions such as positive=True, or give them values",
+            "declare what decides it (b as a + c with Symbol('c', positive=True)), or give the parameters values",
         )
     return sign

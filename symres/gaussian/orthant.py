@@ -78,7 +78,7 @@ def _correlated(reader: Reader, block: list[int], mean: Sequence[Form], covarian
         shifts = [mean[i] * root(field.one / covariance[i][i]) for i in block]
         if any(shift.imaginary_part() for shift in shifts):
             raise _refusal("two correlated signs of complex means (an oscillation times steps)")
-        details.append("<sgn(y1) sgn(y2)> = S2(m1/sqrt(V1), m2/sqrt(V2), <y1 y2>_c/sqrt(V1 V2)), the bivariate normal")
+        details.append("<sgn(m1 + y1) sgn(m2 + y2)> = S2(m1/sqrt(V1), m2/sqrt(V2), <y1 y2>/sqrt(V1 V2)), y centred")
         return reader.two_signs(*shifts, *correlations)
     if len(block) == 4 and centred:
         details.append("<sgn(y1) sgn(y2) sgn(y3) sgn(y4)> = S4(their correlations), T4 if those are equal; y centred")

@@ -107,3 +107,21 @@ def test_through_named_steps():
     slope = sr.derivative(theory.kernel_map, "K")
     point = {"K": "0.7", "C_W": 2, "C_b": "0.1"}
     assert abs(slope.evalf(20, **point) - theory.chi_parallel.evalf(20, **point)) < mp.mpf(10) ** -18
+
+
+@pytest.mark.parametrize(
+    ("mean", "reason"),
+    [(sp.Symbol("m"), "may be complex"), (sp.I, "may be complex"), (K, "kernel"), (sr.z, "kernel"), ("x", "number")],
+)
+def test_impossible_means(mean, reason):
+    with pytest.raises(DeclarationError, match=reason):
+        sr.expect("relu", mean=mean)
+    with pytest.raises(DeclarationError, match=reason):
+        sr.expect2("relu", "relu", means=(0, mean))
+
+
+def test_two_inputs_have_two_means():
+    with pytest.raises(DeclarationError, match="pass two"):
+        sr.expect2("relu", "relu", means=(1,))
+    with pytest.raises(DeclarationError, match="pass two"):
+        sr.expect2("relu", "relu", means=1)

@@ -71,6 +71,26 @@ RULES: dict[str, tuple[str, str]] = {
         "\\arcsin\\frac{\\langle y_1 y_2 \\rangle}{\\sqrt{\\langle y_1^2 \\rangle \\langle y_2^2 \\rangle}}."
         "\n\\end{align*}",
     ),
+    "<sgn(m1 + y1) sgn(m2 + y2)> =": (
+        "Two shifted signs (bivariate normal law)",
+        r"For centred $y_1$ and $y_2$ of variances $V_1$ and $V_2$,"
+        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(m_1 + y_1) \\operatorname{sgn}(m_2 + y_2) \\rangle &="
+        "\\mathrm{S}_2 \\Bigl( \\frac{m_1}{\\sqrt{V_1}}, \\frac{m_2}{\\sqrt{V_2}},"
+        "\\frac{\\langle y_1 y_2 \\rangle}{\\sqrt{V_1 V_2}} \\Bigr), \\\\\n"
+        "\\mathrm{S}_2(h, k, r) &= \\operatorname{erf}\\frac{h}{\\sqrt{2}} \\operatorname{erf}\\frac{k}{\\sqrt{2}}"
+        "+ \\frac{2}{\\pi} \\int_0^r e^{-(h^2 - 2hks + k^2)/(2(1 - s^2))} \\frac{ds}{\\sqrt{1 - s^2}},"
+        "\n\\end{align*}\nthe integral being Plackett's identity.",
+    ),
+    "<sgn(y1) sgn(y2) sgn(y3) sgn(y4)> =": (
+        "Four signs",
+        r"For centred $y_i$ of variances $V_i$ and correlations $r_{ij} = \langle y_i y_j \rangle/\sqrt{V_i V_j}$,"
+        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y_1) \\operatorname{sgn}(y_2) \\operatorname{sgn}(y_3)"
+        "\\operatorname{sgn}(y_4) \\rangle &= \\mathrm{S}_4(r_{12}, r_{13}, r_{14}, r_{23}, r_{24}, r_{34}),"
+        "\\qquad \\frac{\\partial \\mathrm{S}_4}{\\partial r_{ij}} = \\frac{4}{\\pi^2}"
+        "\\frac{\\arcsin r_{kl \\mid ij}}{\\sqrt{1 - r_{ij}^2}}"
+        "\n\\end{align*}\nwith the correlation of the other two given $y_i$ and $y_j$; "
+        r"$\mathrm{T}_4(r)$ is the case of equal correlations.",
+    ),
     "sgn(y + h) sgn(y) =": (
         "Two signs of one variable",
         r"For $h > 0$,"
