@@ -33,10 +33,16 @@ class Proof:
     """A chain of steps from a starting expression to a result.
 
     An empty chain proves that the start equals itself: a definition.
+
+    Args:
+        start: where the chain begins.
+        steps: the equalities, in order.
+        second: an independent proof of the same result, where there is one.
     """
 
     start: Any
     steps: tuple[Step, ...] = ()
+    second: Proof | None = None
 
     @property
     def result(self) -> Any:
@@ -66,5 +72,14 @@ class Proof:
         for number, step in enumerate(self.steps, 1):
             lines.append(f"{number}. {step.rule}: {step.statement}")
             lines.extend(f"     {line}" for line in step.details)
-            lines.append(f"   = {step.after}")
+            lines.append(f"   = {_shown(step.after)}")
+        if self.second is not None:
+            lines += [
+                "second proof, independent of the first:",
+                *(f"  {line}" for line in self.second.explain().splitlines()),
+            ]
         return "\n".join(lines)
+
+
+def _shown(state: Any) -> str:
+    return "; ".join(map(str, state)) if isinstance(state, tuple) else str(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import sympy as sp
@@ -19,6 +19,7 @@ from .exact import closed_form
 from .expectation import Expectation, Gaussian, separate
 from .identities import check_identities
 from .numeric import average_ball
+from .price import price_proof
 from .symmetry import is_odd
 from .verify import Ball, Values, verify, verify_odd
 
@@ -130,7 +131,8 @@ def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[
         tolerance=_TOLERANCE,
         digits=int(bits / 3.33),
     )
-    return proof, (verification, *check_identities(asked, proof.result, factors, law, bits, _TOLERANCE))
+    passed = verification, *check_identities(asked, proof.result, factors, law, bits, _TOLERANCE)
+    return replace(proof, second=price_proof(factors, proof.result)) if len(factors) == 2 else proof, passed
 
 
 __all__ = ["Average", "Expectation", "Gaussian", "average"]

@@ -191,6 +191,18 @@ class Appendix:
                 yield f"Terms collected, this is {label}." if step.after == claim else "Terms collected, this is"
                 if step.after != claim:
                     yield display("", step.after, notation=self.notation)
+        if proof.second is not None:
+            yield from self._again(proof.second)
+
+    def _again(self, second: Proof) -> Iterator[str]:
+        """A proof by Price's theorem: the slope in the covariance and the value at independence."""
+        slope, corner = second.steps[0].after
+        yield "A second proof: with $f$ and $g$ the functions of $z_1$ and $z_2$, by Price's theorem"
+        left = r"\frac{\partial}{\partial C} \langle f(z_1) g(z_2) \rangle = \langle f'(z_1) g'(z_2) \rangle"
+        yield display(left, slope, tail=",", notation=self.notation)
+        yield r"and at $C = 0$ the average is"
+        yield display(r"\langle f \rangle \langle g \rangle", corner, notation=self.notation)
+        yield "The closed form has this slope and this value."
 
     def _integrand(self, factors: Sequence[sp.Expr], names: Sequence[sp.Symbol], coefficient: sp.Expr) -> Iterator[str]:
         """What is averaged, written out."""

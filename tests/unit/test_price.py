@@ -1,0 +1,50 @@
+"""The second proof of pair averages: it replays, it uses other averages, and a wrong form has none."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.declare.pieces import split
+from symres.gaussian.exact import closed_form
+from symres.gaussian.price import price_proof
+from symres.symbols import K1, K2, C, z
+
+R = sp.Rational
+PAIR = (K1, C, K2)
+JUMPS = ("sign", "step")
+OPEN = ("gelu_tanh", "tanh", "sigmoid", "silu", "swish", "softplus", "mish", "softsign")
+
+
+@pytest.mark.parametrize("name", [name for name in sr.activations if name not in (*JUMPS, *OPEN)])
+def test_every_continuous_activation_that_closes_has_one(name):
+    pieces = sr.activations[name].pieces
+    proof = sr.expect2(name, name).proof
+    claim = closed_form((pieces, pieces), PAIR).result
+    second = price_proof((pieces, pieces), claim)
+    assert second.replay() == claim
+    assert [step.rule for step in second.steps] == ["Price's theorem", "integral over C"]
+    slope, corner = second.steps[0].after
+    assert slope == closed_form((pieces.diff(), pieces.diff()), PAIR).result
+    assert "second proof, independent of the first:" in proof.explain()
+    assert str(corner) in proof.explain()
+
+
+@pytest.mark.parametrize("name", ["gelu", "elu", "hard_tanh", "relu"])
+@pytest.mark.parametrize(
+    "sabotage", [lambda e: e * R(101, 100), lambda e: e + C**2 / 10**9, lambda e: e + K1 / 10**9, lambda e: -e]
+)
+def test_a_wrong_form_has_none(name, sabotage):
+    pieces = sr.activations[name].pieces
+    claim = closed_form((pieces, pieces), PAIR).result
+    assert price_proof((pieces, pieces), sabotage(claim)) is None
+
+
+def test_different_functions_and_what_has_no_second_proof():
+    relu, gelu, tanh = (sr.activations[name].pieces for name in ("relu", "gelu", "tanh"))
+    claim = closed_form((relu, gelu), PAIR).result
+    assert price_proof((relu, gelu), claim).replay() == claim
+    assert price_proof((split(sp.sign(z)), gelu), claim) is None
+    assert price_proof((tanh, gelu), claim) is None
+    assert sr.expect("gelu").proof.second is None
