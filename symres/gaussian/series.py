@@ -46,13 +46,13 @@ def small_variance(factor: Pieces, order: int) -> tuple[tuple[sp.Rational, sp.Ex
     terms = []
     for n, (one, other) in enumerate(zip(right, left, strict=True)):
         mean = _scaled(_added(one, _scaled(other, fmpq((-1) ** n))), fmpq(1, 2))
-        coefficient = _expression(_product(mean, _constant(_absolute_moment(n))))
+        coefficient = _expression(_product(mean, _constant(absolute_moment(n))))
         if coefficient != 0 and not _vanishes(coefficient):
             terms.append((sp.Rational(n, 2), coefficient))
     return tuple(terms)
 
 
-def _absolute_moment(n: int) -> sp.Expr:
+def absolute_moment(n: int) -> sp.Expr:
     """E|x|**n for a standard Gaussian x."""
     if n % 2 == 0:
         return sp.factorial2(n - 1)

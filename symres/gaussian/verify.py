@@ -63,7 +63,7 @@ def verify(
             values = _point(symbols, generator, sp.Rational(1, _SHRINK**scale))
             try:
                 with patience(panels):
-                    (claimed, error), (value, radius) = evaluate(claim.subs(values), {}, digits), measure(values)
+                    (claimed, error), (value, radius) = evaluate(claim, values, digits), measure(values)
             except SymresError:  # exp(20*z) at K of order 1: no number, no decision
                 continue
             distance = abs(claimed - value)

@@ -201,6 +201,8 @@ def _verified(quantity: Quantity) -> Quantity:
     """
     if quantity.status is not Status.EXACT or quantity.body.has(sp.oo):
         return quantity
+    if isinstance(quantity.definition, Expectation) and quantity.definition.covariance in ((K,), (K1, C, K2)):
+        return quantity  # a single average, which has been verified as it stands
     if quantity.body == 0 and {v.oracle for v in quantity.verifications} == {MIRRORED}:
         return quantity  # quadrature uses the same symmetry, and would confirm nothing
 

@@ -504,8 +504,17 @@ def test_activations_of_multiples_of_one_neuron(name):
 
 
 def test_a_quantity_without_a_definition_is_unknown_and_harms_nobody():
+    theory = sr.derive("sign")
+    assert theory.h.status is sr.Status.UNKNOWN
+    assert "infinite" in theory.h.reason
+    assert {q.status for name, q in theory.quantities.items() if name != "h"} == {sr.Status.EXACT}
+
+
+def test_the_slope_of_chi_perp_where_slopes_of_two_neurons_jump():
     relu = sr.activation("relu")
     theory = sr.derive(sr.Layer(sr.Dense(relu(sr.z + sr.Dense(relu(sr.z))) + relu(sr.z))))
-    assert theory.h.status is sr.Status.UNKNOWN
-    assert "jumps" in theory.h.reason
-    assert {q.status for name, q in theory.quantities.items() if name != "h"} == {sr.Status.EXACT}
+    assert {q.status for q in theory.quantities.values()} == {sr.Status.EXACT}
+    point, step = {"C_W": "1.3", "C_b": "0.2"}, sp.Rational(1, 10**8)
+    with mp.workdps(30):
+        above, below = (theory.chi_perp.evalf(25, K=sp.Rational(3, 2) + s, **point) for s in (step, -step))
+        assert abs((above - below) / (4 * mp.mpf(10) ** -8) - theory.h.evalf(20, K="1.5", **point)) < 1e-15

@@ -80,7 +80,7 @@ def test_a_fast_oscillation_is_verified_all_the_same():
 def test_a_wrong_engine_is_caught(monkeypatch, function, spoil):
     """Whatever the engine returns meets quadrature before it leaves."""
     from symres.gaussian import average as door
-    from symres.gaussian.expectation import Expectation
+    from symres.gaussian.expectation import Gaussian
     from symres.proof import Proof
 
     true = door.closed_form
@@ -88,10 +88,10 @@ def test_a_wrong_engine_is_caught(monkeypatch, function, spoil):
     door._verified.cache_clear()
     try:
         phi = sr.activation(function)
-        found = door.average(Expectation(phi(sr.symbols.x1) ** 2, sr.K))
+        found = door.average(phi(sr.symbols.x1) ** 2, Gaussian((sr.K,)))
         assert not found.exact
         assert "differs from quadrature" in found.reason
-        pair = door.average(Expectation(phi(sr.symbols.x1) * phi(sr.symbols.x2), sr.K1, sr.C, sr.K2))
+        pair = door.average(phi(sr.symbols.x1) * phi(sr.symbols.x2), Gaussian((sr.K1, sr.C, sr.K2)))
         assert not pair.exact
         assert "differs from quadrature" in pair.reason
     finally:

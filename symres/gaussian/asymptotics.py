@@ -1,0 +1,73 @@
+"""The large-variance expansion of an average, from the polynomials that the function approaches on both sides.
+
+With f = p + r, p a polynomial on each side of 0 and r exponentially small far out,
+
+    <f>_K = <p>_K + (2 pi K)**(-1/2) sum_m (-1)**m/(m! (2K)**m) integral z**(2m) r(z) dz,
+
+for the Gaussian is flat where r is not small. The expansion is asymptotic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sp
+
+from ..declare.pieces import Pieces
+from ..symbols import z
+from .closed import closed_moment
+from .far import far_right
+from .moments import TailMoment
+from .series import absolute_moment
+from .symmetry import is_odd
+
+Term = tuple[sp.Rational, sp.Expr]
+
+
+def large_variance(factor: Pieces, order: int) -> tuple[Term, ...]:
+    """The asymptotic expansion of ``<f>_K`` for K -> oo.
+
+    Args:
+        factor: the function f; it may contain parameters.
+        order: terms down to ``K**-order`` are wanted.
+
+    Returns:
+        (exponent of K, coefficient) for every term that does not vanish, in decreasing order. Coefficients are exact,
+        but for unevaluated moments of the remainder where these do not close.
+
+    Raises:
+        NoClosedForm: f is not polynomial far out, up to what decays exponentially.
+    """
+    if is_odd((factor,)):
+        return ()
+    halves = [_half(factor), _half(factor.mirrored())]
+    terms: dict[sp.Rational, sp.Expr] = {}
+    for polynomial, *_ in halves:
+        for (n,), value in sp.Poly(polynomial, z).terms():
+            exponent = sp.Rational(n, 2)
+            terms[exponent] = terms.get(exponent, 0) + value * absolute_moment(n) / 2
+    for m in range(order):
+        moment = _moment(tuple(rest for _, *rest in halves), 2 * m)
+        front = sp.Rational((-1) ** m, 2**m) / (sp.factorial(m) * sp.sqrt(2 * sp.pi))
+        exponent = -sp.Rational(2 * m + 1, 2)
+        terms[exponent] = sp.expand(front * moment)
+    return tuple((e, c) for e, c in sorted(terms.items(), reverse=True) if c != 0)
+
+
+def _half(factor: Pieces) -> tuple[sp.Expr, Pieces, sp.Expr]:
+    """The polynomial on the right, the remainder from 0 on, and the formula of its last part as it was declared."""
+    polynomial, rest = far_right(factor.parts[-1])
+    places = [k for k, b in enumerate(factor.breaks) if b.is_positive]
+    first = places[0] if places else len(factor.breaks)
+    inner = tuple(sp.expand(part - polynomial) for part in factor.parts[first:-1])
+    return polynomial, Pieces(factor.breaks[first:], (*inner, rest)), factor.parts[-1] - polynomial
+
+
+def _moment(halves: Sequence[tuple[Pieces, sp.Expr]], n: int) -> sp.Expr:
+    """The sum of the moments of both halves: exact if both are, and what has no other name cancels."""
+    closed = [closed_moment(remainder, formula, n) for remainder, formula in halves]
+    opened = [TailMoment(n, remainder.breaks, remainder.parts) for remainder, _ in halves]
+    values = [o if c is None else c for c, o in zip(closed, opened, strict=True)]
+    if sp.expand(sp.Add(*values)).has(sp.zeta):
+        values = [o if c is None or c.has(sp.zeta) else c for c, o in zip(closed, opened, strict=True)]
+    return sp.expand(sp.Add(*values))

@@ -1,0 +1,118 @@
+"""Moments ``integral_0^oo z**n r(z) dz`` of what decays exponentially, enclosed rigorously.
+
+The half-line is cut at the breakpoints and where the rest is small: shells beyond are followed until they have fallen
+by 16 times the bits asked for, and what lies beyond these is taken to keep falling, as in line.py.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import sympy as sp
+from flint import arb, ctx
+
+from ..declare.pieces import Pieces
+from ..errors import DeclarationError, SymresError
+from ..symbols import z
+from .line import GUARD, TINY, Segment, compiled, largest, refine, rough_size, segments_between
+from .panels import Weight, integrate, log2_sum, log2_upper, plan, power_of_two
+
+
+class TailMoment(sp.Expr):
+    """``integral_0^oo z**n r(z) dz``, a number or a function of parameters.
+
+    Args:
+        n: the power.
+        breaks: positive breakpoints of r, as a Tuple.
+        parts: formulas in z between 0, the breakpoints and infinity, as a Tuple; the last decays exponentially.
+    """
+
+    is_commutative = True
+    is_extended_real = True
+    is_real = True
+    _ball_arguments = ()
+
+    def __new__(cls, n: Any, breaks: sp.Tuple, parts: sp.Tuple) -> TailMoment:
+        """The moment, unevaluated."""
+        return super().__new__(cls, sp.Integer(n), sp.Tuple(*breaks), sp.Tuple(*parts))
+
+    @property
+    def remainder(self) -> Pieces:
+        """The function r on the right of 0."""
+        return Pieces(tuple(self.args[1]), tuple(self.args[2]))
+
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        """The parameters."""
+        return self.remainder.free_symbols
+
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        for symbol in sorted(self.free_symbols, key=str):
+            raise DeclarationError(
+                f"a number for {self}", f"the parameter {symbol} has no value", f"pass {symbol}=... as a number"
+            )
+        return _enclosed(self.remainder, int(self.args[0]), bits)
+
+    def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
+        if s in self.free_symbols:
+            return sp.Derivative(self, s)
+        return sp.Integer(0)
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"Integral({printer._print(z ** self.args[0] * self.remainder.as_expr())}, (z, 0, oo))"
+
+    def _latex(self, printer: Any) -> str:
+        power = "" if self.args[0] == 0 else printer._print(z ** self.args[0])
+        return rf"\int_0^\infty {power} \left({printer._print(self.remainder.as_expr())}\right) dz"
+
+
+# --------------------------------------------------------------------------------------------------------- numbers
+@lru_cache(maxsize=1024)
+def _enclosed(remainder: Pieces, n: int, bits: int) -> arb:
+    """Enclose a moment to a relative accuracy."""
+    function = compiled(remainder.map(lambda u: z**n * u))
+
+    def attempt(size: float | None, precision: int) -> tuple[arb, float]:
+        with ctx.workprec(precision):
+            flat = Weight(arb.pos_inf(), arb(1))
+            segments = list(segments_between(function.places(), function.parts))
+            if segments and segments[0].left is None:
+                segments[0] = Segment(segments[0].function, arb(0), segments[0].right)
+            if size is None:
+                size = max((rough_size(segment, flat) for segment in segments), default=TINY)
+            return _integral(segments, flat, size - bits - 6, precision), size
+
+    return refine(attempt, bits + GUARD, bits)
+
+
+def _integral(segments: list[Segment], flat: Weight, tolerance: float, precision: int) -> arb:
+    """The integral over the half-line, to about 2**tolerance."""
+    if not segments:
+        return arb(0)
+    end, rest = _end(segments, flat, tolerance, precision)
+    panels = []
+    for s in segments:
+        left, right = s.left, arb(end) if s.right is None else s.right
+        panels += plan(s.function, flat, left, right, tolerance - 6, precision // 2 + 8)
+    return integrate(panels, flat, precision) + arb(0, power_of_two(rest))
+
+
+def _end(segments: list[Segment], flat: Weight, tolerance: float, bits: int) -> tuple[float, float]:
+    """Where to end the panels, and log2 of a bound on what is left out: shells are followed until they have fallen far.
+
+    Raises:
+        SymresError: the function does not seem to decay.
+    """
+    edges = [e for s in segments for e in (s.left, s.right) if e is not None]
+    end = max(8.0, *(2 * float(e.upper()) for e in edges))
+    while end < 1e9:
+        bounds, inner = [], end
+        while inner < 1e12 and (not bounds or bounds[-1] <= tolerance):
+            outer = 1.25 * inner
+            bounds.append(largest(segments, flat, inner, outer) + log2_upper(arb(outer - inner)))
+            if bounds[-1] < min(tolerance, 0.0) - 16 * bits:
+                return end, log2_sum(bounds)
+            inner = outer
+        end *= 1.25
+    raise SymresError("a moment of a remainder", "its tail could not be bounded", "use numbers of the average itself")
