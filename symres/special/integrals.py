@@ -10,12 +10,14 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
-from flint import acb, arb, arb_mat, ctx
+from flint import acb, acb_poly, arb, arb_mat, arb_poly, ctx
 
 from ..errors import DeclarationError
 from .pairs import PAIRS, given_pair
 
 Correlations = tuple[Any, ...]
+
+_FROM_THE_END = arb_poly([1, -1])  # t = 1 - (1 - t)
 
 _MOST = 200  # evaluations of an integrand for each bit: beyond, the balls put in are too wide for the precision
 
@@ -74,17 +76,30 @@ def four_signs(r: Correlations) -> arb:
 
 
 def _of_pair(r: Correlations, place: int) -> arb:
+    """The integral, over ``asin(t*r_ij)``, of the angle whose sine is the others' correlation given the pair.
+
+    Nearly dependent variables make the variances and the determinant nearly vanish at t = 1: all are polynomials in
+    ``1 - t``, and the integral runs over the distance from the end.
+    """
     fixed = r[place]
-    symmetric = all(entry is fixed for entry in r)
+    end = _angle(fixed)
+    if all(entry is fixed for entry in r):
+        return _integral(lambda w, analytic: _asin(w.sin() / (1 + 2 * w.sin()), analytic), arb(0), end)
+    cross, one, other = (arb_poly(list(c)) for c in given_pair(r, place))
+    covariance = cross(_FROM_THE_END)
+    variances = one(_FROM_THE_END) * other(_FROM_THE_END)
+    determinant = variances - covariance * covariance
 
-    def angle_of_the_others(w: acb, analytic: bool) -> acb:
-        sine = w.sin()
-        if symmetric:
-            return _asin(sine / (1 + 2 * sine), analytic)
-        covariance, variances = given_pair(tuple(sine if e is fixed else sine * (e / fixed) for e in r), place)
-        return _asin(covariance / variances.sqrt(analytic), analytic)
+    def angle_of_the_others(y: acb, analytic: bool) -> acb:
+        half = y / 2
+        rest = 2 * (end - half).cos() * half.sin() / fixed  # 1 - t
+        c, v, d = (acb_poly(p)(rest) for p in (covariance, variances, determinant))
+        if y.imag.is_zero() and not analytic and not (v.real > 0 and d.real > 0):
+            return acb(arb(0, 1) * arb.pi() / 2)  # an angle, whatever the balls say
+        turned = (d.sqrt(analytic) + acb(0, 1) * c).log(analytic) - v.log(analytic) / 2
+        return -acb(0, 1) * turned
 
-    return _integral(angle_of_the_others, arb(0), _angle(fixed))
+    return _integral(angle_of_the_others, arb(0), end)
 
 
 def _neighbours(r: Correlations, place: int) -> tuple[Any, ...]:
@@ -243,6 +258,6 @@ def _inside(x: arb) -> arb:
 def _asin(x: acb, analytic: bool) -> acb:
     if analytic and not abs(x.real) < 1 and x.imag.contains(0):
         return acb(arb.nan())
-    if x.imag.is_zero() and x.real.is_finite():
-        return acb(_inside(x.real.lower()).asin().union(_inside(x.real.upper()).asin()))
-    return x.asin()
+    if not x.imag.is_zero() or analytic:
+        return x.asin()
+    return acb(_inside(x.real.lower()).asin().union(_inside(x.real.upper()).asin()))

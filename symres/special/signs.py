@@ -164,8 +164,9 @@ class S4(_Averaged):
     def fdiff(self, argindex: int = 1) -> sp.Expr:
         """Plackett: both variables at zero, and the signs of the others there."""
         place = argindex - 1
-        covariance, variances = given_pair(self.args, place)
-        return 4 / sp.pi**2 * sp.asin(covariance / sp.sqrt(variances)) / sp.sqrt(1 - self.args[place] ** 2)
+        covariance, one, other = (sp.Add(*coefficients) for coefficients in given_pair(self.args, place))  # at t = 1
+        other = covariance / sp.sqrt(one * other)
+        return 4 / sp.pi**2 * sp.asin(other) / sp.sqrt(1 - self.args[place] ** 2)
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         return four_signs(tuple(arguments))
