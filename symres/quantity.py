@@ -74,7 +74,7 @@ class Quantity:
         verifications: comparisons that it passed.
         reason: for NUMERIC and UNKNOWN, why there is no closed form.
         unused: parameters of the layer on which the quantity does not depend; ``evalf`` accepts and ignores them.
-        expansion: makes the exact series in the kernel, for quantities that have one.
+        expansion: makes the series in the kernel, small or large, for quantities that have one.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Quantity:
     verifications: tuple[Verification, ...] = ()
     reason: str = ""
     unused: tuple[sp.Symbol, ...] = ()
-    expansion: Callable[[Quantity, int], Quantity] | None = None
+    expansion: Callable[..., Quantity] | None = None
 
     def __repr__(self) -> str:
         arguments = ", ".join(s.name for s in self.symbols)
@@ -163,7 +163,7 @@ class Quantity:
         """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""
         kernel = self.symbols[0]
         try:
-            series = self.series(0).body
+            series = self.series(0, checked=False).body
         except NoClosedForm:
             value = self.expr.subs(exact) if self.expr is not None else sp.nan
             if value.has(sp.nan, sp.zoo):
@@ -175,19 +175,39 @@ class Quantity:
         """The value as a float."""
         return float(self.evalf(16, **values))
 
-    def series(self, order: Any = 3) -> Quantity:
+    def series(self, order: Any = 3, *, checked: bool = True) -> Quantity:
         """The exact series in the kernel around K = 0, up to and including K**order.
+
+        Args:
+            order: the highest power of K.
+            checked: whether to compare it with numbers; its ``reason`` then says how far it reaches.
 
         Raises:
             NoClosedForm: the quantity has no expansion in powers of sqrt(K), or more than one kernel.
         """
+        return self._expanded("a series", order, False, checked)
+
+    def asymptotics(self, order: Any = 3, *, checked: bool = True) -> Quantity:
+        """The expansion in the kernel for K -> oo, down to and including ``K**-order``.
+
+        Args:
+            order: the highest power of 1/K.
+            checked: whether to compare it with numbers; its ``reason`` then says from which K on it holds.
+
+        Raises:
+            NoClosedForm: the integrand is not polynomial far out, up to what decays exponentially, or the quantity has
+                more than one kernel.
+        """
+        return self._expanded("an expansion for large K", order, True, checked)
+
+    def _expanded(self, asked: str, order: Any, large: bool, checked: bool) -> Quantity:
         if self.expansion is None:
             raise NoClosedForm(
-                f"a series of {self.name}",
+                f"{asked} of {self.name}",
                 "it is not a function of one kernel",
-                "take the series of a one-input quantity",
+                "take that of a one-input quantity",
             )
-        return self.expansion(self, whole(order, "order", 0))
+        return self.expansion(self, whole(order, "order", 0), large=large, checked=checked)
 
     def latex(self) -> str:
         """The expression as LaTeX."""

@@ -42,31 +42,32 @@ def large_variance(factor: Pieces, order: int) -> tuple[Term, ...]:
         return ()
     halves = [_half(factor), _half(factor.mirrored())]
     terms: dict[sp.Rational, sp.Expr] = {}
-    for polynomial, *_ in halves:
+    for polynomial, _ in halves:
         for (n,), value in sp.Poly(polynomial, z).terms():
             exponent = sp.Rational(n, 2)
             terms[exponent] = terms.get(exponent, 0) + value * absolute_moment(n) / 2
     for m in range(order):
-        moment = _moment(tuple(rest for _, *rest in halves), 2 * m)
+        moment = _moment([remainder for _, remainder in halves], 2 * m)
         front = sp.Rational((-1) ** m, 2**m) / (sp.factorial(m) * sp.sqrt(2 * sp.pi))
         exponent = -sp.Rational(2 * m + 1, 2)
         terms[exponent] = sp.expand(front * moment)
     return tuple((e, c) for e, c in sorted(terms.items(), reverse=True) if c != 0)
 
 
-def _half(factor: Pieces) -> tuple[sp.Expr, Pieces, sp.Expr]:
-    """The polynomial on the right, the remainder from 0 on, and the formula of its last part as it was declared."""
+def _half(factor: Pieces) -> tuple[sp.Expr, Pieces]:
+    """The polynomial on the right, and what is left of the function from 0 on."""
     polynomial, rest = far_right(factor.parts[-1])
     places = [k for k, b in enumerate(factor.breaks) if b.is_positive]
     first = places[0] if places else len(factor.breaks)
-    inner = tuple(sp.expand(part - polynomial) for part in factor.parts[first:-1])
-    return polynomial, Pieces(factor.breaks[first:], (*inner, rest)), factor.parts[-1] - polynomial
+    parts = [sp.expand(part - polynomial) for part in factor.parts[first:-1]]
+    parts.append(factor.parts[-1] - polynomial if rest != 0 else rest)
+    return polynomial, Pieces(factor.breaks[first:], tuple(parts))
 
 
-def _moment(halves: Sequence[tuple[Pieces, sp.Expr]], n: int) -> sp.Expr:
+def _moment(halves: Sequence[Pieces], n: int) -> sp.Expr:
     """The sum of the moments of both halves: exact if both are, and what has no other name cancels."""
-    closed = [closed_moment(remainder, formula, n) for remainder, formula in halves]
-    opened = [TailMoment(n, remainder.breaks, remainder.parts) for remainder, _ in halves]
+    closed = [closed_moment(remainder, n) for remainder in halves]
+    opened = [TailMoment(n, remainder.breaks, remainder.parts) for remainder in halves]
     values = [o if c is None else c for c, o in zip(closed, opened, strict=True)]
     if sp.expand(sp.Add(*values)).has(sp.zeta):
         values = [o if c is None or c.has(sp.zeta) else c for c, o in zip(closed, opened, strict=True)]

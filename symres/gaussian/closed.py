@@ -1,10 +1,10 @@
 """Exact moments ``integral_0^oo z**n r(z) dz`` of what decays exponentially, where they close.
 
 Three kinds do. Polynomials on bounded intervals. From 0 on, sums of ``z**j q**l/(1 + q)**a`` and ``z**j log(1 + q)``
-with ``q = exp(-c z)``: as a power series in q with coefficients ``(-1)**l * (polynomial in l)``, such a function has the
-Mellin transform ``integral z**(s-1) G(exp(-c z)) dz = Gamma(s) c**-s sum_l g_l l**-s``, and the sum is one of values of
-Dirichlet's eta function, continued: the integral converges for all s > 0, for nothing happens at z = 0. And polynomials
-in z, erf(b z) and Gaussians: by parts every term gets a Gaussian, and is an average at a finite variance.
+with ``q = exp(-c z)``: in powers of q, with coefficients ``(-1)**l`` times a polynomial in l, such a function has the
+Mellin transform ``integral z**(s-1) G(exp(-c z)) dz = Gamma(s) c**-s sum_l g_l l**-s``, and the sum is one of values
+of Dirichlet's eta function, continued: the integral converges for all s > 0, for nothing happens at z = 0. And
+polynomials in z, erf(b z) and Gaussians: by parts every term gets a Gaussian, and is an average at a finite variance.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ _ERF = sp.Dummy("erf(b z)", positive=True)
 Power = tuple[int, bool, int, sp.Expr]  # (j, log, e, c): c z**j (1 + q)**e, or c z**j log(1 + q)
 
 
-def closed_moment(remainder: Pieces, formula: sp.Expr, n: int) -> sp.Expr | None:
+def closed_moment(remainder: Pieces, n: int) -> sp.Expr | None:
     """The exact moment of a function on the half-line, None if it is not known to close.
 
     Args:
         remainder: the function on the right of 0.
-        formula: its last part, as it was declared.
         n: the power of z.
 
     Returns:
@@ -46,7 +45,8 @@ def closed_moment(remainder: Pieces, formula: sp.Expr, n: int) -> sp.Expr | None
             return None
         primitive = sp.integrate(sp.expand(z**n * part), z)
         total += primitive.subs(z, high) - primitive.subs(z, low)
-    if remainder.parts[-1] == 0:
+    formula = remainder.parts[-1]
+    if formula == 0:
         return sp.expand(total)
     if len(ends) > 1:
         return None

@@ -38,7 +38,7 @@ class Far:
 
     @property
     def sum(self) -> sp.Expr:
-        """main + rest."""
+        """The polynomial and the rest together."""
         return self.main + self.rest if self.body is None else self.body
 
     @property

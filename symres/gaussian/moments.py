@@ -6,17 +6,20 @@ by 16 times the bits asked for, and what lies beyond these is taken to keep fall
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 import sympy as sp
 from flint import arb, ctx
 
+from ..balls import compile_ball
 from ..declare.pieces import Pieces
 from ..errors import DeclarationError, SymresError
 from ..symbols import z
+from .far import far_right
 from .line import GUARD, TINY, Segment, compiled, largest, refine, rough_size, segments_between
-from .panels import Weight, integrate, log2_sum, log2_upper, plan, power_of_two
+from .panels import Function, Weight, integrate, log2_sum, log2_upper, plan, power_of_two
 
 
 class TailMoment(sp.Expr):
@@ -33,7 +36,7 @@ class TailMoment(sp.Expr):
     is_real = True
     _ball_arguments = ()
 
-    def __new__(cls, n: Any, breaks: sp.Tuple, parts: sp.Tuple) -> TailMoment:
+    def __new__(cls, n: Any, breaks: Iterable[sp.Expr], parts: Iterable[sp.Expr]) -> TailMoment:
         """The moment, unevaluated."""
         return super().__new__(cls, sp.Integer(n), sp.Tuple(*breaks), sp.Tuple(*parts))
 
@@ -70,8 +73,9 @@ class TailMoment(sp.Expr):
 # --------------------------------------------------------------------------------------------------------- numbers
 @lru_cache(maxsize=1024)
 def _enclosed(remainder: Pieces, n: int, bits: int) -> arb:
-    """Enclose a moment to a relative accuracy."""
+    """Enclose a moment to a relative accuracy: by the formula as it is, and far out by one in which nothing cancels."""
     function = compiled(remainder.map(lambda u: z**n * u))
+    tail = compile_ball(z**n * far_right(remainder.parts[-1])[1], (z,))
 
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):
@@ -81,16 +85,17 @@ def _enclosed(remainder: Pieces, n: int, bits: int) -> arb:
                 segments[0] = Segment(segments[0].function, arb(0), segments[0].right)
             if size is None:
                 size = max((rough_size(segment, flat) for segment in segments), default=TINY)
-            return _integral(segments, flat, size - bits - 6, precision), size
+            return _integral(segments, tail, flat, size - bits - 6, precision), size
 
     return refine(attempt, bits + GUARD, bits)
 
 
-def _integral(segments: list[Segment], flat: Weight, tolerance: float, precision: int) -> arb:
+def _integral(segments: list[Segment], tail: Function, flat: Weight, tolerance: float, precision: int) -> arb:
     """The integral over the half-line, to about 2**tolerance."""
     if not segments:
         return arb(0)
-    end, rest = _end(segments, flat, tolerance, precision)
+    last = [Segment(tail, segments[-1].left, None)] if segments[-1].right is None else []
+    end, rest = _end(last, flat, tolerance, precision)
     panels = []
     for s in segments:
         left, right = s.left, arb(end) if s.right is None else s.right
@@ -104,10 +109,10 @@ def _end(segments: list[Segment], flat: Weight, tolerance: float, bits: int) -> 
     Raises:
         SymresError: the function does not seem to decay.
     """
-    edges = [e for s in segments for e in (s.left, s.right) if e is not None]
-    end = max(8.0, *(2 * float(e.upper()) for e in edges))
+    end = max(2.0, *(2 * float(s.left.upper()) for s in segments if s.left is not None))
     while end < 1e9:
-        bounds, inner = [], end
+        bounds: list[float] = []
+        inner = end
         while inner < 1e12 and (not bounds or bounds[-1] <= tolerance):
             outer = 1.25 * inner
             bounds.append(largest(segments, flat, inner, outer) + log2_upper(arb(outer - inner)))

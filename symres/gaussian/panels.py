@@ -111,6 +111,9 @@ def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) ->
     ctx.prec = LOW
     try:
         interval = left.union(right)
+        reach = log2_upper(interval)
+        if -1e6 < reach < -LOW // 2:  # near 0, acb.erf gives nan for some balls of few bits: 1e-14 +/- 5e-15 at 32
+            ctx.prec = LOW - int(reach)
         if interval.rel_accuracy_bits() > LOW // 2:  # a short interval far from 0, next to a breakpoint
             ctx.prec = min(interval.rel_accuracy_bits(), precision) + LOW
             interval = left.union(right)

@@ -16,6 +16,7 @@ from flint import arb, ctx
 from ..balls import Ball
 from ..declare.pieces import Pieces
 from ..errors import SymresError
+from .drift import drift
 from .law import Law, law_of
 from .line import (
     GUARD,
@@ -55,7 +56,7 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
         SymresError: a function that could not be bounded.
     """
     (f, g), (K1, C, K2) = map(compiled, factors), covariance
-    law = law_of((K1, C, K2))
+    law = law_of(covariance)
     if C.is_zero():
         with ctx.workprec(bits + GUARD):
             return line_average(factors[0], K1, bits) * line_average(factors[1], K2, bits)
@@ -69,6 +70,18 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
     check_growth(g, gaussian_weight(K2))
     if is_odd(factors):
         return arb(0)
+    if law.is_regular and law.determinant.rel_accuracy_bits() < bits + 8:
+        moved = drift(factors, covariance, 2 * bits + GUARD)
+        middle = tuple(x.mid() for x in covariance)
+        if moved is not None and law_of(middle).determinant > 0:
+            with ctx.workprec(bits + GUARD):
+                return _average(f, g, middle, bits) + arb(0, moved)
+    return _average(f, g, covariance, bits)
+
+
+def _average(f: Compiled, g: Compiled, covariance: tuple[arb, arb, arb], bits: int) -> arb:
+    """Enclose the average at variances and a covariance that are not 0."""
+    law, (K1, C, K2) = law_of(covariance), covariance
     attainable = min(bits, *(x.rel_accuracy_bits() - 8 for x in (*covariance, law.determinant)))
     if not law.is_regular and not law.determinant.is_zero():  # the spread is an error of the result
         bits, attainable = min(bits, max(8, int(8 - log2_upper(law.spread)))), 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import mpmath as mp
 import sympy as sp
@@ -14,14 +15,16 @@ from ..errors import NoClosedForm
 from ..quantity import Verification
 
 ERRORS = (1e-3, 1e-6, 1e-12)  # relative errors whose range is stated
-_DIGITS = 40  # of coefficients
-_SMALL, _ALIKE = 1e-14, 4  # the term left out where it is checked, relative; its share of the error, within 1/4
+_DIGITS, _MOST_DIGITS = 80, 70  # of coefficients, of numbers
+_SMALL, _ALIKE = 1e-14, 4  # the first term left out where it is checked, relative; 1/4 of the last may be missed
+_ROUNDING, _NOTHING = 1e-30, 1e-14  # of a number, relative; a number without any term, absolute
 _POINTS, _TRIES = 3, 12  # that must pass in a row, out of so many
-_STEP = 4
+_STEP = 16
 _NICE = (1, 2, 5)
 _FARTHEST = 60  # steps of 1, 2, 5, 10, ... of a search: 20 decades
 
 Terms = Mapping[sp.Expr, sp.Expr]
+Numbers = list[tuple[mp.mpf, mp.mpf]]
 
 
 @dataclass(frozen=True)
@@ -43,19 +46,21 @@ class Truncation:
     large: bool
 
     def verification(self) -> Verification:
-        """Compare with numbers where the terms left out are tiny: the difference must be the first of them.
+        """Compare with numbers where the terms left out are tiny: the difference must be their sum.
 
         Raises:
             NoClosedForm: it is not; a coefficient is wrong.
         """
-        start = self._estimate(_SMALL) if self._next else sp.Integer(1)
         passed, worst = 0, mp.mpf(0)
         with mp.workdps(_DIGITS):
+            start = self._start()
             for step in range(_TRIES):
                 K = start * sp.Integer(_STEP) ** (step if self.large else -step)
-                error, size, expected = self._error(K)
-                as_expected = abs(error - expected) <= abs(expected) / _ALIKE + size * mp.mpf(10) ** -30
-                passed, worst = (passed + 1, max(worst, abs(error) / size)) if as_expected else (0, mp.mpf(0))
+                error, size = self._error(K)
+                expected, last = self._left_out(K)
+                slack = last / _ALIKE if self._next else size * _ROUNDING if self._kept else _NOTHING
+                as_expected = abs(error - expected) <= slack
+                passed, worst = (passed + 1, max(worst, _relative(error, size))) if as_expected else (0, mp.mpf(0))
                 if passed == _POINTS:
                     return Verification("numbers", _POINTS, float(worst))
         found = f"at K = {mp.nstr(_mpf(K), 3)} it is off by {mp.nstr(error, 3)}, not by {mp.nstr(expected, 3)}"
@@ -63,55 +68,62 @@ class Truncation:
 
     def reach(self) -> str:
         """From which K on the relative error is below the errors of the list."""
+        if not self._kept:
+            return "every term up to there vanishes"
         words = "from K = {} on" if self.large else "up to K = {}"
         found = [(error, self._limit(error)) for error in ERRORS]
         if all(limit is None for _, limit in found):
             return "no difference from numbers at any K tried"
-        return "relative error below " + ", ".join(
-            f"{error:.0e} {words.format(_written(limit)) if limit is not None else 'at every K tried'}".replace(
-                "e-0", "e-"
-            )
-            for error, limit in found
-        )
+        places = ["at every K tried" if limit is None else words.format(_brief(limit)) for _, limit in found]
+        return "relative error below " + ", ".join(f"{_brief(e)} {p}" for e, p in zip(ERRORS, places, strict=True))
 
     # ---- numbers
     @cached_property
-    def _coefficients(self) -> tuple[list[tuple[mp.mpf, mp.mpf]], list[tuple[mp.mpf, mp.mpf]]]:
-        with mp.workdps(_DIGITS):
-            return tuple(
-                [(_mpf(e), evaluate(c, {}, _DIGITS)[0]) for e, c in terms.items()]
-                for terms in (self.kept, self._ordered)
-            )
+    def _kept(self) -> Numbers:
+        return self._numbers(self.kept)
 
     @cached_property
-    def _ordered(self) -> Terms:
-        return {e: self.omitted[e] for e in sorted(self.omitted, reverse=self.large)}
+    def _next(self) -> Numbers:
+        return self._numbers(self.omitted)
+
+    def _numbers(self, terms: Terms) -> Numbers:
+        """Exponents and coefficients other than 0, the largest term first."""
+        with mp.workdps(_DIGITS):
+            pairs = ((_mpf(e), evaluate(terms[e], {}, _DIGITS)[0]) for e in sorted(terms, reverse=self.large))
+            return [(e, c) for e, c in pairs if c]
 
     @property
-    def _next(self) -> list[tuple[mp.mpf, mp.mpf]]:
-        return [(e, c) for e, c in self._coefficients[1] if c]
-
-    @cached_property
     def _lead(self) -> tuple[mp.mpf, mp.mpf]:
-        terms = [(e, c) for e, c in self._coefficients[0] if c]
-        return (max if self.large else min)(terms, default=(mp.mpf(0), mp.mpf(1)))
+        """The leading term; without any, one of order 1."""
+        return self._kept[0] if self._kept else (mp.mpf(0), mp.mpf(1))
 
     def _estimate(self, error: float) -> sp.Rational:
-        """The K at which the first term left out has a size relative to the leading one, and the second is smaller."""
-        (lead, top), ((first, value), *more) = self._lead, self._next
-        K = (error * abs(top / value)) ** (1 / (first - lead))
-        if more:  # one of 1/8 leaves the rest below 1/4
-            K = (max if self.large else min)(K, abs(value / more[0][1] / 8) ** (1 / (more[0][0] - first)))
-        return _nice(K, self.large)
+        """The K at which the first term left out has a size relative to the leading one, 1 if that is on its way."""
+        (lead, top), ((first, value), *_) = self._lead, self._next
+        K = _nice((error * abs(top / value)) ** (1 / (first - lead)), self.large)
+        return (max if self.large else min)(K, sp.Integer(1))
 
-    def _error(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf, mp.mpf]:
-        """The error at a place, the size of the number, and the first term left out."""
-        place = _mpf(K)
-        expected = self._next[0][1] * place ** self._next[0][0] if self._next else mp.mpf(0)
-        series = mp.fsum(c * place**e for e, c in self._coefficients[0])
-        digits = 32 if not series or not expected else max(15, int(mp.log10(abs(series / expected))) + 8)
-        number = self.number(K, min(digits, 60))
-        return number - series, abs(number) or mp.mpf(1), expected
+    def _start(self) -> sp.Rational:
+        """A K at which the first term left out is tiny, and each of the others small against the one before."""
+        if not self._next:
+            return sp.Integer(1)
+        places = [self._estimate(_SMALL)]
+        for (first, one), (second, other) in pairwise(self._next):
+            places.append(_nice(abs(one / other / 8) ** (1 / (second - first)), self.large))
+        return (max if self.large else min)(places)
+
+    def _error(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
+        """The error at a place, and the size of the number."""
+        place, (_, last) = _mpf(K), self._left_out(K)
+        series = mp.fsum(c * place**e for e, c in self._kept)
+        digits = max(15, int(mp.log10(abs(series) / last)) + 8) if series and last else 32
+        number = self.number(K, min(digits, _MOST_DIGITS))
+        return number - series, abs(number)
+
+    def _left_out(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
+        """The sum of the terms that follow at a place, and the size of the last of them."""
+        values = [c * _mpf(K) ** e for e, c in self._next]
+        return mp.fsum(values), abs(values[-1]) if values else mp.mpf(0)
 
     def _limit(self, error: float) -> sp.Rational | None:
         """The first of the numbers 1, 2, 5, 10, ... from which on the error is small; None if it is at all tried."""
@@ -138,9 +150,14 @@ class Truncation:
     def _small(self, index: int, error: float) -> bool:
         if index not in self._seen:
             K = _place(index)
-            difference, size, _ = self._error(K)
-            self._seen[index] = abs(difference) / size
+            difference, size = self._error(K)
+            self._seen[index] = _relative(difference, size)
         return bool(self._seen[index] <= error)
+
+
+def _relative(error: mp.mpf, size: mp.mpf) -> mp.mpf:
+    """Of the size; of 1 where that vanishes."""
+    return abs(error) / size if size else abs(error)
 
 
 def _place(index: int) -> sp.Rational:
@@ -164,8 +181,10 @@ def _nice(K: mp.mpf, large: bool) -> sp.Rational:
     return sp.Integer(2) ** int(mp.ceil(exponent) if large else mp.floor(exponent))
 
 
-def _written(K: sp.Rational) -> str:
-    return str(K) if 1 <= K < 10000 else f"{float(K):.0e}".replace("e-0", "e-").replace("e+0", "e+").replace("e+", "e")
+def _brief(number: sp.Rational | float) -> str:
+    """One digit: 200, 5e-3, 2e6."""
+    mantissa, exponent = f"{float(number):.0e}".split("e")
+    return str(int(number)) if 0 <= int(exponent) < 4 else f"{mantissa}e{int(exponent)}"
 
 
 def _mpf(number: sp.Rational) -> mp.mpf:

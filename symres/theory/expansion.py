@@ -10,10 +10,9 @@ import sympy as sp
 
 from ..balls import evaluate
 from ..declare.pieces import Pieces
-from ..errors import NoClosedForm
+from ..errors import NoClosedForm, SymresError
 from ..gaussian.asymptotics import large_variance
 from ..gaussian.expectation import Expectation
-from ..gaussian.moments import TailMoment
 from ..gaussian.reach import Truncation
 from ..gaussian.series import small_variance
 from ..proof import Proof
@@ -21,7 +20,7 @@ from ..quantity import Quantity, Status, Verification
 from ..symbols import K
 
 _SPARE = 3  # averages stand over up to K**2, and a series is asked for one order more than it is printed
-_AHEAD = 2  # orders in which the terms after the last one are looked for
+_AHEAD = (2, 6, 14)  # orders in which the terms after the last one are looked for: z + z**7 has none for long
 _REFERENCE = sp.Integer(1)  # of every parameter, where the reach of an expansion is found
 
 
@@ -38,10 +37,12 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
         NoClosedForm: a law that does not vanish with K, or does not grow with it; a function that does not allow an
             expansion; an expansion that differs from numbers.
     """
-    wanted = order + (_AHEAD if checked else 0)
-    terms = powers_of_kernel(_expanded_at_zero(quantity.defined, wanted, large))
+    for ahead in _AHEAD if checked else (0,):
+        terms = powers_of_kernel(_expanded_at_zero(quantity.defined, order + ahead, large))
+        if any(e > order for e in terms):
+            break
     body = sp.Add(*(value * K ** (-e if large else e) for e, value in sorted(terms.items()) if e <= order))
-    reason = f"terms {'down to K**-' if large else 'up to K**'}{order}"
+    reason = f"terms {'down' if large else 'up'} to K**{-order if large else order}"
     verifications: tuple[Verification, ...] = ()
     if checked and not body.has(sp.oo, sp.nan, sp.zoo):
         reach, verifications = _checked(quantity, terms, order, large)
@@ -79,9 +80,15 @@ def _checked(
     outside = {e: c for e, c in signed.items() if e not in inside}
     asked = f"the {'large-variance expansion' if large else 'small-variance series'} of {quantity.name}"
     truncation = Truncation(asked, inside, outside, number, large)
-    verification = truncation.verification()
     where = f" (at {' = '.join(map(str, parameters))} = {_REFERENCE})" if parameters else ""
-    return truncation.reach() + where, (verification,)
+    try:
+        verification = truncation.verification()
+        return truncation.reach() + where, (verification,)
+    except NoClosedForm:
+        raise
+    except SymresError as error:
+        found = f"it cannot be compared with numbers{where}: {error.found}"
+        raise NoClosedForm(asked, found, "pass checked=False to have it as it is") from None
 
 
 def _expanded_at_zero(defined: sp.Expr, order: int, large: bool) -> sp.Expr:

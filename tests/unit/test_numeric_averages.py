@@ -17,6 +17,9 @@ from symres.errors import DeclarationError, NoClosedForm, SymresError
 from symres.gaussian.numeric import average_ball
 from symres.gaussian.panels import patience
 from symres.symbols import z
+from tests.oracles.line30 import average
+from tests.oracles.plane30 import average2
+from tests.oracles.sections import Sections, sections, x
 
 R = sp.Rational
 SOFTPLUS = sp.log(1 + sp.exp(z))
@@ -198,6 +201,17 @@ def test_zero_variance_gives_the_mean_of_the_two_limits():
     assert average_ball((split(sp.cos(z)),), (arb(0),), 66) == 1
     assert average_ball((split(sp.Heaviside(z) + 3),), (arb(0),), 66) == arb(3.5)
     assert average_ball((split(sp.Max(z - 1, 0)),), (arb(0),), 66) == 0
+
+
+@pytest.mark.parametrize("exponent", [20, 28, 60])
+def test_error_functions_at_hardly_any_variance(exponent):
+    """<z erf(z)> = 2 K/sqrt(pi (1 + 2K)): bounds on tiny rectangles were no numbers once."""
+    variance = R(1, 10**exponent)
+    ball = average_ball((split(z * sp.erf(z)),), (to_ball(variance, 140),), 110)
+    with mp.workdps(50):
+        value = mp.mpf(sp.N(2 * variance / sp.sqrt(sp.pi * (1 + 2 * variance)), 45)._to_mpmath(160))
+    assert ball.rel_accuracy_bits() >= 100
+    assert contains(ball, value, 1e-40)
 
 
 @pytest.mark.parametrize("digits", [50, 120])
@@ -406,3 +420,103 @@ def test_two_events_that_never_meet_are_zero_with_a_radius(correlation):
     value, radius = function.enclosure(15, K1=variance, K2=variance, C=sp.Rational(correlation) * variance)
     assert value == 0
     assert radius < mp.mpf("1e-5000")
+
+
+# ----------------------------------------------------------------------- the table: what has no closed form, 30 digits
+OPEN = ["gelu_tanh", "tanh", "sigmoid", "silu", "swish", "softplus", "mish", "softsign"]
+BETA = {"swish": {"beta": R(9, 7)}}  # as in the oracle
+ONE = {
+    "f": lambda phi, slope: phi,
+    "f^2": lambda phi, slope: phi**2,
+    "f'^2": lambda phi, slope: slope**2,
+    "f^4": lambda phi, slope: phi**4,
+}
+TWO = {"f f": ONE["f"], "f' f'": lambda phi, slope: slope, "f^2 f^2": ONE["f^2"]}
+TRILLIONTH = R(1, 10**12)
+WIDE = [TRILLIONTH, R(1, 10**6), R(1, 100), R(1), R(100), R(10**4), R(10**6)]
+# (root K1, correlation, root K2): equal and very unequal kernels
+PAIRS = [
+    (R(1, 10**6), R(1, 2), R(1, 10**6)),
+    (R(1), R(1, 2), R(1)),
+    (R(1000), R(-3, 10), R(1000)),
+    (R(1, 10**6), R(1, 2), R(1000)),
+    (R(1, 1000), R(-9, 10), R(10)),
+]
+
+
+def integrand(name, average_of):
+    phi = sr.activations[name](z)
+    return {**ONE, **TWO}[average_of](phi, phi.diff(z))
+
+
+def expected(name, average_of):
+    function = sections(name)
+    return {**ONE, **TWO}[average_of](function, function.slope)
+
+
+@pytest.mark.parametrize("average_of", ONE)
+@pytest.mark.parametrize("name", OPEN)
+def test_thirty_digits_at_every_variance(name, average_of):
+    quantity = sr.expect(integrand(name, average_of))
+    for variance in WIDE:
+        measured = average(expected(name, average_of), variance)
+        value, radius = quantity.enclosure(30, K=variance, **BETA.get(name, {}))
+        assert radius <= abs(value) * mp.mpf(10) ** -30
+        assert measured.distance(value) < mp.mpf(10) ** -29, variance
+
+
+@pytest.mark.parametrize("average_of", TWO)
+@pytest.mark.parametrize("name", OPEN)
+def test_thirty_digits_of_two_inputs(name, average_of):
+    quantity, function = sr.expect2(*[integrand(name, average_of)] * 2), expected(name, average_of)
+    for one, correlation, two in PAIRS:
+        law = {"K1": one**2, "C": correlation * one * two, "K2": two**2}
+        value, radius = quantity.enclosure(30, **law, **BETA.get(name, {}))
+        assert radius <= abs(value) * mp.mpf(10) ** -30
+        measured = average2(function, function, tuple(law.values()))
+        assert measured.distance(value) < mp.mpf(10) ** -29, law
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_thirty_digits_at_the_ends_of_the_correlation(name):
+    """At 0, 1 and -1 these are averages over one variable, and a trillionth before an end a Taylor step away."""
+    quantity, function = sr.expect2(*[integrand(name, "f f")] * 2), sections(name)
+    mirrored = Sections(
+        tuple(-b for b in reversed(function.breaks)), tuple(p.subs(x, -x) for p in reversed(function.parts))
+    )
+    K, numbers = R(1), BETA.get(name, {})
+
+    def found(correlation):
+        value, radius = quantity.enclosure(30, K1=K, C=correlation * K, K2=K, **numbers)
+        assert radius <= abs(value) * mp.mpf(10) ** -30
+        return value
+
+    with mp.workdps(50):
+        mean = average(function, K)
+        assert abs(found(0) - mean.value**2) <= mean.size**2 * mp.mpf(10) ** -29
+        for sign, other in ((1, function), (-1, mirrored)):
+            end = average(_times(function, other), K)
+            assert end.distance(found(sign)) < mp.mpf(10) ** -29
+            step = average(_times(function.slope, other.slope), K).value / mp.mpf(10) ** 12
+            # the next term of the Taylor series: half the mean square of f'', below 10, times the square of the step
+            assert abs(found(sign * (1 - TRILLIONTH)) - (end.value - step)) < mp.mpf(10) ** -23
+            assert abs(step) > mp.mpf(10) ** -14  # it is seen
+
+
+def _times(f, g):
+    assert f.breaks == g.breaks
+    return Sections(f.breaks, tuple(a * b for a, b in zip(f.parts, g.parts, strict=True)))
+
+
+def test_a_correlation_near_one_loses_no_digits():
+    """C in balls of 117 bits leaves 77 to the determinant; the average keeps nearly all. gelu has a closed form."""
+    pieces = split(GELU)
+    for correlation in (1 - TRILLIONTH, -1 + TRILLIONTH):
+        for K in (R(1, 3), R(10**4, 3)):
+            ball = average_ball((pieces, pieces), tuple(to_ball(v, 117) for v in (K, correlation * K, K)), 110)
+            with mp.workdps(60):
+                exact = EXACT2["gelu"][1].subs({K1: K, C: correlation * K, K2: K})
+                value = mp.mpf(sp.N(exact, 60)._to_mpmath(220))
+            assert contains(ball, value, 1e-55)
+            assert ball.rel_accuracy_bits() > 85
+            assert not contains(ball, value * (1 + mp.mpf(10) ** -24), 1e-55)

@@ -5,11 +5,15 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.balls import evaluate
 from symres.declare.pieces import Pieces, split
 from symres.errors import NoClosedForm
+from symres.gaussian.reach import Truncation
 from symres.gaussian.series import small_variance
 from symres.quantity import Status
 from symres.symbols import C_W, K, z
+from tests.oracles.line30 import average
+from tests.oracles.sections import PARAMETERS, sections
 
 R = sp.Rational
 alpha, beta = sp.symbols("alpha beta", positive=True)
@@ -165,3 +169,91 @@ def test_the_series_of_a_jump_and_a_slope():
     expected = sum(slope.coeff(root, n) * K ** R(n, 2) for n in range(-1, 7))
     assert sp.simplify(terms - expected) == 0
     assert sp.expand(terms).coeff(K, 3) == -192 / sp.pi
+
+
+# ------------------------------------------------------------------------------------------------- the catalogue
+POWERS = {
+    "f": lambda phi, slope: phi,
+    "f^2": lambda phi, slope: phi**2,
+    "f'^2": lambda phi, slope: slope**2,
+    "f^4": lambda phi, slope: phi**4,
+}
+INFINITE = [("sign", "f'^2"), ("step", "f'^2")]
+CASES = [(name, power) for name in sr.activations for power in POWERS if (name, power) not in INFINITE]
+
+
+@pytest.mark.parametrize(("name", "power"), CASES)
+def test_every_activation_of_the_catalogue_against_thirty_digits(name, power):
+    """Half-integer powers of kinks at 0 and constants such as log(2) included; the first term left out is seen."""
+    phi = sr.activations[name].pieces
+    phi = phi.subs({s: PARAMETERS[name][s.name] for s in phi.free_symbols})
+    factor = phi.diff() if power == "f'^2" else phi
+    factor = factor.map(lambda u: u ** {"f": 1, "f^2": 2, "f'^2": 2, "f^4": 4}[power])
+    place, terms = R(1, 10**4), small_variance(factor, 6)
+    function = sections(name)
+    truth = average(POWERS[power](function, function.slope), place)
+    with mp.workdps(40):
+        sizes = [evaluate(c * place**e, {}, 35)[0] for e, c in terms]
+        kept = [value for (e, _), value in zip(terms, sizes, strict=True) if e <= 3]
+        rest = [value for (e, _), value in zip(terms, sizes, strict=True) if e > 3]
+        error, slack = truth.value - mp.fsum(kept), 10 * truth.error + truth.size * mp.mpf(10) ** -30
+        assert abs(error - (rest[0] if rest else 0)) <= (abs(rest[0]) / 4 if rest else 0) + slack
+        assert not rest or abs(error) > 100 * slack
+
+
+def test_the_range_that_is_stated_is_true():
+    """Each K of the text, and smaller ones, by quadrature of another formula; ten times as much is out of range."""
+    result = sr.expect("softplus(z)^2").series(3)
+    assert result.status is Status.SERIES and result.body.has(LOG2)
+    limits = dict(piece.split(" up to K = ") for piece in result.reason.split("below ")[1].split(", "))
+    assert list(limits) == ["1e-3", "1e-6", "1e-12"]
+    for error, limit in limits.items():
+        place = R(limit)
+
+        def off(at):
+            truth = average(sections("softplus") ** 2, at).value
+            return abs(result.evalf(25, K=at) - truth) / truth
+
+        assert all(off(place / factor) <= float(error) for factor in (1, 2, 7, 100))
+        assert off(place * 10) > float(error)
+
+
+@pytest.mark.parametrize("formula", ["z + z^7", "z - max(z,0)^6/100", "z + tanh(z^7)"])
+def test_a_first_term_far_behind_the_last_is_found(formula):
+    assert "1e-12 up to K = " in sr.derive(formula).kernel_map.series(1).reason
+
+
+def test_what_is_below_every_power_is_said():
+    assert "vanishes" in sr.expect("step(z-1)").series(2).reason
+    assert sr.expect("hard_tanh(z)^2").series(2).body == K  # but for exp(-1/2K)
+    assert "1e-12 up to K = 1e-2" in sr.expect("hard_tanh(z)^2").series(2).reason
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2, 3, 4])
+def test_a_wrong_coefficient_is_caught(wrong):
+    """Of softsign: K, K**(3/2), ..., K**3."""
+    quantity = sr.expect("softsign(z)^2")
+    terms = dict(small_variance(split(KNOWN["softsign^2"][0]), 5))
+    kept, omitted = ({e: c for e, c in terms.items() if (e <= 3) == inside} for inside in (True, False))
+
+    def number(place, digits):
+        return quantity.evalf(digits, K=place)
+
+    assert Truncation("softsign^2", kept, omitted, number, False).verification().worst < 1e-13
+    spoilt = list(kept)[wrong]
+    kept[spoilt] *= 1 + R(1, 10**6)
+    with pytest.raises(NoClosedForm, match="defect of symres"):
+        Truncation("softsign^2", kept, omitted, number, False).verification()
+
+
+def test_a_wrong_series_does_not_leave(monkeypatch):
+    from symres.theory import expansion
+
+    def wrong(factor, order):
+        return tuple((e, c if e != 2 else c * (1 + R(1, 10**8))) for e, c in small_variance(factor, order))
+
+    quantity = sr.expect("mish(z)^2")
+    quantity.series(3)
+    monkeypatch.setattr(expansion, "small_variance", wrong)
+    with pytest.raises(NoClosedForm, match="defect of symres"):
+        quantity.series(3)

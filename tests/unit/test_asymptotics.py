@@ -1,0 +1,303 @@
+"""The expansion for large K: known coefficients, numbers of another source, its range, what it refuses, sabotage."""
+
+from dataclasses import replace
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.balls import evaluate
+from symres.declare.pieces import Pieces, split
+from symres.errors import NoClosedForm
+from symres.gaussian.asymptotics import large_variance
+from symres.gaussian.closed import closed_moment
+from symres.gaussian.far import far_right
+from symres.gaussian.moments import TailMoment
+from symres.gaussian.reach import Truncation
+from symres.quantity import Status
+from symres.symbols import C_W, K, xi, z
+from tests.oracles.line30 import average
+from tests.oracles.sections import PARAMETERS, sections
+
+R = sp.Rational
+ROOT = sp.sqrt(2 / sp.pi)
+SIGMOID = 1 / (1 + sp.exp(-z))
+SOFTPLUS = sp.log(1 + sp.exp(z))
+beta = sp.Symbol("beta", positive=True)
+
+# by hand: integral (tanh^2 - 1) = -2, integral z^2/cosh(z)^2 = pi^2/6, integral z^2 sigmoid (1 - sigmoid) = pi^2/3, ...
+KNOWN = {
+    "tanh^2": (sp.tanh(z) ** 2, {0: 1, R(-1, 2): -ROOT, R(-3, 2): ROOT * sp.pi**2 / 24}),
+    "sigmoid": (SIGMOID, {0: R(1, 2)}),
+    "sigmoid^2": (SIGMOID**2, {0: R(1, 2), R(-1, 2): -ROOT / 2, R(-3, 2): ROOT * sp.pi**2 / 12}),
+    "silu": (z * SIGMOID, {R(1, 2): ROOT / 2, R(-1, 2): -ROOT * sp.pi**2 / 12}),
+    "swish": (z / (1 + sp.exp(-beta * z)), {R(1, 2): ROOT / 2, R(-1, 2): -ROOT * sp.pi**2 / 12 / beta**2}),
+    "softplus": (SOFTPLUS, {R(1, 2): ROOT / 2, R(-1, 2): ROOT * sp.pi**2 / 12}),
+    "erf^2": (sp.erf(z) ** 2, {0: 1, R(-1, 2): -2 / sp.pi, R(-3, 2): 5 / (12 * sp.pi)}),
+    "hard_tanh^2": (sp.Max(-1, sp.Min(1, z)) ** 2, {0: 1, R(-1, 2): -2 * ROOT / 3, R(-3, 2): ROOT / 15}),
+    "elu": (sp.Piecewise((z, z > 0), (sp.exp(z) - 1, True)), {R(1, 2): ROOT / 2, 0: -R(1, 2), R(-1, 2): ROOT / 2}),
+    "relu^4": (sp.Max(z, 0) ** 4, {2: R(3, 2)}),
+    "gauss": (sp.exp(-(z**2)), {R(-1, 2): 1 / sp.sqrt(2), R(-3, 2): -sp.sqrt(2) / 8}),
+    "tanh": (sp.tanh(z), {}),
+    "steps": (sp.Heaviside(z - 1) + 2 * sp.Heaviside(z + 3), {0: R(3, 2), R(-1, 2): 5 / sp.sqrt(2 * sp.pi)}),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_coefficients(name):
+    formula, known = KNOWN[name]
+    found = {e: c for e, c in large_variance(split(formula), 2) if e >= min(map(sp.sympify, known), default=-9)}
+    assert found.keys() == set(map(sp.sympify, known))
+    for exponent, coefficient in known.items():
+        assert sp.simplify(found[sp.sympify(exponent)] - coefficient) == 0
+
+
+def test_the_coefficients_of_erf_are_those_of_its_closed_form():
+    """<erf^2> = 2/pi asin(2K/(1+2K)) = 1 - 4/pi atan((1+4K)**(-1/2)), by hand."""
+    t = sp.Symbol("t", positive=True)  # K = 1/t^2
+    closed = 1 - 4 / sp.pi * sp.atan(t / sp.sqrt(t**2 + 4))
+    expected = sp.series(closed, t, 0, 8).removeO()
+    for exponent, coefficient in large_variance(split(sp.erf(z) ** 2), 3):
+        assert sp.simplify(expected.coeff(t, -2 * exponent) - coefficient) == 0
+
+
+POWERS = {
+    "f": lambda phi, slope: phi,
+    "f^2": lambda phi, slope: phi**2,
+    "f'^2": lambda phi, slope: slope**2,
+    "f^4": lambda phi, slope: phi**4,
+}
+OSCILLATING, ALGEBRAIC = ("sin", "cos", "snake"), ("softsign",)
+INFINITE = [("sign", "f'^2"), ("step", "f'^2")]
+POLYNOMIAL = [name for name in sr.activations if name not in (*OSCILLATING, *ALGEBRAIC)]
+OPEN = {"softplus": ("f^2", "f^4"), "mish": tuple(POWERS), "gelu_tanh": tuple(POWERS)}  # moments known as numbers only
+
+
+def pieces(name, power):
+    """A function of a catalogue activation, with the numbers of the oracle for its parameters."""
+    phi = sr.activations[name].pieces
+    values = {s: PARAMETERS[name][s.name] for s in phi.free_symbols}
+    phi = phi.subs(values)
+    slope = phi.diff()
+    return {"f": phi, "f^2": _power(phi, 2), "f'^2": _power(slope, 2), "f^4": _power(phi, 4)}[power]
+
+
+def _power(function, exponent):
+    return function.map(lambda u: u**exponent)
+
+
+CASES = [(name, power) for name in POLYNOMIAL for power in POWERS if (name, power) not in INFINITE]
+
+
+@pytest.mark.parametrize(("name", "power"), CASES)
+def test_what_is_left_is_the_first_term_left_out(name, power):
+    """At K = 10**4, against quadrature of formulas that are not ours; the first coefficient missed is on trial too."""
+    terms = large_variance(pieces(name, power), 6)
+    has_moments = any(c.has(TailMoment) for _, c in terms)
+    assert has_moments == (power in OPEN.get(name, ()))
+    function = sections(name)
+    truth = average(POWERS[power](function, function.slope), R(10**4))
+    with mp.workdps(40):
+        numbers = [evaluate(c, {}, 35)[0] * mp.mpf(10**4) ** (mp.mpf(int(e.p)) / int(e.q)) for e, c in terms]
+        kept = [value for (e, _), value in zip(terms, numbers, strict=True) if e >= -3]
+        rest = [value for (e, _), value in zip(terms, numbers, strict=True) if e < -3]
+        error = truth.value - mp.fsum(kept)
+        slack = 10 * truth.error + mp.mpf(10) ** -30 * abs(truth.size)
+        if not rest:
+            assert abs(error) <= slack
+        else:
+            assert abs(error - rest[0]) <= abs(rest[0]) / 4 + slack
+            assert abs(error) > 100 * slack  # the digits suffice to see it
+
+
+@pytest.mark.parametrize("n", [0, 2, 4])
+@pytest.mark.parametrize("name", ["tanh", "silu", "sigmoid", "softplus", "erf", "gelu", "elu", "relu6"])
+def test_exact_moments_lie_in_their_enclosures(name, n):
+    for power in ("f", "f^2"):
+        function = pieces(name, power)
+        main, rest = far_right(function.parts[-1])
+        if rest == 0:
+            continue
+        first = next((k for k, b in enumerate(function.breaks) if b.is_positive), len(function.breaks))
+        remainder = Pieces(function.breaks[first:], tuple(part - main for part in function.parts[first:]))
+        exact = closed_moment(remainder, n)
+        if exact is None:
+            assert power in OPEN[name]
+            continue
+        moment, radius = evaluate(TailMoment(n, remainder.breaks, remainder.parts), {}, 30)
+        with mp.workdps(40):
+            value = mp.mpf(sp.N(exact, 40)._to_mpmath(140))
+            assert abs(value - moment) <= radius + abs(value) * mp.mpf(10) ** -30
+            assert radius <= abs(value) * mp.mpf(10) ** -29
+
+
+def test_an_open_moment_against_mpmath():
+    part = (z / 2 * (1 + sp.tanh(z + z**3 / 10))) ** 2 - z**2
+    moment, radius = evaluate(TailMoment(2, (), (part,)), {}, 30)
+    with mp.workdps(40):
+        value = mp.quad(
+            lambda x: x**2 * ((x / 2 * (1 + mp.tanh(x + x**3 / 10))) ** 2 - x**2), [0, 0.5, 1, 2, 3, 4, 6, 9]
+        )
+        assert abs(value - moment) < mp.mpf(10) ** -28
+        assert radius < mp.mpf(10) ** -29
+
+
+FORMULAS = [
+    sp.tanh(z),
+    sp.tanh(SOFTPLUS),
+    z * SIGMOID,
+    SOFTPLUS**3,
+    sp.sqrt(1 + sp.exp(-z)) * z,
+    sp.exp(-z) * (z**3 + 1),
+    1 / (1 + sp.exp(z) * z),
+    sp.log(3 + sp.exp(2 * z) * 5),
+    sp.erfc(-z) ** 2 * z,
+    sp.diff(z * sp.tanh(SOFTPLUS), z) ** 2,
+    sp.tanh(1 + sp.exp(-z)),
+    sp.exp(-sp.exp(z)) + sp.cosh(z) / sp.sinh(z),
+]
+
+
+@pytest.mark.parametrize("formula", FORMULAS, ids=str)
+def test_polynomial_and_rest_make_up_the_formula(formula):
+    main, rest = far_right(formula)
+    assert main.is_polynomial(z)
+    for place in (R(1, 3), R(7, 2), R(20)):
+        whole, _ = evaluate(formula.subs(z, place), {}, 40)
+        parts, _ = evaluate((main + rest).subs(z, place), {}, 40)
+        assert abs(whole - parts) <= abs(whole) * mp.mpf(10) ** -35
+    small = [abs(evaluate(rest.subs(z, place), {}, 20)[0]) for place in (R(20), R(40))]
+    assert small[1] < mp.mpf(10) ** -12 and small[1] < small[0] * mp.mpf(10) ** -6
+
+
+@pytest.mark.parametrize(
+    ("formula", "found"),
+    [
+        (z / (1 + sp.Abs(z)), "algebraic tails"),
+        (sp.sqrt(1 + z**2), "algebraic tails"),
+        (sp.log(1 + z**2), "algebraic tails"),
+        (sp.atan(z) ** 2, "algebraic tails"),
+        (z * sp.sin(z), "oscillates"),
+        (sp.exp(z), "grows exponentially"),
+        (sp.cosh(z) ** 2, "grows exponentially"),
+        (sp.tanh(sp.Symbol("a", real=True) * z) ** 2, "unknown sign"),
+    ],
+    ids=str,
+)
+def test_what_is_no_polynomial_far_out_is_refused(formula, found):
+    formula = formula + z**2 if formula.has(sp.Abs) else formula  # not odd: that would average to 0
+    with pytest.raises(NoClosedForm, match=found):
+        large_variance(split(formula), 3)
+
+
+# ------------------------------------------------------------------------------------------------------ quantities
+def test_the_range_that_is_stated_is_true():
+    """Each K of the text, and a few beyond, by quadrature of another formula; a tenth of it is out of range."""
+    result = sr.expect("tanh(z)^2").asymptotics(3)
+    assert result.status is Status.SERIES
+    assert result.reason.startswith("terms down to K**-3; relative error below 1e-3 from K = ")
+    limits = dict(
+        piece.split(" from K = ") for piece in result.reason.split("below ")[1].replace(" on", "").split(", ")
+    )
+    assert list(limits) == ["1e-3", "1e-6", "1e-12"]
+    for error, limit in limits.items():
+        place = R(limit)
+
+        def off(at):
+            truth = average(sections("tanh") ** 2, at).value
+            return abs(result.evalf(25, K=at) - truth) / truth
+
+        assert all(off(place * factor) <= float(error) for factor in (1, 2, 7, 100))
+        assert off(place / 10) > float(error)
+
+
+@pytest.mark.parametrize("order", [0, 1, 5])
+def test_the_order_is_the_last_power(order):
+    body = sr.expect("tanh(z)^2").asymptotics(order).body
+    assert min(e for e in (t.as_coeff_exponent(K)[1] for t in sp.Add.make_args(body))) == min(0, R(1, 2) - order)
+
+
+def test_an_expansion_that_ends_is_exact():
+    result = sr.expect("relu(z)^2").asymptotics(2)
+    assert result.body == K / 2
+    assert "no difference from numbers" in result.reason
+
+
+@pytest.mark.parametrize("name", ["kernel_map", "chi_parallel", "chi_perp"])
+@pytest.mark.parametrize("activation", ["tanh", "gelu", "softplus"])
+def test_quantities_of_a_layer(activation, name):
+    quantity = getattr(sr.derive(activation), name)
+    result = quantity.asymptotics(3)
+    assert result.verified is not None and result.verified.oracle == "numbers"
+    values = {s.name: R(3, 7) for s in quantity.symbols[1:]}
+    truth, found = quantity.evalf(30, K=10**12, **values), result.evalf(30, K=10**12, **values)
+    assert abs(truth - found) <= abs(truth) * mp.mpf(10) ** -20
+
+
+def test_a_law_that_grows_inside_a_block():
+    gelu = sr.activation("gelu")
+    theory = sr.derive(sr.Layer(z + xi * sr.Dense(gelu(sr.Dense(z)))))
+    result = theory.chi_perp.asymptotics(3)
+    assert result.body.has(C_W)
+    values = {s.name: R(3, 7) for s in theory.chi_perp.symbols[1:]}
+    truth, found = (q.evalf(30, K=10**8, **values) for q in (theory.chi_perp, result))
+    assert abs(truth - found) <= abs(truth) * mp.mpf(10) ** -25
+
+
+def test_a_law_that_does_not_grow_is_refused():
+    theory = sr.derive(sr.Layer(sr.Dense(sr.activation("gelu")(sr.Dense(sr.activation("tanh")(z))))))
+    with pytest.raises(NoClosedForm, match="does not grow"):
+        theory.kernel_map.asymptotics(2)
+    with pytest.raises(NoClosedForm, match="not a function of one kernel"):
+        sr.expect2("tanh(z)", "tanh(z)").asymptotics()
+
+
+# -------------------------------------------------------------------------------------------------------- sabotage
+def truncation(kept_factor=1, omitted_factor=1, position=-1):
+    terms = large_variance(split(sp.tanh(z) ** 2), 5)
+    kept = {e: c for e, c in terms if e >= -3}
+    omitted = {e: c * omitted_factor for e, c in terms if e < -3}
+    wrong = list(kept)[position]
+    kept[wrong] = kept[wrong] * kept_factor
+
+    def number(place, digits):
+        return sr.expect("tanh(z)^2").evalf(digits, K=place)
+
+    return Truncation("tanh^2", kept, omitted, number, True)
+
+
+def test_a_correct_expansion_passes():
+    assert truncation().verification().worst < 1e-13
+
+
+@pytest.mark.parametrize("position", [0, 1, 2, 3])
+def test_a_wrong_coefficient_is_caught(position):
+    with pytest.raises(NoClosedForm, match="defect of symres"):
+        truncation(kept_factor=1 + R(1, 10**6), position=position).verification()
+
+
+def test_a_wrong_first_term_left_out_is_caught():
+    with pytest.raises(NoClosedForm, match="defect of symres"):
+        truncation(omitted_factor=2).verification()
+
+
+def test_a_wrong_expansion_does_not_leave(monkeypatch):
+    from symres.theory import expansion
+
+    right = expansion.large_variance
+
+    def wrong(factor, order):
+        return tuple((e, c if e != R(-3, 2) else c * (1 + R(1, 10**8))) for e, c in right(factor, order))
+
+    quantity = sr.expect("silu(z)^2")
+    quantity.asymptotics(3)
+    monkeypatch.setattr(expansion, "large_variance", wrong)
+    with pytest.raises(NoClosedForm, match="defect of symres"):
+        quantity.asymptotics(3)
+
+
+def test_unchecked_expansions_make_no_statement():
+    result = replace(sr.expect("silu(z)^2").asymptotics(3, checked=False))
+    assert result.verified is None
+    assert result.reason == "terms down to K**-3"
