@@ -164,13 +164,22 @@ class Page(Sheet):
         return lines + [shown for note in filter(None, notes) for shown in self.wrapped(note, "dim", indent)]
 
     def _sample(self, q: Quantity) -> list[Line]:
-        """What is known of a function without a closed form: its exact series around 0."""
-        try:
-            body = q.series(3).body
-            series = wrap(f"{self.maths(body)} + ...", self.width - INDENT - LABEL - 2) if body != 0 else []
-        except NoClosedForm:
-            series = []
-        return [line(" " * (INDENT + LABEL), "  " if k else "= ", text) for k, text in enumerate(series)]
+        """What is known of a function without a closed form: its expansions around 0 and far out, and their ranges."""
+        lines = []
+        indent = INDENT + LABEL + 2
+        for expand, order, where in ((q.series, 3, "K -> 0"), (q.asymptotics, 2, "K -> oo")):
+            try:
+                expansion = expand(order)
+            except NoClosedForm:
+                continue
+            if expansion.body == 0 or any(hasattr(node, "_ball") for node in sp.preorder_traversal(expansion.body)):
+                continue  # nothing to see, or moments that are numbers
+            sides = wrap(f"{self.maths(expansion.body)} + ...", self.width - indent)
+            lines += [line(" " * (INDENT + LABEL), "  " if k else "= ", text) for k, text in enumerate(sides)]
+            arrow, infinity = ("→", "∞") if self.maths.unicode else ("->", "oo")
+            limit = where.replace("->", arrow).replace("oo", infinity)
+            lines += self.wrapped(f"{limit}: {expansion.reason.partition('; ')[2]}", "dim", indent)
+        return lines
 
     def _proofs(self) -> list[Line]:
         """Every proof; a derivation that occurs in several is printed once."""

@@ -209,14 +209,18 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _series(q: Quantity, left: str, notation: Notation) -> str:
-    """The exact expansion around K = 0 of an average without a closed form."""
+    """The exact expansions around K = 0 and for large K of an average without a closed form."""
     if q.status is not Status.NUMERIC or q.symbols != (K,):
         return ""
-    try:
-        body = q.series(3).body
-    except NoClosedForm:
-        return ""
-    return display(left, body, tail=r" + \ldots \qquad (K \to 0).", notation=notation)
+    shown = []
+    for expand, order, where in ((q.series, 3, r"K \to 0"), (q.asymptotics, 2, r"K \to \infty")):
+        try:
+            body = expand(order).body
+        except NoClosedForm:
+            continue
+        if not any(hasattr(node, "_ball") for node in sp.preorder_traversal(body)):  # moments that are numbers
+            shown.append(display(left, body, tail=rf" + \ldots \qquad ({where}).", notation=notation))
+    return "\n".join(shown)
 
 
 # ---- criticality ---------------------------------------------------------------------------------------------------
