@@ -16,7 +16,7 @@ from . import files
 from .code import docs
 from .code import numpy as numpy_printer
 from .code import torch as torch_printer
-from .code.emit import Dialect, NoSpelling, Tile
+from .code.emit import Dialect, LosesDigits, NoSpelling, Tile
 from .code.measure import build_component
 from .code.plan import Component, Function, Planner
 from .paper.document import equations
@@ -149,6 +149,9 @@ def _planned(planner: Planner, printer: Any, quantity: Quantity) -> Function:
         reason = f"there is one, but {error.found}"
         opened = replace(quantity, body=quantity.definition, steps=steps, status=Status.NUMERIC, reason=reason)
         if quantity.status is not Status.EXACT or (opened.body, opened.steps) == (quantity.body, quantity.steps):
+            if isinstance(error, LosesDigits):  # there is nothing better
+                build: Any = planner.build
+                return _printable(replace(planner, build=partial(build, at_any_price=True)), printer, quantity)
             raise
         return _printable(planner, printer, opened)
 

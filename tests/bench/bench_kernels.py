@@ -17,7 +17,7 @@ import symres as sr
 ROUNDS = 15
 GOAL, MEMORY = 2.5, 0.05  # how much faster than lambdify, and with how many matrices more
 CLOSED = ("gelu", "erf", "relu")
-OPEN = ("tanh", "softplus", "softsign", "hard_tanh")
+OPEN = ("tanh", "softplus", "softsign", "hard_tanh", "relu6", "elu", "selu", "celu")
 WEIGHTS = {"C_W": 1.7, "C_b": 0.1}
 
 

@@ -31,6 +31,10 @@ class NoSpelling(DeclarationError):
         )
 
 
+class LosesDigits(NoSpelling):
+    """A formula in special functions whose terms cancel in floats."""
+
+
 @dataclass(frozen=True)
 class Dialect:
     """How one target language spells operations.

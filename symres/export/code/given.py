@@ -21,6 +21,7 @@ import sympy as sp
 from ...balls import enclose
 from ...symbols import z
 from .emit import Dialect, Emitter, literal, rows, variable
+from .stable import Expm1
 
 DEGREE = 36  # of the polynomial from which the tails of a law are made, before negligible terms are left out
 FAR = 4000  # where the rate of exponential growth is read off
@@ -51,7 +52,7 @@ def _averaged(g, mean, spread, parameters):
         value = np.where(mean >= _wide(edge, mean), means[k + 1](mean, square, *parameters), value)
     for jump, edge in zip(jumps, g[1]):
         distance = _wide(edge, mean) - mean
-        side = np.where(distance > 0.0, 1.0, -1.0)
+        side = np.where(distance > 0.0, 1.0, 0.0*distance - 1.0)  # of the kind of the distance in PyTorch too
         t = np.clip(np.abs(distance)/spread, None, 40.0)
         scale = side
         for height, tail in zip(jump(*parameters), _tails(t, degree, ratio)):
@@ -139,11 +140,29 @@ def means(factor: Any, square: sp.Symbol) -> list[list[sp.Expr]]:
 def _spread(part: sp.Expr, centre: sp.Expr, square: sp.Symbol) -> sp.Expr:
     """The average of a polynomial in powers of z - centre."""
     shift = sp.Dummy("shift")
+    if not part.is_polynomial(z):
+        return _spread_terms(part, square)
     term, total, n = sp.expand(part.subs(z, centre + shift)), sp.Integer(0), 0
     while term != 0:
         total += term * (square / 2) ** n / sp.factorial(n)
         term, n = sp.expand(term.diff(shift, 2)), n + 1
     return sp.expand(total).subs(shift, z - centre)
+
+
+def _spread_terms(part: sp.Expr, square: sp.Symbol) -> sp.Expr:
+    """The average of a sum of a polynomial and exponentials of linear functions."""
+    polynomial, exponents = sp.Integer(0), []
+    for term in sp.Add.make_args(sp.expand(part)):
+        if term.is_polynomial(z):
+            polynomial += term
+        else:
+            height, exponential = term.as_independent(z, as_Add=False)
+            (argument,) = exponential.args
+            exponents.append((height, argument + argument.diff(z) ** 2 * square / 2))
+    head: Any = sp.exp
+    if polynomial.subs(z, 0) != 0:  # what stands against a constant, exactly
+        head, polynomial = Expm1, sp.expand(polynomial + sp.Add(*(height for height, _ in exponents)))
+    return _spread(polynomial, sp.Integer(0), square) + sp.Add(*(height * head(e) for height, e in exponents))
 
 
 def centres_of(factor: Any) -> list[list[sp.Expr]]:
@@ -153,14 +172,26 @@ def centres_of(factor: Any) -> list[list[sp.Expr]]:
     for part, left, right in zip(factor.parts, edges[:-1], edges[1:], strict=True):
         inside = [sp.Integer(0)] if left.is_extended_negative and right.is_extended_positive else []
         found = [b for b in (left, *inside, right) if b.is_finite is not False]
-        out.append(found if sp.degree(part, z) > 1 and found else [sp.Integer(0)])
+        several = part.is_polynomial(z) and sp.degree(part, z) > 1 and found
+        out.append(found if several else [sp.Integer(0)])
     return out
 
 
-def jumps(factor: Any) -> list[list[sp.Expr]]:
-    """The Taylor coefficients, at each breakpoint, of the difference of the polynomials on its two sides."""
+def jumps(factor: Any, order: int = 0) -> list[list[sp.Expr]]:
+    """The Taylor coefficients, at each breakpoint, of the difference of the functions on its two sides.
+
+    Args:
+        factor: the function.
+        order: up to which, where they are no polynomials.
+    """
     out = []
     for before, after, b in zip(factor.parts, factor.parts[1:], factor.breaks, strict=False):
+        if order:
+            slopes = [sp.expand(after - before)]
+            for _ in range(order):
+                slopes.append(slopes[-1].diff(z))
+            out.append([sp.expand(u.subs(z, b)) / sp.factorial(k) for k, u in enumerate(slopes)])
+            continue
         difference = sp.Poly(sp.expand((after - before).subs(z, z + b)), z)
         out.append(difference.all_coeffs()[::-1])
     return out
@@ -196,7 +227,7 @@ class Closed:
     tables: tuple[tuple[str, str], ...]
 
 
-def closed(factor: Any, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect) -> Closed:
+def closed(factor: Any, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect, order: int = 0) -> Closed:
     """The code of the average of a piecewise polynomial.
 
     Args:
@@ -204,6 +235,7 @@ def closed(factor: Any, name: str, parameters: Sequence[sp.Symbol], dialect: Dia
         name: prefix of the functions in the code.
         parameters: their last arguments.
         dialect: NumPy or PyTorch.
+        order: of Taylor's series where it is no piecewise polynomial.
     """
     square = sp.Dummy("square")
     names = {z: "z", square: "square", **{p: variable(p) for p in parameters}}
@@ -216,7 +248,7 @@ def closed(factor: Any, name: str, parameters: Sequence[sp.Symbol], dialect: Dia
         head = f"def {groups[0][-1]}(z, square{', ' * bool(listed)}{listed}):"
         preamble.append("\n".join([head, *(f"    {line}" for line in lines)]))
     degree = 0
-    for coefficients in jumps(factor):
+    for coefficients in jumps(factor, order):
         groups[1].append(f"{name}_jump_{len(groups[1]) + 1}")
         degree = max(degree, len(coefficients) - 1)
         *lines, last = Emitter(dialect, names).function([(f"c{i}", e) for i, e in enumerate(coefficients)])

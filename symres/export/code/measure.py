@@ -17,16 +17,19 @@ import sympy as sp
 
 from ...balls import enclose, evaluate, to_ball
 from ...errors import SymresError
+from ...special import S4, SPECIAL, T4
 from ...symbols import K1, K2, C, K, x1, z
 from . import numpy as printer
 from .angles import angle_form
 from .corner import settled
-from .emit import Dialect, NoSpelling
+from .emit import Dialect, LosesDigits, NoSpelling
 from .fit import Fit, fit, grid
 from .plan import ACCURATE, INACCURATE, Component
 from .quadrature import averages
 from .rewrite import stabilise
+from .stable import TwoSigns, TwoTails
 
+_SLOW = (TwoSigns, TwoTails, S4, T4)
 Point = tuple[float, float, float]  # K1, K2, C
 BITS = 240
 NEAR_ZERO = (1e-300, 1e-200, 1e-120, 1e-60, 1e-20)  # where only the lack of a value is found out
@@ -40,27 +43,75 @@ LARGEST, SMALLEST = sys.float_info.max, 1e-300
 UNLIKE = 50.0  # covariance of kernels 1 and 1e4: the law of one given the other is wide or narrow
 DIAGONAL = (1e-100, 1e-200)  # kernels between which a function with a limit at 0 does not change
 SHORTEST = 0.5  # kernels of order one, without which a function is of no use
+FEW_DIGITS = 1e-13  # a larger error of a closed form in special functions, and its average is integrated instead
+HARD = ((1e-8, 1e-8, 3e-9), (1e-8, 1e-4, 9e-7), (0.7, 0.7, 0.7 * (1 - 1e-12)), (60.0, 60.0, 18.0), (1e4, 1e4, 9.99e3),
+        (1e4, 1e4, (1e-12 - 1) * 1e4))  # fmt: skip
+LITTLE = 64  # bits
+PARALLEL = ((0.7, 0.7, 0.7), (0.7, 0.7, -0.7), (0.0, 0.7, 0.0), (0.0, 0.0, 0.0))
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
 
 
 def build_component(
-    name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, dialect: Dialect = printer.NUMPY
+    name: str,
+    symbols: tuple[sp.Symbol, ...],
+    formula: sp.Expr,
+    dialect: Dialect = printer.NUMPY,
+    at_any_price: bool = False,
 ) -> Component:
     """Choose how to compute a function of kernels, and measure how well it does.
+
+    Args:
+        name: of the function.
+        symbols: its arguments.
+        formula: what it computes.
+        dialect: the target language.
+        at_any_price: whether a closed form in special functions is taken although it loses digits.
 
     Raises:
         SymresError: no way of computing it was found to work.
         NoSpelling: a closed form in functions that the language does not have; its average may still be computed.
+        LosesDigits: a closed form in special functions that cancel; the same holds.
     """
+    if C in symbols and formula.has(*SPECIAL) and not at_any_price:
+        _check_digits(name, symbols, formula, dialect.name)
     component = _built(name, symbols, formula)
     if not isinstance(component.code, sp.Expr):
         return component
     unspelled = dialect.unspelled(component.code)
-    if not unspelled:
+    if not unspelled and not _is_unspelled(component):
         return component
     if symbols != (K,):
         raise NoSpelling.of(dialect.name, formula, unspelled)
     return _fitted(name, formula)
+
+
+@lru_cache(maxsize=256)
+def _check_digits(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, language: str) -> None:
+    """Refuse a closed form in special functions that is inaccurate where terms are most likely to cancel."""
+    component = Component(name, symbols, formula, settled(stabilise(formula)))
+    if _is_unspelled(component):
+        return
+    formula, extra = _with_numbers(component, 3)
+    function = run(component)
+    with np.errstate(all="ignore"):
+        values = {point: float(function(*map(np.array, point), *extra)) for point in (*PARALLEL, *HARD)}
+    if not all(math.isfinite(values[point]) for point in PARALLEL):
+        raise _refused(component, language, "it is 0/0 in floats where inputs are parallel")
+    for point in HARD:
+        _check_error(
+            component, language, _pair_deviation(formula, formula.diff(C), point, values[point]), _named(point)
+        )
+    measured = _built(name, symbols, component.formula)
+    _check_error(component, language, measured.error, measured.worst)
+
+
+def _check_error(component: Component, language: str, error: float, place: str) -> None:
+    if not error <= FEW_DIGITS:
+        raise _refused(component, language, f"its terms cancel in floats (error {error:.0e} at {place})")
+
+
+def _refused(component: Component, language: str, found: str) -> LosesDigits:
+    return LosesDigits(f"{language} code for {str(component.formula)[:80]}", found, "export to LaTeX")
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +143,10 @@ def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr) -> Compo
 
 
 def _is_unspelled(component: Component) -> bool:
-    return isinstance(component.code, sp.Expr) and bool(printer.NUMPY.unspelled(component.code))
+    """Whether NumPy has no code, or code that is slow beside a fit."""
+    if not isinstance(component.code, sp.Expr):
+        return False
+    return bool(printer.NUMPY.unspelled(component.code)) or (component.symbols == (K,) and component.code.has(*_SLOW))
 
 
 @lru_cache(maxsize=256)
@@ -192,18 +246,23 @@ def _limit(formula: sp.Expr) -> float | None:
 def _measured_pair(component: Component) -> Component:
     """Error relative to max(|F|, |C dF/dC|) over kernels 1e-8 .. 1e4 and correlations to 1 - 1e-12."""
     formula, extra = _with_numbers(component, 3)
-    points = _pairs()
+    points = _open_pairs() if formula.has(S4) else _pairs()  # a ball of S4 takes a second
     function = run(component)
     with np.errstate(all="ignore"):
         found = function(*map(np.array, zip(*points, strict=True)), *extra) * np.ones(len(points))
     slope = formula.diff(C)
     errors = []
-    for (k1, k2, c), value in zip(points, found, strict=True):
-        at = {K1: k1, K2: k2, C: c}
-        scale = _size(enclose(slope, _exact(at), BITS)) * abs(c)
-        errors.append((_deviation(formula, at, float(value), scale), _named((k1, k2, c))))
+    for point, value in zip(points, found, strict=True):
+        errors.append((_pair_deviation(formula, slope, point, float(value)), _named(point)))
     worst, where = max(errors)
     return replace(component, error=worst, worst=where, gap=_gap(function, extra))
+
+
+def _pair_deviation(formula: sp.Expr, slope: sp.Expr, point: Point, value: float) -> float:
+    """The error of a value, relative to max(|F|, |C dF/dC|)."""
+    at = dict(zip((K1, K2, C), point, strict=True))
+    scale = _size(enclose(slope, _exact(at), BITS)) * abs(point[2])
+    return _deviation(formula, at, value, scale)
 
 
 def _gap(function: Callable[..., Any], extra: list[Any]) -> tuple[float, float] | None:

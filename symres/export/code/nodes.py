@@ -99,7 +99,7 @@ def _whole(parts, edges, z, parameters):
 KERNEL = '''
 def _kernel_average(f, K, *parameters):
     """<f(z)> for z of variance K."""
-    parts, breaks, places, scale, far, growth, _, rate = f
+    parts, breaks, places, scale, far, growth, _, rate, *_ = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
     reach = _reach(growth) + _farther(rate*deviation)
     if breaks:

@@ -9,8 +9,9 @@ from functools import lru_cache
 
 import sympy as sp
 
+from ...special import S4, T4
 from ...symbols import K1, K2, C, Theta
-from . import quadrature
+from . import quadrature, signs
 from .angles import AngleForm
 from .emit import Dialect, Emitter, Source, Tile, literal, rows, variable
 from .fit import SHARE, Fit
@@ -27,6 +28,8 @@ from .stable import (
     Log1p,
     Sigmoid,
     Softplus,
+    TwoSigns,
+    TwoTails,
     complement,
     correlation,
     determinant,
@@ -293,6 +296,10 @@ NUMPY = Dialect(
         ExpCoshm1: "_expcoshm1({0}, {1})",
         Sigmoid: "_sigmoid({0})",
         Softplus: "np.logaddexp(0.0, {0})",
+        TwoSigns: "_two_signs({0}, {1}, {2}, {3})",
+        TwoTails: "_two_tails({0}, {1}, {2}, {3})",
+        S4: "_four_signs({0}, {1}, {2}, {3}, {4}, {5})",
+        T4: "_equal_signs({0})",
     },
     sqrt="np.sqrt({0})",
     root="np.sqrt({0})",
@@ -316,6 +323,7 @@ NUMPY = Dialect(
         "_broadcast": (BROADCAST, ()),
         "_tiles": (TILES, ("_broadcast", "_aligned", "_parts", "_chunk", "_mend")),
         **quadrature.NUMPY_HELPERS,
+        **signs.helpers(quadrature.legendre, str, torch=False),
     },
 )
 
@@ -331,6 +339,8 @@ def component_tile(component: Component) -> Tile | None:
     """The tile function of a closed form of two inputs, the least costly one; None for what is no such thing."""
     code = component.code
     if not component.is_pair or not isinstance(code, sp.Expr) or component.origin is not None:
+        return None
+    if code.has(TwoSigns, TwoTails, S4, T4):  # they have parts of their own
         return None
     return None if math.isfinite(component.stop) else _cheapest(component.form, code, component.symbols)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 SERIES = '''
 def _coefficients(f, K, parameters, terms):
     """<f(z) h_n(z/sqrt(K))> with normalised Hermite polynomials h_n, the rest of the sum of their squares, the sum."""
-    parts, breaks, places, scale, far, growth, _, rate = f
+    parts, breaks, places, scale, far, growth, _, rate, *_ = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
     reach = max(13.0, _reach(2*growth)) + _farther(2.0*rate*deviation)
     width = np.clip(scale/deviation, 1e-8, 1e8)

@@ -17,7 +17,7 @@ from ...symbols import K1, K2, C, K, z
 from . import deltas
 from .emit import Dialect, Emitter, Source, rows, variable
 from .features import features
-from .given import GIVEN, GIVEN_THE_SECOND, closed, growth, is_polynomial, rate, suits, vanishes
+from .given import GIVEN, GIVEN_THE_SECOND, Closed, closed, growth, is_polynomial, rate, suits, vanishes
 from .nodes import (
     FEW,
     FLAT_NUMPY,
@@ -32,6 +32,7 @@ from .nodes import (
 from .pairs import KINKED, LINE, SERIES, SMOOTH
 from .rewrite import stabilise
 from .rules import rule_of
+from .tilted import TILTED, tilt, tilted
 
 Helpers = dict[str, tuple[str, tuple[str, ...]]]
 
@@ -41,7 +42,8 @@ FAR = "38.0"  # standard deviations behind which the normal law is no float
 ROWS = {False: 256, True: 1 << 22}  # entries at a time of averages over one and two variables
 
 
-def _for_torch(text: str) -> str:
+def for_torch(text: str) -> str:
+    """A text that serves both libraries, in the names of PyTorch."""
     text = text.replace("np.", "torch.").replace("special.", "torch.special.")
     return text.replace("_determinant(", "_Determinant.apply(")
 
@@ -58,18 +60,19 @@ def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Call
         "_kinked_plane": (spelled(KINKED), ("_line", determinant)),
         "_given": (spelled(GIVEN), ("_line", determinant)),
         "_given_the_second": (GIVEN_THE_SECOND, ("_given",)),
+        "_tilted": (spelled(TILTED), ("_line", "_given", "_strip", determinant)),
         "_pair_average": (spelled(SERIES), ("_few", "_line_average", determinant)),
         "_flat": (flat, ("_few",)),
     }
 
 
 NUMPY_HELPERS = _helpers(RULE_NUMPY, SORTED_NUMPY, FLAT_NUMPY, "_determinant", str)
-TORCH_HELPERS = _helpers(RULE_TORCH, SORTED_TORCH, FLAT_TORCH, "_Determinant", _for_torch)
+TORCH_HELPERS = _helpers(RULE_TORCH, SORTED_TORCH, FLAT_TORCH, "_Determinant", for_torch)
 
 
 def tables() -> tuple[tuple[str, str], ...]:
     """The constants that the helpers read: the rule on [0, 1], the length of a panel, the reach."""
-    nodes, weights = _legendre(POINTS)
+    nodes, weights = legendre(POINTS)
     return (
         ("_REACH", "9.5"),
         ("_PANEL", repr(PANEL)),
@@ -125,14 +128,16 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             places = (*places, *(place for place in others if place not in places))
             functions = "".join(f"{part(p)}, " for p in f.parts).strip()
             scale = "math.inf" if polynomial else repr(float(width))
-            inner = given(f) if is_pair and suits(f) else "None"
+            inner = coded(closed, f) if is_pair and suits(f) else "None"
             rest_ = f"{scale}, {FAR if vanishes(f) else '_REACH'}, {growth(f)}, {inner}, {rate(f)!r}"
+            if is_pair and tilt(f) is not None:
+                rest_ += f", {coded(tilted, f)}"
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
         return factors_[f]
 
-    def given(f: Any) -> str:
-        """What stands for the average of a piecewise polynomial over one variable."""
-        code = closed(f, f"{name}_factor_{len(factors_)}", parameters, dialect)
+    def coded(average: Callable[..., Closed], f: Any) -> str:
+        """What stands for the average of a function over one variable."""
+        code = average(f, f"{name}_factor_{len(factors_)}", parameters, dialect)
         preamble.extend(code.preamble)
         constants.extend(code.tables)
         return code.text
@@ -235,7 +240,7 @@ def entry_time(expr: sp.Expr) -> str:
 
 
 @cache
-def _legendre(n: int) -> tuple[list[float], list[float]]:
+def legendre(n: int) -> tuple[list[float], list[float]]:
     """Nodes and weights on [0, 1], correctly rounded, by Newton's method on the three-term recursion."""
     nodes, weights = [], []
     with mp.workdps(30):

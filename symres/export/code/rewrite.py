@@ -10,13 +10,28 @@ from typing import Any
 
 import sympy as sp
 
-from .stable import Atan2, Dawson, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from ...special import Q2, S2
+from .stable import (
+    Atan2,
+    Dawson,
+    Erfcx,
+    ExpCosh,
+    ExpCoshm1,
+    Expm1,
+    ExpSinh,
+    Log1p,
+    Sigmoid,
+    Softplus,
+    TwoSigns,
+    TwoTails,
+)
 
 
 def stabilise(expr: sp.Expr) -> sp.Expr:
     """Apply every rule, bottom-up, in the order that lets each see what the one before leaves."""
     for rule in (
         _arcus_tangent,
+        _two_variables,
         _logistic,
         _scaled_erfc,
         _scaled_erfi,
@@ -53,6 +68,16 @@ def _arcus_tangent(e: sp.Expr) -> sp.Expr:
     over, under = sp.fraction(sp.together(e.args[0]))
     radicand = sp.expand(under**2 - over**2)
     return Atan2(over, sp.sqrt(sp.factor_terms(radicand)))
+
+
+def _two_variables(e: sp.Expr) -> sp.Expr:
+    """S2(h, k, p/q) and Q2 by the legs p and sqrt(q**2 - p**2) of an angle, as the arcsine."""
+    if not isinstance(e, S2 | Q2):
+        return e
+    h, k, r = e.args
+    over, under = sp.fraction(sp.together(r))
+    rest = sp.factor_terms(sp.expand(under**2 - over**2))
+    return (TwoSigns if isinstance(e, S2) else TwoTails)(h, k, over, sp.sqrt(rest))
 
 
 def _logistic(e: sp.Expr) -> sp.Expr:

@@ -70,3 +70,15 @@ class Softplus(sp.Function):
     """log(1 + exp(u))."""
 
     nargs = 1
+
+
+class TwoSigns(sp.Function):
+    """S2(h, k, r), called as TwoSigns(h, k, x, y) with r = x/sqrt(x**2 + y**2) and y >= 0."""
+
+    nargs = 4
+
+
+class TwoTails(sp.Function):
+    """Q2(h, k, r), called likewise."""
+
+    nargs = 4

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import sympy as sp
 
+from ...special import S4, T4
 from ...symbols import K
-from . import quadrature
+from . import quadrature, signs
 from .angles import AngleForm
 from .autograd import (
     CORRELATION,
@@ -39,6 +40,8 @@ from .stable import (
     Log1p,
     Sigmoid,
     Softplus,
+    TwoSigns,
+    TwoTails,
     complement,
     correlation,
     determinant,
@@ -78,6 +81,10 @@ TORCH = Dialect(
         ExpCoshm1: "_ExpCoshm1.apply({0}, {1})",
         Sigmoid: "torch.sigmoid({0})",
         Softplus: "torch.nn.functional.softplus({0}, threshold=40.0)",
+        TwoSigns: "_TwoSigns.apply(*_alike({0}, {1}, {2}, {3}))",
+        TwoTails: "_TwoTails.apply(*_alike({0}, {1}, {2}, {3}))",
+        S4: "_FourSigns.apply(*_alike({0}, {1}, {2}, {3}, {4}, {5}))",
+        T4: "_EqualSigns.apply({0})",
     },
     sqrt="torch.sqrt({0})",
     root="_root({0})",
@@ -96,6 +103,7 @@ TORCH = Dialect(
         "_piecewise": (PIECEWISE, ()),
         "_tensors": (TENSORS, ()),
         **quadrature.TORCH_HELPERS,
+        **signs.helpers(quadrature.legendre, quadrature.for_torch, torch=True),
         "_shaped": (SHAPED, ()),
     },
 )
