@@ -49,7 +49,7 @@ def expect2(f: Activation | sp.Expr | str, g: Activation | sp.Expr | str, means:
         means: of the two inputs: numbers or real sympy symbols.
 
     Returns:
-        A Quantity in K1, K2, C: EXACT with a verified closed form, or NUMERIC.
+        A Quantity in K1, K2, C, the means and the parameters: EXACT with a verified closed form, or NUMERIC.
     """
     if not isinstance(means, tuple | list) or len(means) != 2:
         raise DeclarationError("the means of two inputs", f"{means!r}", "pass two: means=(m1, m2)")
@@ -98,6 +98,9 @@ def derivative(quantity: Quantity, symbol: sp.Symbol | str) -> Quantity:
     Args:
         quantity: any result.
         symbol: one of ``quantity.symbols``, or its name.
+
+    Returns:
+        A Quantity in the same symbols: EXACT where its averages close, NUMERIC where not.
 
     Raises:
         DeclarationError: the quantity has no such symbol.

@@ -182,6 +182,9 @@ class Quantity:
             order: the highest power of K.
             checked: whether to compare it with numbers; its ``reason`` then says how far it reaches.
 
+        Returns:
+            A SERIES quantity; ``evalf`` gives the truncated sum, whose distance from the quantity ``reason`` bounds.
+
         Raises:
             NoClosedForm: the quantity has no expansion in powers of sqrt(K), or more than one kernel.
         """
@@ -193,6 +196,9 @@ class Quantity:
         Args:
             order: the highest power of 1/K.
             checked: whether to compare it with numbers; its ``reason`` then says from which K on it holds.
+
+        Returns:
+            A SERIES quantity, as for ``series``; coefficients without a closed form are enclosed integrals.
 
         Raises:
             NoClosedForm: the integrand is not polynomial far out, up to what decays exponentially, or the quantity has

@@ -123,7 +123,7 @@ class Q2(_Averaged):
         return None
 
     def fdiff(self, argindex: int = 1) -> sp.Expr:
-        """As that of S2."""
+        """The density of a variable at its threshold times the other's tail there; Plackett's identity for r."""
         h, k, r = self.args
         rest = 1 - r**2
         if argindex == 3:
