@@ -11,13 +11,12 @@ where the mean of z2 crosses a kink of g, with the deviation of z2 on both sides
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import sympy as sp
 
-from ...declare.pieces import Pieces
 from ...symbols import z
 from .emit import Dialect, Emitter, literal, variable
 from .given import Closed, closed, suits, vanishes
@@ -91,7 +90,7 @@ class Tilt:
             which it decays, the left one for side = 1.
     """
 
-    polynomials: Pieces
+    polynomials: Any
     exponentials: tuple[tuple[int, sp.Expr, int, sp.Expr], ...]
 
 
@@ -117,7 +116,7 @@ def tilt(factor: Any) -> Tilt | None:
                 return None
             found.append((side, side * rate, k, height * exponential.subs(z, factor.breaks[k])))
         parts.append(rest)
-    polynomials = Pieces(factor.breaks, tuple(parts))
+    polynomials = replace(factor, parts=tuple(parts))
     return Tilt(polynomials, tuple(found)) if suits(polynomials) else None
 
 

@@ -158,8 +158,8 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
     rows = [(left, sides)] if sides else []
     rows += [(notation.write(symbol), [determinant]) for symbol, determinant in determinants]
     rows += [(notation.write(step.symbol), list(dict.fromkeys([step.definition, step.expr]))) for step in q.steps]
-    tails = [","] * (len(rows) - 1) + ["."]
-    shown = [display(head, *sides, tail=t, notation=notation) for (head, sides), t in zip(rows, tails, strict=True)]
+    tails = [*["," for _ in rows[1:]], "."]
+    shown = [display(head, *sides, tail=t, notation=notation) for (head, sides), t in zip(rows, tails, strict=False)]
     return {
         "title": _meaning(q),
         "displays": shown,
