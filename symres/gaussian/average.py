@@ -16,8 +16,9 @@ from ..quantity import Verification
 from ..symbols import K1, K2, C, K
 from .canonical import canonical
 from .exact import closed_form
-from .expectation import Expectation, Gaussian, separate
+from .expectation import Expectation, Gaussian
 from .identities import check_identities
+from .integrand import separate
 from .numeric import average_ball
 from .price import price_proof
 from .symmetry import is_odd

@@ -8,7 +8,8 @@ both or is infinitely steep. A parameter that moves a jump adds the jump times t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
@@ -16,8 +17,49 @@ import sympy as sp
 from ..declare.phi import Phi
 from ..declare.pieces import Pieces, value_at
 from ..symbols import variables, z
+from .integrand import separate
 
 Average = Any  # an Expectation: it imports this module
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A derivative of ``<F>`` in a covariance as an average: slopes of F times a polynomial weight.
+
+    Args:
+        theorem: by Price, or by Stein.
+        slopes: the variables in which F is differentiated, counted from 0.
+        weight: (coefficient, power of every variable) of each monomial that multiplies them.
+    """
+
+    theorem: str
+    slopes: tuple[int, ...]
+    weight: tuple[tuple[sp.Expr, tuple[int, ...]], ...]
+
+
+def covariance_rule(smooth: Sequence[bool], matrix: sp.Matrix, i: int, j: int) -> Rule:
+    """How an average is differentiated in the covariance of variables i and j.
+
+    Args:
+        smooth: for every variable, whether F is continuous in it, with finite slopes.
+        matrix: the covariance matrix.
+        i: one variable, counted from 0.
+        j: the other, or the same for a variance.
+    """
+    size = len(smooth)
+    if i != j and smooth[i] and smooth[j]:
+        return Rule("Price's theorem", (i, j), ((sp.Integer(1), (0,) * size),))
+    bound = sp.symbols(f"z:{size}", real=True)
+    inverse = matrix.inv()
+    score = inverse * sp.Matrix(bound)
+    front = sp.Rational(1, 2) if i == j else sp.Integer(1)
+    slopes: tuple[int, ...] = ()
+    weight = score[i] * score[j] - inverse[i, j]
+    if smooth[i] or smooth[j]:
+        at, other = (i, j) if smooth[i] else (j, i)
+        slopes, weight = (at,), score[other]
+    terms = sp.Poly(weight, *bound).terms()
+    return Rule("Stein's lemma", slopes, tuple((front * c, powers) for powers, c in terms))
 
 
 def covariance_derivative(average: Average, i: int, j: int) -> sp.Expr:
@@ -28,17 +70,12 @@ def covariance_derivative(average: Average, i: int, j: int) -> sp.Expr:
         i: one variable, counted from 0.
         j: the other, or the same for a variance.
     """
-    smooth = [_is_smooth(average, k) for k in (i, j)]
-    if i != j and all(smooth):
-        inner = _slope(average.integrand, average, i)
-        return average.like(_slope(inner, average.like(inner), j))
-    front = sp.Rational(1, 2) if i == j else sp.Integer(1)
-    inverse = average.matrix.inv()
-    score = inverse * sp.Matrix(variables[: average.dimension])
-    if any(smooth):
-        at, other = (i, j) if smooth[0] else (j, i)
-        return front * _weighted(average, _slope(average.integrand, average, at), score[other])
-    return front * _weighted(average, average.integrand, sp.expand(score[i] * score[j] - inverse[i, j]))
+    bound = variables[: average.dimension]
+    rule = covariance_rule([_is_smooth(average, k) for k in range(len(bound))], average.matrix, i, j)
+    f = average.integrand
+    for k in rule.slopes:
+        f = _slope(f, len(bound), k)
+    return sp.Add(*(c * average.like(f * sp.Mul(*map(sp.Pow, bound, powers))) for c, powers in rule.weight))
 
 
 def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
@@ -94,15 +131,13 @@ def _jumps(f: Pieces) -> Iterator[tuple[sp.Expr, sp.Expr]]:
 # ---- terms ---------------------------------------------------------------------------------------------------------
 
 
-def _slope(integrand: sp.Expr, average: Average, i: int) -> sp.Expr:
+def _slope(integrand: sp.Expr, dimension: int, i: int) -> sp.Expr:
     """The derivative in variable i away from breakpoints: the integrand is continuous there."""
-    x = variables[i]
-    slope = integrand.diff(x)
+    slope = integrand.diff(variables[i])
     if _is_ordinary(slope):
         return slope
-    return sp.Add(
-        *(c * _product([f.diff() if k == i else f for k, f in enumerate(factors)]) for c, factors in average.terms)
-    )
+    terms = separate(integrand, dimension)
+    return sp.Add(*(c * _product([f.diff() if k == i else f for k, f in enumerate(factors)]) for c, factors in terms))
 
 
 def _is_ordinary(slope: sp.Expr) -> bool:
@@ -112,17 +147,6 @@ def _is_ordinary(slope: sp.Expr) -> bool:
 
 def _product(factors: Any) -> sp.Expr:
     return sp.Mul(*(f.as_expr().subs(z, x) for f, x in zip(factors, variables, strict=False)))
-
-
-def _weighted(average: Average, f: sp.Expr, weight: sp.Expr) -> sp.Expr:
-    """``<f * weight>`` for a weight polynomial in the variables: coefficients go outside the averages."""
-    bound = variables[: average.dimension]
-    return sp.Add(
-        *(
-            c * average.like(f * sp.Mul(*(x**p for x, p in zip(bound, powers, strict=True))))
-            for powers, c in sp.Poly(weight, *bound).terms()
-        )
-    )
 
 
 def _at(average: Average, factors: tuple[Pieces, ...], k: int, place: sp.Expr) -> sp.Expr:

@@ -17,7 +17,8 @@ from ..declare.phi import Phi
 from ..declare.pieces import Pieces
 from ..errors import NoClosedForm
 from ..symbols import variables, z
-from .expectation import Gaussian, pieces_of
+from .expectation import Gaussian
+from .integrand import pieces_of
 
 Peak = tuple[sp.Expr, sp.Expr]  # (weight, place): weight*delta(x - place)
 

@@ -19,6 +19,7 @@ from ..balls import enclose, evaluate, value_and_radius
 from ..declare.pieces import Pieces
 from ..quantity import Verification
 from ..symbols import K1, K2, C, z
+from .calculus import covariance_rule
 from .exact import closed_form
 from .numeric import average_ball
 from .verify import Ball, Values, verify
@@ -95,36 +96,21 @@ def _repeated(factors: Factors, law: tuple[sp.Symbol, ...], bits: int, values: V
 
 
 def _slopes(factors: Factors, law: tuple[sp.Symbol, ...]) -> Iterator[tuple[sp.Symbol, Terms, str]]:
-    """The derivative in every entry of the law as averages: Price's theorem, with Stein's lemma where needed.
-
-    ``d<F>/dS_ij = <d_i d_j F>``, half of it for i = j. A derivative that F does not have becomes a factor
-    ``s = S^-1 z`` or, for both, ``s_i s_j - S^-1_ij``. The two routes of one variance are the same identity.
-    """
+    """The derivative in every entry of the law as averages; the two routes of one variance are the same identity."""
     size = len(factors)
     entries = list(combinations_with_replacement(range(size), 2))
     matrix = sp.zeros(size)
     for (i, j), symbol in zip(entries, law, strict=True):
         matrix[i, j] = matrix[j, i] = symbol
-    inverse = matrix.inv()
     smooth = [f.is_continuous and f.has_finite_slopes for f in factors]
-    z_of = sp.symbols(f"z:{size}", real=True)
-    score = inverse * sp.Matrix(z_of)
     for (i, j), symbol in zip(entries, law, strict=True):
-        front = sp.Rational(1, 2) if i == j else sp.Integer(1)
-        if i != j and smooth[i] and smooth[j]:
-            yield symbol, [(front, tuple(f.diff() for f in factors))], "Price's theorem"
-            continue
-        if smooth[i] or smooth[j]:
-            at, other = (i, j) if smooth[i] else (j, i)
-            weight = score[other]
-            bent = tuple(f.diff() if k == at else f for k, f in enumerate(factors))
-        else:
-            weight, bent = score[i] * score[j] - inverse[i, j], factors
+        rule = covariance_rule(smooth, matrix, i, j)
+        bent = [f.diff() if k in rule.slopes else f for k, f in enumerate(factors)]
         terms = [
-            (front * c, tuple(f.map(lambda u, p=p: u * z**p) for f, p in zip(bent, powers, strict=True)))
-            for powers, c in sp.Poly(weight, *z_of).terms()
+            (c, tuple(f.map(lambda u, p=p: u * z**p) for f, p in zip(bent, powers, strict=True)))
+            for c, powers in rule.weight
         ]
-        yield symbol, terms, "Stein's lemma"
+        yield symbol, terms, rule.theorem
 
 
 def _measured(terms: Terms, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Ball:

@@ -16,7 +16,8 @@ from .. import symbols
 from ..declare.activation import Phi
 from ..declare.program import Draw, Program
 from ..errors import UnsupportedLayer
-from ..gaussian.expectation import Expectation, distributed
+from ..gaussian.expectation import Expectation
+from ..gaussian.integrand import distributed
 from ..symbols import variables
 
 Form = tuple[tuple[sp.Symbol, int, sp.Expr], ...]  # (source, input, coefficient), sorted by source name
