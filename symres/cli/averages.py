@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sympy as sp
 
 from ..api import expect, expect2
 from ..declare.activation import Activation
+from ..errors import NoClosedForm
 from ..gaussian.expectation import Expectation
 from ..quantity import Quantity, Status
 from ..special import legend
 from ..symbols import K1, K2, C, K, x1, x2, z
+from ..theory.build import unknown
 from .breaking import wrap
 from .console import Line, Span, line
 from .maths import Maths
@@ -55,18 +58,18 @@ def averages_of(phi: Activation) -> Iterator[Known]:
     two = {"f f": f, "f' f'": slope, "f^2 f^2": f**2}
     for key, integrand in one.items():
         asked = Expectation(integrand.subs(z, x1), K)
-        yield Known(key, asked, _with_slopes(phi, key, expect(integrand)))
+        yield Known(key, asked, _known(key, (K,), partial(expect, integrand)))
     for key, integrand in two.items():
         asked = Expectation(integrand.subs(z, x1) * integrand.subs(z, x2), K1, C, K2)
-        yield Known(key, asked, _with_slopes(phi, key, expect2(integrand, integrand)))
+        yield Known(key, asked, _known(key, (K1, K2, C), partial(expect2, integrand, integrand)))
 
 
-def _with_slopes(phi: Activation, key: str, quantity: Quantity) -> Quantity:
-    """No averages of slopes where an activation is infinitely steep."""
-    if "'" not in key or phi.pieces.has_finite_slopes:
-        return quantity
-    reason = f"{phi.name} has an infinite slope; take the derivative of the average of f f in C instead"
-    return replace(quantity, body=sp.nan, status=Status.UNKNOWN, reason=reason, verifications=())
+def _known(key: str, arguments: tuple[sp.Symbol, ...], ask: Callable[[], Quantity]) -> Quantity:
+    """An average, or that it does not exist: powers of infinite slopes."""
+    try:
+        return ask()
+    except NoClosedForm as error:
+        return unknown(key, arguments, f"{error.found}; {error.remedy}")
 
 
 class Averages(Sheet):

@@ -37,6 +37,7 @@ def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
         NoClosedForm: the average does not exist.
     """
     bound = variables[: law.dimension]
+    _require_finite_slopes(integrand)
     singular = {phi: sp.Dummy() for phi in _sorted(integrand.atoms(Phi)) if _has_deltas(phi)}
     if not singular:
         return law.expectation(integrand)
@@ -55,6 +56,17 @@ def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
             peaks = {owner[name]: peak for name, peak in zip(used, choice, strict=True) if peak is not None}
             total += _at_peaks(integrand, sp.Mul(rest, *regular), law, peaks)
     return total
+
+
+def _require_finite_slopes(integrand: sp.Expr) -> None:
+    for phi in _sorted(integrand.atoms(Phi)):
+        for lower in (_lower(phi, steps) for steps in range(1, phi.order + 1)):
+            if not lower.pieces.has_finite_slopes:
+                raise NoClosedForm(
+                    f"the average of {integrand}",
+                    f"{lower} has an infinite slope",
+                    "take the derivative in C of the average of f(z1) f(z2) instead",
+                )
 
 
 def _has_deltas(phi: Phi, fewer: int = 1) -> bool:

@@ -79,6 +79,32 @@ def test_an_edited_module_fails_the_accuracy_test(old, new):
     assert errors[0] < 1e-15 < errors[1]
 
 
+SHORT_ROAD = {  # edits of the tiles alone, where the inputs are not nearly parallel
+    "a constant": ("a2 = 0.15915494309189535", "a2 = 0.159154943091893", 0.3),
+    "a sign": ("np.subtract(scratch[2], scratch[0]", "np.add(scratch[2], scratch[0]", 0.3),
+    "a guard that lets lost digits pass": ("scratch[2] >= 0.125", "scratch[2] >= 1e-12", -(1 - 1e-9)),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "rho"), SHORT_ROAD.values(), ids=SHORT_ROAD)
+def test_an_edited_tile_fails_the_accuracy_test(old, new, rho):
+    text = export(covariance_map(PAIRS["relu"])).text
+    head, tile = text.split("def _average_1_axes")
+    assert old in tile
+    k, c = 0.7, 0.7 * rho
+    with mp.workdps(50):
+        formulas = (PAIRS["relu"], C * PAIRS["relu"].diff(C))
+        exact, sensitivity = sp.lambdify((K1, K2, C), formulas, "mpmath")(mp.mpf(k), mp.mpf(k), mp.mpf(c))
+    errors = []
+    for changed in (tile, tile.replace(old, new)):
+        space = {}
+        exec(head + "def _average_1_axes" + changed, space)
+        found = space["covariance_map"](k, k, np.full((64, 64), c), 1.0, 0.0, 0.0)
+        error = max(abs(f - exact) for f in set(found.ravel()))
+        errors.append(float(error / max(abs(exact), abs(sensitivity))))
+    assert errors[0] < 1e-15 < errors[1]
+
+
 def test_a_fit_through_noise_is_refused():
     generator = np.random.default_rng(0)
     with pytest.raises(SymresError):

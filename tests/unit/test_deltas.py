@@ -76,3 +76,10 @@ def test_what_does_not_exist_is_said():
     ):
         with pytest.raises(NoClosedForm, match=reason):
             sr.expect(integrand)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_powers_of_infinite_slopes_are_refused_with_the_remedy(power):
+    steep = sr.activation("sign(z)*abs(z)^(1/2)")
+    with pytest.raises(NoClosedForm, match=r"has an infinite slope; take the derivative in C"):
+        sr.expect(steep(z).diff(z) ** power)

@@ -150,7 +150,7 @@ def _of_four_signs(*r):
 
 
 def _four_signs(*r):
-    """The average of four signs, see _of_four_signs."""
+    """The average of four signs, see _of_four_signs; up to 4e-11 off close to linear dependence."""
     return _flat(_of_four_signs, 128, *r)
 '''
 
