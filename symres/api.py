@@ -103,9 +103,13 @@ def derivative(quantity: Quantity, symbol: sp.Symbol | str) -> Quantity:
         A Quantity in the same symbols: EXACT where its averages close, NUMERIC where not.
 
     Raises:
-        DeclarationError: the quantity has no such symbol.
+        DeclarationError: it is no quantity, or has no such symbol.
         NoClosedForm: the quantity is unknown.
     """
+    if not isinstance(quantity, Quantity):
+        raise DeclarationError(
+            f"the derivative of {quantity!r}", "it is no quantity", "pass a result, for instance expect('relu')"
+        )
     for s in (*quantity.symbols, *quantity.unused):
         if symbol in (s, s.name):
             return _derivative(quantity, s)

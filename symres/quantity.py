@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -12,11 +12,12 @@ import mpmath as mp
 import sympy as sp
 
 from .balls import evaluate
-from .errors import DeclarationError, NoClosedForm
+from .errors import DeclarationError, NoClosedForm, SymresError
 from .proof import Proof
 from .scalars import is_rounded, number, whole
 from .symbols import K1, K2, C
 
+_ELEMENTARY = (sp.exp, sp.sinh, sp.cosh, sp.asin, sp.acos, sp.atan)  # functions of which limits are taken
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
 
 
@@ -154,22 +155,41 @@ class Quantity:
         else:
             expression = self.expr.subs(exact)
         if expression.has(sp.nan, sp.zoo):  # inputs that are parallel, or vanish: the average itself has a value there
-            expression = self.defined.subs(exact)
+            expression = self._unlimited(exact) or self.defined.subs(exact)
         if expression.has(sp.oo, -sp.oo):
             return mp.mpf(float(expression)), mp.mpf(0)
-        return evaluate(expression, {}, whole(digits, "digits", 1))
+        digits = whole(digits, "digits", 1)
+        try:
+            return evaluate(expression, {}, digits)
+        except DeclarationError:
+            raise
+        except SymresError:  # terms that cancel to more digits than any precision tried: the averages do not
+            return evaluate(self.defined.subs(exact), {}, digits)
+
+    def _unlimited(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr | None:
+        """Infinity, if an elementary closed form grows to it as the inputs become parallel."""
+        assert self.expr is not None
+        along = self.expr.subs({s: v for s, v in exact.items() if s != C})
+        if not along.has(C) or not all(isinstance(f, _ELEMENTARY) for f in along.atoms(sp.Function)):
+            return None
+        try:
+            limit = sp.limit(along, C, exact[C], "-" if exact[C].is_positive else "+")
+        except (NotImplementedError, ValueError):
+            return None
+        return limit if limit in (sp.oo, -sp.oo) else None
 
     def _at_zero(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
         """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""
         kernel = self.symbols[0]
+        given = {s: v for s, v in exact.items() if s != kernel}  # numbers also tell on which side of 0 a breakpoint is
         try:
-            series = self.series(0, checked=False).body
+            series = replace(self, definition=self.defined.subs(given), steps=()).series(0, checked=False).body
         except NoClosedForm:
             value = self.expr.subs(exact) if self.expr is not None else sp.nan
             if value.has(sp.nan, sp.zoo):
                 raise
             return value
-        return sp.limit(series.subs({s: v for s, v in exact.items() if s != kernel}), kernel, 0, "+")
+        return sp.limit(series, kernel, 0, "+")
 
     def __call__(self, **values: Any) -> float:
         """The value as a float."""

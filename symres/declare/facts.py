@@ -19,6 +19,8 @@ _LARGEST = 400  # operations of an expression that is worth an algebraic proof
 def parity(pieces: Pieces) -> Parity | None:
     """Whether ``f(-z) = f(z)`` or ``f(-z) = -f(z)`` for all z, single points aside."""
     mirrored = pieces.mirrored()
+    if set(mirrored.breaks) != set(pieces.breaks):  # their order may be unknown
+        return None
     if all(map(_is_zero, pieces.map(lambda u, v: u - v, mirrored).parts)):
         return "even"
     if all(map(_is_zero, pieces.map(lambda u, v: u + v, mirrored).parts)):

@@ -382,7 +382,7 @@ def _sign(value: sp.Expr) -> int:
         sign = 0
     if sign is None:
         raise DeclarationError(
-            "the order of breakpoints",
+            "the pieces of a formula, in the order of breakpoints",
             f"the sign of {value} is unknown",
             "declare what decides it (b as a + c with Symbol('c', positive=True)), or give the parameters values",
         )

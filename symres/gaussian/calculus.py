@@ -1,9 +1,9 @@
 """Derivatives of averages as averages: in the covariances by Price's theorem, in parameters and means by Leibniz' rule.
 
-``d<F>/dS_ij = <d_i d_j F>``, half of it for i = j. A derivative that F does not have moves onto the Gaussian weight by
-Stein's lemma, ``<d_i F> = <s_i F>`` with the score ``s = S^-1 z``: none where F is continuous in both variables (this
-also holds for singular covariances), one factor for a variance or where F jumps in one of them, two where it jumps in
-both or is infinitely steep. A parameter that moves a jump adds the jump times the density there.
+``d<F>/dS_ij = <d_i d_j F>``, half of it for i = j; a kink adds a delta function, its jump in slope times the density
+there. This also holds for singular covariances. A derivative that F does not have moves onto the Gaussian weight by
+Stein's lemma, ``<d_i F> = <s_i F>`` with the score ``s = S^-1 z``: one factor where F jumps in one of two variables, two
+where it jumps in both or is infinitely steep. A parameter that moves a jump adds the jump times the density there.
 """
 
 from __future__ import annotations
@@ -71,11 +71,33 @@ def covariance_derivative(average: Average, i: int, j: int) -> sp.Expr:
         j: the other, or the same for a variance.
     """
     bound = variables[: average.dimension]
-    rule = covariance_rule([_is_smooth(average, k) for k in range(len(bound))], average.matrix, i, j)
+    if i == j and len(bound) > 1 and _is_smooth(average.integrand, len(bound), i):
+        found = _variance_derivative(average, i)
+        if found is not None:
+            return found
+    rule = covariance_rule(
+        [_is_smooth(average.integrand, len(bound), k) for k in range(len(bound))], average.matrix, i, j
+    )
     f = average.integrand
     for k in rule.slopes:
         f = _slope(f, len(bound), k)
     return sp.Add(*(c * average.like(f * sp.Mul(*map(sp.Pow, bound, powers))) for c, powers in rule.weight))
+
+
+def _variance_derivative(average: Average, i: int) -> sp.Expr | None:
+    """Half the average of the second derivative in variable i, delta functions at its kinks: for parallel inputs too.
+
+    One variable alone has no singular law, and its averages read better with a factor z/K.
+    """
+    size = average.dimension
+    slope = _slope(average.integrand, size, i)
+    if not _has_finite_slopes(slope):
+        return None
+    total = average.like(_slope(slope, size, i))
+    for c, factors in separate(slope, size):
+        for b, jump in _jumps(factors[i]):
+            total += c * jump * _at(average, factors, i, b)
+    return total / 2
 
 
 def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
@@ -105,17 +127,22 @@ def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
 # ---- regularity ----------------------------------------------------------------------------------------------------
 
 
-def _is_smooth(average: Average, i: int) -> bool:
+def _is_smooth(integrand: sp.Expr, dimension: int, i: int) -> bool:
     """Whether F is continuous in variable i, with slopes that have finite values."""
-    return _is_continuous(average, i) and all(phi.pieces.has_finite_slopes for phi in average.integrand.atoms(Phi))
+    return _is_continuous(integrand, dimension, i) and _has_finite_slopes(integrand)
 
 
-def _is_continuous(average: Average, i: int) -> bool:
+def _has_finite_slopes(integrand: sp.Expr) -> bool:
+    return all(phi.pieces.has_finite_slopes for phi in integrand.atoms(Phi))
+
+
+def _is_continuous(integrand: sp.Expr, dimension: int, i: int) -> bool:
     """Whether the whole integrand is continuous in variable i (a kink of phi is one, of phi' is a jump)."""
-    if average.dimension > 1:
-        return all(factors[i].is_continuous for _, factors in average.terms)
+    terms = separate(integrand, dimension)
+    if dimension > 1:
+        return all(factors[i].is_continuous for _, factors in terms)
     total = None
-    for coefficient, (factor,) in average.terms:
+    for coefficient, (factor,) in terms:
         scaled = factor.map(lambda u, c=coefficient: c * u)
         total = scaled if total is None else total.map(lambda u, v: u + v, scaled)
     return total is None or total.is_continuous

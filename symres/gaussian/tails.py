@@ -5,7 +5,9 @@ What is left of 1 where a sign is nearly certain keeps its digits that way, and 
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, product
 from typing import Any
 
 import sympy as sp
@@ -17,7 +19,8 @@ from .field import Field, Frac
 Table = dict[tuple[sp.Expr, tuple[int, ...]], Frac]
 # (exponentials and waves as an expression, atoms, radicals)
 Row = tuple[sp.Expr, Any, tuple[int, ...]]
-_Parts = dict[Row, tuple[Any, Frac]]  # with the function S2 or erf of a row, or None
+_MOST = 256  # ways of dividing a constant that are tried
+_Quadrant = tuple[sp.Expr, sp.Expr, sp.Expr, Frac]  # the arguments of a Q2 and what multiplies it
 
 
 def complemented(field: Field, rows: dict[Row, Frac]) -> Table:
@@ -29,10 +32,10 @@ def complemented(field: Field, rows: dict[Row, Frac]) -> Table:
         table[key] = table[key] + c if key in table else c
 
     left = dict(rows)
-    for (front, atoms, radicals), parts in _tails(field, left):
-        for part in parts:
-            del left[part]
-        for h, k, r, c in _quadrants(field, parts):
+    for (front, atoms, radicals), quadrants, used in _tails(field, left):
+        for row in used:
+            del left[row]
+        for h, k, r, c in quadrants:
             put(front * Q2(h, k, r) * written_atoms(field, atoms), radicals, c)
     for find in (_complement_of_one, _complements_of_several):
         for row, singles in find(field, left).items():
@@ -45,56 +48,67 @@ def complemented(field: Field, rows: dict[Row, Frac]) -> Table:
     return {key: c for key, c in table.items() if c}
 
 
-def _tails(field: Field, rows: dict[Row, Frac]) -> list[tuple[Row, _Parts]]:
-    """Averages of two signs, times exponentials, with the single signs and the constants beside them.
+def _tails(field: Field, rows: dict[Row, Frac]) -> Iterator[tuple[Row, list[_Quadrant], list[Row]]]:
+    """Averages of two signs, times exponentials, with the single signs and the constant beside them as Q2.
 
-    Returns:
-        What they share, and the rows {row: (the function S2 or erf or None, coefficient)}.
+    Yields:
+        What they share, the sum of Q2 that multiplies it, and the rows that this stands for: no fewer than terms.
     """
-    found: list[tuple[Row, _Parts]] = []
-    taken: set[Row] = set()
-    singles = _singles(field, rows)
-    for front, atoms, radicals in sorted(rows, key=lambda row: str((row[0], written_atoms(field, row[1])))):
+    pairs: dict[Row, list[tuple[Row, S2]]] = {}
+    for row in sorted(rows, key=lambda row: str((row[0], written_atoms(field, row[1])))):
+        front, atoms, radicals = row
         for position, (atom, power) in enumerate(atoms):
             pair = field.interned(atom)
-            if front == 1 or power != 1 or not isinstance(pair, S2):
-                continue
-            others = atoms[:position] + atoms[position + 1 :]
-            shared = front, others, radicals
-            row = front, atoms, radicals
-            parts: _Parts = {row: (pair, rows[row])}
-            for whole, single, number in singles:
-                function = field.interned(number)
-                if whole == shared and function.args[0] * sp.sqrt(2) in pair.args[:2]:
-                    parts[single] = function, rows[single]
-            if shared in rows:
-                parts[shared] = None, rows[shared]
-            if not taken & parts.keys() and len(_quadrants(field, parts)) < len(parts):
-                taken |= parts.keys()
-                found.append((shared, parts))
-    return found
+            if front != 1 and power == 1 and isinstance(pair, S2):
+                pairs.setdefault((front, atoms[:position] + atoms[position + 1 :], radicals), []).append((row, pair))
+    singles = _singles(field, rows)
+    for shared, members in pairs.items():
+        beside = {field.interned(number).args[0] * sp.sqrt(2): row for whole, row, number in singles if whole == shared}
+        used, corners = [row for row, _ in members], []
+        for row, pair in members:
+            own = [beside.pop(shift, None) for shift in pair.args[:2]]
+            used += [single for single in own if single is not None]
+            a, b = (field.zero if single is None else rows[single] for single in own)
+            corners.append(_Corner(pair, a, b, rows[row]))
+        whole = rows.get(shared, field.zero)
+        used += [shared] * (shared in rows)
+        quadrants = _quadrants(field, corners, whole)
+        if len(quadrants) <= len(used):
+            yield shared, quadrants, used
 
 
-def _quadrants(field: Field, parts: _Parts) -> list[tuple[sp.Expr, sp.Expr, sp.Expr, Frac]]:
-    """D + a erf(h/sqrt 2) + b erf(k/sqrt 2) + s S2(h, k, r) as a sum of c Q2(+-h, +-k, +-r), arguments and c."""
-    pair = next(f for f, _ in parts.values() if isinstance(f, S2))
-    h, k, r = pair.args
-    d, a, b, s = (
-        next((c for f, c in parts.values() if wanted(f)), field.zero)
-        for wanted in (
-            lambda f: f is None,
-            lambda f: isinstance(f, sp.erf) and f.args[0] * sp.sqrt(2) == h,
-            lambda f: isinstance(f, sp.erf) and f.args[0] * sp.sqrt(2) == k,
-            lambda f: isinstance(f, S2),
-        )
-    )
-    result = []
-    for i, j in product((1, -1), repeat=2):
+@dataclass(frozen=True)
+class _Corner:
+    """a erf(h/sqrt 2) + b erf(k/sqrt 2) + s S2(h, k, r)."""
+
+    pair: S2
+    a: Frac
+    b: Frac
+    s: Frac
+
+    def quadrants(self, field: Field, d: Frac) -> list[_Quadrant]:
+        """The sum of this and d in Q2(+-h, +-k, +-r)."""
+        h, k, r = self.pair.args
+        signs = [(i, j, field.integer(i), field.integer(j)) for i, j in product((1, -1), repeat=2)]
         # the four events x > +-h, y > +-k have the averages (1 - i erf - j erf + i j S2)/4
-        c = d - a * field.integer(i) - b * field.integer(j) + s * field.integer(i * j)
-        if c:
-            result.append((i * h, j * k, i * j * r, c))
-    return result
+        found = [(i * h, j * k, i * j * r, d - self.a * m - self.b * n + self.s * m * n) for i, j, m, n in signs]
+        return [quadrant for quadrant in found if quadrant[3]]
+
+    def shares(self, field: Field) -> list[Frac]:
+        """The constants with which fewest quadrants are left."""
+        signs = [(field.integer(i), field.integer(j)) for i, j in product((1, -1), repeat=2)]
+        tried = {d: len(self.quadrants(field, d)) for d in (self.a * m + self.b * n - self.s * m * n for m, n in signs)}
+        return [d for d, count in tried.items() if count == min(tried.values())]
+
+
+def _quadrants(field: Field, corners: list[_Corner], whole: Frac) -> list[_Quadrant]:
+    """A constant and corners as a sum of Q2: the constant is divided among them so that few are left."""
+    found = []
+    for shares in islice(product(*(corner.shares(field) for corner in corners[1:])), _MOST):
+        first = sum((-share for share in shares), whole)
+        parts = zip(corners, [first, *shares], strict=True)
+        found.append([quadrant for corner, d in parts for quadrant in corner.quadrants(field, d)])
+    return min(found, key=len)
 
 
 _Complements = dict[Row, list[tuple[Row, int]]]

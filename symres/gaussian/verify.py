@@ -68,7 +68,9 @@ def verify(
                 continue
             distance = abs(claimed - value)
             deviation = (distance + error + radius) / abs(value) if value else mp.inf
-            if claimed == error == 0 and distance <= radius:  # zero has no relative deviation
+            if value == radius == 0:  # zero has no relative deviation
+                deviation = distance + error
+            elif claimed == error == 0 and distance <= radius:
                 deviation = mp.mpf(0)
             if deviation <= tolerance:
                 decided += 1

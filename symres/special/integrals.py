@@ -125,16 +125,29 @@ def _along(h: arb, k: arb, low: arb, high: arb) -> arb:
     """
     apart, along = h - k, h + k
     u, v = apart * apart / 8, along * along / 8  # flint's square of a ball around 0 is nan
+    largest = _largest(u, v, low, high)
+    if largest.rel_accuracy_bits() < 1:  # the exponent has no digit after the point: no more can be known
+        return 2 * (largest.upper() * (high - low)).union(0)
     left, right = _window(u, v, low, high)
     missed = arb(0)
     for near, far in ((left, low), (right, high)):
         if near is not far:
             missed += abs(near - far).upper() * _weight(u, v, acb(near), False).real.upper()
     # a pole that has next to no effect is left out: 1 - exp(-x) < x, and 1/sin**2 has the integral -cot
-    bound = (-u - v).exp().upper()
-    u, missed = _without_pole(u, left.mid(), missed, bound)
-    v, missed = _without_pole(v, arb.pi() / 2 - right.mid(), missed, bound)
+    beside = [_weight(p, q, acb(t), False).real.upper() for p, q, t in ((arb(0), v, left), (u, arb(0), right))]
+    u, missed = _without_pole(u, left.mid(), missed, beside[0])
+    v, missed = _without_pole(v, arb.pi() / 2 - right.mid(), missed, beside[1])
     return 2 * (_integral(lambda t, analytic: _weight(u, v, t, analytic), left, right) + arb(0, 1) * missed)
+
+
+def _largest(u: arb, v: arb, low: arb, high: arb) -> arb:
+    """The largest value of the weight on an interval: at an end, or between its poles."""
+    peak = arb.atan2(_root(u).sqrt(), _root(v).sqrt())
+    for end, beyond in ((low, low > peak), (high, high < peak)):
+        if beyond:
+            return _weight(u, v, acb(end), False).real
+    total = _root(u) + _root(v)
+    return (-total * total).exp()
 
 
 def _weight(u: arb, v: arb, t: acb, analytic: bool) -> acb:
@@ -151,7 +164,17 @@ def _weight(u: arb, v: arb, t: acb, analytic: bool) -> acb:
 
 
 def _without_pole(residue: arb, distance: arb, missed: arb, bound: arb) -> tuple[arb, arb]:
-    """Leave a pole out if that changes next to nothing, or if the residue cannot be told from zero."""
+    """Leave a pole out if that changes next to nothing, or if the residue cannot be told from zero.
+
+    Args:
+        residue: of the pole.
+        distance: from the pole to the interval.
+        missed: what was left out before.
+        bound: largest value of the rest of the integrand on the interval.
+
+    Returns:
+        The residue, now perhaps 0, and what is left out now.
+    """
     largest = residue.abs_upper()
     effect = arb.pi() * largest.sqrt()  # the integral of min(1, residue/sin(t)**2)
     if distance > 0:
@@ -176,7 +199,7 @@ def _window(u: arb, v: arb, low: arb, high: arb) -> tuple[arb, arb]:
         if exponent(place) < limit:
             return given
         inner, outer = peak, place
-        for _ in range(40):
+        while 4 * abs(outer - inner) > abs(outer - peak) > abs(peak) * arb(2) ** -ctx.prec:
             middle = ((inner + outer) / 2).mid()
             inner, outer = (middle, outer) if exponent(middle) < limit else (inner, middle)
         return outer

@@ -60,6 +60,9 @@ class S2(_Averaged):
     @classmethod
     def eval(cls, h: sp.Expr, k: sp.Expr, r: sp.Expr) -> sp.Expr | None:
         """Elementary values, and one way of writing equal ones: the function is symmetric, and odd in h and in k."""
+        for one, other in ((h, k), (k, h)):
+            if one.is_infinite:
+                return sp.sign(one) * sp.erf(other / sp.sqrt(2))
         if r.is_zero:
             return sp.erf(h / sp.sqrt(2)) * sp.erf(k / sp.sqrt(2))
         if h.is_zero and k.is_zero:
@@ -114,6 +117,9 @@ class Q2(_Averaged):
     @classmethod
     def eval(cls, h: sp.Expr, k: sp.Expr, r: sp.Expr) -> sp.Expr | None:
         """Elementary values, and one order of the thresholds."""
+        for one, other in ((h, k), (k, h)):
+            if one.is_infinite:
+                return (1 - sp.sign(one)) * sp.erfc(other / sp.sqrt(2)) / 4
         if r.is_zero:
             return sp.erfc(h / sp.sqrt(2)) * sp.erfc(k / sp.sqrt(2)) / 4
         if h.is_zero and k.is_zero:

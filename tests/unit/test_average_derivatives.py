@@ -11,6 +11,8 @@ from symres.errors import DeclarationError
 from symres.gaussian.expectation import Expectation
 from symres.quantity import Status
 from symres.symbols import K1, K2, C, K, x1, x2
+from tests.oracles.line30 import average
+from tests.oracles.sections import Sections, sections, x
 
 R = sp.Rational
 M, M2 = sp.symbols("m m2", real=True)
@@ -125,3 +127,47 @@ def test_two_inputs_have_two_means():
         sr.expect2("relu", "relu", means=(1,))
     with pytest.raises(DeclarationError, match="pass two"):
         sr.expect2("relu", "relu", means=1)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("name", ["tanh", "silu", "mish", "hard_tanh", "hard_swish", "softsign"])
+def test_the_slope_in_a_variance_where_the_inputs_are_parallel(name, side):
+    """Half of <f''(z1) f(z2)> with z2 = z1 or -z1 is an average over one variable, and kinks add densities."""
+    f, variance = sections(name), R(9, 4)
+    bent, other = f.slope.slope, f
+    if side < 0:
+        other = Sections(tuple(-b for b in reversed(f.breaks)), tuple(p.subs(x, -x) for p in reversed(f.parts)))
+    assert other.breaks == f.breaks or not f.slope.jumps()
+    with mp.workdps(40):
+        total = _mean_of_product(bent, other, variance)
+        for place, height in f.slope.jumps():
+            density = sp.exp(-(place**2) / (2 * variance)) / sp.sqrt(2 * sp.pi * variance)
+            at = sum(bool(place > b) for b in other.breaks)
+            total += mp.mpf(sp.N(height * density * other.parts[at].subs(x, place), 40))
+        found = sr.derivative(sr.expect2(name, name), "K1").evalf(25, K1=variance, K2=variance, C=side * variance)
+        assert abs(found - total / 2) < mp.mpf(10) ** -22
+
+
+def _mean_of_product(f, g, variance):
+    breaks = tuple(sorted({*f.breaks, *g.breaks}))
+
+    def part(h, n):
+        probe = breaks[n - 1] + R(1, 10**6) if n else (breaks[0] - 1 if breaks else 0)
+        return h.parts[sum(bool(probe > b) for b in h.breaks)]
+
+    parts = tuple(part(f, n) * part(g, n) for n in range(len(breaks) + 1))
+    return average(Sections(breaks, parts), variance).value
+
+
+def test_slopes_that_are_infinite_where_the_inputs_are_parallel():
+    signs = sr.derivative(sr.expect2("sign", "sign"), "C")
+    kinks = sr.derivative(sr.derivative(sr.expect2("hard_tanh", "hard_tanh"), "C"), "C")
+    for side in (1, -1):
+        assert signs.evalf(20, K1=1, K2=4, C=2 * side) == mp.inf
+        assert kinks.evalf(20, K1=1, K2=1, C=side) == side * mp.inf
+    assert sr.derivative(sr.expect2("sign", "sign"), "K1").evalf(20, K1=1, K2=1, C=1) == -mp.inf
+
+
+def test_what_is_no_quantity_is_refused():
+    with pytest.raises(DeclarationError, match=r"'relu'.*it is no quantity; pass a result"):
+        sr.derivative("relu", "K")

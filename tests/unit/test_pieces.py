@@ -267,3 +267,10 @@ def test_ranges_contain_every_value(expr):
                 low, high = (mp.mpf(end.str(40, radius=False)) if end.is_finite() else None for end in found[:2])
                 assert low is None or low <= exact + slack + abs(low) * mp.mpf(10) ** -38
                 assert high is None or high >= exact - slack - abs(high) * mp.mpf(10) ** -38
+
+
+def test_one_breakpoint_of_unknown_sign_has_an_order():
+    b = sp.Symbol("b", real=True)
+    gate = sr.Activation("gate", sp.Max(sr.z - b, 0), (b,))
+    assert gate.parity is None
+    assert sr.expect(gate).status is sr.Status.EXACT

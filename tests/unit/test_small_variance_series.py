@@ -257,3 +257,11 @@ def test_a_wrong_series_does_not_leave(monkeypatch):
     monkeypatch.setattr(expansion, "small_variance", wrong)
     with pytest.raises(NoClosedForm, match="defect of symres"):
         quantity.series(3)
+
+
+def test_a_mean_of_either_sign_at_variance_zero():
+    m = sp.Symbol("m", real=True)
+    elu, sign = sr.expect("elu", mean=m), sr.expect("sign", mean=m)
+    assert abs(elu.evalf(20, K=0, m=-1, alpha=1) - (mp.exp(-1) - 1)) < 1e-15
+    assert elu.evalf(20, K=0, m=2, alpha=1) == 2
+    assert [sign.evalf(20, K=0, m=at) for at in (-2, 0, 1)] == [-1, 0, 1]

@@ -142,3 +142,10 @@ def test_derivatives(function, place):
 def test_what_is_no_correlation_is_refused(impossible):
     with pytest.raises(DeclarationError, match="correlation"):
         number(impossible)
+
+
+def test_infinite_shifts_and_thresholds():
+    h, half = sp.Symbol("h", real=True), sp.Rational(1, 2)
+    assert S2(sp.oo, 1, half) == sp.erf(1 / sp.sqrt(2)) == -S2(1, -sp.oo, half)
+    assert (Q2(sp.oo, 1, half), Q2(-sp.oo, 1, half)) == (0, sp.erfc(1 / sp.sqrt(2)) / 2)
+    assert sp.limit(Q2(h, 1, half), h, sp.oo) == 0
