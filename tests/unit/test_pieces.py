@@ -7,6 +7,7 @@ import mpmath as mp
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.declare.intervals import Range, Undefined
 from symres.declare.pieces import Pieces, split, value_at
 from symres.declare.ranges import RangeProgram, sign_of

@@ -11,7 +11,7 @@ from ...notation import shortened
 from ...quantity import Quantity
 from ...symbols import C_W, K1, K2, C, C_b, K, gamma, xi
 from .fit import Fit
-from .measure import PARAMETER, round_up
+from .measure import FEW_DIGITS, PARAMETER, round_up
 from .plan import Component, Function
 from .quadrature import entry_time
 
@@ -64,7 +64,7 @@ def component_lines(component: Component) -> list[str]:
         if math.isfinite(component.stop):
             text += f"to {component.stop:g}."
         else:
-            text += "on." if fit.edges[-1] == 1.0 else "to 1e6, beyond which the polynomial keeps its last value."
+            text += "on." if fit.edges[-1] == 1.0 else "to 1e12, beyond which the polynomial keeps its last value."
     elif component.code is None and component.is_pair:
         text = (
             "Computed as a series in the correlation, its coefficients once for all entries with the same kernel; by "
@@ -77,8 +77,6 @@ def component_lines(component: Component) -> list[str]:
         text = "Computed from the closed form."
     if math.isfinite(component.stop):
         text += f" Beyond kernels of {component.stop:g} the value is nan: {component.reason}."
-    if len(component.symbols) > (3 if component.is_pair else 1):
-        text += f" Parameters are {PARAMETER} in the measurement."
     return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
 
 
@@ -93,6 +91,17 @@ def _measured(stop: float) -> str:
 
 
 def error_text(component: Component) -> str:
+    """The measured error as one sentence, and with other parameters."""
+    return f"{_error_text(component)} {_elsewhere(component)}".strip()
+
+
+def _elsewhere(component: Component) -> str:
+    if not component.elsewhere:
+        return ""
+    return f"That is with parameters of {PARAMETER}; {component.elsewhere}."
+
+
+def _error_text(component: Component) -> str:
     """The measured error as one sentence."""
     if component.is_inaccurate and component.beside_largest is not None:
         beside = round_up(component.beside_largest)
@@ -101,9 +110,12 @@ def error_text(component: Component) -> str:
         return f"Error: unbounded, no value at {component.worst}."
     bound, measured = f"Error: at most {round_up(component.error):.0e}", _measured(component.stop)
     if component.code is None and component.is_pair:
+        tiny = component.next_to_zero
+        small = f"; next to C = 0 up to {round_up(tiny):.0e} of the value itself" if tiny > FEW_DIGITS else ""
         return (
             f"{bound} of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal values, "
-            f"measured for kernels in {measured} and correlations up to 1 - 1e-12 and of 1; worst at {component.worst}."
+            f"measured for kernels in {measured} and correlations up to 1 - 1e-12 and of 1; worst at {component.worst}"
+            f"{small}."
         )
     if component.is_pair:
         scope = f"of max(|F|, |C dF/dC|), measured for kernels in {measured} and |C| <= (1 - 1e-12) sqrt(K1 K2)"

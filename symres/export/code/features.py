@@ -1,48 +1,59 @@
-"""Where a smooth function changes, and on what scale: tanh(50*(z - 2)) does at 2, within 1/50."""
+"""Where a smooth function changes, and on what scale: tanh(a*(z - 2)) does at 2, within 1/a."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import sympy as sp
 
 from ...symbols import z
 
-NARROW = sp.Rational(1, 3)  # on a smaller scale the nodes of smooth functions around 0 are too far apart
 _FLAT = sp.sin, sp.cos  # change everywhere alike
 
 
 def features(factor: Any) -> tuple[tuple[sp.Expr, ...], sp.Expr]:
-    """The places other than 0, in order, and the smallest scale, at most 1.
+    """The places other than 0, numbers in order, and the smallest scale, at most 1; both may contain parameters.
 
-    Functions of linear and quadratic arguments have them, and powers of quadratic polynomials; numbers only.
+    Functions of linear and quadratic arguments have them, and powers of linear and quadratic polynomials.
     """
-    places: set[sp.Expr] = set()
-    scale = sp.Integer(1)
+    places: list[sp.Expr] = []
+    rates: list[sp.Expr] = []
     for part in factor.parts:
         for e in sp.preorder_traversal(part):
-            argument = _argument(e)
-            if argument is None or not argument.is_polynomial(z) or argument.free_symbols != {z}:
-                continue
-            coefficients = sp.Poly(argument, z).all_coeffs()
-            if len(coefficients) > 3 or (isinstance(e, sp.Pow) and len(coefficients) < 3):
-                continue
-            leading, following = coefficients[0], coefficients[1]
-            quadratic = len(coefficients) == 3
-            places.add(-following / (2 * leading if quadratic else leading))
-            scale = min(scale, 1 / (sp.sqrt(abs(leading)) if quadratic else abs(leading)))
-    return tuple(sorted(places - {sp.Integer(0)})), scale
+            for place, rate in _changes(e, factor.breaks):
+                rates.append(rate)
+                if place is not None and not place.is_zero and place not in places:
+                    places.append(place)
+    return tuple(sorted(places, key=sp.default_sort_key)), 1 / sp.Max(1, *rates)
+
+
+def _changes(e: sp.Basic, breaks: tuple[sp.Expr, ...]) -> Iterator[tuple[sp.Expr | None, sp.Expr]]:
+    """(place, rate) of a function: where it changes, unless that is at a break, and the inverse of the scale."""
+    argument = _argument(e)
+    if argument is None or not argument.is_polynomial(z) or not argument.has(z):
+        return
+    leading, *rest = sp.Poly(argument, z).all_coeffs()
+    if len(rest) > 2:
+        return
+    place = -rest[0] / (2 * leading if len(rest) == 2 else leading)
+    if not isinstance(e, sp.Pow):
+        yield place, sp.sqrt(abs(leading)) if len(rest) == 2 else abs(leading)
+    elif len(rest) == 2:  # singular at the complex roots
+        apart = sp.sqrt(abs(rest[0] ** 2 - 4 * leading * rest[1])) / abs(2 * leading)
+        yield place, 1 / apart if not apart.is_zero else sp.Integer(1)
+    else:  # singular beyond a break
+        yield from ((None, 1 / abs(b - place)) for b in breaks if not (b - place).is_zero)
 
 
 def _argument(e: sp.Basic) -> sp.Expr | None:
     if isinstance(e, sp.Function) and len(e.args) == 1 and not isinstance(e, _FLAT):
         return e.args[0]
-    if isinstance(e, sp.Pow) and isinstance(e.base, sp.Add) and not e.exp.is_nonnegative:
+    if isinstance(e, sp.Pow) and isinstance(e.base, sp.Add) and not (e.exp.is_integer and e.exp.is_nonnegative):
         return e.base
     return None
 
 
 def is_local(factor: Any) -> bool:
-    """Whether a smooth function changes around 0 only, on no small scale."""
-    places, scale = features(factor)
-    return not places and bool(scale > NARROW)
+    """Whether a smooth function changes around 0 only."""
+    return not features(factor)[0]

@@ -4,7 +4,7 @@ A function of K is written as K**p * (1 + K)**(q - p) * c(u): p and q are its po
 K >= 0 to 0 <= u < 1 such that c is smooth up to both ends: u = 1 - 1/sqrt(1 + K) where the function has a series in
 K at 0, u = sqrt(K)/(1 + sqrt(K)) where it has one in sqrt(K) (kinked activations). At large K both give a series in
 1/sqrt(K). So the polynomials hold from K = 0 to the largest floats, beyond the range in which they were fitted;
-where large K brings logarithms (softsign) they stop at K = 1e6, and c keeps its last value.
+where large K brings logarithms (softsign) they stop at K = 1e12, and c keeps its last value.
 
 Where the activation vanishes around 0, for |z| < a, a function is as small as exp(-a**2/(2*K)) at small K. Its decay
 E = a**2/2 is found from its values, exp(-E/K) stands in front, and the rest is fitted like any other function, K in
@@ -32,12 +32,13 @@ from .ends import End, end_of
 
 DIGITS = 32  # of the arithmetic on the way from values to coefficients
 SMALLEST, LARGEST = mp.mpf("1e-12"), mp.mpf("1e6")  # where values are asked for
+FARTHEST = mp.mpf("1e12")  # the same, of functions that cannot be continued from there to the largest floats
 DEGREE = 20
 TOLERANCE = 1e-16  # largest trailing coefficient, relative to the largest value on the piece
 HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives hope for the whole
 MAXIMUM = 48  # pieces
-NARROWEST = mp.mpf(2) ** -12
-EXTENDED = 20  # a last piece so many times wider than what lacks from u(K = 1e6) to u = 1 is continued to there
+NARROWEST = mp.mpf(2) ** -22
+EXTENDED = 20  # a last piece so many times wider than what lacks from u(LARGEST) to u = 1 is continued to there
 
 STEEP = 8  # powers up to which K**p may stand alone
 SHARE = sp.Symbol("share")  # K/(1 + K)
@@ -121,7 +122,7 @@ class Fit:
         shape: the factors in front, and the variable.
         absolute: whether the error is small relative to the largest value only, not to each value: functions
             that vanish at small K in yet another way than a power and a decay.
-        edges: increasing edges of the pieces in u, from 0 (from the decay's floor) to 1 or to u(K = 1e6).
+        edges: increasing edges of the pieces in u, from 0 (from the decay's floor) to 1 or to u(FARTHEST).
         table: Chebyshev coefficients, one row a degree, one column a piece.
         sign: of all values of a function that is fitted beside its largest value; 0 if they differ, and otherwise.
         stop: the last kernel for which there are numbers.
@@ -138,7 +139,7 @@ class Fit:
 
 
 def fit(values: Values, what: str) -> Fit:
-    """Fit a function of K, known to about 20 digits at any K from 1e-12 to 1e6.
+    """Fit a function of K, known to about 20 digits at any K from 1e-12 on.
 
     Args:
         values: the function.
@@ -149,25 +150,33 @@ def fit(values: Values, what: str) -> Fit:
     """
     with mp.workdps(DIGITS):
         known = lru_cache(maxsize=None)(values)
-        end = end_of(known, LARGEST)
-        for shape, absolute in _shapes(known, end):
-            pieces = _pieces(known, shape, absolute, end)
-            if pieces is not None:
-                break
-        else:
-            raise SymresError(
-                f"a fit of {what}", f"more than {MAXIMUM} polynomials are needed", "export it to LaTeX, or evaluate it"
-            )
-        edges = (*(float(left) for left, _, _ in pieces), float(pieces[-1][1]))
-        rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
-        sign = _sign(known, _last(end)) if absolute else 0
-    table = tuple(tuple(float(c) for c in row) for row in rows)
-    return Fit(shape, absolute, edges, table, sign, end.stop, end.reason)
+        found = _fitted(known, LARGEST, what)
+        if found.edges[-1] < 1 and math.isinf(found.stop):
+            farther = _fitted(known, FARTHEST, what)
+            found = farther if math.isinf(farther.stop) else found
+    return found
 
 
-def _shapes(values: Values, end: End) -> Iterator[tuple[Shape, bool]]:
+def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
+    """The fit of a function, from values up to a kernel."""
+    end = end_of(values, largest)
+    last = min(largest, mp.mpf(end.stop))
+    for shape, absolute in _shapes(values, end, last):
+        pieces = _pieces(values, shape, absolute, end, last)
+        if pieces is not None:
+            break
+    else:
+        raise SymresError(
+            f"a fit of {what}", f"more than {MAXIMUM} polynomials are needed", "export it to LaTeX, or evaluate it"
+        )
+    edges = (*(float(left) for left, _, _ in pieces), float(pieces[-1][1]))
+    rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
+    sign = _sign(values, last) if absolute else 0
+    return Fit(shape, absolute, edges, tuple(tuple(map(float, row)) for row in rows), sign, end.stop, end.reason)
+
+
+def _shapes(values: Values, end: End, largest: mp.mpf) -> Iterator[tuple[Shape, bool]]:
     """What to try, the likely first."""
-    largest = _last(end)
     large = power_of(lambda k: values(k) * mp.exp(-end.growth * k), largest / 100, largest)
     decay = decay_of(values, SMALLEST, largest)
     if decay is not None:
@@ -179,11 +188,6 @@ def _shapes(values: Values, end: End) -> Iterator[tuple[Shape, bool]]:
         yield Shape(small, large, not likely, growth=end.growth), False
     for kinked in (True, False):
         yield Shape(sp.Integer(0), large, kinked, growth=end.growth), True
-
-
-def _last(end: End) -> mp.mpf:
-    """The largest kernel for which values are asked for."""
-    return min(LARGEST, mp.mpf(end.stop))
 
 
 def _sign(values: Values, largest: mp.mpf) -> int:
@@ -208,9 +212,11 @@ def _in_roots(values: Values, small: sp.Rational) -> bool:
     return abs(first - second) > mp.sqrt(b) / 1000 * abs(first)
 
 
-def _pieces(values: Values, shape: Shape, absolute: bool, end: End) -> list[tuple[mp.mpf, mp.mpf, list[mp.mpf]]] | None:
+def _pieces(
+    values: Values, shape: Shape, absolute: bool, end: End, largest_kernel: mp.mpf
+) -> list[tuple[mp.mpf, mp.mpf, list[mp.mpf]]] | None:
     """Halve pieces until the trailing coefficients are negligible; None if that does not settle."""
-    lowest, largest_kernel = max(SMALLEST, mp.mpf(shape.floor)), _last(end)
+    lowest = max(SMALLEST, mp.mpf(shape.floor))
 
     def normalised(u: mp.mpf) -> mp.mpf:
         k = min(max(shape.kernel(u), lowest), largest_kernel)

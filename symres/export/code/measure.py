@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -34,6 +34,7 @@ Point = tuple[float, float, float]  # K1, K2, C
 BITS = 240
 NEAR_ZERO = (1e-300, 1e-200, 1e-120, 1e-60, 1e-20)  # where only the lack of a value is found out
 PARAMETER = sp.Rational(3, 4)  # the value that free parameters of an activation have while errors are measured
+ELSEWHERE = sp.Integer(12)  # the value that they have once more: steeper, or farther out
 RHO = (0.3, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12, 1e-6)
 KERNELS = (
     (1e-8, 1e-8), (1e-8, 1e-4), (1e-4, 1e-4), (1e-2, 3e-2), (0.7, 0.7), (1.0, 30.0), (60.0, 60.0),
@@ -44,8 +45,10 @@ UNLIKE = 50.0  # covariance of kernels 1 and 1e4: the law of one given the other
 DIAGONAL = (1e-100, 1e-200)  # kernels between which a function with a limit at 0 does not change
 SHORTEST = 0.5  # kernels of order one, without which a function is of no use
 FEW_DIGITS = 1e-13  # a larger error of a closed form in special functions, and its average is integrated instead
+LOST = 1e-9  # a larger error of any closed form, beside the largest value for the same kernels, and the same is done
 HARD = ((1e-8, 1e-8, 3e-9), (1e-8, 1e-4, 9e-7), (0.7, 0.7, 0.7 * (1 - 1e-12)), (60.0, 60.0, 18.0), (1e4, 1e4, 9.99e3),
         (1e4, 1e4, (1e-12 - 1) * 1e4))  # fmt: skip
+TINY = ((1e-8, 1e-8, 1e-18), (1e-8, 1e-8, -1e-22), (1.5e-7, 7.7e-7, -3.4e-15), (0.7, 0.7, 7e-9))  # next to C = 0
 LITTLE = 64  # bits
 PARALLEL = ((0.7, 0.7, 0.7), (0.7, 0.7, -0.7), (0.0, 0.7, 0.0), (0.0, 0.0, 0.0))
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
@@ -77,6 +80,9 @@ def build_component(
     component = _built(name, symbols, formula)
     if not isinstance(component.code, sp.Expr):
         return component
+    lost = component.beside_largest or 0.0
+    if C in symbols and not at_any_price and lost > LOST:
+        raise _refused(component, dialect.name, f"its terms cancel in floats (error {lost:.0e} of the largest value)")
     unspelled = dialect.unspelled(component.code)
     if not unspelled and not _is_unspelled(component):
         return component
@@ -120,17 +126,17 @@ def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr) -> Compo
     open_ = bool(averages(formula))
     if C in symbols:
         if open_:
-            return _measured_quadrature(Component(name, symbols, formula, None))
+            return _measured(_measured_quadrature, Component(name, symbols, formula, None))
         form = angle_form(formula, (K1, C, K2))
         component = Component(
             name, symbols, formula, settled(stabilise(formula) if form is None else form.stable()), form
         )
-        return component if _is_unspelled(component) else _measured_pair(component)
+        return component if _is_unspelled(component) else _measured(_measured_pair, component)
     if open_ and len(symbols) > 1:
-        return _measured_kernel(Component(name, symbols, formula, None))
+        return _measured(_measured_kernel, Component(name, symbols, formula, None))
     closed = Component(name, symbols, formula, stabilise(formula))
     if not open_ and not _is_unspelled(closed):
-        closed = _measured_kernel(closed)
+        closed = _measured(_measured_kernel, closed)
         if closed.error <= ACCURATE or len(symbols) > 1:
             return closed
         try:
@@ -176,12 +182,30 @@ def run(component: Component) -> Callable[..., Any]:
     return space[component.name]
 
 
-def _measured_kernel(component: Component) -> Component:
+def _measured(measure: Callable[[Component, sp.Rational], Component], component: Component) -> Component:
+    """A component with its error, of which parameters of an activation see two values."""
+    found = measure(component, PARAMETER)
+    if found.symbols in ((K,), (K1, K2, C)):
+        return found
+    where = f"with parameters of {ELSEWHERE}"
+    try:
+        other = measure(component, ELSEWHERE)
+    except SymresError as error:
+        return replace(found, elsewhere=f"not measured {where}: {error.found}")
+    if not math.isfinite(other.error):
+        return replace(found, elsewhere=f"no value at {other.worst} {where}")
+    text = f"at most {round_up(other.error):.0e} {where}"
+    text += f" (worst at {other.worst})" if other.error > FEW_DIGITS else ""
+    text += f", for kernels up to {other.stop:g}" if other.stop < found.stop else ""
+    return replace(found, elsewhere=text)
+
+
+def _measured_kernel(component: Component, parameter: sp.Rational = PARAMETER) -> Component:
     """Error relative to max(|f|, |K f'|) on K = 1e-8 .. 1e4; a value at K = 0 is supplied where the code has none.
 
     Averages without a closed form, and what decays at small K, are judged by |f| alone.
     """
-    formula, extra = _with_numbers(component, 1)
+    formula, extra = _with_numbers(component, 1, parameter)
     points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.stop])
     slope = None if component.by_value else formula.diff(K)
     function = run(component)
@@ -243,9 +267,9 @@ def _limit(formula: sp.Expr) -> float | None:
     return b if abs(a - b) <= 1e-16 * abs(b) else None
 
 
-def _measured_pair(component: Component) -> Component:
+def _measured_pair(component: Component, parameter: sp.Rational = PARAMETER) -> Component:
     """Error relative to max(|F|, |C dF/dC|) over kernels 1e-8 .. 1e4 and correlations to 1 - 1e-12."""
-    formula, extra = _with_numbers(component, 3)
+    formula, extra = _with_numbers(component, 3, parameter)
     points = _open_pairs() if formula.has(S4) else _pairs()  # a ball of S4 takes a second
     function = run(component)
     with np.errstate(all="ignore"):
@@ -255,7 +279,18 @@ def _measured_pair(component: Component) -> Component:
     for point, value in zip(points, found, strict=True):
         errors.append((_pair_deviation(formula, slope, point, float(value)), _named(point)))
     worst, where = max(errors)
-    return replace(component, error=worst, worst=where, gap=_gap(function, extra))
+    beside = _beside_largest(formula, points, found) if worst > FEW_DIGITS else None
+    return replace(component, error=worst, worst=where, beside_largest=beside, gap=_gap(function, extra))
+
+
+def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Any) -> float:
+    """The largest error of a pair kernel, relative to its largest value for the same two kernels."""
+    errors: dict[tuple[float, float], list[tuple[float, float]]] = {}
+    for (k1, k2, c), value in zip(points, found, strict=True):
+        exact = enclose(formula, _exact({K1: k1, K2: k2, C: c}), BITS)
+        if exact.is_finite():
+            errors.setdefault((k1, k2), []).append((abs(float(value) - float(exact.mid())), _size(exact)))
+    return max(max(e for e, _ in group) / max(max(size for _, size in group), SMALLEST) for group in errors.values())
 
 
 def _pair_deviation(formula: sp.Expr, slope: sp.Expr, point: Point, value: float) -> float:
@@ -278,13 +313,13 @@ def _gap(function: Callable[..., Any], extra: list[Any]) -> tuple[float, float] 
     return float(corner), float(nearer)
 
 
-def _measured_quadrature(component: Component) -> Component:
+def _measured_quadrature(component: Component, parameter: sp.Rational = PARAMETER) -> Component:
     """Error relative to sqrt(<f**2> <g**2>), of single entries and of matrices; it ends with the accurate kernels.
 
     Raises:
         SymresError: kernels of order one are inaccurate.
     """
-    formula, extra = _with_numbers(component, 3)
+    formula, extra = _with_numbers(component, 3, parameter)
     function = run(component)
     points = sorted(_open_pairs(), key=_larger)
     largest = _bound(formula)
@@ -303,7 +338,18 @@ def _measured_quadrature(component: Component) -> Component:
         component = replace(component, stop=stop, reason=reason)
         break
     worst, where = max(errors)
-    return replace(component, error=worst, worst=where, gap=_gap(function, extra))
+    tiny = _next_to_zero(formula, [(point, float(function(*map(np.array, point), *extra))) for point in TINY])
+    return replace(component, error=worst, worst=where, gap=_gap(function, extra), next_to_zero=tiny)
+
+
+def _next_to_zero(formula: sp.Expr, found: Iterable[tuple[Point, float]]) -> float:
+    """The largest error relative to the value itself at tiny covariances, where it may be as small as they are."""
+    errors = [0.0]
+    for point, value in found:
+        exact = enclose(formula, _exact(dict(zip((K1, K2, C), point, strict=True))), LITTLE)
+        if exact.rel_accuracy_bits() > 45 and _size(exact) > SMALLEST:
+            errors.append(abs(value / float(exact.mid()) - 1))
+    return max(errors)
 
 
 def _pair_error(
@@ -369,11 +415,11 @@ def _open_pairs() -> list[tuple[float, float, float]]:
     return out
 
 
-def _with_numbers(component: Component, kernels: int) -> tuple[sp.Expr, list[Any]]:
+def _with_numbers(component: Component, kernels: int, parameter: sp.Rational = PARAMETER) -> tuple[sp.Expr, list[Any]]:
     """The formula with numbers for free parameters, and the arrays to pass to the code."""
     parameters = component.symbols[kernels:]
-    formula = component.formula.xreplace(dict.fromkeys(parameters, PARAMETER))
-    return formula, [np.float64(PARAMETER) for _ in parameters]
+    formula = component.formula.xreplace(dict.fromkeys(parameters, parameter))
+    return formula, [np.float64(parameter) for _ in parameters]
 
 
 def _pairs() -> Sequence[tuple[float, float, float]]:

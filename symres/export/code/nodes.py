@@ -106,7 +106,7 @@ def _kernel_average(f, K, *parameters):
         width = np.clip(scale/deviation, 1e-8, 1e8)
         y, mass = _panels([place/deviation for place in places], width, 3.0, reach, max(reach, far))
     else:
-        y, mass = _line(0.0*K, np.clip(1.0/deviation, 1e-8, 8.0), reach)
+        y, mass = _line(0.0*K, np.clip(scale/deviation, 1e-8, 8.0), reach)
     return (_whole(parts, breaks, deviation[..., None]*y, parameters)*mass).sum(-1)
 '''
 

@@ -47,14 +47,14 @@ def _moments(polynomials, mass):
 
 
 def _taken(f, index):
-    """A function whose breaks differ from entry to entry, at some of them."""
-    parts, breaks, places, *rest = f
-    return parts, [b[index] for b in breaks], [p[index] for p in places], *rest
+    """A function whose breaks, places and scale differ from entry to entry, at some of them."""
+    parts, breaks, places, scale, *rest = f
+    return parts, [b[index] for b in breaks], [p[index] for p in places], scale[index], *rest
 
 
 def _expansion(f, K, parameters, terms):
     """The coefficients of every different kernel, and the place of each entry among them."""
-    others = [*f[1], *f[2], *parameters]
+    others = [*f[1], *f[2], f[3], *parameters]
     if all(float(o.min()) == float(o.max()) for o in others):
         kernels, place = np.unique(K, return_inverse=True)
     else:
@@ -62,8 +62,9 @@ def _expansion(f, K, parameters, terms):
     breaks, places = len(f[1]), len(f[2])
 
     def rows(kernel, *rest):
-        inner = (f[0], rest[:breaks], rest[breaks:breaks + places], *f[3:])
-        return _coefficients(inner, kernel, rest[breaks + places:], terms)
+        scale, *own = rest[breaks + places:]
+        inner = (f[0], rest[:breaks], rest[breaks:breaks + places], scale, *f[4:])
+        return _coefficients(inner, kernel, own, terms)
 
     few = _few(rows, 1024 if _at_zero(f[2]) else 64, kernels, *(o[:kernels.shape[0]] for o in others))
     return [np.concatenate([part[k] for part in few], -1) for k in range(3)], place
@@ -72,9 +73,9 @@ def _expansion(f, K, parameters, terms):
 def _series(f, g, K1, K2, rho, parameters, terms):
     """The first terms of the series in the correlation, and where they suffice."""
     if g is f:
-        both = [np.concatenate([p, p]) for p in parameters]
-        twice = (f[0], [np.concatenate([b, b]) for b in f[1]], [np.concatenate([p, p]) for p in f[2]], *f[3:])
-        a, place = _expansion(twice, np.concatenate([K1, K2]), both, terms)
+        groups = (f[1], f[2], f[3:4], parameters)
+        breaks, places, (scale,), both = ([np.concatenate([p, p]) for p in group] for group in groups)
+        a, place = _expansion((f[0], breaks, places, scale, *f[4:]), np.concatenate([K1, K2]), both, terms)
         b, first, second = a, place[:K1.shape[0]], place[K1.shape[0]:]
     else:
         a, first = _expansion(f, K1, parameters, terms)
@@ -140,12 +141,12 @@ def _is_worth(terms, cost, shared, kernels, entries):
 
 def _by_quadrature(rule, few, f, g, some, K1, K2, C, parameters):
     """A rule on a few of the entries at a time."""
-    groups = (f[1], f[2], g[1], g[2], parameters)
-    ends = [sum(map(len, groups[:k])) for k in range(6)]
+    groups = (f[1], f[2], f[3:4], g[1], g[2], g[3:4], parameters)
+    ends = [sum(map(len, groups[:k])) for k in range(8)]
 
     def part(k1, k2, c, *rest):
-        b, p, q, r, own = (rest[ends[k]:ends[k + 1]] for k in range(5))
-        return rule((f[0], b, p, *f[3:]), (g[0], q, r, *g[3:]), k1, k2, c, own)
+        b, p, s, d, q, t, own = (rest[ends[k]:ends[k + 1]] for k in range(7))
+        return rule((f[0], b, p, *s, *f[4:]), (g[0], d, q, *t, *g[4:]), k1, k2, c, own)
 
     return np.concatenate(_few(part, few, *(a[some] for a in (K1, K2, C, *(o for group in groups for o in group)))))
 '''
@@ -170,10 +171,10 @@ def _smooth_plane(f, g, K1, K2, C, parameters):
     reach = _reach(f[5] + g[5]) + _farther(f[7]*deviation + g[7]*np.sqrt(K2))
     slope = C/deviation  # of the mean of z2, per standard deviation of z1
     spread = np.clip(np.sqrt(_determinant(K1, K2, C)/K1), 1e-280, None)
-    rate = np.clip(np.maximum(np.abs(slope), deviation), 1e-140, None)
+    rate = np.clip(np.maximum(np.abs(slope)/g[3], deviation/f[3]), 1e-140, None)
     x, mass = _line(0.0*K1, np.clip(1.0/rate, 1e-9, 8.0), reach)
     mean, spread = slope[..., None]*x, spread[..., None] + 0.0*x
-    y, weight = _line(-mean/spread, np.clip(1.0/spread, 1e-8, 8.0), reach)
+    y, weight = _line(-mean/spread, np.clip(g[3][..., None]/spread, 1e-8, 8.0), reach)
     inner = (_whole(g[0], g[1], mean[..., None] + spread[..., None]*y, parameters)*weight).sum(-1)
     return (_whole(f[0], f[1], deviation[..., None]*x, parameters)*inner*mass).sum(-1)
 '''

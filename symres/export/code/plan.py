@@ -43,10 +43,12 @@ class Component:
         worst: where it was found, as text.
         origin: the limit at K = 0 where ``code`` is undefined there.
         start: the kernel up to which the limit is returned: 0, or more where floats underflow to 0/0.
-        beside_largest: for a fit that is accurate beside the largest value only: its error relative to that.
+        beside_largest: for a function that is accurate beside its largest value only: its error relative to that.
         stop: the largest kernel for which there are numbers; beyond it the function is nan.
         reason: why it ends there.
         gap: of a pair, its value at K1 = K2 = C = 0 and its limit there along the diagonal, if they differ.
+        next_to_zero: of a pair by quadrature, the error relative to the value itself at tiny covariances.
+        elsewhere: what was measured with other parameters of the activation, as text; empty if there are none.
     """
 
     name: str
@@ -62,6 +64,8 @@ class Component:
     stop: float = math.inf
     reason: str = ""
     gap: tuple[float, float] | None = None
+    next_to_zero: float = 0.0
+    elsewhere: str = ""
 
     @property
     def is_inaccurate(self) -> bool:

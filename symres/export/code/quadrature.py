@@ -127,7 +127,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             places = f.breaks if f.breaks and (polynomial or 0 in f.breaks) else (*f.breaks, sp.Integer(0))
             places = (*places, *(place for place in others if place not in places))
             functions = "".join(f"{part(p)}, " for p in f.parts).strip()
-            scale = "math.inf" if polynomial else repr(float(width))
+            scale = f"math.inf + 0.0*{kernel}" if polynomial else f"{listed([width])}[0]"
             inner = coded(closed, f) if is_pair and suits(f) else "None"
             rest_ = f"{scale}, {FAR if vanishes(f) else '_REACH'}, {growth(f)}, {inner}, {rate(f)!r}"
             if is_pair and tilt(f) is not None:
