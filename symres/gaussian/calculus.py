@@ -2,8 +2,8 @@
 
 ``d<F>/dS_ij = <d_i d_j F>``, half of it for i = j; a kink adds a delta function, its jump in slope times the density
 there. This also holds for singular covariances. A derivative that F does not have moves onto the Gaussian weight by
-Stein's lemma, ``<d_i F> = <s_i F>`` with the score ``s = S^-1 z``: one factor where F jumps in one of two variables, two
-where it jumps in both or is infinitely steep. A parameter that moves a jump adds the jump times the density there.
+Stein's lemma, ``<d_i F> = <s_i F>`` with the score ``s = S^-1 z``: one factor where F jumps in one of two variables,
+two where it jumps in both or is infinitely steep. A parameter that moves a jump adds the jump times the density there.
 """
 
 from __future__ import annotations

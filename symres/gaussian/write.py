@@ -1,7 +1,7 @@
 """From the normal form back to an expression that looks as in a textbook.
 
 Terms are grouped by powers of pi; inside a group the common factor stands in front; coefficients are factored;
-exp(+d) and exp(-d) join to cosh and sinh where d changes sign with a covariance.
+exp(+d) and exp(-d) join to cosh and sinh where d changes sign with a covariance and that makes fewer terms.
 """
 
 from __future__ import annotations
@@ -97,9 +97,10 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
         partner, even, odd, functions = _partner(exponent, by_exponent)
         done |= {exponent, partner}
         other = by_exponent.get(partner, {})
-        if functions is None:
-            for atoms, value in row.items():
-                put(sp.exp(write(exponent)), atoms, value)
+        if functions is None or (functions[0] is sp.cosh and not _is_shorter(row, other)):
+            for own in dict.fromkeys((exponent, partner)):
+                for atoms, value in by_exponent[own].items():
+                    put(sp.exp(write(own)) if own else sp.Integer(1), atoms, value)
             continue
         front = sp.exp(write(even)) if even else sp.Integer(1)
         zero = Form(field, {})
@@ -112,6 +113,13 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
             put(front * functions[0](angle), atoms, plus + minus)
             put(front * functions[1](angle), atoms, (plus - minus) * turn)
     return result
+
+
+def _is_shorter(plus: dict[Any, Form], minus: dict[Any, Form]) -> bool:
+    """Whether cosh and sinh make fewer terms than the exponentials: where they multiply the same functions alike."""
+    both = plus.keys() & minus.keys()
+    joined = sum(bool(plus[a] + minus[a]) + bool(plus[a] - minus[a]) for a in both)
+    return joined < 2 * len(both) and 2 * (len(plus) + len(minus) - 2 * len(both)) + joined < len(plus) + len(minus)
 
 
 def _partner(

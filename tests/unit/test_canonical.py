@@ -7,6 +7,7 @@ import pickle
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.gaussian.canonical import canonical
 from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, x1, xi
 
@@ -152,3 +153,11 @@ def test_equal_sums_of_waves_get_the_same_text() -> None:
     two += sp.expand(sp.exp(K2) * sp.exp(-C * A) * (sp.erf(-K) + 1) ** 2)
     assert canonical(one) == canonical(two)
     assert str(canonical(one)) == str(canonical(two))
+
+
+def test_exponentials_join_only_where_that_makes_fewer_terms():
+    assert sr.expect2("cosh(z)", "exp(z)").expr == sp.exp(K1 / 2 + K2 / 2) * sp.cosh(C)
+    bump = sr.expect2("exp(-abs(z))", "exp(-abs(z))").expr
+    assert len(sp.Add.make_args(bump)) == 2
+    assert not bump.has(sp.cosh, sp.sinh)
+    assert not sr.expect2("hard_tanh", "elu").expr.has(sp.cosh, sp.sinh)
