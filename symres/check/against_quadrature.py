@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -16,11 +17,13 @@ from .average import DIGITS, average_oracle
 from .claims import claimed, is_claim
 from .compare import FAILURES, PERPENDICULAR, compared, free_symbols, reason
 from .progress import Progress
-from .quadrature import ORACLES, QuadratureOracle
+from .quadrature import ORACLES, Found, QuadratureOracle
 from .settings import Values
 from .steepness import infinitely_steep
 from .units import natural_units
 from .verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
+
+_Numbers = tuple[tuple[sp.Symbol, sp.Expr], ...]
 
 _SMALL = 1e-3  # of the natural scale
 _FULL = 4  # points from which on special cases are compared too
@@ -116,15 +119,19 @@ def _seeing_row(
 
 def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Values, seed: int) -> Verdict:
     point = settings.text(place | values)
-    method = ORACLES[name][0]
     try:
         claim = claimed(quantity, place | values)
-        oracle = QuadratureOracle(theory.layer.forward, values)
-        if settings.are_equal(place):
-            found = replace(oracle.kernel_map(float(place[symbols.K1])), remark="against the kernel of one input")
-        else:
-            found = method(oracle, *map(float, place.values()))
+        found = _measured(theory.layer.forward, name, tuple(place.items()), tuple(values.items()))
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
     steep = name == PERPENDICULAR and infinitely_steep(theory.layer.forward, values)
     return compared(name, "quadrature", point, claim, found, QUADRATURE, _SMALL, steep=steep, seed=seed)
+
+
+@lru_cache(maxsize=512)
+def _measured(forward: sp.Expr, name: str, place: _Numbers, values: _Numbers) -> Found:
+    """What the oracle finds: it sees the layer and numbers, never a claim, so that it need not look twice."""
+    oracle, where = QuadratureOracle(forward, dict(values)), dict(place)
+    if settings.are_equal(where):
+        return replace(oracle.kernel_map(float(where[symbols.K1])), remark="against the kernel of one input")
+    return ORACLES[name][0](oracle, *map(float, where.values()))

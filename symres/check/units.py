@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import mpmath as mp
@@ -21,7 +21,7 @@ from scipy import special
 from .compare import FAILURES
 from .formula import NumericFunction
 from .forward import Forward
-from .settings import ORDINARY, Units, Values, parameters, stream
+from .settings import ORDINARY, Units, parameters, stream
 
 _NEURONS = 1201  # they reach 3.3 standard deviations: what lies farther out counts as absent
 _RULERS = 4  # sets of neurons; an oscillation faster than their distance changes each in its own way
@@ -120,7 +120,7 @@ def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, given:
     """
 
     def again(units: Units) -> Units:
-        return measured(forward, parameters(free, stream(seed, "units"), given, units))
+        return measured(forward, tuple(parameters(free, stream(seed, "units"), given, units).items()))
 
     try:
         found = again(ORDINARY)
@@ -132,9 +132,10 @@ def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, given:
     return replace(found, weight=sp.S.One, bias=sp.S.One)
 
 
-def measured(forward: sp.Expr, values: Values) -> Units:
+@lru_cache(maxsize=512)
+def measured(forward: sp.Expr, values: tuple[tuple[sp.Symbol, sp.Expr], ...]) -> Units:
     """The units of a layer with numbers for its symbols."""
-    spreads, squares = _walked(Forward(forward, values))
+    spreads, squares = _walked(Forward(forward, dict(values)))
     if len(squares) < 3:
         return ORDINARY
     # (rulers, steps of the grid, dense layers)
