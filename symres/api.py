@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from . import symbols
 from .declare.activation import Activation
 from .declare.catalogue import activation
 from .declare.nodes import Node
@@ -110,11 +111,18 @@ def derivative(quantity: Quantity, symbol: sp.Symbol | str) -> Quantity:
         raise DeclarationError(
             f"the derivative of {quantity!r}", "it is no quantity", "pass a result, for instance expect('relu')"
         )
-    for s in (*quantity.symbols, *quantity.unused):
-        if symbol in (s, s.name):
-            return _derivative(quantity, s)
+    known = {s.name: s for s in (*quantity.symbols, *quantity.unused)}
+    own = known.get(str(symbol))
+    if own is not None and symbol in (own, own.name):
+        return _derivative(quantity, own)
+    asked = f"the derivative of {quantity.name} in {symbol}"
+    if own is not None:
+        shared = f" or symres.symbols.{own}" if own == getattr(symbols, own.name, None) else ""
+        raise DeclarationError(
+            asked,
+            f"its {own} is another symbol: this one was made elsewhere, with other assumptions",
+            f"pass the name {own.name!r}{shared}",
+        )
     raise DeclarationError(
-        f"the derivative of {quantity.name} in {symbol}",
-        "it has no such symbol",
-        f"choose one of {', '.join(s.name for s in quantity.symbols)}",
+        asked, "it has no such symbol", f"choose one of {', '.join(s.name for s in quantity.symbols)}"
     )

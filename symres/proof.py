@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,13 +72,19 @@ class Proof:
         for number, step in enumerate(self.steps, 1):
             lines.append(f"{number}. {step.rule}: {step.statement}")
             lines.extend(f"     {line}" for line in step.details)
-            lines.append(f"   = {_shown(step.after)}")
+            if conclusion(lines) != _shown(step.after):  # the details may have ended there, or nothing changed
+                lines.append(f"   = {_shown(step.after)}")
         if self.second is not None:
             lines += [
                 "second proof, independent of the first:",
                 *(f"  {line}" for line in self.second.explain().splitlines()),
             ]
         return "\n".join(lines)
+
+
+def conclusion(lines: Sequence[str]) -> str:
+    """The last state that the lines of a derivation arrive at, empty if there is none."""
+    return next((text.lstrip()[2:] for text in reversed(lines) if text.lstrip().startswith("= ")), "")
 
 
 def _shown(state: Any) -> str:

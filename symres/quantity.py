@@ -18,6 +18,7 @@ from .scalars import is_rounded, number, whole
 from .symbols import K1, K2, C
 
 _ELEMENTARY = (sp.exp, sp.sinh, sp.cosh, sp.asin, sp.acos, sp.atan)  # functions of which limits are taken
+_FEW = 15  # digits that any value should have
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
 
 
@@ -40,7 +41,7 @@ class Verification:
     Args:
         oracle: what it was compared with.
         points: at how many random parameter points.
-        worst: largest relative deviation that was seen.
+        worst: largest deviation that was seen, relative; absolute where the result is 0.
     """
 
     oracle: str
@@ -160,11 +161,34 @@ class Quantity:
             return mp.mpf(float(expression)), mp.mpf(0)
         digits = whole(digits, "digits", 1)
         try:
+            return self._number(expression, exact, digits)
+        except DeclarationError:
+            raise
+        except SymresError as error:
+            raise self._beyond(digits, expression, exact, error) from None
+
+    def _number(self, expression: sp.Expr, exact: dict[sp.Symbol, sp.Expr], digits: int) -> tuple[mp.mpf, mp.mpf]:
+        try:
             return evaluate(expression, {}, digits)
         except DeclarationError:
             raise
         except SymresError:  # terms that cancel to more digits than any precision tried: the averages do not
-            return evaluate(self.defined.subs(exact), {}, digits)
+            averages = self.defined.subs(exact)
+            if averages == expression:
+                raise
+            return evaluate(averages, {}, digits)
+
+    def _beyond(
+        self, digits: int, expression: sp.Expr, exact: dict[sp.Symbol, sp.Expr], error: SymresError
+    ) -> SymresError:
+        """The error, or that only the digits asked for stand in the way: a few would do."""
+        if digits <= _FEW:
+            return error
+        try:
+            self._number(expression, exact, _FEW)
+        except SymresError:
+            return error
+        return SymresError(f"{digits} digits of {self.name}", f"{_FEW} can be had, but not so many", "ask for fewer")
 
     def _unlimited(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr | None:
         """Infinity, if an elementary closed form grows to it as the inputs become parallel."""

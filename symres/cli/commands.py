@@ -51,7 +51,7 @@ OutFolder = Annotated[
     str | None, typer.Option("--out", metavar="DIR", help="Write LaTeX, JSON, plots and modules to a folder.")
 ]
 
-_QUANTITIES = ("kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h")
+_QUANTITIES = ("phi_squared", "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h")
 _ORACLES = ("quadrature", "simulation")
 
 
@@ -202,7 +202,7 @@ def export(
         require_place(path)
     with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
         theory = theory_of(request.layer)
-        subject = theory if quantity is None else _quantity(theory, request, quantity)
+        subject = theory if quantity is None else _quantity(theory, quantity)
         options = ([] if quantity is None else ["--quantity", quantity]) + ["--target", target]
         title = f"{request.phi.name} in the layer {request.layer.name}."
         module = generate(subject, target, title=title, command=request.command("export", *options))
@@ -267,26 +267,10 @@ def _report(request: Request) -> tuple[Theory, Report]:
     report = theory.report(request.settings, checks, request.command("derive"))
     return theory, replace(
         report,
-        quantities=(phi_squared(request), *report.quantities),
+        quantities=(theory.phi_squared, *report.quantities),
         instructions=request.layer.program.instructions,
         fixed_points=_fixed_points(theory),
         source=request.phi.source,
-    )
-
-
-def phi_squared(request: Request) -> Quantity:
-    """g(K) = <phi(z)^2>, from which the maps of most layers are built."""
-    from dataclasses import replace
-
-    from ..api import expect
-    from ..symbols import z
-
-    return replace(
-        expect(request.phi(z) ** 2),
-        name="phi_squared",
-        notation=r"\left\langle \phi^2 \right\rangle_K",
-        meaning="Gaussian average of the squared activation",
-        source="PDLT (B.13)",
     )
 
 
@@ -309,19 +293,14 @@ def _silent(what: str, share: float) -> None:
     """No bar: the spinner of the command turns."""
 
 
-def _quantity(theory: Theory, request: Request, name: str) -> Quantity:
+def _quantity(theory: Theory, name: str) -> Quantity:
     from ..declare.parse import nearest
     from ..quantity import Status
 
-    names = ["phi_squared", *_QUANTITIES]
-    if name == "phi_squared":
-        found = phi_squared(request)
-    elif name in _QUANTITIES:
-        found = getattr(theory, name)
-    else:
-        raise DeclarationError(
-            f"--quantity {name}", "there is no such quantity", nearest(name, names) or f"known are {', '.join(names)}"
-        )
+    if name not in _QUANTITIES:
+        known = nearest(name, list(_QUANTITIES)) or f"known are {', '.join(_QUANTITIES)}"
+        raise DeclarationError(f"--quantity {name}", "there is no such quantity", known)
+    found: Quantity = getattr(theory, name)
     if found.status is Status.UNKNOWN:
         raise NoClosedForm(f"code for {name}", found.reason, "export another quantity")
     return found

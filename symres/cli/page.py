@@ -16,6 +16,7 @@ from ..errors import NoClosedForm
 from ..export.paper import points
 from ..export.paper.prose import PDLT
 from ..notation import named
+from ..proof import conclusion
 from ..quantity import Quantity, Status
 from ..report import Report
 from ..special import legend
@@ -196,7 +197,8 @@ class Page(Sheet):
                 for text in ["as above"] if repeated else step.details:
                     lines += self._argument(f"     {text}")
                 known.add(step.details)
-                lines += self._argument(f"   = {step.after}")
+                if conclusion(step.details) != str(step.after):
+                    lines += self._argument(f"   = {step.after}")
         return lines
 
     def _argument(self, text: str) -> list[Line]:

@@ -100,6 +100,11 @@ class Growth:
     left: Tail
     right: Tail
 
+    @property
+    def sides(self) -> tuple[Tail, Tail]:
+        """Left and right."""
+        return self.left, self.right
+
     def __str__(self) -> str:
         left, right = str(self.left), str(self.right)
         return left if left == right else f"{left} on the left, {right} on the right"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
+from itertools import combinations, product
 
 import sympy as sp
 
 from ..errors import DeclarationError
 from ..symbols import z
-from .growth import Growth, tail, wider
+from .growth import Growth, Tail, tail, wider
 from .guards import require_finite
 from .intervals import FUNCTIONS
 from .pieces import Pieces
@@ -44,17 +46,42 @@ def validate(name: str, pieces: Pieces) -> Growth:
     """
     for part, start, end in zip(pieces.parts, (None, *pieces.breaks), (*pieces.breaks, None), strict=True):
         require_finite(f"activation {name}", part, start, end)
+    growth = _growth(pieces)
+    fast = {side: scale for side, scale in zip(("-oo", "oo"), growth.sides, strict=True) if not scale.has_average}
+    if fast:
+        found = f"it has no Gaussian average{_like(list(fast.values()), pieces)} for z -> {' and '.join(fast)}"
+        remedy = "give a formula that grows more slowly, for instance at most like exp(z)"
+        raise DeclarationError(f"activation {name}", found, _signs(pieces) or remedy)
+    return growth
+
+
+def _growth(pieces: Pieces) -> Growth:
+    """How fast a formula grows on either side, whatever values its parameters have."""
     choices = list(samples(sorted(pieces.free_symbols, key=str)))
     left, right = pieces.parts[0].xreplace({z: -z}), pieces.parts[-1]
-    growth = Growth(*(reduce(wider, (tail(side.xreplace(values)) for values in choices)) for side in (left, right)))
-    fast = [side for side, scale in (("-oo", growth.left), ("oo", growth.right)) if not scale.has_average]
-    if fast:
-        raise DeclarationError(
-            f"activation {name}",
-            f"it has no Gaussian average: it may grow like exp(c*z^2) or faster for z -> {' and '.join(fast)}",
-            "give a formula that grows more slowly, for instance at most like exp(z)",
-        )
-    return growth
+    return Growth(*(reduce(wider, (tail(side.xreplace(values)) for values in choices)) for side in (left, right)))
+
+
+def _like(scales: Sequence[Tail], pieces: Pieces) -> str:
+    """For which kernels there is no average, if that is known, and why."""
+    rates = [scale.rate if scale.order == 2 else sp.oo for scale in scales]
+    if pieces.free_symbols or sp.oo in rates:
+        return ": it may grow like exp(c*z^2) or faster"
+    rate = max(rates)
+    return f" for K >= {1 / (2 * rate)}: it may grow like exp({rate * z**2})".replace("**", "^")
+
+
+def _signs(pieces: Pieces) -> str:
+    """Which parameters need a sign for the formula to have an average, if signs are all that is missing."""
+    free = [p for p in sorted(pieces.free_symbols, key=str) if p.is_nonnegative is None and p.is_nonpositive is None]
+    for count in (1, 2):
+        for chosen in combinations(free, count):
+            for signs in product(("positive", "negative"), repeat=count):
+                declared = {p: sp.Symbol(p.name, **{sign: True}) for p, sign in zip(chosen, signs, strict=True)}
+                if all(scale.has_average for scale in _growth(pieces.subs(declared)).sides):
+                    named = (f"{p} = Symbol('{p}', {sign}=True)" for p, sign in zip(chosen, signs, strict=True))
+                    return f"declare the sign of the parameter: {', '.join(named)}"
+    return ""
 
 
 def require_supported(name: str, expr: sp.Expr) -> None:

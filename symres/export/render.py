@@ -19,13 +19,14 @@ from .code import torch as torch_printer
 from .code.emit import Dialect, LosesDigits, NoSpelling, Tile
 from .code.measure import build_component
 from .code.plan import Component, Function, Planner
+from .names import renamed, require_distinct
 from .paper.document import equations
 
 Target = Literal["numpy", "torch", "latex"]
 TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Module:
     """Generated text.
 
@@ -35,6 +36,7 @@ class Module:
         text: the text itself.
         missing: quantities that were asked for and have no code, with the reason.
         warnings: functions with values that have fewer than six digits: which, where, and how wrong they are.
+        functions: the names of what it holds.
     """
 
     name: str
@@ -42,6 +44,15 @@ class Module:
     text: str
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        held, lines = ", ".join(self.functions) or self.name, self.text.count("\n")
+        lacking = f"; without {'; '.join(self.missing)}" if self.missing else ""
+        return f"<{self.target} module: {held}; {lines} lines in .text{lacking}>"
+
+    def __str__(self) -> str:
+        return self.text
 
     def write(self, path: str | Path) -> Path:
         """Write the text to a file, whole or not at all.
@@ -74,13 +85,14 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
 
     Args:
         subject: a Quantity, a mapping name -> Quantity, or an object with such a mapping as ``.quantities``
-            (a Theory). Of several quantities those without code are named in ``missing`` and in the module's docstring.
+            (a Theory). The names are those of the functions. Of several quantities those without code are named in
+            ``missing`` and in the module's docstring.
         target: "numpy", "torch" or "latex".
         title: first line of the generated text; made from the subject if empty.
         command: the command that generates the text again, for its head.
 
     Raises:
-        DeclarationError: an unknown target.
+        DeclarationError: an unknown target, or a name that no function can have.
         NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
     """
     if target not in TARGETS:
@@ -90,7 +102,8 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
     command = command or _call(subject, quantities, target)
     if target == "latex":
-        return Module(name, "latex", equations(tuple(quantities.values()), title, command))
+        text = equations(tuple(quantities.values()), title, command)
+        return Module(name, "latex", text, functions=tuple(quantities))
     printer: Any = numpy_printer if target == "numpy" else torch_printer
     planner = Planner(partial(build_component, dialect=_dialect(target)))
     functions: list[Function] = []
@@ -106,8 +119,10 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
         raise NoClosedForm(f"{target} code for {_listed(missing)}", _reasons(missing), "export to LaTeX")
     lacking = tuple(f"{lacks}: {found}" for lacks, found in missing.items())
     text = _python(printer, target, title, command, functions, lacking)
+    names = tuple(f.quantity.name for f in functions)
+    require_distinct(_listed(names), text)
     warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docs.warnings(f))
-    return Module(name, target, text, lacking, warnings)
+    return Module(name, target, text, lacking, warnings, names)
 
 
 def _reasons(missing: Mapping[str, str]) -> str:
@@ -133,7 +148,7 @@ def _quantities(subject: Any) -> dict[str, Quantity]:
         raise DeclarationError(
             f"export of {type(subject).__name__}", "it holds no quantities", "pass a Quantity, a mapping or a Theory"
         )
-    return dict(found)
+    return renamed(found)
 
 
 def _dialect(target: str) -> Dialect:
@@ -169,11 +184,15 @@ def _title(subject: Any, quantities: dict[str, Quantity]) -> str:
     if len(quantities) == 1:
         (quantity,) = quantities.values()
         return (quantity.meaning or quantity.name).capitalize() + "."
+    if isinstance(subject, Mapping):
+        return "Functions made of Gaussian averages."
     return f"Kernels and susceptibilities of {layer}." if layer else "Kernels and susceptibilities."
 
 
 def _call(subject: Any, quantities: dict[str, Quantity], target: str) -> str:
     what = next(iter(quantities)) if isinstance(subject, Quantity) else "theory"
+    if isinstance(subject, Mapping):
+        what = "{" + ", ".join(f'"{name}": {name}' for name in quantities) + "}"
     return f'symres.export({what}, target="{target}")'
 
 

@@ -109,7 +109,7 @@ def _end(segments: list[Segment], flat: Weight, tolerance: float, bits: int) -> 
     Raises:
         SymresError: the function does not seem to decay.
     """
-    end = max(2.0, *(2 * float(s.left.upper()) for s in segments if s.left is not None))
+    end = max([2.0, *(2 * float(s.left.upper()) for s in segments if s.left is not None)])  # it may end before
     while end < 1e9:
         bounds: list[float] = []
         inner = end

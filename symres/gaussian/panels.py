@@ -25,7 +25,7 @@ Function = Callable[[list[Ball], bool], Ball]  # it may have a method log2_sup, 
 LOW = 32  # bits: enough for bounds
 LOG2_E = 1.4426950408889634
 _SIZES = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
-_MAX_DEPTH = 400
+_MAX_DEPTH = 900  # halvings: widths remain floats
 _MOST_PANELS = ContextVar("_MOST_PANELS", default=2000)  # beyond, an answer would take too long
 
 
@@ -108,15 +108,15 @@ def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) ->
     if own is not None:
         return own(left, right, height)
     precision = ctx.prec
+    narrowness = left.union(right).rel_accuracy_bits()  # in few bits every interval is wide
     ctx.prec = LOW
     try:
+        if narrowness > LOW // 2:  # a short interval far from 0, next to a breakpoint
+            ctx.prec = min(narrowness, precision) + LOW
         interval = left.union(right)
         reach = log2_upper(interval)
         if -1e6 < reach < -LOW // 2:  # near 0, acb.erf gives nan for some balls of few bits: 1e-14 +/- 5e-15 at 32
-            ctx.prec = LOW - int(reach)
-        if interval.rel_accuracy_bits() > LOW // 2:  # a short interval far from 0, next to a breakpoint
-            ctx.prec = min(interval.rel_accuracy_bits(), precision) + LOW
-            interval = left.union(right)
+            ctx.prec = max(ctx.prec, LOW - int(reach))
         if not height:
             return log2_upper(function([interval], False))
         return log2_upper(function([acb(interval, arb(0, height))], True))
@@ -205,20 +205,27 @@ def plan(
     while stack:
         a, b, depth = stack.pop()
         panel = _rule(function, weight, a, b, log2_tolerance, most_nodes)
-        if len(panels) + len(stack) > most_panels:
+        endless = len(panels) + len(stack) > most_panels
+        if panel is None and (depth > _MAX_DEPTH or _is_narrow(b - a, shortest)):
+            panel = Panel(function, a, b, 0, _mass(function, weight, a, b))
+            endless |= depth > _MAX_DEPTH and panel.log2_error < math.inf  # else it has no finite value there
+        if endless:
             raise SymresError(
                 "a Gaussian average",
                 "the function varies too fast under so wide a Gaussian",
                 "use a smaller variance",
             )
-        if panel is None and (depth > _MAX_DEPTH or (shortest and not b - a > shortest)):
-            panel = Panel(function, a, b, 0, _mass(function, weight, a, b))
         if panel is not None:
             panels.append(panel)
         else:
             middle = _roundest(a, b)
             stack += [(middle, b, depth + 1), (a, middle, depth + 1)]
     return panels
+
+
+def _is_narrow(width: arb, shortest: float) -> bool:
+    """Whether halving gains nothing: the ends are not known any better, or the caller wants no shorter panels."""
+    return width.rel_accuracy_bits() < 2 or bool(shortest and not width > shortest)
 
 
 def _roundest(a: arb, b: arb) -> arb:

@@ -60,7 +60,8 @@ class Truncation:
                 expected, last = self._left_out(K)
                 slack = last / _ALIKE if self._next else size * _ROUNDING if self._kept else _NOTHING
                 as_expected = abs(error - expected) <= slack
-                passed, worst = (passed + 1, max(worst, _relative(error, size))) if as_expected else (0, mp.mpf(0))
+                deviation = _relative(error, size if self._kept else mp.mpf(0))  # nothing is compared with 0 by ratio
+                passed, worst = (passed + 1, max(worst, deviation)) if as_expected else (0, mp.mpf(0))
                 if passed == _POINTS:
                     return Verification("numbers", _POINTS, float(worst))
         found = f"at K = {mp.nstr(_mpf(K), 3)} it is off by {mp.nstr(error, 3)}, not by {mp.nstr(expected, 3)}"

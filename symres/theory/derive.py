@@ -14,7 +14,10 @@ from .. import symbols
 from ..declare.activation import Activation
 from ..declare.architectures import mlp
 from ..declare.layer import Layer
+from ..declare.phi import Phi
 from ..errors import NoClosedForm
+from ..gaussian.deltas import averaged
+from ..gaussian.expectation import Gaussian
 from ..notation import latex
 from ..quantity import Quantity
 from ..report import PointRow, Report
@@ -56,6 +59,24 @@ class Theory:
     @cached_property
     def _two(self) -> Walk:
         return Walk(self.layer.program, TWO_INPUTS)
+
+    @cached_property
+    def phi_squared(self) -> Quantity:
+        """g(K) = <phi(z)^2>, from which the maps of most layers are built (PDLT (B.13)); unknown for several phi."""
+        return self._build(
+            "phi_squared",
+            self._one,
+            self._squared,
+            notation=r"\left\langle \phi^2 \right\rangle_K",
+            meaning="Gaussian average of the squared activation",
+            source="PDLT (B.13)",
+        )
+
+    def _squared(self) -> sp.Expr:
+        used = {Phi(phi.formula, symbols.x1, 0, *phi.args[3:]) for phi in self.layer.forward.atoms(Phi)}
+        if len(used) != 1:
+            raise NoClosedForm("<phi(z)^2>", f"the layer has {len(used)} activations", "ask for expect(phi(z)**2)")
+        return averaged(used.pop() ** 2, Gaussian((symbols.K,)))
 
     @cached_property
     def kernel_map(self) -> Quantity:

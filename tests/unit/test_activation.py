@@ -54,14 +54,15 @@ REFUSED = [
     ("sigmoid(sqrt(max(-1, z)))", "not real between -oo and -1"),
     ("where(3/z > 1, z, 0)", "1/z is not finite at z = 0"),
     ("step(log(z))", "not real"),
-    ("exp(z^2)", "no Gaussian average: it may grow like exp(c*z^2) or faster for z -> -oo and oo"),
-    ("exp(z^2/10)", "no Gaussian average"),
+    ("exp(z^2)", "no Gaussian average for K >= 1/2: it may grow like exp(z^2) for z -> -oo and oo"),
+    ("exp(z^2/8)", "no Gaussian average for K >= 4: it may grow like exp(z^2/8) for z -> -oo and oo"),
+    ("exp(z^2/10)", "no Gaussian average for K >= 5: "),
     ("exp(z^2/1000000)", "no Gaussian average"),
     ("exp(z^3)", "faster for z -> oo"),
     ("exp(exp(z))", "faster for z -> oo"),
     ("cosh(z^2)", "no Gaussian average"),
-    ("exp(z^2)*erfc(z)", "faster for z -> -oo"),
-    ("2^(z^2)", "no Gaussian average"),
+    ("exp(z^2)*erfc(z)", "for K >= 1/2: it may grow like exp(z^2) for z -> -oo;"),
+    ("2^(z^2)", "no Gaussian average for K >= 1/(2*log(2)): it may grow like exp(z^2*log(2)) for"),
     ("(1 + z^2)^(z^2)", "no Gaussian average"),
     ("exp(z^2*sin(z))", "no Gaussian average"),
     ("log(1 + exp(exp(exp(z))))", "no Gaussian average"),
@@ -201,6 +202,28 @@ def test_parameters_are_proved_for_all_admissible_values():
     with pytest.raises(DeclarationError, match="or give them values"):
         Activation("f", sp.Max(z, a * z), (a,))
     Activation("f", sp.exp(-a * z**2), (a,))
+
+
+@pytest.mark.parametrize(
+    ("formula", "signs"),
+    [
+        (lambda u, v: sp.exp(-u * z**2) + v, {"u": "positive"}),
+        (lambda u, v: sp.exp(v * sp.exp(z)) * u, {"v": "negative"}),
+        (lambda u, v: sp.exp(-(u + v) * z**2), {"u": "positive", "v": "positive"}),
+        (lambda u, v: sp.exp((u**2 + v**2) * z**2), {}),
+    ],
+)
+def test_signs_that_would_give_it_an_average_are_named(formula, signs):
+    real = sp.symbols("u v", real=True)
+    with pytest.raises(DeclarationError, match="no Gaussian average: it may grow like") as error:
+        Activation("f", formula(*real), real)
+    remedy = "declare the sign of the parameter: "
+    assert error.value.remedy.startswith(remedy if signs else "give a formula that grows more slowly")
+    if signs:
+        listed = ", ".join(f"{name} = Symbol('{name}', {sign}=True)" for name, sign in signs.items())
+        assert error.value.remedy == remedy + listed
+        declared = [sp.Symbol(s.name, **{signs.get(s.name, "real"): True}) for s in real]
+        Activation("f", formula(*declared), tuple(declared))
 
 
 def test_declared_by_a_user():

@@ -253,6 +253,29 @@ def test_a_law_that_does_not_grow_is_refused():
         sr.expect2("tanh(z)", "tanh(z)").asymptotics()
 
 
+CLAMPED = [
+    "asin(min(1,max(-1,z)))",
+    "sin(min(1,max(-1,z)))",
+    "tanh(max(-1,min(2,z)))",
+    "tanh(max(0,1-abs(z)))",
+    "1/(1+max(0,1-abs(z)))",
+    "log(1+max(0,1-z^2))",
+    "where(z<-1,0,where(z<1,(1-z^2)*exp(z),0))",
+    "1/max(1-z^2,1/100)",
+]
+
+
+@pytest.mark.parametrize("formula", CLAMPED)
+def test_a_rest_that_ends_at_a_breakpoint(formula):
+    """The moments are those of a function that is a polynomial beyond some place."""
+    quantity = sr.expect(f"({formula})^2")
+    result = quantity.asymptotics(3)
+    assert result.verified.worst < 1e-13
+    for place in (10**8, 10**12):
+        truth, found = quantity.evalf(32, K=place), result.evalf(32, K=place)
+        assert 0 < abs(truth - found) < abs(truth) * 20 / mp.mpf(place) ** 3
+
+
 # -------------------------------------------------------------------------------------------------------- sabotage
 def truncation(kept_factor=1, omitted_factor=1, position=-1):
     terms = large_variance(split(sp.tanh(z) ** 2), 5)

@@ -104,6 +104,21 @@ def test_wrong_symbols_are_refused():
         sr.expect("relu", mean="many")
 
 
+@pytest.mark.parametrize(
+    ("symbol", "remedy"),
+    [
+        (sp.Symbol("K"), "pass the name 'K' or symres.symbols.K"),
+        (sp.Symbol("m", positive=True), "pass the name 'm'"),
+    ],
+)
+def test_a_symbol_of_the_same_name_is_another_one(symbol, remedy):
+    quantity = sr.expect("relu", mean=M)
+    with pytest.raises(DeclarationError, match="made elsewhere, with other assumptions") as error:
+        sr.derivative(quantity, symbol)
+    assert error.value.remedy == remedy
+    assert sr.derivative(quantity, symbol.name).status is Status.EXACT
+
+
 def test_through_named_steps():
     theory = sr.derive(sr.Layer(sr.Dense(sr.activation("erf")(sr.Dense(sr.activation("erf")(sr.z))))))
     slope = sr.derivative(theory.kernel_map, "K")

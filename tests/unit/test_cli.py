@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import mpmath as mp
@@ -214,6 +215,27 @@ def test_explain_prints_every_proof(capsys):
     assert out.count("Proof of") == 6
     assert "Gaussian average" in out
     assert "canonical form" in out
+
+
+def test_explain_arrives_at_a_result_once(capsys):
+    """A result is claimed, and where its derivation arrives it ends: no level above repeats it."""
+    g = page(capsys, "derive", "relu", "--explain").split("Proof of g")[1].split("Proof of K'")[0]
+    assert g.count("K/2") == 2
+    assert [line.strip() for line in g.splitlines()].count("= K/2") == 1
+    text = derive("relu").covariance_map.proof.explain()
+    states = [line.strip() for line in text.splitlines() if line.lstrip().startswith("= ")]
+    assert all(before != after for before, after in pairwise(states))
+    assert states[-1] == f"= {derive('relu').covariance_map.body}"
+
+
+def test_a_function_that_ends_at_breakpoints_has_a_page(capsys):
+    out = page(capsys, "derive", "asin(min(1,max(-1,z)))")
+    g = next(line for line in out.splitlines() if line.strip().startswith("1  ") and "+inf" in line).split()[1]
+    with mp.workdps(20):
+        density = lambda x: mp.exp(-(x**2) / 2) / mp.sqrt(2 * mp.pi)  # noqa: E731
+        exact = 2 * mp.quad(lambda t: t**2 * density(mp.sin(t)) * mp.cos(t), [0, mp.pi / 2])
+        exact += (mp.pi / 2) ** 2 * mp.erfc(1 / mp.sqrt(2))
+    assert g == mp.nstr(exact, 10)
 
 
 def test_a_jump_is_reported_as_infinite(capsys):
@@ -478,7 +500,7 @@ def test_messages_are_one_printable_line(capsys):
 
 
 def test_quantities_of_export_are_those_of_the_theory():
-    assert tuple(derived("relu").quantities) == commands._QUANTITIES
+    assert ("phi_squared", *derived("relu").quantities) == commands._QUANTITIES
 
 
 def test_long_numbers_do_not_touch_their_neighbours(capsys):

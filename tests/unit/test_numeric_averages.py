@@ -520,3 +520,39 @@ def test_a_correlation_near_one_loses_no_digits():
             assert contains(ball, value, 1e-55)
             assert ball.rel_accuracy_bits() > 85
             assert not contains(ball, value * (1 + mp.mpf(10) ** -24), 1e-55)
+
+
+# ------------------------------------------------------------------------------------- roots at the end of a panel
+@pytest.mark.parametrize("digits", [25, 60, 200])
+def test_a_root_away_from_zero(digits):
+    """Beside -1/2 the panels get narrower than what a few bits of their ends can tell."""
+    found, radius = sr.expect(sp.sqrt(sp.Abs(z)), mean=R(1, 2)).enclosure(digits, K="17/10")
+    with mp.workdps(digits + 10):
+        # <|m + s x|^p> of a normal x is s^p 2^(p/2) Gamma((1 + p)/2) 1F1(-p/2, 1/2, -m^2/(2 s^2))/sqrt(pi), p = 1/2
+        K = mp.mpf(17) / 10
+        scale = (2 * K) ** mp.mpf("0.25") * mp.gamma(mp.mpf("0.75")) / mp.sqrt(mp.pi)
+        exact = scale * mp.hyp1f1(mp.mpf("-0.25"), mp.mpf("0.5"), -1 / (8 * K))
+        assert abs(found - exact) <= radius <= exact * mp.mpf(10) ** -digits
+
+
+def test_a_root_takes_few_panels():
+    factor = split(sp.sqrt(sp.Abs(z + R(1, 2))))
+    with patience(150):
+        assert average_ball((factor,), (to_ball(R(17, 10), 120),), 100).rel_accuracy_bits() > 95
+
+
+def test_too_many_digits_are_told_from_a_function_that_varies_too_fast():
+    root = sr.expect(sp.sqrt(sp.Abs(z)), mean=R(1, 2))
+    with pytest.raises(SymresError, match="600 digits of expect: 15 can be had, but not so many; ask for fewer"):
+        root.evalf(600, K="17/10")
+    with pytest.raises(SymresError, match="the function varies too fast under so wide a Gaussian"):
+        sr.expect("sin(z^3)^2").evalf(25, K=10**6)
+
+
+def test_an_end_that_is_not_known_better_is_not_halved_for_ever():
+    """The ends of panels are balls: halving stops where it gains nothing, and more bits are tried."""
+    place = sp.sqrt(2)
+    found = sr.expect(sp.sqrt(sp.Abs(z - place))).evalf(40, K=1)
+    with mp.workdps(50):
+        scale = mp.mpf(2) ** mp.mpf("0.25") * mp.gamma(mp.mpf("0.75")) / mp.sqrt(mp.pi)
+        assert abs(found - scale * mp.hyp1f1(mp.mpf("-0.25"), mp.mpf("0.5"), -1)) < mp.mpf(10) ** -39

@@ -259,6 +259,18 @@ def test_a_wrong_series_does_not_leave(monkeypatch):
         quantity.series(3)
 
 
+def test_the_deviation_of_a_series_without_terms_is_absolute():
+    """The average is exponentially small, and all of it is what the series leaves out."""
+    quantity = sr.expect("max(z-1,0)^2")
+    series = quantity.series(3)
+    assert series.body == 0
+    assert series.verified.points == 3
+    # K falls from 1 by factors of 16; the first place that passes is the worst: there the average is below 1e-14
+    worst = max(v for v in (quantity.evalf(20, K=R(1, 16**k)) for k in range(4)) if v < 1e-14)
+    assert series.verified.worst == pytest.approx(float(worst), rel=1e-12)
+    assert 1e-15 > series.verified.worst >= 0
+
+
 def test_a_mean_of_either_sign_at_variance_zero():
     m = sp.Symbol("m", real=True)
     elu, sign = sr.expect("elu", mean=m), sr.expect("sign", mean=m)

@@ -313,6 +313,27 @@ def test_kernels_that_cannot_be_searched_are_named():
         theory.kernel_map.evalf(K="1e6", C_W=1, C_b=0)
 
 
+def test_the_squared_activation():
+    theory = sr.derive(sr.residual("gelu"))
+    squared = theory.phi_squared
+    assert squared is theory.phi_squared
+    assert squared.name == "phi_squared"
+    assert squared.expr == sr.expect("gelu(z)^2").expr
+    assert squared.evalf(20, K=1, C_W=2) == squared.evalf(20, K=1)  # what the other quantities depend on is ignored
+    alpha = sr.derive("elu").phi_squared
+    assert alpha.symbols[0] == sr.K and [s.name for s in alpha.symbols[1:]] == ["alpha"]
+    given = sr.derive(sr.mlp("elu")).subs(alpha=2).phi_squared
+    assert given.evalf(20, K=3) == alpha.evalf(20, K=3, alpha=2)
+
+
+def test_several_activations_have_no_common_square():
+    gelu, tanh = sr.activation("gelu"), sr.activation("tanh")
+    squared = sr.derive(sr.Layer(sr.Dense(gelu(sr.z)) + sr.Dense(tanh(sr.z)))).phi_squared
+    assert squared.status is sr.Status.UNKNOWN and squared.reason == "the layer has 2 activations"
+    nested = sr.derive(sr.Layer(sr.Dense(gelu(sr.Dense(gelu(sr.z)))))).phi_squared
+    assert nested.expr == sr.derive("gelu").phi_squared.expr
+
+
 def exact_average(function, k, breaks=()):
     with mp.workdps(25):
         s = mp.sqrt(k)
