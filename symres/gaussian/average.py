@@ -106,7 +106,7 @@ def _canonical_law(dimension: int) -> tuple[sp.Symbol, ...]:
         ) from None
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[Proof, tuple[Verification, ...]]:
     """The closed form of one product of factors, compared with quadrature at random points and by identities.
 

@@ -34,9 +34,11 @@ def two_signs(h: arb, k: arb, r: arb) -> arb:
         return 2 * _angle(r) / arb.pi()
     root, quarter, end = arb(2).sqrt(), arb.pi() / 4, _half_angle(r)
     independent = (h / root).erf() * (k / root).erf()
-    if end.mid() < quarter.mid():
-        return independent + 2 / arb.pi() * _along(h, k, end, quarter)
-    return independent - 2 / arb.pi() * _along(h, k, quarter, end)
+    sign, low, high = (1, end, quarter) if end.mid() < quarter.mid() else (-1, quarter, end)
+    bound = (_largest(*_poles(h, k), low, high).upper() * (high - low)).upper()
+    if bound < abs(independent).lower() * arb(2) ** -(ctx.prec + 8):
+        return independent + arb(0, 2 * bound)
+    return independent + sign * 2 / arb.pi() * _along(h, k, low, high)
 
 
 def two_tails(h: arb, k: arb, r: arb) -> arb:
@@ -123,8 +125,7 @@ def _along(h: arb, k: arb, low: arb, high: arb) -> arb:
     ``v = (h + k)**2/8``, largest between its poles at 0 and pi/2. What lies where the integrand is negligible is
     bounded by its value at the border.
     """
-    apart, along = h - k, h + k
-    u, v = apart * apart / 8, along * along / 8  # flint's square of a ball around 0 is nan
+    u, v = _poles(h, k)
     largest = _largest(u, v, low, high)
     if largest.rel_accuracy_bits() < 1:  # the exponent has no digit after the point: no more can be known
         return 2 * (largest.upper() * (high - low)).union(0)
@@ -138,6 +139,12 @@ def _along(h: arb, k: arb, low: arb, high: arb) -> arb:
     u, missed = _without_pole(u, left.mid(), missed, beside[0])
     v, missed = _without_pole(v, arb.pi() / 2 - right.mid(), missed, beside[1])
     return 2 * (_integral(lambda t, analytic: _weight(u, v, t, analytic), left, right) + arb(0, 1) * missed)
+
+
+def _poles(h: arb, k: arb) -> tuple[arb, arb]:
+    """The residues (h - k)**2/8 at 0 and (h + k)**2/8 at pi/2."""
+    apart, along = h - k, h + k
+    return apart * apart / 8, along * along / 8  # flint's square of a ball around 0 is nan
 
 
 def _largest(u: arb, v: arb, low: arb, high: arb) -> arb:
