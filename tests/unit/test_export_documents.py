@@ -25,7 +25,7 @@ from symres.export.paper.record import dumps, record
 from symres.proof import Proof, Step
 from symres.quantity import NamedStep, Quantity, Status, Verification
 from symres.report import PointRow, Report
-from symres.symbols import C_W, C_b, K, gamma, z
+from symres.symbols import C_W, K1, C_b, K, gamma, z
 from tests.oracles.closed_forms import KERNELS, theory
 
 
@@ -408,3 +408,11 @@ def test_special_functions_and_determinants_are_explained():
     assert r"\Delta &= K_1 K_2 - C^{2}" in text or r"\Delta = K_1 K_2 - C^{2}" in text
     both = sr.export({"a": quantity, "b": sr.expect2("hard_tanh", "relu")}, target="latex").text
     assert both.count(r"$\mathrm{S}_2(h, k, r) = \langle") == 1
+
+
+def test_beside_a_wide_left_side_nothing_is_squeezed():
+    left = r"\frac{\partial}{\partial C} \langle f(z_1) g(z_2) \rangle = \langle f'(z_1) g'(z_2) \rangle"
+    assert display(left, K1).splitlines()[1] == f"{left} &= K_1."
+    lines = display(left, sr.expect2("exp(-abs(z-1))", "exp(-abs(z-1))").expr).splitlines()
+    assert lines[1] == rf"& {left} \\"
+    assert [line.count(r"\mathrm{Q}_2") for line in lines[2:-1]] == [1, 1, 1, 1]

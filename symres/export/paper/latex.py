@@ -14,6 +14,7 @@ __all__ = ["Breaker", "broken", "display", "escape", "latex", "width"]
 
 WIDTH = 62.0  # of a display line, in widths of a letter
 _LEAST = 30.0
+_WIDE = 20.0  # of a left side beside which a long right one looks squeezed
 _SIZES = (("", 1.0), (r"\small", 0.92), (r"\footnotesize", 0.83), (r"\scriptsize", 0.73), (r"\tiny", 0.55))
 
 
@@ -26,15 +27,17 @@ def display(left: str, *sides: sp.Expr, tail: str = ".", notation: Notation | No
         tail: punctuation at the end.
         notation: how formulas are written.
     """
+    # beside a wide left side the column for what follows would be narrow: it gets a line of its own
+    alone = width(left) > _WIDE and any(len(broken(side, WIDTH - width(left), notation)) > 1 for side in sides)
     for size, scale in _SIZES:
-        room = WIDTH / scale - width(left) - 3
+        room = WIDTH / scale - (0 if alone else width(left)) - 3
         groups = [broken(side, max(room, _LEAST), notation) for side in sides]
         chosen = size
         if max(width(line) for lines in groups for line in lines) <= room + 3:
             break
-    rows = []
+    rows = [f"& {left}"] if alone else []
     for position, lines in enumerate(groups):
-        head = f"{left if position == 0 else ''} &= ".lstrip() if left else "&"
+        head = f"{left if position == 0 and not alone else ''} &= ".lstrip() if left else "&"
         rows += [head + lines[0], *(r"&\qquad " + line for line in lines[1:])]
     text = "\\begin{align*}\n" + " \\\\\n".join(rows) + tail + "\n\\end{align*}"
     return f"{{{chosen}\n{text}}}" if chosen else text
