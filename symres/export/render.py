@@ -257,7 +257,7 @@ def _function(function: Function, body: tuple[str, ...], tile: Tile | None, targ
         "formula": docs.formula_lines(quantity.definition, 8),
         "steps": [f"{s.symbol} = {s.definition}" for s in quantity.steps],
         "parameters": docs.argument_lines(quantity, kind),
-        "facts": docs.function_lines(function),
+        "facts": docs.function_lines(function, target),
         "lines": body,
         "tile": tile,
         "call": numpy_printer.call(function, tile) if target == "numpy" else "",

@@ -58,3 +58,11 @@ def test_two_different_functions_and_the_diagonal():
     square = sr.export(sr.expect2("step(z-1)", "step(z-1)"), "torch").load()
     ones = [torch.ones((), dtype=torch.float64, requires_grad=True) for _ in range(3)]
     assert all(torch.isfinite(g) for g in torch.autograd.grad(getattr(square, square.__all__[0])(*ones), ones))
+
+
+def test_where_gradients_are_cut_off_is_said():
+    quantity = sr.expect2("sign(z-1)*tanh(z)", "sign(z-1)*tanh(z)")
+    said = {target: "nearer than 1e-12 of K1*K2 they are cut off" for target in ("torch", "numpy")}
+    for target, text in said.items():
+        assert (text in " ".join(sr.export(quantity, target).text.split())) == (target == "torch")
+    assert "they are cut off" not in " ".join(sr.export(sr.expect2("tanh", "tanh"), "torch").text.split())

@@ -109,3 +109,13 @@ def test_an_algebraic_tail_far_beyond_the_measured_kernels():
     module = export(quantity).load()
     for kernel in (1e6, 3e8, 1e11):
         assert module.expect(kernel) == pytest.approx(float(quantity.evalf(17, K=kernel)), rel=3e-15)
+
+
+def test_a_scale_with_intermediate_results_has_a_function_of_its_own():
+    b = sp.Symbol("b", positive=True)
+    steep = A**2 + b
+    f = sr.Activation("mixed", sp.tanh(steep * (z - A * b)) + sp.exp(-steep * z**2), (A, b))
+    quantity = sr.expect2(f, f)
+    exact = float(quantity.evalf(15, K1=1, K2=1, C="1/2", a=3, b=2))
+    for target in ("numpy", "torch"):
+        assert float(export(quantity, target=target).load().expect2(1.0, 1.0, 0.5, 3.0, 2.0)) == pytest.approx(exact)

@@ -15,8 +15,8 @@ import sympy as sp
 
 from ...symbols import K1, K2, C, z
 
-_NEAREST = sp.Rational(1, 10**12)  # D/(K1*K2): nearer to C**2 = K1*K2 the derivatives, which diverge, are cut off
-_DETERMINANT = sp.Max(K1 * K2 - C**2, _NEAREST * K1 * K2)
+NEAREST = sp.Rational(1, 10**12)  # D/(K1*K2): nearer to C**2 = K1*K2 the derivatives, which diverge, are cut off
+_DETERMINANT = sp.Max(K1 * K2 - C**2, NEAREST * K1 * K2)
 
 Average = Callable[[sp.Expr, sp.Expr], sp.Expr]  # of functions of z1 and z2, each written in z
 

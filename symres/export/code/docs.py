@@ -10,10 +10,11 @@ import sympy as sp
 from ...notation import shortened
 from ...quantity import Quantity
 from ...symbols import C_W, K1, K2, C, C_b, K, gamma, xi
+from .deltas import NEAREST, jumps
 from .fit import Fit
 from .measure import FEW_DIGITS, PARAMETER, round_up
 from .plan import Component, Function
-from .quadrature import entry_time
+from .quadrature import averages, entry_time
 
 LINE = 112
 MEASURED = 1e4  # the largest kernel at which errors are measured
@@ -142,8 +143,8 @@ def warnings(function: Function) -> list[str]:
     return out + ends
 
 
-def function_lines(function: Function) -> list[str]:
-    """Domain, error and source of a public function."""
+def function_lines(function: Function, target: str) -> list[str]:
+    """Domain, error and source of a public function; of derivatives in PyTorch where they are cut off."""
     quantity = function.quantity
     stop = min((c.stop for c in function.components), default=math.inf)
     until = "on" if math.isinf(stop) else f"to {stop:g}, nan beyond"
@@ -168,6 +169,13 @@ def function_lines(function: Function) -> list[str]:
         if component.is_inaccurate:
             continue
         lines += wrapped(error_text(component).replace("Error:", f"Error ({component.name}):", 1), 4, 4)
+    if target == "torch" and any(jumps(node) for c in function.components if c.is_pair for node in averages(c.formula)):
+        lines += wrapped(
+            "The function jumps, so that derivatives grow without bound towards C**2 = K1*K2: "
+            f"nearer than {float(NEAREST):g} of K1*K2 they are cut off.",
+            4,
+            4,
+        )
     if quantity.reason:
         lines += wrapped(f"No closed form: {quantity.reason}.", 4, 4)
     if quantity.source:

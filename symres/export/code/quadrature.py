@@ -113,10 +113,18 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     factors_: dict[Any, str] = {}
     lines: list[str] = []
 
+    def of_entries(value: sp.Expr) -> str:
+        """A number or a function of parameters, one value for each entry."""
+        code = Emitter(dialect, names).function([("return", value)])
+        text = code[-1].removeprefix("return ")
+        if len(code) > 1:  # with intermediate results
+            text = f"{name}_place_{len(preamble) + 1}({rest.removeprefix(', ')})"
+            preamble.append("\n".join([f"def {text}:", *(f"    {line}" for line in code)]))
+        return f"{text} + 0.0*{kernel}"
+
     def listed(places: Iterable[sp.Expr]) -> str:
-        """Points of the line, one value for each entry."""
-        texts = [Emitter(dialect, names).function([("return", p)])[-1].removeprefix("return ") for p in places]
-        return "(" + "".join(f"{text} + 0.0*{kernel}, " for text in texts).strip() + ")"
+        """Points of the line."""
+        return "(" + "".join(f"{of_entries(place)}, " for place in places).strip() + ")"
 
     def factor(f: Any) -> str:
         """The variable that holds a factor: parts, breaks, places and scale of change, reach, growth, average, rate."""
@@ -127,7 +135,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             places = f.breaks if f.breaks and (polynomial or 0 in f.breaks) else (*f.breaks, sp.Integer(0))
             places = (*places, *(place for place in others if place not in places))
             functions = "".join(f"{part(p)}, " for p in f.parts).strip()
-            scale = f"math.inf + 0.0*{kernel}" if polynomial else f"{listed([width])}[0]"
+            scale = f"math.inf + 0.0*{kernel}" if polynomial else of_entries(width)
             inner = coded(closed, f) if is_pair and suits(f) else "None"
             rest_ = f"{scale}, {FAR if vanishes(f) else '_REACH'}, {growth(f)}, {inner}, {rate(f)!r}"
             if is_pair and tilt(f) is not None:
