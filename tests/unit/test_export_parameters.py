@@ -119,3 +119,23 @@ def test_a_scale_with_intermediate_results_has_a_function_of_its_own():
     exact = float(quantity.evalf(15, K1=1, K2=1, C="1/2", a=3, b=2))
     for target in ("numpy", "torch"):
         assert float(export(quantity, target=target).load().expect2(1.0, 1.0, 0.5, 3.0, 2.0)) == pytest.approx(exact)
+
+
+@pytest.mark.parametrize(("a", "b", "kernel"), [(30, 100, 1e4), (30, 30, 1e3), (1e4, -1, 1.0), (1, 30, 1e4)])
+def test_smooth_functions_that_change_where_a_parameter_says(a, b, kernel):
+    place = sp.Symbol("b", real=True)
+    f = sr.Activation("gate", 1 / (1 + sp.exp(-A * (z - place))), (A, place))
+    quantity = sr.expect(f(z) ** 2)
+    exact = float(quantity.evalf(17, K=kernel, a=a, b=b))
+    assert export(quantity).load().expect(kernel, a, b) == pytest.approx(exact, rel=3e-15)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("formula", ["relu", "exp(-abs(z-1))", "tanh"])
+def test_means_at_kernel_zero(formula, target):
+    """A limit that depends on a parameter is no constant of the module."""
+    m = sp.Symbol("m", real=True)
+    function = export(sr.expect(formula, mean=m), target=target).load().expect
+    phi_ = sp.lambdify(z, sr.activation(formula).expr, "mpmath")
+    for mean in (1 / 3, 2.0, -1.0):
+        assert float(function(0.0, mean)) == pytest.approx(float(phi_(mean)), abs=1e-15, rel=1e-15)

@@ -192,6 +192,10 @@ def _measured(measure: Callable[[Component, sp.Rational], Component], component:
         other = measure(component, ELSEWHERE)
     except SymresError as error:
         return replace(found, elsewhere=f"not measured {where}: {error.found}")
+    if found.origin != other.origin:
+        raise LosesDigits(
+            f"code for {str(component.formula)[:80]}", "its limit at K = 0 depends on parameters", "export to LaTeX"
+        )
     if not math.isfinite(other.error):
         return replace(found, elsewhere=f"no value at {other.worst} {where}")
     text = f"at most {round_up(other.error):.0e} {where}"

@@ -102,7 +102,7 @@ def _kernel_average(f, K, *parameters):
     parts, breaks, places, scale, far, growth, _, rate, *_ = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
     reach = _reach(growth) + _farther(rate*deviation)
-    if breaks:
+    if breaks or len(places) > 1:  # or it changes away from 0
         width = np.clip(scale/deviation, 1e-8, 1e8)
         y, mass = _panels([place/deviation for place in places], width, 3.0, reach, max(reach, far))
     else:
