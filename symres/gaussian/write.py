@@ -119,7 +119,8 @@ def _is_shorter(plus: dict[Any, Form], minus: dict[Any, Form]) -> bool:
     """Whether cosh and sinh make fewer terms than the exponentials: where they multiply the same functions alike."""
     both = plus.keys() & minus.keys()
     joined = sum(bool(plus[a] + minus[a]) + bool(plus[a] - minus[a]) for a in both)
-    return joined < 2 * len(both) and 2 * (len(plus) + len(minus) - 2 * len(both)) + joined < len(plus) + len(minus)
+    alone = len(plus.keys() ^ minus.keys())  # each would become two terms
+    return joined + alone < 2 * len(both)
 
 
 def _partner(

@@ -127,3 +127,19 @@ def test_what_is_not_odd_is_not_taken_for_it(function):
         verify_odd("a claim", (sr.activation(function).pieces,))
     assert not is_odd((sr.activation(function).pieces,))
     assert is_odd((sr.activation("tanh").pieces,)) and not is_odd((sr.activation("tanh").pieces,) * 2)
+
+
+@pytest.mark.parametrize(("size", "passes"), [(sp.Rational(1, 10**24), True), (sp.Rational(1, 10**18), False)])
+def test_what_is_exactly_zero_is_compared_absolutely(size, passes):
+    """Equal inputs of functions that never meet: no relative deviation, and a wrong form must still be seen."""
+
+    def attempt():
+        return verify(
+            "x", size * sr.K, lambda _: (mp.mpf(0), mp.mpf(0)), [sr.K], oracle="o", points=2, tolerance=1e-20, digits=20
+        )
+
+    if passes:
+        assert attempt().points == 2
+    else:
+        with pytest.raises(NoClosedForm, match="differs from o"):
+            attempt()

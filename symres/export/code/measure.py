@@ -68,12 +68,13 @@ def build_component(
         symbols: its arguments.
         formula: what it computes.
         dialect: the target language.
-        at_any_price: whether a closed form in special functions is taken although it loses digits.
+        at_any_price: whether a closed form is taken although its terms cancel in floats.
 
     Raises:
         SymresError: no way of computing it was found to work.
         NoSpelling: a closed form in functions that the language does not have; its average may still be computed.
-        LosesDigits: a closed form in special functions that cancel; the same holds.
+        LosesDigits: a closed form whose terms cancel in floats, or whose limit at K = 0 depends on parameters; the
+            same holds.
     """
     if C in symbols and formula.has(*SPECIAL) and not at_any_price:
         _check_digits(name, symbols, formula, dialect.name)

@@ -69,6 +69,7 @@ TORCH = Dialect(
         sp.erfc: "torch.erfc({0})",
         sp.Abs: "torch.abs({0})",
         sp.sign: "torch.sign({0})",
+        # clamp takes numbers as bounds, maximum takes none; numbers come first in order
         sp.Max: "torch.clamp({1}, min={0})",
         sp.Min: "torch.clamp({1}, max={0})",
         Atan2: "torch.atan2({0}, {1})",
