@@ -10,6 +10,7 @@ from typing import Any
 
 import mpmath as mp
 import sympy as sp
+from sympy.utilities.iterables import sift
 
 from .balls import evaluate
 from .errors import DeclarationError, NoClosedForm, SymresError
@@ -17,7 +18,6 @@ from .proof import Proof
 from .scalars import is_rounded, number, whole
 from .symbols import K1, K2, C
 
-_ELEMENTARY = (sp.exp, sp.sinh, sp.cosh, sp.asin, sp.acos, sp.atan)  # functions of which limits are taken
 _FEW = 15  # digits that any value should have
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
 
@@ -156,7 +156,7 @@ class Quantity:
         else:
             expression = self.expr.subs(exact)
         if expression.has(sp.nan, sp.zoo):  # inputs that are parallel, or vanish: the average itself has a value there
-            expression = self._unlimited(exact) or self.defined.subs(exact)
+            expression = self._parallel(exact)
         if expression.has(sp.oo, -sp.oo):
             return mp.mpf(float(expression)), mp.mpf(0)
         digits = whole(digits, "digits", 1)
@@ -190,17 +190,21 @@ class Quantity:
             return error
         return SymresError(f"{digits} digits of {self.name}", f"{_FEW} can be had, but not so many", "ask for fewer")
 
-    def _unlimited(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr | None:
-        """Infinity, if an elementary closed form grows to it as the inputs become parallel."""
-        assert self.expr is not None
-        along = self.expr.subs({s: v for s, v in exact.items() if s != C})
-        if not along.has(C) or not all(isinstance(f, _ELEMENTARY) for f in along.atoms(sp.Function)):
-            return None
-        try:
-            limit = sp.limit(along, C, exact[C], "-" if exact[C].is_positive else "+")
-        except (NotImplementedError, ValueError):
-            return None
-        return limit if limit in (sp.oo, -sp.oo) else None
+    def _parallel(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
+        """The definition where the inputs become parallel: averages have a value there, densities in front a limit.
+
+        Raises:
+            NoClosedForm: a slope is infinite there, or infinite terms of both signs meet.
+        """
+        along = self.defined.subs({s: v for s, v in exact.items() if s != C})
+        total = sp.Add(*(_at_end(term, exact) for term in sp.Add.make_args(sp.expand_mul(along))))
+        if total.has(sp.nan, sp.zoo) or (total.has(sp.oo, -sp.oo) and not total.is_infinite):
+            raise NoClosedForm(
+                f"{self.name} at {', '.join(f'{s} = {v}' for s, v in exact.items())}",
+                "its terms grow beyond all bounds there, and their sum is not known",
+                "pass values a little beside it",
+            )
+        return total
 
     def _at_zero(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
         """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""
@@ -294,3 +298,22 @@ class Quantity:
                     )
                 exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
         return exact
+
+
+def _at_end(term: sp.Expr, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """A term at the end of the range of C: the limit of what is elementary in it, and the value of the rest."""
+    elementary, others = sift(sp.Mul.make_args(term), _is_elementary, binary=True)
+    front, rest = sp.Mul(*elementary), sp.Mul(*others).subs(exact)
+    if front.has(C):
+        try:
+            front = sp.limit(front, C, exact[C], "-" if exact[C].is_positive else "+")
+        except (NotImplementedError, ValueError):
+            return sp.nan
+    if front.is_infinite:
+        rest = sp.sign(sp.Float(evaluate(rest, {}, _FEW)[0]))
+    return front * rest
+
+
+def _is_elementary(factor: sp.Expr) -> bool:
+    """Whether a factor is made of powers and exponentials alone: densities are, and have a limit."""
+    return all(isinstance(node, sp.Atom | sp.Add | sp.Mul | sp.Pow | sp.exp) for node in sp.preorder_traversal(factor))

@@ -1,15 +1,18 @@
 """Derivatives of averages as averages: in the covariances by Price's theorem, in parameters and means by Leibniz' rule.
 
-``d<F>/dS_ij = <d_i d_j F>``, half of it for i = j; a kink adds a delta function, its jump in slope times the density
-there. This also holds for singular covariances. A derivative that F does not have moves onto the Gaussian weight by
-Stein's lemma, ``<d_i F> = <s_i F>`` with the score ``s = S^-1 z``: one factor where F jumps in one of two variables,
-two where it jumps in both or is infinitely steep. A parameter that moves a jump adds the jump times the density there.
+``d<F>/dS_ij = <d_i d_j F>``, half of it for i = j, with the delta functions of F's jumps and kinks: a density times
+the average of the other factors given that the variable is there. This also holds for singular covariances. Where F is
+infinitely steep, and for one variable of variance K, whose averages read better with a factor z/K, the derivative moves
+onto the Gaussian weight by Stein's lemma, ``<d_i F> = <s_i F>`` with the score ``s = S^-1 z``. A parameter that moves a
+jump adds the jump times the density there.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import sympy as sp
@@ -17,7 +20,7 @@ import sympy as sp
 from ..declare.phi import Phi
 from ..declare.pieces import Pieces, value_at
 from ..symbols import variables, z
-from .integrand import separate
+from .integrand import Term, separate
 
 Average = Any  # an Expectation: it imports this module
 
@@ -71,33 +74,14 @@ def covariance_derivative(average: Average, i: int, j: int) -> sp.Expr:
         j: the other, or the same for a variance.
     """
     bound = variables[: average.dimension]
-    if i == j and len(bound) > 1 and _is_smooth(average.integrand, len(bound), i):
-        found = _variance_derivative(average, i)
-        if found is not None:
-            return found
-    rule = covariance_rule(
-        [_is_smooth(average.integrand, len(bound), k) for k in range(len(bound))], average.matrix, i, j
-    )
+    front = sp.Rational(1, 2) if i == j else sp.Integer(1)
+    if _has_finite_slopes(average, i, j) and not (len(bound) == 1 and average.matrix[0, 0].is_Symbol):
+        return front * _differentiated(average, (i, j))
+    rule = covariance_rule([_is_smooth(average, k) for k in range(len(bound))], average.matrix, i, j)
     f = average.integrand
     for k in rule.slopes:
         f = _slope(f, len(bound), k)
     return sp.Add(*(c * average.like(f * sp.Mul(*map(sp.Pow, bound, powers))) for c, powers in rule.weight))
-
-
-def _variance_derivative(average: Average, i: int) -> sp.Expr | None:
-    """Half the average of the second derivative in variable i, delta functions at its kinks: for parallel inputs too.
-
-    One variable alone has no singular law, and its averages read better with a factor z/K.
-    """
-    size = average.dimension
-    slope = _slope(average.integrand, size, i)
-    if not _has_finite_slopes(slope):
-        return None
-    total = average.like(_slope(slope, size, i))
-    for c, factors in separate(slope, size):
-        for b, jump in _jumps(factors[i]):
-            total += c * jump * _at(average, factors, i, b)
-    return total / 2
 
 
 def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
@@ -117,29 +101,94 @@ def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
     for c, factors in average.terms:
         total += c.diff(s) * average.like(_product(factors))
         for k, f in enumerate(factors):
-            moved = f.map(lambda u: u.diff(s))
-            total += c * average.like(_product([moved if n == k else g for n, g in enumerate(factors)]))
-            for b, jump in _jumps(f):
-                total -= c * jump * b.diff(s) * _at(average, factors, k, b)
+            moved = (f.map(lambda u: u.diff(s)), *(Delta(-b.diff(s) * jump, b) for b, jump in _jumps(f)))
+            for part in moved:
+                total += c * _mean(average.law, [part if n == k else g for n, g in enumerate(factors)])
     return total
+
+
+# ---- derivatives with delta functions ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Delta:
+    """``weight*delta(x - place)``, or its derivative of that order."""
+
+    weight: sp.Expr
+    place: sp.Expr
+    order: int = 0
+
+
+Part = Pieces | Delta
+
+
+def _differentiated(average: Average, slopes: tuple[int, int]) -> sp.Expr:
+    """The average of an integrand differentiated in two variables, or twice in one, with its delta functions."""
+    regular = average.integrand
+    for k in slopes:
+        regular = _slope(regular, average.dimension, k)
+    total = average.like(regular)
+    for c, factors in average.terms:
+        parts: list[list[Part]] = [[f] for f in factors]
+        for k in slopes:
+            parts[k] = [slope for part in parts[k] for slope in _slopes(part)]
+        for choice in product(*parts):
+            if any(isinstance(part, Delta) for part in choice):
+                total += c * _mean(average.law, choice)
+    return total
+
+
+def _slopes(part: Part) -> Iterator[Part]:
+    """The derivative: between the breakpoints, and a delta function at every jump."""
+    if isinstance(part, Delta):
+        yield replace(part, order=part.order + 1)
+        return
+    yield part.diff()
+    for b, jump in _jumps(part):
+        yield Delta(jump, b)
+
+
+def _mean(law: Any, parts: Sequence[Part]) -> sp.Expr:
+    """The average of a product of functions and delta functions, one of each variable."""
+    for k, part in enumerate(parts):
+        if isinstance(part, Delta):
+            others = [other for m, other in enumerate(parts) if m != k]
+            return part.weight * _moment(law, k, part, others)
+    return law.expectation(_product(parts))
+
+
+def _moment(law: Any, k: int, delta: Delta, others: Sequence[Part]) -> sp.Expr:
+    """The average of a delta function: what density and the others' average are there, differentiated in the place."""
+    place = sp.Dummy(real=True) if delta.order else delta.place
+    density, rest = law.given(k, place)
+    value = density * (_mean(rest, others) if others else 1)
+    for _ in range(delta.order):
+        value = -value.diff(place)
+    return value.subs(place, delta.place)
 
 
 # ---- regularity ----------------------------------------------------------------------------------------------------
 
 
-def _is_smooth(integrand: sp.Expr, dimension: int, i: int) -> bool:
+def _has_finite_slopes(average: Average, i: int, j: int) -> bool:
+    """Whether the derivative in variables i and j is made of finite slopes and delta functions."""
+    orders = Counter((i, j))
+    return all(
+        f.has_finite_slopes and (orders[k] < 2 or f.diff().has_finite_slopes)
+        for _, factors in average.terms
+        for k, f in enumerate(factors)
+        if k in orders
+    )
+
+
+def _is_smooth(average: Average, i: int) -> bool:
     """Whether F is continuous in variable i, with slopes that have finite values."""
-    return _is_continuous(integrand, dimension, i) and _has_finite_slopes(integrand)
+    return _is_continuous(average.terms, i) and all(factors[i].has_finite_slopes for _, factors in average.terms)
 
 
-def _has_finite_slopes(integrand: sp.Expr) -> bool:
-    return all(phi.pieces.has_finite_slopes for phi in integrand.atoms(Phi))
-
-
-def _is_continuous(integrand: sp.Expr, dimension: int, i: int) -> bool:
+def _is_continuous(terms: Sequence[Term], i: int) -> bool:
     """Whether the whole integrand is continuous in variable i (a kink of phi is one, of phi' is a jump)."""
-    terms = separate(integrand, dimension)
-    if dimension > 1:
+    if any(len(factors) > 1 for _, factors in terms):
         return all(factors[i].is_continuous for _, factors in terms)
     total = None
     for coefficient, (factor,) in terms:
@@ -159,11 +208,10 @@ def _jumps(f: Pieces) -> Iterator[tuple[sp.Expr, sp.Expr]]:
 
 
 def _slope(integrand: sp.Expr, dimension: int, i: int) -> sp.Expr:
-    """The derivative in variable i away from breakpoints: the integrand is continuous there."""
-    slope = integrand.diff(variables[i])
-    if _is_ordinary(slope):
+    """The derivative in variable i away from breakpoints; activations that are continuous keep their names."""
+    slope, terms = integrand.diff(variables[i]), separate(integrand, dimension)
+    if _is_ordinary(slope) and _is_continuous(terms, i):
         return slope
-    terms = separate(integrand, dimension)
     return sp.Add(*(c * _product([f.diff() if k == i else f for k, f in enumerate(factors)]) for c, factors in terms))
 
 
@@ -174,10 +222,3 @@ def _is_ordinary(slope: sp.Expr) -> bool:
 
 def _product(factors: Any) -> sp.Expr:
     return sp.Mul(*(f.as_expr().subs(z, x) for f, x in zip(factors, variables, strict=False)))
-
-
-def _at(average: Average, factors: tuple[Pieces, ...], k: int, place: sp.Expr) -> sp.Expr:
-    """The density of variable k at a place times the average of the other factors given that it is there."""
-    density, law = average.law.given(k, place)
-    rest = [f for m, f in enumerate(factors) if m != k]
-    return density * law.expectation(_product(rest)) if rest else density

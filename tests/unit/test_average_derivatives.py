@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.errors import DeclarationError
+from symres.errors import DeclarationError, NoClosedForm
 from symres.gaussian.expectation import Expectation
 from symres.quantity import Status
 from symres.symbols import K1, K2, C, K, x1, x2
@@ -19,6 +19,7 @@ M, M2 = sp.symbols("m m2", real=True)
 A = sp.Symbol("a", positive=True)
 STEP = R(1, 10**8)
 SMOOTH, KINK, JUMP = "gelu", "relu", "sign"
+AT = {K1: 2, K2: 3, C: 1}
 NUMBERS = {"K": R(3, 2), "K1": R(2), "K2": R(1), "C": R(1, 3), "m": R(1, 4), "m2": R(-1, 5), "a": R(2, 3)}
 
 
@@ -75,16 +76,19 @@ def test_no_delta_functions_and_no_lost_ones():
     assert sp.expand(Expectation(gate, K).diff(A) + density) == 0
 
 
-def test_price_where_smooth_one_score_at_a_jump_two_at_two():
-    def factors(integrand):
+def test_price_with_densities_at_jumps_and_stein_where_slopes_are_infinite():
+    def averages(integrand):
         return {node.integrand for node in Expectation(integrand, K1, C, K2).diff(C).atoms(Expectation)}
 
     gelu, relu = sr.activation("gelu"), sr.activation("relu")
-    assert factors(gelu(x1) * relu(x2)) == {gelu(x1).diff(x1) * relu(x2).diff(x2)}
-    slope = relu(x2).diff(x2)
-    assert factors(sp.sign(x1) * relu(x2)) == {x1 * sp.sign(x1) * slope, x2 * sp.sign(x1) * slope}
-    both = sp.sign(x1) * sp.sign(x2 - 1)
-    assert factors(both) == {both, x1**2 * both, x1 * x2 * both, x2**2 * both}
+    assert averages(gelu(x1) * relu(x2)) == {gelu(x1).diff(x1) * relu(x2).diff(x2)}
+    (given,) = averages(sp.sign(x1) * relu(x2))  # an average over the second input, the first being at the jump
+    assert not given.has(x2)
+    density = sp.exp(-K1 / (2 * (K1 * K2 - C**2))) / (2 * sp.pi * sp.sqrt(K1 * K2 - C**2))
+    found = Expectation(sp.sign(x1) * sp.sign(x2 - 1), K1, C, K2).diff(C)
+    assert abs(sp.N((found - 4 * density).subs(AT), 30)) < R(1, 10**25)
+    root = sr.activation("where(z<0,0,sqrt(z))")
+    assert averages(root(x1) * relu(x2)) == {z * root(x1) * relu(x2).diff(x2) for z in (x1, x2)}
 
 
 def test_a_derivative_has_a_proof_and_a_name():
@@ -181,6 +185,56 @@ def test_slopes_that_are_infinite_where_the_inputs_are_parallel():
         assert signs.evalf(20, K1=1, K2=4, C=2 * side) == mp.inf
         assert kinks.evalf(20, K1=1, K2=1, C=side) == side * mp.inf
     assert sr.derivative(sr.expect2("sign", "sign"), "K1").evalf(20, K1=1, K2=1, C=1) == -mp.inf
+
+
+PARALLEL = {
+    "jumps": ("step", "step", (R(1, 2), -1)),
+    "jump and kink": ("step", "relu", (0, 0)),
+    "kinks": ("relu", "relu", (R(1, 2), -1)),
+    "jump and smooth": ("sign", "z*exp(-z^2)", (0, R(1, 3))),
+    "not closed": ("tanh", "relu", (R(1, 3), 0)),
+}
+PLACE = {"K1": R(1), "K2": R(4), "C": R(2)}
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+@pytest.mark.parametrize("order", [("K1",), ("K2",), ("C",), ("C", "C"), ("K1", "K1"), ("K1", "K2"), ("K2", "C")])
+def test_derivatives_at_parallel_inputs_are_one_sided_slopes(name, order):
+    """K1 and K2 may only grow there, C only shrink: difference quotients of the next lower derivative."""
+    f, g, means = PARALLEL[name]
+    lower = sr.expect2(f, g, means=means)
+    for symbol in order[:-1]:
+        lower = sr.derivative(lower, symbol)
+    last = order[-1]
+    step = -R(1, 10**7) if last == "C" else R(1, 10**7)
+
+    def value(n):
+        return lower.evalf(30, **{**PLACE, last: PLACE[last] + n * step})
+
+    with mp.workdps(25):
+        quotient = (-3 * value(0) + 4 * value(1) - value(2)) / (2 * mp.mpf(step.p) / step.q)
+    found = sr.derivative(lower, last).evalf(15, **PLACE)
+    assert abs(found - quotient) < 1e-10 * (1 + abs(found))
+
+
+def test_slopes_that_are_infinite_where_jumps_meet():
+    for names, order, side in [
+        (("step", "step"), "C", 1),
+        (("step", "step"), "K1", -1),
+        (("relu", "relu"), "CC", 1),
+    ]:
+        quantity = sr.expect2(*names)
+        for symbol in ("K1",) if order == "K1" else order:
+            quantity = sr.derivative(quantity, symbol)
+        assert quantity.evalf(15, K1=1, K2=4, C=2) == side * mp.inf
+
+
+def test_terms_that_grow_against_each_other_have_no_value():
+    found = sr.derivative(sr.expect2("where(z<0,0,sqrt(z))", "relu"), "K1")
+    with pytest.raises(
+        NoClosedForm, match=r"at K1 = 1, K2 = 4, C = 2: .* their sum is not known; pass values a little"
+    ):
+        found.evalf(15, K1=1, K2=4, C=2)
 
 
 def test_what_is_no_quantity_is_refused():
