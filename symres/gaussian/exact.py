@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import sympy as sp
 
@@ -75,6 +76,17 @@ def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> P
             f"{len(start.covariance)} entries of the covariance",
             "give the upper triangle row by row",
         )
+    try:
+        return _closed(start)
+    except NoClosedForm:
+        signed = _signed(start)
+        if not signed:
+            raise
+    return _continued(start, signed)
+
+
+def _closed(start: ProductAverage) -> Proof:
+    """The closed form where the signs of all parameters are known, or do not matter."""
     if is_odd(start.factors):
         rule = "the law of -z is that of z, and the integrand changes its sign"
         return Proof(start, (Step("symmetry", rule, cancel, cancel(start)),))
@@ -110,6 +122,51 @@ def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> P
             Step("canonical form", "collected by powers of pi, coefficients factored", canonical, result),
         ),
     )
+
+
+def _continued(start: ProductAverage, signed: dict[sp.Symbol, sp.Symbol]) -> Proof:
+    """The closed form for positive parameters, which holds for all real ones: both sides are analytic in them."""
+    there = partial(_renamed, names=signed)
+    back = partial(sp.Expr.xreplace, rule={positive: s for s, positive in signed.items()})
+    names = ", ".join(s.name for s in signed)
+    for_positive = _closed(there(start))
+    return Proof(
+        start,
+        (
+            Step("positive parameters", f"for {names} > 0 first", there, for_positive.start),
+            *for_positive.steps,
+            Step(
+                "analytic continuation",
+                f"the integrand is analytic in {names}: what holds for positive values holds for all real ones",
+                back,
+                back(for_positive.result),
+            ),
+        ),
+    )
+
+
+def _signed(average: ProductAverage) -> dict[sp.Symbol, sp.Symbol]:
+    """A positive symbol for each real parameter of unknown sign in which the integrand is analytic."""
+    breaks = {s for f in average.factors for b in f.breaks for s in b.free_symbols}
+    candidates = {s for f in average.factors for s in f.free_symbols if s.is_real and s.is_nonnegative is None}
+    return {
+        s: sp.Symbol(s.name, positive=True)
+        for s in sorted(candidates - breaks, key=str)
+        if all(_is_analytic(part, s) for f in average.factors for part in f.parts)
+    }
+
+
+def _is_analytic(expr: sp.Expr, s: sp.Symbol) -> bool:
+    """Whether an expression is analytic for all real values of a symbol, as it is written."""
+    if not expr.has(s) or expr == s:
+        return True
+    composed = isinstance(expr, sp.Add | sp.Mul | sp.exp | sp.erf | sp.erfc | sp.sin | sp.cos | sp.sinh | sp.cosh)
+    power = isinstance(expr, sp.Pow) and ((expr.exp.is_Integer and expr.exp.is_positive) or expr.base.is_positive)
+    return bool(composed or power) and all(_is_analytic(argument, s) for argument in expr.args)
+
+
+def _renamed(average: ProductAverage, names: dict[sp.Symbol, sp.Symbol]) -> ProductAverage:
+    return ProductAverage(tuple(f.subs(names) for f in average.factors), average.covariance)
 
 
 def cancel(average: ProductAverage) -> sp.Expr:

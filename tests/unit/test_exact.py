@@ -9,6 +9,7 @@ import subprocess
 import sys
 from fractions import Fraction
 
+import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
@@ -200,6 +201,20 @@ def test_odd_integrands_need_no_recursion(factors: tuple[sp.Expr, ...], law: tup
         proof.steps[0].apply(ProductAverage((split(RELU),), (K,)))
 
 
+@pytest.mark.parametrize("slope", [R(-7, 10), R(7, 10), R(0)])
+@pytest.mark.parametrize("expr", [z * sp.erf(A * z), sp.erf(A * z + B), sp.exp(A * z) * (1 + sp.erf(A * z - B))])
+def test_what_is_analytic_in_a_parameter_holds_for_all_its_real_values(expr: sp.Expr, slope: sp.Expr) -> None:
+    proof = closed_form((split(expr),), (K,))
+    assert proof.replay() == proof.result
+    assert proof.steps[-1].rule == "analytic continuation"
+    values = {A: slope, B: R(1, 3), K: R(5, 4)}
+    f = sp.lambdify(z, expr.subs(values), "mpmath")
+    with mp.workdps(30):
+        width = mp.sqrt(mp.mpf(5) / 4)
+        integral = mp.quad(lambda x: f(width * x) * mp.npdf(x), mp.linspace(-12, 12, 13))
+        assert abs(sp.N(proof.result.subs(values), 30) - integral) < mp.mpf(10) ** -25
+
+
 def test_a_changed_step_does_not_replay() -> None:
     proof = closed_form((split(RELU**2),), (K,))
     wrong = type(proof)(proof.start, (*proof.steps[:-1], type(proof.steps[-1])("x", "x", canonical, K / 3)))
@@ -223,7 +238,7 @@ def test_the_condition_of_convergence_is_recorded() -> None:
         ((sp.Max(z, 1) * sp.sin(z),), (K,), "complex"),
         ((sp.exp(z**2),), (sp.Integer(1),), "converge"),
         ((sp.exp(z**2 / 2), sp.exp(z**2 / 2)), (R(1, 2), R(1, 2), R(1, 2)), "converge"),
-        ((z * sp.erf(A * z),), (K,), "sign of a"),
+        ((z * sp.Abs(A) * sp.erf(A * z),), (K,), "sign of a"),  # not analytic in a
         (((1 + z) ** 1000,), (K,), "no polynomial"),
         ((RELU,), (K1, K2), "2 entries"),
         ((RELU,), (sp.exp(K),), "no rational function"),

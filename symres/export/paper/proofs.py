@@ -17,7 +17,7 @@ from .latex import display, escape
 from .prose import prose
 from .reading import read
 
-_GAUSSIAN, _PIECES, _STEIN = "Gaussian average", "breakpoints as signs", "Stein's lemma"
+_PIECES, _STEIN, _CANONICAL = "breakpoints as signs", "Stein's lemma", "canonical form"
 
 # what the engine's rules and identities say, by the first words of their text
 RULES: dict[str, tuple[str, str]] = {
@@ -187,7 +187,9 @@ class Appendix:
                 if step.after != claim:
                     yield display("", step.after, notation=self.notation)
                 yield from self._unknown(step.details)
-            elif step.rule != _PIECES and step.after != before:
+            elif step.rule not in (_PIECES, _CANONICAL):
+                yield prose(step.statement[0].upper() + step.statement[1:]) + "."
+            elif step.rule == _CANONICAL and step.after != before:
                 yield f"Terms collected, this is {label}." if step.after == claim else "Terms collected, this is"
                 if step.after != claim:
                     yield display("", step.after, notation=self.notation)
@@ -258,7 +260,7 @@ class Appendix:
 
     def _other(self, step: Step) -> Iterator[str]:
         """A step that inserts nothing and is no mere reordering: its rule, what it says, its result."""
-        if _inserted(step) is not None or (step.rule == "canonical form" and not step.details):
+        if _inserted(step) is not None or (step.rule == _CANONICAL and not step.details):
             return
         yield rf"\textbf{{{escape(step.rule)}.}} {prose(step.statement)}."
         yield from (prose(line) + "." for line in step.details)
