@@ -10,6 +10,7 @@ from symres.symbols import K1, K2, C
 from tests.oracles.closed_forms import PAIRS
 
 TRIPLE = (K1, C, K2)
+A, B, R = *sp.symbols("a b", positive=True), sp.Symbol("r", real=True)
 ANGULAR = ("gelu", "relu", "relu_slope", "leaky", "erf")
 POINTS = [{K1: 0.7, K2: 1.9, C: 0.6}, {K1: 2.5, K2: 0.3, C: -0.8}, {K1: 11.0, K2: 13.0, C: 11.5}]
 
@@ -93,6 +94,10 @@ def test_other_shapes_are_declined(formula):
         (K1**2 * K2**2 - C**4, determinant * K1 * K2 + determinant * C**2),
         (K1 + C, K1 + C),
         (K1 - K2, K1 - K2),
+        (1 - K1 * K2 + C**2, 1 - determinant),
+        ((1 + 2 * A * K1) * (1 + 2 * B * K2) - 4 * A * B * C**2, 1 + 2 * A * K1 + 2 * B * K2 + 4 * A * B * determinant),
+        (1 + R * K1 - R * K1 * K2 + R * C**2, 1 + R * K1 - R * determinant),
+        (R * C**2 - A * K1 * K2, R * C**2 - A * K1 * K2),
     ],
     ids=str,
 )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.balls import evaluate
 from symres.errors import SymresError
 from symres.export.code.decay import decay_of
@@ -41,6 +42,17 @@ def test_powers_at_both_ends_are_found():
     assert (fitted.shape.small, fitted.shape.large) == (1, sp.Rational(-1, 2))
     assert not fitted.shape.kinked
     assert fit(exact(KERNELS["elu"]), "elu").shape.kinked
+
+
+@pytest.mark.parametrize(("power", "expected"), [("1/2", "1/4"), ("1/3", "1/6"), ("5/3", "5/6")])
+def test_powers_of_roots_are_found(power, expected):
+    """Of z**p on one side; at K = 0 the fit is 0 and no number that K**(1/4) has there beside K**0."""
+    values = sr.expect(f"where(z<0,0,z^({power}))").body
+    fitted = fit(lambda k: evaluate(values, {K: k}, 24)[0], power)
+    assert fitted.shape.small == sp.Rational(expected)
+    found = run(fitted, np.array([0.0, 1e-30]))
+    assert found[0] == 0.0
+    assert found[1] == pytest.approx(float(evaluate(values, {K: mp.mpf("1e-30")}, 24)[0]), rel=1e-14)
 
 
 def test_fit_is_right_at_zero_and_beyond_its_range():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
@@ -12,10 +13,12 @@ import torch
 import symres as sr
 from symres.declare.pieces import split
 from symres.export import export
-from symres.export.code.features import features
-from symres.symbols import z
+from symres.export.code import measure
+from symres.export.code.features import faint, features
+from symres.export.code.plan import Component
+from symres.symbols import K1, K2, C, K, z
 
-A = sp.Symbol("a", positive=True)
+A, B = sp.Symbol("a", positive=True), sp.Symbol("b", real=True)
 FORMULAS = {
     "isru": z / sp.sqrt(1 + A * z**2),
     "srelu": (z + sp.sqrt(z**2 + A)) / 2,
@@ -88,7 +91,8 @@ def test_what_was_measured_with_other_parameters_is_said():
     text = export(sr.expect2(f, f)).text
     public = text.split("def _expect2")[0]
     assert "with parameters of 3/4; at most" in " ".join(public.split())
-    assert "with parameters of 12." in " ".join(public.split())
+    assert "with a = 12; at most" in " ".join(public.split())
+    assert "with a = 1/12." in " ".join(public.split())
 
 
 def test_a_closed_form_that_cancels_is_integrated():
@@ -140,3 +144,106 @@ def test_means_at_kernel_zero(formula, target):
     phi_ = sp.lambdify(z, sr.activation(formula).expr, "mpmath")
     for mean in (1 / 3, 2.0, -1.0):
         assert float(function(0.0, mean)) == pytest.approx(float(phi_(mean)), abs=1e-15, rel=1e-15)
+
+
+# ---- closed forms of two inputs ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("other", ["exp(-b*z**2)", "z**2*exp(-b*z**2)", "erf(b*z)"])
+@pytest.mark.parametrize("gap", [1e-8, 1e-12])
+def test_closed_forms_with_parameters_keep_their_digits_near_correlation_one(other, gap):
+    """K1*K2 - C**2 is in their determinants too, (1 + 2*a*K1)*(1 + 2*b*K2) - 4*a*b*C**2 among them."""
+    b = sp.Symbol("b", positive=True)
+    first = z * sp.exp(-A * z**2) if "erf" in other else sp.exp(-A * z**2)
+    f = sr.Activation("f", first, (A,))
+    g = sr.Activation("g", sp.sympify(other, {"b": b, "z": z}), (b,))
+    quantity = sr.expect2(f, g)
+    assert quantity.status is sr.Status.EXACT
+    average, slope = export(quantity).load().expect2, quantity.expr.diff(C)
+    for k1, k2, p, q in ((1e4, 1e4, 1e4, 1e4), (1e4, 1.0, 0.01, 300.0), (1e-8, 1e-8, 1e4, 1e-3)):
+        c = (1 - gap) * math.sqrt(k1) * math.sqrt(k2)
+        point = {s: sp.Rational(v) for s, v in zip((K1, K2, C, A, b), (k1, k2, c, p, q), strict=True)}
+        exact = float(sp.N(quantity.expr.xreplace(point), 20, maxn=200))
+        size = max(abs(exact), abs(c * float(sp.N(slope.xreplace(point), 20, maxn=200))))
+        assert abs(average(k1, k2, c, p, q) - exact) < 2e-15 * size
+
+
+# ---- places far out beside a small scale -------------------------------------------------------------------------
+GATE = 1 / (1 + sp.exp(-A * (z - B)))
+FAINT = {
+    "gate": (GATE, (12.0, 12.0, 0.38), (0, 3, 4.56, 7, 12, 20)),
+    "gate, beyond all panels": (GATE, (10.0, 50.0, 1.0), (0, 5, 10, 15, 30, 50, 60)),
+    "kinked": (sp.Max(z - B, 0) * sp.tanh(A * z), (0.75, 0.75, 0.00131), (0.75, 0.76, 0.8, 1, 2)),
+}
+
+
+def component(formula, pair=False):
+    """What computes an average, as yet unmeasured."""
+    f = sr.Activation("f", formula, (A, B))
+    body = sr.expect2(f, f).body if pair else sr.expect(f).body
+    return Component("_average_1", (*((K1, K2, C) if pair else (K,)), A, B), body, None)
+
+
+@pytest.mark.parametrize("name", FAINT)
+def test_functions_that_are_faint_around_zero(name):
+    """All the mass is far from there, where the normal law is small, or on the way to the place of change."""
+    formula, (a, b, kernel), breaks = FAINT[name]
+    phi_ = sp.lambdify((z, A, B), formula, "mpmath")
+    with mp.workdps(30):
+        law = mp.mpf(kernel)
+        exact = mp.quad(lambda x: phi_(x, a, b) * mp.exp(-x * x / (2 * law)), breaks) / mp.sqrt(2 * mp.pi * law)
+    assert measure.run(component(formula))(kernel, a, b) == pytest.approx(float(exact), rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["gate", "kinked"])
+def test_pairs_of_functions_that_are_faint_around_zero(name):
+    formula, (a, b, kernel), _ = FAINT[name]
+    f = sr.Activation("f", formula, (A, B))
+    square = sr.expect(f(z) ** 2).evalf(15, K=kernel, a=a, b=b)
+    average = measure.run(component(formula, pair=True))
+    for rho in (1.0, 0.5, -0.9):
+        exact = sr.expect2(f, f).evalf(12, K1=kernel, K2=kernel, C=rho * kernel, a=a, b=b)
+        assert abs(average(kernel, kernel, rho * kernel, a, b) - exact) < 1e-13 * square
+
+
+def test_which_functions_may_be_faint_around_zero():
+    assert faint(split(GATE)) and faint(split(sp.Max(z - B, 0)))
+    assert faint(split(sp.Max(z - 1, 0) + sp.Min(z + 1, 0)))
+    assert faint(split(sp.Max(z - 1, 0)))
+    assert not faint(split(sp.tanh(A * z))) and not faint(split(sp.Max(z + 1, 0)))
+
+
+# ---- measuring ---------------------------------------------------------------------------------------------------
+def test_parameters_are_large_and_small_in_turn_and_zero():
+    small = sp.Rational(1, 12)
+    zero = {A: sp.Rational(3, 4), B: 0}
+    assert measure._elsewhere((A, B)) == [{A: 12, B: 12}, {A: 12, B: small}, {A: small, B: 12}, zero]
+    assert measure._elsewhere((A,)) == [{A: 12}, {A: small}]
+    assert measure._elsewhere(()) == []
+
+
+def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
+    """An error that only one mixture shows is said, with the mixture."""
+    honest = measure.run
+
+    def wrong(component):
+        f = honest(component)
+        return lambda k, a, b: f(k, a, b) * (1 + 9e-4 * ((a < 1) & (b > 1)))
+
+    monkeypatch.setattr(measure, "run", wrong)
+    found = measure._measured(measure._measured_kernel, component(sp.tanh(A * (z - B))))
+    assert found.error < 1e-13
+    *right, last, _ = found.elsewhere.split("; ")
+    assert len(right) == 2 and not any("worst" in text for text in right)
+    assert last.startswith("at most 2e-03 (worst at K = ") and last.endswith(" with a = 1/12, b = 12")
+
+
+def test_equal_entries_are_integrated_once():
+    sizes = []
+
+    def integrate(rule, few, f, g, some, k1, k2, c, parameters):
+        sizes.append(some.shape[0])
+        return k1[some] + 10 * k2[some] + 100 * c[some]
+
+    k1, k2, c = np.array([1.0, 2.0, 1.0, 3.0]), np.array([5.0, 6.0, 5.0, 7.0]), np.array([0.1, 0.2, 0.1, 0.3])
+    found = measure._once(integrate)(None, 16, None, None, np.array([2, 1, 0]), k1, k2, c, [])
+    np.testing.assert_array_equal(found, [61.0, 82.0, 61.0])
+    assert sizes == [2]

@@ -63,6 +63,20 @@ def test_two_signs_and_tails_have_all_their_digits():
     np.testing.assert_allclose(tails(*columns), balls(with_legs(two_tails), *columns), rtol=0, atol=5e-16)
 
 
+@pytest.mark.parametrize("dialect", [NUMPY, TORCH], ids=lambda dialect: dialect.name)
+def test_both_thresholds_at_zero(dialect):
+    """The corner is at the origin then: 2*asin(r)/pi and 1/4 + asin(r)/(2*pi), for correlations near 1 and -1 too."""
+    signs, tails = space(dialect, "_two_signs", "_two_tails")
+    made = np.asarray if dialect is NUMPY else torch.tensor
+    x, y = np.array([0.1, 1.0, 3.0, -3.0, 1e6, -1e6]), np.array([2.0, 1.0, 0.5, 0.5, 1e-3, 1e-3])
+    angle = np.arctan2(x, y)
+    for h in (0.0, -0.0, 1e-300):
+        places = np.full(6, h)
+        columns = [made(v) for v in (places, places, x, y)]
+        np.testing.assert_allclose(np.asarray(signs(*columns)), 2 * angle / np.pi, rtol=0, atol=5e-16)
+        np.testing.assert_allclose(np.asarray(tails(*columns)), 0.25 + angle / (2 * np.pi), rtol=0, atol=5e-16)
+
+
 def test_small_averages_of_two_signs_keep_their_digits():
     (signs,) = space(NUMPY, "_two_signs")
     h, k, x, y = corners(600)

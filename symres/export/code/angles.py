@@ -15,6 +15,7 @@ import sympy as sp
 from .stable import Atan2, determinant
 
 Triple = tuple[sp.Symbol, sp.Symbol, sp.Symbol]
+Terms = dict[tuple[int, int, int, int, sp.Expr], sp.Expr]  # powers of K1, K2, C, D, what has no kernel -> number
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ def _contains(total: sp.Expr, step: sp.Expr) -> bool:
 def positive(expr: sp.Expr, triple: Triple) -> sp.Expr:
     """A rational function with each polynomial factor rewritten, where possible, as a sum of positive terms.
 
-    K1*K2 - C**2 is the symbol ``determinant`` in the result. Odd powers of C have no sign and are left alone.
+    K1*K2 - C**2 is the symbol ``determinant`` in the result, also beside parameters. Odd powers of C have no sign and
+    are left alone.
     """
     if not expr.has(*triple):
         return expr
@@ -184,36 +186,45 @@ def _positive_product(expr: sp.Expr, triple: Triple) -> sp.Expr:
 
 def _positive_sum(expr: sp.Expr, triple: Triple) -> sp.Expr:
     K1, C, K2 = triple
-    polynomial = sp.Poly(expr, K1, K2, C)
-    if not all(c.is_number and c.is_real for c in polynomial.coeffs()):
-        return expr
-    best, fewest = expr, _negatives({(*m, 0): c for m, c in polynomial.terms()})
+    best, least = expr, _cost(_terms(expr, triple))
     for sign in (1, -1):
-        terms = _cancel_negatives({(*m, 0): sign * c for m, c in polynomial.terms()})
-        if _negatives(terms) < fewest:
-            fewest = _negatives(terms)
-            total = sp.Add(*(c * K1**i * K2**j * C**k * determinant**d for (i, j, k, d), c in terms.items()))
+        terms = _paired(_terms(sign * expr, triple))
+        if _cost(terms) < least:
+            least = _cost(terms)
+            total = sp.Add(*(c * p * K1**i * K2**j * C**k * determinant**d for (i, j, k, d, p), c in terms.items()))
             best = total if sign == 1 else sp.Mul(-1, total, evaluate=False)
     return best
 
 
-def _negatives(terms: dict[tuple[int, int, int, int], sp.Expr]) -> int:
-    return sum(1 for (_, _, k, _), c in terms.items() if k % 2 == 0 and c < 0)
+def _terms(polynomial: sp.Expr, triple: Triple) -> Terms:
+    K1, C, K2 = triple
+    return {
+        (*powers, 0, p): number
+        for powers, c in sp.Poly(polynomial, K1, K2, C).terms()
+        for p, number in sp.expand(c).as_coefficients_dict().items()
+    }
 
 
-def _cancel_negatives(terms: dict[tuple[int, int, int, int], sp.Expr]) -> dict[tuple[int, int, int, int], sp.Expr]:
-    """Pair -c*K1**i*K2**j*C**k with a positive K1**(i+m)*K2**(j+m)*C**(k-2m): their difference has a factor D."""
+def _cost(terms: Terms) -> tuple[int, int]:
+    """How many terms may be negative, but for odd powers of C, and how many there are."""
+    even = [c * p for (_, _, k, _, p), c in terms.items() if k % 2 == 0]
+    return sum(1 for c in even if not c.is_nonnegative), len(terms)
+
+
+def _paired(terms: Terms) -> Terms:
+    """Pair c*K1**i*K2**j*C**k with -c*K1**(i+m)*K2**(j+m)*C**(k-2m), first for c < 0: their sum has a factor D."""
     terms = dict(terms)
-    for key in sorted(k for k, c in terms.items() if c < 0 and k[2] % 2 == 0):
-        i, j, k, d = key
-        for m in range(1, k // 2 + 1):
-            partner = (i + m, j + m, k - 2 * m, d)
-            amount = min(terms.get(partner, sp.Integer(0)), -terms[key])
-            if amount <= 0:
+    for key in sorted(terms, key=lambda key: (bool(terms[key] > 0), key[:4], str(key[4]))):
+        i, j, k, d, p = key
+        for m in range(1, k // 2 + 1) if k % 2 == 0 else ():
+            partner = (i + m, j + m, k - 2 * m, d, p)
+            here, there = terms[key], terms.get(partner, sp.Integer(0))
+            if here * there >= 0:
                 continue
+            amount = sp.sign(there) * min(abs(here), abs(there))
             terms[key] += amount
             terms[partner] -= amount
             for q in range(m):  # (K1*K2)**m - C**(2m) = D*sum_q (K1*K2)**(m-1-q)*C**(2q)
-                new = (i + m - 1 - q, j + m - 1 - q, k - 2 * m + 2 * q, d + 1)
+                new = (i + m - 1 - q, j + m - 1 - q, k - 2 * m + 2 * q, d + 1, p)
                 terms[new] = terms.get(new, sp.Integer(0)) + amount
     return {k: c for k, c in terms.items() if c != 0}

@@ -11,6 +11,8 @@ import sympy as sp
 
 TINY = 800.0  # exp(-TINY) is no float
 STEEPEST = 1000  # a power of K; what vanishes faster is tried for a decay
+ROOTS = 12  # the largest denominator of a power of K
+NEARLY = 1e-4  # how far a slope is from a power: by its corrections, of the order of sqrt(K); logarithms shift it more
 FAR = 200  # E/K where the decay is read off: corrections in powers of K are small there
 TERMS = 10  # of the series behind the decay that are solved for with it
 SIMPLE = 10**5  # largest denominator of a rate that is taken to be rational
@@ -27,9 +29,13 @@ class Decay:
 
 
 def power_of(values: Values, a: mp.mpf, b: mp.mpf) -> sp.Rational:
-    """The power of K between two points, to the nearest half."""
+    """The power of K between two points: a root's, from one such as z**(1/3), or else the nearest half."""
     slope = _slope(values, a, b)
-    return sp.Integer(0) if slope is None else sp.Rational(max(-STEEPEST, min(STEEPEST, int(mp.nint(slope * 2)))), 2)
+    if slope is None:
+        return sp.Integer(0)
+    slope = max(-STEEPEST, min(STEEPEST, float(slope)))
+    found, half = Fraction(slope).limit_denominator(ROOTS), sp.Rational(round(2 * slope), 2)
+    return sp.Rational(found.numerator, found.denominator) if abs(slope - found) < NEARLY else half
 
 
 def decay_of(values: Values, smallest: mp.mpf, largest: mp.mpf) -> Decay | None:

@@ -57,3 +57,15 @@ def _argument(e: sp.Basic) -> sp.Expr | None:
 def is_local(factor: Any) -> bool:
     """Whether a smooth function changes around 0 only."""
     return not features(factor)[0]
+
+
+def faint(factor: Any) -> bool:
+    """Whether a function may be much smaller around 0 than elsewhere: it vanishes there, or changes at parameters."""
+    return vanishes(factor) or any(place.free_symbols for place in (*factor.breaks, *features(factor)[0]))
+
+
+def vanishes(factor: Any) -> bool:
+    """Whether a function is known to vanish around 0."""
+    edges = (-sp.oo, *factor.breaks, sp.oo)
+    pieces = zip(edges[:-1], edges[1:], factor.parts, strict=True)
+    return any(part == 0 and left.is_extended_negative and right.is_extended_positive for left, right, part in pieces)

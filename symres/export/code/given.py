@@ -21,6 +21,7 @@ import sympy as sp
 from ...balls import enclose
 from ...symbols import z
 from .emit import Dialect, Emitter, literal, rows, variable
+from .features import vanishes
 from .stable import Expm1
 
 DEGREE = 36  # of the polynomial from which the tails of a law are made, before negligible terms are left out
@@ -95,13 +96,6 @@ def _given_the_second(f, g, K1, K2, C, parameters):
 def is_polynomial(factor: Any) -> bool:
     """Whether a function is a polynomial on each of its pieces."""
     return all(p.is_polynomial(z) for p in factor.parts)
-
-
-def vanishes(factor: Any) -> bool:
-    """Whether a function is known to vanish around 0."""
-    edges = (-sp.oo, *factor.breaks, sp.oo)
-    pieces = zip(edges[:-1], edges[1:], factor.parts, strict=True)
-    return any(part == 0 and left.is_extended_negative and right.is_extended_positive for left, right, part in pieces)
 
 
 def growth(factor: Any) -> int:

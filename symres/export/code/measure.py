@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import mpmath as mp
@@ -31,10 +31,12 @@ from .stable import TwoSigns, TwoTails
 
 _SLOW = (TwoSigns, TwoTails, S4, T4)
 Point = tuple[float, float, float]  # K1, K2, C
+Values = dict[sp.Symbol, sp.Rational]  # of parameters
 BITS = 240
 NEAR_ZERO = (1e-300, 1e-200, 1e-120, 1e-60, 1e-20)  # where only the lack of a value is found out
 PARAMETER = sp.Rational(3, 4)  # the value that free parameters of an activation have while errors are measured
-ELSEWHERE = sp.Integer(12)  # the value that they have once more: steeper, or farther out
+GREAT, SLIGHT = sp.Integer(12), sp.Rational(1, 12)
+ELSEWHERE = ((GREAT, GREAT), (GREAT, SLIGHT), (SLIGHT, GREAT))  # those that they have in turn: steep or far out or both
 RHO = (0.3, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12, 1e-6)
 KERNELS = (
     (1e-8, 1e-8), (1e-8, 1e-4), (1e-4, 1e-4), (1e-2, 3e-2), (0.7, 0.7), (1.0, 30.0), (60.0, 60.0),
@@ -98,7 +100,7 @@ def _check_digits(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, l
     component = Component(name, symbols, formula, settled(stabilise(formula)))
     if _is_unspelled(component):
         return
-    formula, extra = _with_numbers(component, 3)
+    formula, extra = _with_numbers(component, None)
     function = run(component)
     with np.errstate(all="ignore"):
         values = {point: float(function(*map(np.array, point), *extra)) for point in (*PARALLEL, *HARD)}
@@ -177,40 +179,70 @@ def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
 
 
 def run(component: Component) -> Callable[..., Any]:
-    """The component's generated NumPy function."""
+    """The component's generated NumPy function; averages of equal entries are integrated once."""
     space: dict[str, Any] = {}
     exec(compile(printer.standalone(component), component.name, "exec"), space)
+    if "_by_quadrature" in space:
+        space["_by_quadrature"] = _once(space["_by_quadrature"])
     return space[component.name]
 
 
-def _measured(measure: Callable[[Component, sp.Rational], Component], component: Component) -> Component:
-    """A component with its error, of which parameters of an activation see two values."""
-    found = measure(component, PARAMETER)
-    if found.symbols in ((K,), (K1, K2, C)):
-        return found
-    where = f"with parameters of {ELSEWHERE}"
-    try:
-        other = measure(component, ELSEWHERE)
-    except SymresError as error:
-        return replace(found, elsewhere=f"not measured {where}: {error.found}")
-    if found.origin != other.origin:
-        raise LosesDigits(
-            f"code for {str(component.formula)[:80]}", "its limit at K = 0 depends on parameters", "export to LaTeX"
-        )
-    if not math.isfinite(other.error):
-        return replace(found, elsewhere=f"no value at {other.worst} {where}")
-    text = f"at most {round_up(other.error):.0e} {where}"
-    text += f" (worst at {other.worst})" if other.error > FEW_DIGITS else ""
-    text += f", for kernels up to {other.stop:g}" if other.stop < found.stop else ""
-    return replace(found, elsewhere=text)
+def _once(integrate: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule for entries, which computes equal ones once: what the measured matrices have many of."""
+
+    def wrapped(rule: Any, few: int, f: Any, g: Any, some: Any, *kernels: Any) -> Any:
+        columns = np.stack([column[some] for column in kernels[:3]])
+        _, first, place = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        return integrate(rule, few, f, g, some[first], *kernels)[place.reshape(-1)]
+
+    return wrapped
 
 
-def _measured_kernel(component: Component, parameter: sp.Rational = PARAMETER) -> Component:
+def _measured(measure: Callable[[Component, Values | None], Component], component: Component) -> Component:
+    """A component with its error, and what is found with other values of the parameters of an activation."""
+    found, texts = measure(component, None), []
+    for values in _elsewhere(_parameters(component)):
+        where = "with " + ", ".join(f"{name} = {value}" for name, value in values.items())
+        try:
+            other = measure(component, values)
+        except SymresError as error:
+            texts.append(f"not measured {where}: {error.found}")
+            continue
+        if found.origin != other.origin:
+            raise LosesDigits(
+                f"code for {str(component.formula)[:80]}", "its limit at K = 0 depends on parameters", "export to LaTeX"
+            )
+        texts.append(f"{_told(other, found.stop)} {where}")
+    return replace(found, elsewhere="; ".join(texts))
+
+
+def _parameters(component: Component) -> tuple[sp.Symbol, ...]:
+    return component.symbols[3 if component.is_pair else 1 :]
+
+
+def _elsewhere(names: tuple[sp.Symbol, ...]) -> list[Values]:
+    """Other values of parameters, each set of them once: 0 for all that may be, where terms cancel, and ELSEWHERE."""
+    found = [dict(zip(names, cycle(values), strict=False)) for values in ELSEWHERE if names]
+    found.append({name: PARAMETER if name.is_nonzero else sp.Integer(0) for name in names})
+    seen = [dict.fromkeys(names, PARAMETER)]
+    return [values for place, values in enumerate(found) if values not in (*found[:place], *seen)]
+
+
+def _told(found: Component, stop: float) -> str:
+    """The error of a component, as text; kernels up to ``stop`` are known to be meant."""
+    if not math.isfinite(found.error):
+        return f"no value at {found.worst}"
+    text = f"at most {round_up(found.error):.0e}"
+    text += f" (worst at {found.worst})" if found.error > FEW_DIGITS else ""
+    return text + (f" for kernels up to {found.stop:g}" if found.stop < stop else "")
+
+
+def _measured_kernel(component: Component, values: Values | None = None) -> Component:
     """Error relative to max(|f|, |K f'|) on K = 1e-8 .. 1e4; a value at K = 0 is supplied where the code has none.
 
     Averages without a closed form, and what decays at small K, are judged by |f| alone.
     """
-    formula, extra = _with_numbers(component, 1, parameter)
+    formula, extra = _with_numbers(component, values)
     points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.stop])
     slope = None if component.by_value else formula.diff(K)
     function = run(component)
@@ -272,9 +304,9 @@ def _limit(formula: sp.Expr) -> float | None:
     return b if abs(a - b) <= 1e-16 * abs(b) else None
 
 
-def _measured_pair(component: Component, parameter: sp.Rational = PARAMETER) -> Component:
+def _measured_pair(component: Component, values: Values | None = None) -> Component:
     """Error relative to max(|F|, |C dF/dC|) over kernels 1e-8 .. 1e4 and correlations to 1 - 1e-12."""
-    formula, extra = _with_numbers(component, 3, parameter)
+    formula, extra = _with_numbers(component, values)
     points = _open_pairs() if formula.has(S4) else _pairs()  # a ball of S4 takes a second
     function = run(component)
     with np.errstate(all="ignore"):
@@ -318,15 +350,15 @@ def _gap(function: Callable[..., Any], extra: list[Any]) -> tuple[float, float] 
     return float(corner), float(nearer)
 
 
-def _measured_quadrature(component: Component, parameter: sp.Rational = PARAMETER) -> Component:
+def _measured_quadrature(component: Component, values: Values | None = None) -> Component:
     """Error relative to sqrt(<f**2> <g**2>), of single entries and of matrices; it ends with the accurate kernels.
 
     Raises:
         SymresError: kernels of order one are inaccurate.
     """
-    formula, extra = _with_numbers(component, 3, parameter)
+    formula, extra = _with_numbers(component, values)
     function = run(component)
-    points = sorted(_open_pairs(), key=_larger)
+    points = sorted(_open_pairs(), key=_larger)[:: 1 if values is None else 2]  # balls take most of the time
     largest = _bound(formula)
     with np.errstate(all="ignore"):
         single = [float(function(*map(np.array, point), *extra)) for point in points]
@@ -420,11 +452,11 @@ def _open_pairs() -> list[tuple[float, float, float]]:
     return out
 
 
-def _with_numbers(component: Component, kernels: int, parameter: sp.Rational = PARAMETER) -> tuple[sp.Expr, list[Any]]:
+def _with_numbers(component: Component, values: Values | None) -> tuple[sp.Expr, list[Any]]:
     """The formula with numbers for free parameters, and the arrays to pass to the code."""
-    parameters = component.symbols[kernels:]
-    formula = component.formula.xreplace(dict.fromkeys(parameters, parameter))
-    return formula, [np.float64(parameter) for _ in parameters]
+    names = _parameters(component)
+    values = values or dict.fromkeys(names, PARAMETER)
+    return component.formula.xreplace(values), [np.float64(values[p]) for p in names]
 
 
 def _pairs() -> Sequence[tuple[float, float, float]]:

@@ -59,17 +59,17 @@ def _graded(length, width, longest):
 def _panels(anchors, width, longest, reach, farthest):
     """Nodes and weights for functions with kinks at the anchors, or that change there on the scale of the width.
 
-    Gauss-Legendre panels on both sides of every anchor, away from 0 only as far as the law is not negligible beside
-    its value at the anchor, and in steps on which it does not fall by many orders. Anchors beyond the farthest count
-    as that: a function that vanishes around 0 has all its mass behind anchors that may be far.
+    Gauss-Legendre panels on both sides of every anchor, beyond the outer ones only as far as the law is not negligible
+    beside its value there, and in steps on which it does not fall by many orders. Anchors beyond the farthest count
+    as that: a function that is faint around 0 may have all its mass at anchors that are far, or on the way to them.
     """
     points, weights = _rule(width)
     anchors = _sorted([np.clip(anchor, -farthest, farthest) for anchor in anchors])
     nodes, masses = [], []
     for k, anchor in enumerate(anchors):
         away = np.sqrt(anchor*anchor + reach*reach)
-        left = -away if k == 0 else np.maximum(0.5*(anchors[k - 1] + anchor), -away)
-        right = away if k == len(anchors) - 1 else np.minimum(0.5*(anchor + anchors[k + 1]), away)
+        left = -away if k == 0 else 0.5*(anchors[k - 1] + anchor)
+        right = away if k == len(anchors) - 1 else 0.5*(anchor + anchors[k + 1])
         for side, end in ((-1.0, left), (1.0, right)):
             edges = _graded(side*(end - anchor), width, longest/(1.0 + 0.2*np.clip(side*anchor, 0.0, None)))
             if edges is None:  # anchors coincide

@@ -195,10 +195,11 @@ def _kinked_plane(f, g, K1, K2, C, parameters):
     scale = np.minimum(f[3]/first, g[3]/second)
     p, q = [place/first for place in f[2]], [sign*place/second for place in g[2]]
     narrow, reach = np.clip(d, 1e-140, None), _reach(f[5] + g[5]) + _farther(f[7]*first + g[7]*second)
-    v, mass = _panels([0.5*(a - b)/narrow for a in p for b in q], np.clip(scale/narrow, 1e-8, 1e8), 3.0, reach, reach)
+    far = max(reach, f[4], g[4])
+    v, mass = _panels([0.5*(a - b)/narrow for a in p for b in q], np.clip(scale/narrow, 1e-8, 1e8), 3.0, reach, far)
     c, d = c[..., None], d[..., None]
     lines = [(a[..., None] - d*v)/c for a in p] + [(b[..., None] + d*v)/c for b in q]
-    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), 3.0, reach, reach)
+    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), 3.0, reach, far)
     c, d, v = c[..., None], d[..., None], v[..., None]
     z1, z2 = first[..., None, None]*(c*u + d*v), (sign*second)[..., None, None]*(c*u - d*v)
     product = _whole(f[0], f[1], z1, parameters)*_whole(g[0], g[1], z2, parameters)

@@ -16,8 +16,8 @@ import sympy as sp
 from ...symbols import K1, K2, C, K, z
 from . import deltas
 from .emit import Dialect, Emitter, Source, rows, variable
-from .features import features
-from .given import GIVEN, GIVEN_THE_SECOND, Closed, closed, growth, is_polynomial, rate, suits, vanishes
+from .features import faint, features
+from .given import GIVEN, GIVEN_THE_SECOND, Closed, closed, growth, is_polynomial, rate, suits
 from .nodes import (
     FEW,
     FLAT_NUMPY,
@@ -137,7 +137,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             functions = "".join(f"{part(p)}, " for p in f.parts).strip()
             scale = f"math.inf + 0.0*{kernel}" if polynomial else of_entries(width)
             inner = coded(closed, f) if is_pair and suits(f) else "None"
-            rest_ = f"{scale}, {FAR if vanishes(f) else '_REACH'}, {growth(f)}, {inner}, {rate(f)!r}"
+            rest_ = f"{scale}, {FAR if faint(f) else '_REACH'}, {growth(f)}, {inner}, {rate(f)!r}"
             if is_pair and tilt(f) is not None:
                 rest_ += f", {coded(tilted, f)}"
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")

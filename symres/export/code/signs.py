@@ -78,6 +78,7 @@ def _edge(h, y):
 TWO_TAILS = '''
 def _of_two_tails(h, k, x, y):
     """P(x1 > h, x2 > k) of standard normal variables with correlation x/sqrt(x*x + y*y), y >= 0."""
+    h, k = (np.where(np.abs(a) < 1e-150, 1e-150, a) for a in (h, k))  # the edges of a corner at 0 need a direction
     first, second = _legs(h, k, x, y)
     inside = (h < 0.0) & (k < 0.0)
     return np.where(inside, 1.0, 0.0*h) + (_edge(h, first) + _edge(k, second))

@@ -19,7 +19,8 @@ import sympy as sp
 
 from ...symbols import z
 from .emit import Dialect, Emitter, literal, variable
-from .given import Closed, closed, suits, vanishes
+from .features import vanishes
+from .given import Closed, closed, suits
 
 ORDER = 9  # of Taylor's series
 STEEPEST, FLATTEST = 100, sp.Rational(1, 100)  # rates of exponentials
