@@ -16,7 +16,7 @@ from .balls import evaluate
 from .errors import DeclarationError, NoClosedForm, SymresError
 from .proof import Proof
 from .scalars import is_rounded, number, whole
-from .symbols import K1, K2, C
+from .symbols import K1, K2, KERNELS, C
 
 _FEW = 15  # digits that any value should have
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
@@ -151,6 +151,16 @@ class Quantity:
             raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
         assert self.expr is not None
         exact = self._exact(values)
+        digits = whole(digits, "digits", 1)
+        try:
+            return self._enclosed(exact, digits)
+        except ValueError:  # of sympy: it cannot take the root of some large numbers. Balls can
+            kernels = {s: exact[s] for s in KERNELS if s in exact}
+            parameters = {s: v for s, v in exact.items() if s not in kernels}
+            return evaluate(self.expr.subs(parameters), kernels, digits)
+
+    def _enclosed(self, exact: dict[sp.Symbol, sp.Expr], digits: int) -> tuple[mp.mpf, mp.mpf]:
+        assert self.expr is not None
         if self.expansion is not None and exact[self.symbols[0]] == 0:
             expression = self._at_zero(exact)
         else:
@@ -159,7 +169,6 @@ class Quantity:
             expression = self._parallel(exact)
         if expression.has(sp.oo, -sp.oo):
             return mp.mpf(float(expression)), mp.mpf(0)
-        digits = whole(digits, "digits", 1)
         try:
             return self._number(expression, exact, digits)
         except DeclarationError:
@@ -197,14 +206,17 @@ class Quantity:
             NoClosedForm: a slope is infinite there, or infinite terms of both signs meet.
         """
         along = self.defined.subs({s: v for s, v in exact.items() if s != C})
-        total = sp.Add(*(_at_end(term, exact) for term in sp.Add.make_args(sp.expand_mul(along))))
-        if total.has(sp.nan, sp.zoo) or (total.has(sp.oo, -sp.oo) and not total.is_infinite):
+        terms = [_at_end(term, exact) for term in sp.Add.make_args(sp.expand_mul(along))]
+        endless = {term for term in terms if term.has(sp.nan, sp.zoo, sp.oo, -sp.oo)}
+        if not endless:
+            return sp.Add(*terms)
+        if endless not in ({sp.oo}, {-sp.oo}):
             raise NoClosedForm(
                 f"{self.name} at {', '.join(f'{s} = {v}' for s, v in exact.items())}",
                 "its terms grow beyond all bounds there, and their sum is not known",
                 "pass values a little beside it",
             )
-        return total
+        return endless.pop()
 
     def _at_zero(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
         """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""

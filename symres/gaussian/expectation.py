@@ -85,11 +85,11 @@ class Expectation(sp.Expr):
 
     def __new__(cls, integrand: sp.Expr, *covariance: sp.Expr) -> sp.Expr:
         """The average, with constant factors in front of it."""
-        integrand = sp.sympify(integrand)
+        integrand, covariance = _of_one_variable(sp.sympify(integrand), tuple(map(sp.sympify, covariance)))
         constant, rest = integrand.as_independent(*variables, as_Add=False)
         if rest == 1:
             return constant
-        return constant * super().__new__(cls, rest, *map(sp.sympify, covariance))
+        return constant * super().__new__(cls, rest, *covariance)
 
     @property
     def integrand(self) -> sp.Expr:
@@ -196,3 +196,15 @@ class Expectation(sp.Expr):
     def _latex(self, printer: Any) -> str:
         integrand, law = self._shown(printer)
         return rf"\left\langle {integrand} \right\rangle_{{{law}}}"
+
+
+def _of_one_variable(integrand: sp.Expr, covariance: tuple[sp.Expr, ...]) -> tuple[sp.Expr, tuple[sp.Expr, ...]]:
+    """Two variables of which one is a multiple of the other are one: numbers tell, symbols are left alone."""
+    if len(covariance) != 3 or not all(c.is_number for c in covariance):
+        return integrand, covariance
+    (one, both, other), (x, y) = covariance, variables[:2]
+    if sp.expand(one * other - both**2) != 0:
+        return integrand, covariance
+    if one != 0:
+        return integrand.subs(y, both / one * x), (one,)
+    return integrand.subs({x: 0, y: x}, simultaneous=True), (other,)

@@ -556,3 +556,43 @@ def test_an_end_that_is_not_known_better_is_not_halved_for_ever():
     with mp.workdps(50):
         scale = mp.mpf(2) ** mp.mpf("0.25") * mp.gamma(mp.mpf("0.75")) / mp.sqrt(mp.pi)
         assert abs(found - scale * mp.hyp1f1(mp.mpf("-0.25"), mp.mpf("0.5"), -1)) < mp.mpf(10) ** -39
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("variances", [("100", "100"), ("100", "400"), ("3/7", "0.11"), ("1e6", "1e6")])
+def test_parallel_inputs_are_one_variable(variances, side):
+    """A bump and a kink, in closed form and not, where one input is a multiple of the other."""
+    one, other = map(sp.Rational, variances)
+    ratio = side * sp.sqrt(other / one)
+    bumps = {
+        "exp(-z^2/2)": lambda x: mp.exp(-x * x / 2),
+        "exp(-z^2/2)*tanh(z)": lambda x: mp.exp(-x * x / 2) * mp.tanh(x),
+    }
+    for bump, f in bumps.items():
+        found = sr.expect2(f"{bump} + max(z-1,0)", f"{bump} + max(z-1,0)").evalf(
+            20, K1=one, K2=other, C=side * sp.sqrt(one * other)
+        )
+        with mp.workdps(30):
+            width, slope = mp.sqrt(mp.mpf(one.p) / one.q), mp.mpf(sp.N(ratio, 30))
+
+            def whole(x, f=f, slope=slope):
+                return (f(x) + max(x - 1, 0)) * (f(slope * x) + max(slope * x - 1, 0))
+
+            inner = [p for p in (-40, -8, -1, 0, 1, 8, 40) if abs(p) < 14 * width]
+            places = sorted({-14 * width, 1 / slope, *inner, 14 * width})
+            true = mp.quad(lambda x, width=width: whole(x) * mp.npdf(x, 0, width), places, maxdegree=12)
+            assert abs(found - true) < mp.mpf(10) ** -17 * (1 + abs(true))
+
+
+def test_numbers_whose_roots_sympy_cannot_take():
+    """At K = 1e-12 the root of 2250000000021000000000013, of which sympy finds two factors that are no primes."""
+    quantity = sr.expect("(erf(2*z+1)*exp(-z^2/3)+max(z-1,0))^2")
+    for kernel in ("1e-12", "3e-15", "1e-17"):
+        with mp.workdps(30):
+            width = mp.sqrt(mp.mpf(kernel))
+
+            def square(y, width=width):
+                return (mp.erf(2 * width * y + 1) * mp.exp(-((width * y) ** 2) / 3)) ** 2
+
+            true = mp.quad(lambda y: square(y) * mp.npdf(y), mp.linspace(-12, 12, 13))
+            assert abs(quantity.evalf(20, K=kernel) - true) < mp.mpf(10) ** -19

@@ -16,7 +16,7 @@ from .angles import AngleForm
 from .emit import Dialect, Emitter, Source, Tile, literal, rows, variable
 from .fit import SHARE, Fit
 from .plan import Component, Function
-from .roads import roads
+from .roads import roads, with_determinant
 from .stable import (
     Atan2,
     Dawson,
@@ -362,7 +362,7 @@ def function_tile(function: Function) -> Tile | None:
         return None
     symbols = {str(symbol): symbol for symbol, _ in function.names}
     *steps, (_, value) = function.lines
-    road = Road(value, {symbols[name]: e for name, e in steps})
+    road = with_determinant(Road(value, {symbols[name]: e for name, e in steps}))
     return Tiler(NUMPY, {s: variable(s) for s in arguments}, (K1, K2), MATRICES, known).tile(road)
 
 
@@ -384,10 +384,7 @@ def _unlimited_source(component: Component) -> Source:
             (f"{tag}_TABLE", "np.array([\n" + "".join(f"    {row},\n" for row in rows(component.code.table)) + "])"),
         )
         return Source(tuple(lines), tables)
-    lines = []
-    if component.code.has(determinant):
-        lines.append("determinant = _determinant(K1, K2, C)")
-        names[determinant] = "determinant"
+    lines = named_determinant(names, [component.code], "_determinant")
     if component.code.has(correlation, complement):
         lines.append("correlation, complement = _correlation(K1, K2, C)")
         names |= {correlation: "correlation", complement: "complement"}
@@ -424,7 +421,16 @@ def function_source(function: Function) -> tuple[str, ...]:
     """The body of the blockwise function behind a public one."""
     names = {symbol: variable(symbol) for symbol, _ in function.names}
     results = [(name if name == "return" else variable(sp.Symbol(name)), e) for name, e in function.lines]
-    return tuple(Emitter(NUMPY, names).function(results))
+    first = named_determinant(names, [e for _, e in results], "_determinant")
+    return (*first, *Emitter(NUMPY, names).function(results))
+
+
+def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr], function: str) -> list[str]:
+    """The line that computes the determinant, and its name among the others, where a formula contains it."""
+    if not any(formula.has(determinant) for formula in formulas):
+        return []
+    names[determinant] = "determinant"
+    return [f"determinant = {function}(K1, K2, C)"]
 
 
 def call(function: Function, tile: Tile | None) -> str:

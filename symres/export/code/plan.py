@@ -16,12 +16,13 @@ import sympy as sp
 
 from ...errors import DeclarationError, NoClosedForm
 from ...quantity import Quantity, Status
-from ...symbols import C_W, K1, K2, C, C_b, K, gamma, n, n_L, r, xi
-from .angles import AngleForm
+from ...symbols import C_W, K1, K2, C, C_b, K, gamma, n, n_L, r, variables, xi
+from .angles import AngleForm, positive
 from .fit import Fit
 from .quadrature import averages
 from .rewrite import stabilise
 from .scaling import scaling
+from .stable import determinant
 
 GLOBAL = {C_W, C_b, gamma, xi, n, n_L, r}  # what a kernel never is
 INACCURATE = 1e-6  # a larger error is announced
@@ -149,7 +150,7 @@ class Planner:
             lines.append((str(step.symbol), self._split(step.expr, triples, used)))
             names[step.symbol] = str(step.symbol)
         lines.append(("return", self._split(quantity.body, triples, used)))
-        unknown = sorted({str(s) for _, e in lines for s in e.free_symbols if s not in names})
+        unknown = sorted({str(s) for _, e in lines for s in e.free_symbols if s not in (*names, determinant)})
         if unknown:
             raise DeclarationError(
                 f"code for {quantity.name}", f"{', '.join(unknown)} is no argument of it", "give it a value first"
@@ -199,12 +200,16 @@ class Planner:
         return stabilise(expr)
 
     def _average(self, node: Any, used: dict[str, Component]) -> sp.Expr:
-        """A call of the component of an average without a closed form."""
-        if node.dimension == 1:
-            return self._call(node.func(node.integrand, K), (K,), node.covariance, used)
+        """A call of the component of an average without a closed form; kernels in its integrand become parameters."""
+        inside = node.integrand.free_symbols - {*variables}
+        given = {s: sp.Symbol(f"{s}_given", **s.assumptions0) for s in _ordered(inside - _parameters(inside))}
+        integrand, back = node.integrand.xreplace(given), {name: s for s, name in given.items()}
+        if node.dimension == 1:  # the variance of one input given the other is a determinant over a kernel
+            variance = positive(node.covariance[0], (K1, C, K2))
+            return self._call(node.func(integrand, K), (K,), (variance,), used).xreplace(back)
         if node.dimension == 2:
             k1, c, k2 = node.covariance
-            return self._call(node.func(node.integrand, K1, C, K2), (K1, K2, C), (k1, k2, c), used)
+            return self._call(node.func(integrand, K1, C, K2), (K1, K2, C), (k1, k2, c), used).xreplace(back)
         raise NoClosedForm(f"code for {node}", "it is an average over more than two variables", "export it to LaTeX")
 
     def _call(

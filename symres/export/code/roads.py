@@ -102,7 +102,7 @@ def _angular(parts: list[_Part], rest: sp.Expr, before_angles: bool, before_root
         steps[part.sine] = part.sign * part.slope / sp.sqrt(part.first) / sp.sqrt(part.second) * C
         steps[part.rest] = 1 - part.sine**2
         guards.append(_guard(part, part.angle.R != 0))
-    return _with_determinant(Road(total, steps, tuple(guards)))
+    return with_determinant(Road(total, steps, tuple(guards)))
 
 
 def _spelled(part: _Part, expr: sp.Expr, in_sines: bool, divided: bool, root: sp.Expr) -> sp.Expr:
@@ -180,10 +180,10 @@ def _plain(code: sp.Expr) -> Road:
         rest = sp.Dummy("q", positive=True)
         steps |= {correlation: C / sp.sqrt(K1) / sp.sqrt(K2), rest: 1 - correlation**2, complement: sp.sqrt(rest)}
         guards = (Guard(FAR, (rest,)) if code.has(complement) else Guard(NOT_ONE, (correlation,)),)
-    return _with_determinant(Road(code, steps, guards))
+    return with_determinant(Road(code, steps, guards))
 
 
-def _with_determinant(road: Road) -> Road:
+def with_determinant(road: Road) -> Road:
     """A road on which the determinant is the difference that it is, where that is not small."""
     used = set().union(road.value.free_symbols, *(e.free_symbols for e in road.steps.values()))
     if determinant not in used:

@@ -27,7 +27,7 @@ from .autograd import (
 )
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
-from .numpy import TWO_PRODUCT, limited, with_origin
+from .numpy import TWO_PRODUCT, limited, named_determinant, with_origin
 from .plan import Component, Function
 from .stable import (
     Atan2,
@@ -44,7 +44,6 @@ from .stable import (
     TwoTails,
     complement,
     correlation,
-    determinant,
 )
 
 ALWAYS = ("_tensors(",)  # what every module calls
@@ -131,17 +130,16 @@ def function_source(function: Function) -> tuple[str, ...]:
     """The body of a public function, its arguments already tensors."""
     names = {symbol: variable(symbol) for symbol, _ in function.names}
     results = [(name if name == "return" else variable(sp.Symbol(name)), e) for name, e in function.lines]
-    *before, last = Emitter(TORCH, names).function(results)
+    first = named_determinant(names, [e for _, e in results], "_Determinant.apply")
+    *before, last = first + Emitter(TORCH, names).function(results)
     if function.idle:
         last = f"return _shaped({', '.join([last.removeprefix('return '), *map(variable, function.idle)])})"
     return (*before, last)
 
 
 def _body(component: Component, code: sp.Expr, dialect: Dialect = TORCH) -> list[str]:
-    names, lines = {s: variable(s) for s in component.symbols}, []
-    if code.has(determinant):
-        lines.append("determinant = _Determinant.apply(K1, K2, C)")
-        names[determinant] = "determinant"
+    names = {s: variable(s) for s in component.symbols}
+    lines = named_determinant(names, [code], "_Determinant.apply")
     if code.has(correlation, complement):
         lines.append("correlation, complement = _correlation(K1, K2, C)")
         names |= {correlation: "correlation", complement: "complement"}
