@@ -1,5 +1,7 @@
 """Gradients of pair kernels of functions that jump, against differences of the average itself."""
 
+import warnings
+
 import mpmath as mp
 import pytest
 import torch
@@ -66,3 +68,33 @@ def test_where_gradients_are_cut_off_is_said():
     for target, text in said.items():
         assert (text in " ".join(sr.export(quantity, target).text.split())) == (target == "torch")
     assert "they are cut off" not in " ".join(sr.export(sr.expect2("tanh", "tanh"), "torch").text.split())
+
+
+# pairs, and in what their average is differentiated
+SLOPES = [
+    (("sign", "where(z<1,0,z)"), "K2"),  # closed, with exp(-x/determinant)/sqrt(determinant)
+    (("tanh", "where(z<1,0,z)"), "C"),  # an average given one input
+    (("where(z<-1,z+2,where(z<2,tanh(z),1))", "step"), "K1"),
+]
+ENDS = [(0.7, 0.7, 0.7), (1.0, 4.0, 2.0), (1.0, 4.0, -2.0), (1.5, 2.0, 0.7), (0.3, 30.0, 0.1), (3.0, 3.0, 3 - 3e-9)]
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize(("names", "symbol"), SLOPES)
+def test_slopes_of_functions_that_jump_have_values_also_for_parallel_inputs(names, symbol, target):
+    slope = sr.derivative(sr.expect2(*names), symbol)
+    function = getattr(sr.export(slope, target).load(), slope.name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for point in ENDS:
+            given = [torch.tensor(x, dtype=torch.float64) for x in point] if target == "torch" else point
+            true = float(slope.evalf(20, **dict(zip(("K1", "K2", "C"), point, strict=True))))
+            assert abs(float(function(*given)) - true) < 1e-13 * abs(true), point
+
+
+def test_where_a_closed_form_has_no_value_is_said():
+    met = sr.derivative(sr.expect2("where(z<1,0,z)", "where(z<1,0,z)"), "C")  # infinite where both jumps meet
+    text = str(sr.export(met, "numpy"))
+    assert "no value where the inputs are parallel" in text and "on the diagonal" not in text
+    function = sr.export(met, "numpy").load().dexpect2_dC
+    assert function(1.0, 4.0, 1.0) == pytest.approx(float(met.evalf(20, K1=1, K2=4, C=1)), rel=1e-13)

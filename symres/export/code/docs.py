@@ -149,13 +149,12 @@ def function_lines(function: Function, target: str) -> list[str]:
     stop = min((c.stop for c in function.components), default=math.inf)
     until = "on" if math.isinf(stop) else f"to {stop:g}, nan beyond"
     kernels = f"kernels in {_measured(stop)} (measured); finite from K = 0 {until}"
-    lines = wrapped(
-        f"Valid when: {kernels}, on the diagonal and at |C| = sqrt(K1 K2)."
-        if C in quantity.symbols
-        else f"Valid when: {kernels}.",
-        4,
-        4,
-    )
+    undefined = " and ".join(dict.fromkeys(c.undefined for c in function.components if c.undefined))
+    if undefined:
+        valid = f"kernels in {_measured(stop)} (measured); no value {undefined}"
+    else:
+        valid = f"{kernels}{', on the diagonal and at |C| = sqrt(K1 K2)' if C in quantity.symbols else ''}"
+    lines = wrapped(f"Valid when: {valid}.", 4, 4)
     for c in function.components:
         if c.gap is not None:
             corner, limit = c.gap

@@ -52,6 +52,16 @@ HARD = ((1e-8, 1e-8, 3e-9), (1e-8, 1e-4, 9e-7), (0.7, 0.7, 0.7 * (1 - 1e-12)), (
         (1e4, 1e4, (1e-12 - 1) * 1e4))  # fmt: skip
 TINY = ((1e-8, 1e-8, 1e-18), (1e-8, 1e-8, -1e-22), (1.5e-7, 7.7e-7, -3.4e-15), (0.7, 0.7, 7e-9))  # next to C = 0
 LITTLE = 64  # bits
+ENDS = {  # pairs of points: with one that has no value where code divides by 0, one beside it
+    "where the inputs are parallel": tuple(
+        ((a, b, c), (a, b, c * (1 - 1e-12)))
+        for a, b, c in ((0.7, 0.7, 0.7), (0.7, 0.7, -0.7), (1.0, 4.0, 2.0), (4.0, 1.0, -2.0))
+    ),
+    "where a kernel is 0": tuple(
+        ((a, b, 0.0), (a or 1e-30, b or 1e-30, 0.0)) for a, b in ((0.0, 0.7), (0.7, 0.0), (0.0, 0.0))
+    ),
+}
+ALIKE = 1e-4  # of the largest value: how far it may be from one end to the point beside it
 PARALLEL = ((0.7, 0.7, 0.7), (0.7, 0.7, -0.7), (0.0, 0.7, 0.0), (0.0, 0.0, 0.0))
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
 
@@ -306,6 +316,7 @@ def _limit(formula: sp.Expr) -> float | None:
 
 def _measured_pair(component: Component, values: Values | None = None) -> Component:
     """Error relative to max(|F|, |C dF/dC|) over kernels 1e-8 .. 1e4 and correlations to 1 - 1e-12."""
+    component = _ended(component, values)
     formula, extra = _with_numbers(component, values)
     points = _open_pairs() if formula.has(S4) else _pairs()  # a ball of S4 takes a second
     function = run(component)
@@ -318,6 +329,29 @@ def _measured_pair(component: Component, values: Values | None = None) -> Compon
     worst, where = max(errors)
     beside = _beside_largest(formula, points, found) if worst > FEW_DIGITS else None
     return replace(component, error=worst, worst=where, beside_largest=beside, gap=_gap(function, extra))
+
+
+def _ended(component: Component, values: Values | None) -> Component:
+    """A closed form with values where inputs are parallel or vanish: as it is, floored, or known to have none."""
+    floored = replace(component, floored=True)
+    if not _undefined(component, values) or _undefined(floored, values):
+        return replace(component, undefined=_undefined(component, values))
+    return floored
+
+
+def _undefined(component: Component, values: Values | None) -> str:
+    """Where a closed form has no value in floats, or a floored one none that continues those beside it."""
+    function, (_, extra) = run(component), _with_numbers(component, values)
+    found = []
+    for name, ends in ENDS.items():
+        with np.errstate(all="ignore"):
+            at, beside = (
+                function(*map(np.array, zip(*points, strict=True)), *extra) for points in zip(*ends, strict=True)
+            )
+        jumps = np.abs(at - beside) > ALIKE * np.max(np.abs(beside))
+        if np.any(np.isnan(at)) or (component.floored and np.any(jumps)):
+            found.append(name)
+    return " and ".join(found)
 
 
 def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Any) -> float:
@@ -344,10 +378,10 @@ def _gap(function: Callable[..., Any], extra: list[Any]) -> tuple[float, float] 
     """
     diagonal = np.array([0.0, *DIAGONAL])
     with np.errstate(all="ignore"):
-        corner, near, nearer = function(diagonal, diagonal, diagonal, *extra) * np.ones(3)
+        corner, near, nearer = map(float, function(diagonal, diagonal, diagonal, *extra) * np.ones(3))
     if not abs(near - nearer) <= 1e-9 * abs(nearer) or not abs(corner - nearer) > 1e-9 * abs(nearer):
         return None
-    return float(corner), float(nearer)
+    return corner, nearer
 
 
 def _measured_quadrature(component: Component, values: Values | None = None) -> Component:

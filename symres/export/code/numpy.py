@@ -261,6 +261,7 @@ def _tiles(tile, axes, exact, arguments, matrices, out, arrays):
 
 ALWAYS = ()  # what every module calls
 MATRICES = (C, Theta)  # the arguments that differ from entry to entry
+FLOOR = 1e-100  # beneath what is kept above 0
 SCRATCH = 131072  # numbers in the scratch arrays of a tile together: as many as stay in the cache
 
 NUMPY = Dialect(
@@ -340,7 +341,7 @@ def component_tile(component: Component) -> Tile | None:
     code = component.code
     if not component.is_pair or not isinstance(code, sp.Expr) or component.origin is not None:
         return None
-    if code.has(TwoSigns, TwoTails, S4, T4):  # they have parts of their own
+    if component.floored or code.has(TwoSigns, TwoTails, S4, T4):  # they have parts of their own
         return None
     return None if math.isfinite(component.stop) else _cheapest(component.form, code, component.symbols)
 
@@ -385,11 +386,18 @@ def _unlimited_source(component: Component) -> Source:
         )
         return Source(tuple(lines), tables)
     lines = named_determinant(names, [component.code], "_determinant")
+    lines = floored(lines, "np.maximum({0}, {1})") if component.floored else lines
     if component.code.has(correlation, complement):
         lines.append("correlation, complement = _correlation(K1, K2, C)")
         names |= {correlation: "correlation", complement: "complement"}
     lines += Emitter(NUMPY, names).function([("value", component.code)])
     return Source(tuple(with_origin(component, lines, "np")))
+
+
+def floored(lines: list[str], spelled: str) -> list[str]:
+    """Kernels and, if it is computed, the determinant, kept so far above 0 that exp(-1/x)/x is 0 and not 0/0."""
+    kernels = [f"{kernel} = {spelled.format(kernel, FLOOR)}" for kernel in ("K1", "K2")]
+    return [*kernels, *lines, *([f"determinant = {spelled.format('determinant', FLOOR**2)}"] if lines else [])]
 
 
 def with_origin(component: Component, lines: list[str], library: str) -> list[str]:

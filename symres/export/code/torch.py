@@ -27,7 +27,7 @@ from .autograd import (
 )
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
-from .numpy import TWO_PRODUCT, limited, named_determinant, with_origin
+from .numpy import TWO_PRODUCT, floored, limited, named_determinant, with_origin
 from .plan import Component, Function
 from .stable import (
     Atan2,
@@ -140,6 +140,7 @@ def function_source(function: Function) -> tuple[str, ...]:
 def _body(component: Component, code: sp.Expr, dialect: Dialect = TORCH) -> list[str]:
     names = {s: variable(s) for s in component.symbols}
     lines = named_determinant(names, [code], "_Determinant.apply")
+    lines = floored(lines, "torch.clamp({0}, min={1})") if component.floored else lines
     if code.has(correlation, complement):
         lines.append("correlation, complement = _correlation(K1, K2, C)")
         names |= {correlation: "correlation", complement: "complement"}
