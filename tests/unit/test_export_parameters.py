@@ -204,10 +204,20 @@ def test_pairs_of_functions_that_are_faint_around_zero(name):
         assert abs(average(kernel, kernel, rho * kernel, a, b) - exact) < 1e-13 * square
 
 
+def test_a_pair_that_is_faint_around_zero_without_parameters():
+    gate = "1/(1 + exp(-12*(z - 12)))"
+    square, pair = sr.expect(f"({gate})^2"), sr.expect2(gate, gate)
+    average = export(pair, "numpy").load().expect2
+    for kernel, c in ((1, 0.5), (0.7, 0.7), (30, -9)):
+        exact = pair.evalf(15, K1=kernel, K2=kernel, C=c)
+        assert abs(average(kernel, kernel, c) - exact) < 1e-13 * square.evalf(15, K=kernel)
+
+
 def test_which_functions_may_be_faint_around_zero():
     assert faint(split(GATE)) and faint(split(sp.Max(z - B, 0)))
     assert faint(split(sp.Max(z - 1, 0) + sp.Min(z + 1, 0)))
     assert faint(split(sp.Max(z - 1, 0)))
+    assert faint(split(GATE.subs({A: 12, B: 12}))) and not faint(split(GATE.subs({A: 12, B: 2})))
     assert not faint(split(sp.tanh(A * z))) and not faint(split(sp.Max(z + 1, 0)))
 
 

@@ -10,6 +10,7 @@ import sympy as sp
 from ...symbols import z
 
 _FLAT = sp.sin, sp.cos  # change everywhere alike
+_FAINT = 1e-16  # of the values elsewhere: beside so small a value at 0, tails of the law count
 
 
 def features(factor: Any) -> tuple[tuple[sp.Expr, ...], sp.Expr]:
@@ -61,7 +62,18 @@ def is_local(factor: Any) -> bool:
 
 def faint(factor: Any) -> bool:
     """Whether a function may be much smaller around 0 than elsewhere: it vanishes there, or changes at parameters."""
-    return vanishes(factor) or any(place.free_symbols for place in (*factor.breaks, *features(factor)[0]))
+    places, scale = features(factor)
+    if vanishes(factor) or any(place.free_symbols for place in (*factor.breaks, *places)):
+        return True
+    if factor.free_symbols or not places:
+        return False
+    beside = [abs(_value(factor, place + side * scale)) for place in places for side in (-1, 1)]
+    return bool(abs(_value(factor, sp.Integer(0))) < _FAINT * max(beside))
+
+
+def _value(factor: Any, place: sp.Expr) -> sp.Expr:
+    side = sp.Rational(1, 2**40)  # a break has a part on either side
+    return factor.part_at(place + side).subs(z, place).evalf()
 
 
 def vanishes(factor: Any) -> bool:
