@@ -135,7 +135,7 @@ class Quantity:
         """The value to so many correct digits.
 
         Args:
-            digits: relative accuracy 10**-digits (absolute where the value is 0).
+            digits: relative accuracy 10**-digits; what no precision tried tells from 0, such as 10**-542868102, is 0.
             values: one number for every symbol, by name (``K=1.7, C_W=2``): int, float (as the decimal that it
                 prints), str, Fraction, mpf or sympy number. A covariance that floats have rounded to just above
                 ``sqrt(K1*K2)`` means exactly that.
@@ -146,7 +146,7 @@ class Quantity:
         return self.enclosure(digits, **values)[0]
 
     def enclosure(self, digits: Any = 15, **values: Any) -> tuple[mp.mpf, mp.mpf]:
-        """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative."""
+        """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative unless it is 0."""
         if self.status is Status.UNKNOWN:
             raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
         assert self.expr is not None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import sympy as sp
+from sympy.utilities.iterables import sift
 
 from ..declare.ranges import sign_of
 from ..errors import NoClosedForm
@@ -78,6 +79,9 @@ class _Walk:
         if isinstance(node, sp.Add):
             return reduce(_sum, map(self, node.args))
         if isinstance(node, sp.Mul):
+            waves, others = sift(node.args, _is_wave, binary=True)
+            if waves and others and _direction(reduce(_product, map(self, others)).rate) < 0:
+                return Far(_ZERO, _ZERO, node)
             return reduce(_product, map(self, node.args))
         if isinstance(node, sp.exp):
             return self._exp(node)
@@ -144,6 +148,13 @@ class _Walk:
         if sign > 0:
             return Far(_ZERO, _ZERO, node)
         return Far(_ZERO, sp.Integer(2), -sp.erfc(-inner)) if sign < 0 else self(1 - sp.erf(inner))
+
+
+def _is_wave(node: sp.Expr) -> bool:
+    """Whether a factor stays bounded as it oscillates."""
+    if isinstance(node, sp.Pow) and node.exp.is_Integer and node.exp > 0:
+        node = node.base
+    return isinstance(node, sp.sin | sp.cos)
 
 
 def _towards(u: Far, node: sp.Expr) -> int:

@@ -132,6 +132,16 @@ def test_exact_moments_lie_in_their_enclosures(name, n):
             assert radius <= abs(value) * mp.mpf(10) ** -29
 
 
+def test_waves_that_decay_have_an_expansion():
+    """sqrt(2/(pi K)) times the integral of exp(-x) cos(2 x), 1/5, minus that of x^2 exp(-x) cos(2 x)/2 over K."""
+    found = sr.expect("exp(-abs(z))*cos(2*z)").asymptotics(2)
+    second = (2 * sp.re(1 / (1 - 2 * sp.I) ** 3) / 2).expand(complex=True)
+    for kernel in (10**4, 10**6):
+        true = sp.sqrt(2 / (sp.pi * kernel)) * (R(1, 5) - second / kernel)
+        with mp.workdps(35):
+            assert abs(found.evalf(30, K=kernel) - mp.mpf(str(sp.N(true, 35)))) < mp.mpf(10) ** -30
+
+
 def test_an_open_moment_against_mpmath():
     part = (z / 2 * (1 + sp.tanh(z + z**3 / 10))) ** 2 - z**2
     moment, radius = evaluate(TailMoment(2, (), (part,)), {}, 30)
@@ -156,6 +166,7 @@ FORMULAS = [
     sp.diff(z * sp.tanh(SOFTPLUS), z) ** 2,
     sp.tanh(1 + sp.exp(-z)),
     sp.exp(-sp.exp(z)) + sp.cosh(z) / sp.sinh(z),
+    sp.exp(-z) * sp.cos(2 * z) ** 2 * z + 3 * z,
 ]
 
 
