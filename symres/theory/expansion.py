@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import mpmath as mp
 import sympy as sp
@@ -18,8 +20,9 @@ from ..gaussian.series import small_variance
 from ..proof import Proof
 from ..quantity import Quantity, Status, Verification
 from ..symbols import K
+from .powers import Powers
 
-_SPARE = 3  # averages stand over up to K**2, and a series is asked for one order more than it is printed
+_DEEPER = 6  # times that averages are expanded to higher orders until enough is known of the whole
 _AHEAD = (2, 6, 14)  # orders in which the terms after the last one are looked for: z + z**7 has none for long
 _REFERENCE = sp.Integer(1)  # of every parameter, where the reach of an expansion is found
 
@@ -38,7 +41,7 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
             expansion; an expansion that differs from numbers.
     """
     for ahead in _AHEAD if checked else (0,):
-        terms = powers_of_kernel(_expanded_at_zero(quantity.defined, order + ahead, large))
+        terms = _expanded_at_zero(quantity.defined, order + ahead, large)
         if any(e > order for e in terms):
             break
     body = sp.Add(*(value * K ** (-e if large else e) for e, value in sorted(terms.items()) if e <= order))
@@ -91,10 +94,16 @@ def _checked(
         raise NoClosedForm(asked, found, "pass checked=False to have it as it is") from None
 
 
-def _expanded_at_zero(defined: sp.Expr, order: int, large: bool) -> sp.Expr:
-    """The expansion in K around 0, where K stands for 1/K if that is small."""
-    expander = _Expander(large_variance, True, order) if large else _Expander(small_variance, False, order)
-    return _truncated(expander(defined.subs(K, 1 / K) if large else defined, order + _SPARE), order)
+def _expanded_at_zero(defined: sp.Expr, order: int, large: bool) -> dict[sp.Expr, sp.Expr]:
+    """Exponents and coefficients of the expansion in K around 0, where K stands for 1/K if that is small."""
+    expander = _Expander(large_variance, True) if large else _Expander(small_variance, False)
+    expression, wanted = defined.subs(K, 1 / K) if large else defined, sp.Integer(order)
+    for _ in range(_DEEPER):
+        found = expander(expression, wanted)
+        if found.known >= order:
+            return {e: value for e, value in found.settled.terms.items() if e <= order}
+        wanted += sp.ceiling(order - found.known)  # factors such as 1/K**2 use up what their partners know
+    raise NoClosedForm(f"an expansion of {defined}", "its lowest terms cancel", "use numbers")
 
 
 @dataclass(frozen=True)
@@ -104,72 +113,51 @@ class _Expander:
     Args:
         terms: the expansion of an average in its variance.
         large: whether the variances grow as K vanishes.
-        order: wanted, for messages.
     """
 
     terms: Callable[[Pieces, int], tuple[tuple[sp.Rational, sp.Expr], ...]]
     large: bool
-    order: int
 
-    def __call__(self, e: sp.Expr, order: int) -> sp.Expr:
-        """The sum of powers of K up to an order."""
-        if not e.has(Expectation):
-            return e
-        if isinstance(e, sp.Pow) and e.exp.is_number:
-            return _power(self(e.base, order), e.exp, order)
-        if not isinstance(e, Expectation):
-            return sp.expand(e.func(*(self(argument, order) for argument in e.args)))
+    def __call__(self, e: sp.Expr, wanted: sp.Expr) -> Powers:
+        """The sum of powers of K, averages and infinite series in it up to K**wanted."""
+        if e == K:
+            return Powers({sp.Integer(1): sp.Integer(1)})
+        if isinstance(e, Expectation):
+            return self._average(e, wanted)
+        if not e.has(K, Expectation):
+            return Powers({sp.Integer(0): e})
+        if isinstance(e, sp.Add | sp.Mul):
+            return reduce(operator.add if e.is_Add else operator.mul, (self(part, wanted) for part in e.args))
+        if isinstance(e, sp.Pow) and e.exp.is_Rational:
+            return self(e.base, wanted).power(e.exp, wanted)
+        if isinstance(e, sp.exp):
+            return self(e.args[0], wanted).exponential(wanted)
+        raise NoClosedForm(f"a series of {e}", f"{e.func.__name__} of K has none that is known here", "use numbers")
+
+    def _average(self, e: Expectation, wanted: sp.Expr) -> Powers:
         if e.dimension != 1:
             raise NoClosedForm(
                 f"a series of {e}", "it averages over two variables", "take the series of a one-input map"
             )
-        law = self._law(e, order)
-        total = sp.Integer(0)
+        if e.integrand.has(K):
+            raise NoClosedForm(f"a series of {e}", "what is averaged depends on K", "use numbers")
+        law = self._law(e, wanted)
+        order = max(int(sp.ceiling(wanted / abs(law.low))), 0)
+        total = Powers({}, order * abs(law.low))
         for coefficient, (factor,) in e.terms:
             for power, value in self.terms(factor, order):
-                total += coefficient * value * _power(law, power, order)
+                total += Powers({sp.Integer(0): coefficient * value}) * law.power(power, wanted)
         return total
 
-    def _law(self, e: Expectation, order: int) -> sp.Expr:
-        law = _truncated(sp.expand(self(e.covariance[0], order)), order)
-        lowest = min(powers_of_kernel(law), default=sp.oo)
-        if self.large and not lowest < 0:
+    def _law(self, e: Expectation, wanted: sp.Expr) -> Powers:
+        law = self(e.covariance[0], wanted).settled
+        if self.large and not law.low < 0:
             raise NoClosedForm(f"an expansion of {e}", "its variance does not grow with K", "use numbers for large K")
-        if not self.large and not lowest > 0:
+        if not self.large and not law.low > 0:
             raise NoClosedForm(f"a series of {e}", "its variance does not vanish with K", "set the bias variances to 0")
         return law
 
 
-def _power(law: sp.Expr, power: sp.Rational, order: int) -> sp.Expr:
-    """``law**power`` truncated, for a law c K^m + ...: natural powers by expansion, others by factoring."""
-    if power == 0 or law in (K, 1 / K):
-        return law**power
-    if power.is_Integer and power > 0:
-        return _truncated(sp.expand(law**power), order)
-    lead = min(powers_of_kernel(law))
-    ratio = sp.expand(law / K**lead)
-    first = ratio.subs(K, 0)
-    rest = sp.expand(ratio / first - 1)
-    steps = powers_of_kernel(rest)
-    count = int(sp.floor((order - lead * power) / min(steps))) if steps else 0
-    binomial, product = sp.Integer(1), sp.Integer(1)
-    for j in range(1, count + 1):
-        product = _truncated(sp.expand(product * rest), order - lead * power)
-        binomial += sp.binomial(power, j) * product
-    return _truncated(sp.expand(first**power * K ** (lead * power) * sp.expand(binomial)), order)
-
-
 def powers_of_kernel(e: sp.Expr) -> dict[sp.Expr, sp.Expr]:
-    """A finite sum of powers of K as {exponent: coefficient}."""
-    found: dict[sp.Expr, sp.Expr] = {}
-    for summand in sp.Add.make_args(sp.expand(e)):
-        coefficient, power = summand.as_independent(K)
-        exponent = sp.Integer(0) if power == 1 else power.as_base_exp()[1]
-        found[exponent] = found.get(exponent, sp.Integer(0)) + coefficient
-    return {exponent: value for exponent, value in found.items() if value != 0}
-
-
-def _truncated(e: sp.Expr, order: int) -> sp.Expr:
-    return sp.Add(
-        *(value * K**exponent for exponent, value in sorted(powers_of_kernel(e).items()) if exponent <= order)
-    )
+    """A finite sum of powers of K, without averages, as {exponent: coefficient}."""
+    return dict(_Expander(small_variance, False)(e, sp.Integer(0)).settled.terms)
