@@ -19,7 +19,7 @@ from ..symbols import K1, K2, C, K, x1, x2, z
 from ..theory.build import unknown
 from .breaking import wrap
 from .console import Line, Span, line
-from .maths import Maths
+from .maths import Maths, Typed
 from .sheet import INDENT, Sheet
 
 STYLES = {Status.EXACT: "bold green", Status.SERIES: "bold cyan", Status.NUMERIC: "bold yellow", Status.UNKNOWN: "red"}
@@ -98,10 +98,10 @@ class Averages(Sheet):
         """
         labels = [self.maths(k.asked) for k in known]
         column = max(map(len, labels)) + 2
-        head = wrap(self.maths(self.phi.expr), self.width - len(self.phi.name) - 2)
+        head = wrap(Typed()(self.phi.expr), self.width - len(self.phi.name) - 2)
         lines = [line(""), line(Span(f"{self.phi.name}  ", "bold"), Span(head[0], "dim"))]
         lines += [line(" " * (len(self.phi.name) + 2), Span(text, "dim")) for text in head[1:]]
-        said: set[str] = set()
+        said: dict[str, str] = {}
         for label, one in zip(labels, known, strict=True):
             status = one.quantity.status
             start: list[str | Span] = [
@@ -110,9 +110,8 @@ class Averages(Sheet):
                 Span(str(status).ljust(_STATUS), STYLES[status]),
             ]
             lines += self._row(start, INDENT + column + _STATUS, one.quantity, whole)
-            notes = self._notes(one.quantity) if whole else []
-            lines += [row for note in notes if note not in said for row in self.wrapped(note, "dim", 2 * INDENT)]
-            said.update(note for note in notes if note == self.words(one.quantity.reason))
+            notes = self._notes(label, one.quantity, said) if whole else []
+            lines += [row for note in notes for row in self.wrapped(note, "dim", 2 * INDENT)]
         return lines + (self._functions(known) if whole else [])
 
     def _row(self, start: list[str | Span], column: int, q: Quantity, whole: bool) -> list[Line]:
@@ -134,9 +133,12 @@ class Averages(Sheet):
     def _command(self) -> str:
         return f"symres list averages {self.phi.name}"
 
-    def _notes(self, q: Quantity) -> list[str]:
-        """Why there is no closed form, and by what it was verified."""
-        notes = [self.words(q.reason)] if q.reason else []
+    def _notes(self, label: str, q: Quantity, said: dict[str, str]) -> list[str]:
+        """Why there is no closed form, told once under its first label, and by what it was verified."""
+        notes = []
+        if q.reason:
+            first = said.setdefault(q.reason, label)
+            notes.append(self.words(q.reason) if first == label else f"for the same reason as {first}")
         if v := q.verified:
             how = f" to {v.worst:.0e}" if v.worst else ", without deviation"
             notes.append(f"verified at {v.points} points{how}: {v.oracle}")

@@ -13,7 +13,7 @@ from ..export.paper.record import dumps
 from ..report import Report
 from ..theory.derive import Theory
 from .console import complain
-from .request import Request
+from .request import Request, file_stem
 
 
 def write_bundle(request: Request, theory: Theory, report: Report, folder: Path) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
     drawn, missing = _drawn(report)
     write_text(folder / "derivation.tex", document(report, drawn.caption if drawn is not None else ""))
     write_text(folder / "results.json", dumps(report))
-    title = f"{request.phi.name} in the layer {request.layer.name}."
+    title = f"{request.title} in the layer {request.layer.name}."
     warnings: list[str] = []
     without: dict[str, list[str]] = {}
     for target in ("numpy", "torch"):
@@ -35,7 +35,7 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
         except SymresError as error:
             missing += (f"no {target} module: {error.found}",)
             continue
-        module.write(folder / f"{request.phi.identifier}_{target}.py")
+        module.write(folder / f"{file_stem(request.phi)}_{target}.py")
         warnings += module.warnings
         for reason in module.missing:
             without.setdefault(reason, []).append(target)

@@ -29,6 +29,17 @@ Examples:
 Exit codes: 0 done, 1 a check refutes a result, 2 wrong use or bad input,
 3 no closed form (export) or inconclusive (check)."""
 
+_FORMULAS = """\b
+A formula is made of z (or x), numbers, pi, + - * / ^ ( ) and |z|, the names
+of activations as functions, such as gelu(z)*elu(z), and
+  exp log ln sqrt abs sign step max min erf erfc Phi sigmoid softplus
+  sin cos tan asin acos atan sinh cosh tanh asinh
+  where(z > 0, a, b)   a where the comparison holds, b elsewhere; it nests
+
+\b
+Any other name is a parameter and needs a number:
+  symres derive "where(z > 1, z - 1, where(z < -1, a*(z + 1), 0))" --set a=1/2"""
+
 app = typer.Typer(
     name="symres",
     help="Derive the theory of deep networks from a formula: kernels, susceptibilities, criticality, code.",
@@ -119,7 +130,7 @@ def _averages(name: str | None, json: bool) -> None:
         out.text(dumps({"format": 1, "activations": document}, indent=2, allow_nan=False))
 
 
-@app.command()
+@app.command(epilog=_FORMULAS)
 def show(activation: Name) -> None:
     """Show the facts of an activation."""
     from . import tables
@@ -129,7 +140,7 @@ def show(activation: Name) -> None:
     out.lines(tables.facts_page(find_activation(activation), out.width, out.unicode))
 
 
-@app.command(short_help="Derive and print kernels, susceptibilities, critical points.")
+@app.command(short_help="Derive and print kernels, susceptibilities, critical points.", epilog=_FORMULAS)
 def derive(
     activation: Name,
     layer: LayerName = "mlp",
@@ -151,7 +162,7 @@ def derive(
     request = make(activation, layer, settings or [])
     output = Output()
     with nullcontext() if folder is None else Staging(folder) as staging:
-        with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
+        with busy(f"deriving {request.title} in the layer {request.layer.name}"):
             theory, report = _report(request)
             missing: tuple[str, ...] = ()
             if staging is not None:
@@ -176,7 +187,7 @@ def derive(
     raise typer.Exit(_code(report))
 
 
-@app.command()
+@app.command(epilog=_FORMULAS)
 def export(
     activation: Name,
     layer: LayerName = "mlp",
@@ -200,11 +211,11 @@ def export(
     request = make(activation, layer, settings or [])
     if path is not None:
         require_place(path)
-    with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
+    with busy(f"deriving {request.title} in the layer {request.layer.name}"):
         theory = theory_of(request.layer)
         subject = theory if quantity is None else _quantity(theory, quantity)
         options = ([] if quantity is None else ["--quantity", quantity]) + ["--target", target]
-        title = f"{request.phi.name} in the layer {request.layer.name}."
+        title = f"{request.title} in the layer {request.layer.name}."
         module = generate(subject, target, title=title, command=request.command("export", *options))
     for warning in module.warnings:
         complain(f"warning: {warning}")
@@ -214,7 +225,7 @@ def export(
         Output().text(f"wrote {module.write(path)}")
 
 
-@app.command(short_help="Check what is derived by quadrature and simulation.")
+@app.command(short_help="Check what is derived by quadrature and simulation.", epilog=_FORMULAS)
 def check(
     activation: Name,
     layer: LayerName = "mlp",
@@ -238,7 +249,7 @@ def check(
             raise DeclarationError(f"--against {name}", "there is no such oracle", f"use {' or '.join(_ORACLES)}")
     request = make(activation, layer, settings or [])
     theory = theory_of(request.layer)
-    with busy(f"deriving {request.phi.name} in the layer {request.layer.name}"):
+    with busy(f"deriving {request.title} in the layer {request.layer.name}"):
         _ = theory.quantities
     report = compare(theory, against=oracles, seed=seed)
     output = Output()
@@ -267,6 +278,7 @@ def _report(request: Request) -> tuple[Theory, Report]:
     report = theory.report(request.settings, checks, request.command("derive"))
     return theory, replace(
         report,
+        activation=request.title,
         quantities=(theory.phi_squared, *report.quantities),
         instructions=request.layer.program.instructions,
         fixed_points=_fixed_points(theory),

@@ -94,8 +94,8 @@ class Maths:
 
     def _print(self, e: sp.Basic) -> tuple[str, int]:
         if e not in self._printed:
-            method = next((method for kind, method in _METHODS if isinstance(e, kind)), None)
-            self._printed[e] = (str(e), _ATOM) if method is None else method(self, e)
+            method = next((name for kind, name in _METHODS if isinstance(e, kind)), None)
+            self._printed[e] = (str(e), _ATOM) if method is None else getattr(self, method)(e)
         return self._printed[e]
 
     def _in(self, e: sp.Basic, least: int) -> str:
@@ -193,9 +193,26 @@ class Maths:
         return f"|{self(e.args[0])}|", _ATOM
 
     def _piecewise(self, e: sp.Piecewise) -> tuple[str, int]:
-        branches = [f"{self(value)} if {self._condition(c)}" for value, c in e.args if c != sp.true]
-        last = [f"{self(value)} otherwise" for value, c in e.args if c == sp.true]
-        return "{" + "; ".join(branches + last) + "}", _ATOM
+        """Nested where(); the last branch is for the rest: the formula of an activation has a value everywhere."""
+        *branches, (last, _) = e.args
+        text = self(last)
+        for value, condition in reversed(branches):
+            text = self._choice(condition, self(value), text)
+        return text, _ATOM
+
+    def _choice(self, condition: sp.Basic, then: str, otherwise: str) -> str:
+        """The first text where a condition holds, else the second; only comparisons are left."""
+        if isinstance(condition, sp.Or):
+            for part in reversed(sorted(condition.args, key=str)):
+                otherwise = self._choice(part, then, otherwise)
+            return otherwise
+        if isinstance(condition, sp.And):
+            for part in reversed(sorted(condition.args, key=str)):
+                then = self._choice(part, then, otherwise)
+            return then
+        if isinstance(condition, sp.Not):
+            return self._choice(condition.args[0], otherwise, then)
+        return f"where({self._condition(condition)}, {then}, {otherwise})"
 
     def _condition(self, e: sp.Basic) -> str:
         if not isinstance(e, sp.core.relational.Relational):
@@ -240,20 +257,34 @@ class Maths:
         return f"{text}_{law if law.isalnum() or law == 'K*' else f'{{{law}}}'}", _ATOM
 
 
-_METHODS: tuple[tuple[Any, Any], ...] = (
-    (Root, Maths._root),
-    (Expectation, Maths._expectation),
-    (Phi, Maths._phi),
-    (Formula, Maths._formula),
-    (Node, Maths._node),
-    (sp.Symbol, Maths._symbol),
-    ((sp.Rational, sp.Float), Maths._number),
-    ((type(sp.pi), type(sp.E), type(sp.oo)), Maths._constant),
-    (sp.Add, Maths._add),
-    (sp.Mul, Maths._mul),
-    (sp.exp, Maths._exp),
-    (sp.Pow, Maths._pow),
-    (sp.Abs, Maths._abs),
-    (sp.Piecewise, Maths._piecewise),
-    ((sp.Function, sp.Max, sp.Min), Maths._function),
+class Typed(Maths):
+    """Prints a formula as it can be typed again: ASCII, with all digits of every number."""
+
+    def __init__(self) -> None:
+        super().__init__(unicode=False)
+
+    def __call__(self, expr: sp.Basic) -> str:
+        """The expression as text that the formula parser reads."""
+        return self._text(sp.sympify(expr))
+
+    def _constant(self, e: sp.Expr) -> tuple[str, int]:
+        return ("exp(1)", _ATOM) if e == sp.E else super()._constant(e)
+
+
+_METHODS: tuple[tuple[Any, str], ...] = (  # the first kind that fits; a subclass may print it otherwise
+    (Root, "_root"),
+    (Expectation, "_expectation"),
+    (Phi, "_phi"),
+    (Formula, "_formula"),
+    (Node, "_node"),
+    (sp.Symbol, "_symbol"),
+    ((sp.Rational, sp.Float), "_number"),
+    ((type(sp.pi), type(sp.E), type(sp.oo)), "_constant"),
+    (sp.Add, "_add"),
+    (sp.Mul, "_mul"),
+    (sp.exp, "_exp"),
+    (sp.Pow, "_pow"),
+    (sp.Abs, "_abs"),
+    (sp.Piecewise, "_piecewise"),
+    ((sp.Function, sp.Max, sp.Min), "_function"),
 )

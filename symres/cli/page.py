@@ -14,7 +14,7 @@ import sympy as sp
 from ..declare.activation import Activation
 from ..errors import NoClosedForm
 from ..export.paper import points
-from ..export.paper.prose import PDLT
+from ..export.paper.prose import PDLT, unclosed
 from ..notation import named
 from ..proof import conclusion
 from ..quantity import Quantity, Status
@@ -30,6 +30,7 @@ from .sheet import INDENT, LABEL, Sheet, digits
 
 _STATUS = {Status.EXACT: "bold green", Status.SERIES: "bold cyan", Status.NUMERIC: "bold yellow", Status.UNKNOWN: "red"}
 _KERNELS, _VALUES = 16, 20  # least widths of columns in the table of values
+_TIE = "\N{NO-BREAK SPACE}"
 _OUTCOME = {"PASSED": "bold green", "REFUTED": "bold red", "INCONCLUSIVE": "bold yellow"}
 
 
@@ -84,8 +85,12 @@ class Page(Sheet):
         title = f"{self.report.activation} in the layer {self.report.layer}"
         # the values of its own parameters are part of an activation's name
         rest = ((key, value) for key, value in self.report.settings if f"{key}=" not in self.report.activation)
-        settings = ", ".join(f"{self.maths.symbol(key)} = {value}" for key, value in rest)
-        lines = self.wrapped(f"{title}, {settings}" if settings else title, "bold", indent=0)
+        # no line ends inside a setting
+        settings = [f"{self.maths.symbol(key)} = {value}".replace(" ", _TIE) for key, value in rest]
+        lines = [
+            line(*(Span(s.text.replace(_TIE, " "), s.style) for s in row))
+            for row in self.wrapped(", ".join([title, *settings]), "bold", indent=0)
+        ]
         return [*lines, line(Span(("═" if self.maths.unicode else "=") * self.width, "dim"))]
 
     def _declaration(self) -> list[Line]:
@@ -159,7 +164,8 @@ class Page(Sheet):
         kind = q.reason.partition(" is ")[2] or q.reason  # "tanh(z) is no polynomial ...": say it once, not for each f
         if kind and kind not in reasons:
             reasons.add(kind)
-            notes.append(("no closed form known: " if q.status is Status.NUMERIC else "") + self.words(q.reason))
+            lead = f"{unclosed(q.reason)}: " if q.status is Status.NUMERIC else ""
+            notes.append(lead + self.words(q.reason))
         notes.append("; ".join(filter(None, (q.source and f"generalises {q.source}", _verified(q)))))
         indent = INDENT + LABEL + 2
         return lines + [shown for note in filter(None, notes) for shown in self.wrapped(note, "dim", indent)]
@@ -190,7 +196,7 @@ class Page(Sheet):
             lines += [*([line("")] if lines else []), *self.rule(f"Proof of {self.name(q.name)}")]
             lines += self._argument(f"start: {q.proof.start}")
             if q.status is not Status.EXACT:
-                lines += self._argument(f"no closed form: {q.reason}")
+                lines += self._argument(f"{unclosed(q.reason)}: {q.reason}")
             for number, step in enumerate(q.proof.steps, 1):
                 lines += self._argument(f"{number}. {step.rule}: {step.statement}")
                 repeated = step.details in known and len(step.details) > 1

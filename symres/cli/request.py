@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import sympy as sp
@@ -15,6 +15,9 @@ from ..declare.layer import Layer
 from ..declare.parse import NAME, nearest
 from ..errors import DeclarationError
 from ..scalars import parameter
+from ..symbols import PARAMETERS
+
+_TITLE, _STEM = 72, 32  # characters of a title, and of the name of a file without its ending
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,14 @@ class Request:
     layer: Layer
     settings: dict[str, str]
 
+    @property
+    def title(self) -> str:
+        """What a page is about: the name of the activation, or the formula as it was typed, shortened if long."""
+        if self.phi.formula.label()[0] is not None:
+            return self.phi.name
+        text = " ".join(self.asked.split())
+        return text if len(text) <= _TITLE else f"{text[: _TITLE - 3]}..."
+
     def command(self, verb: str, *options: str) -> str:
         """The command line that repeats the request."""
         words = ["symres", verb]
@@ -40,6 +51,12 @@ class Request:
         for key, value in self.settings.items():
             words += ["--set", f"{key}={value}"]
         return shlex.join([*words, *options])
+
+
+def file_stem(phi: Activation) -> str:
+    """How files about an activation begin: its name as an identifier; a long formula is only a digest."""
+    named = phi.formula.label()[0] is not None or len(phi.identifier) <= _STEM
+    return phi.identifier if named else f"formula_{phi.identifier.rpartition('_')[2]}"
 
 
 def find_activation(text: str, **numbers: sp.Expr) -> Activation:
@@ -71,17 +88,13 @@ def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
             f"the name {key} is taken by symres",
             "call the formula's parameter something else, for instance a",
         )
-    phi = find_activation(text, **{key: numbers[key] for key in written})
-    build = architectures.architectures.get(layer)
-    if build is None:
-        names = list(architectures.architectures)
-        raise DeclarationError(
-            f"--layer {layer}", "there is no such layer", nearest(layer, names) or f"known are {', '.join(names)}"
-        )
+    build = _layer(layer)
+    phi = _found(text, settings, {key: numbers[key] for key in written}, build)
     own = {str(p) for p in phi.parameters}
-    phi = phi.subs(**{key: value for key, value in numbers.items() if key in own})
+    if own & set(numbers):
+        phi = find_activation(text, **{key: numbers[key] for key in written | own if key in numbers})
     own |= written
-    options = set(list(inspect.signature(build).parameters)[1:])
+    options = _options(build)
     built = build(phi, **{key: value for key, value in numbers.items() if key in options - own})
     rest = {key: value for key, value in numbers.items() if key not in own | options}
     known = own | options | {str(p) for p in built.parameters}
@@ -93,6 +106,37 @@ def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
                 nearest(key, sorted(known)) or f"its parameters are: {', '.join(sorted(known)) or 'none'}",
             )
     return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings)
+
+
+def _layer(name: str) -> Callable[..., Layer]:
+    """The architecture of a name."""
+    build = architectures.architectures.get(name)
+    if build is None:
+        names = list(architectures.architectures)
+        raise DeclarationError(
+            f"--layer {name}", "there is no such layer", nearest(name, names) or f"known are {', '.join(names)}"
+        )
+    return build
+
+
+def _options(build: Callable[..., Layer]) -> set[str]:
+    """The parameters of an architecture besides the activation."""
+    return set(list(inspect.signature(build).parameters)[1:])
+
+
+def _found(text: str, settings: dict[str, str], written: dict[str, sp.Expr], build: Callable[..., Layer]) -> Activation:
+    """The activation; if it is refused, settings that belong to nothing are named too: one may be a slip of the pen."""
+    try:
+        return find_activation(text, **written)
+    except DeclarationError as error:
+        known = {str(p) for entry in catalogue.activations.entries for p in entry.parameters}
+        known |= {*written, *_options(build), *map(str, PARAMETERS)}
+        idle = [key for key in settings if key not in known]
+        if not idle:
+            raise
+        shown = " ".join(f"--set {key}={settings[key]}" for key in idle)
+        found = f"{error.found}, and it contains no {' and no '.join(idle)} ({shown})"
+        raise DeclarationError(error.asked, found, error.remedy) from None
 
 
 def _settings(pairs: Sequence[str]) -> dict[str, str]:

@@ -14,17 +14,18 @@ from ..declare.layer import Layer
 from .breaking import wrap
 from .console import Line, Span, line
 from .facts import facts_of
-from .maths import Maths
+from .maths import Maths, Typed
+from .request import file_stem
 
 
 def activation_table(width: int, unicode: bool) -> list[Line]:
-    """Name and formula in one row, the facts under it."""
-    maths = Maths(unicode)
+    """Name and formula in one row, the facts under it; a formula can be typed as it stands."""
+    maths, typed = Maths(unicode), Typed()
     known = catalogue.activations
     column = max(map(len, known), default=0) + 2
     lines = _head("Activations", width, unicode)
     for name, phi in known.items():
-        formula = wrap(maths(phi.expr), width - column)
+        formula = wrap(typed(phi.expr), width - column)
         lines.append(line(Span(name.ljust(column), "bold"), formula[0]))
         lines += [line(" " * column, text) for text in formula[1:]]
         facts = textwrap.wrap(facts_of(phi, maths), width - column)
@@ -57,7 +58,7 @@ def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
         rows.append(("parameters", ", ".join(f"{maths(p)} ({_assumption(p)})" for p in phi.parameters)))
     if phi.source:
         rows.append(("source", phi.source))
-    rows.append(("identifier", phi.identifier))
+    rows.append(("identifier", file_stem(phi)))
     column = max(len(label) for label, _ in rows) + 2
     lines = _head(phi.name, width, unicode)
     for label, text in rows:

@@ -74,6 +74,11 @@ class Catalogue(Mapping[str, Activation]):
     def __repr__(self) -> str:
         return f"Catalogue({', '.join(self)})"
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The lines of the table."""
+        return tuple(self._entries.values())
+
     def extended(self, *entries: Entry) -> Catalogue:
         """A catalogue with further entries; this one stays as it is."""
         return Catalogue([*self._entries.values(), *entries])
@@ -115,9 +120,14 @@ class Catalogue(Mapping[str, Activation]):
         expr = parse(text, self._functions(list(self)), {**written, **declared})
         own = {p for entry in self._entries.values() for p in entry.parameters if expr.has(p)}
         parameters = sorted(own | set(declared.values()), key=str)
-        name = formula_name(_with_numbers(text, written))
+        name = _with_numbers(text, written)
         rest = {key: value for key, value in values.items() if key not in written or key in map(str, own)}
-        return Activation(name, expr, tuple(parameters)).subs(**rest)
+        made = Activation(formula_name(name), expr, tuple(parameters))
+        if not rest:
+            return made
+        given = made.subs(**rest)  # which says what is wrong with a value; the name stays the formula that was typed
+        name = "; ".join([name, *(f"{p}={parameter(rest[str(p)], str(p))}" for p in parameters if str(p) in rest)])
+        return Activation(formula_name(name), given.expr, given.parameters)
 
     def _unknown(self, text: str) -> DeclarationError:
         if text in FUNCTIONS:

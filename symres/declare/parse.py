@@ -92,6 +92,10 @@ FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
     }
 )
 _COMPARISONS = ("<", ">", "<=", ">=")
+_CHOICE = "write where(z > 0, a, b): a where the comparison holds, b elsewhere"
+# what functions are called elsewhere: the remedy
+_ELSEWHERE = {name: _CHOICE for name in ("piecewise", "if", "ifelse", "if_else", "cases", "cond", "select")}
+_ELSEWHERE |= {"heaviside": "did you mean step?", "logistic": "did you mean sigmoid?"}
 
 
 def parse(
@@ -164,7 +168,7 @@ class _Parser:
         raise self.error(
             _Token("character", character, place),
             f"unexpected character {shown}",
-            "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |",
+            _CHOICE if character == "{" else "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |",
         )
 
     def _next(self) -> _Token:
@@ -304,7 +308,8 @@ class _Parser:
             function, least, greatest = self.functions[name], 1, 20
         else:
             known = [*FUNCTIONS, *self.functions]
-            remedy = nearest(name, known) or f"use {', '.join(FUNCTIONS)} or the name of an activation"
+            remedy = _ELSEWHERE.get(name.lower()) or nearest(name, known)
+            remedy = remedy or f"use {', '.join(FUNCTIONS)} or the name of an activation"
             raise self.error(token, f"unknown function '{_brief(name)}'", remedy)
         opening = self._next()
         arguments = [self._comparison()]
@@ -347,7 +352,8 @@ class _Parser:
             if token.text in _COMPARISONS:
                 return self.error(token, "a comparison", "comparisons belong in where(z > 0, ..., ...)")
             return self.error(token, f"unexpected '{token.text}'", "check brackets and operators")
-        return self.error(token, f"unexpected '{_brief(token.text)}'", "put an operator such as * before it")
+        remedy = _ELSEWHERE.get(token.text.lower(), "put an operator such as * before it")
+        return self.error(token, f"unexpected '{_brief(token.text)}'", remedy)
 
     def _check_size(self, token: _Token, base: sp.Expr, exponent: sp.Expr) -> None:
         """Refuse powers of numbers that would take astronomically many digits."""

@@ -18,10 +18,15 @@ import sympy as sp
 
 from symres import cli
 from symres.check import CheckReport, Outcome, Verdict
-from symres.cli import commands, console
+from symres.cli import commands, console, request
+from symres.cli.facts import facts_of
+from symres.cli.maths import Maths
+from symres.cli.page import Page
+from symres.cli.request import file_stem, find_activation
 from symres.declare import architectures, catalogue
 from symres.declare.layer import Layer
 from symres.declare.nodes import Dense
+from symres.declare.parse import FUNCTIONS, parse
 from symres.quantity import Status
 from symres.symbols import C_W, C_b, K, gamma, z
 from symres.theory.derive import Theory, derive
@@ -55,6 +60,62 @@ def test_list_shows_every_activation_and_layer(capsys):
     assert_plain(out)
     first_words = {line.split()[0] for line in out.splitlines() if line and not line.startswith(" ")}
     assert first_words >= set(catalogue.activations) | set(architectures.architectures)
+
+
+def test_every_formula_of_the_list_can_be_typed_as_it_stands(capsys):
+    """Read back with the names of its parameters, it has the values of the activation."""
+    block, blocks = [], {}
+    for text in page(capsys, "list", "activations").splitlines()[2:]:
+        if not text.startswith(" "):
+            name, _, text = text.partition(" ")
+            block = blocks.setdefault(name, [])
+        block.append(text.strip())
+    assert list(blocks) == list(catalogue.activations)
+    for name, phi in catalogue.activations.items():
+        facts = facts_of(phi, Maths()).split(" ")
+        shown = " ".join(blocks[name]).split(" ")
+        assert shown[-len(facts) :] == facts
+        formula = parse(" ".join(shown[: -len(facts)]), parameters={str(p): p for p in phi.parameters})
+        for k in range(-8, 9):
+            values = {p: sp.Rational(j, 7) for j, p in enumerate(phi.parameters, 2)} | {z: sp.Rational(7 * k, 8)}
+            assert abs(sp.N(formula.subs(values) - phi.expr.subs(values), 20)) < 1e-18, name
+
+
+LONG = "where(z<-1/2, -1/5, gelu(z)*elu(z))"
+
+
+def test_a_formula_is_called_what_was_typed(capsys):
+    head = page(capsys, "derive", LONG, "--set", "alpha=1").splitlines()[0]
+    assert head == f"{LONG} in the layer mlp, α = 1"
+    typed = page(capsys, "derive", "where(z>0,z,  a*z)", "--set", "a=1/2", "--set", "C_b=0")
+    assert typed.startswith("where(z>0,z, a*z) in the layer mlp, a = 1/2, C_b = 0\n")
+    long = "z/3 + " * 20 + "z"
+    words = page(capsys, "derive", long).split("═")[0].split()
+    assert " ".join(words) == f"{long[:69]}... in the layer mlp"
+    module = page(capsys, "export", LONG, "--set", "alpha=1", "--quantity", "chi_perp")
+    assert module.startswith(f'"""{LONG} in the layer mlp.\n')
+
+
+def test_no_line_of_the_head_ends_inside_a_setting():
+    asked = request.make("relu", "mlp", ["C_W=1"])
+    report = commands._report(asked)[1]
+    for count in range(1, 60):
+        titled = replace(report, activation="z + " * count, settings=(("a", "1/2"), ("C_W", "1")))
+        lines = ["".join(span.text for span in row) for row in Page(titled, asked.phi, 80, True)._head()]
+        assert sum(line.count("a = 1/2") + line.count("C_W = 1") for line in lines) == 2
+
+
+@pytest.mark.parametrize(("formula", "stem"), [("relu", "relu"), ("z^2+1", "z_pow_2_plus_1_"), (LONG, "formula_")])
+def test_names_of_files_are_short_and_stable(capsys, formula, stem):
+    settings = {"alpha": sp.Integer(1)} if formula == LONG else {}
+    stems = {
+        file_stem(find_activation(text, **settings)) for text in (formula, formula.replace(" ", "").replace("^", "**"))
+    }
+    (found,) = stems
+    assert found.startswith(stem) and len(found) <= 32 and found.isidentifier()
+    if formula == LONG:
+        others = {file_stem(find_activation(formula, alpha=sp.Integer(k))) for k in (1, 2, 3)}
+        assert len(others) == 3
 
 
 def test_list_shows_one_kind(capsys):
@@ -192,6 +253,12 @@ def test_the_page_says_where_numbers_end_and_formulas_begin(capsys):
     assert "K' = K - 2K² + ..., so K falls like 1/(2l) in layer l" in out
     assert "K*    0" in out
     assert "torch.nn.init.zeros_(m.bias)" in out
+
+
+def test_a_function_outside_the_families_is_not_called_unknown_to_everybody(capsys):
+    words = " ".join(page(capsys, "derive", "1/(z^2+1)").split())
+    assert words.count("outside the families that symres closes: 1/(1 + z²)² is no polynomial") == 1
+    assert "no closed form known" not in words
 
 
 def test_settings_reach_activation_and_layer(capsys):
@@ -477,6 +544,20 @@ def test_help_and_version(capsys):
     assert page(capsys) == page(capsys, "--help")
     assert "--layer" in page(capsys, "derive", "-h")
     assert re.fullmatch(r"symres \d+\.\d+\.\d+\n", page(capsys, "--version"))
+
+
+@pytest.mark.parametrize("command", ["derive", "show", "export", "check"])
+def test_help_tells_what_a_formula_may_contain(capsys, command):
+    told = page(capsys, command, "--help")
+    assert set(FUNCTIONS) <= set(re.findall(r"\w+", told.split("A formula is made of")[1]))
+    assert max(map(len, told.splitlines())) <= 80
+
+
+def test_the_formula_of_the_help_is_one(capsys):
+    (example,) = re.findall(r'^ *(symres derive ".*)$', page(capsys, "derive", "--help"), re.MULTILINE)
+    assert "where(z > 1, z - 1, where(z < -1, a*(z + 1), 0)) in the layer mlp, a = 1/2" in page(
+        capsys, *shlex.split(example)[1:]
+    )
 
 
 def test_lists_load_no_heavy_library():

@@ -64,6 +64,18 @@ def test_numbers_have_their_bound_and_one_activation_its_reason(capsys):
     assert out.count("tanh(z) is no polynomial") == 1
 
 
+@pytest.mark.parametrize("formula", ["erf(2*z+1)*max(z-1,0)", "tanh"])
+def test_every_number_of_one_activation_has_a_reason(capsys, formula):
+    """A reason that two averages have is told once; the second row says where."""
+    rows = page(capsys, "list", "averages", formula).splitlines()
+    numeric = [k for k, text in enumerate(rows) if "NUMERIC  to" in text]
+    assert len(numeric) == 6
+    labels = {text.split()[0] for text in rows if text.startswith("  ⟨")}
+    for k in numeric:
+        reason, _, first = rows[k + 1].strip().partition("for the same reason as ")
+        assert rows[k + 1].startswith("    ") and (reason or first in labels), rows[k]
+
+
 def test_one_activation_is_shown_whole_with_its_verification(capsys):
     out = page(capsys, "list", "averages", "relu")
     assert_plain(out)

@@ -59,6 +59,8 @@ OPTIONS = {
     "derive tanh(gamma*z) --layer residual --set gamma=2": "the name gamma is taken",
     "derive tanh(C_W*z) --set C_W=2": "the name C_W is taken",
     "derive tanh(K*z) --set K=2": "the name K is taken",
+    "derive tanh(a*z) --set b=2": "unknown name 'a' at column 6: tanh(>>a<<*z), and it contains no b (--set b=2)",
+    "derive tanh(a*z) --set gamma=1/2 --layer residual": "tanh(>>a<<*z); use z",
     "derive elu --set alpha=-1": "alpha must be positive",
     "derive gelu --layer resnet": "known are mlp, residual",
     "derive gelu --layer residul": "did you mean residual?",

@@ -4,10 +4,11 @@ import pytest
 import sympy as sp
 
 from symres.cli.breaking import wrap
-from symres.cli.maths import Maths
+from symres.cli.maths import Maths, Typed
 from symres.cli.sheet import Sheet
 from symres.declare.activation import Activation
 from symres.declare.nodes import Dense
+from symres.declare.parse import parse
 from symres.export.paper.prose import prose
 from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
 from tests.oracles.formulas import HARD
@@ -31,7 +32,7 @@ FORMULAS = [
     ((1 + 2 * K) ** sp.Rational(-3, 2), "1/(1 + 2K)^(3/2)"),
     (2 * 3 ** sp.Rational(1, 3) * K, "2·3^(1/3)·K"),
     (sp.Max(0, z), "max(0, z)"),
-    (sp.Piecewise((0, z < 0), (z, True)), "{0 if z < 0; z otherwise}"),
+    (sp.Piecewise((0, z < 0), (z, True)), "where(z < 0, 0, z)"),
     (sp.Abs(z), "|z|"),
 ]
 
@@ -54,6 +55,33 @@ def test_the_text_means_the_formula(expr):
     read = sp.sympify(text.replace("^", "**"), locals=names, rational=True)
     found, wanted = (sp.N(e.subs(VALUES), 30) for e in (read, expr))
     assert abs(found - wanted) < 1e-25
+
+
+TYPED = [
+    "where(z > 0, z, a*(exp(z) - 1))",
+    "where(abs(z) < 1, z^3, where(z > 2, exp(1)*z, where(z > 1, 2^(1/3), -z)))",
+    "where(z < -1, 0, where(z > 1, 0, z))",  # sympy joins the conditions
+    "-1.6732632423543772848170429916717*z/(1 + |z|)^(3/2) + z^2*max(min(z, 1), -2, -a)",
+    "sqrt(2/pi)*step(z - 1/3) - erfc(z)/(2*pi) + sign(z)*z^(2/3)^2*Phi(z)*asinh(a*z)^2",
+]
+
+
+@pytest.mark.parametrize("text", TYPED)
+def test_what_is_shown_for_typing_is_read_as_the_same_function(text):
+    a = sp.Symbol("a", positive=True)
+    formula = parse(text, parameters={"a": a})
+    again = parse(Typed()(formula), parameters={"a": a})
+    for k in range(-12, 13):
+        values = {z: sp.Rational(k, 4) + sp.Rational(1, 100), a: sp.Rational(5, 7)}
+        assert abs(sp.N(again.subs(values) - formula.subs(values), 20)) < 1e-18
+
+
+def test_joined_conditions_are_written_with_comparisons():
+    both = sp.Piecewise((z, (z > -1) & (z < 1)), (0, True))
+    assert Typed()(both) == "where(z < 1, where(z > -1, z, 0), 0)"
+    either = sp.Piecewise((0, (z > 1) | (z < -1)), (z, True))
+    assert Typed()(either) == "where(z < -1, 0, where(z > 1, 0, z))"
+    assert Maths()(sp.Piecewise((z**2, z >= 1), (0, z < 1))) == "where(z ≥ 1, z², 0)"
 
 
 def test_averages_and_activations_are_written_with_phi():

@@ -18,7 +18,7 @@ from symres.export import export, files
 from symres.export.paper import figure
 from symres.export.paper.decimals import decimal
 from symres.export.paper.document import document
-from symres.export.paper.latex import broken, display, escape, latex, width
+from symres.export.paper.latex import broken, display, escape, latex, typed, width
 from symres.export.paper.points import stability
 from symres.export.paper.reach import reach
 from symres.export.paper.record import dumps, record
@@ -93,6 +93,40 @@ def test_a_long_formula_is_broken_and_loses_nothing():
         assert text.count(bracket[0]) == text.count(bracket[1])
     for mark in ("{erf", "^{5/2}", "C_b"):
         assert text.count(mark) == latex(formula).count(mark) > 0
+
+
+def test_a_function_of_several_variables_is_broken_between_them():
+    wide = [sp.sqrt(sum(sp.Symbol("a") ** k / (k + K) for k in range(2, m))) for m in (6, 7, 8)]
+    lines = broken(C_W * sr.special.S2(*wide), 50.0)
+    text = " ".join(lines)
+    assert len(lines) >= 3
+    assert text.count(r"\mathrm{S}_2") == 1 and text.count(r"\Bigl(") == text.count(r"\Bigr)") == 1
+    for argument in wide:
+        assert latex(argument) in text
+
+
+def test_a_typed_formula_may_break_at_its_operators():
+    assert typed("a_1+z^2") == r"\texttt{a\_1+\allowbreak{}z\textasciicircum{}\allowbreak{}2}"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_a_typed_title_stays_on_the_page(report, tmp_path):
+    wide = sum(sp.tanh(z / k) for k in range(1, 9))
+    phi = replace(report, activation="max(z,-1/2)*" * 6, heads=(r"\phi",), formulas=(("long", wide),))
+    text = document(phi)
+    assert r"\title{\texttt{max(\allowbreak{}z," in text
+    files.write_text(tmp_path / "report.tex", text)
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"],
+        cwd=tmp_path, capture_output=True, text=True, check=True, errors="replace",
+    )  # fmt: skip
+    assert "Overfull" not in done.stdout
+
+
+def test_what_is_numeric_is_said_to_be_outside_the_families():
+    text = document(sr.derive(sr.mlp("1/(z^2+1)")).report())
+    assert text.count("outside the families that symres closes: ") == 1
+    assert "is known" not in text.split("Numbers are enclosed")[0].split("Kernels and susceptibilities")[1]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,16 @@ def test_what_is_said_to_be_refused_is_refused():
             sr.Layer(forward)
 
 
+def test_formulas_are_explained_with_all_their_functions():
+    from symres.declare.parse import FUNCTIONS, parse
+
+    (told,) = re.findall(r"^A formula is made of .*$", README, re.MULTILINE)
+    assert set(FUNCTIONS) <= set(re.findall(r"\w+", told))
+    (example,) = (block for block in blocks("sh") if "where(" in block)
+    words = shlex.split(example)
+    parse(words[2], parameters={words[4].partition("=")[0]: 1})
+
+
 def test_every_place_that_is_named_exists():
     table = README.split("## Where everything lives")[1]
     for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):

@@ -19,9 +19,9 @@ from .. import files
 from . import points
 from .advice import advice
 from .decimals import decimal
-from .latex import broken, display, escape, latex, width
+from .latex import broken, display, escape, latex, typed, width
 from .proofs import Appendix
-from .prose import PDLT, prose, scientific, settings
+from .prose import PDLT, prose, scientific, settings, unclosed
 
 COLUMNS = 96  # of verbatim text
 _NARROW = 40.0  # width of a formula beside its decimals
@@ -117,7 +117,7 @@ def _title(report: Report, notation: Notation) -> str:
     if report.heads == (r"\phi",):
         formula = notation.write(report.formulas[0][1])
         short = width(formula) < _NARROW and r"\begin" not in formula
-        name = rf"$\phi(z) = {formula}$" if short else "A formula"
+        name = rf"$\phi(z) = {formula}$" if short else typed(report.activation)
     return f"{name} in the layer {escape(report.layer)}"
 
 
@@ -187,10 +187,10 @@ def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
     if q.status is Status.EXACT:
         sentences.append("closed form" + (f", by {_listed(uses)}" if uses else ""))
     elif q.status is Status.NUMERIC and again:
-        sentences.append("no closed form is known, as above; numbers are enclosed likewise")
+        sentences.append("no closed form, for the reason above; numbers are enclosed likewise")
     elif q.status is Status.NUMERIC:
         sentences.append(
-            f"no closed form is known: {prose(q.reason)}. Numbers are enclosed in ball arithmetic, with a relative "
+            f"{unclosed(q.reason)}: {prose(q.reason)}. Numbers are enclosed in ball arithmetic, with a relative "
             f"error of at most ${scientific(q.error_bound)}$"
         )
     elif q.status is Status.SERIES:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import sympy as sp
 
 from ...notation import Notation, latex, readable, width
 from ...notation.order import arranged, ordered_terms
+from ...special import SPECIAL
 from ...symbols import variables, z
 
-__all__ = ["Breaker", "broken", "display", "escape", "latex", "width"]
+__all__ = ["Breaker", "broken", "display", "escape", "latex", "typed", "width"]
 
 WIDTH = 62.0  # of a display line, in widths of a letter
 _LEAST = 30.0
@@ -85,6 +87,8 @@ class Breaker:
         if isinstance(expr, sp.Function) and len(expr.args) == 1:
             name = r"\exp" if isinstance(expr, sp.exp) else self._write(expr.func(sp.Symbol("b"))).partition("(")[0]
             return self._enclosed(name + r"\Bigl(", expr.args[0], r"\Bigr)")
+        if type(expr) in SPECIAL:
+            return self._arguments(expr)
         return [whole]
 
     def _write(self, expr: sp.Expr) -> str:
@@ -152,6 +156,16 @@ class Breaker:
             rows.append(f"{text} & {otherwise}")
         return r"\begin{cases} " + r" \\ ".join(rows) + r" \end{cases}"
 
+    def _arguments(self, expr: sp.Function) -> list[str]:
+        """A function of several variables, apart between them."""
+        name = self._write(expr.func(*sp.symbols(f"b:{len(expr.args)}"))).partition(r"\!")[0].partition("(")[0]
+        out: list[str] = []
+        for k, argument in enumerate(expr.args):
+            first, *rest = self.chunks(argument)
+            out += [rf"{name} \Bigl( {first}" if k == 0 else first, *rest]
+            out[-1] += "," if k < len(expr.args) - 1 else r" \Bigr)"
+        return out
+
     def _enclosed(self, opening: str, expr: sp.Expr, closing: str) -> list[str]:
         first, *rest = self.chunks(expr)
         return [f"{opening} {first}", *rest, closing]
@@ -176,3 +190,12 @@ _ESCAPES = {
 def escape(text: Any) -> str:
     """Plain text for LaTeX."""
     return "".join(_ESCAPES.get(character, character) for character in str(text))
+
+
+_BREAK = r"\allowbreak{}"
+
+
+def typed(formula: str) -> str:
+    """A formula as somebody typed it; a line may end behind its commas and around its operators."""
+    parts = re.split(r"(?<=[,+*/^<>(-])", formula)
+    return rf"\texttt{{{_BREAK.join(map(escape, parts))}}}"

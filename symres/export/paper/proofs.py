@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from ...notation import Notation
+from ...notation import Notation, named
 from ...proof import Proof, Step
 from ...quantity import Quantity
 from ...symbols import variables, z
@@ -137,6 +137,8 @@ class Appendix:
         self.notation = notation
         self._numbers: dict[str, int] = {}
         self._averages: dict[Any, int] = {}
+        self._determinants: dict[sp.Symbol, sp.Expr] = {}  # of the average that is written
+        self._defined: set[sp.Symbol] = set()
         self.lemmas: list[Lemma] = []
         self.uses: dict[str, list[int]] = {}
         self.rest: dict[str, list[str]] = {}
@@ -154,8 +156,10 @@ class Appendix:
     def _lemma(self, node: sp.Expr, proof: Proof) -> int:
         if node not in self._averages:
             self._averages[node] = len(self.lemmas) + 1
-            statement = display(self._write(node), proof.result, notation=self.notation)
             parts = _products(proof)
+            self._determinants = _determinants(proof.result, *_formulas(proof, *(inner for _, inner in parts)))
+            self._defined = set()
+            statement = self._display(self._write(node), proof.result)
             label = f"(A{len(self.lemmas) + 1})"
             paragraphs = [text for c, product in parts for text in self._product(c, product, proof.result, label)]
             for _, product in parts[:1]:  # all terms are averaged over the same law
@@ -185,14 +189,14 @@ class Appendix:
                 yield from self._boundaries(step.details, z_names)
                 yield f"the average is {label}." if step.after == claim else "the average is"
                 if step.after != claim:
-                    yield display("", step.after, notation=self.notation)
+                    yield self._display("", step.after)
                 yield from self._unknown(step.details)
             elif step.rule not in (_PIECES, _CANONICAL):
                 yield prose(step.statement[0].upper() + step.statement[1:]) + "."
             elif step.rule == _CANONICAL and step.after != before:
                 yield f"Terms collected, this is {label}." if step.after == claim else "Terms collected, this is"
                 if step.after != claim:
-                    yield display("", step.after, notation=self.notation)
+                    yield self._display("", step.after)
         if proof.second is not None:
             yield from self._again(proof.second)
 
@@ -201,9 +205,9 @@ class Appendix:
         slope, corner = second.steps[0].after
         yield "A second proof: with $f$ and $g$ the functions of $z_1$ and $z_2$, by Price's theorem"
         left = r"\frac{\partial}{\partial C} \langle f(z_1) g(z_2) \rangle = \langle f'(z_1) g'(z_2) \rangle"
-        yield display(left, slope, tail=",", notation=self.notation)
+        yield self._display(left, slope, tail=",")
         yield r"and at $C = 0$ the average is"
-        yield display(r"\langle f \rangle \langle g \rangle", corner, notation=self.notation)
+        yield self._display(r"\langle f \rangle \langle g \rangle", corner)
         yield "The closed form has this slope and this value."
 
     def _integrand(self, factors: Sequence[sp.Expr], names: Sequence[sp.Symbol], coefficient: sp.Expr) -> Iterator[str]:
@@ -269,6 +273,17 @@ class Appendix:
 
     # ---- formulas ----------------------------------------------------------------------------------------------
 
+    def _display(self, left: str, expr: sp.Expr, tail: str = ".") -> str:
+        """A formula of an average with names for its determinants; each is told where the average first has it."""
+        shown = expr.xreplace({determinant: name for name, determinant in self._determinants.items()})
+        new = [name for name in self._determinants if name in shown.free_symbols - self._defined]
+        self._defined.update(new)
+        rows = [(left, shown), *((self._write(name), self._determinants[name]) for name in new)]
+        tails = [*["," for _ in new], tail]
+        return "\n".join(
+            display(head, side, tail=end, notation=self.notation) for (head, side), end in zip(rows, tails, strict=True)
+        )
+
     def _write(self, expr: sp.Expr) -> str:
         return self.notation.write(expr)
 
@@ -301,6 +316,22 @@ def _inserted(step: Step) -> tuple[sp.Expr, Proof] | None:
 def _products(proof: Proof) -> tuple[tuple[sp.Expr, Proof], ...]:
     """The terms of an average: coefficient, and the proof for one product of functions."""
     return tuple(part for step in proof.steps for part in getattr(step.apply, "keywords", {}).get("parts", ()))
+
+
+def _determinants(result: sp.Expr, *formulas: sp.Expr) -> dict[sp.Symbol, sp.Expr]:
+    """Names for the determinants in formulas; those of the result come first."""
+    found = sorted((determinant for _, determinant in named(sp.Tuple(*formulas))[1]), key=lambda d: not result.has(d))
+    names = ["Delta"] if len(found) == 1 else [f"Delta{k}" for k in range(1, len(found) + 1)]
+    return {sp.Symbol(name, positive=True): d for name, d in zip(names, found, strict=True)}
+
+
+def _formulas(*proofs: Proof) -> Iterator[sp.Expr]:
+    """What proofs display: their states, those of second proofs included."""
+    for proof in proofs:
+        states = [step.after for step in proof.steps]
+        yield from (state for state in (proof.result, *states) if isinstance(state, sp.Expr))
+        if proof.second is not None:
+            yield from proof.second.steps[0].after
 
 
 def _bound(count: int) -> tuple[sp.Symbol, ...]:

@@ -65,6 +65,12 @@ def _names(text: str) -> str:
     return re.sub(r"[A-Za-z]\w*", lambda m: _SIGNS.get(m[0], rf"\mathrm{{{escape(m[0])}}}"), text)
 
 
+def unclosed(reason: str) -> str:
+    """What to say before the reason why a quantity is numeric: nobody knows all closed forms, symres some families."""
+    outside = " is no " in reason or reason.startswith("it needs ")
+    return "outside the families that symres closes" if outside else "symres has no closed form"
+
+
 def settings(text: str) -> str:
     """Numbers of symbols, ``K=0.6, C_W=1.3``, as mathematics."""
     shown = []
