@@ -200,20 +200,25 @@ class Quantity:
         return SymresError(f"{digits} digits of {self.name}", f"{_FEW} can be had, but not so many", "ask for fewer")
 
     def _parallel(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
-        """The definition where the inputs become parallel: averages have a value there, densities in front a limit.
+        """The definition where inputs become parallel, or vanish: averages have a value there, densities a limit.
 
         Raises:
             NoClosedForm: a slope is infinite there, or infinite terms of both signs meet.
         """
-        along = self.defined.subs({s: v for s, v in exact.items() if s != C})
-        terms = [_at_end(term, exact) for term in sp.Add.make_args(sp.expand_mul(along))]
+        path = [s for s in (K1, K2) if exact.get(s) == 0] or [C]
+        along = self.defined.subs({s: v for s, v in exact.items() if s not in path})
+        fronts: dict[sp.Expr, sp.Expr] = {}
+        for term in sp.Add.make_args(sp.expand_mul(along)):
+            front, averages = map(sp.Mul.fromiter, sift(sp.Mul.make_args(term), _is_elementary, binary=True))
+            fronts[averages] = fronts.get(averages, sp.Integer(0)) + front
+        terms = [_at_end(front, averages, {s: exact.get(s, s) for s in path}) for averages, front in fronts.items()]
         endless = {term for term in terms if term.has(sp.nan, sp.zoo, sp.oo, -sp.oo)}
         if not endless:
             return sp.Add(*terms)
         if endless not in ({sp.oo}, {-sp.oo}):
             raise NoClosedForm(
                 f"{self.name} at {', '.join(f'{s} = {v}' for s, v in exact.items())}",
-                "its terms grow beyond all bounds there, and their sum is not known",
+                "its terms have no limit there that is known, or grow against each other",
                 "pass values a little beside it",
             )
         return endless.pop()
@@ -312,18 +317,18 @@ class Quantity:
         return exact
 
 
-def _at_end(term: sp.Expr, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
-    """A term at the end of the range of C: the limit of what is elementary in it, and the value of the rest."""
-    elementary, others = sift(sp.Mul.make_args(term), _is_elementary, binary=True)
-    front, rest = sp.Mul(*elementary), sp.Mul(*others).subs(exact)
-    if front.has(C):
-        try:
-            front = sp.limit(front, C, exact[C], "-" if exact[C].is_positive else "+")
-        except (NotImplementedError, ValueError):
-            return sp.nan
+def _at_end(front: sp.Expr, averages: sp.Expr, end: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """A product at the end of the range of its arguments: the limit of what is elementary, the value of the rest."""
+    for symbol, value in end.items():
+        averages = averages.subs(symbol, value)
+        if front.has(symbol):
+            try:
+                front = sp.limit(front, symbol, value, "-" if value.is_positive else "+")
+            except (NotImplementedError, ValueError):
+                return sp.nan
     if front.is_infinite:
-        rest = sp.sign(sp.Float(evaluate(rest, {}, _FEW)[0]))
-    return front * rest
+        averages = sp.sign(sp.Float(evaluate(averages, {}, _FEW)[0]))
+    return front * averages
 
 
 def _is_elementary(factor: sp.Expr) -> bool:

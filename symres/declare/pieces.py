@@ -56,14 +56,12 @@ class Pieces:
         """True if no breakpoint is a jump."""
         return all(jump.is_zero for jump in self.jumps)
 
-    @property
+    @cached_property
     def has_finite_slopes(self) -> bool:
         """True if both derivatives at every breakpoint are finite numbers as they are written."""
         slopes = [derivative(part) for part in self.parts]
         return all(
-            side.subs(z, b).is_finite is not False and not side.subs(z, b).has(sp.nan)
-            for b, *sides in zip(self.breaks, slopes, slopes[1:], strict=False)
-            for side in sides
+            _is_finite_at(side, b) for b, *sides in zip(self.breaks, slopes, slopes[1:], strict=False) for side in sides
         )
 
     def steepness(self) -> tuple[sp.Expr, ...]:
@@ -173,6 +171,15 @@ def derivative(part: sp.Expr) -> sp.Expr:
     named = part.xreplace(powers)  # the outermost ones
     slopes = (named.diff(name) * u.exp * u.base ** (u.exp - 1) * derivative(u.base) for u, name in powers.items())
     return sp.Add(named.diff(z), *slopes).xreplace({name: u for u, name in powers.items()})
+
+
+def _is_finite_at(formula: sp.Expr, point: sp.Expr) -> bool:
+    """Whether a formula has a value at a point; bases that vanish there are found also where parameters hide it."""
+    value = formula.subs(z, point)
+    if value.is_finite is False or value.has(sp.nan):
+        return False
+    inverse = (node.base for node in formula.atoms(sp.Pow) if node.exp.is_negative and node.base.has(z))
+    return not any(vanishes(base.subs(z, point)) for base in inverse)
 
 
 def _is_root(node: sp.Pow) -> bool:

@@ -18,7 +18,8 @@ from typing import Any
 import sympy as sp
 
 from ..declare.phi import Phi
-from ..declare.pieces import Pieces, value_at
+from ..declare.pieces import Pieces, derivative, value_at
+from ..errors import NoClosedForm
 from ..symbols import variables, z
 from .integrand import Term, separate
 
@@ -93,7 +94,8 @@ def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
     """
     jumps = (b for _, factors in average.terms for f in factors for b, _ in _jumps(f))
     inside = (value for phi in average.integrand.atoms(Phi) for value in phi.values.values())
-    if not any(e.has(s) for e in (*jumps, *inside)):
+    steep = any(s in f.free_symbols and not f.has_finite_slopes for _, factors in average.terms for f in factors)
+    if not steep and not any(e.has(s) for e in (*jumps, *inside)):
         slope = average.integrand.diff(s)
         if _is_ordinary(slope):
             return average.like(slope)
@@ -101,10 +103,35 @@ def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
     for c, factors in average.terms:
         total += c.diff(s) * average.like(_product(factors))
         for k, f in enumerate(factors):
+            if steep and s in f.free_symbols and not f.has_finite_slopes:
+                total += c * _rate(f, s) * average.like(_score(average, k) * _product(factors))
+                continue
             moved = (f.map(lambda u: u.diff(s)), *(Delta(-b.diff(s) * jump, b) for b, jump in _jumps(f)))
             for part in moved:
                 total += c * _mean(average.law, [part if n == k else g for n, g in enumerate(factors)])
     return total
+
+
+def _rate(f: Pieces, s: sp.Symbol) -> sp.Expr:
+    """How fast a parameter shifts a function that is steep somewhere: c in f(x + c*s).
+
+    Raises:
+        NoClosedForm: it does more than that.
+    """
+    (rate, *others) = {-b.diff(s) for b in f.breaks}
+    if others or any(sp.expand(part.diff(s) - rate * derivative(part)) != 0 for part in f.parts):
+        raise NoClosedForm(
+            f"the derivative of the average of {f.as_expr()} in {s}",
+            "its slope is infinite somewhere, and the parameter does not merely shift it",
+            f"set a number for {s}, or take differences",
+        )
+    return rate
+
+
+def _score(average: Average, k: int) -> sp.Expr:
+    """Minus the logarithmic derivative of the density in one variable: Stein's lemma is ``<d_k F> = <score F>``."""
+    bound = sp.Matrix(variables[: average.dimension])
+    return (average.matrix.inv() * bound)[k]
 
 
 # ---- derivatives with delta functions ------------------------------------------------------------------------------

@@ -148,11 +148,12 @@ def _continued(start: ProductAverage, signed: dict[sp.Symbol, sp.Symbol]) -> Pro
 def _signed(average: ProductAverage) -> dict[sp.Symbol, sp.Symbol]:
     """A positive symbol for each real parameter of unknown sign in which the integrand is analytic."""
     breaks = {s for f in average.factors for b in f.breaks for s in b.free_symbols}
-    candidates = {s for f in average.factors for s in f.free_symbols if s.is_real and s.is_nonnegative is None}
+    symbols = {s for f in average.factors for s in f.free_symbols}
+    positive = {s: sp.Symbol(s.name, positive=True) for s in symbols - breaks if s.is_real and s.is_nonnegative is None}
     return {
-        s: sp.Symbol(s.name, positive=True)
-        for s in sorted(candidates - breaks, key=str)
-        if all(_is_analytic(part, s) for f in average.factors for part in f.parts)
+        s: positive[s]
+        for s in sorted(positive, key=str)
+        if positive[s] not in symbols and all(_is_analytic(part, s) for f in average.factors for part in f.parts)
     }
 
 

@@ -11,6 +11,7 @@ import sympy as sp
 from flint import arb
 
 from ..balls import evaluate
+from ..declare.pieces import Pieces
 from ..errors import DeclarationError
 from ..symbols import variables, z
 from .calculus import covariance_derivative, parameter_derivative
@@ -84,8 +85,16 @@ class Expectation(sp.Expr):
     is_real = True
 
     def __new__(cls, integrand: sp.Expr, *covariance: sp.Expr) -> sp.Expr:
-        """The average, with constant factors in front of it."""
-        integrand, covariance = _of_one_variable(sp.sympify(integrand), tuple(map(sp.sympify, covariance)))
+        """The average, with constant factors in front; where numbers tell that two variables are one, over that one."""
+        integrand, covariance = sp.sympify(integrand), tuple(map(sp.sympify, covariance))
+        if len(covariance) == 3 and all(c.is_number for c in covariance):
+            one, both, other = covariance
+            if both == 0 and 0 in (one, other):  # independent: also at a jump the one that vanishes is on both sides
+                return sp.Add(
+                    *(c * cls(_at_first(f), one) * cls(_at_first(g), other) for c, (f, g) in separate(integrand, 2))
+                )
+            if sp.expand(one * other - both**2) == 0:
+                integrand, covariance = integrand.subs(variables[1], both / one * variables[0]), (one,)
         constant, rest = integrand.as_independent(*variables, as_Add=False)
         if rest == 1:
             return constant
@@ -198,13 +207,6 @@ class Expectation(sp.Expr):
         return rf"\left\langle {integrand} \right\rangle_{{{law}}}"
 
 
-def _of_one_variable(integrand: sp.Expr, covariance: tuple[sp.Expr, ...]) -> tuple[sp.Expr, tuple[sp.Expr, ...]]:
-    """Two variables of which one is a multiple of the other are one: numbers tell, symbols are left alone."""
-    if len(covariance) != 3 or not all(c.is_number for c in covariance):
-        return integrand, covariance
-    (one, both, other), (x, y) = covariance, variables[:2]
-    if sp.expand(one * other - both**2) != 0:
-        return integrand, covariance
-    if one != 0:
-        return integrand.subs(y, both / one * x), (one,)
-    return integrand.subs({x: 0, y: x}, simultaneous=True), (other,)
+def _at_first(factor: Pieces) -> sp.Expr:
+    """A function of the first variable."""
+    return factor.as_expr().subs(z, variables[0])

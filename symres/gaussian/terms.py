@@ -141,7 +141,7 @@ def _sign(expr: sp.Function, reader: Reader) -> Terms:
     if not (direction.is_positive or direction.is_negative):
         raise NoClosedForm(
             f"the average of {expr}",
-            f"the sign of {direction} is unknown",
+            f"the sign of {direction} is unknown (declare symbols that decide it)",
             "declare the parameter with an assumption, for instance positive=True",
         )
     orientation = field.integer(1 if direction.is_positive else -1)

@@ -229,10 +229,60 @@ def test_slopes_that_are_infinite_where_jumps_meet():
         assert quantity.evalf(15, K1=1, K2=4, C=2) == side * mp.inf
 
 
+@pytest.mark.parametrize("height", ["sqrt(2)-1", "pi-3", "3/7"])
+def test_an_infinite_slope_of_any_height(height):
+    slope = sr.derivative(sr.expect2("step", f"where(z<0,0,{height})"), "C")
+    assert slope.evalf(15, K1=1, K2=1, C=1) == mp.inf
+
+
+# pair, means, derivatives, kernels of which one is 0: the limit of kernels that vanish
+VANISHING = [
+    ("relu", "tanh", (0, 0), ("C",), (0, 0)),
+    ("where(z<0,1,2)", "tanh(z)^2", (0, 0), (), (0, 1)),
+    ("where(z<-1,exp(z),z^2)", "gelu", (0, 0), ("K1",), (0, 2)),
+    ("gelu", "relu", (0, 1), ("K2",), (2, 0)),
+    ("silu", "where(z<-1,exp(z),z^2)", (R(1, 2), -1), ("K1", "K1"), (2, 0)),
+    ("step", "step", (R(1, 2), -1), ("K1", "K1"), (2, 0)),
+]
+
+
+@pytest.mark.parametrize(("f", "g", "means", "order", "kernels"), VANISHING)
+def test_where_a_kernel_vanishes_the_limit_is_meant(f, g, means, order, kernels):
+    quantity = sr.expect2(f, g, means=means)
+    for symbol in order:
+        quantity = sr.derivative(quantity, symbol)
+    one, two = (k or R(1, 10**30) for k in kernels)
+    near = quantity.evalf(20, K1=one, K2=two, C=0)
+    assert abs(quantity.evalf(20, K1=kernels[0], K2=kernels[1], C=0) - near) < mp.mpf(10) ** -13
+
+
+def test_the_slope_of_a_kink_at_a_vanishing_input_is_infinite():
+    assert sr.derivative(sr.expect2("gelu", "abs"), "K2").evalf(15, K1=2, K2=0, C=0) == mp.inf
+
+
+def test_steep_functions_are_differentiated_by_their_score():
+    """A parameter hides where the slope of sqrt(z - 1 + C/K1) is infinite; means shift, others may not."""
+    root = "where(z<0,0,z^(3/2))"
+    slope = sr.derivative(sr.expect2("where(z<1,0,z)", root, means=(0, -1)), "C")
+    bent = sr.derivative(slope, "C")
+    shifted = sr.expect2("where(z<0,0,sqrt(z))", "relu", means=(M, 0))
+    for upper, lower, symbol, point in (
+        (bent, slope, "C", {"K1": 1, "K2": 2, "C": R(1, 2)}),
+        (sr.derivative(shifted, "m"), shifted, "m", {"K1": 1, "K2": 2, "C": R(1, 2), "m": R(1, 2)}),
+    ):
+        ends = (lower.evalf(25, **{**point, symbol: point[symbol] + side * STEP}) for side in (1, -1))
+        with mp.workdps(25):
+            quotient = (next(ends) - next(ends)) / (2 * mp.mpf(STEP.p) / STEP.q)
+        assert abs(upper.evalf(20, **point) - quotient) < mp.mpf(10) ** -12
+    stretched = sr.Activation("f", sp.Piecewise((0, sr.z < A), (sp.sqrt(A * (sr.z - A)), True)), (A,))
+    with pytest.raises(NoClosedForm, match="does not merely shift it; set a number for a"):
+        sr.derivative(sr.expect(stretched), "a")
+
+
 def test_terms_that_grow_against_each_other_have_no_value():
     found = sr.derivative(sr.expect2("where(z<0,0,sqrt(z))", "relu"), "K1")
     with pytest.raises(
-        NoClosedForm, match=r"at K1 = 1, K2 = 4, C = 2: .* their sum is not known; pass values a little"
+        NoClosedForm, match=r"at K1 = 1, K2 = 4, C = 2: .* grow against each other; pass values a little"
     ):
         found.evalf(15, K1=1, K2=4, C=2)
 

@@ -277,3 +277,26 @@ def test_a_mean_of_either_sign_at_variance_zero():
     assert abs(elu.evalf(20, K=0, m=-1, alpha=1) - (mp.exp(-1) - 1)) < 1e-15
     assert elu.evalf(20, K=0, m=2, alpha=1) == 2
     assert [sign.evalf(20, K=0, m=at) for at in (-2, 0, 1)] == [-1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "slope"), [("tanh", 1, 4), ("mish", 1, 4), ("silu", 1, 6), ("softplus", 1, 6)]
+)
+def test_higher_derivatives_at_kernel_zero(name, mean, slope):
+    """The n-th derivative of <f(z + m)> in K is f^(2n)(m)/2^n at K = 0: averages stand over powers of K there."""
+    quantity = sr.expect(name, mean=mean)
+    for _ in range(slope // 2):
+        quantity = sr.derivative(quantity, "K")
+    formula = sr.activation(name).pieces.parts[0]
+    true = sp.N(formula.diff(z, slope).subs(z, mean) / 2 ** (slope // 2), 30)
+    assert abs(quantity.evalf(20, K=0) - mp.mpf(str(true))) < mp.mpf(10) ** -14
+
+
+@pytest.mark.parametrize("form", ["z**2/(1 + a)", "Max(z, 0)/(1 + a)", "z*tanh(z)/(1 + exp(-a))"])
+def test_coefficients_with_sums_as_denominators(form):
+    a = sp.Symbol("a", positive=True)
+    expr = sp.sympify(form, locals={"a": a, "z": z})
+    quantity = sr.expect(sr.Activation("f", expr, (a,)))
+    small, large = quantity.series(3), quantity.asymptotics(2)
+    assert abs(small.evalf(20, K="1e-9", a=3) / quantity.evalf(20, K="1e-9", a=3) - 1) < mp.mpf(10) ** -18
+    assert abs(large.evalf(20, K="1e9", a=3) / quantity.evalf(20, K="1e9", a=3) - 1) < mp.mpf(10) ** -18
