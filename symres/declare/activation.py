@@ -129,12 +129,12 @@ class Activation:
                 raise self._refused(f"{symbol} = {value}", f"{symbol} must be {wanted[0]}")
         rest = tuple(p for p in self.parameters if p not in numbers)
         expr = self.expr.subs(numbers, simultaneous=True)
-        return Activation(self._name_with(numbers, expr), expr, rest, self.source)
+        return Activation(self._name_with(numbers), expr, rest, self.source)
 
-    def _name_with(self, numbers: dict[sp.Symbol, sp.Expr], expr: sp.Expr) -> str:
+    def _name_with(self, numbers: dict[sp.Symbol, sp.Expr]) -> str:
         named = PARAMETRISED.fullmatch(self.name)
         if named is None:
-            return formula_name(str(expr))
+            return formula_name("; ".join([self.name, *(f"{s}={_brief(v)}" for s, v in numbers.items())]))
         given = [part for part in (named["given"] or "").split(", ") if part]
         return f"{named['base']}({', '.join([*given, *(f'{s}={_brief(v)}' for s, v in numbers.items())])})"
 

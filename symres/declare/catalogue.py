@@ -120,14 +120,9 @@ class Catalogue(Mapping[str, Activation]):
         expr = parse(text, self._functions(list(self)), {**written, **declared})
         own = {p for entry in self._entries.values() for p in entry.parameters if expr.has(p)}
         parameters = sorted(own | set(declared.values()), key=str)
-        name = _with_numbers(text, written)
+        name = formula_name(_with_numbers(text, written))
         rest = {key: value for key, value in values.items() if key not in written or key in map(str, own)}
-        made = Activation(formula_name(name), expr, tuple(parameters))
-        if not rest:
-            return made
-        given = made.subs(**rest)  # which says what is wrong with a value; the name stays the formula that was typed
-        name = "; ".join([name, *(f"{p}={parameter(rest[str(p)], str(p))}" for p in parameters if str(p) in rest)])
-        return Activation(formula_name(name), given.expr, given.parameters)
+        return Activation(name, expr, tuple(parameters)).subs(**rest)
 
     def _unknown(self, text: str) -> DeclarationError:
         if text in FUNCTIONS:

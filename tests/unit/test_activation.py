@@ -467,3 +467,8 @@ def test_breakpoints_may_be_inverse_functions_of_numbers():
     phi = activation("relu(2*z)*min(tanh(z-1), 1/2) - 2*softplus(z)")
     assert phi.breakpoints == (0, 1 + sp.atanh(sp.Rational(1, 2)))
     assert activation("z*min(tanh(tanh(z)), 1/2)").is_continuous
+
+
+def test_a_formula_keeps_the_name_that_was_typed():
+    typed = sr.activation("where(z<-1/2, -1/5, gelu(z)*elu(z))")
+    assert typed.subs(alpha=1).name == "where(z<-1/2,-1/5,gelu(z)*elu(z));alpha=1"
