@@ -470,5 +470,5 @@ def test_breakpoints_may_be_inverse_functions_of_numbers():
 
 
 def test_a_formula_keeps_the_name_that_was_typed():
-    typed = sr.activation("where(z<-1/2, -1/5, gelu(z)*elu(z))")
+    typed = activation("where(z<-1/2, -1/5, gelu(z)*elu(z))")
     assert typed.subs(alpha=1).name == "where(z<-1/2,-1/5,gelu(z)*elu(z));alpha=1"
