@@ -205,13 +205,12 @@ class Quantity:
         Raises:
             NoClosedForm: a slope is infinite there, or infinite terms of both signs meet.
         """
-        path = [s for s in (K1, K2) if exact.get(s) == 0] or [C]
-        along = self.defined.subs({s: v for s, v in exact.items() if s not in path})
+        along, end = self._towards(exact)
         fronts: dict[sp.Expr, sp.Expr] = {}
         for term in sp.Add.make_args(sp.expand_mul(along)):
             front, averages = map(sp.Mul.fromiter, sift(sp.Mul.make_args(term), _is_elementary, binary=True))
             fronts[averages] = fronts.get(averages, sp.Integer(0)) + front
-        terms = [_at_end(front, averages, {s: exact.get(s, s) for s in path}) for averages, front in fronts.items()]
+        terms = [_at_end(front, averages, end, exact.get(end, end)) for averages, front in fronts.items()]
         endless = {term for term in terms if term.has(sp.nan, sp.zoo, sp.oo, -sp.oo)}
         if not endless:
             return sp.Add(*terms)
@@ -222,6 +221,15 @@ class Quantity:
                 "pass values a little beside it",
             )
         return endless.pop()
+
+    def _towards(self, exact: dict[sp.Symbol, sp.Expr]) -> tuple[sp.Expr, sp.Symbol]:
+        """The definition with numbers for all symbols but one, and that: a kernel that vanishes, or the covariance."""
+        vanishing = [s for s in (K1, K2) if exact.get(s) == 0]
+        if not vanishing:
+            return self.defined.subs({s: v for s, v in exact.items() if s != C}), C
+        end, *equal = vanishing  # both vanish together
+        given = {s: v for s, v in exact.items() if s not in vanishing}
+        return self.defined.subs(given).subs(dict.fromkeys(equal, end)), end
 
     def _at_zero(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
         """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""
@@ -317,15 +325,14 @@ class Quantity:
         return exact
 
 
-def _at_end(front: sp.Expr, averages: sp.Expr, end: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
-    """A product at the end of the range of its arguments: the limit of what is elementary, the value of the rest."""
-    for symbol, value in end.items():
-        averages = averages.subs(symbol, value)
-        if front.has(symbol):
-            try:
-                front = sp.limit(front, symbol, value, "-" if value.is_positive else "+")
-            except (NotImplementedError, ValueError):
-                return sp.nan
+def _at_end(front: sp.Expr, averages: sp.Expr, symbol: sp.Symbol, value: sp.Expr) -> sp.Expr:
+    """A product at the end of the range of a symbol: the limit of what is elementary, the value of the rest."""
+    averages = averages.subs(symbol, value)
+    if front.has(symbol):
+        try:
+            front = sp.limit(front, symbol, value, "-" if value.is_positive else "+")
+        except (NotImplementedError, ValueError):
+            return sp.nan
     if front.is_infinite:
         averages = sp.sign(sp.Float(evaluate(averages, {}, _FEW)[0]))
     return front * averages

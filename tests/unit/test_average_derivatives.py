@@ -243,6 +243,7 @@ VANISHING = [
     ("gelu", "relu", (0, 1), ("K2",), (2, 0)),
     ("silu", "where(z<-1,exp(z),z^2)", (R(1, 2), -1), ("K1", "K1"), (2, 0)),
     ("step", "step", (R(1, 2), -1), ("K1", "K1"), (2, 0)),
+    ("sign", "where(z<1,0,z)", (0, -1), ("K2", "C"), (0, 0)),  # both together: one density vanishes, the other grows
 ]
 
 
