@@ -20,7 +20,9 @@ def value(expr, point):
         numbers = {s: mp.mpf(v) for s, v in point.items()}
         numbers[determinant] = numbers[K1] * numbers[K2] - numbers[C] ** 2
         symbols = [K1, K2, C, determinant]
-        return sp.lambdify(symbols, expr, [{"Atan2": mp.atan2}, "mpmath"])(*(numbers[s] for s in symbols))
+        return sp.lambdify(symbols, expr, [{"Atan2": mp.atan2, "UpperAngle": mp.atan2}, "mpmath"])(
+            *(numbers[s] for s in symbols)
+        )
 
 
 @pytest.mark.parametrize("name", ANGULAR)

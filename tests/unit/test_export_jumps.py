@@ -64,7 +64,7 @@ def test_two_different_functions_and_the_diagonal():
 
 def test_where_gradients_are_cut_off_is_said():
     quantity = sr.expect2("sign(z-1)*tanh(z)", "sign(z-1)*tanh(z)")
-    said = {target: "nearer than 1e-12 of K1*K2 they are cut off" for target in ("torch", "numpy")}
+    said = {target: "nearer than 1e-12 of K1*K2 they are cut off there" for target in ("torch", "numpy")}
     for target, text in said.items():
         assert (text in " ".join(sr.export(quantity, target).text.split())) == (target == "torch")
     assert "they are cut off" not in " ".join(sr.export(sr.expect2("tanh", "tanh"), "torch").text.split())
@@ -98,3 +98,31 @@ def test_where_a_closed_form_has_no_value_is_said():
     assert "no value where the inputs are parallel" in text and "on the diagonal" not in text
     function = sr.export(met, "numpy").load().dexpect2_dC
     assert function(1.0, 4.0, 1.0) == pytest.approx(float(met.evalf(20, K1=1, K2=4, C=1)), rel=1e-13)
+
+
+# pairs, a point where the inputs are parallel or one of them vanishes, and the derivatives in K1, K2, C there
+DENSITY = 0.3989422804014327
+PARALLEL = [
+    (("step", "tanh"), (1, 4, 2), (-DENSITY, None, DENSITY)),
+    (("where(z<1,0,z)", "where(z<1,0,z)"), (1, 4, -2), (0, 0, 0)),
+    (("where(z<1,0,z)", "where(z<1,0,z)"), (1e4, 1e-8, 0.01), (0, 0, 0)),
+    (("where(z<1,0,z)", "where(z<1,0,z)"), (1, 4, 2), (0.24197072451914334, 0, 0.4006259784506004)),
+    (("where(z<0,1,2)", "tanh(z)^2"), (0, 1, 0), (None, 0.2726965322107306, 0)),  # the mean of both sides
+    (("step(z-1)", "relu"), (1, 4, 2), (0, 0, 0.24197072451914334)),  # closed
+    (("step(z-1)", "relu"), (1, 4, -2), (0, 0, 0)),
+]
+
+
+@pytest.mark.parametrize(("names", "point", "expected"), PARALLEL)
+def test_gradients_where_inputs_are_parallel_and_jumps_do_not_meet(names, point, expected):
+    function = sr.export(sr.expect2(*names), "torch").load().expect2
+    arguments = [torch.tensor(float(x), dtype=torch.float64, requires_grad=True) for x in point]
+    for found, value in zip(torch.autograd.grad(function(*arguments), arguments), expected, strict=True):
+        assert torch.isfinite(found)
+        assert value is None or abs(float(found) - value) < 1e-14
+
+
+def test_gradients_are_cut_off_only_where_jumps_of_both_functions_may_meet():
+    for other, said in (("tanh(z)", False), ("sign(z-1)*tanh(z)", True)):
+        text = " ".join(sr.export(sr.expect2("sign(z-1)*tanh(z)", other), "torch").text.split())
+        assert ("they are cut off there" in text) == said

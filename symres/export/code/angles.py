@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from .stable import Atan2, determinant
+from .stable import Atan2, UpperAngle, determinant
 
 Triple = tuple[sp.Symbol, sp.Symbol, sp.Symbol]
 Terms = dict[tuple[int, int, int, int, sp.Expr], sp.Expr]  # powers of K1, K2, C, D, what has no kernel -> number
@@ -47,7 +47,9 @@ class AngleForm:
         out = positive(self.rest, self.triple)
         for angle in self.angles:
             s = sp.sqrt(positive(angle.D, self.triple))
-            theta = (-Atan2(s, angle.N), Atan2(angle.N, s), Atan2(s, -angle.N))[angle.shift + 1]
+            right = self._is_undefined(angle) and angle.A.subs(self.triple[1], 0) != 0
+            turned = UpperAngle if right else Atan2
+            theta = (-turned(s, angle.N), Atan2(angle.N, s), turned(s, -angle.N))[angle.shift + 1]
             out += positive(angle.A, self.triple) * theta + self._times_root(angle, s)
         return out
 
@@ -75,7 +77,11 @@ class AngleForm:
     @property
     def vanishing(self) -> bool:
         """True if some s vanishes at C**2 = K1*K2, so that float derivatives of the form itself are undefined."""
-        return any(positive(a.D, self.triple).as_coeff_Add()[0] == 0 for a in self.angles)
+        return any(map(self._is_undefined, self.angles))
+
+    def _is_undefined(self, angle: Angle) -> bool:
+        """Whether both legs of an angle vanish where the kernels do."""
+        return positive(angle.D, self.triple).as_coeff_Add()[0] == 0
 
 
 def angle_form(expr: sp.Expr, triple: Triple) -> AngleForm | None:

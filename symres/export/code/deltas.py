@@ -1,8 +1,9 @@
 """Derivatives of pair averages <f(z1) g(z2)> of functions that jump: the delta functions of f' and g' written out.
 
-A function is f = fc + J, continuous plus steps of heights h_b at b, so that f' = fc' + sum_b h_b delta(z - b). With
-``u1 = (K2*z1 - C*z2)/D``, ``D = K1*K2 - C**2`` and u2 likewise, <dF/dz1> = <u1 F> moves a derivative off a step, and
-two steps meet in the density of both variables.
+With jumps h_b of f at b, f' is a slope plus sum_b h_b delta(z - b), and <delta(z1 - b) g(z2)> is the density of z1
+there times the average of g(z2) given that z1 = b: mean C*b/K1, variance D/K1, D = K1*K2 - C**2. Price's theorem with
+these holds for parallel inputs too, where D = 0; but a jump of f and one of g give the density of both variables,
+infinite where they meet.
 """
 
 from __future__ import annotations
@@ -14,36 +15,85 @@ from typing import Any
 import sympy as sp
 
 from ...symbols import K1, K2, C, z
+from .stable import determinant
 
-NEAREST = sp.Rational(1, 10**12)  # D/(K1*K2): nearer to C**2 = K1*K2 the derivatives, which diverge, are cut off
-_DETERMINANT = sp.Max(K1 * K2 - C**2, NEAREST * K1 * K2)
+NEAREST = sp.Rational(1, 10**12)  # D/(K1*K2): nearer to 0 the density of both variables, which diverges, is cut off
+LEAST = sp.Rational(1, 10**100)  # of a kernel that others are divided by
 
 Average = Callable[[sp.Expr, sp.Expr], sp.Expr]  # of functions of z1 and z2, each written in z
 
 
+class Given(sp.Function):
+    """An average over one variable, called as Given(unevaluated average, mean, variance) of the law that is meant."""
+
+    nargs = 3
+
+
 @dataclass(frozen=True)
 class _Split:
-    """A function in its two parts.
+    """A function in its parts.
 
     Args:
         whole: f.
-        slope: fc'.
-        steps: J.
-        places: (b, h_b).
+        slope: f' between the breakpoints.
+        jumps: (b, h_b).
+        curvature: f'' between them; None if it is not finite there.
+        bends: (b, jump of f' at b).
     """
 
     whole: sp.Expr
     slope: sp.Expr
-    steps: sp.Expr
-    places: tuple[tuple[sp.Expr, sp.Expr], ...]
+    jumps: tuple[tuple[sp.Expr, sp.Expr], ...]
+    curvature: sp.Expr | None
+    bends: tuple[tuple[sp.Expr, sp.Expr], ...]
 
     @classmethod
     def of(cls, factor: Any) -> _Split:
         """The parts of a function in pieces."""
-        pairs = zip(factor.breaks, factor.jumps, strict=True)
-        places = tuple((b, height) for b, height in pairs if not height.is_zero)
-        steps = sp.Add(*(height * sp.sign(z - b) / 2 for b, height in places))
-        return cls(factor.as_expr(), factor.diff().as_expr(), steps, places)
+        slope = factor.diff()
+        if not (factor.has_finite_slopes and slope.has_finite_slopes):
+            return cls(factor.as_expr(), slope.as_expr(), _jumps(factor), None, ())
+        return cls(factor.as_expr(), slope.as_expr(), _jumps(factor), slope.diff().as_expr(), _jumps(slope))
+
+
+@dataclass(frozen=True)
+class _Law:
+    """The law of two inputs, kernels that others are divided by kept above 0.
+
+    Args:
+        first: the variance of the one that is known.
+        second: that of the other.
+    """
+
+    first: sp.Expr
+    second: sp.Expr
+
+    @property
+    def swapped(self) -> _Law:
+        """The other one is known."""
+        return _Law(self.second, self.first)
+
+    def density(self, place: sp.Expr) -> sp.Expr:
+        """Of the input that is known."""
+        return _normal(place, self.first)
+
+    def average(self, g: sp.Expr, place: sp.Expr) -> sp.Expr:
+        """Of a function of the other input."""
+        return Given(g, C * place / self.first, determinant / self.first) if g.has(z) else g
+
+    def both(self, place: sp.Expr, other: sp.Expr) -> sp.Expr:
+        """The density of the other input, cut off."""
+        variance = sp.Max(determinant / self.first, NEAREST * self.second)
+        return _normal(other - C * place / self.first, variance)
+
+
+def _normal(distance: sp.Expr, variance: sp.Expr) -> sp.Expr:
+    return sp.exp(-(distance**2) / (2 * variance)) / sp.sqrt(2 * sp.pi * variance)
+
+
+def _jumps(factor: Any) -> tuple[tuple[sp.Expr, sp.Expr], ...]:
+    pairs = zip(factor.breaks, factor.jumps, strict=True)
+    return tuple((b, height) for b, height in pairs if not height.is_zero)
 
 
 def jumps(node: Any) -> bool:
@@ -51,45 +101,65 @@ def jumps(node: Any) -> bool:
     return any(not f.is_continuous for _, factors in node.terms for f in factors)
 
 
+def meet(node: Any) -> bool:
+    """Whether both functions in a pair average jump."""
+    return any(all(not f.is_continuous for f in factors) for _, factors in node.terms)
+
+
 def covariance_slope(node: Any) -> sp.Expr:
     """The derivative in C: Price's theorem, <f' g'>."""
-    return _summed(node, lambda f, g, average: _price(f, g, average, K1, K2))
+    return _summed(node, _price, False)
 
 
 def variance_slope(node: Any, first: bool) -> sp.Expr:
-    """The derivative in K1 (or K2), <f'' g>/2, by Stein's lemma <z1 f' g> = K1 <f'' g> + C <f' g'>."""
-    if first:
-        return _summed(node, lambda f, g, average: _curvature(f, g, average, K1, K2))
-    return _summed(node, lambda f, g, average: _curvature(g, f, lambda u, v: average(v, u), K2, K1))
+    """The derivative in K1 (or K2): Price's theorem, <f'' g>/2."""
+    return _summed(node, _curvature, not first)
 
 
-def _summed(node: Any, slope: Callable[[_Split, _Split, Average], sp.Expr]) -> sp.Expr:
+def _summed(node: Any, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr], swap: bool) -> sp.Expr:
     x, y = sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)
+    law = _Law(sp.Max(K1, LEAST), sp.Max(K2, LEAST))
 
     def average(f: sp.Expr, g: sp.Expr) -> sp.Expr:
+        f, g = (g, f) if swap else (f, g)
         return node.func(f.subs(z, x) * g.subs(z, y), *node.covariance)
 
-    return sp.Add(*(c * slope(_Split.of(f), _Split.of(g), average) for c, (f, g) in node.terms))
+    total = sp.Integer(0)
+    for c, (f, g) in node.terms:
+        one, other = (_Split.of(g), _Split.of(f)) if swap else (_Split.of(f), _Split.of(g))
+        total += c * slope(one, other, law.swapped if swap else law, average)
+    return total.xreplace({given: _opened(given, node, x) for given in total.atoms(Given)})
 
 
-def _price(f: _Split, g: _Split, average: Average, K_f: sp.Symbol, K_g: sp.Symbol) -> sp.Expr:
+def _opened(given: Given, node: Any, x: sp.Symbol) -> sp.Expr:
+    """An average given one input, its function as an unevaluated average of the kind of a node."""
+    g, *law = given.args
+    found = node.func(g.subs(z, x), K1)
+    return found.xreplace({average: Given(average, *law) for average in found.atoms(node.func)})
+
+
+def _price(f: _Split, g: _Split, law: _Law, average: Average) -> sp.Expr:
     """<f' g'>."""
     total = average(f.slope, g.slope)
-    if f.places:
-        total += (K_g * average(z * f.steps, g.slope) - C * average(f.steps, z * g.slope)) / _DETERMINANT
-    if g.places:
-        total += (K_f * average(f.slope, z * g.steps) - C * average(z * f.slope, g.steps)) / _DETERMINANT
-    for b, height in f.places:
-        for c, other in g.places:
-            square = (K_g * b**2 - 2 * C * b * c + K_f * c**2) / _DETERMINANT
-            total += height * other * sp.exp(-square / 2) / (2 * sp.pi * sp.sqrt(_DETERMINANT))
-    return total
+    total += sp.Add(*(h * law.density(b) * _slope_given(g, b, law) for b, h in f.jumps))
+    back = law.swapped
+    return total + sp.Add(*(h * back.density(c) * back.average(f.slope, c) for c, h in g.jumps))
 
 
-def _curvature(f: _Split, g: _Split, average: Average, K_f: sp.Symbol, K_g: sp.Symbol) -> sp.Expr:
-    """<f'' g>/2."""
-    moved = average(z * f.slope, g.whole)  # <z1 f' g>
-    if f.places:
-        moved += (K_g * average(z**2 * f.steps, g.whole) - C * average(z * f.steps, z * g.whole)) / _DETERMINANT
-        moved -= average(f.steps, g.whole)
-    return (moved - C * _price(f, g, average, K_f, K_g)) / (2 * K_f)
+def _slope_given(g: _Split, place: sp.Expr, law: _Law) -> sp.Expr:
+    """<g'> given that the other input is at a place."""
+    return law.average(g.slope, place) + sp.Add(*(h * law.both(place, c) for c, h in g.jumps))
+
+
+def _curvature(f: _Split, g: _Split, law: _Law, average: Average) -> sp.Expr:
+    """<f'' g>/2; by Stein's lemma <z1 f' g> = K1 <f'' g> + C <f' g'> where f'' is infinite beside a breakpoint."""
+    if f.curvature is None:
+        moved = average(z * f.slope, g.whole)
+        moved += sp.Add(*(h * b * law.density(b) * law.average(g.whole, b) for b, h in f.jumps))
+        return (moved - C * _price(f, g, law, average)) / (2 * law.first)
+    total = average(f.curvature, g.whole)
+    total += sp.Add(*(h * law.density(b) * law.average(g.whole, b) for b, h in f.bends))
+    for b, h in f.jumps:  # the derivative of a delta function
+        moved = b * law.average(g.whole, b) - C * _slope_given(g, b, law)
+        total += h * law.density(b) / law.first * moved
+    return total / 2

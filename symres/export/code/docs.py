@@ -10,7 +10,7 @@ import sympy as sp
 from ...notation import shortened
 from ...quantity import Quantity
 from ...symbols import C_W, K1, K2, C, C_b, K, gamma, xi
-from .deltas import NEAREST, jumps
+from .deltas import NEAREST, meet
 from .fit import Fit
 from .measure import FEW_DIGITS, PARAMETER, round_up
 from .plan import Component, Function
@@ -168,15 +168,17 @@ def function_lines(function: Function, target: str) -> list[str]:
         if component.is_inaccurate:
             continue
         lines += wrapped(error_text(component).replace("Error:", f"Error ({component.name}):", 1), 4, 4)
-    if target == "torch" and any(jumps(node) for c in function.components if c.is_pair for node in averages(c.formula)):
+    if target == "torch" and any(meet(node) for c in function.components if c.is_pair for node in averages(c.formula)):
         lines += wrapped(
-            "The function jumps, so that derivatives grow without bound towards C**2 = K1*K2: "
-            f"nearer than {float(NEAREST):g} of K1*K2 they are cut off.",
+            "Derivatives grow without bound towards C**2 = K1*K2 where a jump at the first input meets one at the "
+            f"second: nearer than {float(NEAREST):g} of K1*K2 they are cut off there.",
             4,
             4,
         )
     if quantity.reason:
-        lines += wrapped(f"No closed form: {quantity.reason}.", 4, 4)
+        unused = quantity.reason.removeprefix("there is one, but ")
+        what = "No closed form" if unused == quantity.reason else "Closed form not used"
+        lines += wrapped(f"{what}: {unused}.", 4, 4)
     if quantity.source:
         lines += wrapped(f"Generalises: {quantity.source}.", 4, 4)
     return lines

@@ -205,3 +205,16 @@ def _kinked_plane(f, g, K1, K2, C, parameters):
     product = _whole(f[0], f[1], z1, parameters)*_whole(g[0], g[1], z2, parameters)
     return ((product*weight).sum(-1)*mass).sum(-1)
 '''
+
+BESIDE = '''
+def _beside(f, mean, variance, *parameters):
+    """<f(z)> for z of that law; where it is narrow, its mean is on neither side of a place that it meets."""
+    parts, breaks, places, scale, far, growth, _, rate, *_ = f
+    deviation = np.sqrt(np.clip(variance, 1e-280, None))
+    deviation = np.maximum(deviation, 1e-9*np.abs(mean))  # the mean is rounded
+    reach = _reach(growth) + _farther(rate*(deviation + np.abs(mean)))
+    width = np.clip(scale/deviation, 1e-8, 1e8)
+    y, mass = _panels([(place - mean)/deviation for place in places], width, 3.0, reach, max(reach, far))
+    value = _whole(parts, breaks, mean[..., None] + deviation[..., None]*y, parameters)
+    return (value*mass).sum(-1)
+'''

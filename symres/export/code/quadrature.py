@@ -29,9 +29,10 @@ from .nodes import (
     SORTED_NUMPY,
     SORTED_TORCH,
 )
-from .pairs import KINKED, LINE, SERIES, SMOOTH
+from .pairs import BESIDE, KINKED, LINE, SERIES, SMOOTH
 from .rewrite import stabilise
 from .rules import rule_of
+from .stable import determinant
 from .tilted import TILTED, tilt, tilted
 
 Helpers = dict[str, tuple[str, tuple[str, ...]]]
@@ -55,6 +56,7 @@ def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Call
         "_line": (spelled(NODES), ("_rule", "_sorted")),
         "_kernel_average": (spelled(KERNEL), ("_line",)),
         "_few": (FEW, ()),
+        "_beside": (spelled(BESIDE), ("_line",)),
         "_line_average": (spelled(LINE), ("_line",)),
         "_smooth_plane": (spelled(SMOOTH), ("_line", determinant)),
         "_kinked_plane": (spelled(KINKED), ("_line", determinant)),
@@ -155,7 +157,9 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         return f"{rule.helper}, {rule.cost}, {rule.few}"
 
     values: dict[Any, sp.Expr] = {}
-    for node in averages(expr):
+    conditional = sorted(expr.atoms(deltas.Given), key=sp.default_sort_key)
+    held = {given.args[0] for given in conditional}
+    for node in (node for node in averages(expr) if node not in held):
         total = sp.Integer(0)
         for coefficient, factors in node.terms:
             called = ", ".join(factor(f) for f in factors)
@@ -172,7 +176,20 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             names[symbol] = average
             total += coefficient * symbol
         values[node] = total
-    lines += Emitter(dialect, names).function([("return", expr.xreplace(values))])
+    for n, given in enumerate(conditional, 1):
+        node, *law = given.args
+        results = [(f"mean{n}", law[0]), (f"variance{n}", law[1])]
+        lines += Emitter(dialect, names | {determinant: "determinant"}).function(results, prefix=f"s{n}_")
+        values[given] = sp.Integer(0)
+        for coefficient, (function,) in node.terms:
+            called, average = factor(function), f"a{len(lines) + 1}"
+            lines.append(f"{average} = _beside({called}, mean{n} + 0.0*K1, variance{n} + 0.0*K1{rest})")
+            names[symbol := sp.Symbol(f"{name}_{average}")] = average
+            values[given] += coefficient * symbol
+    expr = expr.xreplace(values)
+    lines += Emitter(dialect, names | {determinant: "determinant"}).function([("return", expr)])
+    if any("determinant" in line for line in lines):
+        lines.insert(0, f"determinant = {'_determinant' if library == 'np' else '_Determinant.apply'}(K1, K2, C)")
     arguments = ", ".join(variable(s) for s in symbols)
     for s in symbols[:kernels]:  # quotients such as <z f f'>/K have their limit at K = 0
         if any(p.base == s and p.exp.is_negative for p in expr.atoms(sp.Pow)):

@@ -60,6 +60,12 @@ class Atan2(sp.Function):
     nargs = 2
 
 
+class UpperAngle(sp.Function):
+    """Atan2(y, x) for y >= 0, and a right angle at the origin: what vanishes is independent of all else."""
+
+    nargs = 2
+
+
 class Sigmoid(sp.Function):
     """1 / (1 + exp(-u))."""
 

@@ -25,10 +25,12 @@ from .autograd import (
     TENSORS,
     own_gradient,
 )
+from .corner import settled
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
 from .numpy import TWO_PRODUCT, floored, limited, named_determinant, with_origin
 from .plan import Component, Function
+from .rewrite import stabilise
 from .stable import (
     Atan2,
     Dawson,
@@ -42,8 +44,10 @@ from .stable import (
     Softplus,
     TwoSigns,
     TwoTails,
+    UpperAngle,
     complement,
     correlation,
+    determinant,
 )
 
 ALWAYS = ("_tensors(",)  # what every module calls
@@ -72,6 +76,7 @@ TORCH = Dialect(
         sp.Max: "torch.clamp({1}, min={0})",
         sp.Min: "torch.clamp({1}, max={0})",
         Atan2: "torch.atan2({0}, {1})",
+        UpperAngle: "torch.atan2({0} + ({1} == 0.0), {1})",
         Expm1: "torch.expm1({0})",
         Log1p: "torch.log1p({0})",
         Dawson: "_Dawson.apply({0})",
@@ -123,6 +128,8 @@ def _unlimited_source(component: Component) -> Source:
         return _quadrature_source(component)
     if component.form is not None and component.form.vanishing:
         return _angle_source(component, component.form)
+    if component.floored or _is_divided(component.code):
+        return _floored_source(component, component.code)
     return Source(tuple(_body(component, component.code)))
 
 
@@ -168,12 +175,29 @@ def _angle_source(component: Component, form: AngleForm) -> Source:
     K1, C, K2 = form.triple
     guarded = replace(TORCH, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
     slopes = {v: _body(component, form.diff(v).stable(), guarded) for v in (K1, K2, C)}
+    return _with_slopes(component, component.code, slopes)
+
+
+def _floored_source(component: Component, code: sp.Expr) -> Source:
+    """What depends on x/determinant has derivatives by formulas: autograd would meet 0 times infinity, or a floor."""
+    kept = replace(component, floored=True)
+    slopes = {v: _body(kept, settled(stabilise(component.formula.diff(v)))) for v in component.symbols}
+    return _with_slopes(component, code, slopes)
+
+
+def _is_divided(code: sp.Expr) -> bool:
+    """Whether a formula divides by the determinant or by its root."""
+    return any(power.base == determinant and power.exp.is_negative for power in code.atoms(sp.Pow))
+
+
+def _with_slopes(component: Component, code: sp.Expr, slopes: Mapping[sp.Symbol, list[str]]) -> Source:
+    """The value and the lines of its derivatives."""
     listed = ", ".join(map(variable, component.symbols))
     functions, calls = [], {}
     for v, lines in slopes.items():
         calls[v] = f"{component.name}_d{v}({listed})"
         functions.append("\n".join([f"def {calls[v]}:", *(f"    {line}" for line in lines)]))
-    return _autograd(component, _body(component, component.code), calls, functions)
+    return _autograd(component, _body(component, code), calls, functions)
 
 
 def _quadrature_source(component: Component) -> Source:
