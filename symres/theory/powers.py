@@ -10,7 +10,6 @@ import sympy as sp
 
 from ..declare.ranges import vanishes
 from ..errors import NoClosedForm
-from ..symbols import K
 
 
 @dataclass(frozen=True)
@@ -81,10 +80,6 @@ class Powers:
         front = Powers({sp.Integer(0): sp.exp(u.terms.get(sp.Integer(0), sp.Integer(0)))})
         rest = Powers({e: v for e, v in u.terms.items() if e != 0}, u.known)
         return front * _series(lambda n: 1 / sp.factorial(n), rest, wanted)
-
-    def as_expr(self) -> sp.Expr:
-        """The sum as an expression in K."""
-        return sp.Add(*(value * K**exponent for exponent, value in self.terms.items()))
 
 
 def _cut(terms: Mapping[sp.Expr, sp.Expr], known: sp.Expr) -> Powers:

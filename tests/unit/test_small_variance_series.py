@@ -298,5 +298,6 @@ def test_coefficients_with_sums_as_denominators(form):
     expr = sp.sympify(form, locals={"a": a, "z": z})
     quantity = sr.expect(sr.Activation("f", expr, (a,)))
     small, large = quantity.series(3), quantity.asymptotics(2)
-    assert abs(small.evalf(20, K="1e-9", a=3) / quantity.evalf(20, K="1e-9", a=3) - 1) < mp.mpf(10) ** -18
-    assert abs(large.evalf(20, K="1e9", a=3) / quantity.evalf(20, K="1e9", a=3) - 1) < mp.mpf(10) ** -18
+    with mp.workdps(25):
+        assert abs(small.evalf(20, K="1e-9", a=3) / quantity.evalf(20, K="1e-9", a=3) - 1) < mp.mpf(10) ** -18
+        assert abs(large.evalf(20, K="1e9", a=3) / quantity.evalf(20, K="1e9", a=3) - 1) < mp.mpf(10) ** -18
