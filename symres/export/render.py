@@ -16,8 +16,8 @@ from . import files
 from .code import docs
 from .code import numpy as numpy_printer
 from .code import torch as torch_printer
+from .code.choose import build_component
 from .code.emit import Dialect, LosesDigits, NoSpelling, Tile
-from .code.measure import build_component
 from .code.plan import Component, Function, Planner
 from .names import renamed, require_distinct
 from .paper.document import equations

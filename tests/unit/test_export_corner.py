@@ -10,12 +10,13 @@ from scipy import special
 import symres as sr
 from symres.errors import SymresError
 from symres.export import export
-from symres.export.code import measure
+from symres.export.code import choose
 from symres.export.code.angles import angle_form
+from symres.export.code.choose import build_component
 from symres.export.code.corner import cornered, determined, settled
 from symres.export.code.docs import error_text
 from symres.export.code.emit import Dialect
-from symres.export.code.measure import build_component, round_up
+from symres.export.code.measure import _deviation, round_up
 from symres.export.code.numpy import NUMPY
 from symres.export.code.rewrite import stabilise
 from symres.export.code.stable import Atan2, Dawson, complement, correlation, determinant
@@ -191,7 +192,7 @@ def test_a_closed_form_without_digits_stays_where_a_fit_fails(monkeypatch):
     def failing(values, what):
         raise SymresError(f"a fit of {what}", "too many polynomials", "evaluate it")
 
-    monkeypatch.setattr(measure, "fit", failing)
+    monkeypatch.setattr(choose, "fit", failing)
     component = build_component("_stays", (K,), sr.expect("(exp(z/3)*sin(z))^2").body)
     assert isinstance(component.code, sp.Expr)
     assert 1e-10 < component.error < 1e-6
@@ -201,8 +202,6 @@ def test_a_closed_form_without_digits_stays_where_a_fit_fails(monkeypatch):
 def test_overflow_of_the_wrong_sign_is_an_error():
     grown = Quantity("kernel_map", (K, C_W, C_b), sp.exp(2 * K), sp.exp(2 * K), Status.EXACT)
     assert not export(grown).warnings
-    from symres.export.code.measure import _deviation
-
     assert _deviation(-sp.exp(2 * K), {K: 1e4}, np.inf, 0.0) == np.inf
     assert _deviation(sp.exp(2 * K), {K: 1e4}, np.inf, 0.0) == 0.0
     assert _deviation(sp.exp(2 * K), {K: 100.0}, np.inf, 0.0) == np.inf

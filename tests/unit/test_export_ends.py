@@ -14,11 +14,11 @@ import symres as sr
 from symres.declare.pieces import split
 from symres.errors import NoClosedForm, SymresError
 from symres.export import export
-from symres.export.code import measure
+from symres.export.code import choose, measure
 from symres.export.code.ends import End, end_of
 from symres.export.code.fit import fit
 from symres.export.code.given import rate
-from symres.export.code.measure import _measured_quadrature
+from symres.export.code.measure import measured_quadrature
 from symres.export.code.plan import Component
 from symres.quantity import Quantity, Status
 from symres.symbols import K1, K2, C, K, z
@@ -152,9 +152,9 @@ def test_a_pair_kernel_ends_before_the_first_kernel_without_a_number(monkeypatch
     monkeypatch.setattr(measure, "run", failing)
     if last < 0.7:
         with pytest.raises(SymresError, match=r"no number at K1 = 0\.7"):
-            _measured_quadrature(pair_component())
+            measured_quadrature(pair_component())
     else:
-        found = _measured_quadrature(pair_component())
+        found = measured_quadrature(pair_component())
         assert (found.stop, found.reason) == (0.7, "quadrature has no number at K1 = 1, K2 = 30, C = -5.47723e-06")
         assert found.error < 1e-13
 
@@ -164,7 +164,7 @@ def test_an_average_out_of_reach_names_what_was_asked_for(monkeypatch):
     def failing(values, what):
         raise SymresError("a Gaussian average", "it varies too fast", "use a smaller variance")
 
-    monkeypatch.setattr(measure, "fit", failing)
+    monkeypatch.setattr(choose, "fit", failing)
     chi = Quantity("chi", (K,), sr.expect("tanh(cos(z))").body, sr.expect("tanh(cos(z))").body, Status.NUMERIC)
     with pytest.raises(NoClosedForm) as one:
         export(chi)

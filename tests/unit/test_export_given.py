@@ -16,7 +16,7 @@ from symres.export import export
 from symres.export.code import quadrature, rules
 from symres.export.code.features import features
 from symres.export.code.given import centres_of, growth, is_polynomial, jumps, means, suits, tail_ratio, vanishes
-from symres.export.code.measure import _measured_quadrature
+from symres.export.code.measure import measured_quadrature
 from symres.export.code.numpy import NUMPY
 from symres.export.code.plan import Component
 from symres.gaussian.expectation import Expectation
@@ -183,7 +183,7 @@ def test_kernels_of_unlike_size_are_measured(monkeypatch):
         monkeypatch.setattr(module, "suits", is_polynomial)
     phi = sr.activation("relu(1-z^2)^2")
     average = Expectation(phi(x1) * phi(x2), K1, C, K2)
-    assert _measured_quadrature(Component("_average_1", (K1, K2, C), average, None)).error > 1e-10
+    assert measured_quadrature(Component("_average_1", (K1, K2, C), average, None)).error > 1e-10
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import torch
 import symres as sr
 from symres.declare.pieces import split
 from symres.export import export
-from symres.export.code import measure
+from symres.export.code import choose, measure, points
 from symres.export.code.features import faint, features
 from symres.export.code.plan import Component
 from symres.symbols import K1, K2, C, K, z
@@ -107,7 +107,7 @@ def test_a_closed_form_that_cancels_is_integrated():
     assert module.load().expect2(1e4, 1e4, c, -1 / 3) == pytest.approx(exact, rel=1e-12)
 
 
-def test_an_algebraic_tail_far_beyond_the_measured_kernels():
+def test_an_algebraic_tail_far_beyond_themeasured_kernels():
     """Logarithms at large K keep a fit from reaching infinity; a parameter multiplies the kernel by its square."""
     quantity = sr.expect("softsign(z)^2")
     module = export(quantity).load()
@@ -225,9 +225,9 @@ def test_which_functions_may_be_faint_around_zero():
 def test_parameters_are_large_and_small_in_turn_and_zero():
     small = sp.Rational(1, 12)
     zero = {A: sp.Rational(3, 4), B: 0}
-    assert measure._elsewhere((A, B)) == [{A: 12, B: 12}, {A: 12, B: small}, {A: small, B: 12}, zero]
-    assert measure._elsewhere((A,)) == [{A: 12}, {A: small}]
-    assert measure._elsewhere(()) == []
+    assert points.elsewhere((A, B)) == [{A: 12, B: 12}, {A: 12, B: small}, {A: small, B: 12}, zero]
+    assert points.elsewhere((A,)) == [{A: 12}, {A: small}]
+    assert points.elsewhere(()) == []
 
 
 def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
@@ -239,7 +239,7 @@ def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
         return lambda k, a, b: f(k, a, b) * (1 + 9e-4 * ((a < 1) & (b > 1)))
 
     monkeypatch.setattr(measure, "run", wrong)
-    found = measure._measured(measure._measured_kernel, component(sp.tanh(A * (z - B))))
+    found = choose._measured(measure.measured_kernel, component(sp.tanh(A * (z - B))))
     assert found.error < 1e-13
     *right, last, _ = found.elsewhere.split("; ")
     assert len(right) == 2 and not any("worst" in text for text in right)

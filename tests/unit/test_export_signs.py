@@ -11,7 +11,7 @@ from scipy import special
 
 import symres as sr
 from symres.export import export
-from symres.export.code import measure
+from symres.export.code import choose
 from symres.export.code.emit import LosesDigits
 from symres.export.code.numpy import NUMPY
 from symres.export.code.rewrite import stabilise
@@ -169,8 +169,8 @@ def test_closed_forms_that_cancel_are_not_taken():
     body = sr.expect2("hard_tanh", "hard_tanh").body
     assert body.has(S2)
     with pytest.raises(LosesDigits, match="in floats"):
-        measure.build_component("_average_1", (K1, K2, C), body)
-    component = measure.build_component("_average_1", (K1, K2, C), body, at_any_price=True)
+        choose.build_component("_average_1", (K1, K2, C), body)
+    component = choose.build_component("_average_1", (K1, K2, C), body, at_any_price=True)
     assert component.code.has(TwoSigns)
     assert component.error > 1e-10
 

@@ -104,7 +104,7 @@ def test_which_functions_are_of_this_kind(formula, exponentials):
 
 def test_a_wrong_weight_is_noticed_in_the_measurement(monkeypatch):
     component = Component("_average_1", (K1, K2, C), sr.expect2("hard_tanh", "hard_tanh").definition, None)
-    assert measure._measured_quadrature(component).error < 1e-14
+    assert measure.measured_quadrature(component).error < 1e-14
     text, after = measure.printer.NUMPY.helpers["_strip"]
     digits = signs.rows([measure.printer.quadrature.legendre(signs.STRIP)[1]], 4)[0].split(",")[3].strip()
     helpers = {
@@ -114,4 +114,4 @@ def test_a_wrong_weight_is_noticed_in_the_measurement(monkeypatch):
     monkeypatch.setattr(
         measure.printer, "NUMPY", sr.export.__globals__["replace"](measure.printer.NUMPY, helpers=helpers)
     )
-    assert measure._measured_quadrature(component).error > 1e-9
+    assert measure.measured_quadrature(component).error > 1e-9

@@ -12,8 +12,9 @@ from ...quantity import Quantity
 from ...symbols import C_W, K1, K2, C, C_b, K, gamma, xi
 from .deltas import NEAREST, meet
 from .fit import Fit
-from .measure import FEW_DIGITS, PARAMETER, round_up
-from .plan import Component, Function
+from .measure import round_up
+from .plan import FEW_DIGITS, Component, Function
+from .points import PARAMETER
 from .quadrature import averages, entry_time
 
 LINE = 112

@@ -26,6 +26,7 @@ from .stable import determinant
 
 GLOBAL = {C_W, C_b, gamma, xi, n, n_L, r}  # what a kernel never is
 INACCURATE = 1e-6  # a larger error is announced
+FEW_DIGITS = 1e-13  # a larger error of a closed form in special functions, and its average is integrated instead
 ACCURATE = 2e-14  # a closed form of one kernel with a larger error in floats is replaced by a fit
 
 
@@ -87,6 +88,11 @@ class Component:
     def is_pair(self) -> bool:
         """Whether it depends on two inputs."""
         return C in self.symbols
+
+    @property
+    def parameters(self) -> tuple[sp.Symbol, ...]:
+        """The arguments that are no kernels."""
+        return self.symbols[3 if self.is_pair else 1 :]
 
     @property
     def call(self) -> Any:
