@@ -1,7 +1,8 @@
 """The oracle of quadrature: every map of a layer from its forward equation at infinite width.
 
 Only two moments are integrals, K' = <z'^2> and C' = <z'_1 z'_2>. The rest are their definitions, taken literally:
-derivatives are numerical derivatives, the perpendicular susceptibility is a limit.
+derivatives are numerical derivatives, the perpendicular susceptibility is a limit, and <phi^2> is the K' of a layer
+that is the declared activation alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 import sympy as sp
 
 from .. import symbols
-from ..errors import SymresError
+from ..declare.phi import Phi
+from ..errors import SymresError, UnsupportedLayer
 from .forward import Forward
 from .nets.field import OracleLimit
 from .nets.gram import pair
@@ -76,7 +78,15 @@ class QuadratureOracle:
     """
 
     def __init__(self, forward: sp.Expr, values: Values) -> None:
+        self._equation, self._values = forward, values
         self._forward = Forward(forward, values)
+
+    def phi_squared(self, K: float) -> Found:
+        """<phi(z)^2> of the layer's activation."""
+        found = {Phi(phi.formula, symbols.z, 0, *phi.args[3:]) for phi in self._equation.atoms(Phi)}
+        if len(found) != 1:
+            raise UnsupportedLayer("<phi(z)^2>", f"the layer has {len(found)} activations", "check an average of one")
+        return QuadratureOracle(found.pop(), self._values).kernel_map(K)
 
     def kernel_map(self, K: float) -> Found:
         """K' = <z'^2>."""
@@ -160,6 +170,7 @@ class QuadratureOracle:
 
 # name of a quantity -> (its oracle, the symbols of its arguments)
 ORACLES: dict[str, tuple[Callable[..., Found], tuple[sp.Symbol, ...]]] = {
+    "phi_squared": (QuadratureOracle.phi_squared, (symbols.K,)),
     "kernel_map": (QuadratureOracle.kernel_map, (symbols.K,)),
     "covariance_map": (QuadratureOracle.covariance_map, (symbols.K1, symbols.K2, symbols.C)),
     "chi_parallel": (QuadratureOracle.chi_parallel, (symbols.K,)),

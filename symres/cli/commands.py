@@ -267,7 +267,7 @@ def _coloured(text: str) -> tuple[Span, ...]:
 
 
 def _report(request: Request) -> tuple[Theory, Report]:
-    """The theory's report with g = <phi^2> in front and a quick check."""
+    """The theory's report with a quick check."""
     from dataclasses import replace
 
     from ..check import check as compare
@@ -279,7 +279,6 @@ def _report(request: Request) -> tuple[Theory, Report]:
     return theory, replace(
         report,
         activation=request.title,
-        quantities=(theory.phi_squared, *report.quantities),
         instructions=request.layer.program.instructions,
         fixed_points=_fixed_points(theory),
         source=request.phi.source,

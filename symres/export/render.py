@@ -159,16 +159,20 @@ def _planned(planner: Planner, printer: Any, quantity: Quantity) -> Function:
     """A function that can be printed: by averages where the language lacks a function of the closed form."""
     try:
         return _printable(planner, printer, quantity)
-    except NoSpelling as error:
+    except NoSpelling as refusal:
+        error = refusal
         steps = tuple(replace(step, expr=step.definition) for step in quantity.steps)
         reason = f"there is one, but {error.found}"
         opened = replace(quantity, body=quantity.definition, steps=steps, status=Status.NUMERIC, reason=reason)
-        if quantity.status is not Status.EXACT or (opened.body, opened.steps) == (quantity.body, quantity.steps):
-            if isinstance(error, LosesDigits):  # there is nothing better
-                build: Any = planner.build
-                return _printable(replace(planner, build=partial(build, at_any_price=True)), printer, quantity)
-            raise
-        return _printable(planner, printer, opened)
+        try:
+            if quantity.status is not Status.EXACT or (opened.body, opened.steps) == (quantity.body, quantity.steps):
+                raise error
+            return _printable(planner, printer, opened)
+        except SymresError:
+            if not isinstance(error, LosesDigits):
+                raise
+            build: Any = planner.build  # there is nothing better
+            return _printable(replace(planner, build=partial(build, at_any_price=True)), printer, quantity)
 
 
 def _printable(planner: Planner, printer: Any, quantity: Quantity) -> Function:

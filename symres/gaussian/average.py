@@ -15,7 +15,7 @@ from ..proof import Proof, Step
 from ..quantity import Verification
 from ..symbols import K1, K2, C, K
 from .canonical import canonical
-from .exact import closed_form
+from .exact import ProductAverage, closed_form, coefficients, named, put_back
 from .expectation import Expectation, Gaussian
 from .identities import check_identities
 from .integrand import separate
@@ -112,7 +112,18 @@ def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[
 
     Cached: a pure function of frozen arguments, and the same average occurs in several quantities.
     """
-    proof = closed_form(factors, law)
+    try:
+        proof = closed_form(factors, law)
+    except NoClosedForm as error:
+        start = ProductAverage(factors, law)
+        names = coefficients(start)
+        if not names:
+            raise
+        try:  # with a symbol for each, it is also verified at values of both signs
+            free, passed = _verified(named(start, names).factors, law)
+        except NoClosedForm:
+            raise error from None  # in the words of the formula
+        return put_back(start, names, free), passed
     asked = f"the average of {' * '.join(str(f.as_expr()) for f in factors)}"
     if proof.result == 0 and is_odd(factors):
         return proof, (verify_odd(asked, factors),)

@@ -170,6 +170,45 @@ def _renamed(average: ProductAverage, names: dict[sp.Symbol, sp.Symbol]) -> Prod
     return ProductAverage(tuple(f.subs(names) for f in average.factors), average.covariance)
 
 
+def coefficients(average: ProductAverage) -> dict[sp.Expr, sp.Symbol]:
+    """A real symbol for each expression in parameters, such as a - 1, whose sign is unknown."""
+    found = set().union(*(_unsigned(part) for f in average.factors for part in f.parts))
+    taken = {s.name for f in average.factors for s in f.free_symbols}
+    names = (s for s in sp.numbered_symbols("c", start=1, real=True) if s.name not in taken)
+    return dict(zip(sorted(found, key=str), names, strict=False))
+
+
+def _unsigned(expr: sp.Basic) -> set[sp.Expr]:
+    """The largest real expressions without z whose sign is unknown; of a product or a power, those in it."""
+    if expr.is_Symbol:
+        return set()
+    whole = isinstance(expr, sp.Expr) and not isinstance(expr, sp.Mul | sp.Pow) and not expr.has(z)
+    if whole and expr.is_real and expr.is_nonnegative is None:
+        return {expr}
+    return set().union(*map(_unsigned, expr.args))
+
+
+def named(average: ProductAverage, names: dict[sp.Expr, sp.Symbol]) -> ProductAverage:
+    """The average with symbols for expressions in parameters; breakpoints keep theirs."""
+    factors = (Pieces(f.breaks, tuple(part.xreplace(names) for part in f.parts)) for f in average.factors)
+    return ProductAverage(tuple(factors), average.covariance)
+
+
+def put_back(start: ProductAverage, names: dict[sp.Expr, sp.Symbol], proof: Proof) -> Proof:
+    """The closed form of an average from that with symbols for expressions: it holds whatever they stand for."""
+    there, back = partial(named, names=names), partial(sp.Expr.xreplace, rule={s: e for e, s in names.items()})
+    meant = ", ".join(f"{s} = {e}" for e, s in names.items())
+    return Proof(
+        start,
+        (
+            Step("names for coefficients", meant, there, proof.start),
+            *proof.steps,
+            Step("coefficients put back", meant, back, back(proof.result)),
+        ),
+        None if proof.second is None else put_back(start, names, proof.second),
+    )
+
+
 def cancel(average: ProductAverage) -> sp.Expr:
     """Zero, for an odd integrand."""
     if not is_odd(average.factors):

@@ -36,6 +36,7 @@ from .symmetry import is_odd
 
 GUARD = 20  # bits for the rounding of sums
 NARROW = 1.01  # ratio of the ends of a shell below which there is no hope
+_FINEST = 1 + 2.0**-40  # ratio of distances below which no peak is told from a jump
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
 Interval = tuple[arb, arb]
 TINY = -1e12  # log2 of the size of an average whose integrand has not been seen to differ from 0
@@ -199,10 +200,13 @@ def rough_size(segment: Segment, weight: Weight) -> float:
     if math.isfinite(high - low):
         candidates.append(((high - low) / 2, low))
     best, distance, origin = max(((sample(o, d), d, o) for d, o in candidates), default=(-math.inf, 1.0, 0.0))
-    step = 2.0
-    while step > 1.001 and best > -math.inf:  # climb, in case of a narrow peak far out
-        step = math.sqrt(step)
-        best, distance = max((sample(origin, d), d) for d in (distance / step, distance, distance * step))
+    step, beside = 2.0, -math.inf
+    while best > -math.inf and step > _FINEST and (step > 1.001 or beside < best - 1):  # climb, to a narrow peak too
+        beside, there = max((sample(origin, d), d) for d in (distance / step, distance * step))
+        if beside > best:
+            best, distance = beside, there
+        else:
+            step = math.sqrt(step)
     return best
 
 

@@ -72,11 +72,18 @@ class Theory:
             source="PDLT (B.13)",
         )
 
+    @cached_property
+    def _activations(self) -> frozenset[Phi]:
+        """The activations of the layer, wherever they stand in it, as functions of one Gaussian variable."""
+        atoms = self.layer.forward.atoms(Phi)
+        return frozenset(Phi(phi.formula, symbols.x1, 0, *phi.args[3:]) for phi in atoms)
+
     def _squared(self) -> sp.Expr:
-        used = {Phi(phi.formula, symbols.x1, 0, *phi.args[3:]) for phi in self.layer.forward.atoms(Phi)}
-        if len(used) != 1:
-            raise NoClosedForm("<phi(z)^2>", f"the layer has {len(used)} activations", "ask for expect(phi(z)**2)")
-        return averaged(used.pop() ** 2, Gaussian((symbols.K,)))
+        count = len(self._activations)
+        if count != 1:
+            raise NoClosedForm("<phi(z)^2>", f"the layer has {count} activations", "ask for expect(phi(z)**2)")
+        (phi,) = self._activations
+        return averaged(phi**2, Gaussian((symbols.K,)))
 
     @cached_property
     def kernel_map(self) -> Quantity:
@@ -160,8 +167,9 @@ class Theory:
 
     @property
     def quantities(self) -> dict[str, Quantity]:
-        """The exported quantities by name, in the order of the derivation."""
-        listed = (self.kernel_map, self.covariance_map, self.chi_parallel, self.chi_perp, self.h)
+        """The exported quantities by name, in the order of the derivation; ``phi_squared`` of one activation only."""
+        squared = (self.phi_squared,) if len(self._activations) == 1 else ()
+        listed = (*squared, self.kernel_map, self.covariance_map, self.chi_parallel, self.chi_perp, self.h)
         return {quantity.name: quantity for quantity in listed}
 
     def subs(self, **values: Any) -> Theory:

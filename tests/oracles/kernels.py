@@ -116,6 +116,11 @@ def residual_theory(name: str, forward: sp.Expr, skip: bool = True) -> FakeTheor
         return C_W / 2 * mp.diff(lambda k: slope(k, k, k), K)
 
     one = (symbols.K, *parameters)
+
+    def phi_squared(K):
+        return kernel(K, K, K)
+
     claims = [Claim(f.__name__, one, f) for f in (kernel_map, chi_parallel, chi_perp, h)]
     claims.insert(1, Claim("covariance_map", (symbols.K1, symbols.K2, symbols.C, *parameters), covariance_map))
+    claims.insert(0, Claim("phi_squared", (symbols.K,), phi_squared))
     return FakeTheory(forward, {claim.name: claim for claim in claims})

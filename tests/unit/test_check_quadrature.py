@@ -40,7 +40,8 @@ def test_right_theories_pass_and_the_eye_is_sharp(name, skip):
     assert report.outcome is Outcome.PASSED
     assert {v.quantity for v in report.verdicts} == set(ORACLES)
     assert len(report.verdicts) == 3 * len(ORACLES)
-    sharpness = {"kernel_map": 1e-10, "covariance_map": 1e-8, "chi_parallel": 1e-6, "chi_perp": 1e-5, "h": 2e-3}
+    sharpness = {"phi_squared": 1e-10, "kernel_map": 1e-10, "covariance_map": 1e-8}
+    sharpness |= {"chi_parallel": 1e-6, "chi_perp": 1e-5, "h": 2e-3}
     for verdict in report.verdicts:
         if verdict.claimed != 0:
             assert verdict.detectable < sharpness[verdict.quantity], verdict
@@ -108,10 +109,26 @@ def test_a_jump_too_far_away_to_be_seen_does_not_refute():
 
 @pytest.mark.parametrize(("node", "word"), [(Sorting, "sort"), (Shaped, "shape")])
 def test_a_node_that_needs_a_finite_network_is_inconclusive(node, word):
-    claims = theory("relu", skip=False).quantities
+    claims = {name: claim for name, claim in theory("relu", skip=False).quantities.items() if name != "phi_squared"}
     report = check(FakeTheory(Dense(node(z)), claims), "quadrature", points=1)
     assert report.outcome is Outcome.INCONCLUSIVE
     assert all(v.outcome is Outcome.INCONCLUSIVE and word in v.reason for v in report.verdicts)
+
+
+@pytest.mark.parametrize("branch", [Dense(z), Dense(PHI["relu"](z)) + Dense(PHI["erf"](z))])
+def test_a_square_that_no_single_activation_has_is_inconclusive(branch):
+    claims = {"phi_squared": theory("relu").quantities["phi_squared"]}
+    (row,) = check(FakeTheory(branch, claims), "quadrature", points=1).verdicts
+    assert row.outcome is Outcome.INCONCLUSIVE and "activations" in row.reason
+
+
+def test_the_square_is_that_of_the_declared_activation_wherever_it_stands():
+    """Inside or outside of other nodes, twice or once, with the values of its parameters."""
+    slope = sp.Symbol("slope", positive=True)
+    leaky = Activation("leaky", sp.Max(z, 0) + slope * sp.Min(z, 0), (slope,))
+    for forward in (Dense(leaky(gamma * z + Dense(leaky(z)))), leaky(Normed(z)) * Dense(z)):
+        found = QuadratureOracle(forward, NUMBERS | {slope: sp.Rational(1, 2)}).phi_squared(1.7)
+        assert abs(found.value - 1.7 * (1 + 0.25) / 2) <= found.error < 1e-13
 
 
 def test_five_dimensions_are_inconclusive():

@@ -16,11 +16,14 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import symres as sr
 from symres.declare.architectures import mlp
 from symres.declare.pieces import Pieces, split
 from symres.errors import NoClosedForm, SymresError
+from symres.gaussian import average, exact
 from symres.gaussian.canonical import canonical
 from symres.gaussian.exact import ProductAverage, closed_form
+from symres.proof import Proof, Step
 from symres.symbols import C_W, K1, K2, C, K, z
 from symres.theory.derive import derive
 
@@ -213,6 +216,55 @@ def test_what_is_analytic_in_a_parameter_holds_for_all_its_real_values(expr: sp.
         width = mp.sqrt(mp.mpf(5) / 4)
         integral = mp.quad(lambda x: f(width * x) * mp.npdf(x), mp.linspace(-12, 12, 13))
         assert abs(sp.N(proof.result.subs(values), 30) - integral) < mp.mpf(10) ** -25
+
+
+@pytest.mark.parametrize("a", [R(3, 10), R(1), R(17, 10)])
+@pytest.mark.parametrize(
+    "expr",
+    [
+        z * sp.erf((A - 1) * z),
+        sp.erf((A - B) * z) * sp.erf((1 - A) * z + A),
+        sp.Abs(A) * z * sp.erf((A - 1) ** 3 * z),  # of a itself no analytic function
+        z * sp.erf(sp.sin(A - 1) * z),
+        z * sp.Max(z - A, 0) * sp.erf((A - 1) * z),  # a moves the kink, too
+    ],
+)
+def test_a_coefficient_of_unknown_sign_may_be_an_expression(expr: sp.Expr, a: sp.Expr) -> None:
+    parameters = tuple(sorted(expr.free_symbols - {z}, key=str))
+    found = sr.expect(sr.Activation("f", expr, parameters))
+    assert found.status is sr.Status.EXACT and found.verified.worst < 1e-20
+    assert found.proof.replay() == found.expr
+    assert "names for coefficients: c1 = " in found.proof.explain()
+    values = {A: a, B: R(1, 3), K: R(5, 4)}
+    f = sp.lambdify(z, expr.subs(values), "mpmath")
+    with mp.workdps(30):
+        width, kink = mp.sqrt(mp.mpf(5) / 4), mp.mpf(a.p) / a.q
+        places = sorted({*mp.linspace(-12, 12, 13), kink / width})
+        integral = mp.quad(lambda x: f(width * x) * mp.npdf(x), places)
+        assert abs(found.evalf(25, **{s.name: values[s] for s in found.symbols}) - integral) < mp.mpf(10) ** -24
+
+
+def test_an_expression_is_verified_at_both_of_its_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 3 - a the points of a would see one sign only: a wrong continuation must not pass."""
+    average._verified.cache_clear()
+    continued = exact._continued
+    wrong = lambda start, signed: _flipped(continued(start, signed), signed)  # noqa: E731
+    monkeypatch.setattr(exact, "_continued", wrong)
+    found = sr.expect(sr.Activation("f", z * sp.erf((3 - A) * z), (A,)))
+    average._verified.cache_clear()
+    assert found.status is sr.Status.NUMERIC and "the sign of 3 - a is unknown" in found.reason
+
+
+def _flipped(proof: Proof, signed: dict[sp.Symbol, sp.Symbol]) -> Proof:
+    """With the absolute value of the parameter, which is right where it is positive."""
+    last = proof.steps[-1]
+    result = last.after.xreplace({s: sp.Abs(s) for s in signed})
+    return Proof(proof.start, (*proof.steps[:-1], Step(last.rule, last.statement, lambda _: result, result)))
+
+
+def test_a_reason_is_in_the_words_of_the_formula() -> None:
+    found = sr.expect(sr.Activation("f", sp.erf((A - 1) * z) * sp.tanh(z), (A,)))
+    assert found.status is sr.Status.NUMERIC and "c1" not in found.reason
 
 
 def test_a_changed_step_does_not_replay() -> None:

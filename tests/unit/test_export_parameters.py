@@ -223,9 +223,16 @@ def test_which_functions_may_be_faint_around_zero():
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
 def test_parameters_are_large_and_small_in_turn_and_zero():
-    small = sp.Rational(1, 12)
+    small, one = sp.Rational(1, 12), sp.Symbol("a", nonnegative=True)
     zero = {A: sp.Rational(3, 4), B: 0}
-    assert points.elsewhere((A, B)) == [{A: 12, B: 12}, {A: 12, B: small}, {A: small, B: 12}, zero]
+    assert points.elsewhere((A, B)) == [{A: 12, B: 12}, {A: 12, B: -12}, {A: small, B: 12}, zero]
+    assert points.elsewhere((one, A)) == [
+        {one: 12, A: 12},
+        {one: 12, A: small},
+        {one: small, A: 12},
+        {one: 0, A: points.PARAMETER},
+    ]
+    assert points.elsewhere((B,)) == [{B: 12}, {B: -12}, {B: small}, {B: 0}]
     assert points.elsewhere((A,)) == [{A: 12}, {A: small}]
     assert points.elsewhere(()) == []
 
@@ -241,7 +248,8 @@ def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
     monkeypatch.setattr(measure, "run", wrong)
     found = choose._measured(measure.measured_kernel, component(sp.tanh(A * (z - B))))
     assert found.error < 1e-13
-    *right, last, _ = found.elsewhere.split("; ")
+    *right, last, _, cancels = found.elsewhere.split("; ")
+    assert cancels == "fewer digits where values of both signs cancel"
     assert len(right) == 2 and not any("worst" in text for text in right)
     assert last.startswith("at most 2e-03 (worst at K = ") and last.endswith(" with a = 1/12, b = 12")
 

@@ -9,7 +9,7 @@ from scipy import special
 from symres.export.code.emit import Emitter
 from symres.export.code.numpy import NUMPY
 from symres.export.code.rewrite import stabilise
-from symres.export.code.stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from symres.export.code.stable import Atan2, Erfc, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
 from symres.symbols import K1, K2, C, K, z
 
 # formula, the stable function that must appear, hard point, the 40-digit value in mpmath's own words
@@ -24,6 +24,12 @@ RULES = [
     (sp.log(1 + sp.exp(z)), Softplus, {z: 1000.0}, lambda z: z + mp.exp(-z)),
     (1 / (1 + sp.exp(-z)), Sigmoid, {z: -800.0}, lambda z: mp.exp(z) / (1 + mp.exp(z))),
     (z * sp.exp(-z) / (1 + sp.exp(-z)) ** 2, Sigmoid, {z: -700.0}, lambda z: z * mp.exp(z) / (1 + mp.exp(z)) ** 2),
+    (K * sp.erf(z) / 2 + K / 2, Erfc, {K: 3.0, z: -9.0}, lambda K, z: K * mp.erfc(-z) / 2),
+    (C - K * sp.erf(z) ** 2 + K, Erfc, {K: 3.0, z: -9.0, C: 0.0}, lambda K, z, C: K * mp.erfc(z) * mp.erfc(-z)),
+    (C + K - K * sp.tanh(z), Sigmoid, {K: 3.0, z: 30.0, C: 0.0}, lambda K, z, C: 2 * K / (1 + mp.exp(2 * z))),
+    (1 - sp.tanh(z) ** 2, Sigmoid, {z: -20.0}, lambda z: mp.sech(z) ** 2),
+    (2 * K * sp.tanh(z) ** 3 - 2 * K * sp.tanh(z) + C, Sigmoid, {K: 3.0, z: 20.0, C: 1e-17},
+     lambda K, z, C: C - 2 * K * mp.tanh(z) * mp.sech(z) ** 2),
     (sp.exp(-(K1 + K2) / 2) * sp.sinh(C), ExpSinh, {K1: 2000.0, K2: 2000.0, C: 2000.0},
      lambda K1, K2, C: -mp.expm1(-2 * C) / 2),
     (sp.exp(-K1) * sp.sinh(C), ExpSinh, {K1: 1.0, C: -1e-9}, lambda K1, C: mp.exp(-K1) * mp.sinh(C)),

@@ -535,6 +535,24 @@ def test_a_root_away_from_zero(digits):
         assert abs(found - exact) <= radius <= exact * mp.mpf(10) ** -digits
 
 
+@pytest.mark.parametrize(("place", "steepness"), [("11/4", 215), ("-5/3", 215), ("11/4", 30000), ("7", 30000)])
+def test_a_narrow_peak_is_found_wherever_it_lies(place, steepness):
+    """The slope of a steep sigmoid many deviations out: what it is searched from lies hundreds of bits below it."""
+    slope = sr.derivative(sr.expect(f"1/(1+exp(-{steepness}*(z-({place}))))"), "K")
+    with patience(100):
+        found = slope.evalf(20, K="9/250")
+    with mp.workdps(30):
+        K, top = mp.mpf(9) / 250, mp.mpf(R(place).p) / R(place).q
+
+        def integrand(y):  # of y = steepness*(z - place)
+            x = top + y / steepness
+            return x * mp.sech(y / 2) ** 2 / 4 * mp.exp((top**2 - x**2) / (2 * K))
+
+        scale = mp.npdf(top, 0, mp.sqrt(K)) / (2 * K)
+        exact = scale * mp.quad(integrand, mp.linspace(-200, 200, 101))
+        assert abs(found / exact - 1) < mp.mpf(10) ** -18
+
+
 def test_a_root_takes_few_panels():
     factor = split(sp.sqrt(sp.Abs(z + R(1, 2))))
     with patience(150):

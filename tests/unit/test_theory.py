@@ -318,6 +318,7 @@ def test_the_squared_activation():
     squared = theory.phi_squared
     assert squared is theory.phi_squared
     assert squared.name == "phi_squared"
+    assert next(iter(theory.quantities)) == "phi_squared"
     assert squared.expr == sr.expect("gelu(z)^2").expr
     assert squared.evalf(20, K=1, C_W=2) == squared.evalf(20, K=1)  # what the other quantities depend on is ignored
     alpha = sr.derive("elu").phi_squared
@@ -328,9 +329,11 @@ def test_the_squared_activation():
 
 def test_several_activations_have_no_common_square():
     gelu, tanh = sr.activation("gelu"), sr.activation("tanh")
-    squared = sr.derive(sr.Layer(sr.Dense(gelu(sr.z)) + sr.Dense(tanh(sr.z)))).phi_squared
+    theory = sr.derive(sr.Layer(sr.Dense(gelu(sr.z)) + sr.Dense(tanh(sr.z))))
+    squared = theory.phi_squared
+    assert list(theory.quantities) == ["kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"]
     assert squared.status is sr.Status.UNKNOWN and squared.reason == "the layer has 2 activations"
-    nested = sr.derive(sr.Layer(sr.Dense(gelu(sr.Dense(gelu(sr.z)))))).phi_squared
+    nested = sr.derive(sr.Layer(sr.Dense(gelu(sr.Dense(gelu(sr.z)))))).quantities["phi_squared"]
     assert nested.expr == sr.derive("gelu").phi_squared.expr
 
 

@@ -67,12 +67,9 @@ def build_component(
     """
     if C in symbols and formula.has(*SPECIAL) and not at_any_price:
         _check_digits(name, symbols, formula, dialect.name)
-    component = _built(name, symbols, formula)
+    component = _built(name, symbols, formula, at_any_price)
     if not isinstance(component.code, sp.Expr):
         return component
-    lost = component.beside_largest or 0.0
-    if C in symbols and not at_any_price and lost > LOST:
-        raise _refused(component, dialect.name, f"its terms cancel in floats (error {lost:.0e} of the largest value)")
     unspelled = dialect.unspelled(component.code)
     if not unspelled and not _is_unspelled(component):
         return component
@@ -104,12 +101,21 @@ def _check_error(component: Component, language: str, error: float, place: str) 
         raise _refused(component, language, f"its terms cancel in floats (error {error:.0e} at {place})")
 
 
+def _check_loss(component: Component, where: str = "") -> None:
+    if not isinstance(component.code, sp.Expr) or not (component.is_pair or component.parameters):
+        return
+    lost = component.beside_largest or 0.0 if component.is_pair else component.error
+    of = " of the largest value" if component.is_pair else ""
+    if lost > LOST:
+        raise _refused(component, printer.NUMPY.name, f"its terms cancel in floats (error {lost:.0e}{of}{where})")
+
+
 def _refused(component: Component, language: str, found: str) -> LosesDigits:
     return LosesDigits(f"{language} code for {str(component.formula)[:80]}", found, "export to LaTeX")
 
 
 @lru_cache(maxsize=256)
-def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr) -> Component:
+def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, at_any_price: bool = False) -> Component:
     """The component for NumPy."""
     open_ = bool(averages(formula))
     if C in symbols:
@@ -119,7 +125,7 @@ def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr) -> Compo
         component = Component(
             name, symbols, formula, settled(stabilise(formula) if form is None else form.stable()), form
         )
-        return component if _is_unspelled(component) else _measured(measured_pair, component)
+        return component if _is_unspelled(component) else _measured(measured_pair, component, at_any_price)
     if open_ and len(symbols) > 1:
         return _measured(measured_kernel, Component(name, symbols, formula, None))
     closed = Component(name, symbols, formula, stabilise(formula))
@@ -163,9 +169,18 @@ def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
     return value
 
 
-def _measured(measure: Callable[[Component, Values | None], Component], component: Component) -> Component:
-    """A component with its error, and what is found with other values of the parameters of an activation."""
+def _measured(
+    measure: Callable[[Component, Values | None], Component], component: Component, at_any_price: bool = False
+) -> Component:
+    """A component with its error, and what is found with other values of the parameters of an activation.
+
+    Raises:
+        LosesDigits: a closed form, unless ``at_any_price``, whose terms cancel in floats with one of those values; the
+            limit at K = 0 depends on them and is not found by going near.
+    """
     found, texts = measure(component, None), []
+    if not at_any_price:
+        _check_loss(found)
     for values in elsewhere(component.parameters):
         where = "with " + ", ".join(f"{name} = {value}" for name, value in values.items())
         try:
@@ -173,11 +188,16 @@ def _measured(measure: Callable[[Component, Values | None], Component], componen
         except SymresError as error:
             texts.append(f"not measured {where}: {error.found}")
             continue
-        if found.origin != other.origin:
-            raise LosesDigits(
-                f"code for {str(component.formula)[:80]}", "its limit at K = 0 depends on parameters", "export to LaTeX"
-            )
+        moves = found.origin != other.origin  # the limit at K = 0, with a parameter
+        if moves and component.floored:
+            raise _refused(component, printer.NUMPY.name, "its limit at K = 0 depends on parameters")
+        if moves or (other.floored and not found.floored):  # one code serves all values
+            return _measured(measure, replace(component, floored=True), at_any_price)
+        if not at_any_price:
+            _check_loss(other, " " + where)
         texts.append(f"{_told(other, found.stop)} {where}")
+    if texts and averages(component.formula) and not component.is_pair:  # whose errors are those of the value
+        texts.append("fewer digits where values of both signs cancel")
     return replace(found, elsewhere="; ".join(texts))
 
 
@@ -185,6 +205,10 @@ def _told(found: Component, stop: float) -> str:
     """The error of a component, as text; kernels up to ``stop`` are known to be meant."""
     if not math.isfinite(found.error):
         return f"no value at {found.worst}"
-    text = f"at most {round_up(found.error):.0e}"
-    text += f" (worst at {found.worst})" if found.error > FEW_DIGITS else ""
+    error = round_up(found.error)
+    text = f"at most {error:.0e}" if error < 1 else "no digits"
+    if found.error > FEW_DIGITS:
+        beside = found.beside_largest
+        text += f" (worst at {found.worst}{'' if beside is None else f'; {round_up(beside):.0e} of the largest value'})"
+    text += f"; no value {found.undefined}" if found.undefined else ""
     return text + (f" for kernels up to {found.stop:g}" if found.stop < stop else "")

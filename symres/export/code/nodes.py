@@ -22,17 +22,18 @@ def _farther(shift):
     return float(np.clip(shift, None, 40.0).max())
 
 
-def _line(centre, width, reach):
+def _line(centre, width, reach, lowest=-math.inf):
     """Nodes and weights of the standard normal law within its reach, for smooth functions that change at the centre.
 
     The trapezoidal rule in t, y = centre + width*sinh(t). Its error is exp(-2*pi*a/step), where a < pi/4 is as far as
-    t may leave the real line before the Gaussian grows, less if the centre lies off the peak: 1e-16 here.
+    t may leave the real line before the Gaussian grows, less if the centre lies off the peak: 1e-16 here. The nodes
+    begin half a step above the lowest place, so that with their mirror images they continue the rule below it.
     """
     centre = np.clip(centre, -3.0*reach, 3.0*reach)
-    first, last = np.arcsinh((-reach - centre)/width), np.arcsinh((reach - centre)/width)
+    first, last = np.arcsinh((max(-reach, lowest) - centre)/width), np.arcsinh((reach - centre)/width)
     count = math.ceil(float(((last - first)*(8.5 + 1.2*np.sqrt(centre*centre + width*width))).max()))
     step = ((last - first)/count)[..., None]
-    t = first[..., None] + step*_count(count + 1, width)
+    t = first[..., None] + step*(_count(count, width) + 0.5)
     y = centre[..., None] + width[..., None]*np.sinh(t)
     return y, step*width[..., None]*np.cosh(t)*np.exp(-0.5*y*y)*0.3989422804014327
 
@@ -56,19 +57,20 @@ def _graded(length, width, longest):
     return np.concatenate([x[..., :-1], length[..., None]], -1)  # without a gap to the panels of the next anchor
 
 
-def _panels(anchors, width, longest, reach, farthest):
+def _panels(anchors, width, longest, reach, farthest, lowest=-math.inf):
     """Nodes and weights for functions with kinks at the anchors, or that change there on the scale of the width.
 
     Gauss-Legendre panels on both sides of every anchor, beyond the outer ones only as far as the law is not negligible
     beside its value there, and in steps on which it does not fall by many orders. Anchors beyond the farthest count
     as that: a function that is faint around 0 may have all its mass at anchors that are far, or on the way to them.
+    No anchor is beneath the lowest place.
     """
     points, weights = _rule(width)
     anchors = _sorted([np.clip(anchor, -farthest, farthest) for anchor in anchors])
     nodes, masses = [], []
     for k, anchor in enumerate(anchors):
         away = np.sqrt(anchor*anchor + reach*reach)
-        left = -away if k == 0 else 0.5*(anchors[k - 1] + anchor)
+        left = np.clip(-away, lowest, None) if k == 0 else 0.5*(anchors[k - 1] + anchor)
         right = away if k == len(anchors) - 1 else 0.5*(anchor + anchors[k + 1])
         for side, end in ((-1.0, left), (1.0, right)):
             edges = _graded(side*(end - anchor), width, longest/(1.0 + 0.2*np.clip(side*anchor, 0.0, None)))
@@ -98,16 +100,17 @@ def _whole(parts, edges, z, parameters):
 
 KERNEL = '''
 def _kernel_average(f, K, *parameters):
-    """<f(z)> for z of variance K."""
+    """<f(z)> for z of variance K, over pairs of nodes z and -z: what is odd cancels exactly."""
     parts, breaks, places, scale, far, growth, _, rate, *_ = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
     reach = _reach(growth) + _farther(rate*deviation)
     if breaks or len(places) > 1:  # or it changes away from 0
         width = np.clip(scale/deviation, 1e-8, 1e8)
-        y, mass = _panels([place/deviation for place in places], width, 3.0, reach, max(reach, far))
+        y, mass = _panels([np.abs(place)/deviation for place in places], width, 3.0, reach, max(reach, far), 0.0)
     else:
-        y, mass = _line(0.0*K, np.clip(scale/deviation, 1e-8, 8.0), reach)
-    return (_whole(parts, breaks, deviation[..., None]*y, parameters)*mass).sum(-1)
+        y, mass = _line(0.0*K, np.clip(scale/deviation, 1e-8, 8.0), reach, 0.0)
+    z = deviation[..., None]*y
+    return ((_whole(parts, breaks, z, parameters) + _whole(parts, breaks, -z, parameters))*mass).sum(-1)
 '''
 
 RULE_NUMPY = '''

@@ -20,6 +20,7 @@ from .roads import roads, with_determinant
 from .stable import (
     Atan2,
     Dawson,
+    Erfc,
     Erfcx,
     ExpCosh,
     ExpCoshm1,
@@ -293,6 +294,7 @@ NUMPY = Dialect(
         Expm1: "np.expm1({0})",
         Log1p: "np.log1p({0})",
         Dawson: "special.dawsn({0})",
+        Erfc: "special.erfc({0})",
         Erfcx: "special.erfcx({0})",
         ExpSinh: "_expsinh({0}, {1})",
         ExpCosh: "_expcosh({0}, {1})",
@@ -388,7 +390,7 @@ def _unlimited_source(component: Component) -> Source:
         )
         return Source(tuple(lines), tables)
     lines = named_determinant(names, [component.code], "_determinant")
-    lines = floored(lines, "np.maximum({0}, {1})") if component.floored else lines
+    lines = floored(component, lines, "np.maximum({0}, {1})") if component.floored else lines
     if component.code.has(correlation, complement):
         lines.append("correlation, complement = _correlation(K1, K2, C)")
         names |= {correlation: "correlation", complement: "complement"}
@@ -396,9 +398,10 @@ def _unlimited_source(component: Component) -> Source:
     return Source(tuple(with_origin(component, lines, "np")))
 
 
-def floored(lines: list[str], spelled: str) -> list[str]:
+def floored(component: Component, lines: list[str], spelled: str) -> list[str]:
     """Kernels and, if it is computed, the determinant, kept so far above 0 that exp(-1/x)/x is 0 and not 0/0."""
-    kernels = [f"{kernel} = {spelled.format(kernel, FLOOR)}" for kernel in ("K1", "K2")]
+    names = ("K1", "K2") if component.is_pair else ("K",)
+    kernels = [f"{kernel} = {spelled.format(kernel, FLOOR)}" for kernel in names]
     return [*kernels, *lines, *([f"determinant = {spelled.format('determinant', FLOOR**2)}"] if lines else [])]
 
 

@@ -51,7 +51,8 @@ class Component:
         gap: of a pair, its value at K1 = K2 = C = 0 and its limit there along the diagonal, if they differ.
         next_to_zero: of a pair by quadrature, the error relative to the value itself at tiny covariances.
         elsewhere: what was measured with other parameters of the activation, as text; empty if there are none.
-        floored: of a pair, whether kernels and determinant are kept above 0, where the closed form is 0/0.
+        floored: whether kernels and determinant are kept above 0, where the closed form is 0/0, or has a limit that
+            depends on parameters.
         undefined: of a pair, where the code still has no value, as text.
     """
 

@@ -161,7 +161,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     held = {given.args[0] for given in conditional}
     for node in (node for node in averages(expr) if node not in held):
         total = sp.Integer(0)
-        for coefficient, factors in node.terms:
+        for coefficient, factors in _joined(node):
             called = ", ".join(factor(f) for f in factors)
             average = f"a{len(lines) + 1}"
             lines.append(
@@ -181,7 +181,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         results = [(f"mean{n}", law[0]), (f"variance{n}", law[1])]
         lines += Emitter(dialect, names | {determinant: "determinant"}).function(results, prefix=f"s{n}_")
         values[given] = sp.Integer(0)
-        for coefficient, (function,) in node.terms:
+        for coefficient, (function,) in _joined(node):
             called, average = factor(function), f"a{len(lines) + 1}"
             lines.append(f"{average} = _beside({called}, mean{n} + 0.0*K1, variance{n} + 0.0*K1{rest})")
             names[symbol := sp.Symbol(f"{name}_{average}")] = average
@@ -198,6 +198,14 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     return Source((f"return _flat({name}_rule, {ROWS[is_pair]}, {arguments})",), tuple(constants), tuple(preamble))
 
 
+def _joined(node: Any) -> Any:
+    """The terms of an average; over one variable a single one, whose parts may cancel before they are integrated."""
+    if node.dimension > 1:
+        return node.terms
+    first, *rest = (f.map(lambda u, c=coefficient: c * u) for coefficient, (f,) in node.terms)
+    return ((sp.Integer(1), (first.map(sp.Add, *rest),)),)
+
+
 def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
     """The derivative of a sum of averages in each argument, in averages; none in a parameter that moves a jump."""
     out = {}
@@ -211,13 +219,14 @@ def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Ex
         elif s == K:
             out[s] = expr.diff(s)
         elif not any(_moves_a_jump(s, node) for node in nodes):
-            out[s] = expr.xreplace({node: _written_out(node) for node in nodes}).diff(s)
+            out[s] = expr.xreplace({node: _written_out(node, s) for node in nodes}).diff(s)
     return out
 
 
-def _written_out(node: Any) -> Any:
-    """An average whose activations are formulas, so that their parameters stand in sight."""
-    atoms = {e: e.expanded for e in sp.preorder_traversal(node.integrand) if hasattr(e, "expanded")}
+def _written_out(node: Any, parameter: sp.Symbol) -> Any:
+    """An average whose activations with that parameter are formulas, so that it stands in sight."""
+    hidden = {e for e in sp.preorder_traversal(node.integrand) if hasattr(e, "expanded")}
+    atoms = {e: e.expanded for e in hidden if any(value.has(parameter) for value in e.values.values())}
     return node.func(node.integrand.xreplace(atoms), *node.covariance)
 
 

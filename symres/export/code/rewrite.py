@@ -14,6 +14,7 @@ from ...special import Q2, S2
 from .stable import (
     Atan2,
     Dawson,
+    Erfc,
     Erfcx,
     ExpCosh,
     ExpCoshm1,
@@ -26,6 +27,11 @@ from .stable import (
     TwoTails,
 )
 
+TAILS: dict[Any, Callable[[sp.Expr], sp.Expr]] = {  # what such an odd function lacks to 1
+    sp.erf: lambda u: (Erfc if u.could_extract_minus_sign() else sp.erfc)(u),  # sympy's is 2 - erfc(-u)
+    sp.tanh: lambda u: 2 * Sigmoid(-2 * u),
+}
+
 
 def stabilise(expr: sp.Expr) -> sp.Expr:
     """Apply every rule, bottom-up, in the order that lets each see what the one before leaves."""
@@ -33,6 +39,7 @@ def stabilise(expr: sp.Expr) -> sp.Expr:
         _arcus_tangent,
         _two_variables,
         _logistic,
+        _saturated,
         _scaled_erfc,
         _scaled_erfi,
         _bare_erfi,
@@ -117,6 +124,21 @@ def _merge_logistic(e: sp.Expr) -> sp.Expr:
             if m.is_Integer and 0 < m <= n:
                 rest = [f for k, f in enumerate(factors) if k not in (i, j)]
                 return sp.Mul(*rest, Sigmoid(u) ** m, Sigmoid(-u) ** (n - m))
+    return e
+
+
+def _saturated(e: sp.Expr) -> sp.Expr:
+    """Write q + q*erf(u) as q*erfc(-u), and so on for tanh and for squares: digits where erf(u) is -1 in floats."""
+    for term in e.args if isinstance(e, sp.Add) else ():
+        for factor in sp.Mul.make_args(term):
+            base, n = factor.as_base_exp()
+            if type(base) not in TAILS or not base.free_symbols or not (n.is_Integer and n > 0):
+                continue
+            tail, (u,) = TAILS[type(base)], base.args
+            q = term / base
+            for held, meant in ((q, q * tail(-u)), (-q, -q * tail(u)), (-q / base, -q / base * tail(u) * tail(-u))):
+                if held in e.args and (held != -q / base or n > 1):
+                    return _saturated(e - held - term + meant)
     return e
 
 

@@ -32,7 +32,8 @@ def roads(form: AngleForm | None, code: sp.Expr) -> Iterator[Road]:
     if form is None or parts is None:
         yield _plain(code)
         return
-    for spelling in product((False, True), repeat=3):
+    by_sines = (False, True) if all(part.slope.is_nonzero for part in parts) else (False,)  # C is sine/slope
+    for spelling in product(by_sines, by_sines, (False, True)):
         yield _angular(parts, form.rest, *spelling)
 
 

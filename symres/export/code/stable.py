@@ -24,6 +24,12 @@ class Log1p(sp.Function):
     nargs = 1
 
 
+class Erfc(sp.Function):
+    """1 - erf(u) for u with a minus sign: sympy's own becomes a difference."""
+
+    nargs = 1
+
+
 class Erfcx(sp.Function):
     """exp(u**2) * erfc(u)."""
 

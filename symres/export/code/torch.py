@@ -34,6 +34,7 @@ from .rewrite import stabilise
 from .stable import (
     Atan2,
     Dawson,
+    Erfc,
     Erfcx,
     ExpCosh,
     ExpCoshm1,
@@ -80,6 +81,7 @@ TORCH = Dialect(
         Expm1: "torch.expm1({0})",
         Log1p: "torch.log1p({0})",
         Dawson: "_Dawson.apply({0})",
+        Erfc: "torch.erfc({0})",
         Erfcx: "torch.special.erfcx({0})",
         ExpSinh: "_ExpSinh.apply({0}, {1})",
         ExpCosh: "_ExpCosh.apply({0}, {1})",
@@ -118,7 +120,25 @@ TORCH = Dialect(
 def component_source(component: Component) -> Source:
     """The function of a component, or the autograd function where its derivatives need care."""
     source = _unlimited_source(component)
-    return replace(source, lines=limited(component, source.lines, "torch"))
+    lines = limited(component, source.lines, "torch")
+    return replace(source, lines=_widened(component, lines) if _is_wide(component) else lines)
+
+
+def _is_wide(component: Component) -> bool:
+    """Whether a closed form needs the range of float64: it has floors, or squares of what vanishes in denominators."""
+    code = component.code
+    if not isinstance(code, sp.Expr):
+        return False
+    return component.floored or _is_divided(code) or code.has(TwoSigns, TwoTails, S4, T4)
+
+
+def _widened(component: Component, lines: Sequence[str]) -> tuple[str, ...]:
+    """Lines that end in a return statement, made to compute in float64; the result is of the arguments' type."""
+    listed = ", ".join(map(variable, component.symbols))
+    head = [f"kind = {variable(component.symbols[0])}.dtype"]
+    head.append(f"{listed}{',' * (len(component.symbols) == 1)} = [v.to(torch.float64) for v in ({listed},)]")
+    *before, last = lines
+    return (*head, *before, f"return ({last.removeprefix('return ')}).to(kind)")
 
 
 def _unlimited_source(component: Component) -> Source:
@@ -147,7 +167,7 @@ def function_source(function: Function) -> tuple[str, ...]:
 def _body(component: Component, code: sp.Expr, dialect: Dialect = TORCH) -> list[str]:
     names = {s: variable(s) for s in component.symbols}
     lines = named_determinant(names, [code], "_Determinant.apply")
-    lines = floored(lines, "torch.clamp({0}, min={1})") if component.floored else lines
+    lines = floored(component, lines, "torch.clamp({0}, min={1})") if component.floored else lines
     if code.has(correlation, complement):
         lines.append("correlation, complement = _correlation(K1, K2, C)")
         names |= {correlation: "correlation", complement: "complement"}
