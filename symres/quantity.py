@@ -16,7 +16,7 @@ from .balls import evaluate
 from .errors import DeclarationError, NoClosedForm, SymresError
 from .proof import Proof
 from .scalars import is_rounded, number, whole
-from .symbols import K1, K2, KERNELS, C
+from .symbols import K1, K2, KERNELS, SHARED, C
 
 _FEW = 15  # digits that any value should have
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
@@ -146,7 +146,11 @@ class Quantity:
         return self.enclosure(digits, **values)[0]
 
     def enclosure(self, digits: Any = 15, **values: Any) -> tuple[mp.mpf, mp.mpf]:
-        """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative unless it is 0."""
+        """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative unless it is 0.
+
+        Of an average without a closed form, what the law of its variable makes less than 2**-16 of the digits asked
+        for, further and further out, is taken to go on falling.
+        """
         if self.status is Status.UNKNOWN:
             raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
         assert self.expr is not None
@@ -311,8 +315,14 @@ class Quantity:
             )
         exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
         for symbol, value in exact.items():
-            if (symbol.is_positive and value.is_negative) or (symbol.is_nonnegative and value.is_negative):
-                raise DeclarationError(f"{self.name} at {symbol} = {value}", "it is negative", f"pass {symbol} >= 0")
+            if symbol.is_nonnegative and value.is_negative:
+                found, side = "it is negative", ">"
+            elif symbol.is_nonpositive and value.is_positive:
+                found, side = "it is positive", "<"
+            else:
+                continue
+            side += "" if symbol.is_nonzero and symbol not in SHARED.values() else "="  # kernels may vanish
+            raise DeclarationError(f"{self.name} at {symbol} = {value}", found, f"pass {symbol} {side} 0")
         if {K1, K2, C} <= exact.keys():
             largest = sp.sqrt(exact[K1] * exact[K2])
             excess = abs(exact[C]) - largest

@@ -13,10 +13,9 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from .. import symbols
 from ..errors import DeclarationError
 from ..scalars import parameter, scalar
-from ..symbols import z
+from ..symbols import SHARED, z
 from .facts import Parity, homogeneity, parity
 from .growth import Growth
 from .parse import parse
@@ -27,7 +26,7 @@ from .validate import require_supported, validate
 __all__ = ["Activation", "Formula", "Phi", "identifier"]
 
 # no parameter of a formula is called so: it would print like the symbol of a layer, and be another one
-RESERVED = frozenset({"x", *(str(s) for s in vars(symbols).values() if isinstance(s, sp.Symbol))})
+RESERVED = frozenset({"x", *SHARED})
 _ASSUMPTIONS = ("positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "rational", "real")
 _WORDS = {"**": "pow", "^": "pow", "*": "times", "/": "over", "+": "plus", "-": "minus", "<": "lt", ">": "gt"}
 
@@ -122,6 +121,11 @@ class Activation:
             )
         if not values:
             return self
+        for key, value in values.items():
+            if isinstance(value, sp.Expr) and value.free_symbols:
+                new = f"phi.expr.subs({key}, ...), parameters=(...)"
+                remedy = f"declare an activation of the formula that you want: Activation('name', {new})"
+                raise self._refused(f"{key} = {value} is no number", remedy)
         numbers = {by_name[key]: parameter(value, key) for key, value in values.items()}
         for symbol, value in numbers.items():
             wanted = [a for a in _ASSUMPTIONS if getattr(symbol, f"is_{a}") and not getattr(value, f"is_{a}")]
@@ -201,6 +205,8 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
     asked = f"activation {name}"
     if isinstance(expr, str):
         expr = parse(expr, parameters={str(p): p for p in parameters})
+    if isinstance(expr, Formula | Activation):
+        raise DeclarationError(asked, f"{expr} is an activation and no expression", "pass its formula in z, .expr")
     expr = scalar(expr, "the formula")
     expr = expr.replace(lambda e: isinstance(e, Phi), lambda e: e.expanded)
     strangers = sorted(map(str, expr.free_symbols - {z, *parameters}))

@@ -16,9 +16,10 @@ from functools import cached_property
 import sympy as sp
 
 from ..errors import DeclarationError, UnsupportedLayer
-from ..symbols import KERNELS, PARAMETERS, source, statistic, z
+from ..symbols import KERNELS, source, statistic, variance, z
 from .activation import Formula, Phi
 from .nodes import Node
+from .validate import require_distinct
 
 
 @dataclass(frozen=True)
@@ -225,18 +226,13 @@ def lower(forward: sp.Expr) -> Program:
 
 def _check_symbols(forward: sp.Expr) -> None:
     """Parameters must not be taken for kernels, sources or each other: sympy compares names with assumptions."""
-    own = {source(i) for i in range(1, 100)} | {statistic(i) for i in range(1, 100)} | set(KERNELS)
-    names = [s.name for s in forward.free_symbols]
-    shared = {s.name: s for s in PARAMETERS}
-    for symbol in sorted(forward.free_symbols, key=str):
-        if symbol in own:
-            found, remedy = f"{symbol} is a kernel or a name of the program's own", "rename the parameter"
-        elif names.count(symbol.name) > 1 or shared.get(symbol.name, symbol) != symbol:
-            found = f"there are two symbols called {symbol} with different assumptions"
-            remedy = f"use sr.{symbol}" if symbol.name in shared else "make the symbol once and use it everywhere"
-        else:
-            continue
-        raise DeclarationError(f"the layer {forward}", found, remedy)
+    sources = [source(i) for i in range(1, 100)]
+    variances = {variance(s, a, b) for s in sources for a, b in ((0, 0), (1, 1), (2, 2), (1, 2))}
+    own = {*sources, *variances, *(statistic(i) for i in range(1, 100)), *KERNELS}
+    for symbol in sorted(forward.free_symbols & own, key=str):
+        found = f"{symbol} is a kernel or a name of the program's own"
+        raise DeclarationError(f"the layer {forward}", found, "rename the parameter")
+    require_distinct(f"the layer {forward}", forward.free_symbols)
 
 
 def phis(expression: sp.Expr) -> list[Phi]:

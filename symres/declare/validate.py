@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import combinations, product
 
 import sympy as sp
 
 from ..errors import DeclarationError
-from ..symbols import z
+from ..symbols import PARAMETERS, SHARED, z
 from .growth import Growth, Tail, tail, wider
 from .guards import require_finite
 from .intervals import FUNCTIONS
@@ -82,6 +82,26 @@ def _signs(pieces: Pieces) -> str:
                     named = (f"{p} = Symbol('{p}', {sign}=True)" for p, sign in zip(chosen, signs, strict=True))
                     return f"declare the sign of the parameter: {', '.join(named)}"
     return ""
+
+
+def require_distinct(asked: str, symbols: Iterable[sp.Symbol]) -> None:
+    """Refuse symbols that print alike: values are given by name, and to sympy other assumptions are another symbol.
+
+    Args:
+        asked: what contains them, for messages.
+        symbols: all of its symbols.
+
+    Raises:
+        DeclarationError: two symbols of one name, or one that has the name of a shared symbol and is another.
+    """
+    known: dict[str, sp.Symbol] = {}
+    for symbol in sorted(symbols, key=sp.default_sort_key):
+        if SHARED.get(symbol.name, symbol) != symbol:
+            remedy = "choose another name" + (f", or use sr.{symbol}" if SHARED[symbol.name] in PARAMETERS else "")
+            raise DeclarationError(asked, f"the name {symbol} is taken by symres", remedy)
+        if known.setdefault(symbol.name, symbol) != symbol:
+            found = f"there are two symbols called {symbol} with different assumptions"
+            raise DeclarationError(asked, found, "rename one of them, or make the symbol once and use it everywhere")
 
 
 def require_supported(name: str, expr: sp.Expr) -> None:

@@ -17,7 +17,7 @@ from .code import docs
 from .code import numpy as numpy_printer
 from .code import torch as torch_printer
 from .code.choose import build_component
-from .code.emit import Dialect, LosesDigits, NoSpelling, Tile
+from .code.emit import Dialect, LosesDigits, NoSpelling, Tile, argument, variable
 from .code.plan import Component, Function, Planner
 from .names import renamed, require_distinct
 from .paper.document import equations
@@ -220,8 +220,8 @@ def _python(
     return files.render(
         f"{target}.py.j2",
         {
-            "title": title,
-            "command": command,
+            "title": docs.quoted(title),
+            "command": docs.quoted(command),
             "missing": [line for text_ in missing for line in docs.wrapped(text_, 4, 4)],
             "special": "special." in text and target == "numpy",
             "math": "math." in text,
@@ -238,7 +238,7 @@ def _python(
 def _component(component: Component, source: Any) -> dict[str, Any]:
     return {
         "name": component.name,
-        "arguments": ", ".join(numpy_printer.variable(s) for s in component.symbols),
+        "arguments": ", ".join(map(variable, component.symbols)),
         "doc": docs.component_lines(component),
         "preamble": source.preamble,
         "lines": source.lines,
@@ -250,16 +250,17 @@ def _component(component: Component, source: Any) -> dict[str, Any]:
 def _function(function: Function, body: tuple[str, ...], tile: Tile | None, target: str) -> dict[str, Any]:
     quantity = function.quantity
     kind = "array_like" if target == "numpy" else "tensor or number"
-    names = [numpy_printer.variable(s) for s in quantity.symbols]
-    ignored = [numpy_printer.variable(s) for s in quantity.unused]
+    meaning = quantity.meaning or quantity.name
+    names, ignored = list(map(argument, quantity.symbols)), list(map(argument, quantity.unused))
     return {
         "name": quantity.name,
         "signature": ", ".join([*names, *(f"{name}=0.0" for name in ignored)]),
         "arguments": ", ".join([*names, *ignored]),
+        "variables": ", ".join(map(variable, function.arguments)),
         "names": [*names, *ignored],
-        "meaning": (quantity.meaning or quantity.name)[:1].upper() + (quantity.meaning or quantity.name)[1:] + ".",
+        "meaning": docs.quoted(f"{meaning[:1].upper()}{meaning[1:]}."),
         "formula": docs.formula_lines(quantity.definition, 8),
-        "steps": [f"{s.symbol} = {s.definition}" for s in quantity.steps],
+        "steps": [docs.quoted(f"{s.symbol} = {s.definition}") for s in quantity.steps],
         "parameters": docs.argument_lines(quantity, kind),
         "facts": docs.function_lines(function, target),
         "lines": body,

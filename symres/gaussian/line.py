@@ -157,6 +157,10 @@ def integral(segments: list[Segment], weight: Weight, size: float, bits: int) ->
     tolerance = max(size, TINY) - bits - 6
     if not segments:
         return arb(0)
+    if tolerance == math.inf:
+        raise SymresError(
+            "a Gaussian average", "the integrand is not known to be finite far out", "use a smaller variance"
+        )
     left, left_rest = cutoff(segments, weight, -1, tolerance, bits)
     right, right_rest = cutoff(segments, weight, 1, tolerance, bits)
     panels = []

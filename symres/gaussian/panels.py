@@ -212,7 +212,7 @@ def plan(
         if endless:
             raise SymresError(
                 "a Gaussian average",
-                "the function varies too fast under so wide a Gaussian",
+                "the function varies too fast beside the width of the Gaussian",
                 "use a smaller variance",
             )
         if panel is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import sympy as sp
 
 from ..balls import enclose, evaluate, value_and_radius
+from ..declare.validate import require_distinct
 from ..errors import NoClosedForm
 from ..gaussian.average import Average, average
 from ..gaussian.canonical import canonical
@@ -62,8 +63,13 @@ def build(
         meaning: one line that says what it is.
         source: document and equation that it generalises.
         parameters: of the layer, whether or not this quantity depends on them.
+
+    Raises:
+        DeclarationError: values cannot be given by name: two symbols have the same one.
     """
     definition, kept = _inlined(definition, assignments)
+    symbols = _arguments(arguments, definition, kept)
+    require_distinct(meaning or name, {*symbols, *parameters, *(step for step, _ in kept)})
     closer = _Closer()
     steps, inner = [], []
     for symbol, meaning_of_step in kept:
@@ -71,7 +77,6 @@ def build(
         steps.append(NamedStep(symbol, meaning_of_step, proof.result))
         inner.append((symbol, proof))
     proof = closer.prove(definition)
-    symbols = _arguments(arguments, definition, kept)
     quantity = Quantity(
         name=name,
         symbols=symbols,

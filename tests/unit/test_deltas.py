@@ -53,6 +53,18 @@ def test_two_slopes_are_the_slope_in_the_covariance(f, g):
     assert abs(values[0] - values[1]) < mp.mpf(10) ** -22 * (1 + abs(values[1]))
 
 
+@pytest.mark.parametrize("steepness", [-2, 3])
+def test_a_jump_is_crossed_in_the_direction_of_the_argument(steepness):
+    """d/dz step(1 + s z) = sign(s) delta(z + 1/s): a step of a decreasing argument goes down."""
+    slope = sr.activation("step")(1 + steepness * z).diff(z)
+    with mp.workdps(30):
+        place, law = mp.mpf(-1) / steepness, mp.mpf(3) / 2
+        density = mp.sign(steepness) * mp.npdf(place, 0, mp.sqrt(law))
+        for weight, factor in ((sp.Integer(1), 1), (z, place), (z**2, place**2)):
+            found = sr.expect(slope * weight).evalf(25, K=R(3, 2))
+            assert abs(found - density * factor) < mp.mpf("1e-24")
+
+
 def test_curvature_of_kinks():
     relu = sr.activation("relu")
     curvature = relu(z).diff(z, 2)

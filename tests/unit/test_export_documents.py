@@ -447,3 +447,8 @@ def test_beside_a_wide_left_side_nothing_is_squeezed():
     lines = display(left, sr.expect2("exp(-abs(z-1))", "exp(-abs(z-1))").expr).splitlines()
     assert lines[1] == rf"& {left} \\"
     assert [line.count(r"\mathrm{Q}_2") for line in lines[2:-1]] == [1, 1, 1, 1]
+
+
+def test_what_is_unknown_is_called_so_once(report):
+    text = " ".join(document(report).split())
+    assert r"\textsc{unknown}: no rule for 100\% of it" in text

@@ -15,7 +15,8 @@ from symres.declare.pieces import split
 from symres.export import export
 from symres.export.code import quadrature, rules
 from symres.export.code.features import features
-from symres.export.code.given import centres_of, growth, is_polynomial, jumps, means, suits, tail_ratio, vanishes
+from symres.export.code.given import centres_of, is_polynomial, jumps, means, suits, tail_ratio, vanishes
+from symres.export.code.growth import growth
 from symres.export.code.measure import measured_quadrature
 from symres.export.code.numpy import NUMPY
 from symres.export.code.plan import Component

@@ -31,7 +31,7 @@ from .measure import (
     with_numbers,
 )
 from .plan import ACCURATE, FEW_DIGITS, Component
-from .points import Values, elsewhere, named
+from .points import MEASURED, Values, elsewhere, named
 from .quadrature import averages
 from .rewrite import stabilise
 from .stable import TwoSigns, TwoTails
@@ -195,14 +195,14 @@ def _measured(
             return _measured(measure, replace(component, floored=True), at_any_price)
         if not at_any_price:
             _check_loss(other, " " + where)
-        texts.append(f"{_told(other, found.stop)} {where}")
+        texts.append(f"{_told(other, found.last)} {where}")
     if texts and averages(component.formula) and not component.is_pair:  # whose errors are those of the value
         texts.append("fewer digits where values of both signs cancel")
     return replace(found, elsewhere="; ".join(texts))
 
 
-def _told(found: Component, stop: float) -> str:
-    """The error of a component, as text; kernels up to ``stop`` are known to be meant."""
+def _told(found: Component, last: float) -> str:
+    """The error of a component, as text; kernels up to the last are known to be meant."""
     if not math.isfinite(found.error):
         return f"no value at {found.worst}"
     error = round_up(found.error)
@@ -211,4 +211,4 @@ def _told(found: Component, stop: float) -> str:
         beside = found.beside_largest
         text += f" (worst at {found.worst}{'' if beside is None else f'; {round_up(beside):.0e} of the largest value'})"
     text += f"; no value {found.undefined}" if found.undefined else ""
-    return text + (f" for kernels up to {found.stop:g}" if found.stop < stop else "")
+    return text + (f" for kernels up to {min(found.last, MEASURED):g}" if found.last != last else "")

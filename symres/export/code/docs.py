@@ -11,14 +11,14 @@ from ...notation import shortened
 from ...quantity import Quantity
 from ...symbols import C_W, K1, K2, C, C_b, K, gamma, xi
 from .deltas import NEAREST, meet
+from .emit import argument
 from .fit import Fit
 from .measure import round_up
 from .plan import FEW_DIGITS, Component, Function
-from .points import PARAMETER
+from .points import MEASURED, PARAMETER
 from .quadrature import averages, entry_time
 
 LINE = 112
-MEASURED = 1e4  # the largest kernel at which errors are measured
 ARGUMENTS = {
     K: "kernel of the preactivation, one input; K >= 0",
     K1: "kernel of the first input; K1 >= 0",
@@ -31,10 +31,15 @@ ARGUMENTS = {
 }
 
 
+def quoted(text: str) -> str:
+    """A text as it stands between the quotes of a docstring: symbols may be called \\alpha."""
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
 def wrapped(text: str, indent: int, hanging: int = 0) -> list[str]:
     """Lines of a docstring; the first without its indent (the template has it)."""
     return textwrap.wrap(
-        text, LINE - indent, subsequent_indent=" " * hanging, break_long_words=False, break_on_hyphens=False
+        quoted(text), LINE - indent, subsequent_indent=" " * hanging, break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -42,9 +47,11 @@ def argument_lines(quantity: Quantity, kind: str) -> list[str]:
     """One entry of "Args" per argument."""
     lines: list[str] = []
     for symbol in (*quantity.symbols, *quantity.unused):
-        meaning = ARGUMENTS.get(symbol, "parameter of an activation")
+        name = argument(symbol)
+        own = "" if name == symbol.name else f"{symbol}, "  # as formulas call it
+        meaning = ARGUMENTS.get(symbol, f"{own}parameter of an activation")
         note = "; of no influence here, may be left out" if symbol in quantity.unused else ""
-        lines += wrapped(f"{symbol}: {meaning}; {kind}{note}.", 8, 4)
+        lines += wrapped(f"{name}: {meaning}; {kind}{note}.", 8, 4)
     return lines
 
 
@@ -79,12 +86,20 @@ def component_lines(component: Component) -> list[str]:
         text = "Computed from the closed form."
     if math.isfinite(component.stop):
         text += f" Beyond kernels of {component.stop:g} the value is nan: {component.reason}."
+    if math.isfinite(component.end):
+        text += f" Where {component.reason}, the value is nan: {_ended(component)}."
     return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
 
 
 def _shown(expr: sp.Expr) -> str:
     """A formula whose numbers are floats of full precision, in as many digits as tell something."""
     return str(expr.xreplace({q: sp.Float(q, 6) for q in expr.atoms(sp.Rational) if q.q > 1000 or abs(q.p) > 1000}))
+
+
+def _ended(component: Component) -> str:
+    """Beyond which kernels there are no numbers."""
+    with_ = f" with parameters of {PARAMETER}" if math.isfinite(component.end) else ""
+    return f"beyond kernels of {component.last:g}{with_}"
 
 
 def _measured(stop: float) -> str:
@@ -110,7 +125,7 @@ def _error_text(component: Component) -> str:
         return f"Error: fewer than 6 digits for {component.worst}; at most {beside:.0e} of the largest value."
     if math.isinf(component.error):
         return f"Error: unbounded, no value at {component.worst}."
-    bound, measured = f"Error: at most {round_up(component.error):.0e}", _measured(component.stop)
+    bound, measured = f"Error: at most {round_up(component.error):.0e}", _measured(component.last)
     if component.code is None and component.is_pair:
         tiny = component.next_to_zero
         small = f"; next to C = 0 up to {round_up(tiny):.0e} of the value itself" if tiny > FEW_DIGITS else ""
@@ -140,19 +155,21 @@ def warnings(function: Function) -> list[str]:
         for c in function.components
         if c.is_inaccurate
     ]
-    ends = [f"nan beyond kernels of {c.stop:g}: {c.reason}" for c in function.components if c.stop < MEASURED]
+    ends = [f"nan {_ended(c)}: {c.reason}" for c in function.components if c.last < MEASURED]
     return out + ends
 
 
 def function_lines(function: Function, target: str) -> list[str]:
     """Domain, error and source of a public function; of derivatives in PyTorch where they are cut off."""
     quantity = function.quantity
-    stop = min((c.stop for c in function.components), default=math.inf)
-    until = "on" if math.isinf(stop) else f"to {stop:g}, nan beyond"
-    kernels = f"kernels in {_measured(stop)} (measured); finite from K = 0 {until}"
-    undefined = " and ".join(dict.fromkeys(c.undefined for c in function.components if c.undefined))
+    last = min((c.last for c in function.components), default=math.inf)
+    until = "on" if math.isinf(last) else f"to {last:g}, nan beyond"
+    until += f" with parameters of {PARAMETER}" if any(math.isfinite(c.end) for c in function.components) else ""
+    kernels = f"kernels in {_measured(last)} (measured); finite from K = 0 {until}"
+    holes = [f"at {c.worst}" if math.isinf(c.error) else c.undefined for c in function.components]
+    undefined = " and ".join(dict.fromkeys(filter(None, holes)))
     if undefined:
-        valid = f"kernels in {_measured(stop)} (measured); no value {undefined}"
+        valid = f"kernels in {_measured(last)} (measured); no value {undefined}"
     else:
         valid = f"{kernels}{', on the diagonal and at |C| = sqrt(K1 K2)' if C in quantity.symbols else ''}"
     lines = wrapped(f"Valid when: {valid}.", 4, 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,9 +13,11 @@ from sympy.core.function import AppliedUndef
 from sympy.core.sorting import default_sort_key
 
 from ...errors import DeclarationError
+from ...symbols import SHARED
+from .stable import Own
 
 WIDTH = 100  # an inlined expression longer than this gets a name of its own
-RESERVED = ("np", "torch", "special", "out", "math", "functools", "axes", "scratch", "fine")  # names in generated code
+OUT = "out"  # the argument of NumPy functions that receives the result
 _ATOM, _PRODUCT, _SUM = 3, 2, 1  # how tightly the text of a node binds
 
 
@@ -348,9 +351,40 @@ def away_from_zero(radicand: sp.Expr) -> bool:
 
 
 def variable(symbol: sp.Symbol) -> str:
-    """The name of a symbol in code."""
-    name = re.sub(r"\W", "_", str(symbol))
-    return f"{name}_" if keyword.iskeyword(name) or name in RESERVED else name
+    """The name of a symbol inside a module: that of a parameter ends in an underscore, and no other name there does."""
+    return symbol.name if _is_own(symbol) else f"{_identifier(symbol)}_"
+
+
+def argument(symbol: sp.Symbol) -> str:
+    """The name of a symbol in the signature of a public function: the user's own, where that can be a name there."""
+    name = symbol.name if _is_own(symbol) else _identifier(symbol)
+    return f"{name}_" if keyword.iskeyword(name) or name == OUT else name
+
+
+def distinct(symbols: Sequence[sp.Symbol], named: Callable[[sp.Symbol], str] = variable) -> dict[sp.Symbol, str]:
+    """The names of arguments.
+
+    Raises:
+        DeclarationError: two of them would have one name.
+    """
+    known: dict[str, sp.Symbol] = {}
+    for symbol in symbols:
+        other = known.setdefault(named(symbol), symbol)
+        if other != symbol:
+            asked = f"code with the arguments {other} and {symbol}"
+            raise DeclarationError(asked, f"both would be called {named(symbol)}", "rename one of them")
+    return {symbol: name for name, symbol in known.items()}
+
+
+def _is_own(symbol: sp.Symbol) -> bool:
+    return isinstance(symbol, Own) or SHARED.get(symbol.name) == symbol
+
+
+def _identifier(symbol: sp.Symbol) -> str:
+    """The name of a symbol as Python reads it, without what a name cannot contain; it begins with a letter."""
+    name = unicodedata.normalize("NFKC", symbol.name)
+    name = "".join(c if f"a{c}".isidentifier() else "_" for c in name).lstrip("_")  # private names are the module's
+    return name if name.isidentifier() else f"p{name}"
 
 
 def rows(table: Sequence[Sequence[float]], indent: int = 8) -> list[str]:

@@ -18,15 +18,12 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from ...balls import enclose
 from ...symbols import z
 from .emit import Dialect, Emitter, literal, rows, variable
 from .features import vanishes
 from .stable import Expm1
 
 DEGREE = 36  # of the polynomial from which the tails of a law are made, before negligible terms are left out
-FAR = 4000  # where the rate of exponential growth is read off
-LEAST_RATE, GREATEST_RATE = 0.02, 1000.0  # powers are below, what is above grows in another way
 SMOOTH, FARTHEST = 5, 40  # it is one in 1/(SMOOTH + t), for t up to FARTHEST
 
 GIVEN = '''
@@ -36,11 +33,15 @@ def _given(f, g, K1, K2, C, parameters):
     spread = np.clip(np.sqrt(_determinant(K1, K2, C))/first, 1e-280, None)
     slope = C/first  # of the mean of z2, per standard deviation of z1
     steep = np.where(C < 0.0, -1.0, 1.0)*np.clip(np.abs(slope), 1e-140, None)
-    width = np.clip(np.minimum(spread/np.abs(steep), f[3]/first), 1e-10, 1e8)
-    reach = _reach(f[5] + g[5]) + _farther(f[7]*first + 0.0*K2)
-    x, mass = _panels([p/first for p in f[2]] + [b/steep for b in g[1]], width, 2.5, reach, max(reach, f[4], g[4]))
+    scale, rate, load, wave = f[3]
+    width = np.clip(np.minimum(spread/np.abs(steep), scale/first), 1e-10, 1e8)
+    known, shift, wave = _within(rate*first, load*first, wave*first, 300.0)
+    reach = _reach(f[5] + g[5]) + float(shift.max())
+    places, longest = [p/first for p in f[2]] + [b/steep for b in g[1]], _longest(2.5, wave)
+    x, mass = _panels(places, width, longest, reach, max(reach, f[4], g[4]))
     inner = _averaged(g, slope[..., None]*x, spread[..., None] + 0.0*x, parameters)
-    return (_whole(f[0], f[1], first[..., None]*x, parameters)*inner*mass).sum(-1)
+    value = (_whole(f[0], f[1], first[..., None]*x, parameters)*inner*mass).sum(-1)
+    return np.where(known, value, math.nan)
 
 
 def _averaged(g, mean, spread, parameters):
@@ -96,16 +97,6 @@ def _given_the_second(f, g, K1, K2, C, parameters):
 def is_polynomial(factor: Any) -> bool:
     """Whether a function is a polynomial on each of its pieces."""
     return all(p.is_polynomial(z) for p in factor.parts)
-
-
-def growth(factor: Any) -> int:
-    """A power of z as which a function grows at most; functions of exponential growth have none and get one."""
-    degrees = [1]
-    for part in factor.parts:
-        shown = part.replace(lambda e: isinstance(e, sp.Function | sp.exp), lambda e: sp.Integer(1))
-        if shown.is_polynomial(z) and shown != 0:
-            degrees.append(int(sp.degree(shown, z)))
-    return max(degrees)
 
 
 def suits(factor: Any) -> bool:
@@ -189,21 +180,6 @@ def jumps(factor: Any, order: int = 0) -> list[list[sp.Expr]]:
         difference = sp.Poly(sp.expand((after - before).subs(z, z + b)), z)
         out.append(difference.all_coeffs()[::-1])
     return out
-
-
-def rate(factor: Any) -> float:
-    """R where a function grows like exp(r*abs(z)) at most, 0 where it does not grow exponentially or has parameters.
-
-    Read off between two places so far out that powers do not count.
-    """
-    if factor.free_symbols:
-        return 0.0
-    rates = [0.0]
-    for side, part in ((-1, factor.parts[0]), (1, factor.parts[-1])):
-        near, far = (abs(enclose(part, {z: side * place}, 64)) for place in (FAR, 2 * FAR))
-        if near > 0 and far.is_finite():
-            rates.append(float(((far / near).log() / FAR).mid()))
-    return round(max(rates), 3) if LEAST_RATE < max(rates) < GREATEST_RATE else 0.0
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ BITS = 240
 LARGEST, SMALLEST = sys.float_info.max, 1e-300
 SHORTEST = 0.5  # kernels of order one, without which a function is of no use
 LITTLE = 64  # bits
+UNREACHED = "exponentials would be no floats, or waves need too many nodes"
 ALIKE = 1e-4  # of the largest value: how far it may be from one end to the point beside it
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
 
@@ -76,6 +77,10 @@ def measured_kernel(component: Component, values: Values | None = None) -> Compo
         if start is None:
             return replace(component, error=math.inf, worst=f"K = {NEAR_ZERO[np.argmax(undefined)]:g}")
         component = replace(component, origin=origin, start=start)
+    if averages(formula) and np.isfinite(found[0]) and not np.isfinite(found[-1]):
+        inside = int(np.argmin(np.isfinite(found)))
+        component = replace(component, end=float(f"{points[inside - 1]:.2g}"), reason=UNREACHED)
+        points, found = points[:inside], found[:inside]
     errors = []
     for k, value in zip(points, found, strict=True):
         scale = 0.0 if slope is None else _size(enclose(slope, {K: Fraction(k)}, BITS)) * float(k)
@@ -210,7 +215,10 @@ def measured_quadrature(component: Component, values: Values | None = None) -> C
         stop = max((larger(p) for p in points[:place] if larger(p) < larger(point)), default=0.0)
         if stop < SHORTEST:
             raise SymresError(f"code for {component.formula}", reason, "export it to LaTeX")
-        component = replace(component, stop=stop, reason=reason)
+        if component.parameters and not np.isfinite(found).any():
+            component = replace(component, end=stop, reason=UNREACHED)
+        else:
+            component = replace(component, stop=stop, reason=reason)
         break
     worst, where = max(errors)
     tiny = _next_to_zero(formula, [(point, float(function(*map(np.array, point), *extra))) for point in TINY])

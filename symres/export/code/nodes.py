@@ -17,21 +17,34 @@ def _reach(growth):
     return max(math.sqrt(2.0*x), _REACH)
 
 
-def _farther(shift):
-    """How many deviations the mass of an integrand is shifted at most by the exponential growth of its factors."""
-    return float(np.clip(shift, None, 40.0).max())
+def _within(shift, load, wave, most):
+    """Which entries can be integrated, and how many deviations exponential growth shifts their mass; their waves.
+
+    Exponentials, whose exponents are the load times the distance, are to be floats where the mass is, and the nodes,
+    in proportion to the wave number, not too many.
+    """
+    steepest = np.maximum(shift, np.where(shift > 0.0, load, 0.0))
+    known = (steepest*(shift + 10.0) < 700.0) & (wave < most)
+    return known, np.where(known, shift, 0.0), np.where(known, wave, 0.0)
 
 
-def _line(centre, width, reach, lowest=-math.inf):
+def _longest(length, wave):
+    """The length of the steps, shorter where waves are."""
+    return 1.0/(1.0/length + wave/12.0)
+
+
+def _line(centre, width, reach, shift, wave, lowest=-math.inf):
     """Nodes and weights of the standard normal law within its reach, for smooth functions that change at the centre.
 
     The trapezoidal rule in t, y = centre + width*sinh(t). Its error is exp(-2*pi*a/step), where a < pi/4 is as far as
-    t may leave the real line before the Gaussian grows, less if the centre lies off the peak: 1e-16 here. The nodes
+    t may leave the real line before the Gaussian grows, less if the centre lies off the peak, which exponential growth
+    shifts, and the less the more waves there are: 1e-16 here. The nodes
     begin half a step above the lowest place, so that with their mirror images they continue the rule below it.
     """
     centre = np.clip(centre, -3.0*reach, 3.0*reach)
     first, last = np.arcsinh((max(-reach, lowest) - centre)/width), np.arcsinh((reach - centre)/width)
-    count = math.ceil(float(((last - first)*(8.5 + 1.2*np.sqrt(centre*centre + width*width))).max()))
+    off = np.sqrt((np.abs(centre) + shift)**2 + width*width)
+    count = math.ceil(float(((last - first)*(8.5 + 1.2*off + 1.4*wave*np.sqrt(1.0 + off*off))).max()))
     step = ((last - first)/count)[..., None]
     t = first[..., None] + step*(_count(count, width) + 0.5)
     y = centre[..., None] + width[..., None]*np.sinh(t)
@@ -101,16 +114,19 @@ def _whole(parts, edges, z, parameters):
 KERNEL = '''
 def _kernel_average(f, K, *parameters):
     """<f(z)> for z of variance K, over pairs of nodes z and -z: what is odd cancels exactly."""
-    parts, breaks, places, scale, far, growth, _, rate, *_ = f
+    parts, breaks, places, (scale, rate, load, wave), far, growth, *_ = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
-    reach = _reach(growth) + _farther(rate*deviation)
+    known, shift, wave = _within(rate*deviation, load*deviation, wave*deviation, 5000.0)
+    reach = _reach(growth) + float(shift.max())
     if breaks or len(places) > 1:  # or it changes away from 0
         width = np.clip(scale/deviation, 1e-8, 1e8)
-        y, mass = _panels([np.abs(place)/deviation for place in places], width, 3.0, reach, max(reach, far), 0.0)
+        places = [np.abs(place)/deviation for place in places]
+        y, mass = _panels(places, width, _longest(3.0, wave), reach, max(reach, far), 0.0)
     else:
-        y, mass = _line(0.0*K, np.clip(scale/deviation, 1e-8, 8.0), reach, 0.0)
+        y, mass = _line(0.0*K, np.clip(scale/deviation, 1e-8, 8.0), reach, shift, wave, 0.0)
     z = deviation[..., None]*y
-    return ((_whole(parts, breaks, z, parameters) + _whole(parts, breaks, -z, parameters))*mass).sum(-1)
+    value = ((_whole(parts, breaks, z, parameters) + _whole(parts, breaks, -z, parameters))*mass).sum(-1)
+    return np.where(known, value, math.nan)
 '''
 
 RULE_NUMPY = '''
@@ -154,7 +170,8 @@ def _flat(function, step, *arguments):
     arguments = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arguments))
     shape = arguments[0].shape
     known = np.isfinite(sum(arguments)).reshape(-1)
-    out = _few(function, step, *(np.where(known, a.reshape(-1), 1.0) for a in arguments))
+    with np.errstate(all="ignore"):  # where there is no value, or no place of change
+        out = _few(function, step, *(np.where(known, a.reshape(-1), 1.0) for a in arguments))
     return np.where(known, np.concatenate([*out, np.empty(0)]), np.nan).reshape(shape)
 '''
 

@@ -13,7 +13,7 @@ from ...special import S4, T4
 from ...symbols import K1, K2, C, Theta
 from . import quadrature, signs
 from .angles import AngleForm
-from .emit import Dialect, Emitter, Source, Tile, literal, rows, variable
+from .emit import OUT, Dialect, Emitter, Source, Tile, argument, literal, rows, variable
 from .fit import SHARE, Fit
 from .plan import Component, Function
 from .roads import roads, with_determinant
@@ -27,6 +27,7 @@ from .stable import (
     Expm1,
     ExpSinh,
     Log1p,
+    ScaledTail,
     Sigmoid,
     Softplus,
     TwoSigns,
@@ -37,6 +38,13 @@ from .stable import (
     determinant,
 )
 from .tiles import Road, Tiler
+
+SCALED_TAIL = '''
+def _scaled_tail(u, v, w):
+    """exp(u)*erfc(w) from v = u - w*w too: the tail is scaled where it is small."""
+    small = w > 0.0
+    return np.exp(np.where(small, v, u))*np.where(small, special.erfcx(np.clip(w, 0.0, None)), special.erfc(w))
+'''
 
 TWO_PRODUCT = '''
 def _two_product(a, b):
@@ -296,6 +304,7 @@ NUMPY = Dialect(
         Dawson: "special.dawsn({0})",
         Erfc: "special.erfc({0})",
         Erfcx: "special.erfcx({0})",
+        ScaledTail: "_scaled_tail({0}, {1}, {2})",
         ExpSinh: "_expsinh({0}, {1})",
         ExpCosh: "_expcosh({0}, {1})",
         ExpCoshm1: "_expcoshm1({0}, {1})",
@@ -315,6 +324,7 @@ NUMPY = Dialect(
         "_two_square": (TWO_SQUARE, ()),
         "_determinant": (DETERMINANT, ("_two_product", "_two_square")),
         "_correlation": (CORRELATION, ("_determinant",)),
+        "_scaled_tail": (SCALED_TAIL, ()),
         "_expsinh": (EXPSINH, ()),
         "_expcosh": (EXPCOSH, ()),
         "_expcoshm1": (EXPCOSHM1, ()),
@@ -365,7 +375,7 @@ def function_tile(function: Function) -> Tile | None:
     pairs = {c.name for c in function.components if c.is_pair}
     if not {K1, K2, C} <= set(arguments) or pairs - set(known):
         return None
-    symbols = {str(symbol): symbol for symbol, _ in function.names}
+    symbols = {name: symbol for symbol, name in function.names}
     *steps, (_, value) = function.lines
     road = with_determinant(Road(value, {symbols[name]: e for name, e in steps}))
     return Tiler(NUMPY, {s: variable(s) for s in arguments}, (K1, K2), MATRICES, known).tile(road)
@@ -432,10 +442,9 @@ def limited(component: Component, lines: tuple[str, ...], library: str) -> tuple
 
 def function_source(function: Function) -> tuple[str, ...]:
     """The body of the blockwise function behind a public one."""
-    names = {symbol: variable(symbol) for symbol, _ in function.names}
-    results = [(name if name == "return" else variable(sp.Symbol(name)), e) for name, e in function.lines]
-    first = named_determinant(names, [e for _, e in results], "_determinant")
-    return (*first, *Emitter(NUMPY, names).function(results))
+    names = dict(function.names)
+    first = named_determinant(names, [e for _, e in function.lines], "_determinant")
+    return (*first, *Emitter(NUMPY, names).function(function.lines))
 
 
 def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr], function: str) -> list[str]:
@@ -448,13 +457,13 @@ def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr], 
 
 def call(function: Function, tile: Tile | None) -> str:
     """What a public function returns: tiles where there is a tile function, else blocks of one line of entries."""
-    name, listed = f"_{function.quantity.name}", ", ".join(variable(s) for s in function.arguments)
+    name, listed = f"_{function.quantity.name}", ", ".join(map(argument, function.arguments))
     arguments = f"({listed},)" if len(function.arguments) == 1 else f"({listed})"
     if tile is not None:
         places = _matrices(function.arguments)
-        return f"_tiles({name}_tile, {name}_axes, {name}, {arguments}, {places}, out, {tile.arrays})"
+        return f"_tiles({name}_tile, {name}_axes, {name}, {arguments}, {places}, {OUT}, {tile.arrays})"
     whole = any(c.is_pair and c.code is None for c in function.components)
-    return f"_blocks({name}, {arguments}, out, {'_WHOLE' if whole else '_CACHED'})"
+    return f"_blocks({name}, {arguments}, {OUT}, {'_WHOLE' if whole else '_CACHED'})"
 
 
 def _matrices(arguments: Sequence[sp.Symbol]) -> tuple[int, ...]:

@@ -11,14 +11,16 @@ from __future__ import annotations
 SERIES = '''
 def _coefficients(f, K, parameters, terms):
     """<f(z) h_n(z/sqrt(K))> with normalised Hermite polynomials h_n, the rest of the sum of their squares, the sum."""
-    parts, breaks, places, scale, far, growth, _, rate, *_ = f
+    parts, breaks, places, (scale, rate, load, wave), far, growth, *_ = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
-    reach = max(13.0, _reach(2*growth)) + _farther(2.0*rate*deviation)
+    known, shift, wave = _within(2.0*rate*deviation, 2.0*load*deviation, 2.0*wave*deviation, 100.0)
+    reach = max(13.0, _reach(2*growth)) + float(shift.max())
+    longest = _longest(16.0/math.sqrt(terms), wave)
     width = np.clip(scale/deviation, 1e-8, 1e8)
     places = [place/deviation for place in places]
     if _at_zero(places):  # the same nodes for all kernels
-        width, places = width.min()[None], [place[:1] for place in places]
-    x, mass = _panels(places, width, 16.0/math.sqrt(terms), reach, max(reach, far))
+        width, longest, places = width.min()[None], longest.min()[None], [place[:1] for place in places]
+    x, mass = _panels(places, width, longest, reach, max(reach, far))
     value = _whole(parts, breaks, deviation[..., None]*x, parameters)
     mass = mass*value
     total = (mass*value).sum(-1)
@@ -31,7 +33,7 @@ def _coefficients(f, K, parameters, terms):
             some = []
     rows = np.concatenate(rows)
     rest = np.maximum(total - (rows*rows).sum(0), 1e-15*total)  # rounding hides a smaller one
-    return rows, rest, total
+    return rows, np.where(known, rest, math.nan), total
 
 
 def _at_zero(places):
@@ -47,14 +49,14 @@ def _moments(polynomials, mass):
 
 
 def _taken(f, index):
-    """A function whose breaks, places and scale differ from entry to entry, at some of them."""
-    parts, breaks, places, scale, *rest = f
-    return parts, [b[index] for b in breaks], [p[index] for p in places], scale[index], *rest
+    """A function whose breaks, places and scales differ from entry to entry, at some of them."""
+    parts, *groups, far, growth, average, tilt = f
+    return parts, *([o[index] for o in group] for group in groups), far, growth, average, tilt
 
 
 def _expansion(f, K, parameters, terms):
     """The coefficients of every different kernel, and the place of each entry among them."""
-    others = [*f[1], *f[2], f[3], *parameters]
+    others = [*f[1], *f[2], *f[3], *parameters]
     if all(float(o.min()) == float(o.max()) for o in others):
         kernels, place = np.unique(K, return_inverse=True)
     else:
@@ -62,8 +64,8 @@ def _expansion(f, K, parameters, terms):
     breaks, places = len(f[1]), len(f[2])
 
     def rows(kernel, *rest):
-        scale, *own = rest[breaks + places:]
-        inner = (f[0], rest[:breaks], rest[breaks:breaks + places], scale, *f[4:])
+        scales, own = rest[breaks + places:breaks + places + 4], rest[breaks + places + 4:]
+        inner = (f[0], rest[:breaks], rest[breaks:breaks + places], scales, *f[4:])
         return _coefficients(inner, kernel, own, terms)
 
     few = _few(rows, 1024 if _at_zero(f[2]) else 64, kernels, *(o[:kernels.shape[0]] for o in others))
@@ -73,9 +75,8 @@ def _expansion(f, K, parameters, terms):
 def _series(f, g, K1, K2, rho, parameters, terms):
     """The first terms of the series in the correlation, and where they suffice."""
     if g is f:
-        groups = (f[1], f[2], f[3:4], parameters)
-        breaks, places, (scale,), both = ([np.concatenate([p, p]) for p in group] for group in groups)
-        a, place = _expansion((f[0], breaks, places, scale, *f[4:]), np.concatenate([K1, K2]), both, terms)
+        *groups, both = ([np.concatenate([p, p]) for p in group] for group in (*f[1:4], parameters))
+        a, place = _expansion((f[0], *groups, *f[4:]), np.concatenate([K1, K2]), both, terms)
         b, first, second = a, place[:K1.shape[0]], place[K1.shape[0]:]
     else:
         a, first = _expansion(f, K1, parameters, terms)
@@ -141,26 +142,35 @@ def _is_worth(terms, cost, shared, kernels, entries):
 
 def _by_quadrature(rule, few, f, g, some, K1, K2, C, parameters):
     """A rule on a few of the entries at a time."""
-    groups = (f[1], f[2], f[3:4], g[1], g[2], g[3:4], parameters)
+    groups = (*f[1:4], *g[1:4], parameters)
     ends = [sum(map(len, groups[:k])) for k in range(8)]
 
     def part(k1, k2, c, *rest):
         b, p, s, d, q, t, own = (rest[ends[k]:ends[k + 1]] for k in range(7))
-        return rule((f[0], b, p, *s, *f[4:]), (g[0], d, q, *t, *g[4:]), k1, k2, c, own)
+        return rule((f[0], b, p, s, *f[4:]), (g[0], d, q, t, *g[4:]), k1, k2, c, own)
 
     return np.concatenate(_few(part, few, *(a[some] for a in (K1, K2, C, *(o for group in groups for o in group)))))
 '''
 
 LINE = '''
+def _both(f, g, first, second, most):
+    """What two functions share, see _within, and the smaller scale, per standard deviation of each."""
+    scale, rate, load, wave = zip(f[3], g[3])
+    shift, wave = (p*first + q*second for p, q in (rate, wave))
+    known, shift, wave = _within(shift, np.maximum(load[0]*first, load[1]*second), wave, most)
+    return known, shift, wave, np.minimum(scale[0]/first, scale[1]/second)
+
+
 def _line_average(f, g, K1, K2, C, parameters):
     """<f(z1) g(z2)> where z2 is a multiple of z1."""
     first, second = np.sqrt(np.clip(K1, 1e-280, None)), np.sqrt(np.clip(K2, 1e-280, None))
     second = np.where(C < 0.0, -second, second)
-    width = np.clip(np.minimum(f[3]/first, np.abs(g[3]/second)), 1e-8, 1e8)
-    reach = _reach(f[5] + g[5]) + _farther(f[7]*first + g[7]*np.abs(second))
-    x, mass = _panels([p/first for p in f[2]] + [q/second for q in g[2]], width, 3.0, reach, max(reach, f[4], g[4]))
+    known, shift, wave, scale = _both(f, g, first, np.abs(second), 300.0)
+    width, reach = np.clip(scale, 1e-8, 1e8), _reach(f[5] + g[5]) + float(shift.max())
+    places, longest = [p/first for p in f[2]] + [q/second for q in g[2]], _longest(3.0, wave)
+    x, mass = _panels(places, width, longest, reach, max(reach, f[4], g[4]))
     product = _whole(f[0], f[1], first[..., None]*x, parameters)*_whole(g[0], g[1], second[..., None]*x, parameters)
-    return (product*mass).sum(-1)
+    return np.where(known, (product*mass).sum(-1), math.nan)
 '''
 
 SMOOTH = '''
@@ -168,15 +178,19 @@ def _smooth_plane(f, g, K1, K2, C, parameters):
     """<f(z1) g(z2)> of smooth functions: the average over z2 given z1, then that over z1."""
     K1 = np.clip(K1, 1e-280, None)
     deviation = np.sqrt(K1)
-    reach = _reach(f[5] + g[5]) + _farther(f[7]*deviation + g[7]*np.sqrt(K2))
+    known, shift, wave, _ = _both(f, g, deviation, np.sqrt(np.clip(K2, 1e-280, None)), 40.0)
+    reach = _reach(f[5] + g[5]) + float(shift.max())
     slope = C/deviation  # of the mean of z2, per standard deviation of z1
     spread = np.clip(np.sqrt(_determinant(K1, K2, C)/K1), 1e-280, None)
-    rate = np.clip(np.maximum(np.abs(slope)/g[3], deviation/f[3]), 1e-140, None)
-    x, mass = _line(0.0*K1, np.clip(1.0/rate, 1e-9, 8.0), reach)
+    scale = g[3][0]
+    steepest = np.clip(np.maximum(np.abs(slope)/scale, deviation/f[3][0]), 1e-140, None)
+    x, mass = _line(0.0*K1, np.clip(1.0/steepest, 1e-9, 8.0), reach, shift, wave)
     mean, spread = slope[..., None]*x, spread[..., None] + 0.0*x
-    y, weight = _line(-mean/spread, np.clip(g[3][..., None]/spread, 1e-8, 8.0), reach)
+    own = [np.where(known, g[3][k], 0.0)[..., None]*spread for k in (1, 3)]
+    y, weight = _line(-mean/spread, np.clip(scale[..., None]/spread, 1e-8, 8.0), reach, *own)
     inner = (_whole(g[0], g[1], mean[..., None] + spread[..., None]*y, parameters)*weight).sum(-1)
-    return (_whole(f[0], f[1], deviation[..., None]*x, parameters)*inner*mass).sum(-1)
+    value = (_whole(f[0], f[1], deviation[..., None]*x, parameters)*inner*mass).sum(-1)
+    return np.where(known, value, math.nan)
 '''
 
 KINKED = '''
@@ -192,29 +206,31 @@ def _kinked_plane(f, g, K1, K2, C, parameters):
     gap = _determinant(K1, K2, C)/np.clip(size*(size + np.abs(C)), 1e-280, None)  # 1 - abs(correlation)
     gap = np.clip(np.where(size < 1e-140, 1.0 - np.abs(C)/size, gap), 0.0, 1.0)
     c, d = np.sqrt(1.0 - 0.5*gap), np.sqrt(0.5*gap)
-    scale = np.minimum(f[3]/first, g[3]/second)
+    known, shift, wave, scale = _both(f, g, first, second, 25.0)
     p, q = [place/first for place in f[2]], [sign*place/second for place in g[2]]
-    narrow, reach = np.clip(d, 1e-140, None), _reach(f[5] + g[5]) + _farther(f[7]*first + g[7]*second)
-    far = max(reach, f[4], g[4])
-    v, mass = _panels([0.5*(a - b)/narrow for a in p for b in q], np.clip(scale/narrow, 1e-8, 1e8), 3.0, reach, far)
+    narrow, reach = np.clip(d, 1e-140, None), _reach(f[5] + g[5]) + float(shift.max())
+    far, longest = max(reach, f[4], g[4]), _longest(3.0, wave)
+    meet = [0.5*(a - b)/narrow for a in p for b in q]
+    v, mass = _panels(meet, np.clip(scale/narrow, 1e-8, 1e8), longest, reach, far)
     c, d = c[..., None], d[..., None]
     lines = [(a[..., None] - d*v)/c for a in p] + [(b[..., None] + d*v)/c for b in q]
-    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), 3.0, reach, far)
+    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), longest[..., None], reach, far)
     c, d, v = c[..., None], d[..., None], v[..., None]
     z1, z2 = first[..., None, None]*(c*u + d*v), (sign*second)[..., None, None]*(c*u - d*v)
     product = _whole(f[0], f[1], z1, parameters)*_whole(g[0], g[1], z2, parameters)
-    return ((product*weight).sum(-1)*mass).sum(-1)
+    return np.where(known, ((product*weight).sum(-1)*mass).sum(-1), math.nan)
 '''
 
 BESIDE = '''
 def _beside(f, mean, variance, *parameters):
     """<f(z)> for z of that law; where it is narrow, its mean is on neither side of a place that it meets."""
-    parts, breaks, places, scale, far, growth, _, rate, *_ = f
+    parts, breaks, places, (scale, rate, load, wave), far, growth, *_ = f
     deviation = np.sqrt(np.clip(variance, 1e-280, None))
     deviation = np.maximum(deviation, 1e-9*np.abs(mean))  # the mean is rounded
-    reach = _reach(growth) + _farther(rate*(deviation + np.abs(mean)))
-    width = np.clip(scale/deviation, 1e-8, 1e8)
-    y, mass = _panels([(place - mean)/deviation for place in places], width, 3.0, reach, max(reach, far))
+    known, shift, wave = _within(rate*deviation, load*(deviation + np.abs(mean)), wave*deviation, 300.0)
+    reach = _reach(growth) + float(shift.max())
+    width, places = np.clip(scale/deviation, 1e-8, 1e8), [(place - mean)/deviation for place in places]
+    y, mass = _panels(places, width, _longest(3.0, wave), reach, max(reach, far))
     value = _whole(parts, breaks, mean[..., None] + deviation[..., None]*y, parameters)
-    return (value*mass).sum(-1)
+    return np.where(known, (value*mass).sum(-1), math.nan)
 '''

@@ -18,11 +18,12 @@ from ...errors import DeclarationError, NoClosedForm
 from ...quantity import Quantity, Status
 from ...symbols import C_W, K1, K2, C, C_b, K, gamma, n, n_L, r, variables, xi
 from .angles import AngleForm, positive
+from .emit import argument, distinct
 from .fit import Fit
 from .quadrature import averages
 from .rewrite import stabilise
 from .scaling import scaling
-from .stable import determinant
+from .stable import Own, determinant
 
 GLOBAL = {C_W, C_b, gamma, xi, n, n_L, r}  # what a kernel never is
 INACCURATE = 1e-6  # a larger error is announced
@@ -47,6 +48,8 @@ class Component:
         start: the kernel up to which the limit is returned: 0, or more where floats underflow to 0/0.
         beside_largest: for a function that is accurate beside its largest value only: its error relative to that.
         stop: the largest kernel for which there are numbers; beyond it the function is nan.
+        end: the largest of the measured kernels for which an average has numbers with these parameters; where they
+            end depends on those, and the code finds it out.
         reason: why it ends there.
         gap: of a pair, its value at K1 = K2 = C = 0 and its limit there along the diagonal, if they differ.
         next_to_zero: of a pair by quadrature, the error relative to the value itself at tiny covariances.
@@ -67,6 +70,7 @@ class Component:
     start: float = 0.0
     beside_largest: float | None = None
     stop: float = math.inf
+    end: float = math.inf
     reason: str = ""
     gap: tuple[float, float] | None = None
     next_to_zero: float = 0.0
@@ -84,6 +88,11 @@ class Component:
         """Whether the error of a function of one kernel is relative to its value alone."""
         decays = isinstance(self.code, Fit) and self.code.shape.decay > 0
         return decays or bool(averages(self.formula))
+
+    @property
+    def last(self) -> float:
+        """The largest kernel for which there are numbers with the parameters that errors are measured at."""
+        return min(self.stop, self.end)
 
     @property
     def is_pair(self) -> bool:
@@ -107,7 +116,7 @@ class Function:
 
     Args:
         quantity: what it computes.
-        lines: (name, expression in earlier names, arguments and component calls); the last name is "return".
+        lines: (variable, expression in earlier names, arguments and component calls); the last is "return".
         names: symbol -> variable for arguments and earlier lines.
         components: those that it calls.
     """
@@ -132,6 +141,26 @@ class Function:
         return tuple(s for s in self.arguments if s not in used)
 
 
+@dataclass(frozen=True)
+class _Scope:
+    """What the planning of one quantity knows.
+
+    Args:
+        parameters: the arguments that are neither kernels nor scalars of the layer.
+        triples: (K1, C, K2) and the like, the covariances of its averages over two variables.
+        used: the components that it calls, by name, as they are found.
+    """
+
+    parameters: frozenset[sp.Symbol]
+    triples: list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]
+    used: dict[str, Component] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, quantity: Quantity) -> _Scope:
+        """That of a quantity."""
+        return cls(frozenset(quantity.symbols) - GLOBAL - {K, K1, K2, C}, _triples(quantity))
+
+
 @dataclass
 class Planner:
     """Finds the components of quantities; equal ones are shared between the functions of one module.
@@ -153,78 +182,79 @@ class Planner:
             raise NoClosedForm(
                 f"code for {quantity.name}", f"it is unknown ({quantity.reason})", "export another quantity"
             )
-        used: dict[str, Component] = {}
-        triples = _triples(quantity)
-        names = {s: str(s) for s in (*quantity.symbols, *quantity.unused)}
+        scope = _Scope.of(quantity)
+        arguments = (*quantity.symbols, *quantity.unused)
+        distinct(arguments, argument)
+        names = distinct(arguments)
         lines = []
         for step in quantity.steps:
-            lines.append((str(step.symbol), self._split(step.expr, triples, used)))
-            names[step.symbol] = str(step.symbol)
-        lines.append(("return", self._split(quantity.body, triples, used)))
+            names[step.symbol] = step.symbol.name
+            lines.append((names[step.symbol], self._split(step.expr, scope)))
+        lines.append(("return", self._split(quantity.body, scope)))
         unknown = sorted({str(s) for _, e in lines for s in e.free_symbols if s not in (*names, determinant)})
         if unknown:
             raise DeclarationError(
                 f"code for {quantity.name}", f"{', '.join(unknown)} is no argument of it", "give it a value first"
             )
-        return Function(quantity, tuple(lines), tuple(names.items()), tuple(used.values()))
+        return Function(quantity, tuple(lines), tuple(names.items()), tuple(scope.used.values()))
 
     # ---- splitting ---------------------------------------------------------------------------------------------
 
-    def _split(self, expr: sp.Expr, triples: list[tuple], used: dict[str, Component]) -> sp.Expr:
+    def _split(self, expr: sp.Expr, scope: _Scope) -> sp.Expr:
         """The expression with everything that depends on kernels alone replaced by calls."""
         nested = [a for a in averages(expr) if not all(c.is_Symbol for c in a.covariance)]
         held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(nested)}
         opaque = expr.xreplace(held)
         others = (opaque.free_symbols & GLOBAL) | set(held.values())
-        parts = decompose(opaque, others | _parameters(opaque.free_symbols)) or decompose(opaque, others)
+        parts = decompose(opaque, others | scope.parameters) or decompose(opaque, others)
         if parts is None:
             parts = {sp.Integer(1): opaque}
-        out = sp.Add(*(m * self._kernel_function(f, triples, used) for m, f in parts.items()))
-        return out.xreplace({dummy: self._average(node, used) for node, dummy in held.items()})
+        out = sp.Add(*(m * self._kernel_function(f, scope) for m, f in parts.items()))
+        return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
 
-    def _kernel_function(self, expr: sp.Expr, triples: list[tuple], used: dict[str, Component]) -> sp.Expr:
+    def _kernel_function(self, expr: sp.Expr, scope: _Scope) -> sp.Expr:
         open_ = averages(expr)
         if not open_ and expr.is_polynomial(*expr.free_symbols):
             return expr
         variables = expr.free_symbols
-        single = variables - _parameters(variables)
+        single = variables - scope.parameters
         if len(single) == 1:
             (v,) = single
-            return self._call(expr.xreplace({v: K}), (K,), (v,), used)
+            return self._call(expr.xreplace({v: K}), (K,), (v,), scope)
         if open_:
             held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(open_)}
             parts = decompose(expr.xreplace(held), held.values())
             if parts is None:
                 raise NoClosedForm(f"code for {expr}", "its averages stand inside functions", "export it to LaTeX")
-            out = sp.Add(*(m * self._kernel_function(f, triples, used) for m, f in parts.items()))
-            return out.xreplace({dummy: self._average(node, used) for node, dummy in held.items()})
-        for triple in triples:
-            if triple[1] in variables and variables <= set(triple) | _parameters(variables):
+            out = sp.Add(*(m * self._kernel_function(f, scope) for m, f in parts.items()))
+            return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
+        for triple in scope.triples:
+            if triple[1] in variables and variables <= set(triple) | scope.parameters:
                 canonical = expr.xreplace(dict(zip(triple, (K1, C, K2), strict=True)))
-                return self._call(canonical, (K1, K2, C), (triple[0], triple[2], triple[1]), used)
+                return self._call(canonical, (K1, K2, C), (triple[0], triple[2], triple[1]), scope)
         if isinstance(expr, sp.Add):  # functions of different kernels: one at a time
             groups: dict[frozenset, list[sp.Expr]] = {}
             for term in expr.args:
                 groups.setdefault(frozenset(term.free_symbols), []).append(term)
             if len(groups) > 1:
-                return sp.Add(*(self._kernel_function(sp.Add(*g), triples, used) for g in groups.values()))
+                return sp.Add(*(self._kernel_function(sp.Add(*g), scope) for g in groups.values()))
         return stabilise(expr)
 
-    def _average(self, node: Any, used: dict[str, Component]) -> sp.Expr:
+    def _average(self, node: Any, scope: _Scope) -> sp.Expr:
         """A call of the component of an average without a closed form; kernels in its integrand become parameters."""
         inside = node.integrand.free_symbols - {*variables}
-        given = {s: sp.Symbol(f"{s}_given", **s.assumptions0) for s in _ordered(inside - _parameters(inside))}
+        given = {s: Own(f"{s}_given", **s.assumptions0) for s in inside - scope.parameters}
         integrand, back = node.integrand.xreplace(given), {name: s for s, name in given.items()}
         if node.dimension == 1:  # the variance of one input given the other is a determinant over a kernel
             variance = positive(node.covariance[0], (K1, C, K2))
-            return self._call(node.func(integrand, K), (K,), (variance,), used).xreplace(back)
+            return self._call(node.func(integrand, K), (K,), (variance,), scope).xreplace(back)
         if node.dimension == 2:
             k1, c, k2 = node.covariance
-            return self._call(node.func(integrand, K1, C, K2), (K1, K2, C), (k1, k2, c), used).xreplace(back)
+            return self._call(node.func(integrand, K1, C, K2), (K1, K2, C), (k1, k2, c), scope).xreplace(back)
         raise NoClosedForm(f"code for {node}", "it is an average over more than two variables", "export it to LaTeX")
 
     def _call(
-        self, expr: sp.Expr, kernels: tuple[sp.Symbol, ...], arguments: tuple[sp.Expr, ...], used: dict[str, Component]
+        self, expr: sp.Expr, kernels: tuple[sp.Symbol, ...], arguments: tuple[sp.Expr, ...], scope: _Scope
     ) -> sp.Expr:
         """A call of the component for a function of kernels and parameters; mere scales stay outside."""
         parameters = _ordered(expr.free_symbols - set(kernels))
@@ -233,17 +263,18 @@ class Planner:
             law = scaling(expr, kernels, p)
             if law is not None:
                 m, s = law
-                component = self._component(expr.xreplace({p: sp.Integer(1)}), kernels, used)
+                component = self._component(expr.xreplace({p: sp.Integer(1)}), kernels, scope)
                 return p**m * component.call(*(p**s * a for a in arguments))
-        component = self._component(expr, (*kernels, *parameters), used)
+        component = self._component(expr, (*kernels, *parameters), scope)
         return component.call(*arguments, *parameters)
 
-    def _component(self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], used: dict[str, Component]) -> Component:
+    def _component(self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], scope: _Scope) -> Component:
         key = (expr, symbols)
         if key not in self.components:
+            distinct(symbols)
             self.components[key] = self.build(f"_average_{len(self.components) + 1}", symbols, expr)
         component = self.components[key]
-        used[component.name] = component
+        scope.used[component.name] = component
         return component
 
 
@@ -304,11 +335,6 @@ def _triples(quantity: Quantity) -> list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]
             if len(covariance) == 3 and all(c.is_Symbol for c in covariance) and covariance not in found:
                 found.append(covariance)
     return found
-
-
-def _parameters(symbols: set[sp.Symbol]) -> set[sp.Symbol]:
-    """Symbols that are neither kernels nor steps: parameters of activations do not end in a digit."""
-    return {s for s in symbols if s not in (K, K1, K2, C) and not str(s)[-1].isdigit()} - GLOBAL
 
 
 def _ordered(symbols: Iterable[sp.Symbol]) -> tuple[sp.Symbol, ...]:

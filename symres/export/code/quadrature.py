@@ -17,7 +17,8 @@ from ...symbols import K1, K2, C, K, z
 from . import deltas
 from .emit import Dialect, Emitter, Source, rows, variable
 from .features import faint, features
-from .given import GIVEN, GIVEN_THE_SECOND, Closed, closed, growth, is_polynomial, rate, suits
+from .given import GIVEN, GIVEN_THE_SECOND, Closed, closed, is_polynomial, suits
+from .growth import growth, highest, load, rate, wave
 from .nodes import (
     FEW,
     FLAT_NUMPY,
@@ -41,6 +42,7 @@ POINTS = 16  # of each panel
 PANEL = 1.2  # its length in t
 FAR = "38.0"  # standard deviations behind which the normal law is no float
 ROWS = {False: 256, True: 1 << 22}  # entries at a time of averages over one and two variables
+WAVY = 16  # over one variable, where waves take many nodes
 
 
 def for_torch(text: str) -> str:
@@ -58,8 +60,8 @@ def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Call
         "_few": (FEW, ()),
         "_beside": (spelled(BESIDE), ("_line",)),
         "_line_average": (spelled(LINE), ("_line",)),
-        "_smooth_plane": (spelled(SMOOTH), ("_line", determinant)),
-        "_kinked_plane": (spelled(KINKED), ("_line", determinant)),
+        "_smooth_plane": (spelled(SMOOTH), ("_line", "_line_average", determinant)),
+        "_kinked_plane": (spelled(KINKED), ("_line", "_line_average", determinant)),
         "_given": (spelled(GIVEN), ("_line", determinant)),
         "_given_the_second": (GIVEN_THE_SECOND, ("_given",)),
         "_tilted": (spelled(TILTED), ("_line", "_given", "_strip", determinant)),
@@ -97,8 +99,6 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     parameters = symbols[kernels:]
     rest = "".join(f", {variable(p)}" for p in parameters)
     library = "np" if dialect.name == "NumPy" else "torch"
-    capped = f"{library}.exp({library}.clip({{0}}, None, 170.0))"
-    inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})  # no infinity over infinity
     parts: dict[sp.Expr, str] = {}
     preamble: list[str] = []
     constants = list(tables())
@@ -106,8 +106,10 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
 
     def part(formula: sp.Expr) -> str:
         if formula not in parts:
-            parts[formula] = f"{name}_part_{len(parts) + 1}"
-            code = Emitter(inside, {z: "z", **names}).function([("return", stabilise(formula))])
+            parts[formula], stable = f"{name}_part_{len(parts) + 1}", stabilise(formula)
+            capped = f"{library}.exp({library}.clip({{0}}, None, {highest(stable)}.0))"
+            inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})
+            code = Emitter(inside, {z: "z", **names}).function([("return", stable)])
             preamble.append("\n".join([f"def {parts[formula]}(z{rest}):", *(f"    {line}" for line in code)]))
         return parts[formula]
 
@@ -122,6 +124,8 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         if len(code) > 1:  # with intermediate results
             text = f"{name}_place_{len(preamble) + 1}({rest.removeprefix(', ')})"
             preamble.append("\n".join([f"def {text}:", *(f"    {line}" for line in code)]))
+        if value.free_symbols:  # a constant changes nowhere: its place is 0/0 or infinite
+            text = f"{library}.nan_to_num({text}, nan=0.0, posinf=1e100, neginf=-1e100)"
         return f"{text} + 0.0*{kernel}"
 
     def listed(places: Iterable[sp.Expr]) -> str:
@@ -129,7 +133,10 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         return "(" + "".join(f"{of_entries(place)}, " for place in places).strip() + ")"
 
     def factor(f: Any) -> str:
-        """The variable that holds a factor: parts, breaks, places and scale of change, reach, growth, average, rate."""
+        """The variable that holds a factor: parts, breaks, places of change, scales, reach, growth, average, tilt.
+
+        The scales are the length of the changes, the rate of growth, the load of exponentials and the wave number.
+        """
         if f not in factors_:
             factors_[f] = f"f{len(factors_) + 1}"
             polynomial = is_polynomial(f)
@@ -137,11 +144,11 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             places = f.breaks if f.breaks and (polynomial or 0 in f.breaks) else (*f.breaks, sp.Integer(0))
             places = (*places, *(place for place in others if place not in places))
             functions = "".join(f"{part(p)}, " for p in f.parts).strip()
-            scale = f"math.inf + 0.0*{kernel}" if polynomial else of_entries(width)
+            flat = (sp.oo, sp.S.Zero, sp.S.Zero, sp.S.Zero)
+            facts = flat if polynomial else (width, rate(f), load(f), wave(f))
             inner = coded(closed, f) if is_pair and suits(f) else "None"
-            rest_ = f"{scale}, {FAR if faint(f) else '_REACH'}, {growth(f)}, {inner}, {rate(f)!r}"
-            if is_pair and tilt(f) is not None:
-                rest_ += f", {coded(tilted, f)}"
+            beside = coded(tilted, f) if is_pair and tilt(f) is not None else "None"
+            rest_ = f"{listed(facts)}, {FAR if faint(f) else '_REACH'}, {growth(f)}, {inner}, {beside}"
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
         return factors_[f]
 
@@ -172,8 +179,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
                     else f"_kernel_average({called}, K{rest})"
                 )
             )
-            symbol = sp.Symbol(f"{name}_{average}")
-            names[symbol] = average
+            names[symbol := sp.Dummy(average)] = average
             total += coefficient * symbol
         values[node] = total
     for n, given in enumerate(conditional, 1):
@@ -184,18 +190,19 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         for coefficient, (function,) in _joined(node):
             called, average = factor(function), f"a{len(lines) + 1}"
             lines.append(f"{average} = _beside({called}, mean{n} + 0.0*K1, variance{n} + 0.0*K1{rest})")
-            names[symbol := sp.Symbol(f"{name}_{average}")] = average
+            names[symbol := sp.Dummy(average)] = average
             values[given] += coefficient * symbol
     expr = expr.xreplace(values)
     lines += Emitter(dialect, names | {determinant: "determinant"}).function([("return", expr)])
-    if any("determinant" in line for line in lines):
+    if any(e.has(determinant) for e in (expr, *(law for given in conditional for law in given.args[1:]))):
         lines.insert(0, f"determinant = {'_determinant' if library == 'np' else '_Determinant.apply'}(K1, K2, C)")
     arguments = ", ".join(variable(s) for s in symbols)
     for s in symbols[:kernels]:  # quotients such as <z f f'>/K have their limit at K = 0
         if any(p.base == s and p.exp.is_negative for p in expr.atoms(sp.Pow)):
             lines.insert(0, f"{variable(s)} = {library}.clip({variable(s)}, {1e-20 if is_pair else 1e-100}, None)")
     preamble.append("\n".join([f"def {name}_rule({arguments}):", *(f"    {line}" for line in lines)]))
-    return Source((f"return _flat({name}_rule, {ROWS[is_pair]}, {arguments})",), tuple(constants), tuple(preamble))
+    step = WAVY if not is_pair and any(wave(f) != 0 for f in factors_) else ROWS[is_pair]
+    return Source((f"return _flat({name}_rule, {step}, {arguments})",), tuple(constants), tuple(preamble))
 
 
 def _joined(node: Any) -> Any:

@@ -21,6 +21,7 @@ from .stable import (
     Expm1,
     ExpSinh,
     Log1p,
+    ScaledTail,
     Sigmoid,
     Softplus,
     TwoSigns,
@@ -143,16 +144,21 @@ def _saturated(e: sp.Expr) -> sp.Expr:
 
 
 def _scaled_erfc(e: sp.Expr) -> sp.Expr:
-    """exp(u)*erfc(w) -> exp(u - w**2)*erfcx(w) for w > 0: no infinity times zero. An average has one tail a term."""
+    """exp(u)*erfc(w) -> exp(u - w**2)*erfcx(w) for w > 0: no infinity times zero. An average has one tail a term.
+
+    Where the sign of w depends on parameters, it is chosen when they are known.
+    """
     if not isinstance(e, sp.Mul):
         return e
-    tails = [f for f in e.args if isinstance(f, sp.erfc) and f.args[0].is_nonnegative]
+    tails = [f for f in e.args if isinstance(f, sp.erfc | Erfc) and not f.args[0].is_nonpositive]
     exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
     if len(tails) != 1 or not exponents:
         return e
     (w,) = tails[0].args
     rest = [f for f in e.args if f is not tails[0] and not isinstance(f, sp.exp)]
-    return sp.Mul(*rest, sp.exp(sp.expand(sp.Add(*exponents) - w**2)), Erfcx(w))
+    inside = sp.Add(*exponents)
+    beyond = sp.expand(inside - w**2)
+    return sp.Mul(*rest, sp.exp(beyond) * Erfcx(w) if w.is_nonnegative else ScaledTail(inside, beyond, w))
 
 
 def _scaled_erfi(e: sp.Expr) -> sp.Expr:

@@ -7,9 +7,19 @@ from __future__ import annotations
 
 import sympy as sp
 
-determinant = sp.Symbol("determinant", nonnegative=True)  # K1*K2 - C**2, computed without rounding the difference
-correlation = sp.Symbol("correlation", real=True)  # C/sqrt(K1*K2), and 0 where a kernel vanishes
-complement = sp.Symbol("complement", nonnegative=True)  # sqrt(1 - correlation**2), from the determinant
+
+class Own(sp.Symbol):
+    """A symbol of the code: that of a user with the same name and assumptions is another one."""
+
+    @classmethod
+    def class_key(cls) -> tuple[int, int, str]:
+        """In the order of terms it is a symbol like others."""
+        return sp.Symbol.class_key()
+
+
+determinant = Own("determinant", nonnegative=True)  # K1*K2 - C**2, computed without rounding the difference
+correlation = Own("correlation", real=True)  # C/sqrt(K1*K2), and 0 where a kernel vanishes
+complement = Own("complement", nonnegative=True)  # sqrt(1 - correlation**2), from the determinant
 
 
 class Expm1(sp.Function):
@@ -34,6 +44,12 @@ class Erfcx(sp.Function):
     """exp(u**2) * erfc(u)."""
 
     nargs = 1
+
+
+class ScaledTail(sp.Function):
+    """exp(u) * erfc(w), called as ScaledTail(u, u - w**2, w), the difference in symbols: it may cancel."""
+
+    nargs = 3
 
 
 class Dawson(sp.Function):

@@ -34,10 +34,10 @@ def _tilted(f, g, K1, K2, C, parameters):
     steep = np.where(C < 0.0, -1.0, 1.0)*np.clip(np.abs(slope), 1e-140, None)
     reach = _reach(f[5] + g[5])
     places = [p/first for p in f[1]]
-    places += [f[1][k]/first - side*38.0/(rate*first) for side, rate, k, _ in f[8][0]]
+    places += [f[1][k]/first - side*38.0/(rate*first) for side, rate, k, _ in f[7][0]]
     for b in g[1]:
         places += [(b + shift*spread)/steep for shift in (-8.5, 0.0, 8.5)]
-    places += [(g[1][k] - side*38.0/rate)/steep for side, rate, k, _ in g[8][0]]
+    places += [(g[1][k] - side*38.0/rate)/steep for side, rate, k, _ in g[7][0]]
     places = _sorted([np.clip(p, -reach, reach) for p in [*places, 0.0*K1 - reach, 0.0*K1, 0.0*K1 + reach]])
     edges = np.stack(places, -1)
     left, length = edges[..., :-1], edges[..., 1:] - edges[..., :-1]
@@ -48,7 +48,7 @@ def _tilted(f, g, K1, K2, C, parameters):
     first, slope, spread = first[entry], slope[entry], spread[entry]
     f = (f[0], [b[entry] for b in f[1]])
     edges, own = [b[entry] for b in g[1]], [p[entry] for p in parameters]
-    inner = _tilted_average(g[8], edges, slope[..., None]*x, spread, own)
+    inner = _tilted_average(g[7], edges, slope[..., None]*x, spread, own)
     value = (_whole(f[0], f[1], first[..., None]*x, own)*inner*np.exp(-0.5*x*x)*weights).sum(-1)
     return np.bincount(entry, 0.3989422804014327*value*length[whole], minlength=whole.shape[0])
 

@@ -28,7 +28,7 @@ from .autograd import (
 from .corner import settled
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
-from .numpy import TWO_PRODUCT, floored, limited, named_determinant, with_origin
+from .numpy import SCALED_TAIL, TWO_PRODUCT, floored, limited, named_determinant, with_origin
 from .plan import Component, Function
 from .rewrite import stabilise
 from .stable import (
@@ -41,6 +41,7 @@ from .stable import (
     Expm1,
     ExpSinh,
     Log1p,
+    ScaledTail,
     Sigmoid,
     Softplus,
     TwoSigns,
@@ -83,6 +84,7 @@ TORCH = Dialect(
         Dawson: "_Dawson.apply({0})",
         Erfc: "torch.erfc({0})",
         Erfcx: "torch.special.erfcx({0})",
+        ScaledTail: "_scaled_tail({0}, {1}, {2})",
         ExpSinh: "_ExpSinh.apply({0}, {1})",
         ExpCosh: "_ExpCosh.apply({0}, {1})",
         ExpCoshm1: "_ExpCoshm1.apply({0}, {1})",
@@ -102,6 +104,7 @@ TORCH = Dialect(
         "_Determinant": (DETERMINANT, ("_two_product",)),
         "_root": (ROOT, ()),
         "_correlation": (CORRELATION, ("_Determinant", "_root")),
+        "_scaled_tail": (quadrature.for_torch(SCALED_TAIL), ()),
         "_ratio": (RATIO, ()),
         "_ExpSinh": (EXPSINH, ("_ExpCosh",)),
         "_ExpCosh": (EXPCOSH, ("_ExpSinh",)),
@@ -155,10 +158,9 @@ def _unlimited_source(component: Component) -> Source:
 
 def function_source(function: Function) -> tuple[str, ...]:
     """The body of a public function, its arguments already tensors."""
-    names = {symbol: variable(symbol) for symbol, _ in function.names}
-    results = [(name if name == "return" else variable(sp.Symbol(name)), e) for name, e in function.lines]
-    first = named_determinant(names, [e for _, e in results], "_Determinant.apply")
-    *before, last = first + Emitter(TORCH, names).function(results)
+    names = dict(function.names)
+    first = named_determinant(names, [e for _, e in function.lines], "_Determinant.apply")
+    *before, last = first + Emitter(TORCH, names).function(function.lines)
     if function.idle:
         last = f"return _shaped({', '.join([last.removeprefix('return '), *map(variable, function.idle)])})"
     return (*before, last)
@@ -215,7 +217,7 @@ def _with_slopes(component: Component, code: sp.Expr, slopes: Mapping[sp.Symbol,
     listed = ", ".join(map(variable, component.symbols))
     functions, calls = [], {}
     for v, lines in slopes.items():
-        calls[v] = f"{component.name}_d{v}({listed})"
+        calls[v] = f"{component.name}_d{variable(v)}({listed})"
         functions.append("\n".join([f"def {calls[v]}:", *(f"    {line}" for line in lines)]))
     return _autograd(component, _body(component, code), calls, functions)
 
@@ -230,10 +232,11 @@ def _quadrature_source(component: Component) -> Source:
         slope = quadrature.source(name, component.symbols, expr, TORCH)
         about = f"The derivative of {component.name} in {v}; it has none itself."
         stop = f'raise NotImplementedError("{component.name} has first derivatives only")'
-        functions.append(_function(_class(name), about, component.symbols, slope.lines, [stop]))
+        calls[v] = f"{_class(component.name)}_d{variable(v)}"
+        functions.append(_function(calls[v], about, component.symbols, slope.lines, [stop]))
         preamble += slope.preamble
         tables += slope.tables
-        calls[v] = f"{_class(name)}.apply({listed})"
+        calls[v] += f".apply({listed})"
     text = _autograd(component, list(value.lines), calls, functions)
     return Source(text.lines, tuple(tables), (*preamble, *text.preamble))
 

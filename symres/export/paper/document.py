@@ -196,7 +196,7 @@ def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
     elif q.status is Status.SERIES:
         sentences.append(f"truncated series, {prose(q.reason)}")
     else:
-        sentences.append(f"unknown: {prose(q.reason)}")
+        sentences.append(prose(q.reason))
     if v := q.verified:
         found = f"largest relative deviation ${scientific(v.worst)}$" if v.worst else "without deviation"
         sentences.append(f"Verified at {v.points} points ({v.oracle}), {found}")

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping
 
 import sympy as sp
 
-from ...symbols import KERNELS, PARAMETERS
+from ...symbols import SHARED
 
 _FUNCTIONS = {
     name: getattr(sp, name)
     for name in ("sqrt", "exp", "log", "sin", "cos", "sinh", "cosh", "tanh", "erf", "erfc", "erfi", "asin", "Abs")
 }
 _OPERATORS = {ast.Add: sp.Add, ast.Mult: sp.Mul, ast.Pow: sp.Pow}
-_SHARED = {s.name: s for s in (*KERNELS, *PARAMETERS)}
 _SUBJECT = re.compile(r"(?P<formula>.+?) is no ")
 _EQUATION = re.compile(r"(?<!\w)(?:C_W|C_b) = ")
 _END = re.compile(r", | with |; |$")
@@ -59,7 +58,7 @@ def _expression(node: ast.expr, names: Mapping[str, sp.Symbol]) -> sp.Expr:
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return sp.Integer(node.value)
     if isinstance(node, ast.Name):
-        known = {"pi": sp.pi, "E": sp.E, **_SHARED, **names}
+        known = {"pi": sp.pi, "E": sp.E, **SHARED, **names}
         return known.get(node.id) or sp.Symbol(node.id, positive=True)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_expression(node.operand, names)
