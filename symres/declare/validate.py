@@ -16,6 +16,7 @@ from .intervals import FUNCTIONS
 from .pieces import Pieces
 from .ranges import samples
 
+TAKEN = {"self", "digits"}  # what evalf has beside the values of symbols
 MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
 _ALLOWED = {*FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
 _STRUCTURE = (
@@ -96,8 +97,8 @@ def require_distinct(asked: str, symbols: Iterable[sp.Symbol]) -> None:
     """
     known: dict[str, sp.Symbol] = {}
     for symbol in sorted(symbols, key=sp.default_sort_key):
-        if SHARED.get(symbol.name, symbol) != symbol:
-            remedy = "choose another name" + (f", or use sr.{symbol}" if SHARED[symbol.name] in PARAMETERS else "")
+        if SHARED.get(symbol.name, symbol) != symbol or symbol.name in TAKEN:
+            remedy = "choose another name" + (f", or use sr.{symbol}" if SHARED.get(symbol.name) in PARAMETERS else "")
             raise DeclarationError(asked, f"the name {symbol} is taken by symres", remedy)
         if known.setdefault(symbol.name, symbol) != symbol:
             found = f"there are two symbols called {symbol} with different assumptions"

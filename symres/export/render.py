@@ -17,7 +17,7 @@ from .code import docs
 from .code import numpy as numpy_printer
 from .code import torch as torch_printer
 from .code.choose import build_component
-from .code.emit import Dialect, LosesDigits, NoSpelling, Tile, argument, variable
+from .code.emit import Dialect, LosesDigits, NoSpelling, Tile, argument, identifier, variable
 from .code.plan import Component, Function, Planner
 from .names import renamed, require_distinct
 from .paper.document import equations
@@ -142,7 +142,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _quantities(subject: Any) -> dict[str, Quantity]:
     if isinstance(subject, Quantity):
-        return {subject.name: subject}
+        return renamed({identifier(subject.name): subject})  # the slope in a symbol such as \alpha has its name
     found = subject if isinstance(subject, Mapping) else getattr(subject, "quantities", None)
     if not isinstance(found, Mapping) or not found:
         raise DeclarationError(

@@ -241,6 +241,15 @@ def test_the_signature_has_the_users_name_or_says_what_it_is(name, shown, target
     assert f"{shown}: {'' if name == shown else f'{name}, '}parameter of an activation;" in function.__doc__
 
 
+def test_the_slope_in_a_symbol_that_is_no_name_of_python():
+    p = sp.Symbol(r"\alpha", positive=True)
+    slope = sr.derivative(sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,))), p)
+    (name,) = (module := export(slope)).functions
+    assert name == "dexpect_d_alpha"
+    exact = float(slope.evalf(15, **{"K": 1.3, r"\alpha": 0.75}))
+    assert getattr(module.load(), name)(K=1.3, alpha=0.75) == pytest.approx(exact, rel=1e-13)
+
+
 @cache
 def made_plain():
     p = sp.Symbol("be", positive=True)

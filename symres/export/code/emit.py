@@ -352,12 +352,12 @@ def away_from_zero(radicand: sp.Expr) -> bool:
 
 def variable(symbol: sp.Symbol) -> str:
     """The name of a symbol inside a module: that of a parameter ends in an underscore, and no other name there does."""
-    return symbol.name if _is_own(symbol) else f"{_identifier(symbol)}_"
+    return symbol.name if _is_own(symbol) else f"{identifier(symbol.name)}_"
 
 
 def argument(symbol: sp.Symbol) -> str:
     """The name of a symbol in the signature of a public function: the user's own, where that can be a name there."""
-    name = symbol.name if _is_own(symbol) else _identifier(symbol)
+    name = symbol.name if _is_own(symbol) else identifier(symbol.name)
     return f"{name}_" if keyword.iskeyword(name) or name == OUT else name
 
 
@@ -380,9 +380,9 @@ def _is_own(symbol: sp.Symbol) -> bool:
     return isinstance(symbol, Own) or SHARED.get(symbol.name) == symbol
 
 
-def _identifier(symbol: sp.Symbol) -> str:
-    """The name of a symbol as Python reads it, without what a name cannot contain; it begins with a letter."""
-    name = unicodedata.normalize("NFKC", symbol.name)
+def identifier(name: str) -> str:
+    """A name as Python reads it, without what a name cannot contain; it begins with a letter."""
+    name = unicodedata.normalize("NFKC", name)
     name = "".join(c if f"a{c}".isidentifier() else "_" for c in name).lstrip("_")  # private names are the module's
     return name if name.isidentifier() else f"p{name}"
 
