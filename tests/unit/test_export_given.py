@@ -1,6 +1,7 @@
 """Pair kernels of piecewise polynomials: accuracy near correlation one, speed, gradients, how one average is closed."""
 
 import itertools
+import re
 import time
 
 import mpmath as mp
@@ -298,3 +299,19 @@ def test_a_module_carries_the_rules_that_it_calls():
     assert "scipy" not in smooth
     assert ["def _given(" in text for text in (smooth, given, kinked)] == [False, True, False]
     assert ["def _kinked_plane(" in text for text in (smooth, given, kinked)] == [False, False, True]
+
+
+def test_the_stated_error_holds_between_the_smallest_kernels():
+    """<elu^2 elu^2> loses digits at kernels of 1e-7, where (exp(z) - 1)^2 is averaged term by term."""
+    square = sr.activation("elu(1)")(z) ** 2
+    quantity = sr.expect2(square, square)
+    module = export(quantity)
+    (stated,) = re.findall(r"Error \(_average_1\): at most (\S+) of sqrt", " ".join(module.text.split()))
+    for kernel, correlation in ((1.3e-7, 0.999), (1.3e-7, 1 - 1e-9), (1e-6, -1 + 1e-9), (6e-8, 1 - 1e-12)):
+        c = kernel * correlation
+        exact, size = (
+            float(quantity.evalf(18, K1=sp.Rational(kernel), K2=sp.Rational(kernel), C=sp.Rational(at)))
+            for at in (c, kernel)
+        )
+        assert abs(module.load().expect2(kernel, kernel, c) - exact) < float(stated) * size
+    assert float(stated) < 1e-12

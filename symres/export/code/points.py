@@ -18,7 +18,7 @@ NEGATIVE = 1  # the place among these where those that may be negative are so, a
 RHO = (0.3, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12, 1e-6)
 KERNELS = (
     (1e-8, 1e-8), (1e-8, 1e-4), (1e-4, 1e-4), (1e-2, 3e-2), (0.7, 0.7), (1.0, 30.0), (60.0, 60.0),
-    (1e4, 1e4), (1.3e-7, 1.3e-7), (1.0, 1e4), (2e-3, 2e-3),
+    (1e4, 1e4), (1.0, 1e4), (2e-3, 2e-3), (6e-8, 6e-8),
 )  # fmt: skip
 UNLIKE = 50.0  # covariance of kernels 1 and 1e4: the law of one given the other is wide or narrow
 DIAGONAL = (1e-100, 1e-200)  # kernels between which a function with a limit at 0 does not change
