@@ -172,7 +172,7 @@ def _renamed(average: ProductAverage, names: dict[sp.Symbol, sp.Symbol]) -> Prod
 
 def coefficients(average: ProductAverage) -> dict[sp.Expr, sp.Symbol]:
     """A real symbol for each expression in parameters, such as a - 1, whose sign is unknown."""
-    found = set().union(*(_unsigned(part) for f in average.factors for part in f.parts))
+    found = set().union(*(_unsigned(_gathered(part)) for f in average.factors for part in f.parts))
     taken = {s.name for f in average.factors for s in f.free_symbols}
     names = (s for s in sp.numbered_symbols("c", start=1, real=True) if s.name not in taken)
     return dict(zip(sorted(found, key=str), names, strict=False))
@@ -188,9 +188,15 @@ def _unsigned(expr: sp.Basic) -> set[sp.Expr]:
     return set().union(*map(_unsigned, expr.args))
 
 
+def _gathered(expr: sp.Expr) -> sp.Expr:
+    """The same with what multiplies a power of z in an argument in one place: erf(a*z - z) is erf((a - 1)*z)."""
+    arguments = {u for function in expr.atoms(sp.Function) for u in function.args if u.is_polynomial(z)}
+    return expr.xreplace({u: sp.collect(sp.expand(u), z) for u in arguments})
+
+
 def named(average: ProductAverage, names: dict[sp.Expr, sp.Symbol]) -> ProductAverage:
     """The average with symbols for expressions in parameters; breakpoints keep theirs."""
-    factors = (Pieces(f.breaks, tuple(part.xreplace(names) for part in f.parts)) for f in average.factors)
+    factors = (Pieces(f.breaks, tuple(_gathered(part).xreplace(names) for part in f.parts)) for f in average.factors)
     return ProductAverage(tuple(factors), average.covariance)
 
 

@@ -226,6 +226,8 @@ def test_what_is_analytic_in_a_parameter_holds_for_all_its_real_values(expr: sp.
         sp.erf((A - B) * z) * sp.erf((1 - A) * z + A),
         sp.Abs(A) * z * sp.erf((A - 1) ** 3 * z),  # of a itself no analytic function
         z * sp.erf(sp.sin(A - 1) * z),
+        z * sp.erf(A * z - z),  # as sympy expands it
+        z * sp.erf(A * z - B - z),
         z * sp.Max(z - A, 0) * sp.erf((A - 1) * z),  # a moves the kink, too
     ],
 )

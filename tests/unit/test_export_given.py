@@ -301,8 +301,8 @@ def test_a_module_carries_the_rules_that_it_calls():
     assert ["def _kinked_plane(" in text for text in (smooth, given, kinked)] == [False, False, True]
 
 
-def test_the_stated_error_holds_between_the_smallest_kernels():
-    """<elu^2 elu^2> loses digits at kernels of 1e-7, where (exp(z) - 1)^2 is averaged term by term."""
+def test_squares_of_exponentials_less_1_keep_their_digits_at_the_smallest_kernels():
+    """(exp(z) - 1)^2, averaged term by term, would lose 1e-13 of <elu^2 elu^2> at kernels of 1e-7."""
     square = sr.activation("elu(1)")(z) ** 2
     quantity = sr.expect2(square, square)
     module = export(quantity)
@@ -313,5 +313,5 @@ def test_the_stated_error_holds_between_the_smallest_kernels():
             float(quantity.evalf(18, K1=sp.Rational(kernel), K2=sp.Rational(kernel), C=sp.Rational(at)))
             for at in (c, kernel)
         )
-        assert abs(module.load().expect2(kernel, kernel, c) - exact) < float(stated) * size
-    assert float(stated) < 1e-12
+        assert abs(module.load().expect2(kernel, kernel, c) - exact) < 2 * float(stated) * size
+    assert float(stated) < 1e-14

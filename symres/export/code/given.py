@@ -135,19 +135,46 @@ def _spread(part: sp.Expr, centre: sp.Expr, square: sp.Symbol) -> sp.Expr:
 
 
 def _spread_terms(part: sp.Expr, square: sp.Symbol) -> sp.Expr:
-    """The average of a sum of a polynomial and exponentials of linear functions."""
-    polynomial, exponents = sp.Integer(0), []
+    """The average of a sum of a polynomial and exponentials of linear functions.
+
+    With E = exp(c*z + c**2*square/2) - 1, the average of exp(n*c*z) is (1 + E)**n*exp(n*(n - 1)/2*c**2*square). A sum P
+    of such terms is P(1 + E), in powers of E, and what the spread adds to each: (exp(c*z) - 1)**2 is a sum of squares.
+    """
+    polynomial, heights = sp.Integer(0), dict[sp.Expr, sp.Expr]()
     for term in sp.Add.make_args(sp.expand(part)):
         if term.is_polynomial(z):
             polynomial += term
         else:
             height, exponential = term.as_independent(z, as_Add=False)
-            (argument,) = exponential.args
-            exponents.append((height, argument + argument.diff(z) ** 2 * square / 2))
-    head: Any = sp.exp
-    if polynomial.subs(z, 0) != 0:  # what stands against a constant, exactly
-        head, polynomial = Expm1, sp.expand(polynomial + sp.Add(*(height for height, _ in exponents)))
-    return _spread(polynomial, sp.Integer(0), square) + sp.Add(*(height * head(e) for height, e in exponents))
+            rate = exponential.args[0].diff(z)
+            shift = sp.expand(exponential.args[0] - rate * z)
+            heights[rate] = heights.get(rate, sp.Integer(0)) + height * sp.exp(shift)
+    constant = polynomial.subs(z, 0)
+    if constant == 0:
+        grown = sp.Add(*(h * sp.exp(c * z + c**2 * square / 2) for c, h in heights.items()))
+        return _spread(polynomial, sp.Integer(0), square) + grown
+    total = sp.Integer(0)
+    for rate, powers in _families(heights).items():
+        exponent, excess = rate * z + rate**2 * square / 2, sp.Dummy("excess")
+        total += sp.expand(sp.Add(*(h * (1 + excess) ** n for n, h in powers.items()))).subs(excess, Expm1(exponent))
+        for n, h in powers.items():
+            more = sp.Rational(n * (n - 1), 2) * rate**2 * square
+            total -= h * sp.exp(sp.expand(n * exponent + more)) * Expm1(-more) if n > 1 else 0
+    return _spread(polynomial, sp.Integer(0), square) + total
+
+
+def _families(heights: dict[sp.Expr, sp.Expr]) -> dict[sp.Expr, dict[int, sp.Expr]]:
+    """Rates of exponentials, each with the multiples of it that occur, and their factors."""
+    families: dict[sp.Expr, dict[int, sp.Expr]] = {}
+    for rate in sorted(heights, key=lambda c: (abs(c) if c.is_number else sp.oo, sp.default_sort_key(c))):
+        for base in families:
+            n = sp.cancel(rate / base)
+            if n.is_Integer and n.is_positive:
+                families[base][int(n)] = heights[rate]
+                break
+        else:
+            families[rate] = {1: heights[rate]}
+    return families
 
 
 def centres_of(factor: Any) -> list[list[sp.Expr]]:
