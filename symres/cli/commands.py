@@ -89,6 +89,7 @@ def list_(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="averages: of this activation or formula; else of all.")
     ] = None,
+    settings: Settings = None,
     json: Annotated[bool, typer.Option("--json", help="averages: print one JSON document.")] = False,
 ) -> None:
     """List the activations and layers that symres knows by name, or what is known of Gaussian averages."""
@@ -98,8 +99,8 @@ def list_(
     if what is not None and what not in (*kinds, "averages"):
         raise DeclarationError(f"list {what}", "there is no such list", "use activations or layers or averages")
     if what == "averages":
-        return _averages(name, json)
-    for option, given in ((name, name is not None), ("--json", json)):
+        return _averages(name, settings or [], json)
+    for option, given in ((name, name is not None), ("--set", bool(settings)), ("--json", json)):
         if given:
             raise DeclarationError(f"list {what or ''} {option}", "it goes with averages", "symres list averages gelu")
     out = Output()
@@ -108,15 +109,21 @@ def list_(
             out.lines([line("")] * (position > 0 and what is None) + table(out.width, out.unicode))
 
 
-def _averages(name: str | None, json: bool) -> None:
+def _averages(name: str | None, settings: list[str], json: bool) -> None:
     """The averages of one activation or of all, each printed when it is known."""
     from json import dumps
 
     from ..declare import catalogue
     from . import averages
-    from .request import find_activation
+    from .request import chosen
 
-    listed = list(catalogue.activations.values()) if name is None else [find_activation(name)]
+    if name is None and settings:
+        raise DeclarationError(
+            f"list averages --set {settings[0]}",
+            "it goes with one activation",
+            "symres list averages swish --set beta=2",
+        )
+    listed = list(catalogue.activations.values()) if name is None else [chosen(name, settings)]
     out, document = Output(), []
     for position, phi in enumerate(listed, 1):
         with busy(f"averages of {phi.name}" + (f" ({position} of {len(listed)})" if name is None else "")):
@@ -131,13 +138,13 @@ def _averages(name: str | None, json: bool) -> None:
 
 
 @app.command(epilog=_FORMULAS)
-def show(activation: Name) -> None:
+def show(activation: Name, settings: Settings = None) -> None:
     """Show the facts of an activation."""
     from . import tables
-    from .request import find_activation
+    from .request import chosen
 
     out = Output()
-    out.lines(tables.facts_page(find_activation(activation), out.width, out.unicode))
+    out.lines(tables.facts_page(chosen(activation, settings or []), out.width, out.unicode))
 
 
 @app.command(short_help="Derive and print kernels, susceptibilities, critical points.", epilog=_FORMULAS)

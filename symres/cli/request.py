@@ -68,6 +68,19 @@ def find_activation(text: str, **numbers: sp.Expr) -> Activation:
     return catalogue.activations.find(name, **numbers)
 
 
+def chosen(text: str, pairs: Sequence[str]) -> Activation:
+    """The activation of a name or a formula, with numbers for parameters.
+
+    Args:
+        text: its name, or a formula.
+        pairs: ``key=value`` for its parameters.
+
+    Raises:
+        DeclarationError: as ``make``.
+    """
+    return find_activation(text, **{key: parameter(value, key) for key, value in _settings(pairs).items()})
+
+
 def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
     """Build what a command line describes.
 

@@ -296,7 +296,7 @@ class _Parser:
         known = ["z", "pi", *self.parameters, *FUNCTIONS, *self.functions]
         remedy = nearest(name, known) or (
             f"use z for the preactivation; give a parameter a number with --set {_brief(name)}=... "
-            f"(in Python, {_brief(name)}=...)"
+            f'(in Python: sr.activation("...", {_brief(name)}=...))'
         )
         raise self.error(token, f"unknown name '{_brief(name)}'", remedy)
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -45,6 +46,17 @@ def test_all_are_listed_each_with_seven_averages(capsys, few):
     statuses = [word for word in out.split("asked for.")[1].split() if word in ("EXACT", "NUMERIC", "UNKNOWN")]
     assert len(statuses) == 7 * len(ENTRIES)
     assert statuses.count("NUMERIC") == 6  # of tanh all but its mean
+
+
+def test_parameters_get_numbers_as_elsewhere(capsys):
+    shown = page(capsys, "list", "averages", "z*erf(a*z)", "--set", "a=2")
+    assert "z*erf(2*z)" in shown and "EXACT    4K/(√π·√(1 + 8K))" in row(shown, "⟨φ(z)⟩")
+    assert "exp(-2z)" in page(capsys, "show", "swish", "--set", "beta=2")
+
+
+def test_the_package_is_the_command():
+    found = subprocess.run([sys.executable, "-m", "symres", "--version"], capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("symres ")
 
 
 def test_closed_forms_stand_beside_their_averages(capsys, few):

@@ -137,3 +137,8 @@ def test_formulas_in_sentences_are_written_as_formulas(sentence, shown):
 )
 def test_sentences_become_latex(sentence, shown):
     assert prose(sentence) == shown
+
+
+def test_what_a_user_types_is_set_as_it_is_typed():
+    text = prose("Give beta (--set beta=...) and a (--set a=...) a number.")
+    assert text == r"Give $\beta$ (\texttt{--set beta=...}) and a (\texttt{--set a=...}) a number."

@@ -153,7 +153,7 @@ def test_closed_forms_at_a_parameter_that_they_could_divide_by(other):
     """Powers of the covariance are none of the sine of an angle, which is 0 for all covariances at b = 0."""
     f = sr.Activation("f", z * sp.erf(B * z), (B,))
     module = export(sr.expect2(f, f if other == "itself" else other))
-    assert "no value" not in words(module)
+    assert "no value" not in words(module).partition("---- helpers ----")[0]
     b = np.array([0.0, -0.0, 1e-200, -1e-200])
     for k1, k2, c in ((0.7, 0.7, 0.3), (1.0, 1.0, 1.0), (1.0, 4.0, -2.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)):
         found = module.load().expect2(k1, k2, c, b)

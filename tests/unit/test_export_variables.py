@@ -81,16 +81,22 @@ def parameter_of(quantity):
 def measured_once(monkeypatch):
     """Components are measured under the name ``be``; then their parameter gets its name, and code is printed."""
 
-    def build(name, symbols, formula, dialect, at_any_price=False):
+    def build(name, symbols, formula, dialect, at_any_price=False, opened=None):
         free = [s for s in symbols if s not in SHARED.values() and not isinstance(s, Own)]
         there = {s: sp.Symbol("be", **s.assumptions0) for s in free}
         back = {new: s for s, new in there.items()}
         known = choose.build_component(
-            name, tuple(there.get(s, s) for s in symbols), formula.xreplace(there), dialect, at_any_price
+            name,
+            tuple(there.get(s, s) for s in symbols),
+            formula.xreplace(there),
+            dialect,
+            at_any_price,
+            opened and opened.xreplace(there),
         )
         code = known.code.xreplace(back) if isinstance(known.code, sp.Expr) else known.code
         form = known.form and angle_form(formula, (K1, C, K2))
-        return replace(known, symbols=symbols, formula=formula, code=code, form=form)
+        opened = known.opened and opened
+        return replace(known, symbols=symbols, formula=formula, code=code, form=form, opened=opened)
 
     monkeypatch.setattr(render, "build_component", build)
 

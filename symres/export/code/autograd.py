@@ -75,6 +75,28 @@ DETERMINANT = own_gradient(
     ],
 )
 
+ERFCX = (
+    own_gradient(
+        "_Erfcx",
+        "exp(u**2)*erfc(u); its derivative is 2*u*erfcx(u) - 2/sqrt(pi), which cancels for large u.",
+        "u",
+        ["return torch.special.erfcx(u)"],
+        ["(u,) = ctx.saved_tensors", "return gradient*_erfcx_slope(u)"],
+    )
+    + '''
+
+def _erfcx_slope(u):
+    """The derivative of exp(u**2)*erfc(u), by its series in v = 1/(2*u**2) where that holds."""
+    far = u > 14.0
+    v = 0.5/torch.where(far, u, 14.0)**2
+    series = 1.0
+    for odd in range(21, 1, -2):
+        series = 1.0 - odd*v*series
+    near = torch.where(far, 14.0, u)
+    return torch.where(far, -1.1283791670955126*v*series, 2.0*near*_Erfcx.apply(near) - 1.1283791670955126)
+'''
+)
+
 CORRELATION = '''
 def _correlation(K1, K2, C):
     """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
@@ -197,4 +219,47 @@ def _shaped(value, *idle):
     total = functools.reduce(torch.add, idle)
     value = torch.as_tensor(value, dtype=total.dtype, device=total.device)
     return torch.where(torch.ones_like(total, dtype=torch.bool), value, total)
+'''
+
+MENDED = '''
+class _At(torch.autograd.Function):
+    """A function at some entries, and 0 at the others; its derivatives likewise, once."""
+
+    @staticmethod
+    def forward(some, function, slopes, *arguments):
+        some, *arguments = torch.broadcast_tensors(some, *arguments)
+        value = torch.zeros_like(arguments[0])
+        if bool(some.any()):
+            value[some] = function(*(a[some] for a in arguments))
+        return value
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        some, _, ctx.slopes, *arguments = inputs
+        ctx.save_for_backward(some, *arguments)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        some, *arguments = ctx.saved_tensors
+        if ctx.slopes is None and bool(some.any()):
+            raise NotImplementedError("averages have first derivatives only")
+        out = []
+        for slope, needed in zip(ctx.slopes or (), ctx.needs_input_grad[3:]):
+            at = _At.apply(some, slope, None, *arguments) if needed else None
+            out.append(at if at is None else (gradient*at).sum_to_size(arguments[len(out)].shape))
+        return None, None, None, *(out or [None]*len(arguments))
+
+    @staticmethod
+    def vmap(info, axes, some, function, slopes, *arguments):
+        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip((some, *arguments), (axes[0], *axes[3:]))]
+        return _At.apply(moved[0], function, slopes, *moved[1:]), 0
+
+
+def _mended(closed, doubt, other, slopes, *arguments):
+    """A closed form; by the other function where rounding may have cost more than 1e-12 of a value."""
+    arguments = torch.broadcast_tensors(*arguments)
+    fixed = [a.detach() for a in arguments]
+    poor = ~(1.1e-16*doubt(*fixed) <= 1e-12*torch.abs(closed(*fixed)))
+    value = closed(*(torch.where(poor, f, a) for f, a in zip(fixed, arguments)))
+    return torch.where(poor, 0.0, value) + _At.apply(poor, other, slopes, *arguments)
 '''

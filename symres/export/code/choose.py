@@ -20,6 +20,7 @@ from .angles import angle_form
 from .corner import settled
 from .emit import Dialect, LosesDigits, NoSpelling
 from .fit import fit
+from .loss import cancels, doubt
 from .measure import (
     BITS,
     measured_kernel,
@@ -49,6 +50,7 @@ def build_component(
     formula: sp.Expr,
     dialect: Dialect = printer.NUMPY,
     at_any_price: bool = False,
+    opened: sp.Expr | None = None,
 ) -> Component:
     """Choose how to compute a function of kernels, and measure how well it does.
 
@@ -58,6 +60,7 @@ def build_component(
         formula: what it computes.
         dialect: the target language.
         at_any_price: whether a closed form is taken although its terms cancel in floats.
+        opened: the formula in averages, for parameters at which its terms cancel.
 
     Raises:
         SymresError: no way of computing it was found to work.
@@ -67,7 +70,7 @@ def build_component(
     """
     if C in symbols and formula.has(*SPECIAL) and not at_any_price:
         _check_digits(name, symbols, formula, dialect.name)
-    component = _built(name, symbols, formula, at_any_price)
+    component = _built(name, symbols, formula, at_any_price, opened)
     if not isinstance(component.code, sp.Expr):
         return component
     unspelled = dialect.unspelled(component.code)
@@ -115,7 +118,13 @@ def _refused(component: Component, language: str, found: str) -> LosesDigits:
 
 
 @lru_cache(maxsize=256)
-def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, at_any_price: bool = False) -> Component:
+def _built(
+    name: str,
+    symbols: tuple[sp.Symbol, ...],
+    formula: sp.Expr,
+    at_any_price: bool = False,
+    opened: sp.Expr | None = None,
+) -> Component:
     """The component for NumPy."""
     open_ = bool(averages(formula))
     if C in symbols:
@@ -125,10 +134,11 @@ def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, at_any_p
         component = Component(
             name, symbols, formula, settled(stabilise(formula) if form is None else form.stable()), form
         )
+        component = _guarded(component, opened)
         return component if _is_unspelled(component) else _measured(measured_pair, component, at_any_price)
     if open_ and len(symbols) > 1:
         return _measured(measured_kernel, Component(name, symbols, formula, None))
-    closed = Component(name, symbols, formula, stabilise(formula))
+    closed = _guarded(Component(name, symbols, formula, stabilise(formula)), opened)
     if not open_ and not _is_unspelled(closed):
         closed = _measured(measured_kernel, closed)
         if closed.error <= ACCURATE or len(symbols) > 1:
@@ -140,6 +150,14 @@ def _built(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, at_any_p
         # a closed form of exponentials goes on to the largest floats: a fit that ends before must be much better
         return fitted if math.isinf(fitted.stop) or 10 * fitted.error < closed.error else closed
     return closed if len(symbols) > 1 else _fitted(name, formula)
+
+
+def _guarded(component: Component, opened: sp.Expr | None) -> Component:
+    """A closed form with parameters at which its terms may cancel, and what is integrated there."""
+    code = component.code
+    if opened is None or not isinstance(code, sp.Expr) or not cancels(code) or doubt(code) is None:
+        return component
+    return replace(component, opened=opened)
 
 
 def _is_unspelled(component: Component) -> bool:

@@ -82,6 +82,10 @@ def component_lines(component: Component) -> list[str]:
         )
     elif component.code is None:
         text = "Computed by quadrature at every call."
+    elif component.opened is not None:
+        text = "Computed from the closed form; where its terms cancel, so that more than 1e-12 of a value may be lost, "
+        text += "by quadrature"
+        text += f" of each entry, {entry_time(component.opened)} on one core." if component.is_pair else "."
     else:
         text = "Computed from the closed form."
     if math.isfinite(component.stop):

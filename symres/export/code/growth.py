@@ -26,7 +26,7 @@ def growth(factor: Any) -> int:
     """A power of z as which a function grows at most; functions of exponential growth have none and get one."""
     degrees = [1]
     for part in factor.parts:
-        shown = part.replace(lambda e: isinstance(e, sp.Function | sp.exp), lambda e: sp.Integer(1))
+        shown = part.replace(lambda e: isinstance(e, sp.Function | sp.exp), lambda e: sp.Dummy())
         if shown.is_polynomial(z) and shown != 0:
             degrees.append(int(sp.degree(shown, z)))
     return max(degrees)

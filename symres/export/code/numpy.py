@@ -15,6 +15,7 @@ from . import quadrature, signs
 from .angles import AngleForm
 from .emit import OUT, Dialect, Emitter, Source, Tile, argument, literal, rows, variable
 from .fit import SHARE, Fit
+from .loss import doubt
 from .plan import Component, Function
 from .roads import roads, with_determinant
 from .stable import (
@@ -29,6 +30,7 @@ from .stable import (
     Log1p,
     ScaledTail,
     Sigmoid,
+    Size,
     Softplus,
     TwoSigns,
     TwoTails,
@@ -158,6 +160,19 @@ def _blocks(function, arguments, out, size):
                     values[i] = chunk
                 target[...] = function(*values)
     return out
+'''
+
+MENDED = '''
+def _mended(value, doubt, other, *arguments):
+    """A value; by the other function where rounding may have cost more than 1e-12 of it."""
+    with np.errstate(all="ignore"):
+        error = 1.1e-16*doubt(*arguments)
+    value, error, *arguments = np.broadcast_arrays(value, error, *arguments)
+    poor = ~(error <= 1e-12*np.abs(value))
+    if poor.any():
+        value = value.copy()
+        value[poor] = other(*(a[poor] for a in arguments))
+    return value
 '''
 
 PARTS = '''
@@ -293,6 +308,7 @@ NUMPY = Dialect(
         sp.erf: "special.erf({0})",
         sp.erfc: "special.erfc({0})",
         sp.Abs: "np.abs({0})",
+        Size: "np.abs({0})",
         sp.sign: "np.sign({0})",
         sp.Heaviside: "np.heaviside({0}, {1})",
         sp.Max: "np.maximum({0}, {1})",
@@ -330,6 +346,7 @@ NUMPY = Dialect(
         "_expcoshm1": (EXPCOSHM1, ()),
         "_sigmoid": (SIGMOID, ()),
         "_piecewise": (PIECEWISE, ()),
+        "_mended": (MENDED, ()),
         "_blocks": (BLOCKS, ()),
         "_parts": (PARTS, ()),
         "_chunk": (CHUNK, ()),
@@ -355,7 +372,7 @@ def component_tile(component: Component) -> Tile | None:
     code = component.code
     if not component.is_pair or not isinstance(code, sp.Expr) or component.origin is not None:
         return None
-    if component.floored or code.has(TwoSigns, TwoTails, S4, T4):  # they have parts of their own
+    if component.floored or component.opened is not None or code.has(TwoSigns, TwoTails, S4, T4):  # of their own parts
         return None
     return None if math.isfinite(component.stop) else _cheapest(component.form, code, component.symbols)
 
@@ -399,13 +416,32 @@ def _unlimited_source(component: Component) -> Source:
             (f"{tag}_TABLE", "np.array([\n" + "".join(f"    {row},\n" for row in rows(component.code.table)) + "])"),
         )
         return Source(tuple(lines), tables)
-    lines = named_determinant(names, [component.code], "_determinant")
+    if component.opened is None:
+        return Source(tuple(with_origin(component, _closed(component, component.code, "value"), "np")))
+    checked, opened = f"{component.name}_doubt", f"{component.name}_open"
+    listed = ", ".join(names.values())
+    other = quadrature.source(opened, component.symbols, component.opened, NUMPY)
+    error = _closed(component, doubt(component.code), "return")
+    preamble = [*other.preamble, *defined(f"{checked}({listed})", error), *defined(f"{opened}({listed})", other.lines)]
+    *lines, last = _closed(component, component.code, "value")
+    lines.append(f"value = _mended({last.removeprefix('value = ')}, {checked}, {opened}, {listed})")
+    return Source(tuple(with_origin(component, lines, "np")), other.tables, tuple(preamble))
+
+
+def _closed(component: Component, code: sp.Expr, result: str) -> list[str]:
+    """Lines that compute an expression in the component's arguments."""
+    names = {s: variable(s) for s in component.symbols}
+    lines = named_determinant(names, [code], "_determinant")
     lines = floored(component, lines, "np.maximum({0}, {1})") if component.floored else lines
-    if component.code.has(correlation, complement):
+    if code.has(correlation, complement):
         lines.append("correlation, complement = _correlation(K1, K2, C)")
         names |= {correlation: "correlation", complement: "complement"}
-    lines += Emitter(NUMPY, names).function([("value", component.code)])
-    return Source(tuple(with_origin(component, lines, "np")))
+    return [*lines, *Emitter(NUMPY, names).function([(result, code)])]
+
+
+def defined(head: str, lines: Sequence[str]) -> list[str]:
+    """The text of a function, in a list."""
+    return ["\n".join([f"def {head}:", *(f"    {line}" for line in lines)])]
 
 
 def floored(component: Component, lines: list[str], spelled: str) -> list[str]:
@@ -462,7 +498,7 @@ def call(function: Function, tile: Tile | None) -> str:
     if tile is not None:
         places = _matrices(function.arguments)
         return f"_tiles({name}_tile, {name}_axes, {name}, {arguments}, {places}, {OUT}, {tile.arrays})"
-    whole = any(c.is_pair and c.code is None for c in function.components)
+    whole = any(c.is_pair and (c.code is None or c.opened is not None) for c in function.components)
     return f"_blocks({name}, {arguments}, {OUT}, {'_WHOLE' if whole else '_CACHED'})"
 
 

@@ -8,18 +8,22 @@ called by every function that contains it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import sympy as sp
 
+from ...balls import enclose
 from ...errors import DeclarationError, NoClosedForm
 from ...quantity import Quantity, Status
 from ...symbols import C_W, K1, K2, C, C_b, K, gamma, n, n_L, r, variables, xi
 from .angles import AngleForm, positive
 from .emit import argument, distinct
 from .fit import Fit
+from .loss import one_sign
 from .quadrature import averages
 from .rewrite import stabilise
 from .scaling import scaling
@@ -28,6 +32,7 @@ from .stable import Own, determinant
 GLOBAL = {C_W, C_b, gamma, xi, n, n_L, r}  # what a kernel never is
 INACCURATE = 1e-6  # a larger error is announced
 FEW_DIGITS = 1e-13  # a larger error of a closed form in special functions, and its average is integrated instead
+_SEEN = [Fraction(10) ** n for n in (-8, -4, -2, 0, 2, 4)]  # kernels
 ACCURATE = 2e-14  # a closed form of one kernel with a larger error in floats is replaced by a fit
 
 
@@ -57,6 +62,7 @@ class Component:
         floored: whether kernels and determinant are kept above 0, where the closed form is 0/0, or has a limit that
             depends on parameters.
         undefined: of a pair, where the code still has no value, as text.
+        opened: the same in averages, which are integrated at parameters where terms of the closed form cancel.
     """
 
     name: str
@@ -77,6 +83,7 @@ class Component:
     elsewhere: str = ""
     floored: bool = False
     undefined: str = ""
+    opened: sp.Expr | None = None
 
     @property
     def is_inaccurate(self) -> bool:
@@ -166,10 +173,10 @@ class Planner:
     """Finds the components of quantities; equal ones are shared between the functions of one module.
 
     Args:
-        build: makes and measures a component from its name, arguments and formula.
+        build: makes and measures a component from its name, arguments and formula, and the latter in averages.
     """
 
-    build: Callable[[str, tuple[sp.Symbol, ...], sp.Expr], Component]
+    build: Callable[..., Component]
     components: dict[tuple[sp.Expr, tuple[sp.Symbol, ...]], Component] = field(default_factory=dict)
 
     def function(self, quantity: Quantity) -> Function:
@@ -189,8 +196,8 @@ class Planner:
         lines = []
         for step in quantity.steps:
             names[step.symbol] = step.symbol.name
-            lines.append((names[step.symbol], self._split(step.expr, scope)))
-        lines.append(("return", self._split(quantity.body, scope)))
+            lines.append((names[step.symbol], self._split(step.expr, step.definition, scope)))
+        lines.append(("return", self._split(quantity.body, quantity.definition, scope)))
         unknown = sorted({str(s) for _, e in lines for s in e.free_symbols if s not in (*names, determinant)})
         if unknown:
             raise DeclarationError(
@@ -200,19 +207,34 @@ class Planner:
 
     # ---- splitting ---------------------------------------------------------------------------------------------
 
-    def _split(self, expr: sp.Expr, scope: _Scope) -> sp.Expr:
-        """The expression with everything that depends on kernels alone replaced by calls."""
+    def _split(self, expr: sp.Expr, definition: sp.Expr, scope: _Scope) -> sp.Expr:
+        """The expression with everything that depends on kernels alone replaced by calls.
+
+        Args:
+            expr: closed forms, and averages that have none.
+            definition: the same in averages; where terms of a closed form cancel, they are integrated.
+            scope: what is known about the quantity.
+        """
         nested = [a for a in averages(expr) if not all(c.is_Symbol for c in a.covariance)]
         held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(nested)}
         opaque = expr.xreplace(held)
         others = (opaque.free_symbols & GLOBAL) | set(held.values())
-        parts = decompose(opaque, others | scope.parameters) or decompose(opaque, others)
-        if parts is None:
-            parts = {sp.Integer(1): opaque}
-        out = sp.Add(*(m * self._kernel_function(f, scope) for m, f in parts.items()))
+        parts = decompose(opaque, others | scope.parameters)
+        opened: dict[sp.Expr, sp.Expr] = {}
+        if parts is None or not _adds_up(parts):
+            parts = decompose(opaque, others) or {sp.Integer(1): opaque}
+            opened = decompose(definition.xreplace(held), others) or {}
+        out = sp.Add(*(m * self._kernel_function(f, scope, opened.get(m)) for m, f in parts.items()))
         return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
 
-    def _kernel_function(self, expr: sp.Expr, scope: _Scope) -> sp.Expr:
+    def _kernel_function(self, expr: sp.Expr, scope: _Scope, opened: sp.Expr | None = None) -> sp.Expr:
+        """Calls of components.
+
+        Args:
+            expr: a function of kernels and parameters.
+            scope: what is known about the quantity.
+            opened: the same in averages, if they are known.
+        """
         open_ = averages(expr)
         if not open_ and expr.is_polynomial(*expr.free_symbols):
             return expr
@@ -220,7 +242,7 @@ class Planner:
         single = variables - scope.parameters
         if len(single) == 1:
             (v,) = single
-            return self._call(expr.xreplace({v: K}), (K,), (v,), scope)
+            return self._call(expr.xreplace({v: K}), (K,), (v,), scope, _renamed(opened, {v: K}))
         if open_:
             held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(open_)}
             parts = decompose(expr.xreplace(held), held.values())
@@ -230,8 +252,9 @@ class Planner:
             return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
         for triple in scope.triples:
             if triple[1] in variables and variables <= set(triple) | scope.parameters:
-                canonical = expr.xreplace(dict(zip(triple, (K1, C, K2), strict=True)))
-                return self._call(canonical, (K1, K2, C), (triple[0], triple[2], triple[1]), scope)
+                canonical = dict(zip(triple, (K1, C, K2), strict=True))
+                arguments = (triple[0], triple[2], triple[1])
+                return self._call(expr.xreplace(canonical), (K1, K2, C), arguments, scope, _renamed(opened, canonical))
         if isinstance(expr, sp.Add):  # functions of different kernels: one at a time
             groups: dict[frozenset, list[sp.Expr]] = {}
             for term in expr.args:
@@ -254,7 +277,12 @@ class Planner:
         raise NoClosedForm(f"code for {node}", "it is an average over more than two variables", "export it to LaTeX")
 
     def _call(
-        self, expr: sp.Expr, kernels: tuple[sp.Symbol, ...], arguments: tuple[sp.Expr, ...], scope: _Scope
+        self,
+        expr: sp.Expr,
+        kernels: tuple[sp.Symbol, ...],
+        arguments: tuple[sp.Expr, ...],
+        scope: _Scope,
+        opened: sp.Expr | None = None,
     ) -> sp.Expr:
         """A call of the component for a function of kernels and parameters; mere scales stay outside."""
         parameters = _ordered(expr.free_symbols - set(kernels))
@@ -265,14 +293,19 @@ class Planner:
                 m, s = law
                 component = self._component(expr.xreplace({p: sp.Integer(1)}), kernels, scope)
                 return p**m * component.call(*(p**s * a for a in arguments))
-        component = self._component(expr, (*kernels, *parameters), scope)
+        symbols = (*kernels, *parameters)
+        if opened == expr or opened is None or not parameters or not opened.free_symbols <= set(symbols):
+            opened = None
+        component = self._component(expr, symbols, scope, opened)
         return component.call(*arguments, *parameters)
 
-    def _component(self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], scope: _Scope) -> Component:
+    def _component(
+        self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], scope: _Scope, opened: sp.Expr | None = None
+    ) -> Component:
         key = (expr, symbols)
         if key not in self.components:
             distinct(symbols)
-            self.components[key] = self.build(f"_average_{len(self.components) + 1}", symbols, expr)
+            self.components[key] = self.build(f"_average_{len(self.components) + 1}", symbols, expr, opened=opened)
         component = self.components[key]
         scope.used[component.name] = component
         return component
@@ -298,13 +331,13 @@ def decompose(expr: sp.Expr, others: Iterable[sp.Symbol]) -> dict[sp.Expr, sp.Ex
                 total[monomial] = total.get(monomial, sp.Integer(0)) + coefficient
         return total
     if isinstance(expr, sp.Mul):
-        product = {sp.Integer(1): sp.Integer(1)}
+        total = {sp.Integer(1): sp.Integer(1)}
         for argument in expr.args:
             part = decompose(argument, others)
             if part is None:
                 return None
-            product = _multiply(product, part)
-        return product
+            total = _multiply(total, part)
+        return total
     if isinstance(expr, sp.Pow) and expr.exp.is_Integer and expr.exp > 0:
         base = decompose(expr.base, others)
         if base is None:
@@ -316,6 +349,26 @@ def decompose(expr: sp.Expr, others: Iterable[sp.Symbol]) -> dict[sp.Expr, sp.Ex
     if isinstance(expr, sp.Pow) and isinstance(expr.base, sp.Symbol) and expr.base in others:
         return {expr: sp.Integer(1)}  # 1/gamma and the like
     return None
+
+
+def _adds_up(parts: Mapping[sp.Expr, sp.Expr]) -> bool:
+    """Whether the terms of a polynomial in parameters cannot cancel, by signs and by those at some kernels."""
+    return len(parts) == 1 or one_sign(m * _sign_of(f) for m, f in parts.items())
+
+
+def _sign_of(function: sp.Expr) -> sp.Expr:
+    """A number of the sign that a function of kernels has at some places; 0/0 if it changes."""
+    if not function.free_symbols <= {K, K1, K2, C}:
+        return sp.nan
+    signs = set()
+    for k, rho in product(_SEEN, (Fraction(-9, 10), Fraction(1, 100), Fraction(1))):
+        ball = enclose(function, {K: k, K1: k, K2: k, C: k * rho}, 128)
+        signs.add(1 if ball > 0 else -1 if ball < 0 else 0)
+    return sp.Integer(signs.pop()) if len(signs) == 1 else sp.nan
+
+
+def _renamed(expr: sp.Expr | None, names: Mapping[sp.Symbol, sp.Symbol]) -> sp.Expr | None:
+    return None if expr is None else expr.xreplace(dict(names))
 
 
 def _multiply(a: dict[sp.Expr, sp.Expr], b: dict[sp.Expr, sp.Expr]) -> dict[sp.Expr, sp.Expr]:

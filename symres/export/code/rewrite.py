@@ -28,9 +28,11 @@ from .stable import (
     TwoTails,
 )
 
-TAILS: dict[Any, Callable[[sp.Expr], sp.Expr]] = {  # what such an odd function lacks to 1
-    sp.erf: lambda u: (Erfc if u.could_extract_minus_sign() else sp.erfc)(u),  # sympy's is 2 - erfc(-u)
-    sp.tanh: lambda u: 2 * Sigmoid(-2 * u),
+_ERFC = lambda u: (Erfc if u.could_extract_minus_sign() else sp.erfc)(u)  # noqa: E731, sympy's is 2 - erfc(-u)
+COMPLEMENTS: dict[Any, Callable[[sp.Expr], tuple[sp.Expr, sp.Expr]]] = {  # 1 - f and 1 + f of functions within -1 .. 1
+    sp.erf: lambda u: (_ERFC(u), _ERFC(-u)),
+    sp.tanh: lambda u: (2 * Sigmoid(-2 * u), 2 * Sigmoid(2 * u)),
+    sp.cos: lambda u: (2 * sp.sin(u / 2) ** 2, 2 * sp.cos(u / 2) ** 2),
 }
 
 
@@ -46,6 +48,7 @@ def stabilise(expr: sp.Expr) -> sp.Expr:
         _bare_erfi,
         _scaled_hyperbolic,
         _offset_waves,
+        _opposite_exponentials,
         _small_differences,
         _log1p,
     ):
@@ -129,15 +132,14 @@ def _merge_logistic(e: sp.Expr) -> sp.Expr:
 
 
 def _saturated(e: sp.Expr) -> sp.Expr:
-    """Write q + q*erf(u) as q*erfc(-u), and so on for tanh and for squares: digits where erf(u) is -1 in floats."""
+    """Write q + q*erf(u) as q*erfc(-u), and so on for others and for squares: digits where erf(u) is -1 in floats."""
     for term in e.args if isinstance(e, sp.Add) else ():
         for factor in sp.Mul.make_args(term):
             base, n = factor.as_base_exp()
-            if type(base) not in TAILS or not base.free_symbols or not (n.is_Integer and n > 0):
+            if type(base) not in COMPLEMENTS or not base.free_symbols or not (n.is_Integer and n > 0):
                 continue
-            tail, (u,) = TAILS[type(base)], base.args
-            q = term / base
-            for held, meant in ((q, q * tail(-u)), (-q, -q * tail(u)), (-q / base, -q / base * tail(u) * tail(-u))):
+            (less, more), q = COMPLEMENTS[type(base)](*base.args), term / base
+            for held, meant in ((q, q * more), (-q, -q * less), (-q / base, -q / base * less * more)):
                 if held in e.args and (held != -q / base or n > 1):
                     return _saturated(e - held - term + meant)
     return e
@@ -217,9 +219,32 @@ def _offset_waves(e: sp.Expr) -> sp.Expr:
     return product + rest
 
 
+def _opposite_exponentials(e: sp.Expr) -> sp.Expr:
+    """q*exp(u) - q*exp(v) -> 2*q*exp((u + v)/2)*sinh((u - v)/2): digits where u is next to v."""
+    seen: dict[sp.Expr, sp.Expr] = {}  # q -> u
+    for term in sorted(e.args, key=sp.default_sort_key) if isinstance(e, sp.Add) else ():
+        rest, exponentials = (
+            sp.Mul(*(f for f in sp.Mul.make_args(term) if not isinstance(f, sp.exp))),
+            term.atoms(sp.exp),
+        )
+        if len(exponentials) != 1 or rest.has(sp.exp):
+            continue
+        (v,) = exponentials.pop().args
+        if -rest not in seen:
+            seen[rest] = v
+            continue
+        u = seen[-rest]
+        return e - term + rest * sp.exp(u) - 2 * rest * ExpSinh(sp.factor_terms(u + v) / 2, sp.factor_terms(u - v) / 2)
+    return e
+
+
 def _small_differences(e: sp.Expr) -> sp.Expr:
-    """c*exp(u) - c -> c*expm1(u), and c - c*erf(w) -> c*erfc(w), also where several such terms share a constant."""
-    for head, difference in ((sp.exp, Expm1), (sp.erf, lambda w: -sp.erfc(w))):
+    """C*exp(u) - c -> c*expm1(u), c - c*erf(w) -> c*erfc(w), c - c*cos(u) -> 2*c*sin(u/2)**2.
+
+    Also where several such terms share a constant.
+    """
+    half = lambda u: -2 * sp.sin(u / 2) ** 2  # noqa: E731
+    for head, difference in ((sp.exp, Expm1), (sp.erf, lambda w: -sp.erfc(w)), (sp.cos, half)):
         if isinstance(e, sp.Add):
             e = _without_constant(e, head, difference)
     return e

@@ -22,6 +22,12 @@ correlation = Own("correlation", real=True)  # C/sqrt(K1*K2), and 0 where a kern
 complement = Own("complement", nonnegative=True)  # sqrt(1 - correlation**2), from the determinant
 
 
+class Size(sp.Function):
+    """abs(u), as it stands: sympy's own looks for a simpler one."""
+
+    nargs = 1
+
+
 class Expm1(sp.Function):
     """exp(u) - 1."""
 

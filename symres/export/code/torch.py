@@ -15,9 +15,11 @@ from .autograd import (
     CORRELATION,
     DAWSON,
     DETERMINANT,
+    ERFCX,
     EXPCOSH,
     EXPCOSHM1,
     EXPSINH,
+    MENDED,
     PIECEWISE,
     RATIO,
     ROOT,
@@ -28,7 +30,8 @@ from .autograd import (
 from .corner import settled
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
-from .numpy import SCALED_TAIL, TWO_PRODUCT, floored, limited, named_determinant, with_origin
+from .loss import doubt
+from .numpy import SCALED_TAIL, TWO_PRODUCT, defined, floored, limited, named_determinant, with_origin
 from .plan import Component, Function
 from .rewrite import stabilise
 from .stable import (
@@ -43,6 +46,7 @@ from .stable import (
     Log1p,
     ScaledTail,
     Sigmoid,
+    Size,
     Softplus,
     TwoSigns,
     TwoTails,
@@ -73,6 +77,7 @@ TORCH = Dialect(
         sp.erf: "torch.erf({0})",
         sp.erfc: "torch.erfc({0})",
         sp.Abs: "torch.abs({0})",
+        Size: "torch.abs({0})",
         sp.sign: "torch.sign({0})",
         # clamp takes numbers as bounds, maximum takes none; numbers come first in order
         sp.Max: "torch.clamp({1}, min={0})",
@@ -83,7 +88,7 @@ TORCH = Dialect(
         Log1p: "torch.log1p({0})",
         Dawson: "_Dawson.apply({0})",
         Erfc: "torch.erfc({0})",
-        Erfcx: "torch.special.erfcx({0})",
+        Erfcx: "_Erfcx.apply({0})",
         ScaledTail: "_scaled_tail({0}, {1}, {2})",
         ExpSinh: "_ExpSinh.apply({0}, {1})",
         ExpCosh: "_ExpCosh.apply({0}, {1})",
@@ -104,12 +109,14 @@ TORCH = Dialect(
         "_Determinant": (DETERMINANT, ("_two_product",)),
         "_root": (ROOT, ()),
         "_correlation": (CORRELATION, ("_Determinant", "_root")),
-        "_scaled_tail": (quadrature.for_torch(SCALED_TAIL), ()),
+        "_Erfcx": (ERFCX, ()),
+        "_scaled_tail": (SCALED_TAIL.replace("special.erfcx(", "_Erfcx.apply(").replace("np.", "torch."), ("_Erfcx",)),
         "_ratio": (RATIO, ()),
         "_ExpSinh": (EXPSINH, ("_ExpCosh",)),
         "_ExpCosh": (EXPCOSH, ("_ExpSinh",)),
         "_ExpCoshm1": (EXPCOSHM1, ("_ExpSinh",)),
         "_Dawson": (DAWSON, ()),
+        "_mended": (MENDED, ()),
         "_piecewise": (PIECEWISE, ()),
         "_tensors": (TENSORS, ()),
         **quadrature.TORCH_HELPERS,
@@ -128,11 +135,12 @@ def component_source(component: Component) -> Source:
 
 
 def _is_wide(component: Component) -> bool:
-    """Whether a closed form needs the range of float64: it has floors, or squares of what vanishes in denominators."""
+    """Whether a closed form needs float64: for its range, with floors and squares in denominators, or its digits."""
     code = component.code
     if not isinstance(code, sp.Expr):
         return False
-    return component.floored or _is_divided(code) or code.has(TwoSigns, TwoTails, S4, T4)
+    wide = bool(component.parameters) or component.floored  # derivatives in parameters have terms that cancel
+    return wide or _is_divided(code) or code.has(TwoSigns, TwoTails, S4, T4)
 
 
 def _widened(component: Component, lines: Sequence[str]) -> tuple[str, ...]:
@@ -149,6 +157,8 @@ def _unlimited_source(component: Component) -> Source:
         return _fit_source(component, component.code)
     if component.code is None:
         return _quadrature_source(component)
+    if component.opened is not None:
+        return _checked_source(component, component.opened)
     if component.form is not None and component.form.vanishing:
         return _angle_source(component, component.form)
     if component.floored or _is_divided(component.code):
@@ -194,9 +204,8 @@ def _fit_source(component: Component, fit: Fit) -> Source:
 
 def _angle_source(component: Component, form: AngleForm) -> Source:
     """Sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
-    K1, C, K2 = form.triple
     guarded = replace(TORCH, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
-    slopes = {v: _body(component, form.diff(v).stable(), guarded) for v in (K1, K2, C)}
+    slopes = {v: _body(component, form.diff(v).stable(), guarded) for v in component.symbols}
     return _with_slopes(component, component.code, slopes)
 
 
@@ -239,6 +248,31 @@ def _quadrature_source(component: Component) -> Source:
         calls[v] += f".apply({listed})"
     text = _autograd(component, list(value.lines), calls, functions)
     return Source(text.lines, tuple(tables), (*preamble, *text.preamble))
+
+
+def _checked_source(component: Component, opened: sp.Expr) -> Source:
+    """A closed form, and its average and that of each slope where terms cancel."""
+    name, listed = component.name, ", ".join(map(variable, component.symbols))
+    closed = _unlimited_source(replace(component, name=f"{name}_closed", opened=None))
+    average = quadrature.source(f"{name}_open", component.symbols, opened, TORCH)
+    error = _body(replace(component, origin=None), doubt(component.code))
+    functions = {"closed": closed.lines, "doubt": error, "open": average.lines}
+    slopes, sources = quadrature.slopes(opened, component.symbols), [closed, average]
+    for v in component.symbols:
+        tag = f"open_d{variable(v)}"
+        if v in slopes:
+            sources.append(quadrature.source(f"{name}_{tag}", component.symbols, slopes[v], TORCH))
+            functions[tag] = sources[-1].lines
+        else:  # what a parameter does that moves a jump is known from the closed form alone
+            functions[tag] = _body(component, settled(stabilise(component.formula.diff(v))))
+    preamble = [text for source in sources for text in source.preamble]
+    for tag, lines in functions.items():
+        preamble += defined(f"{name}_{tag}({listed})", lines)
+    tables = dict(table for source in sources for table in source.tables)
+    called = ", ".join(f"{name}_open_d{variable(v)}" for v in component.symbols)
+    comma = "," * (len(component.symbols) == 1)
+    call = f"return _mended({name}_closed, {name}_doubt, {name}_open, ({called}{comma}), {listed})"
+    return Source((call,), tuple(tables.items()), tuple(preamble))
 
 
 def _autograd(

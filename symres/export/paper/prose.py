@@ -34,6 +34,7 @@ _MATHS = re.compile(
     rf"(?<![\w\\])(?:{_CALL}|(?P<sign>{_WORD})(?![\w(]))"
     r"(?P<tail> ?(?:=|>=|<=|>|<) ?[-+]?(?:\d[\d.]*(?:e-?\d+)?(?:/\d+)?|K\*|K)(?![\w*]))?"
 )
+_TYPED = re.compile(r"(--[a-z]+ \w+=\.\.\.)")  # what a user is to type
 _RELATIONS = {">=": r"\ge", "<=": r"\le"}
 
 
@@ -43,6 +44,9 @@ def prose(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
+    before, *rest = _TYPED.split(text, maxsplit=1)
+    if rest:
+        return _sentence(before) + rf"\texttt{{{escape(rest[0])}}}" + _sentence(rest[1])
     parts, end = [], 0
     for found in _MATHS.finditer(text):
         parts += [escape(text[end : found.start()]), f"${_maths(found)}$"]

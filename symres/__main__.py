@@ -1,0 +1,5 @@
+"""``python -m symres`` is the command ``symres``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,205 @@
+"""Closed forms with parameters at which their terms cancel: a bound of the rounding error, and quadrature beyond it."""
+
+from itertools import product
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+
+import symres as sr
+from symres.export import export
+from symres.export.code.loss import cancels, doubt, one_sign
+from symres.export.code.numpy import standalone
+from symres.export.code.plan import Component
+from symres.export.code.rewrite import stabilise
+from symres.symbols import K, z
+
+A, B = sp.symbols("a b", real=True)
+P, Q = sp.symbols("p q", positive=True)
+
+
+def phi(formula):
+    return sr.Activation("f", formula, tuple(sorted(formula.free_symbols - {z}, key=str)))
+
+
+WAVE = sp.sin(A * z + B)
+LEAKY = sp.Piecewise((z - B, z > B), (A * (z - B), True))
+CLIPPED = sp.Max(-P, sp.Min(P, z - B))
+FORMULAS = {
+    "1-cos": 1 - sp.cos(A * z + B),
+    "sin": WAVE,
+    "z*sin": z * WAVE,
+    "bumps": sp.exp(-P * (z - B) ** 2) - sp.exp(-Q * (z - B) ** 2),
+    "leaky": LEAKY,
+    "clipped": CLIPPED,
+    "exponentials": sp.exp(A * z) - sp.exp(B * z),
+    "jump": sp.Heaviside(z - B, sp.Rational(1, 2)) - A,
+    "erfs": sp.erf(A * z) - sp.erf(B * z),
+}
+HARD = [  # kernel, parameters at which a closed form loses digits
+    ("1-cos", 1e-8, {"a": 0.75, "b": 0.0}),
+    ("1-cos", 1e-4, {"a": 0.75, "b": 0.0}),
+    ("sin", 1e-8, {"a": 0.75, "b": 0.0}),
+    ("sin", 1e-2, {"a": 1e-8, "b": 1e-8}),
+    ("z*sin", 1e-8, {"a": -0.75, "b": 0.0}),
+    ("bumps", 1e-8, {"p": 0.75, "q": 0.5, "b": 0.0}),
+    ("bumps", 0.7, {"p": 0.75, "q": 0.75 + 1e-9, "b": -2.0}),
+    ("leaky", 0.01, {"a": 0.0, "b": 0.7}),
+    ("leaky", 0.03, {"a": 1e4, "b": -1.0}),
+    ("leaky", 0.01, {"a": 1e-8, "b": 3.0}),
+    ("clipped", 1e-8, {"p": 1e4, "b": 1e-8}),
+    ("clipped", 1e-4, {"p": 100.0, "b": 1e-3}),
+    ("exponentials", 1e-8, {"a": 0.75, "b": 0.0}),
+    ("jump", 0.01, {"a": 0.0, "b": 0.7}),
+    ("erfs", 1e4, {"a": 1.5, "b": 1.501}),
+]
+
+
+def quadrature(formula, k, values, power=1):
+    """<f**power> and <abs(f)**power> from the declaration, in 60 digits."""
+    with mp.workdps(60):
+        at = {s: sp.Rational(values[s.name]) for s in formula.free_symbols - {z}}
+        f = sp.lambdify(z, formula.subs(at), "mpmath")
+        width, place = mp.sqrt(mp.mpf(k)), mp.mpf(values.get("b", 0))
+        edges = [place, place - values.get("p", 0), place + values.get("p", 0)]
+        places = sorted({*mp.linspace(-16, 16, 33), *(e / width for e in edges if abs(e / width) < 16)})
+        sums = (
+            mp.quad(lambda x, take=take: take(f(width * x) ** power) * mp.npdf(x), places, maxdegree=8)
+            for take in (mp.mpf, abs)
+        )
+        return tuple(map(float, sums))
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize(("name", "k", "values"), HARD)
+def test_values_where_terms_cancel(name, k, values, power):
+    formula = FORMULAS[name]
+    quantity = sr.expect(phi(formula)(z) ** power)
+    assert quantity.status is sr.Status.EXACT
+    exact, size = quadrature(formula, k, values, power)
+    for target in ("numpy", "torch"):
+        arguments = {s.name: values.get(s.name, k) for s in quantity.symbols}
+        if target == "torch":
+            arguments = {n: torch.tensor(v, dtype=torch.float64) for n, v in arguments.items()}
+        found = float(export(quantity, target).load().expect(**arguments))
+        assert abs(found - exact) < 2e-12 * abs(exact) + 1e-14 * size
+
+
+@pytest.mark.parametrize(("name", "k", "values"), [case for case in HARD if case[0] != "bumps"])
+def test_gradients_where_terms_cancel(name, k, values):
+    """Against exact derivatives, evaluated in balls; in float32 too. (Integrands of those of bumps cancel.)"""
+    quantity = sr.expect(phi(FORMULAS[name])(z) ** 2)
+    function = export(quantity, "torch").load().expect
+    for kind, tolerance in ((torch.float64, 1e-11), (torch.float32, 3e-7)):
+        at = {s.name: torch.tensor(values.get(s.name, k), dtype=kind, requires_grad=True) for s in quantity.symbols}
+        function(**at).backward()
+        exact_at = {n: sp.Rational(v.item()) for n, v in at.items()}
+        for s in quantity.symbols:
+            exact = float(sr.derivative(quantity, s.name).evalf(15, **exact_at))
+            assert abs(at[s.name].grad.item() - exact) <= tolerance * abs(exact) + 1e-20
+
+
+def test_pairs_where_terms_cancel():
+    """<sin(a z1 + b) sin(a z2 + b)> at b = 0 is exp(-a**2 (K1 + K2)/2) sinh(a**2 C): its form has cos(2b) - 1."""
+    module = export(sr.expect2(phi(WAVE), phi(WAVE))).load()
+    for k, c in ((1e-8, 3e-9), (1e-8, -1e-8 * (1 - 1e-12)), (1e-4, 2e-5), (0.7, 1e-9), (30.0, 7.0)):
+        with mp.workdps(30):
+            exact = mp.exp(-(mp.mpf("0.75") ** 2) * k) * mp.sinh(mp.mpf("0.75") ** 2 * c)
+        assert float(module.expect2(k, k, c, 0.75, 0.0)) == pytest.approx(float(exact), rel=1e-12, abs=0)
+
+
+def test_matrices_take_either_way_entry_by_entry():
+    module = export(sr.expect2(phi(WAVE), phi(WAVE))).load()
+    b = np.linspace(-1e-6, 1e-6, 5)[:, None]
+    c = np.linspace(-1e-6, 1e-6, 7)
+    found = module.expect2(1e-6, 1e-6, c, 0.75, b)
+    with mp.workdps(30):
+        for i in range(5):
+            for j in range(7):
+                even = [mp.exp(-(mp.mpf(0.75) ** 2) * (mp.mpf(1e-6) - s * c[j])) / 2 for s in (1, -1)]
+                exact = float(even[0] - mp.cos(2 * mp.mpf(b[i, 0])) * even[1])
+                assert abs(found[i, j] - exact) < 1e-11 * max(abs(exact), 1e-15)
+
+
+def test_a_vectorised_gradient_of_a_checked_closed_form():
+    function = export(sr.expect(phi(WAVE)(z) ** 2), "torch").load().expect
+    kernels = torch.tensor([1e-8, 0.3, 1e-2], dtype=torch.float64)
+    a, b = torch.tensor(0.75, dtype=torch.float64), torch.tensor(0.0, dtype=torch.float64)
+    slopes = torch.func.vmap(torch.func.grad(function), in_dims=(0, None, None))(kernels, a, b)
+    exact = 0.5625 * torch.exp(-2 * 0.5625 * kernels)  # of (1 - exp(-2 a**2 K))/2
+    assert torch.allclose(slopes, exact, rtol=1e-12, atol=0)
+
+
+def test_second_derivatives_where_nothing_cancels():
+    function = export(sr.expect(phi(WAVE)(z) ** 2), "torch").load().expect
+    k = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    (first,) = torch.autograd.grad(function(k, torch.tensor(0.75), torch.tensor(0.4)), k, create_graph=True)
+    (second,) = torch.autograd.grad(first, k)
+    exact = -2 * 0.75**4 * np.exp(-2 * 0.75**2 * 0.7) * np.cos(2 * np.float32(0.4))
+    assert float(second) == pytest.approx(exact, rel=1e-6)
+
+
+def test_without_the_check_the_value_is_wrong():
+    """Sabotage: what the check is there for."""
+    text = export(sr.expect(phi(1 - sp.cos(A * z + B))(z) ** 2)).text
+    k, exact = 1e-8, 2.373046863876344e-17  # 3 a**4 K**2/4
+    for changed, right in ((text, True), (text.replace("if poor.any():", "if False:"), False)):
+        space = {}
+        exec(changed, space)
+        assert (abs(space["expect"](k, 0.75, 0.0) - exact) < 1e-12 * exact) == right
+    assert "if poor.any():" in text
+
+
+@pytest.mark.parametrize(("name", "power"), sorted({*product(FORMULAS, (1, 2))} - {("erfs", 1)}))
+def test_the_bound_holds(name, power):
+    """At random arguments, a closed form in floats is never off by more than a few times the bound."""
+    quantity = sr.expect(phi(FORMULAS[name])(z) ** power)
+    code, space = stabilise(quantity.body), np.random.default_rng(1)
+    bound = doubt(code)
+    assert bound is not None
+    functions = []
+    for formula in (code, bound):
+        exec(standalone(Component("_average_1", quantity.symbols, quantity.body, formula)), scope := {})
+        functions.append(scope["_average_1"])
+    for _ in range(30):
+        at = {
+            s: float(10 ** space.uniform(-8, 3) if s == K else 10 ** space.uniform(-4, 1.5)) for s in quantity.symbols
+        }
+        if space.random() < 0.3:
+            at.update({s: 0.0 for s in (A, B) if s in at})
+        with np.errstate(all="ignore"):
+            value, error = (float(f(*(np.array([v]) for v in at.values()))[0]) for f in functions)
+        exact = quantity.evalf(25, **{s.name: sp.Rational(v) for s, v in at.items()})
+        assert not abs(value - exact) > 4 * 1.1e-16 * error + 1e-300
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (K * (A**2 + 1) / 2, False),
+        (1 - A, False),
+        (K * P - Q, True),
+        (sp.sqrt(K) * (1 - A), False),
+        (P**2 - 2 * P * Q + Q**2, True),
+        (sp.exp(-K * A**2), False),
+        (sp.exp(-K * A**2) * sp.cos(B) + 1, True),
+        (sp.erf(A / sp.sqrt(1 + 2 * K)), False),
+        (sp.asin(A), True),
+    ],
+)
+def test_what_may_cancel(formula, expected):
+    assert cancels(formula) is expected
+
+
+def test_terms_of_one_sign():
+    assert one_sign((K, P, A**2)) and one_sign((-K, -sp.erf(P)))
+    assert not one_sign((K, -P)) and not one_sign((K, A))
+
+
+def test_modules_say_how_they_are_computed():
+    checked = " ".join(export(sr.expect(phi(WAVE)(z) ** 2)).text.split())
+    plain = " ".join(export(sr.expect(phi(sp.exp(-P * z**2)))).text.split())
+    assert "Computed from the closed form; where its terms cancel" in checked and "_mended" in checked
+    assert "Computed from the closed form." in plain and "_mended" not in plain
