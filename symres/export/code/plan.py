@@ -221,7 +221,8 @@ class Planner:
         others = (opaque.free_symbols & GLOBAL) | set(held.values())
         parts = decompose(opaque, others | scope.parameters)
         opened: dict[sp.Expr, sp.Expr] = {}
-        if parts is None or not _adds_up(parts):
+        may_cancel = scope.parameters and not averages(opaque)
+        if parts is None or (may_cancel and not _adds_up(parts)):
             parts = decompose(opaque, others) or {sp.Integer(1): opaque}
             opened = decompose(definition.xreplace(held), others) or {}
         out = sp.Add(*(m * self._kernel_function(f, scope, opened.get(m)) for m, f in parts.items()))
