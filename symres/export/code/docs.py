@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from typing import Any
 
 import sympy as sp
 
@@ -16,7 +17,7 @@ from .fit import Fit
 from .measure import round_up
 from .plan import FEW_DIGITS, Component, Function
 from .points import MEASURED, PARAMETER
-from .quadrature import averages, entry_time
+from .quadrature import averages, entry_time, refines
 
 LINE = 112
 ARGUMENTS = {
@@ -88,11 +89,19 @@ def component_lines(component: Component) -> list[str]:
         text += f" of each entry, {entry_time(component.opened)} on one core." if component.is_pair else "."
     else:
         text = "Computed from the closed form."
+    if component.code is None and any(map(refines, _factors(component.formula))):
+        text += " The nodes become more until two results agree; nan where parameters make the function vary too fast"
+        text += " for that, or leave it fewer than six digits."
     if math.isfinite(component.stop):
         text += f" Beyond kernels of {component.stop:g} the value is nan: {component.reason}."
     if math.isfinite(component.end):
         text += f" Where {component.reason}, the value is nan: {_ended(component)}."
     return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
+
+
+def _factors(formula: sp.Expr) -> list[Any]:
+    """The functions that are averaged."""
+    return [f for node in averages(formula) for _, factors in node.terms for f in factors]
 
 
 def _shown(expr: sp.Expr) -> str:

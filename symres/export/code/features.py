@@ -10,13 +10,22 @@ import sympy as sp
 from ...symbols import z
 
 _FLAT = sp.sin, sp.cos  # change everywhere alike
+_INVERSE = {  # in functions that every language has
+    sp.exp: sp.log,
+    sp.log: sp.exp,
+    sp.sinh: sp.asinh,
+    sp.asinh: sp.sinh,
+    sp.tanh: lambda u: sp.log((1 + u) / (1 - u)) / 2,
+    sp.atan: sp.tan,
+}
 _FAINT = 1e-16  # of the values elsewhere: beside so small a value at 0, tails of the law count
 
 
 def features(factor: Any) -> tuple[tuple[sp.Expr, ...], sp.Expr]:
     """The places other than 0, numbers in order, and the smallest scale, at most 1; both may contain parameters.
 
-    Functions of linear and quadratic arguments have them, and powers of linear and quadratic polynomials.
+    Functions of linear and quadratic arguments have them, and powers of linear and quadratic polynomials; where
+    parameters occur also other polynomials, and functions of functions.
     """
     places: list[sp.Expr] = []
     rates: list[sp.Expr] = []
@@ -32,23 +41,73 @@ def features(factor: Any) -> tuple[tuple[sp.Expr, ...], sp.Expr]:
 def _changes(e: sp.Basic, breaks: tuple[sp.Expr, ...]) -> Iterator[tuple[sp.Expr | None, sp.Expr]]:
     """(place, rate) of a function: where it changes, unless that is at a break, and the inverse of the scale."""
     argument = _argument(e)
-    if argument is None or not argument.is_polynomial(z) or not argument.has(z):
+    if argument is None or not argument.has(z):
+        return
+    degree = sp.degree(argument, z) if argument.is_polynomial(z) else sp.oo
+    if degree > 2 or isinstance(e, _FLAT):
+        if degree > 1 and e.free_symbols != {z}:
+            yield _elsewhere(e, argument)
         return
     leading, *rest = sp.Poly(argument, z).all_coeffs()
-    if len(rest) > 2:
-        return
     place = -rest[0] / (2 * leading if len(rest) == 2 else leading)
-    if not isinstance(e, sp.Pow):
+    if not isinstance(e, sp.Pow) and not (isinstance(e, sp.log) and e.free_symbols != {z}):
         yield place, sp.sqrt(abs(leading)) if len(rest) == 2 else abs(leading)
     elif len(rest) == 2:  # singular at the complex roots
         apart = sp.sqrt(abs(rest[0] ** 2 - 4 * leading * rest[1])) / abs(2 * leading)
-        yield place, 1 / apart if not apart.is_zero else sp.Integer(1)
+        yield place, sp.sqrt(_times(e)) / apart if not apart.is_zero else sp.Integer(1)
     else:  # singular beyond a break
-        yield from ((None, 1 / abs(b - place)) for b in breaks if not (b - place).is_zero)
+        yield from ((None, _times(e) / abs(b - place)) for b in breaks if not (b - place).is_zero)
+
+
+def _times(e: sp.Expr) -> sp.Expr:
+    """How often a power multiplies its base, where that is a parameter."""
+    return sp.Max(1, abs(e.exp)) if isinstance(e, sp.Pow) and e.exp.free_symbols - {z} else sp.Integer(1)
+
+
+def _elsewhere(e: sp.Expr, argument: sp.Expr) -> tuple[sp.Expr | None, sp.Expr]:
+    """(place, rate) of a function of polynomials of any degree, or of functions: where its argument vanishes."""
+    place = None if isinstance(e, _FLAT) else _crossing(argument, sp.Integer(0))
+    if not isinstance(e, sp.Pow):
+        return place, _speed(argument)
+    if argument.is_polynomial(z):  # beside its value at the centre of the roots
+        argument = argument.subs(z, z + place)
+        level = argument.subs(z, 0)
+        argument = argument / level if not level.is_zero else argument
+    return place, _speed(_times(e) * argument)
+
+
+def _crossing(u: sp.Expr, value: sp.Expr) -> sp.Expr | None:
+    """Where u has the value: the centre of the roots of a polynomial; None if it is not found."""
+    if value.is_finite is False:
+        return None
+    if u.is_polynomial(z):
+        leading, following, *others = sp.Poly(u - value, z).all_coeffs()
+        place = -following / ((1 + len(others)) * leading)
+        return None if place.is_finite is False or place.is_extended_real is False or place.has(sp.I) else place
+    offset, rest = u.as_independent(z, as_Add=True)
+    factor, rest = rest.as_independent(z, as_Add=False)
+    value = (value - offset) / factor
+    if isinstance(rest, sp.Add):
+        return _crossing(rest, value)
+    if isinstance(rest, sp.Pow) and rest.exp.is_positive and value.is_zero:
+        return _crossing(rest.base, value)
+    return _crossing(rest.args[0], _INVERSE[rest.func](value)) if rest.func in _INVERSE else None
+
+
+def _speed(u: sp.Expr) -> sp.Expr:
+    """How fast the argument of a function changes: the largest rate in it, times the factors around that."""
+    if u.is_polynomial(z):
+        *coefficients, _ = sp.Poly(u, z).all_coeffs()
+        return sp.Max(0, *(abs(c) ** sp.Rational(1, n) for n, c in enumerate(coefficients[::-1], 1)))
+    factor, rest = u.as_independent(z, as_Add=False)
+    if factor != 1:
+        power = rest.exp if isinstance(rest, sp.Pow) and rest.exp.is_Integer and rest.exp > 1 else 1
+        return abs(factor) ** sp.Rational(1, power) * _speed(rest)
+    return sp.Max(0, *map(_speed, u.args))
 
 
 def _argument(e: sp.Basic) -> sp.Expr | None:
-    if isinstance(e, sp.Function) and len(e.args) == 1 and not isinstance(e, _FLAT):
+    if isinstance(e, sp.Function) and len(e.args) == 1:
         return e.args[0]
     if isinstance(e, sp.Pow) and isinstance(e.base, sp.Add) and not (e.exp.is_integer and e.exp.is_nonnegative):
         return e.base

@@ -38,10 +38,10 @@ def _given(f, g, K1, K2, C, parameters):
     known, shift, wave = _within(rate*first, load*first, wave*first, 300.0)
     reach = _reach(f[5] + g[5]) + float(shift.max())
     places, longest = [p/first for p in f[2]] + [b/steep for b in g[1]], _longest(2.5, wave)
-    x, mass = _panels(places, width, longest, reach, max(reach, f[4], g[4]))
+    x, mass = _panels(places, width, longest, reach, max(reach, f[4], g[4]), f[8])
     inner = _averaged(g, slope[..., None]*x, spread[..., None] + 0.0*x, parameters)
-    value = (_whole(f[0], f[1], first[..., None]*x, parameters)*inner*mass).sum(-1)
-    return np.where(known, value, math.nan)
+    value = _sized(_whole(f[0], f[1], first[..., None]*x, parameters)*inner, f[8])
+    return np.where(known, (value*mass).sum(-1), math.nan)
 
 
 def _averaged(g, mean, spread, parameters):

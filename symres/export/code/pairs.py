@@ -10,8 +10,11 @@ from __future__ import annotations
 
 SERIES = '''
 def _coefficients(f, K, parameters, terms):
-    """<f(z) h_n(z/sqrt(K))> with normalised Hermite polynomials h_n, the rest of the sum of their squares, the sum."""
-    parts, breaks, places, (scale, rate, load, wave), far, growth, *_ = f
+    """The root of <f(z)**2>, and <f(z) h_n(z/sqrt(K))> with normalised Hermite polynomials h_n.
+
+    With the longest steps that root is the size too, and few of the others will do.
+    """
+    parts, breaks, places, (scale, rate, load, wave), far, growth, *_, fine = f
     deviation = np.sqrt(np.clip(K, 1e-280, None))
     known, shift, wave = _within(2.0*rate*deviation, 2.0*load*deviation, 2.0*wave*deviation, 100.0)
     reach = max(13.0, _reach(2*growth)) + float(shift.max())
@@ -20,20 +23,18 @@ def _coefficients(f, K, parameters, terms):
     places = [place/deviation for place in places]
     if _at_zero(places):  # the same nodes for all kernels
         width, longest, places = width.min()[None], longest.min()[None], [place[:1] for place in places]
-    x, mass = _panels(places, width, longest, reach, max(reach, far))
+    x, mass = _panels(places, width, longest, reach, max(reach, far), fine)
     value = _whole(parts, breaks, deviation[..., None]*x, parameters)
     mass = mass*value
-    total = (mass*value).sum(-1)
+    root = np.sqrt((mass*value).sum(-1))[None]
     before, h, rows, some = 0.0*x, 0.0*x + 1.0, [], []
-    for n in range(terms):
+    for n in range(32 if fine == 0 else terms):
         some.append(h)
         before, h = h, (x*h - math.sqrt(n)*before)/math.sqrt(n + 1)
         if len(some) == 32:
             rows.append(_moments(some, mass))
             some = []
-    rows = np.concatenate(rows)
-    rest = np.maximum(total - (rows*rows).sum(0), 1e-15*total)  # rounding hides a smaller one
-    return rows, np.where(known, rest, math.nan), total
+    return np.where(known, np.concatenate([root, *([root] if fine == 0 else []), *rows]), math.nan)
 
 
 def _at_zero(places):
@@ -48,28 +49,27 @@ def _moments(polynomials, mass):
     return np.stack([(h*mass).sum(-1) for h in polynomials])
 
 
-def _taken(f, index):
-    """A function whose breaks, places and scales differ from entry to entry, at some of them."""
-    parts, *groups, far, growth, average, tilt = f
-    return parts, *([o[index] for o in group] for group in groups), far, growth, average, tilt
-
-
 def _expansion(f, K, parameters, terms):
-    """The coefficients of every different kernel, and the place of each entry among them."""
+    """The coefficients of every different kernel, the rest of the sum of their squares, the sum; where entries are."""
     others = [*f[1], *f[2], *f[3], *parameters]
     if all(float(o.min()) == float(o.max()) for o in others):
         kernels, place = np.unique(K, return_inverse=True)
     else:
         kernels, place = K, _count(K.shape[0], K)
-    breaks, places = len(f[1]), len(f[2])
 
-    def rows(kernel, *rest):
-        scales, own = rest[breaks + places:breaks + places + 4], rest[breaks + places + 4:]
-        inner = (f[0], rest[:breaks], rest[breaks:breaks + places], scales, *f[4:])
-        return _coefficients(inner, kernel, own, terms)
+    def part(fine, some):
+        return _coefficients(_taken(f, some, fine), kernels[some], [p[some] for p in parameters], terms)
 
-    few = _few(rows, 1024 if _at_zero(f[2]) else 64, kernels, *(o[:kernels.shape[0]] for o in others))
-    return [np.concatenate([part[k] for part in few], -1) for k in range(3)], place
+    steps, few = f[8] or _plain, 1024 if _at_zero(f[2]) else 64
+    found = steps(part, few, kernels.shape[0], max(2, 4096//terms), K)
+    total, rows = found[0]*found[0], found[1:]
+    rest = np.maximum(total - (rows*rows).sum(0), 1e-15*total)  # rounding hides a smaller one
+    return (rows, rest, total), place
+
+
+def _plain(part, few, count, finest, like):
+    """What is computed for so many entries, a few at a time."""
+    return np.concatenate(_few(lambda some: part(None, some), few, _count(count, like)), -1).reshape((-1, count))
 
 
 def _series(f, g, K1, K2, rho, parameters, terms):
@@ -116,15 +116,15 @@ def _pair_average(rule, cost, few, f, g, K1, K2, C, *parameters):
             some = left[hopeful]
         if not some.shape[0]:
             continue
-        h = _taken(f, some)
-        k = h if g is f else _taken(g, some)
+        h = _taken(f, some, f[8])
+        k = h if g is f else _taken(g, some, g[8])
         value, good = _series(h, k, K1[some], K2[some], rho[some], [p[some] for p in parameters], terms)
         out[some[good]] = value[good]
         left = np.concatenate([some[~good], left[~hopeful]])
     left = left[np.argsort(K1[left])]
-    for some, by in ((line, _line_average), (left, rule)):
+    for some, by, finest in ((line, _line_average, 64), (left, rule, 8)):
         if some.shape[0]:
-            out[some] = _by_quadrature(by, few, f, g, some, K1, K2, C, parameters)
+            out[some] = _by_quadrature(by, few, f, g, some, K1, K2, C, parameters, finest)
     return out
 
 
@@ -140,16 +140,14 @@ def _is_worth(terms, cost, shared, kernels, entries):
     return kernels*(0.4 if shared else 5.0)*terms**1.5 + 0.1*entries*terms < entries*cost
 
 
-def _by_quadrature(rule, few, f, g, some, K1, K2, C, parameters):
+def _by_quadrature(rule, few, f, g, some, K1, K2, C, parameters, finest):
     """A rule on a few of the entries at a time."""
-    groups = (*f[1:4], *g[1:4], parameters)
-    ends = [sum(map(len, groups[:k])) for k in range(8)]
+    def part(fine, i):
+        i = some[i]
+        return rule(_taken(f, i, fine), _taken(g, i, fine), K1[i], K2[i], C[i], [p[i] for p in parameters])
 
-    def part(k1, k2, c, *rest):
-        b, p, s, d, q, t, own = (rest[ends[k]:ends[k + 1]] for k in range(7))
-        return rule((f[0], b, p, s, *f[4:]), (g[0], d, q, t, *g[4:]), k1, k2, c, own)
-
-    return np.concatenate(_few(part, few, *(a[some] for a in (K1, K2, C, *(o for group in groups for o in group)))))
+    steps = f[8] or g[8] or _plain
+    return steps(part, few, some.shape[0], finest, K1)[0]
 '''
 
 LINE = '''
@@ -168,9 +166,9 @@ def _line_average(f, g, K1, K2, C, parameters):
     known, shift, wave, scale = _both(f, g, first, np.abs(second), 300.0)
     width, reach = np.clip(scale, 1e-8, 1e8), _reach(f[5] + g[5]) + float(shift.max())
     places, longest = [p/first for p in f[2]] + [q/second for q in g[2]], _longest(3.0, wave)
-    x, mass = _panels(places, width, longest, reach, max(reach, f[4], g[4]))
+    x, mass = _panels(places, width, longest, reach, max(reach, f[4], g[4]), f[8])
     product = _whole(f[0], f[1], first[..., None]*x, parameters)*_whole(g[0], g[1], second[..., None]*x, parameters)
-    return np.where(known, (product*mass).sum(-1), math.nan)
+    return np.where(known, (_sized(product, f[8])*mass).sum(-1), math.nan)
 '''
 
 SMOOTH = '''
@@ -184,13 +182,13 @@ def _smooth_plane(f, g, K1, K2, C, parameters):
     spread = np.clip(np.sqrt(_determinant(K1, K2, C)/K1), 1e-280, None)
     scale = g[3][0]
     steepest = np.clip(np.maximum(np.abs(slope)/scale, deviation/f[3][0]), 1e-140, None)
-    x, mass = _line(0.0*K1, np.clip(1.0/steepest, 1e-9, 8.0), reach, shift, wave)
+    x, mass = _line(0.0*K1, np.clip(1.0/steepest, 1e-9, 8.0), reach, shift, wave, f[8])
     mean, spread = slope[..., None]*x, spread[..., None] + 0.0*x
     own = [np.where(known, g[3][k], 0.0)[..., None]*spread for k in (1, 3)]
-    y, weight = _line(-mean/spread, np.clip(scale[..., None]/spread, 1e-8, 8.0), reach, *own)
-    inner = (_whole(g[0], g[1], mean[..., None] + spread[..., None]*y, parameters)*weight).sum(-1)
-    value = (_whole(f[0], f[1], deviation[..., None]*x, parameters)*inner*mass).sum(-1)
-    return np.where(known, value, math.nan)
+    y, weight = _line(-mean/spread, np.clip(scale[..., None]/spread, 1e-8, 8.0), reach, *own, f[8])
+    inner = _whole(g[0], g[1], mean[..., None] + spread[..., None]*y, parameters)
+    value = _sized(_whole(f[0], f[1], deviation[..., None]*x, parameters), f[8])
+    return np.where(known, (value*(_sized(inner, f[8])*weight).sum(-1)*mass).sum(-1), math.nan)
 '''
 
 KINKED = '''
@@ -211,26 +209,26 @@ def _kinked_plane(f, g, K1, K2, C, parameters):
     narrow, reach = np.clip(d, 1e-140, None), _reach(f[5] + g[5]) + float(shift.max())
     far, longest = max(reach, f[4], g[4]), _longest(3.0, wave)
     meet = [0.5*(a - b)/narrow for a in p for b in q]
-    v, mass = _panels(meet, np.clip(scale/narrow, 1e-8, 1e8), longest, reach, far)
+    v, mass = _panels(meet, np.clip(scale/narrow, 1e-8, 1e8), longest, reach, far, f[8])
     c, d = c[..., None], d[..., None]
     lines = [(a[..., None] - d*v)/c for a in p] + [(b[..., None] + d*v)/c for b in q]
-    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), longest[..., None], reach, far)
+    u, weight = _panels(lines, np.clip(scale[..., None]/c + 0.0*v, 1e-8, 1e8), longest[..., None], reach, far, f[8])
     c, d, v = c[..., None], d[..., None], v[..., None]
     z1, z2 = first[..., None, None]*(c*u + d*v), (sign*second)[..., None, None]*(c*u - d*v)
     product = _whole(f[0], f[1], z1, parameters)*_whole(g[0], g[1], z2, parameters)
-    return np.where(known, ((product*weight).sum(-1)*mass).sum(-1), math.nan)
+    return np.where(known, ((_sized(product, f[8])*weight).sum(-1)*mass).sum(-1), math.nan)
 '''
 
 BESIDE = '''
 def _beside(f, mean, variance, *parameters):
     """<f(z)> for z of that law; where it is narrow, its mean is on neither side of a place that it meets."""
-    parts, breaks, places, (scale, rate, load, wave), far, growth, *_ = f
+    parts, breaks, places, (scale, rate, load, wave), far, growth, *_, fine = f
     deviation = np.sqrt(np.clip(variance, 1e-280, None))
     deviation = np.maximum(deviation, 1e-9*np.abs(mean))  # the mean is rounded
     known, shift, wave = _within(rate*deviation, load*(deviation + np.abs(mean)), wave*deviation, 300.0)
     reach = _reach(growth) + float(shift.max())
     width, places = np.clip(scale/deviation, 1e-8, 1e8), [(place - mean)/deviation for place in places]
-    y, mass = _panels(places, width, _longest(3.0, wave), reach, max(reach, far))
-    value = _whole(parts, breaks, mean[..., None] + deviation[..., None]*y, parameters)
+    y, mass = _panels(places, width, _longest(3.0, wave), reach, max(reach, far), fine)
+    value = _sized(_whole(parts, breaks, mean[..., None] + deviation[..., None]*y, parameters), fine)
     return np.where(known, (value*mass).sum(-1), math.nan)
 '''

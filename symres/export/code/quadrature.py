@@ -20,15 +20,18 @@ from .features import faint, features
 from .given import GIVEN, GIVEN_THE_SECOND, Closed, closed, is_polynomial, suits
 from .growth import growth, highest, load, rate, wave
 from .nodes import (
+    CHECKED,
     FEW,
     FLAT_NUMPY,
     FLAT_TORCH,
     KERNEL,
     NODES,
+    REFINED,
     RULE_NUMPY,
     RULE_TORCH,
     SORTED_NUMPY,
     SORTED_TORCH,
+    TAKEN,
 )
 from .pairs import BESIDE, KINKED, LINE, SERIES, SMOOTH
 from .rewrite import stabilise
@@ -38,7 +41,7 @@ from .tilted import TILTED, tilt, tilted
 
 Helpers = dict[str, tuple[str, tuple[str, ...]]]
 
-POINTS = 16  # of each panel
+POINTS, FEWER = 16, 11  # of each panel; where two results are compared
 PANEL = 1.2  # its length in t
 FAR = "38.0"  # standard deviations behind which the normal law is no float
 ROWS = {False: 256, True: 1 << 22}  # entries at a time of averages over one and two variables
@@ -58,6 +61,9 @@ def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Call
         "_line": (spelled(NODES), ("_rule", "_sorted")),
         "_kernel_average": (spelled(KERNEL), ("_line",)),
         "_few": (FEW, ()),
+        "_taken": (TAKEN, ()),
+        "_refined": (spelled(REFINED), ("_few", "_line")),
+        "_checked": (CHECKED, ("_refined", "_taken")),
         "_beside": (spelled(BESIDE), ("_line",)),
         "_line_average": (spelled(LINE), ("_line",)),
         "_smooth_plane": (spelled(SMOOTH), ("_line", "_line_average", determinant)),
@@ -65,7 +71,7 @@ def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Call
         "_given": (spelled(GIVEN), ("_line", determinant)),
         "_given_the_second": (GIVEN_THE_SECOND, ("_given",)),
         "_tilted": (spelled(TILTED), ("_line", "_given", "_strip", determinant)),
-        "_pair_average": (spelled(SERIES), ("_few", "_line_average", determinant)),
+        "_pair_average": (spelled(SERIES), ("_few", "_taken", "_line_average", determinant)),
         "_flat": (flat, ("_few",)),
     }
 
@@ -75,14 +81,10 @@ TORCH_HELPERS = _helpers(RULE_TORCH, SORTED_TORCH, FLAT_TORCH, "_Determinant", f
 
 
 def tables() -> tuple[tuple[str, str], ...]:
-    """The constants that the helpers read: the rule on [0, 1], the length of a panel, the reach."""
-    nodes, weights = legendre(POINTS)
-    return (
-        ("_REACH", "9.5"),
-        ("_PANEL", repr(PANEL)),
-        ("_POINTS", rows([nodes])[0]),
-        ("_WEIGHTS", rows([weights])[0]),
-    )
+    """The constants that the helpers read: rules on [0, 1], the length of a panel, the reach."""
+    names = ("_POINTS", "_WEIGHTS", "_FEWER_POINTS", "_FEWER_WEIGHTS")
+    numbers = zip(names, rows([*legendre(POINTS), *legendre(FEWER)]), strict=True)
+    return ("_REACH", "9.5"), ("_PANEL", repr(PANEL)), *numbers
 
 
 def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Dialect) -> Source:
@@ -133,9 +135,10 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         return "(" + "".join(f"{of_entries(place)}, " for place in places).strip() + ")"
 
     def factor(f: Any) -> str:
-        """The variable that holds a factor: parts, breaks, places of change, scales, reach, growth, average, tilt.
+        """The variable that holds a factor: parts, breaks, places, scales, reach, growth, average, tilt, steps.
 
-        The scales are the length of the changes, the rate of growth, the load of exponentials and the wave number.
+        The scales are the length of the changes, the rate of growth, the load of exponentials and the wave number. The
+        last is what chooses the steps, or None; rules find there by how much their steps are shorter.
         """
         if f not in factors_:
             factors_[f] = f"f{len(factors_) + 1}"
@@ -148,7 +151,8 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             facts = flat if polynomial else (width, rate(f), load(f), wave(f))
             inner = coded(closed, f) if is_pair and suits(f) else "None"
             beside = coded(tilted, f) if is_pair and tilt(f) is not None else "None"
-            rest_ = f"{listed(facts)}, {FAR if faint(f) else '_REACH'}, {growth(f)}, {inner}, {beside}"
+            steps = "_refined" if refines(f) else "None"
+            rest_ = f"{listed(facts)}, {FAR if faint(f) else '_REACH'}, {growth(f)}, {inner}, {beside}, {steps}"
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
         return factors_[f]
 
@@ -163,6 +167,11 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         rule = rule_of(*factors)
         return f"{rule.helper}, {rule.cost}, {rule.few}"
 
+    def over_one(rule: str, function: Any, *law: str) -> str:
+        """The call of a rule over one variable."""
+        head = f"_checked({rule}, " if refines(function) else f"{rule}("
+        return f"{head}{', '.join((factor(function), *law))}{rest})"
+
     values: dict[Any, sp.Expr] = {}
     conditional = sorted(expr.atoms(deltas.Given), key=sp.default_sort_key)
     held = {given.args[0] for given in conditional}
@@ -176,7 +185,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
                 + (
                     f"_pair_average({ruled(factors)}, {called}, K1, K2, C{rest})"
                     if is_pair
-                    else f"_kernel_average({called}, K{rest})"
+                    else over_one("_kernel_average", *factors, "K")
                 )
             )
             names[symbol := sp.Dummy(average)] = average
@@ -188,8 +197,9 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         lines += Emitter(dialect, names | {determinant: "determinant"}).function(results, prefix=f"s{n}_")
         values[given] = sp.Integer(0)
         for coefficient, (function,) in _joined(node):
-            called, average = factor(function), f"a{len(lines) + 1}"
-            lines.append(f"{average} = _beside({called}, mean{n} + 0.0*K1, variance{n} + 0.0*K1{rest})")
+            call = over_one("_beside", function, f"mean{n} + 0.0*K1", f"variance{n} + 0.0*K1")
+            average = f"a{len(lines) + 1}"
+            lines.append(f"{average} = {call}")
             names[symbol := sp.Dummy(average)] = average
             values[given] += coefficient * symbol
     expr = expr.xreplace(values)
@@ -203,6 +213,12 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     preamble.append("\n".join([f"def {name}_rule({arguments}):", *(f"    {line}" for line in lines)]))
     step = WAVY if not is_pair and any(wave(f) != 0 for f in factors_) else ROWS[is_pair]
     return Source((f"return _flat({name}_rule, {step}, {arguments})",), tuple(constants), tuple(preamble))
+
+
+def refines(factor: Any) -> bool:
+    """Whether averages are computed with several steps: parameters may act inside of functions in ways not seen."""
+    inside = (e for part in factor.parts for e in part.atoms(sp.Function, sp.Pow) if e.has(z) and e.free_symbols != {z})
+    return any(not (isinstance(e, sp.Pow) and e.exp.is_integer and e.exp.is_nonnegative) for e in inside)
 
 
 def _joined(node: Any) -> Any:

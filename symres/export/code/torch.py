@@ -110,7 +110,7 @@ TORCH = Dialect(
         "_root": (ROOT, ()),
         "_correlation": (CORRELATION, ("_Determinant", "_root")),
         "_Erfcx": (ERFCX, ()),
-        "_scaled_tail": (SCALED_TAIL.replace("special.erfcx(", "_Erfcx.apply(").replace("np.", "torch."), ("_Erfcx",)),
+        "_scaled_tail": (quadrature.for_torch(SCALED_TAIL.replace("special.erfcx(", "_Erfcx.apply(")), ("_Erfcx",)),
         "_ratio": (RATIO, ()),
         "_ExpSinh": (EXPSINH, ("_ExpCosh",)),
         "_ExpCosh": (EXPCOSH, ("_ExpSinh",)),
