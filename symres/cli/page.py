@@ -12,8 +12,8 @@ import mpmath as mp
 import sympy as sp
 
 from ..declare.activation import Activation
-from ..errors import NoClosedForm
 from ..export.paper import points
+from ..export.paper.expansions import expansions
 from ..export.paper.prose import PDLT, unclosed
 from ..notation import named
 from ..proof import conclusion
@@ -159,8 +159,7 @@ class Page(Sheet):
             both = [self.maths(step.definition), self.maths(step.expr)]
             lines += self.equation(f"with {self.maths(step.symbol)}", list(dict.fromkeys(both)), style="")
         notes = []
-        if q.status is Status.NUMERIC and q.symbols == (K,):
-            lines += self._sample(q)
+        lines += self._expansions(q)
         kind = q.reason.partition(" is ")[2] or q.reason  # "tanh(z) is no polynomial ...": say it once, not for each f
         if kind and kind not in reasons:
             reasons.add(kind)
@@ -170,22 +169,16 @@ class Page(Sheet):
         indent = INDENT + LABEL + 2
         return lines + [shown for note in filter(None, notes) for shown in self.wrapped(note, "dim", indent)]
 
-    def _sample(self, q: Quantity) -> list[Line]:
-        """What is known of a function without a closed form: its expansions around 0 and far out, and their ranges."""
+    def _expansions(self, q: Quantity) -> list[Line]:
+        """Expansions around 0 and far out, and their ranges."""
         lines = []
         indent = INDENT + LABEL + 2
-        for expand, order, where in ((q.series, 3, "K -> 0"), (q.asymptotics, 2, "K -> oo")):
-            try:
-                expansion = expand(order)
-            except NoClosedForm:
-                continue
-            if expansion.body == 0 or any(hasattr(node, "_ball") for node in sp.preorder_traversal(expansion.body)):
-                continue  # nothing to see, or moments that are numbers
-            sides = wrap(f"{self.maths(expansion.body)} + ...", self.width - indent)
+        arrow, infinity = ("→", "∞") if self.maths.unicode else ("->", "oo")
+        for found in expansions(q):
+            sides = wrap(f"{self.maths(found.body)} + ...", self.width - indent)
             lines += [line(" " * (INDENT + LABEL), "  " if k else "= ", text) for k, text in enumerate(sides)]
-            arrow, infinity = ("→", "∞") if self.maths.unicode else ("->", "oo")
-            limit = where.replace("->", arrow).replace("oo", infinity)
-            lines += self.wrapped(f"{limit}: {expansion.reason.partition('; ')[2]}", "dim", indent)
+            limit = "0" if found.limit == 0 else infinity
+            lines += self.wrapped(f"K {arrow} {limit}: {found.reach}", "dim", indent)
         return lines
 
     def _proofs(self) -> list[Line]:

@@ -38,6 +38,9 @@ class Product:
 
 def ordered_terms(terms: Iterable[sp.Expr], text: Text) -> list[sp.Expr]:
     """The terms of a sum as one writes them; a sum does not begin with a minus sign if it can be helped."""
+    terms = list(terms)
+    if powers := _falling(terms):
+        return sorted(terms, key=lambda e: -powers[e])
     # sympy's own order would compare the text of a root in sympy's own printer: a number that takes its time
     ordered = sorted(terms, key=lambda e: (_complexity(e), len(text(e)), text(e)))
     positive = [t for t in ordered if not t.could_extract_minus_sign()]
@@ -45,6 +48,21 @@ def ordered_terms(terms: Iterable[sp.Expr], text: Text) -> list[sp.Expr]:
         ordered.remove(positive[0])
         ordered.insert(0, positive[0])
     return ordered
+
+
+def _falling(terms: list[sp.Expr]) -> dict[sp.Expr, sp.Expr]:
+    """The powers in an expansion at infinity, numbers times powers of one symbol; empty for any other sum."""
+    symbols = set().union(*(term.free_symbols for term in terms))
+    if len(symbols) != 1 or len(terms) < 3:
+        return {}
+    (s,) = symbols
+    powers = {}
+    for term in terms:
+        base, exponent = term.as_independent(s, as_Add=False)[1].as_base_exp()
+        if base not in (s, 1) or not exponent.is_Rational:
+            return {}
+        powers[term] = exponent if base == s else sp.Integer(0)
+    return powers if min(powers.values()) < 0 else {}
 
 
 def arranged(product: sp.Expr, text: Text) -> Product:

@@ -142,3 +142,8 @@ def test_sentences_become_latex(sentence, shown):
 def test_what_a_user_types_is_set_as_it_is_typed():
     text = prose("Give beta (--set beta=...) and a (--set a=...) a number.")
     assert text == r"Give $\beta$ (\texttt{--set beta=...}) and a (\texttt{--set a=...}) a number."
+
+
+def test_numbers_with_a_power_of_ten_are_set_as_mathematics():
+    text = prose("relative error below 1e-3 up to K = 5e-2, from 2e4 on")
+    assert text == r"relative error below $10^{-3}$ up to $K = 5 \cdot 10^{-2}$, from $2 \cdot 10^{4}$ on"

@@ -18,6 +18,7 @@ from symres.export import export, files
 from symres.export.paper import figure
 from symres.export.paper.decimals import decimal
 from symres.export.paper.document import document
+from symres.export.paper.expansions import expansions
 from symres.export.paper.latex import broken, display, escape, latex, typed, width
 from symres.export.paper.points import stability
 from symres.export.paper.reach import reach
@@ -452,3 +453,18 @@ def test_beside_a_wide_left_side_nothing_is_squeezed():
 def test_what_is_unknown_is_called_so_once(report):
     text = " ".join(document(report).split())
     assert r"\textsc{unknown}: no rule for 100\% of it" in text
+
+
+def test_expansions_are_told_alike_in_every_form():
+    """Page, document and record: terms in order, and how far they reach."""
+    silu = sr.derive(sr.mlp("silu"))
+    small, large = expansions(silu.phi_squared)
+    assert (small.limit, large.limit) == (0, sp.oo)
+    assert small.body == K / 4 + 3 * K**2 / 16 - 5 * K**3 / 32
+    (told,) = [q["expansions"] for q in record(silu.report())["quantities"].values() if q["expansions"]]
+    assert [entry["limit"] for entry in told] == ["K -> 0", "K -> oo"]
+    assert [sp.sympify(entry["text"], {"K": K}) for entry in told] == [small.body, large.body]
+    assert told[0]["reach"] == small.reach and "1e-12 up to K" in small.reach
+    text = document(silu.report())
+    assert text.index(r"\frac{K}{2} - \frac{\pi^{3/2}}") > text.index("For large kernels it is, exactly,")
+    assert r"up to $K = 5 \cdot 10^{-2}$" in text

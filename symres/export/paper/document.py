@@ -9,7 +9,6 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from ...errors import NoClosedForm
 from ...notation import Notation, named
 from ...quantity import Quantity, Status
 from ...report import PointRow, Report
@@ -19,6 +18,7 @@ from .. import files
 from . import points
 from .advice import advice
 from .decimals import decimal
+from .expansions import Expansion, expansions
 from .latex import broken, display, escape, latex, typed, width
 from .proofs import Appendix
 from .prose import PDLT, prose, scientific, settings, unclosed
@@ -165,7 +165,7 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
         "displays": shown,
         "status": str(q.status),
         "text": _text(q, uses, known),
-        "series": _series(q, left, notation),
+        "expansions": [_expansion(found, left, notation) for found in expansions(q)],
         "source": escape(q.source),
         "legend": _first(known, [kind.tex for kind in legend(q.body, *(step.expr for step in q.steps))]),
     }
@@ -208,19 +208,16 @@ def _listed(numbers: Sequence[int]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _series(q: Quantity, left: str, notation: Notation) -> str:
-    """The exact expansions around K = 0 and for large K of an average without a closed form."""
-    if q.status is not Status.NUMERIC or q.symbols != (K,):
-        return ""
-    shown = []
-    for expand, order, where in ((q.series, 3, r"K \to 0"), (q.asymptotics, 2, r"K \to \infty")):
-        try:
-            body = expand(order).body
-        except NoClosedForm:
-            continue
-        if not any(hasattr(node, "_ball") for node in sp.preorder_traversal(body)):  # moments that are numbers
-            shown.append(display(left, body, tail=rf" + \ldots \qquad ({where}).", notation=notation))
-    return "\n".join(shown)
+def _expansion(found: Expansion, left: str, notation: Notation) -> dict[str, str]:
+    """The display of an expansion, what leads to it, and how far it reaches."""
+    size, limit = ("small", "0") if found.limit == 0 else ("large", r"\infty")
+    tail = rf" + \ldots \qquad (K \to {limit})."
+    reach = prose(found.reach)
+    return {
+        "lead": f"For {size} kernels it is, exactly,",
+        "display": display(left, found.body, tail=tail, notation=notation),
+        "reach": reach[:1].upper() + reach[1:],
+    }
 
 
 # ---- criticality ---------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ _MATHS = re.compile(
     rf"(?<![\w\\])(?:{_CALL}|(?P<sign>{_WORD})(?![\w(]))"
     r"(?P<tail> ?(?:=|>=|<=|>|<) ?[-+]?(?:\d[\d.]*(?:e-?\d+)?(?:/\d+)?|K\*|K)(?![\w*]))?"
 )
+_POWER = re.compile(r"(?<![\w.])(\d[\d.]*)e(-?\d+)(?!\w)")
 _TYPED = re.compile(r"(--[a-z]+ \w+=\.\.\.)")  # what a user is to type
 _RELATIONS = {">=": r"\ge", "<=": r"\le"}
 
@@ -49,9 +50,20 @@ def _sentence(text: str) -> str:
         return _sentence(before) + rf"\texttt{{{escape(rest[0])}}}" + _sentence(rest[1])
     parts, end = [], 0
     for found in _MATHS.finditer(text):
-        parts += [escape(text[end : found.start()]), f"${_maths(found)}$"]
+        parts += [_text(text[end : found.start()]), f"${_maths(found)}$"]
         end = found.end()
-    return "".join([*parts, escape(text[end:])])
+    return "".join([*parts, _text(text[end:])])
+
+
+def _text(text: str) -> str:
+    """Words and numbers."""
+    before, *rest = _POWER.split(text, maxsplit=1)
+    return escape(before) + (f"${_scaled(*rest[:2])}${_text(rest[2])}" if rest else "")
+
+
+def _scaled(mantissa: str, exponent: str) -> str:
+    """A number such as 5e-2 as mathematics."""
+    return ("" if mantissa == "1" else rf"{mantissa} \cdot ") + f"10^{{{exponent}}}"
 
 
 def _maths(found: re.Match[str]) -> str:
@@ -62,6 +74,7 @@ def _maths(found: re.Match[str]) -> str:
     tail = found["tail"] or ""
     for plain, sign in _RELATIONS.items():
         tail = tail.replace(plain, f"{sign} ")
+    tail = _POWER.sub(lambda number: _scaled(*number.groups()), tail)
     return head + tail.replace("K*", "K^*")
 
 
@@ -94,4 +107,4 @@ def scientific(value: float) -> str:
     if value == 0:
         return "0"
     mantissa, exponent = f"{float(value):.0e}".split("e")
-    return f"10^{{{int(exponent)}}}" if mantissa == "1" else rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
+    return _scaled(mantissa, str(int(exponent)))

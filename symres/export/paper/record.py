@@ -17,6 +17,7 @@ from ...symbols import gamma
 from .. import files
 from .advice import advice
 from .decimals import at_zero_gamma, decimal
+from .expansions import expansions
 from .latex import latex
 
 FORMAT = 1  # raised when a key changes its meaning
@@ -75,6 +76,9 @@ def _quantity(q: Quantity) -> dict[str, Any]:
             for s in q.steps
         ],
         "expression": None if q.status is Status.UNKNOWN else _expression(q.expr),
+        "expansions": [
+            {"limit": f"K -> {found.limit}", **_expression(found.body), "reach": found.reach} for found in expansions(q)
+        ],
         "error_bound": bound if math.isfinite(bound) else None,
         "reason": q.reason,
         "verifications": [_plain(dataclasses.asdict(v)) for v in q.verifications],
