@@ -1,5 +1,7 @@
 """Closed forms of two inputs where a kernel vanishes, near correlation one, and in functions that a library lacks."""
 
+import math
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -218,3 +220,18 @@ def test_an_input_that_vanishes_is_independent_of_the_other(quantity, target):
     for point in ((0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (1e-300, 1.0, 0.0), (0.0, 0.0, 0.0)):
         found = function(*(torch.tensor(x, dtype=torch.float64) for x in point) if target == "torch" else point)
         assert float(found) == float(quantity.evalf(15, K1=point[0], K2=point[1], C=point[2]))
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh", "gelu", "hard_tanh", "softsign", "abs", "erf", "sign(z)+z"])
+def test_what_is_no_kernel_has_no_value(name):
+    """Negative kernels and nan give nan, and nothing beside them changes."""
+    theory = sr.derive(sr.mlp(name))
+    kernels = np.array([1.0, -1.0, math.nan, -1e-300, 0.0])
+    none = np.array([False, True, True, True, False])
+    for target, array in (("numpy", np.array), ("torch", torch.tensor)):
+        module = export({q.name: q for q in (theory.kernel_map, theory.covariance_map)}, target).load()
+        single = np.asarray(module.kernel_map(array(kernels), 1.5, 0.1))
+        assert list(np.isnan(single)) == list(none)
+        pair = np.asarray(module.covariance_map(array(kernels[:, None]), array(kernels), 0.0, 1.5, 0.1))
+        assert np.array_equal(np.isnan(pair), none[:, None] | none)
+        assert pair[0, 0] == float(module.covariance_map(1.0, 1.0, 0.0, 1.5, 0.1))

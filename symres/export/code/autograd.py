@@ -102,9 +102,9 @@ def _correlation(K1, K2, C):
     """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
     wide = [v.to(torch.float64) for v in (K1, K2, C)]  # products of tiny float32 numbers
     size = _root(wide[0])*_root(wide[1])
-    positive = size > 0.0
-    size = torch.where(positive, size, 1.0)
-    ratio = torch.where(positive, torch.clamp(wide[2]/size, -1.0, 1.0), 0.0)
+    vanishes = size == 0.0
+    size = torch.where(vanishes, 1.0, size)
+    ratio = torch.where(vanishes, 0.0, torch.clamp(wide[2]/size, -1.0, 1.0))
     rest = _root(_Determinant.apply(*wide))/size
     rest = torch.where(size > 1e-140, rest, _root((1.0 - ratio)*(1.0 + ratio)))
     return ratio.to(C.dtype), torch.clamp(rest, max=1.0).to(C.dtype)
@@ -113,8 +113,8 @@ def _correlation(K1, K2, C):
 ROOT = '''
 def _root(x):
     """The square root; its derivative at 0, which is infinite, is given as 0."""
-    positive = x > 0.0
-    return torch.where(positive, torch.sqrt(torch.where(positive, x, 1.0)), 0.0)
+    vanishes = x <= 0.0
+    return torch.where(vanishes, 0.0, torch.sqrt(torch.where(vanishes, 1.0, x)))
 '''
 
 RATIO = '''

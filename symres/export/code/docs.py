@@ -21,9 +21,9 @@ from .quadrature import averages, entry_time, refines
 
 LINE = 112
 ARGUMENTS = {
-    K: "kernel of the preactivation, one input; K >= 0",
-    K1: "kernel of the first input; K1 >= 0",
-    K2: "kernel of the second input; K2 >= 0",
+    K: "kernel of the preactivation, one input; K >= 0, nan else",
+    K1: "kernel of the first input; K1 >= 0, nan else",
+    K2: "kernel of the second input; K2 >= 0, nan else",
     C: "covariance of the two inputs, C**2 <= K1*K2; an excess by rounding is taken as equality",
     C_W: "fan_in times the variance of a weight; C_W >= 0",
     C_b: "variance of a bias; C_b >= 0",

@@ -16,7 +16,7 @@ from .angles import AngleForm
 from .emit import OUT, Dialect, Emitter, Source, Tile, argument, literal, rows, variable
 from .fit import SHARE, Fit
 from .loss import doubt
-from .plan import Component, Function
+from .plan import KERNELS, Component, Function
 from .roads import roads, with_determinant
 from .stable import (
     Atan2,
@@ -83,9 +83,9 @@ CORRELATION = '''
 def _correlation(K1, K2, C):
     """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
     size = np.sqrt(K1)*np.sqrt(K2)
-    positive = size > 0.0
-    size = np.where(positive, size, 1.0)
-    ratio = np.where(positive, np.clip(C/size, -1.0, 1.0), 0.0)
+    vanishes = size == 0.0
+    size = np.where(vanishes, 1.0, size)
+    ratio = np.where(vanishes, 0.0, np.clip(C/size, -1.0, 1.0))
     rest = np.sqrt(_determinant(K1, K2, C))/size
     rest = np.where(size > 1e-140, rest, np.sqrt((1.0 - ratio)*(1.0 + ratio)))  # products of the kernels are no floats
     return ratio, np.minimum(rest, 1.0)
@@ -131,6 +131,13 @@ def _piecewise(u, edges, table):
     for row in table[:0:-1]:
         high, low = row[piece] + 2.0*t*high - low, high
     return table[0][piece] + t*high - low
+'''
+
+KERNEL = '''
+def _kernel(K):
+    """Kernels, nan where they are negative."""
+    negative = np.less(K, 0.0)
+    return np.where(negative, math.nan, K) if negative.any() else K
 '''
 
 BLOCKS = '''
@@ -347,6 +354,7 @@ NUMPY = Dialect(
         "_sigmoid": (SIGMOID, ()),
         "_piecewise": (PIECEWISE, ()),
         "_mended": (MENDED, ()),
+        "_kernel": (KERNEL, ()),
         "_blocks": (BLOCKS, ()),
         "_parts": (PARTS, ()),
         "_chunk": (CHUNK, ()),
@@ -458,8 +466,8 @@ def with_origin(component: Component, lines: list[str], library: str) -> list[st
         return [*before, f"return {last.removeprefix('value = ')}"]
     limit = repr(component.origin) if math.isfinite(component.origin) else f"{component.origin:+}".replace("+", "")
     limit = limit.replace("inf", f"{'np' if library == 'np' else 'math'}.inf")
-    guard = [f"positive = K > {component.start!r}", f"K = {library}.where(positive, K, 1.0)"]
-    return [*guard, *lines, f"return {library}.where(positive, value, {limit})"]
+    guard = [f"vanishes = K <= {component.start!r}", f"K = {library}.where(vanishes, 1.0, K)"]
+    return [*guard, *lines, f"return {library}.where(vanishes, {limit}, value)"]
 
 
 def limited(component: Component, lines: tuple[str, ...], library: str) -> tuple[str, ...]:
@@ -493,8 +501,9 @@ def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr], 
 
 def call(function: Function, tile: Tile | None) -> str:
     """What a public function returns: tiles where there is a tile function, else blocks of one line of entries."""
-    name, listed = f"_{function.quantity.name}", ", ".join(map(argument, function.arguments))
-    arguments = f"({listed},)" if len(function.arguments) == 1 else f"({listed})"
+    name = f"_{function.quantity.name}"
+    listed = [f"_kernel({argument(s)})" if s in KERNELS else argument(s) for s in function.arguments]
+    arguments = f"({', '.join(listed)}{',' * (len(listed) == 1)})"
     if tile is not None:
         places = _matrices(function.arguments)
         return f"_tiles({name}_tile, {name}_axes, {name}, {arguments}, {places}, {OUT}, {tile.arrays})"

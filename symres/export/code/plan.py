@@ -29,6 +29,7 @@ from .rewrite import stabilise
 from .scaling import scaling
 from .stable import Own, determinant
 
+KERNELS = (K, K1, K2)  # what is no variance below 0
 GLOBAL = {C_W, C_b, gamma, xi, n, n_L, r}  # what a kernel never is
 INACCURATE = 1e-6  # a larger error is announced
 FEW_DIGITS = 1e-13  # a larger error of a closed form in special functions, and its average is integrated instead

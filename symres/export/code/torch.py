@@ -32,7 +32,7 @@ from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
 from .loss import doubt
 from .numpy import SCALED_TAIL, TWO_PRODUCT, defined, floored, limited, named_determinant, with_origin
-from .plan import Component, Function
+from .plan import KERNELS, Component, Function
 from .rewrite import stabilise
 from .stable import (
     Atan2,
@@ -169,7 +169,8 @@ def _unlimited_source(component: Component) -> Source:
 def function_source(function: Function) -> tuple[str, ...]:
     """The body of a public function, its arguments already tensors."""
     names = dict(function.names)
-    first = named_determinant(names, [e for _, e in function.lines], "_Determinant.apply")
+    first = [f"{k} = torch.where({k} >= 0.0, {k}, torch.nan)" for k in function.arguments if k in KERNELS]
+    first += named_determinant(names, [e for _, e in function.lines], "_Determinant.apply")
     *before, last = first + Emitter(TORCH, names).function(function.lines)
     if function.idle:
         last = f"return _shaped({', '.join([last.removeprefix('return '), *map(variable, function.idle)])})"
