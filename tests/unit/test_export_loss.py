@@ -141,6 +141,36 @@ def test_second_derivatives_where_nothing_cancels():
     assert float(second) == pytest.approx(exact, rel=1e-6)
 
 
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_a_closed_form_stays_where_integration_is_worse(target):
+    """<sin(a z) exp(b z)> = exp(K (b**2 - a**2)/2) sin(K a b) is tiny beside its integrand."""
+    module = export(sr.expect(phi(sp.sin(A * z) * sp.exp(B * z))), target)
+    assert not module.warnings
+    for k, a, b in ((10.0, 3.0, 3.0), (1.0, 3.0, 1.0), (536.2, -3.404521, -3.404521), (28.14, -5.453767, -2.934871)):
+        with mp.workdps(40):
+            exact = mp.exp(mp.mpf(k) * (mp.mpf(b) ** 2 - mp.mpf(a) ** 2) / 2) * mp.sin(mp.mpf(k) * a * b)
+        arguments = [torch.tensor(v, dtype=torch.float64) if target == "torch" else v for v in (k, a, b)]
+        assert float(module.load().expect(*arguments)) == pytest.approx(float(exact), rel=1e-11, abs=0)
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    [
+        sr.expect(phi(sp.cos(A * z) - sp.cos(B * z))),
+        sr.expect(phi(sp.cos(A * z) - sp.cos(B * z))(z) ** 2),
+        sr.expect(phi(sp.exp(A * z) - 1 - A * z)(z) ** 2),
+        sr.expect(phi(sp.erf(A * z + B) - sp.erf(B))),
+    ],
+    ids=["cos", "cos^2", "exp^2", "erf"],
+)
+def test_forms_that_cancel_at_most_parameters_have_modules(quantity):
+    found = export(quantity).load().expect
+    for k, values in ((0.7, (0.75, 0.4)), (3.0, (-1.2, 0.3))):
+        at = dict(zip([str(s) for s in quantity.symbols], (k, *values), strict=False))
+        exact = float(quantity.evalf(16, **{n: sp.Rational(v) for n, v in at.items()}))
+        assert float(found(**at)) == pytest.approx(exact, rel=1e-12, abs=0)
+
+
 def test_without_the_check_the_value_is_wrong():
     """Sabotage: what the check is there for."""
     text = export(sr.expect(phi(1 - sp.cos(A * z + B))(z) ** 2)).text

@@ -246,7 +246,9 @@ class _At(torch.autograd.Function):
         out = []
         for slope, needed in zip(ctx.slopes or (), ctx.needs_input_grad[3:]):
             at = _At.apply(some, slope, None, *arguments) if needed else None
-            out.append(at if at is None else (gradient*at).sum_to_size(arguments[len(out)].shape))
+            if needed:  # what is not taken may be nan
+                at = torch.where(gradient == 0.0, 0.0, gradient*at).sum_to_size(arguments[len(out)].shape)
+            out.append(at)
         return None, None, None, *(out or [None]*len(arguments))
 
     @staticmethod
@@ -256,10 +258,18 @@ class _At(torch.autograd.Function):
 
 
 def _mended(closed, doubt, other, slopes, *arguments):
-    """A closed form; by the other function where rounding may have cost more than 1e-12 of a value."""
+    """A closed form; by the other function where rounding may have cost more than 1e-12 of it.
+
+    That is worse where it is farther off than rounding can have been.
+    """
     arguments = torch.broadcast_tensors(*arguments)
     fixed = [a.detach() for a in arguments]
-    poor = ~(1.1e-16*doubt(*fixed) <= 1e-12*torch.abs(closed(*fixed)))
-    value = closed(*(torch.where(poor, f, a) for f, a in zip(fixed, arguments)))
-    return torch.where(poor, 0.0, value) + _At.apply(poor, other, slopes, *arguments)
+    first, error = closed(*fixed), 1.1e-16*doubt(*fixed)
+    poor = ~(error <= 1e-12*torch.abs(first))
+    found = _At.apply(poor, other, slopes, *arguments)
+    worse = torch.abs(found.detach() - first) > 4.0*error
+    worse = worse | (torch.isnan(found.detach()) & (error <= 1e-6*torch.abs(first)))
+    taken = poor & ~worse
+    value = closed(*(torch.where(taken, f, a) for f, a in zip(fixed, arguments)))
+    return torch.where(taken, found, value)
 '''

@@ -140,7 +140,7 @@ def _built(
         return _measured(measured_kernel, Component(name, symbols, formula, None))
     closed = _guarded(Component(name, symbols, formula, stabilise(formula)), opened)
     if not open_ and not _is_unspelled(closed):
-        closed = _measured(measured_kernel, closed)
+        closed = _measured(measured_kernel, closed, at_any_price)
         if closed.error <= ACCURATE or len(symbols) > 1:
             return closed
         try:
@@ -207,7 +207,7 @@ def _measured(
             texts.append(f"not measured {where}: {error.found}")
             continue
         moves = found.origin != other.origin  # the limit at K = 0, with a parameter
-        if moves and component.floored:
+        if moves and component.floored and not at_any_price:
             raise _refused(component, printer.NUMPY.name, "its limit at K = 0 depends on parameters")
         if moves or (other.floored and not found.floored):  # one code serves all values
             return _measured(measure, replace(component, floored=True), at_any_price)

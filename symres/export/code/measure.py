@@ -65,7 +65,8 @@ def measured_kernel(component: Component, values: Values | None = None) -> Compo
         found = function(points, *extra) * np.ones(points.shape)
         tiny = function(np.array(NEAR_ZERO), *extra) * np.ones(len(NEAR_ZERO))
     origin, divides = _at_zero(function, extra)
-    undefined = np.isnan(tiny)
+    integrated = component.code is None or component.opened is not None  # nan is no limit then, but lack of digits
+    undefined = np.isnan(tiny) & (not integrated)
     if divides or undefined.any() or not math.isfinite(origin):
         if isinstance(component.code, sp.Expr):
             limit = _limit(formula)

@@ -155,8 +155,8 @@ def _refined(part, few, count, finest, like):
     none: rounding hides the others where terms of the function itself cancel.
     """
     def sums(fine, entries):
-        few_ = math.ceil(few/max(1, fine*fine))
-        return np.concatenate(_few(lambda some: part(fine, some), few_, entries), -1).reshape((-1, entries.shape[0]))
+        rows = math.ceil(few/max(1, fine*fine))
+        return np.concatenate(_few(lambda some: part(fine, some), rows, entries), -1).reshape((-1, entries.shape[0]))
 
     left, fine = _count(count, like), 1
     before, out = sums(0, left), sums(1, left)

@@ -170,15 +170,20 @@ def _blocks(function, arguments, out, size):
 '''
 
 MENDED = '''
-def _mended(value, doubt, other, *arguments):
-    """A value; by the other function where rounding may have cost more than 1e-12 of it."""
+def _mended(closed, doubt, other, *arguments):
+    """A closed form; by the other function where rounding may have cost more than 1e-12 of it.
+
+    That is worse where it is farther off than rounding can have been.
+    """
     with np.errstate(all="ignore"):
-        error = 1.1e-16*doubt(*arguments)
-    value, error, *arguments = np.broadcast_arrays(value, error, *arguments)
-    poor = ~(error <= 1e-12*np.abs(value))
-    if poor.any():
-        value = value.copy()
-        value[poor] = other(*(a[poor] for a in arguments))
+        value, error = closed(*arguments), 1.1e-16*doubt(*arguments)
+        value, error, *arguments = np.broadcast_arrays(value, error, *arguments)
+        poor = ~(error <= 1e-12*np.abs(value))
+        if poor.any():
+            value, first, error = value.copy(), value[poor], error[poor]
+            found = other(*(a[poor] for a in arguments))
+            worse = (np.abs(found - first) > 4.0*error) | (np.isnan(found) & (error <= 1e-6*np.abs(first)))
+            value[poor] = np.where(worse, first, found)
     return value
 '''
 
@@ -426,14 +431,17 @@ def _unlimited_source(component: Component) -> Source:
         return Source(tuple(lines), tables)
     if component.opened is None:
         return Source(tuple(with_origin(component, _closed(component, component.code, "value"), "np")))
-    checked, opened = f"{component.name}_doubt", f"{component.name}_open"
     listed = ", ".join(names.values())
-    other = quadrature.source(opened, component.symbols, component.opened, NUMPY)
-    error = _closed(component, doubt(component.code), "return")
-    preamble = [*other.preamble, *defined(f"{checked}({listed})", error), *defined(f"{opened}({listed})", other.lines)]
-    *lines, last = _closed(component, component.code, "value")
-    lines.append(f"value = _mended({last.removeprefix('value = ')}, {checked}, {opened}, {listed})")
-    return Source(tuple(with_origin(component, lines, "np")), other.tables, tuple(preamble))
+    other = quadrature.source(f"{component.name}_open", component.symbols, component.opened, NUMPY)
+    functions = {
+        "closed": _closed(component, component.code, "return"),
+        "doubt": _closed(component, doubt(component.code), "return"),
+        "open": other.lines,
+    }
+    preamble = [defined(f"{component.name}_{tag}({listed})", lines) for tag, lines in functions.items()]
+    called = ", ".join(f"{component.name}_{tag}" for tag in functions)
+    lines = with_origin(component, [f"value = _mended({called}, {listed})"], "np")
+    return Source(tuple(lines), other.tables, (*other.preamble, *preamble))
 
 
 def _closed(component: Component, code: sp.Expr, result: str) -> list[str]:
@@ -447,9 +455,9 @@ def _closed(component: Component, code: sp.Expr, result: str) -> list[str]:
     return [*lines, *Emitter(NUMPY, names).function([(result, code)])]
 
 
-def defined(head: str, lines: Sequence[str]) -> list[str]:
-    """The text of a function, in a list."""
-    return ["\n".join([f"def {head}:", *(f"    {line}" for line in lines)])]
+def defined(head: str, lines: Sequence[str]) -> str:
+    """The text of a function."""
+    return "\n".join([f"def {head}:", *(f"    {line}" for line in lines)])
 
 
 def floored(component: Component, lines: list[str], spelled: str) -> list[str]:

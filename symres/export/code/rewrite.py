@@ -36,6 +36,13 @@ COMPLEMENTS: dict[Any, Callable[[sp.Expr], tuple[sp.Expr, sp.Expr]]] = {  # 1 - 
 }
 
 
+PRODUCTS: dict[Any, Callable[[sp.Expr, sp.Expr], sp.Expr]] = {  # f(s + d) - f(s - d)
+    sp.exp: lambda s, d: 2 * ExpSinh(s, d),
+    sp.sin: lambda s, d: 2 * sp.cos(s) * sp.sin(d),
+    sp.cos: lambda s, d: -2 * sp.sin(s) * sp.sin(d),
+}
+
+
 def stabilise(expr: sp.Expr) -> sp.Expr:
     """Apply every rule, bottom-up, in the order that lets each see what the one before leaves."""
     for rule in (
@@ -48,7 +55,7 @@ def stabilise(expr: sp.Expr) -> sp.Expr:
         _bare_erfi,
         _scaled_hyperbolic,
         _offset_waves,
-        _opposite_exponentials,
+        _differences,
         _small_differences,
         _log1p,
     ):
@@ -219,22 +226,19 @@ def _offset_waves(e: sp.Expr) -> sp.Expr:
     return product + rest
 
 
-def _opposite_exponentials(e: sp.Expr) -> sp.Expr:
-    """q*exp(u) - q*exp(v) -> 2*q*exp((u + v)/2)*sinh((u - v)/2): digits where u is next to v."""
-    seen: dict[sp.Expr, sp.Expr] = {}  # q -> u
+def _differences(e: sp.Expr) -> sp.Expr:
+    """q*exp(u) - q*exp(v) as a product, and so on for sin and cos: digits where u is next to v."""
+    seen: dict[tuple[sp.Expr, Any], sp.Expr] = {}  # (q, f) -> u
     for term in sorted(e.args, key=sp.default_sort_key) if isinstance(e, sp.Add) else ():
-        rest, exponentials = (
-            sp.Mul(*(f for f in sp.Mul.make_args(term) if not isinstance(f, sp.exp))),
-            term.atoms(sp.exp),
-        )
-        if len(exponentials) != 1 or rest.has(sp.exp):
+        found: list[Any] = [f for f in sp.Mul.make_args(term) if isinstance(f, tuple(PRODUCTS))]
+        if len(found) != 1 or len(term.atoms(*PRODUCTS)) != 1:
             continue
-        (v,) = exponentials.pop().args
-        if -rest not in seen:
-            seen[rest] = v
+        (head, (v,)), q = (found[0].func, found[0].args), term / found[0]
+        if (-q, head) not in seen:
+            seen[q, head] = v
             continue
-        u = seen[-rest]
-        return e - term + rest * sp.exp(u) - 2 * rest * ExpSinh(sp.factor_terms(u + v) / 2, sp.factor_terms(u - v) / 2)
+        u = seen[-q, head]
+        return e - term + q * head(u) - q * PRODUCTS[head](sp.factor_terms(u + v) / 2, sp.factor_terms(u - v) / 2)
     return e
 
 

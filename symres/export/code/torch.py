@@ -267,8 +267,7 @@ def _checked_source(component: Component, opened: sp.Expr) -> Source:
         else:  # what a parameter does that moves a jump is known from the closed form alone
             functions[tag] = _body(component, settled(stabilise(component.formula.diff(v))))
     preamble = [text for source in sources for text in source.preamble]
-    for tag, lines in functions.items():
-        preamble += defined(f"{name}_{tag}({listed})", lines)
+    preamble += [defined(f"{name}_{tag}({listed})", lines) for tag, lines in functions.items()]
     tables = dict(table for source in sources for table in source.tables)
     called = ", ".join(f"{name}_open_d{variable(v)}" for v in component.symbols)
     comma = "," * (len(component.symbols) == 1)
