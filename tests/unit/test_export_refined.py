@@ -303,3 +303,33 @@ def test_modules_say_where_they_give_up():
     text = export(sr.expect(sr.Activation("f", sp.sin(a * sp.tanh(z)), (a,)), mean=sp.Rational(1, 2))).text
     assert said in " ".join(text.split())
     assert said not in " ".join(export(sr.expect2("tanh", "tanh")).text.split())
+
+
+Q = sp.Symbol("q", positive=True)
+FAR_OUT = {  # where a function changes is known from roots of its arguments
+    "bumps": (sp.exp(-P * (z**2 - Q) ** 2), 1, [(100.0, 30.0, 64.0), (9.0, 100.0, 64.0), (100.0, 100.0, 36.0)]),
+    "steps": (sp.tanh(P * (z**2 - Q)), 2, [(4.0, 10.0, 25.0), (100.0, 10.0, 25.0), (9.0, 5.0, 25.0)]),
+    "gates": (1 / (1 + sp.exp(-P * (z**2 - Q))), 2, [(53.0, 19.0, 31.0), (67.4, 40.7, 25.7)]),
+    "logarithm": (sp.log(1 + P * (z**2 - Q) ** 2), 1, [(977.0, 48.0, 48.0)]),
+    "cubic": (sp.tanh(P * (z**3 - Q)), 2, [(4.0, 8.0, 5.0), (30.0, 3.0, 30.0)]),
+    "peaks": (1 / (1 + P * (z**2 - Q) ** 2), 1, [(9.0, 100.0, 16.0), (30.0, 1e4, 4.0)]),
+    "angle": (sp.atan(Q * sp.exp(P * z)), 2, [(99.7, 1.26, 4.37), (30.0, 9.0, 0.01)]),
+}
+
+
+@pytest.mark.parametrize("name", FAR_OUT)
+def test_places_that_are_roots_of_arguments(name):
+    """A bump at sqrt(q) that no node sees would be 0, with any number of nodes that agree."""
+    formula, power, cases = FAR_OUT[name]
+    module = export(sr.expect(sr.Activation("f", formula, (P, Q))(z) ** power)).load()
+    for k, p, q in cases:
+        with mp.workdps(30):
+            f = sp.lambdify(z, formula.subs({P: sp.Rational(p), Q: sp.Rational(q)}), "mpmath")
+            near = [s * mp.mpf(q) ** e for s in (1, -1) for e in (mp.mpf(1) / 2, mp.mpf(1) / 3)]
+            near.append(-mp.log(mp.mpf(q)) / p)
+            width = mp.sqrt(mp.mpf(k))
+            spread = [mp.mpf(10) ** e * s for e in range(-5, 1) for s in (1, -1)]
+            places = sorted({*mp.linspace(-14, 14, 57), *((x + d) / width for x in near for d in (0, *spread))})
+            inside = [x for x in places if -14 <= x <= 14]
+            exact = mp.quad(lambda x, f=f, width=width, power=power: f(width * x) ** power * mp.npdf(x), inside)
+        assert float(module.expect(k, p, q)) == pytest.approx(float(exact), rel=1e-12, abs=0)

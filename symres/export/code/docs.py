@@ -90,8 +90,8 @@ def component_lines(component: Component) -> list[str]:
     else:
         text = "Computed from the closed form."
     if component.code is None and any(map(refines, _factors(component.formula))):
-        text += " The nodes become more until two results agree; nan where parameters make the function vary too fast"
-        text += " for that, or leave it fewer than six digits."
+        text += " The nodes become more, and the time with them, until two results agree; nan where parameters make the"
+        text += " function vary too fast for that, or leave it fewer than six digits."
     if math.isfinite(component.stop):
         text += f" Beyond kernels of {component.stop:g} the value is nan: {component.reason}."
     if math.isfinite(component.end):

@@ -11,7 +11,7 @@ from ...symbols import z
 
 _FLAT = sp.sin, sp.cos  # change everywhere alike
 _INVERSE = {  # in functions that every language has
-    sp.exp: sp.log,
+    sp.exp: lambda u: sp.log(sp.Abs(u)),  # a negative factor changes at the same place
     sp.log: sp.exp,
     sp.sinh: sp.asinh,
     sp.asinh: sp.sinh,
@@ -46,12 +46,15 @@ def _changes(e: sp.Basic, breaks: tuple[sp.Expr, ...]) -> Iterator[tuple[sp.Expr
     degree = sp.degree(argument, z) if argument.is_polynomial(z) else sp.oo
     if degree > 2 or isinstance(e, _FLAT):
         if degree > 1 and e.free_symbols != {z}:
-            yield _elsewhere(e, argument)
+            yield from _elsewhere(e, argument)
         return
     leading, *rest = sp.Poly(argument, z).all_coeffs()
     place = -rest[0] / (2 * leading if len(rest) == 2 else leading)
-    if not isinstance(e, sp.Pow) and not (isinstance(e, sp.log) and e.free_symbols != {z}):
+    has_parameters = e.free_symbols != {z}
+    if not isinstance(e, sp.Pow) and not (isinstance(e, sp.log) and has_parameters):
         yield place, sp.sqrt(abs(leading)) if len(rest) == 2 else abs(leading)
+        if len(rest) == 2 and has_parameters:
+            yield from ((root, abs(argument.diff(z).subs(z, root))) for root in _roots(argument))
     elif len(rest) == 2:  # singular at the complex roots
         apart = sp.sqrt(abs(rest[0] ** 2 - 4 * leading * rest[1])) / abs(2 * leading)
         yield place, sp.sqrt(_times(e)) / apart if not apart.is_zero else sp.Integer(1)
@@ -64,34 +67,63 @@ def _times(e: sp.Expr) -> sp.Expr:
     return sp.Max(1, abs(e.exp)) if isinstance(e, sp.Pow) and e.exp.free_symbols - {z} else sp.Integer(1)
 
 
-def _elsewhere(e: sp.Expr, argument: sp.Expr) -> tuple[sp.Expr | None, sp.Expr]:
-    """(place, rate) of a function of polynomials of any degree, or of functions: where its argument vanishes."""
-    place = None if isinstance(e, _FLAT) else _crossing(argument, sp.Integer(0))
-    if not isinstance(e, sp.Pow):
-        return place, _speed(argument)
-    if argument.is_polynomial(z):  # beside its value at the centre of the roots
-        argument = argument.subs(z, z + place)
-        level = argument.subs(z, 0)
-        argument = argument / level if not level.is_zero else argument
-    return place, _speed(_times(e) * argument)
+def _elsewhere(e: sp.Expr, argument: sp.Expr) -> Iterator[tuple[sp.Expr | None, sp.Expr]]:
+    """(place, rate) of a function of polynomials of any degree, or of functions: where its argument is 0, or 1."""
+    places = [] if isinstance(e, _FLAT) else _crossings(argument, sp.Integer(0)) or _crossings(argument, sp.Integer(1))
+    rate = _speed(argument)
+    if isinstance(e, sp.Pow):
+        relative = argument
+        if argument.is_polynomial(z):  # beside its value at the centre of the roots
+            level = argument.subs(z, places[0])
+            relative = argument.subs(z, z + places[0]) / (1 if level.is_zero else level)
+        rate = _speed(_times(e) * relative)
+    yield from ((place, rate) for place in places or [None])
+    if isinstance(e, sp.Pow | sp.log):  # singular where the rest is -offset, near its roots if that is small
+        offset, rest = argument.as_independent(z, as_Add=True)
+        argument = argument if offset.is_zero else rest / offset
+    if argument.is_polynomial(z):
+        yield from _steep(argument)
 
 
-def _crossing(u: sp.Expr, value: sp.Expr) -> sp.Expr | None:
-    """Where u has the value: the centre of the roots of a polynomial; None if it is not found."""
+def _steep(u: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Roots of the factors of a polynomial, and the inverse of the length on which it gets to 1."""
+    for factor, power in sp.factor_list(u.as_independent(z, as_Add=False)[1])[1]:
+        if factor.has(z):
+            for root in _roots(factor):
+                yield root, abs(u.diff(z, power).subs(z, root) / sp.factorial(power)) ** sp.Rational(1, power)
+
+
+def _roots(u: sp.Expr) -> list[sp.Expr]:
+    """Of a linear or quadratic polynomial, the vertex where it has none, or one of two terms; else empty."""
+    leading, *rest = sp.Poly(u, z).all_coeffs()
+    degree, last = len(rest), rest[-1]
+    if degree == 1:
+        return [-last / leading]
+    if degree == 2:
+        apart = sp.sqrt(sp.Max(0, rest[0] ** 2 - 4 * leading * last))
+        return [(-rest[0] + side * apart) / (2 * leading) for side in (1, -1)]
+    if any(c != 0 for c in rest[:-1]):
+        return []
+    root = sp.Abs(last / leading) ** sp.Rational(1, degree)
+    return [root, -root] if degree % 2 == 0 else [-sp.sign(last / leading) * root]
+
+
+def _crossings(u: sp.Expr, value: sp.Expr) -> list[sp.Expr]:
+    """Where u has the value: the centre of the roots of a polynomial of high degree; empty if it is not found."""
     if value.is_finite is False:
-        return None
+        return []
     if u.is_polynomial(z):
         leading, following, *others = sp.Poly(u - value, z).all_coeffs()
-        place = -following / ((1 + len(others)) * leading)
-        return None if place.is_finite is False or place.is_extended_real is False or place.has(sp.I) else place
+        found = [-following / ((1 + len(others)) * leading)] if len(others) != 1 else _roots(u - value)
+        return [e for e in found if not (e.is_finite is False or e.is_extended_real is False or e.has(sp.I))]
     offset, rest = u.as_independent(z, as_Add=True)
     factor, rest = rest.as_independent(z, as_Add=False)
     value = (value - offset) / factor
     if isinstance(rest, sp.Add):
-        return _crossing(rest, value)
+        return _crossings(rest, value)
     if isinstance(rest, sp.Pow) and rest.exp.is_positive and value.is_zero:
-        return _crossing(rest.base, value)
-    return _crossing(rest.args[0], _INVERSE[rest.func](value)) if rest.func in _INVERSE else None
+        return _crossings(rest.base, value)
+    return _crossings(rest.args[0], _INVERSE[rest.func](value)) if rest.func in _INVERSE else []
 
 
 def _speed(u: sp.Expr) -> sp.Expr:
