@@ -134,7 +134,7 @@ def _piecewise(u, edges, table):
 '''
 
 KERNEL = '''
-def _kernel(K):
+def _valid(K):
     """Kernels, nan where they are negative."""
     negative = np.less(K, 0.0)
     return np.where(negative, math.nan, K) if negative.any() else K
@@ -359,7 +359,7 @@ NUMPY = Dialect(
         "_sigmoid": (SIGMOID, ()),
         "_piecewise": (PIECEWISE, ()),
         "_mended": (MENDED, ()),
-        "_kernel": (KERNEL, ()),
+        "_valid": (KERNEL, ()),
         "_blocks": (BLOCKS, ()),
         "_parts": (PARTS, ()),
         "_chunk": (CHUNK, ()),
@@ -510,7 +510,7 @@ def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr], 
 def call(function: Function, tile: Tile | None) -> str:
     """What a public function returns: tiles where there is a tile function, else blocks of one line of entries."""
     name = f"_{function.quantity.name}"
-    listed = [f"_kernel({argument(s)})" if s in KERNELS else argument(s) for s in function.arguments]
+    listed = [f"_valid({argument(s)})" if s in KERNELS else argument(s) for s in function.arguments]
     arguments = f"({', '.join(listed)}{',' * (len(listed) == 1)})"
     if tile is not None:
         places = _matrices(function.arguments)
