@@ -10,7 +10,8 @@ import torch
 
 import symres as sr
 from symres.export import export
-from symres.export.code.loss import cancels, doubt, one_sign
+from symres.export.code import stable
+from symres.export.code.loss import _SLOPES, cancels, doubt, one_sign
 from symres.export.code.numpy import standalone
 from symres.export.code.plan import Component
 from symres.export.code.rewrite import stabilise
@@ -233,3 +234,66 @@ def test_modules_say_how_they_are_computed():
     plain = " ".join(export(sr.expect(phi(sp.exp(-P * z**2)))).text.split())
     assert "Computed from the closed form; where its terms cancel" in checked and "_mended" in checked
     assert "Computed from the closed form." in plain and "_mended" not in plain
+
+
+def two_signs(h, k, x, y):
+    """<sgn(h + u) sgn(k + v)> over two standard normal variables with correlation x/sqrt(x**2 + y**2)."""
+    r = x / mp.hypot(x, y)
+    rest = mp.sqrt(2 * (1 - r * r))
+    return mp.quad(lambda u: mp.sign(h + u) * mp.erf((k + r * u) / rest) * mp.npdf(u), sorted([-9, -h, 0, 9]))
+
+
+def two_tails(h, k, x, y):
+    """P(u > h, v > k) likewise."""
+    r = x / mp.hypot(x, y)
+    return mp.quad(lambda u: mp.npdf(u) * mp.ncdf((r * u - k) / mp.sqrt(1 - r * r)), [h, h + 2, h + 12])
+
+
+MEANT = {  # functions of the code in mpmath's words; the others are called alike there
+    stable.Erfc: mp.erfc,
+    stable.Erfcx: lambda u: mp.exp(u * u) * mp.erfc(u),
+    stable.Expm1: mp.expm1,
+    stable.Log1p: mp.log1p,
+    stable.Sigmoid: lambda u: 1 / (1 + mp.exp(-u)),
+    stable.Softplus: lambda u: mp.log(1 + mp.exp(u)),
+    stable.ExpSinh: lambda a, b: mp.exp(a) * mp.sinh(b),
+    stable.ExpCosh: lambda a, b: mp.exp(a) * mp.cosh(b),
+    stable.ExpCoshm1: lambda a, b: mp.exp(a) * (mp.cosh(b) - 1),
+    stable.Atan2: mp.atan2,
+    stable.UpperAngle: mp.atan2,
+    stable.ScaledTail: lambda u, v, w: mp.exp(u) * mp.erfc(w),
+    stable.TwoSigns: two_signs,
+    stable.TwoTails: two_tails,
+    stable.Size: abs,
+    sp.Abs: abs,
+}
+PLACES = {1: ([0.3], [0.8], [-0.6]), 2: ([0.3, 0.8], [0.7, -0.4], [1.2, 0.1]), 4: ([0.3, 0.8, 0.5, 0.9],)}
+
+
+@pytest.mark.parametrize("head", _SLOPES, ids=lambda head: head.__name__)
+def test_slopes_are_bounds_of_derivatives(head):
+    """Of each function in each argument: no less than the derivative, and no more than a few times as much."""
+    function = MEANT.get(head) or getattr(mp, head.__name__)
+    loose = 40 if head in (stable.TwoSigns, stable.TwoTails) else 8
+    places = ([0.3, 0.3 - 0.49, 0.7], [-0.2, -0.2 - 0.16, 0.4]) if head is stable.ScaledTail else None
+    for place in places or PLACES[min(head.nargs)]:
+        if head in (sp.log, stable.Log1p) and place[0] < 0:
+            continue
+        for n, slope in enumerate(_SLOPES[head](*map(sp.Float, place))):
+            if head is stable.ScaledTail and n == 1:  # the same exponent in other words
+                continue
+            if head is sp.sign:
+                assert slope == 0
+                continue
+            own = {e: MEANT[type(e)](*map(mp.mpf, e.args)) for e in _innermost(slope)}
+            bound = slope
+            while own:
+                bound = bound.xreplace({e: sp.Float(v, 15) for e, v in own.items()})
+                own = {e: MEANT[type(e)](*map(mp.mpf, e.args)) for e in _innermost(bound)}
+            derivative = abs(mp.diff(function, tuple(place), tuple(int(k == n) for k in range(len(place)))))
+            assert derivative * (1 - 1e-6) <= float(bound) <= loose * derivative + 1e-9
+
+
+def _innermost(e):
+    """Functions of the code whose arguments are numbers."""
+    return [f for f in sp.sympify(e).atoms(*MEANT) if not any(a.has(*MEANT) for a in f.args)]
