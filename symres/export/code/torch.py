@@ -11,6 +11,7 @@ from ...special import S4, T4
 from ...symbols import K
 from . import quadrature, signs
 from .angles import AngleForm
+from .arrays import SCALED_TAIL, TWO_PRODUCT
 from .autograd import (
     CORRELATION,
     DAWSON,
@@ -31,7 +32,7 @@ from .corner import settled
 from .emit import Dialect, Emitter, Source, rows, variable
 from .fit import SHARE, Fit
 from .loss import doubt
-from .numpy import SCALED_TAIL, TWO_PRODUCT, defined, floored, limited, named_determinant, with_origin
+from .numpy import defined, floored, limited, named_determinant, with_origin
 from .plan import KERNELS, Component, Function
 from .rewrite import stabilise
 from .stable import (
