@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -115,10 +116,14 @@ def assigned(text):
 
 
 def beside_it(text):
-    """The names that functions with the parameter among their arguments, or in their reach, give to something."""
+    """Names that functions with the parameter among their arguments, or in their reach, give to something.
+
+    Of those that differ in numbers alone (t0, t1, ...) it is the last.
+    """
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     own = [node for node in functions if {"be", "be_"} & {a.arg for a in node.args.args}]
-    return {name for node in own for name in assigned(ast.unparse(node))[0]}
+    names = {name for node in own for name in assigned(ast.unparse(node))[0]}
+    return {*{re.sub(r"\d+", "1", name): name for name in sorted(names)}.values()}
 
 
 @cache

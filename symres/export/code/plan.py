@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -358,6 +359,7 @@ def _adds_up(parts: Mapping[sp.Expr, sp.Expr]) -> bool:
     return len(parts) == 1 or one_sign(m * _sign_of(f) for m, f in parts.items())
 
 
+@lru_cache(maxsize=256)
 def _sign_of(function: sp.Expr) -> sp.Expr:
     """A number of the sign that a function of kernels has at some places; 0/0 if it changes."""
     if not function.free_symbols <= {K, K1, K2, C}:
@@ -366,7 +368,9 @@ def _sign_of(function: sp.Expr) -> sp.Expr:
     for k, rho in product(_SEEN, (Fraction(-9, 10), Fraction(1, 100), Fraction(1))):
         ball = enclose(function, {K: k, K1: k, K2: k, C: k * rho}, 128)
         signs.add(1 if ball > 0 else -1 if ball < 0 else 0)
-    return sp.Integer(signs.pop()) if len(signs) == 1 else sp.nan
+        if len(signs) > 1:
+            return sp.nan
+    return sp.Integer(signs.pop())
 
 
 def _renamed(expr: sp.Expr | None, names: Mapping[sp.Symbol, sp.Symbol]) -> sp.Expr | None:

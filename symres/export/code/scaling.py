@@ -29,13 +29,18 @@ def scaling(expr: sp.Expr, kernels: Sequence[sp.Symbol], parameter: sp.Symbol) -
         return None
     bits, tolerance = (60, 1e-10) if len(kernels) > 1 and averages(expr) else (120, 1e-25)
     for s in (2, -2):
+        powers: list[int] = []
         try:
-            powers = [_power(expr, kernels, parameter, p, at, s, bits) for p, at in zip(_STEPS, _PLACES, strict=True)]
+            for p, at in zip(_STEPS, _PLACES, strict=True):
+                power = _power(expr, kernels, parameter, p, at, s, bits)
+                m = round(float(power.mid())) if power.is_finite() else 99
+                if abs(m) > 8 or float(abs(power - m).mid()) >= tolerance or m not in (powers or [m]):
+                    break
+                powers.append(m)
         except SymresError:
             return None
-        m = round(float(powers[0].mid())) if powers[0].is_finite() else 99
-        if abs(m) <= 8 and all(power.is_finite() and float(abs(power - m).mid()) < tolerance for power in powers):
-            return m, s
+        if len(powers) == len(_STEPS):
+            return powers[0], s
     return None
 
 
