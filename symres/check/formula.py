@@ -192,12 +192,12 @@ class NumericFunction:
         if hasattr(u, "apply"):
             return u.apply(self)
         u = np.asarray(u, dtype=float)
-        with np.errstate(all="ignore"):
-            result = np.broadcast_to(np.asarray(self._numpy(u), dtype=float), u.shape)
-        lost = ~np.isfinite(result)
-        if lost.any():  # exp(z)/(1 + exp(z)) at z = 1000 and the like: mpmath has no largest number
-            result = result.copy()
-            result[lost] = [self._rescued(point) for point in u[lost]]
+        result = self._rounded(u)
+        for rescued in (self._longer, self._unlimited):
+            lost = ~np.isfinite(result)
+            if lost.any():  # exp(z)/(1 + exp(z)) at z = 1000 and the like
+                result = result.copy()
+                result[lost] = rescued(u[lost])
         return result
 
     @cached_property
@@ -210,12 +210,22 @@ class NumericFunction:
         """Where the formula switches from one smooth piece to another, increasing."""
         return switch_points(self.expr, self.variable)
 
-    def _rescued(self, point: float) -> float:
-        if not np.isfinite(point):
-            return np.nan
+    def _rounded(self, u: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(np.asarray(self._numpy(u), dtype=float), u.shape)
+
+    def _longer(self, u: np.ndarray) -> np.ndarray:
+        """In long doubles, whose largest number is 1e4932 on most machines."""
+        try:
+            return self._rounded(u.astype(np.longdouble))
+        except TypeError:  # scipy's functions take none
+            return np.full_like(u, np.nan)
+
+    def _unlimited(self, u: np.ndarray) -> list[float]:
+        """By mpmath, which has no largest number, point by point."""
         with mp.workdps(30):
-            value = self.precise(mp.mpf(point))
-        return float(value) if isinstance(value, mp.mpf) else np.nan
+            values = [self.precise(mp.mpf(point)) if np.isfinite(point) else mp.nan for point in u]
+        return [float(value) if isinstance(value, mp.mpf) else np.nan for value in values]
 
 
 def activation_function(atom: Any, values: dict[sp.Symbol, sp.Expr]) -> NumericFunction:
