@@ -135,7 +135,8 @@ class Quantity:
         """The value to so many correct digits.
 
         Args:
-            digits: relative accuracy 10**-digits; what no precision tried tells from 0, such as 10**-542868102, is 0.
+            digits: relative accuracy 10**-digits. A value too small to be told from 0, even with 16 times the usual
+                working precision, is returned as 0 (10**-542868102, for instance).
             values: one number for every symbol, by name (``K=1.7, C_W=2``): int, float (as the decimal that it
                 prints), str, Fraction, mpf or sympy number. A covariance that floats have rounded to just above
                 ``sqrt(K1*K2)`` means exactly that.
@@ -148,8 +149,9 @@ class Quantity:
     def enclosure(self, digits: Any = 15, **values: Any) -> tuple[mp.mpf, mp.mpf]:
         """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative unless it is 0.
 
-        Of an average without a closed form, what the law of its variable makes less than 2**-16 of the digits asked
-        for, further and further out, is taken to go on falling.
+        An average without a closed form is integrated numerically over the bulk of the Gaussian, and its tails are
+        bounded: they are followed outwards until they contribute less than about 10**(-16*digits). Farther out the
+        integrand times the Gaussian is assumed to go on falling.
         """
         if self.status is Status.UNKNOWN:
             raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")

@@ -51,3 +51,8 @@ kappa = Symbol("kappa", positive=True)  # bound variable of a root: the kernel K
 KERNELS = (K, K1, K2, C, Theta, kappa, *variables)  # the theory's own, never parameters of a layer
 PARAMETERS = (z, C_W, C_b, gamma, xi, n, n_L, r)
 SHARED = {s.name: s for s in (*KERNELS, *PARAMETERS)}  # names that no other symbol may have
+
+
+def place(symbol: Symbol) -> tuple[int, str]:
+    """The place of a parameter among the arguments of any function: C_W, C_b, gamma, xi, then others by name."""
+    return (PARAMETERS.index(symbol) if symbol in PARAMETERS else len(PARAMETERS), symbol.name)

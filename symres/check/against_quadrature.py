@@ -15,7 +15,7 @@ from ..declare.nodes import Dense
 from . import settings
 from .average import DIGITS, average_oracle
 from .claims import claimed, is_claim
-from .compare import FAILURES, PERPENDICULAR, compared, free_symbols, reason
+from .compare import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason
 from .progress import Progress
 from .quadrature import ORACLES, Found, QuadratureOracle
 from .settings import Values
@@ -105,16 +105,15 @@ def _seeing_row(
 ) -> Verdict:
     """The comparison at a point, or at one nearer to where the branch changes if nothing is seen there."""
     first = _theory_row(theory, name, quantity, place, values, seed)
-    row, moved = first, place
+    row, nearer = first, place
     for _ in range(_MOVES):
         if row.outcome is not Outcome.INCONCLUSIVE or (math.isfinite(row.z) and row.detectable <= QUADRATURE.visible):
             break
-        moved = settings.nearer(moved, units)
-        row = _theory_row(theory, name, quantity, moved, values, seed)
+        nearer = settings.nearer(nearer, units)
+        row = _theory_row(theory, name, quantity, nearer, values, seed)
     if row is first or row.outcome is Outcome.INCONCLUSIVE:
         return first
-    where = f"moved here from {settings.text(place)}, where {first.reason}"
-    return replace(row, reason="; ".join(filter(None, (row.reason, where))))
+    return moved(row, first, settings.text(place))
 
 
 def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Values, seed: int) -> Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import mpmath as mp
@@ -14,7 +14,7 @@ import sympy as sp
 from .. import symbols
 from . import settings
 from .claims import LayerClaims, branchless, claimed, is_claim, iterated
-from .compare import FAILURES, PERPENDICULAR, compared, free_symbols, reason, with_open_eyes
+from .compare import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason, with_open_eyes
 from .forward import Forward
 from .progress import Progress
 from .quadrature import Found
@@ -166,8 +166,7 @@ def _parallel_row(task: _Task, K: sp.Rational, tell: Callable[[float], None]) ->
     row = _parallel_row_at(task, larger, rng, tell)
     if row.outcome is Outcome.INCONCLUSIVE:
         return first
-    where = f"moved here from K = {settings.shown(K)}, where {first.reason}"
-    return replace(row, reason="; ".join(filter(None, (row.reason, where))))
+    return moved(row, first, f"K = {settings.shown(K)}")
 
 
 def _parallel_row_at(task: _Task, K: sp.Rational, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:

@@ -112,6 +112,12 @@ def compared(
     )
 
 
+def moved(row: Verdict, first: Verdict, place: str) -> Verdict:
+    """The row of a comparison that was moved from a place where nothing is seen; why, without what to do about it."""
+    where = f"moved here from {place} ({first.reason.partition('; ')[0]})"
+    return replace(row, reason="; ".join(filter(None, (row.reason, where))))
+
+
 def with_open_eyes(verdict: Verdict, bare: mp.mpf | None) -> Verdict:
     """The verdict, INCONCLUSIVE if it would hardly have been another one without the branch of the layer.
 

@@ -133,7 +133,8 @@ def out_of_range() -> SymresError:
 
 def too_fast() -> SymresError:
     """No affordable panels resolve the integrand."""
-    return SymresError("quadrature", "the integrand varies too fast to be resolved", "check at a smaller kernel")
+    found = "the integrand varies too fast to be resolved, or loses its digits to rounding"
+    return SymresError("quadrature", found, "try another seed, which means other kernels")
 
 
 def _merged(

@@ -12,6 +12,7 @@ import sympy as sp
 from ..api import expect, expect2
 from ..declare.activation import Activation
 from ..errors import NoClosedForm
+from ..export.paper.prose import absent
 from ..gaussian.expectation import Expectation
 from ..quantity import Quantity, Status
 from ..special import legend
@@ -127,7 +128,7 @@ class Averages(Sheet):
 
     def _result(self, q: Quantity) -> str:
         if q.status is Status.UNKNOWN:
-            return "unknown"
+            return absent(q.reason)
         return f"to {q.error_bound:.0e} or better" if q.status is Status.NUMERIC else self.maths(q.expr)
 
     def _command(self) -> str:

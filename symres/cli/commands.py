@@ -102,7 +102,9 @@ def list_(
         return _averages(name, settings or [], json)
     for option, given in ((name, name is not None), ("--set", bool(settings)), ("--json", json)):
         if given:
-            raise DeclarationError(f"list {what or ''} {option}", "it goes with averages", "symres list averages gelu")
+            asked = " ".join(filter(None, ("list", what, option)))
+            found = "a name, --set and --json go with the list of averages only"
+            raise DeclarationError(asked, found, f"leave out {option}, or write: symres list averages gelu")
     out = Output()
     for position, (kind, table) in enumerate(kinds.items()):
         if what in (None, kind):
@@ -120,8 +122,8 @@ def _averages(name: str | None, settings: list[str], json: bool) -> None:
     if name is None and settings:
         raise DeclarationError(
             f"list averages --set {settings[0]}",
-            "it goes with one activation",
-            "symres list averages swish --set beta=2",
+            "--set goes with the averages of one activation",
+            "name it: symres list averages swish --set beta=2",
         )
     listed = list(catalogue.activations.values()) if name is None else [chosen(name, settings)]
     out, document = Output(), []
@@ -314,10 +316,13 @@ def _silent(what: str, share: float) -> None:
 def _quantity(theory: Theory, name: str) -> Quantity:
     from ..declare.parse import nearest
     from ..quantity import Status
+    from .sheet import NAMES
 
     if name not in _QUANTITIES:
-        known = nearest(name, list(_QUANTITIES)) or f"known are {', '.join(_QUANTITIES)}"
-        raise DeclarationError(f"--quantity {name}", "there is no such quantity", known)
+        printed = next((key for key, signs in NAMES.items() if name in signs), None)
+        guess = f"did you mean {printed}?" if printed else nearest(name, list(_QUANTITIES))
+        known = f"known are {', '.join(_QUANTITIES)}"
+        raise DeclarationError(f"--quantity {name}", "there is no such quantity", f"{guess} {known}".strip())
     found: Quantity = getattr(theory, name)
     if found.status is Status.UNKNOWN:
         raise NoClosedForm(f"code for {name}", found.reason, "export another quantity")

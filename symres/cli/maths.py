@@ -17,6 +17,7 @@ from ..notation.order import (
     arranged,
     common_denominator,
     decimal_text,
+    has_decimals,
     is_decimal,
     is_plain_fraction,
     ordered_terms,
@@ -67,6 +68,7 @@ class Maths:
         self.unicode = unicode
         self.phi = phi
         self.times = "·" if unicode else "*"
+        self._decimals = phi is None or has_decimals(phi.expr)
         self._printed: dict[sp.Basic, tuple[str, int]] = {}
 
     def __call__(self, expr: sp.Basic) -> str:
@@ -109,7 +111,7 @@ class Maths:
         return self.symbol(e.name), _ATOM
 
     def _number(self, e: sp.Expr) -> tuple[str, int]:
-        if is_decimal(e):
+        if self._decimals and is_decimal(e):
             return decimal_text(e), _SUM if e.is_negative else _ATOM
         return str(e), _ATOM if e.is_Integer and e >= 0 else _SUM if e.is_negative else _PRODUCT
 
@@ -139,7 +141,7 @@ class Maths:
     def _mul(self, e: sp.Expr) -> tuple[str, int]:
         product = arranged(e, self._text)
         sign = "-" if product.negative else ""
-        whole = decimal_text(product.number) if is_decimal(product.number) else None
+        whole = decimal_text(product.number) if self._decimals and is_decimal(product.number) else None
         numerator = self._factors(whole or str(product.number.p), product.over)
         divisor = "1" if whole else str(product.number.q)
         denominator = self._factors(divisor, product.under)

@@ -14,7 +14,7 @@ import sympy as sp
 from ..declare.activation import Activation
 from ..export.paper import points
 from ..export.paper.expansions import expansions
-from ..export.paper.prose import PDLT, unclosed
+from ..export.paper.prose import PDLT, absent, unclosed
 from ..notation import named
 from ..proof import conclusion
 from ..quantity import Quantity, Status
@@ -139,7 +139,7 @@ class Page(Sheet):
         return lines
 
     def _quantity(self, q: Quantity, reasons: set[str]) -> list[Line]:
-        status = str(q.status)
+        status = absent(q.reason).upper() if q.status is Status.UNKNOWN else str(q.status)
         if q.status is Status.NUMERIC:
             status += f" to {_short(q.error_bound)}"
         room = self.width - INDENT - len(status) - 2
@@ -148,7 +148,7 @@ class Page(Sheet):
         lines += [line(" " * INDENT, text) for text in rest]
         sides = [] if q.definition.has(sp.oo, sp.nan) else [self.maths(q.definition)]
         if q.status is Status.UNKNOWN:
-            sides.append("unknown")
+            sides.append(absent(q.reason))
         body, determinants = named(q.body)
         if q.status is not Status.UNKNOWN and (q.body != q.definition or not sides):
             sides.append(self.maths(body))
@@ -186,6 +186,8 @@ class Page(Sheet):
         lines: list[Line] = []
         known: set[tuple[str, ...]] = set()
         for q in self.report.quantities:
+            if q.definition.has(sp.oo, sp.nan):  # nothing to prove
+                continue
             lines += [*([line("")] if lines else []), *self.rule(f"Proof of {self.name(q.name)}")]
             lines += self._argument(f"start: {q.proof.start}")
             if q.status is not Status.EXACT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import sympy as sp
 from ..declare import architectures, catalogue
 from ..declare.activation import RESERVED, Activation
 from ..declare.layer import Layer
-from ..declare.parse import NAME, nearest
+from ..declare.parse import NAME, VARIABLE, nearest
 from ..errors import DeclarationError
 from ..scalars import parameter
 from ..symbols import PARAMETERS
@@ -95,7 +96,7 @@ def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
     settings = _settings(pairs)
     numbers = {key: parameter(value, key) for key, value in settings.items()}
     written = {key for key in numbers if key in NAME.findall(text)}
-    for key in sorted(written & RESERVED):
+    for key in sorted((written & RESERVED) - VARIABLE):
         raise DeclarationError(
             f"--set {key}={settings[key]}",
             f"the name {key} is taken by symres",
@@ -155,8 +156,12 @@ def _found(text: str, settings: dict[str, str], written: dict[str, sp.Expr], bui
 def _settings(pairs: Sequence[str]) -> dict[str, str]:
     settings: dict[str, str] = {}
     for pair in pairs:
+        parts = re.split(r"[,;\s]+", pair)
+        if len(parts) > 1 and all("=" in part for part in parts):
+            remedy = f"repeat the option: {' '.join(f'--set {part}' for part in parts)}"
+            raise DeclarationError(f"--set {pair}", "it sets more than one parameter", remedy)
         key, equals, value = (part.strip() for part in pair.partition("="))
-        if not equals or not key or not value:
+        if not equals or not key or not value or "=" in value:
             raise DeclarationError(f"--set {pair}", "it is not of the form key=value", "write --set gamma=1/2")
         if key in settings:
             raise DeclarationError(f"--set {pair}", f"{key} is set twice", "give every parameter one value")

@@ -18,7 +18,7 @@ LABEL = 6  # columns of a left-hand side
 DIGITS = 15
 
 # how quantities are called on a page: in mathematical characters, in ASCII
-_NAMES = {
+NAMES = {
     "phi_squared": ("g", "g"),
     "kernel_map": ("K'", "K'"),
     "covariance_map": ("C'", "C'"),
@@ -43,7 +43,7 @@ class Sheet:
 
     def name(self, quantity: str) -> str:
         """What a quantity is called on the page."""
-        pair = _NAMES.get(quantity)
+        pair = NAMES.get(quantity)
         return pair[0 if self.maths.unicode else 1] if pair else quantity
 
     def words(self, sentence: str) -> str:
@@ -54,7 +54,7 @@ class Sheet:
         """Words, with Greek letters and the names and signs of the page."""
         for sign, shown in _SIGNS.items():
             text = text.replace(sign, shown if self.maths.unicode else sign)
-        return _WORD.sub(lambda word: self.name(word[0]) if word[0] in _NAMES else self.maths.symbol(word[0]), text)
+        return _WORD.sub(lambda word: self.name(word[0]) if word[0] in NAMES else self.maths.symbol(word[0]), text)
 
     def rule(self, title: str) -> list[Line]:
         """The title of a section."""

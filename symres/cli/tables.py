@@ -11,11 +11,19 @@ import sympy as sp
 from ..declare import architectures, catalogue
 from ..declare.activation import Activation
 from ..declare.layer import Layer
+from ..symbols import SHARED
 from .breaking import wrap
 from .console import Line, Span, line
 from .facts import facts_of
 from .maths import Maths, Typed
 from .request import file_stem
+
+_MEANINGS = {
+    "C_W": "fan-in times the variance of a weight",
+    "C_b": "variance of a bias",
+    "gamma": "factor of the skip connection",
+    "xi": "factor of the branch",
+}
 
 
 def activation_table(width: int, unicode: bool) -> list[Line]:
@@ -34,19 +42,21 @@ def activation_table(width: int, unicode: bool) -> list[Line]:
 
 
 def layer_table(width: int, unicode: bool) -> list[Line]:
-    """Name and forward equation, and what the layer is."""
+    """Name and forward equation with all its parameters, what the layer is, and what they are."""
     phi = Activation("phi", sp.tanh(catalogue.z))  # any activation: only its letter is printed
     maths = Maths(unicode, phi.formula)
     known = architectures.architectures
     column = max(map(len, known), default=0) + 2
     lines = _head("Layers", width, unicode)
     for name, build in known.items():
-        equation = wrap(f"z' = {maths(build(phi).forward)}", width - column)
+        free = {option.name: SHARED[option.name] for option in _options(build) if option.name in SHARED}
+        equation = wrap(f"z' = {maths(build(phi, **free).forward)}", width - column)
         lines.append(line(Span(name.ljust(column), "bold"), equation[0]))
         lines += [line(" " * column, text) for text in equation[1:]]
         about = (build.__doc__ or "").strip().split("\n")[0].split(",")[0]
         lines.append(line(" " * column, Span(about, "dim")))
-        lines.append(line(" " * column, Span(f"parameters: {', '.join(_parameters(build, phi))}", "dim")))
+        parameters = textwrap.wrap(f"parameters: {', '.join(_parameters(build, phi))}", width - column)
+        lines += [line(" " * column, Span(text, "dim")) for text in parameters]
     return lines
 
 
@@ -71,9 +81,14 @@ def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
 
 def _parameters(build: Callable[..., Layer], phi: Activation) -> list[str]:
     """What --set takes for a layer: free ones by name, others with the number that they have if nothing is said."""
-    options = list(inspect.signature(build).parameters.values())[1:]
-    fixed = [f"{o.name} = {o.default}" for o in options if not isinstance(o.default, sp.Symbol)]
-    return [*map(str, build(phi).parameters), *fixed]
+    numbers = {str(p): "" for p in build(phi).parameters}
+    numbers |= {o.name: f" = {o.default}" for o in _options(build) if not isinstance(o.default, sp.Symbol)}
+    return [f"{p}{number} ({_MEANINGS[p]})" if p in _MEANINGS else f"{p}{number}" for p, number in numbers.items()]
+
+
+def _options(build: Callable[..., Layer]) -> list[inspect.Parameter]:
+    """The arguments of a layer besides the activation."""
+    return list(inspect.signature(build).parameters.values())[1:]
 
 
 def _assumption(parameter: sp.Symbol) -> str:

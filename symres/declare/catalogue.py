@@ -13,7 +13,7 @@ from ..errors import DeclarationError
 from ..scalars import parameter
 from ..symbols import z
 from .activation import Activation, formula_name
-from .parse import FUNCTIONS, NAME, Function, nearest, parse
+from .parse import FUNCTIONS, NAME, VARIABLE, Function, nearest, parse
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)", re.ASCII | re.DOTALL)
 
@@ -98,6 +98,9 @@ class Catalogue(Mapping[str, Activation]):
         """
         if isinstance(what, Activation):
             return what.subs(**parameters)
+        for key in sorted(VARIABLE & set(parameters)):
+            found = f"{key} is the preactivation, on which the formula depends, and no parameter"
+            raise DeclarationError(f"{key} = {parameters[key]}", found, "give numbers to parameters only")
         declared = {key: value for key, value in parameters.items() if isinstance(value, sp.Symbol)}
         values = {key: value for key, value in parameters.items() if key not in declared}
         if isinstance(what, sp.Expr):
@@ -108,9 +111,9 @@ class Catalogue(Mapping[str, Activation]):
         if text in self:
             return self[text].subs(**parameters)
         call = _CALL.fullmatch(text)
-        if call and call[1] in self and self._entries[call[1]].parameters and not _mentions(call[2], "z", "x"):
+        if call and call[1] in self and self._entries[call[1]].parameters and not _mentions(call[2], *VARIABLE):
             return self[call[1]].subs(**self._values(self[call[1]], call[2]), **parameters)
-        if NAME.fullmatch(text) and text not in ("z", "x", "pi"):
+        if NAME.fullmatch(text) and text not in (*VARIABLE, "pi"):
             raise self._unknown(text)
         return self._from_formula(text, declared, values)
 

@@ -71,6 +71,11 @@ class Tail:
             return "decaying"
         if self.is_bounded:
             return "bounded"
+        return self._growing if self.is_sharp else f"at most {self._growing}"
+
+    @property
+    def _growing(self) -> str:
+        """The scale of a formula that is not bounded."""
         if self.order != 0:
             if self.order == sp.oo:
                 return "faster than any exponential"

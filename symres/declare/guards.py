@@ -42,7 +42,7 @@ def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Ex
     if part.has(sp.nan, sp.zoo, sp.oo, sp.S.NegativeInfinity, sp.I):
         between = f"between {'-oo' if left is None else left} and {'oo' if right is None else right}"
         kind = "real" if part.has(sp.I) else "finite"
-        raise DeclarationError(asked, f"it is not {kind} {between}", _remedy(left, right))
+        raise DeclarationError(asked, f"it is not {kind} {between}", _remedy(left, right, real=kind != "real"))
     ends = [end for end in (left, right) if end is not None]
     parameters = set().union(part.free_symbols, *(end.free_symbols for end in ends)) - {z}
     choices: list[Values] = list(samples(sorted(parameters, key=str)))
@@ -96,16 +96,17 @@ class _Guard:
                 raise DeclarationError(
                     asked,
                     f"{failure.found}{' for ' if where else ''}{where}",
-                    _remedy(left, right, bool(where)),
+                    _remedy(left, right, bool(where), failure.real),
                 ) from None
 
 
 class _Failure(Exception):
-    """A guard that is violated, or that could not be proved."""
+    """A guard that is violated, or that could not be proved; ``real`` unless the formula has no real value there."""
 
-    def __init__(self, found: str) -> None:
+    def __init__(self, found: str, real: bool = True) -> None:
         super().__init__(found)
         self.found = found
+        self.real = real
 
 
 class _Prover:
@@ -218,7 +219,7 @@ class _Prover:
             if self.guard.kind == "nonzero" and value.is_negative:
                 raise _Failure(f"{self._shown} is not finite near z = {_readable(self._root(point))}")
             if value.is_negative:
-                raise _Failure(f"{self._shown} is not real at z = {_readable(point)}")
+                raise _Failure(f"{self._shown} is not real at z = {_readable(point)}", real=False)
         for point, value in found:
             if self.guard.kind == "positive" and value.is_nonpositive:
                 raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
@@ -292,11 +293,13 @@ def _middle(box: Range) -> arb | None:
     return middle if box.lo < middle < box.hi and box.hi - box.lo > arb(2) ** -40 * (1 + abs(middle)) else None
 
 
-def _remedy(left: sp.Expr | None, right: sp.Expr | None, parameters: bool = False) -> str:
+def _remedy(left: sp.Expr | None, right: sp.Expr | None, parameters: bool = False, real: bool = True) -> str:
     always = " and every admissible value of its parameters" if parameters else ""
     if left is None and right is None:
-        whole = "where(...) cannot leave out a single point"
-        return f"give a formula that is real and finite for every real z{always}; {whole}"
+        advice = "where(...) cannot leave out a single point"
+        if not real:
+            advice = "use abs(z) inside, as sign(z)*abs(z)^(1/3) and log(1 + abs(z)) do, or where(z > 0, ..., 0)"
+        return f"give a formula that is real and finite for every real z{always}; {advice}"
     return (
         f"give branches that are real and finite for every z of their intervals, ends included{always}: "
         "end one before that point, or keep it out as 1/max(1 - z^2, 1/100) does"

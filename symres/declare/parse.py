@@ -33,6 +33,7 @@ Function = Callable[..., sp.Expr]
 MAX_LENGTH = 1000  # characters of a formula
 MAX_DEPTH = 40  # nested brackets, signs and powers
 _MAX_BITS = 2000  # of a number
+VARIABLE = frozenset({"z", "x"})  # names of the preactivation
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 NAME = re.compile(rf"(?<![\w.]){_NAME.pattern}", re.ASCII)  # in running text; not the exponent of 1e5
@@ -96,6 +97,12 @@ _CHOICE = "write where(z > 0, a, b): a where the comparison holds, b elsewhere"
 # what functions are called elsewhere: the remedy
 _ELSEWHERE = {name: _CHOICE for name in ("piecewise", "if", "ifelse", "if_else", "cases", "cond", "select")}
 _ELSEWHERE |= {"heaviside": "did you mean step?", "logistic": "did you mean sigmoid?"}
+_ELSEWHERE |= {"cbrt": "write sign(z)*abs(z)^(1/3)"}
+# characters of other notations: the remedy
+_STRANGE = {"{": _CHOICE, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
+_STRANGE |= {"\u221a": "write sqrt(...)", "\u2212": "write -"}
+_STRANGE |= {sign: "write *" for sign in "\u00b7\u00d7\u22c5"} | {"\u2264": "write <=", "\u2265": "write >="}
+_GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 
 
 def parse(
@@ -164,12 +171,8 @@ class _Parser:
             if match := pattern.match(self.text, place):
                 return _Token(kind, match.group(), place)
         character = self.text[place]
-        shown = repr(character) if character.isascii() else f"{character!a} ({_unicode_name(character)})"
-        raise self.error(
-            _Token("character", character, place),
-            f"unexpected character {shown}",
-            _CHOICE if character == "{" else "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |",
-        )
+        shown = repr(character) if character.isascii() else f"{character!r} ({_unicode_name(character)})"
+        raise self.error(_Token("character", character, place), f"unexpected character {shown}", _remedy_for(character))
 
     def _next(self) -> _Token:
         token = self.token
@@ -188,7 +191,7 @@ class _Parser:
         before = ("..." if token.start > 20 else "") + before
         after += "..." if end + 20 < len(self.text) else ""
         quoted = " ".join(f"{before}>>{token.text[:40]}<<{after}".split())
-        shown = ascii(quoted)[1:-1].replace("\\'", "'")
+        shown = repr(quoted)[1:-1].replace("\\'", "'")
         return DeclarationError("the formula", f"{found} at column {token.start + 1}: {shown}", remedy)
 
     # ---- grammar -----------------------------------------------------------------------------------------------
@@ -279,13 +282,13 @@ class _Parser:
 
     def _name(self, token: _Token) -> sp.Expr:
         name = token.text
-        if self.token.text == "(" and name not in ("z", "x", "pi") and name not in self.parameters:
+        if self.token.text == "(" and name not in (*VARIABLE, "pi") and name not in self.parameters:
             return self._call(token)
         if self.token.text == "(":
             raise self.error(token, f"{name} is no function", f"write {name}*(...)")
         if name in self.parameters:
             return self.parameters[name]
-        if name in ("z", "x"):
+        if name in VARIABLE:
             return z
         if name == "pi":
             return sp.pi
@@ -318,7 +321,9 @@ class _Parser:
         self._close(opening, ")")
         if not least <= len(arguments) <= greatest:
             wanted = str(least) if least == greatest else f"{least} to {greatest}"
-            raise self.error(token, f"{name} takes {wanted} arguments, not {len(arguments)}", f"give {name} as many")
+            found = f"{name} takes {wanted} argument{'s' * (greatest > 1)}, not {len(arguments)}"
+            example = f"write {name}({', '.join(('z', '0')[:least])})"
+            raise self.error(token, found, _CHOICE if name == "where" else example)
         for k, argument in enumerate(arguments):
             is_condition = isinstance(argument, _Comparison)
             if is_condition != (name == "where" and k == 0):
@@ -388,6 +393,17 @@ class _Parser:
 def _brief(value: object) -> str:
     text = str(value)
     return text if len(text) <= 30 else f"{text[:27]}..."
+
+
+def _remedy_for(character: str) -> str:
+    """What to type in the place of a character that formulas do not have."""
+    plain = unicodedata.normalize("NFKC", character)
+    if greek := _GREEK.fullmatch(unicodedata.name(plain, "") if len(plain) == 1 else ""):
+        letter = greek[2].lower().replace("lamda", "lambda")
+        return f"write {letter if greek[1] == 'SMALL' else letter.title()}"
+    if plain != character and plain.isascii() and plain.isprintable():
+        return f"write {'^' * unicodedata.decomposition(character).startswith('<super>')}{plain}"
+    return _STRANGE.get(character, "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |")
 
 
 def _unicode_name(character: str) -> str:

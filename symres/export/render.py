@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,12 +12,13 @@ from typing import Any, Literal
 
 from ..errors import DeclarationError, NoClosedForm, SymresError
 from ..quantity import Quantity, Status
+from ..symbols import KERNELS, place
 from . import files
 from .code import docs
 from .code import numpy as numpy_printer
 from .code import torch as torch_printer
 from .code.choose import build_component
-from .code.emit import Dialect, LosesDigits, NoSpelling, Tile, argument, identifier, variable
+from .code.emit import Dialect, LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
 from .code.plan import Component, Function, Planner
 from .names import renamed, require_distinct
 from .paper.document import equations
@@ -107,10 +108,11 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
     printer: Any = numpy_printer if target == "numpy" else torch_printer
     planner = Planner(partial(build_component, dialect=_dialect(target)))
     functions: list[Function] = []
+    sources: dict[str, Source] = {}
     missing: dict[str, str] = {}
     for quantity in quantities.values():
         try:
-            functions.append(_planned(planner, printer, quantity))
+            functions.append(_planned(planner, printer, quantity, sources))
         except SymresError as error:
             if len(quantities) == 1 and isinstance(error, DeclarationError | NoClosedForm):
                 raise
@@ -118,7 +120,7 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
     if not functions:
         raise NoClosedForm(f"{target} code for {_listed(missing)}", _reasons(missing), "export to LaTeX")
     lacking = tuple(f"{lacks}: {found}" for lacks, found in missing.items())
-    text = _python(printer, target, title, command, functions, lacking)
+    text = _python(printer, target, title, command, functions, sources, lacking)
     names = tuple(f.quantity.name for f in functions)
     require_distinct(_listed(names), text)
     warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docs.warnings(f))
@@ -155,10 +157,13 @@ def _dialect(target: str) -> Dialect:
     return numpy_printer.NUMPY if target == "numpy" else torch_printer.TORCH
 
 
-def _planned(planner: Planner, printer: Any, quantity: Quantity) -> Function:
-    """A function that can be printed: by averages where the language lacks a function of the closed form."""
+def _planned(planner: Planner, printer: Any, quantity: Quantity, sources: dict[str, Source]) -> Function:
+    """A function that can be printed: by averages where the language lacks a function of the closed form.
+
+    The code of its components goes into ``sources``, by their names.
+    """
     try:
-        return _printable(planner, printer, quantity)
+        return _printable(planner, printer, quantity, sources)
     except NoSpelling as refusal:
         error = refusal
         steps = tuple(replace(step, expr=step.definition) for step in quantity.steps)
@@ -167,19 +172,21 @@ def _planned(planner: Planner, printer: Any, quantity: Quantity) -> Function:
         try:
             if quantity.status is not Status.EXACT or (opened.body, opened.steps) == (quantity.body, quantity.steps):
                 raise error
-            return _printable(planner, printer, opened)
+            return _printable(planner, printer, opened, sources)
         except SymresError:
             if not isinstance(error, LosesDigits):
                 raise
             build: Any = planner.build  # there is nothing better
-            return _printable(replace(planner, build=partial(build, at_any_price=True)), printer, quantity)
+            planner = replace(planner, build=partial(build, at_any_price=True))
+            return _printable(planner, printer, quantity, sources)
 
 
-def _printable(planner: Planner, printer: Any, quantity: Quantity) -> Function:
+def _printable(planner: Planner, printer: Any, quantity: Quantity, sources: dict[str, Source]) -> Function:
     function = planner.function(quantity)
     printer.function_source(function)
     for component in function.components:
-        printer.component_source(component)
+        if component.name not in sources:
+            sources[component.name] = printer.component_source(component)
     return function
 
 
@@ -201,10 +208,16 @@ def _call(subject: Any, quantities: dict[str, Quantity], target: str) -> str:
 
 
 def _python(
-    printer: Any, target: str, title: str, command: str, functions: list[Function], missing: tuple[str, ...]
+    printer: Any,
+    target: str,
+    title: str,
+    command: str,
+    functions: list[Function],
+    sources: Mapping[str, Source],
+    missing: tuple[str, ...],
 ) -> str:
     components: dict[str, Component] = {c.name: c for f in functions for c in f.components}
-    sources = {name: printer.component_source(c) for name, c in components.items()}
+    sources = {name: sources[name] for name in components}  # those of refused functions are left out
     bodies = [printer.function_source(f) for f in functions]
     tiles = [numpy_printer.function_tile(f) if target == "numpy" else None for f in functions]
     dialect = _dialect(target)
@@ -247,20 +260,34 @@ def _component(component: Component, source: Any) -> dict[str, Any]:
     }
 
 
+def _signature(quantity: Quantity, options: Sequence[str]) -> str:
+    """The arguments that a value depends on, then the others.
+
+    Those that would stand before one that is needed have a name and no place: what is passed by place means the same
+    parameter in every function, or is refused.
+    """
+    last = max((place(s) for s in quantity.symbols if s not in KERNELS), default=(-1, ""))
+    ignored = sorted(quantity.unused, key=place)
+    after = [f"{argument(s)}=0.0" for s in ignored if place(s) > last]
+    named = [f"{argument(s)}=0.0" for s in ignored if place(s) < last] + [*options]
+    return ", ".join([*map(argument, quantity.symbols), *after, *(["*", *named] if named else [])])
+
+
 def _function(function: Function, body: tuple[str, ...], tile: Tile | None, target: str) -> dict[str, Any]:
     quantity = function.quantity
     kind = "array_like" if target == "numpy" else "tensor or number"
     meaning = quantity.meaning or quantity.name
     names, ignored = list(map(argument, quantity.symbols)), list(map(argument, quantity.unused))
+    out = ["out=None"] if target == "numpy" else []
     return {
         "name": quantity.name,
-        "signature": ", ".join([*names, *(f"{name}=0.0" for name in ignored)]),
+        "signature": _signature(quantity, out),
         "arguments": ", ".join([*names, *ignored]),
         "variables": ", ".join(map(variable, function.arguments)),
         "names": [*names, *ignored],
         "meaning": docs.quoted(f"{meaning[:1].upper()}{meaning[1:]}."),
         "formula": docs.formula_lines(quantity.definition, 8),
-        "steps": [docs.quoted(f"{s.symbol} = {s.definition}") for s in quantity.steps],
+        "where": docs.meanings(quantity),
         "parameters": docs.argument_lines(quantity, kind),
         "facts": docs.function_lines(function, target),
         "lines": body,

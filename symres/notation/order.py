@@ -121,6 +121,11 @@ def is_decimal(number: sp.Expr) -> bool:
     return rest == 1 and len(decimal_text(number)) <= len(str(number))
 
 
+def has_decimals(*formulas: sp.Expr) -> bool:
+    """Whether results are written with decimals: only if a declared formula has one; True if no formula is known."""
+    return not formulas or any(is_decimal(number) for formula in formulas for number in formula.atoms(sp.Rational))
+
+
 def decimal_text(number: sp.Rational) -> str:
     """All digits of a terminating decimal."""
     places = int(number.q).bit_length()  # enough: q divides 10**places

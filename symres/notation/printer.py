@@ -9,12 +9,13 @@ from typing import Any
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
 
-from ..symbols import C_W, C_b, gamma, xi
+from ..symbols import C_W, C_b, gamma, variables, xi, z
 from .order import (
     Product,
     arranged,
     common_denominator,
     decimal_text,
+    has_decimals,
     is_activation,
     is_decimal,
     is_plain_fraction,
@@ -39,11 +40,14 @@ class Notation(LatexPrinter):
 
     Args:
         heads: what has a name of its own, {expression, or formula of an activation: LaTeX}.
+        decimals: whether rationals may be written as decimals; if None, where the formulas of the heads have some.
     """
 
-    def __init__(self, heads: Mapping[Any, str] | None = None) -> None:
+    def __init__(self, heads: Mapping[Any, str] | None = None, decimals: bool | None = None) -> None:
         super().__init__(dict(_SETTINGS))
         self._heads = dict(heads or {})
+        formulas = (head.expr for head in self._heads if hasattr(head, "pieces"))
+        self._decimals = has_decimals(*formulas) if decimals is None else decimals
         self._inline = False
         self._printed: dict[tuple[Any, bool], str] = {}  # a sum is ordered by its terms' texts, level by level
 
@@ -75,7 +79,7 @@ class Notation(LatexPrinter):
         return _WORD.sub(r"\\mathrm{\1}", text)
 
     def _print_Rational(self, expr: sp.Rational) -> str:
-        if is_decimal(expr):
+        if self._decimals and is_decimal(expr):
             return decimal_text(expr)
         return self._print_Mul(expr) if expr.q != 1 else super()._print_Rational(expr)
 
@@ -96,7 +100,7 @@ class Notation(LatexPrinter):
     def _print_Mul(self, expr: sp.Expr) -> str:
         product = arranged(expr, self._print)
         sign = "-" if product.negative else ""
-        decimal = is_decimal(product.number)
+        decimal = self._decimals and is_decimal(product.number)
         number = decimal_text(product.number) if decimal else str(product.number.p)
         divisor = 1 if decimal else product.number.q
         under = self._factors("" if divisor == 1 else str(divisor), product.under)
@@ -173,9 +177,10 @@ def latex(expr: sp.Expr) -> str:
     """A formula that stands by itself, on one line and without dollar signs.
 
     In the maps of a layer an activation that was typed as a formula is called phi, as in the layer's equation. In an
-    average of its own nothing would say what phi is: there the formula is written out.
+    average of its own nothing would say what phi is: there the formula is written out. Decimals stay decimals in a
+    formula of the preactivation; the numbers of a result are fractions.
     """
     expr = sp.sympify(expr)
     if not expr.free_symbols & _OF_LAYERS:
         expr = expr.replace(lambda e: is_activation(e) and e.formula.label()[0] is None, lambda e: e.expanded)
-    return Notation().write(expr)
+    return Notation(decimals=expr.has(z, *variables)).write(expr)

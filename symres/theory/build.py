@@ -18,12 +18,14 @@ from ..gaussian.expectation import Expectation
 from ..gaussian.verify import MIRRORED, Ball, Values, verify
 from ..proof import Proof, Step
 from ..quantity import NamedStep, Quantity, Status, Verification
-from ..symbols import K1, K2, C, K
+from ..symbols import K1, K2, C, K, place
 from .expansion import expansion
 from .walk import Assignment
 
 _POINTS = 2
-_INFINITE = "the mean square of a slope is infinite where a function jumps or has a vertical tangent"
+_INFINITE = (
+    "the mean square of a slope is infinite where a function jumps or is at least as steep as a square root is at 0"
+)
 _DIGITS, _BITS, _TOLERANCE = 25, 100, 1e-20  # of a verification
 
 
@@ -177,9 +179,7 @@ def _with_steps(proof: Proof, inner: Sequence[tuple[sp.Symbol, Proof]]) -> Proof
 def _arguments(first: tuple[sp.Symbol, ...], definition: sp.Expr, kept: Sequence[Assignment]) -> tuple[sp.Symbol, ...]:
     names = {s for s, _ in kept}
     free = set().union(definition.free_symbols, *(d.free_symbols for _, d in kept)) - names - set(first)
-    usual = ["C_W", "C_b", "gamma", "xi"]
-    order = sorted(free, key=lambda s: (usual.index(s.name) if s.name in usual else len(usual), s.name))
-    return (*first, *order)
+    return (*first, *sorted(free, key=place))
 
 
 def _inlined(definition: sp.Expr, assignments: Sequence[Assignment]) -> tuple[sp.Expr, list[Assignment]]:

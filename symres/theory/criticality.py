@@ -45,8 +45,8 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if lost:
         return Criticality((), "unknown", tuple(f"{q.name} is unknown: {q.reason}" for q in lost))
     if perp.body.has(sp.oo):
-        steep = "chi_perp is infinite: the activation jumps or is infinitely steep, small angles always grow"
-        return Criticality((), "none", (steep,))
+        steep = "the activation jumps or is at least as steep as a square root is at 0, small angles always grow"
+        return Criticality((), "none", (f"chi_perp is infinite: {steep}",))
     if C_W not in (*kernel_map.symbols, *kernel_map.unused):
         given = "C_W is no free parameter of the layer: critical points are a choice of C_W and C_b"
         return Criticality((), "unknown", (given,))

@@ -38,7 +38,7 @@ def tangent(walk: Walk, a: int, b: int, start: sp.Expr, fresh: int = 0) -> sp.Ex
                         return sp.oo
                     raise UnsupportedLayer(
                         f"the tangent of {draw.u} between two inputs",
-                        "the mean square of its slope is infinite: an activation jumps or has a vertical tangent",
+                        "the mean square of its slope is infinite: an activation jumps or is too steep",
                         "differentiate the covariance map instead (covariance_slope)",
                     )
                 slope = draw.u.diff(j)
@@ -65,7 +65,7 @@ def _tears(u: sp.Expr, source: sp.Symbol) -> bool:
         if steepest < 0:
             raise NoClosedForm(
                 f"the tangent of {u}",
-                f"the slope of {phi} is unbounded at a breakpoint, and its mean square is finite",
+                "the slope is unbounded at a breakpoint and its mean square finite, for which symres has no rule",
                 "smooth the formula there, or ask for averages without slopes (sr.expect)",
             )
     return False

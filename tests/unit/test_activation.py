@@ -95,6 +95,8 @@ ACCEPTED = {
     "tan(z/(1 + z^2))": ("odd", None, "decaying"),
     "sigmoid(z) - 1/2": ("odd", None, "bounded"),
     "sin(z)/(2 + cos(z))": ("odd", None, "bounded"),
+    "softplus(z)*sin(z)": (None, None, "decaying on the left, at most linear on the right"),
+    "sinh(z)*cos(z)": ("odd", None, "at most exponential"),
     "z*log(1 + z^2)": ("odd", None, "linear times a logarithm"),
     "max(0, 1 - abs(z))": ("even", None, "zero"),
     "relu(z)^2": (None, 2, "zero on the left, quadratic on the right"),

@@ -20,8 +20,8 @@ POINTS = np.array([-40.0, -9.5, -6.0, -3.25, -2.9, -1.0625, -1e-3, 0.0, 1e-6, 0.
 # name: (parity, homogeneity, breakpoints, jumps, growth)
 FACTS = {
     "relu": (None, 1, [0], [], "zero on the left, linear on the right"),
-    "leaky_relu": (None, 1, [0], [], "linear"),
-    "scale_invariant": (None, 1, [0], [], "linear"),
+    "leaky_relu": (None, 1, [0], [], "at most linear on the left, linear on the right"),  # the slope may be 0
+    "scale_invariant": (None, 1, [0], [], "at most linear"),
     "abs": ("even", 1, [0], [], "linear"),
     "linear": ("odd", 1, [], [], "linear"),
     "sign": ("odd", 0, [0], [(0, 2)], "bounded"),
@@ -208,6 +208,12 @@ def test_values_beyond_the_range_of_floats_are_refused():
         with pytest.raises(DeclarationError, match="1e-300 to 1e300"):
             activation("leaky_relu", slope=value)
     assert activation("leaky_relu", slope="1e300").name == "leaky_relu(slope=1.0e+300)"
+
+
+@pytest.mark.parametrize("name", ["z", "x"])
+def test_the_preactivation_is_no_parameter(name):
+    with pytest.raises(DeclarationError, match=f"{name} is the preactivation"):
+        activation(f"tanh({name})", **{name: 1})
 
 
 @pytest.mark.parametrize(

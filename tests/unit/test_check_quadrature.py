@@ -236,10 +236,21 @@ def test_a_point_where_nothing_is_seen_is_moved():
     rows = [row for row in check(right, "quadrature").verdicts if row.quantity == "h"]
     assert {row.outcome for row in rows} == {Outcome.PASSED}
     assert any("moved here from K = " in row.reason for row in rows)
+    assert not any("smaller kernel" in row.reason or "; " in row.reason.partition("moved")[2] for row in rows)
     assert max(row.detectable for row in rows) < 0.01
     wrong = replace(right.h, body=right.h.body * 2)
     rows = check(FakeTheory(right.layer.forward, {"h": wrong}), "quadrature").verdicts
     assert {row.outcome for row in rows} == {Outcome.REFUTED}
+
+
+def test_a_moved_row_says_why_and_gives_no_advice():
+    """log(cosh(z)) at a tiny kernel: rounding leaves nothing of z^2/2 that panels could resolve."""
+    rows = check(sr.derive("log(cosh(z))"), "quadrature").verdicts
+    moved = [row.reason for row in rows if "moved here" in row.reason]
+    assert any(
+        reason.endswith("(quadrature: the integrand varies too fast to be resolved, or loses its digits to rounding)")
+        for reason in moved
+    )
 
 
 def test_a_divergence_without_a_jump_refutes_nothing():

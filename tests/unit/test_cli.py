@@ -121,7 +121,8 @@ def test_names_of_files_are_short_and_stable(capsys, formula, stem):
 def test_list_shows_one_kind(capsys):
     assert "residual" not in page(capsys, "list", "activations")
     layers = page(capsys, "list", "layers")
-    assert "z' = γ·z + Dense(φ(z))" in layers
+    assert "z' = γ·z + ξ·Dense(φ(z))" in layers
+    assert "xi = 1 (factor of the branch)" in " ".join(layers.split())
     assert "gelu" not in layers
 
 
@@ -146,7 +147,7 @@ def test_ascii_streams_get_ascii():
     result = process("list", PYTHONIOENCODING="ascii")
     assert result.returncode == 0
     text = result.stdout.decode("ascii")
-    assert "z' = gamma*z + Dense(phi(z))" in text
+    assert "z' = gamma*z + xi*Dense(phi(z))" in text
     assert_plain(text)
 
 
@@ -310,6 +311,22 @@ def test_a_jump_is_reported_as_infinite(capsys):
     assert "= ∞" in out
     assert "universality class none" in out
     assert "How to initialise" not in out
+
+
+def test_what_does_not_exist_is_undefined_and_has_no_proof(capsys):
+    out = page(capsys, "derive", "step", "--explain")
+    assert re.search(r"UNDEFINED\n *h +?= undefined\n", out)
+    assert "unknown" not in out.lower()
+    assert "at least as steep as a square root is at 0" in " ".join(out.split())
+    assert out.count("Proof of") == 4 and "start: None" not in out and "start: oo" not in out
+    assert json.loads(page(capsys, "derive", "step", "--json"))["quantities"]["h"]["definition"] is None
+
+
+def test_a_slope_of_finite_mean_square_is_unknown_and_not_called_infinite(capsys):
+    """|z|**(3/4) has a vertical tangent, and <phi'^2> is finite: symres has no rule for it."""
+    out = " ".join(page(capsys, "derive", "sign(z)*abs(z)^(3/4)").split())
+    assert "χ⊥ = unknown the slope is unbounded at a breakpoint and its mean square finite" in out
+    assert "infinite where" not in out and "undefined" not in out
 
 
 def test_advice_comes_with_its_conditions(capsys):

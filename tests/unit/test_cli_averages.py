@@ -128,6 +128,13 @@ def test_slopes_of_jumps_are_not_finite(capsys):
     assert "infinite slope" in steep
 
 
+def test_results_have_decimals_only_where_the_formula_has(capsys):
+    fractions = page(capsys, "list", "averages", "where(z > 1, z, a*z)", "--set", "a=1/10")
+    assert "9999(1 + 3K)" in fractions and "3K²·(10001 - 9999erf(1/√(2K)))/20000" in fractions
+    assert "0." not in fractions.split("φ(z)⟩", 1)[1].replace("10.", "")
+    assert "0.551985245·K" in page(capsys, "list", "averages", "1.0507*relu(z)")
+
+
 def test_the_document_has_the_same(capsys, few):
     document = json.loads(page(capsys, "list", "averages", "--json"))
     assert document["format"] == 1

@@ -21,6 +21,7 @@ from symres.export.paper.document import document
 from symres.export.paper.expansions import expansions
 from symres.export.paper.latex import broken, display, escape, latex, typed, width
 from symres.export.paper.points import stability
+from symres.export.paper.prose import prose
 from symres.export.paper.reach import reach
 from symres.export.paper.record import dumps, record
 from symres.proof import Proof, Step
@@ -201,6 +202,8 @@ def test_record_reads_back(report):
     assert kernel["symbols"] == ["K", "C_W", "C_b", "gamma"]
     assert kernel["verifications"] == [{"oracle": "quadrature", "points": 4, "worst": 3e-30}]
     assert data["quantities"]["h"]["expression"] is None
+    undefined = replace(report, quantities=(sr.derive("step").h,))
+    assert record(undefined)["quantities"]["h"]["definition"] is None
     assert data["quantities"]["h"]["error_bound"] is None
     assert data["checks"][0]["outcome"] == "PASSED"
     assert "sympy" in data["versions"]
@@ -217,6 +220,27 @@ def test_record_has_no_infinities(report):
     text = dumps(replace(report, checks=rows))
     assert json.loads(text)["checks"][0]["claimed"] == "inf"
     assert "NaN" not in text
+
+
+def test_a_jump_in_a_document():
+    """A remark may begin with a symbol, and what does not exist is not called unknown."""
+    text = document(sr.derive(sr.mlp("step")).report())
+    assert r"$\chi_\perp$ is infinite: the activation jumps" in text and "Chi" not in text
+    assert r"\textsc{undefined}: $\chi_\perp$ is infinite, it has no slope" in text
+
+
+def test_formulas_in_every_clause_of_a_reason_are_typeset():
+    reason = "z**(2/3) is no polynomial; sqrt(2)*exp(z)/4 - sqrt(2)/4 is no sine"
+    assert prose(reason) == (
+        r"$z^{2/3}$ is no polynomial; $\frac{e^{z}}{2 \sqrt{2}} - \frac{1}{2 \sqrt{2}}$ is no sine"
+    )
+
+
+def test_results_are_fractions_where_the_formula_has_no_decimal():
+    for formula, number in (("where(z > 1, z, z/100)", r"\frac{9999}{10000}"), ("1.0507*relu(z)", "0.551985245")):
+        assert number in document(sr.derive(sr.mlp(formula)).report())
+    assert latex(sp.Rational(9999, 10000) * K) == r"\frac{9999 K}{10000}"
+    assert latex(sp.Rational(44715, 10**6) * z**3) == "0.044715 z^{3}"
 
 
 def test_noise_has_a_column_only_where_there_is_noise():

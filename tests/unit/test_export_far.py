@@ -214,3 +214,13 @@ def test_single_precision_has_gradients_where_kernels_vanish(names):
         single, double = (called(function, (*kernels, c), dtype)[1] for dtype in (torch.float32, torch.float64))
         for one, other in zip(single, double, strict=True):
             assert float(one) == pytest.approx(float(other), rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize(("name", "kernel", "last"), [("tanh", 3.0, 0.854), ("softsign", 0.3, 0.823)])
+def test_the_series_in_the_correlation_ends_where_it_has_all_digits(name, kernel, last):
+    """Around the largest correlations at which so many of its terms are enough."""
+    pair = sr.expect2(name, name)
+    function = export(pair).load().expect2
+    for rho in np.linspace(last - 0.02, last + 0.02, 9):
+        exact = float(pair.evalf(17, K1=kernel, K2=kernel, C=float(rho) * kernel))
+        assert function(kernel, kernel, rho * kernel) == pytest.approx(exact, rel=3e-15)

@@ -297,3 +297,10 @@ def test_slopes_are_bounds_of_derivatives(head):
 def _innermost(e):
     """Functions of the code whose arguments are numbers."""
     return [f for f in sp.sympify(e).atoms(*MEANT) if not any(a.has(*MEANT) for a in f.args)]
+
+
+@pytest.mark.parametrize("power", [3, -2, sp.Rational(1, 2), sp.Rational(-3, 2)])
+def test_a_power_passes_on_the_error_of_its_base(power):
+    """(1 + e)**n is 1 + n*e, and the power is rounded itself."""
+    bound = doubt((P + Q) ** power).replace(stable.Size, sp.Abs).subs({P: 0.25, Q: 0.875})
+    assert float(bound) == pytest.approx(float((abs(power) + 1) * 1.125**power), rel=1e-14)

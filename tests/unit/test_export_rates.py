@@ -247,3 +247,33 @@ def test_a_function_that_is_constant_with_some_parameters_has_no_place(target):
         at = (1.0, 1.0, 0.5, a, b)
         exact = float(quantity.evalf(15, K1=1, K2=1, C="1/2", a=a, b=b)) if a else math.erf(b) * tail
         assert called(function, target, at) == pytest.approx(exact, abs=1e-16, rel=1e-14)
+
+
+@pytest.mark.parametrize("kernel", [1e2, 1e4])
+def test_a_double_exponential_has_its_gradients_at_every_kernel(kernel):
+    """exp(u)*exp(-exp(u)) decays on both sides, though one of its factors grows."""
+    f = sr.Activation("f", sp.exp(-sp.exp(STEEP * (z - B))), (STEEP, B))
+    at = {"K": kernel, "c": 0.75, "b": 0.5}
+    tensors = [torch.tensor(v, dtype=torch.float64).requires_grad_() for v in at.values()]
+    export(sr.expect(f), "torch").load().expect(*tensors).backward()
+    for tensor, place in zip(tensors, ((1, 0, 0), (0, 1, 0), (0, 0, 1)), strict=True):
+
+        def value(k, c, b):
+            width = mp.sqrt(k)
+            edges = [-12, *((b + mp.mpf(j) / c) / width for j in (-60, -20, -8, -3, 0, 1, 3, 6)), 12]
+            return mp.quad(lambda x: mp.exp(-mp.exp(c * (x * width - b))) * mp.npdf(x), edges)
+
+        with mp.workdps(30):
+            exact = float(mp.diff(value, tuple(at.values()), place))
+        assert float(tensor.grad) == pytest.approx(exact, rel=1e-11)
+
+
+@pytest.mark.parametrize("kernel", [1.0, 400.0])
+def test_the_rate_of_a_root_of_a_square(kernel):
+    """exp(sqrt(c z^2 + 1)) grows at the rate sqrt(c), and its mass lies that many variances away."""
+    f = sr.Activation("f", sp.exp(sp.sqrt(STEEP * z**2 + 1)), (STEEP,))
+    function = export(sr.expect(f)).load().expect
+    with mp.workdps(30):
+        width = mp.sqrt(kernel)
+        exact = 2 * mp.quad(lambda x: mp.exp(mp.sqrt((x * width) ** 2 / 9 + 1)) * mp.npdf(x), [0, 1, 4, 8, 12, 20, 30])
+    assert function(kernel, 1 / 9) == pytest.approx(float(exact), rel=1e-13)

@@ -272,7 +272,7 @@ def test_without_the_check_values_are_wrong():
 def test_what_needs_no_check_has_none(formula, target):
     f = sr.Activation("f", formula, tuple(formula.free_symbols - {z}))
     module = sr.export(sr.expect2(f, f), target=target)
-    assert "_refined" not in module.text and "_checked" not in module.text
+    assert "_refined" not in module.text and "_over_one" not in module.text
 
 
 @pytest.mark.parametrize(

@@ -115,3 +115,30 @@ def test_a_wrong_weight_is_noticed_in_the_measurement(monkeypatch):
         measure.printer, "NUMPY", sr.export.__globals__["replace"](measure.printer.NUMPY, helpers=helpers)
     )
     assert measure.measured_quadrature(component).error > 1e-9
+
+
+SHIFT, MEAN = sp.Symbol("b", real=True), sp.Symbol("c", real=True)
+SHIFTED = {
+    "means": lambda: sr.expect2(*[sr.activation("elu", alpha=1)] * 2, means=(SHIFT, MEAN)),
+    "cusp": lambda: sr.expect2(sr.activation("exp(-abs(z-b))", b=SHIFT), "relu"),
+    "beside a steep one": lambda: sr.expect2(
+        sr.activation("exp(-abs(z-b))", b=SHIFT), sr.activation("tanh(c*z)", c=MEAN)
+    ),
+    "layer": lambda: sr.derive(sr.mlp(sr.activation("elu(z-b,1)", b=SHIFT))).covariance_map,
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("name", SHIFTED)
+def test_breakpoints_may_move(name, target):
+    """A shift stands inside of the exponential, but changes its height alone."""
+    quantity = SHIFTED[name]()
+    function = getattr(export(quantity, target).load(), quantity.name)
+    rest = {n: v for n, v in {"b": 0.3, "c": -0.7, "C_W": 1.5, "C_b": 0.1}.items() if n in names(quantity)}
+    for k1, k2, c in ((1.3, 0.6, 0.4), (100.0, 30.0, -50.0), (5.0, 5.0, 5.0 * (1 - 1e-9)), (2.0, 8.0, 4.0)):
+        point = {"K1": k1, "K2": k2, "C": c, **rest}
+        assert float(function(**point)) == pytest.approx(float(quantity.evalf(17, **point)), rel=1e-14)
+
+
+def names(quantity):
+    return {s.name for s in quantity.symbols}

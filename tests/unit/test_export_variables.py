@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from dataclasses import replace
 from functools import cache
@@ -277,3 +278,21 @@ def test_arguments_that_would_have_one_name_are_refused(one, other):
 def test_symbols_of_the_program_keep_their_names():
     assert [variable(s) for s in SHARED.values()] == [argument(s) for s in SHARED.values()] == list(SHARED)
     assert variable(sp.Symbol("a")) == "a_"
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_what_is_passed_by_place_is_the_same_parameter_everywhere_or_refused(target):
+    module = export(sr.derive(sr.residual(sr.Activation("h", sp.tanh(B * z), parameters=(B,)))), target).load()
+    whole = {"K": 1.3, "C_W": 1.7, "C_b": 0.3, "gamma": 0.5, "be": 0.75}
+    for name in ("kernel_map", "chi_parallel", "chi_perp", "h"):
+        function = getattr(module, name)
+        by_name = float(function(**whole))
+        places = list(inspect.signature(function).parameters.values())
+        by_place = [p.name for p in places if p.kind is p.POSITIONAL_OR_KEYWORD]
+        assert by_place == [n for n in whole if n in by_place]  # those that are left have one order
+        rest = {n: v for n, v in whole.items() if n not in by_place}
+        assert float(function(*(whole[n] for n in by_place), **rest)) == by_name
+        if rest:
+            with pytest.raises(TypeError):
+                function(*whole.values())
+    assert module.chi_perp(1.3, 1.7, 0.5, 0.75) == module.chi_perp(**whole)

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from ...notation import shortened
+from ...notation import is_activation, shortened
 from ...quantity import Quantity
 from ...symbols import C_W, K1, K2, C, C_b, K, gamma, xi
 from .deltas import NEAREST, meet
@@ -24,7 +24,7 @@ ARGUMENTS = {
     K: "kernel of the preactivation, one input; K >= 0, nan else",
     K1: "kernel of the first input; K1 >= 0, nan else",
     K2: "kernel of the second input; K2 >= 0, nan else",
-    C: "covariance of the two inputs, C**2 <= K1*K2; an excess by rounding is taken as equality",
+    C: "covariance of the two inputs, C**2 <= K1*K2; an excess is taken as equality",
     C_W: "fan_in times the variance of a weight; C_W >= 0",
     C_b: "variance of a bias; C_b >= 0",
     gamma: "weight of the skip connection",
@@ -61,6 +61,20 @@ def formula_lines(formula: sp.Expr, indent: int) -> list[str]:
     return wrapped(str(shortened(formula)), indent, 4)
 
 
+def meanings(quantity: Quantity) -> list[str]:
+    """What the names in a formula stand for: its steps, and the formulas of activations, as sympy writes them."""
+    definitions = (*(step.definition for step in quantity.steps), quantity.definition)
+    called = {e.formula for d in definitions for e in sp.preorder_traversal(d) if is_activation(e)}
+    lines = [quoted(f"{s.symbol} = {s.definition}") for s in quantity.steps]
+    for formula in sorted(called, key=str):
+        name, given = formula.label()
+        if name is not None:
+            lines += wrapped(
+                f"{name}({'; '.join(['z', *filter(None, [', '.join(given)])])}) = {shortened(formula.expr)}", 8, 4
+            )
+    return lines
+
+
 def component_lines(component: Component) -> list[str]:
     """What a component is, how it is computed and how well."""
     lines = [*formula_lines(component.formula, 4), ""]
@@ -91,7 +105,8 @@ def component_lines(component: Component) -> list[str]:
         text = "Computed from the closed form."
     if component.code is None and any(map(refines, _factors(component.formula))):
         text += " The nodes become more, and the time with them, until two results agree; nan where parameters make the"
-        text += " function vary too fast for that, or leave it fewer than six digits."
+        text += " function vary too fast for that, or where they never agree to six digits. Digits that the function"
+        text += " itself loses in floats, as a sum of terms that nearly cancel does, are lost in both."
     if math.isfinite(component.stop):
         text += f" Beyond kernels of {component.stop:g} the value is nan: {component.reason}."
     if math.isfinite(component.end):

@@ -111,6 +111,8 @@ def _slope(u: sp.Expr, side: int) -> sp.Expr:
         return _added(_slope(f, side) for f in u.args)
     if isinstance(u, sp.Mul):
         constant, rest = u.as_independent(z, as_Add=False)
+        if constant.is_negative and isinstance(rest, sp.exp | sp.cosh) and _exponent(rest, side).is_positive:
+            return -sp.oo
         others = [f for f in sp.Mul.make_args(rest) if not isinstance(f, _BOUNDED)]
         if len(others) == len(sp.Mul.make_args(rest)):
             return constant * _slope(rest, side) if constant != 1 else sp.Integer(0)

@@ -174,13 +174,19 @@ def _refined(part, few, count, finest, like):
     return out
 '''
 
-CHECKED = '''
-def _checked(rule, f, *columns):
-    """Averages over one variable, with steps as short as they must be."""
+PLAIN = '''
+def _plain(part, few, count, finest, like):
+    """What is computed for so many entries, a few at a time."""
+    return np.concatenate(_few(lambda some: part(None, some), few, _count(count, like)), -1).reshape((-1, count))
+'''
+
+OVER_ONE = '''
+def _over_one(rule, f, *columns):
+    """Averages over one variable, a few entries at a time, with steps as short as they must be."""
     def part(fine, some):
         return rule(_taken(f, some, fine), *(c[some] for c in columns))
 
-    return _refined(part, 256, columns[0].shape[0], 64, columns[0])[0]
+    return (f[8] or _plain)(part, 256, columns[0].shape[0], 64, columns[0])[0]
 '''
 
 RULE_NUMPY = '''

@@ -140,7 +140,6 @@ NUMPY = Dialect(
 
 
 # ---- sources -----------------------------------------------------------------------------------------------------
-@lru_cache(maxsize=64)  # printed once to see whether it can be, and once into its module
 def component_source(component: Component) -> Source:
     """The function of a component, its tile function, and the tables that it reads."""
     source = _unlimited_source(component)

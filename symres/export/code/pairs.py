@@ -67,11 +67,6 @@ def _expansion(f, K, parameters, terms):
     return (rows, rest, total), place
 
 
-def _plain(part, few, count, finest, like):
-    """What is computed for so many entries, a few at a time."""
-    return np.concatenate(_few(lambda some: part(None, some), few, _count(count, like)), -1).reshape((-1, count))
-
-
 def _series(f, g, K1, K2, rho, parameters, terms):
     """The first terms of the series in the correlation, and where they suffice."""
     if g is f:
@@ -223,12 +218,22 @@ BESIDE = '''
 def _beside(f, mean, variance, *parameters):
     """<f(z)> for z of that law; where it is narrow, its mean is on neither side of a place that it meets."""
     parts, breaks, places, (scale, rate, load, wave), far, growth, *_, fine = f
-    deviation = np.sqrt(np.clip(variance, 1e-280, None))
-    deviation = np.maximum(deviation, 1e-9*np.abs(mean))  # the mean is rounded
+    deviation = _deviation(mean, variance)
     known, shift, wave = _within(rate*deviation, load*(deviation + np.abs(mean)), wave*deviation, 300.0)
     reach = _reach(growth) + float(shift.max())
     width, places = np.clip(scale/deviation, 1e-8, 1e8), [(place - mean)/deviation for place in places]
     y, mass = _panels(places, width, _longest(3.0, wave), reach, max(reach, far), fine)
     value = _sized(_whole(parts, breaks, mean[..., None] + deviation[..., None]*y, parameters), fine)
     return np.where(known, (value*mass).sum(-1), math.nan)
+
+
+def _deviation(mean, variance):
+    """The root of a variance, not less than the rounding of the mean."""
+    return np.maximum(np.sqrt(np.clip(variance, 1e-280, None)), 1e-9*np.abs(mean))
+'''
+
+PIECES_BESIDE = '''
+def _pieces_beside(f, mean, variance, *parameters):
+    """The same for a piecewise polynomial, in closed form."""
+    return _averaged(f, mean, _deviation(mean, variance), parameters)
 '''

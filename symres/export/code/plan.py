@@ -139,7 +139,7 @@ class Function:
     def arguments(self) -> tuple[sp.Symbol, ...]:
         """The kernels, the parameters that the value depends on, and, optional, those of the layer that it ignores.
 
-        One rule for every target: whatever depends on less can be called like what depends on more.
+        One rule for every target: all functions of a layer can be called with the same names.
         """
         return (*self.quantity.symbols, *self.quantity.unused)
 

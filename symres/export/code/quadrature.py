@@ -20,12 +20,13 @@ from .features import faint, features
 from .given import GIVEN, GIVEN_THE_SECOND, Closed, closed, is_polynomial, suits
 from .growth import growth, highest, load, rate, wave
 from .nodes import (
-    CHECKED,
     FEW,
     FLAT_NUMPY,
     FLAT_TORCH,
     KERNEL,
     NODES,
+    OVER_ONE,
+    PLAIN,
     REFINED,
     RULE_NUMPY,
     RULE_TORCH,
@@ -33,7 +34,7 @@ from .nodes import (
     SORTED_TORCH,
     TAKEN,
 )
-from .pairs import BESIDE, KINKED, LINE, SERIES, SMOOTH
+from .pairs import BESIDE, KINKED, LINE, PIECES_BESIDE, SERIES, SMOOTH
 from .rewrite import stabilise
 from .rules import rule_of
 from .stable import determinant
@@ -63,15 +64,17 @@ def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Call
         "_few": (FEW, ()),
         "_taken": (TAKEN, ()),
         "_refined": (spelled(REFINED), ("_few", "_line")),
-        "_checked": (CHECKED, ("_refined", "_taken")),
+        "_plain": (spelled(PLAIN), ("_few", "_rule")),
+        "_over_one": (OVER_ONE, ("_plain", "_taken")),
         "_beside": (spelled(BESIDE), ("_line",)),
         "_line_average": (spelled(LINE), ("_line",)),
         "_smooth_plane": (spelled(SMOOTH), ("_line", "_line_average", determinant)),
         "_kinked_plane": (spelled(KINKED), ("_line", "_line_average", determinant)),
         "_given": (spelled(GIVEN), ("_line", determinant)),
+        "_pieces_beside": (spelled(PIECES_BESIDE), ("_given", "_beside")),
         "_given_the_second": (GIVEN_THE_SECOND, ("_given",)),
         "_tilted": (spelled(TILTED), ("_line", "_given", "_strip", determinant)),
-        "_pair_average": (spelled(SERIES), ("_few", "_taken", "_line_average", determinant)),
+        "_pair_average": (spelled(SERIES), ("_plain", "_taken", "_line_average", determinant)),
         "_flat": (flat, ("_few",)),
     }
 
@@ -169,7 +172,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
 
     def over_one(rule: str, function: Any, *law: str) -> str:
         """The call of a rule over one variable."""
-        head = f"_checked({rule}, " if refines(function) else f"{rule}("
+        head = f"_over_one({rule}, " if is_pair or refines(function) else f"{rule}("  # pairs are not yet a few
         return f"{head}{', '.join((factor(function), *law))}{rest})"
 
     values: dict[Any, sp.Expr] = {}
@@ -197,7 +200,8 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         lines += Emitter(dialect, names | {determinant: "determinant"}).function(results, prefix=f"s{n}_")
         values[given] = sp.Integer(0)
         for coefficient, (function,) in _joined(node):
-            call = over_one("_beside", function, f"mean{n} + 0.0*K1", f"variance{n} + 0.0*K1")
+            rule = "_pieces_beside" if suits(function) else "_beside"
+            call = over_one(rule, function, f"mean{n} + 0.0*K1", f"variance{n} + 0.0*K1")
             average = f"a{len(lines) + 1}"
             lines.append(f"{average} = {call}")
             names[symbol := sp.Dummy(average)] = average
@@ -216,7 +220,12 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
 
 
 def refines(factor: Any) -> bool:
-    """Whether averages are computed with several steps: parameters may act inside of functions in ways not seen."""
+    """Whether averages are computed with several steps: parameters may act inside of functions in ways not seen.
+
+    What a shift does to an exponential beside polynomials is seen.
+    """
+    if tilt(factor) is not None:
+        return False
     inside = (e for part in factor.parts for e in part.atoms(sp.Function, sp.Pow) if e.has(z) and e.free_symbols != {z})
     return any(not (isinstance(e, sp.Pow) and e.exp.is_integer and e.exp.is_nonnegative) for e in inside)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 import sympy as sp
 
@@ -129,7 +128,6 @@ TORCH = Dialect(
 
 
 # ---- sources -----------------------------------------------------------------------------------------------------
-@lru_cache(maxsize=64)  # printed once to see whether it can be, and once into its module
 def component_source(component: Component) -> Source:
     """The function of a component, or the autograd function where its derivatives need care."""
     source = _unlimited_source(component)

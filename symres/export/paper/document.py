@@ -9,7 +9,7 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from ...notation import Notation, named
+from ...notation import Notation, has_decimals, named
 from ...quantity import Quantity, Status
 from ...report import PointRow, Report
 from ...special import legend
@@ -21,7 +21,7 @@ from .decimals import decimal
 from .expansions import Expansion, expansions
 from .latex import broken, display, escape, latex, typed, width
 from .proofs import Appendix
-from .prose import PDLT, prose, scientific, settings, unclosed
+from .prose import PDLT, absent, prose, scientific, sentence, settings, unclosed
 
 COLUMNS = 96  # of verbatim text
 _NARROW = 40.0  # width of a formula beside its decimals
@@ -59,7 +59,7 @@ def document(report: Report, caption: str = "") -> str:
             "fixed_points": _fixed_points(report),
             "advice": _advice(report),
             "samples": _samples(report),
-            "remarks": [prose(line[:1].upper() + line[1:]).rstrip(".") for line in report.remarks],
+            "remarks": [sentence(line).rstrip(".") for line in report.remarks],
             "caption": caption,
             "checks": [_check(row, report) for row in report.checks],
             "check_rows": _ROWS,
@@ -74,8 +74,8 @@ def document(report: Report, caption: str = "") -> str:
 
 def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
     """Quantities alone as a LaTeX document."""
-    notation = Notation()
     formulas = sorted(_formulas(q.definition for q in quantities), key=str)
+    notation = Notation(decimals=has_decimals(*(f.expr for f in formulas)))
     return files.render(
         "equations.tex.j2",
         {
@@ -137,8 +137,7 @@ def _instruction(instruction: Any, notation: Notation) -> str:
 
 
 def _meaning(q: Quantity) -> str:
-    text = q.meaning or q.name.replace("_", " ")
-    return prose(text[:1].upper() + text[1:])
+    return sentence(q.meaning or q.name.replace("_", " "))
 
 
 def _sections(
@@ -163,7 +162,7 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
     return {
         "title": _meaning(q),
         "displays": shown,
-        "status": str(q.status),
+        "status": absent(q.reason) if q.status is Status.UNKNOWN else str(q.status),
         "text": _text(q, uses, known),
         "expansions": [_expansion(found, left, notation) for found in expansions(q)],
         "source": escape(q.source),
@@ -212,11 +211,10 @@ def _expansion(found: Expansion, left: str, notation: Notation) -> dict[str, str
     """The display of an expansion, what leads to it, and how far it reaches."""
     size, limit = ("small", "0") if found.limit == 0 else ("large", r"\infty")
     tail = rf" + \ldots \qquad (K \to {limit})."
-    reach = prose(found.reach)
     return {
         "lead": f"For {size} kernels it is, exactly,",
         "display": display(left, found.body, tail=tail, notation=notation),
-        "reach": reach[:1].upper() + reach[1:],
+        "reach": sentence(found.reach),
     }
 
 

@@ -82,6 +82,17 @@ def _names(text: str) -> str:
     return re.sub(r"[A-Za-z]\w*", lambda m: _SIGNS.get(m[0], rf"\mathrm{{{escape(m[0])}}}"), text)
 
 
+def sentence(text: str) -> str:
+    """``prose`` with a capital letter, unless it begins with mathematics."""
+    shown = prose(text)
+    return shown[:1].upper() + shown[1:]
+
+
+def absent(reason: str) -> str:
+    """What a quantity without a value is: what would be made of something infinite does not exist."""
+    return "undefined" if " is infinite" in reason else "unknown"
+
+
 def unclosed(reason: str) -> str:
     """What to say before the reason why a quantity is numeric: nobody knows all closed forms, symres some families."""
     outside = " is no " in reason or reason.startswith("it needs ")

@@ -11,11 +11,12 @@ import sympy as sp
 from ...symbols import SHARED
 
 _FUNCTIONS = {
-    name: getattr(sp, name)
-    for name in ("sqrt", "exp", "log", "sin", "cos", "sinh", "cosh", "tanh", "erf", "erfc", "erfi", "asin", "Abs")
+    **{f.__name__: f for f in (sp.sqrt, sp.exp, sp.log, sp.erf, sp.erfc, sp.erfi, sp.Abs, sp.sign, sp.Heaviside)},
+    **{f.__name__: f for f in (sp.sin, sp.cos, sp.tan, sp.asin, sp.acos, sp.atan)},
+    **{f.__name__: f for f in (sp.sinh, sp.cosh, sp.tanh, sp.asinh)},
 }
 _OPERATORS = {ast.Add: sp.Add, ast.Mult: sp.Mul, ast.Pow: sp.Pow}
-_SUBJECT = re.compile(r"(?P<formula>.+?) is no ")
+_SUBJECT = re.compile(r"(?:^|(?<=; ))[^;]+?(?= is no )")
 _EQUATION = re.compile(r"(?<!\w)(?:C_W|C_b) = ")
 _END = re.compile(r", | with |; |$")
 
@@ -36,22 +37,20 @@ def read(text: str, names: Mapping[str, sp.Symbol] | None = None) -> sp.Expr | N
 def segments(sentence: str) -> Iterator[str | sp.Expr]:
     """A sentence as words and formulas: ``C_W = <formula> with ...``, ``<formula> is no polynomial``."""
     start = 0
-    opening = _SUBJECT.match(sentence)
-    formula = read(opening["formula"]) if opening else None
-    if opening and formula is not None and not formula.is_Atom:
-        yield formula
-        start = opening.end("formula")
-    for found in _EQUATION.finditer(sentence):
-        if found.start() < start:
-            continue
-        for end in (m.start() for m in _END.finditer(sentence, found.end())):
-            formula = read(sentence[found.end() : end])
-            if formula is not None and not formula.is_Atom:
-                yield sentence[start : found.end()]
-                yield formula
-                start = end
-                break
+    for first, last in sorted(_places(sentence)):
+        formula = read(sentence[first:last]) if first >= start else None
+        if formula is not None and not formula.is_Atom:
+            yield sentence[start:first]
+            yield formula
+            start = last
     yield sentence[start:]
+
+
+def _places(sentence: str) -> Iterator[tuple[int, int]]:
+    """Where a formula may begin and end: before "is no", and behind the sign of an equation."""
+    yield from (found.span() for found in _SUBJECT.finditer(sentence))
+    for found in _EQUATION.finditer(sentence):
+        yield from ((found.end(), end.start()) for end in _END.finditer(sentence, found.end()))
 
 
 def _expression(node: ast.expr, names: Mapping[str, sp.Symbol]) -> sp.Expr:

@@ -70,7 +70,7 @@ def _quantity(q: Quantity) -> dict[str, Any]:
         "meaning": q.meaning,
         "notation": q.notation,
         "source": q.source,
-        "definition": _expression(q.definition),
+        "definition": None if q.definition.has(sp.nan) else _expression(q.definition),
         "steps": [
             {"symbol": str(s.symbol), "definition": _expression(s.definition), "expression": _expression(s.expr)}
             for s in q.steps
