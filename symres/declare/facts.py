@@ -14,6 +14,7 @@ Parity = Literal["even", "odd"]
 
 _PROBES = (sp.Rational(3, 7), sp.Rational(-11, 5), sp.Rational(23, 4))
 _LARGEST = 400  # operations of an expression that is worth an algebraic proof
+_SHORT = 60  # of one whose Taylor polynomial is worth looking at
 
 
 def parity(pieces: Pieces) -> Parity | None:
@@ -26,6 +27,11 @@ def parity(pieces: Pieces) -> Parity | None:
     if all(map(_is_zero, pieces.map(lambda u, v: u + v, mirrored).parts)):
         return "odd"
     return None
+
+
+def even_part(pieces: Pieces) -> Pieces:
+    """``(f(z) + f(-z))/2``: what is odd in it cancels, and what remains may be a polynomial."""
+    return pieces.map(lambda u, v: _polynomial(sp.expand((u + v) / 2)), pieces.mirrored())
 
 
 def homogeneity(pieces: Pieces) -> sp.Rational | None:
@@ -45,6 +51,15 @@ def homogeneity(pieces: Pieces) -> sp.Rational | None:
             return None
         degrees.add(degree)
     return degrees.pop() if len(degrees) == 1 else None
+
+
+def _polynomial(even: sp.Expr) -> sp.Expr:
+    """The same as ``a + b z**2``, if it is."""
+    if even.is_polynomial(z) or even.count_ops() > _SHORT:
+        return even
+    taylor = sum(even.diff(z, k).subs(z, 0) * z**k / sp.factorial(k) for k in (0, 2))
+    found = sp.simplify(taylor)
+    return found if found.is_finite is not False and _is_zero(even - found) else even
 
 
 def _is_zero(difference: sp.Expr) -> bool:

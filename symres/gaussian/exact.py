@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +19,7 @@ from .form import UndecidedSign
 from .orthant import Matrix
 from .read import Reader
 from .stein import average_terms
-from .symmetry import is_odd
+from .symmetry import even_part, is_odd
 from .terms import parse_terms
 from .write import write_terms
 
@@ -79,7 +80,10 @@ def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> P
     try:
         return _closed(start)
     except NoClosedForm:
-        signed = _signed(start)
+        folded, signed = fold(start), _signed(start)
+        if folded != start:
+            with suppress(NoClosedForm):
+                return _folded(start, closed_form(folded.factors, folded.covariance))
         if not signed:
             raise
     return _continued(start, signed)
@@ -122,6 +126,12 @@ def _closed(start: ProductAverage) -> Proof:
             Step("canonical form", "collected by powers of pi, coefficients factored", canonical, result),
         ),
     )
+
+
+def _folded(start: ProductAverage, even: Proof) -> Proof:
+    """The closed form of the average of the even part."""
+    rule = "the law of -z is that of z: f(z) and (f(z) + f(-z))/2 have one average"
+    return Proof(start, (Step("even part", rule, fold, even.start), *even.steps))
 
 
 def _continued(start: ProductAverage, signed: dict[sp.Symbol, sp.Symbol]) -> Proof:
@@ -220,6 +230,13 @@ def cancel(average: ProductAverage) -> sp.Expr:
     if not is_odd(average.factors):
         raise NoClosedForm(f"the average {average}", "its integrand is not odd", "use another rule")
     return sp.Integer(0)
+
+
+def fold(average: ProductAverage) -> ProductAverage:
+    """The average of the even part, over one variable."""
+    if len(average.factors) > 1:
+        return average
+    return ProductAverage((even_part(*average.factors),), average.covariance)
 
 
 def telescope(average: ProductAverage) -> SignAverage:

@@ -204,6 +204,36 @@ def test_odd_integrands_need_no_recursion(factors: tuple[sp.Expr, ...], law: tup
         proof.steps[0].apply(ProductAverage((split(RELU),), (K,)))
 
 
+SQUAREPLUS = (z + sp.sqrt(z**2 + 4)) / 2
+EVEN_PARTS = [
+    (1 / (1 + sp.exp(-z)), R(1, 2)),
+    (1 / (1 + sp.exp(z / 3)) - sp.tanh(z / 5), R(1, 2)),
+    (z**2 / (1 + sp.exp(-z)), K / 2),
+    (SQUAREPLUS**2, K / 2 + 1),
+    (sp.tanh(z) ** 2 + 1 / sp.cosh(z) ** 2, sp.Integer(1)),
+    (sp.erf(A * z) / (1 + sp.exp(z)) + sp.erf(A * z) / (1 + sp.exp(-z)), sp.Integer(0)),
+]
+
+
+@pytest.mark.parametrize(("expr", "known"), EVEN_PARTS)
+def test_what_is_odd_in_an_integrand_cancels(expr: sp.Expr, known: sp.Expr) -> None:
+    proof = closed_form((split(expr),), (K,))
+    assert (proof.replay(), proof.result) == (known, known)
+    with mp.workdps(25):
+        for kernel in (R(1, 50), R(7, 3)):
+            f = sp.lambdify(z, expr.subs(A, R(3, 5)), "mpmath")
+            width = mp.sqrt(mp.mpf(kernel.p) / kernel.q)
+            numeric = mp.quad(lambda x: f(width * x) * mp.npdf(x), [-14, -5, 0, 5, 14])
+            assert abs(numeric - mp.mpf(str(sp.N(sp.sympify(known).subs(K, kernel), 25)))) < 1e-20
+
+
+@pytest.mark.parametrize("expr", [z * sp.tanh(z), sp.log(1 + sp.exp(z)), 1 / (1 + sp.exp(z)) ** 2, SQUAREPLUS])
+def test_an_even_part_without_a_closed_form_changes_no_words(expr: sp.Expr) -> None:
+    with pytest.raises(NoClosedForm) as refused:
+        closed_form((split(expr),), (K,))
+    assert str(split(expr).parts[0].xreplace({z: sp.Symbol("x1", real=True)})) in str(refused.value)
+
+
 @pytest.mark.parametrize("slope", [R(-7, 10), R(7, 10), R(0)])
 @pytest.mark.parametrize("expr", [z * sp.erf(A * z), sp.erf(A * z + B), sp.exp(A * z) * (1 + sp.erf(A * z - B))])
 def test_what_is_analytic_in_a_parameter_holds_for_all_its_real_values(expr: sp.Expr, slope: sp.Expr) -> None:

@@ -47,6 +47,11 @@ RULES = [
     (K - K * sp.cos(z), sp.sin, {K: 3.0, z: 1e-7}, lambda K, z: 2 * K * mp.sin(z / 2) ** 2),
     (K + K * sp.cos(z), sp.cos, {K: 3.0, z: 3.141592}, lambda K, z: 2 * K * mp.cos(z / 2) ** 2),
     (3 - 2 * sp.cos(z) - 1, sp.sin, {z: 1e-7}, lambda z: 4 * mp.sin(z / 2) ** 2),
+    (sp.log(sp.cosh(z)), Log1p, {z: 1e-6}, lambda z: mp.log1p(2 * mp.sinh(z / 2) ** 2)),
+    (sp.log(sp.cosh(K * z) / 3), Log1p, {K: 2.0, z: -1e3}, lambda K, z: mp.log(mp.cosh(K * z) / 3)),
+    (z * (sp.sqrt(1 + z**2) - 1), sp.Pow, {z: 1e-7}, lambda z: z**3 / (mp.sqrt(1 + z**2) + 1)),
+    (C + 2 - sp.sqrt(2) * sp.sqrt(2 + z**4), sp.Pow, {C: 0.0, z: 1e-3},
+     lambda C, z: C - mp.sqrt(2) * z**4 / (mp.sqrt(2 + z**4) + mp.sqrt(2))),
     (sp.asin(K / (1 + K)), Atan2, {K: 1e8}, lambda K: mp.asin(K / (1 + K))),
     (sp.acos(K / (1 + K)), Atan2, {K: 1.0}, lambda K: mp.acos(K / (1 + K))),
 ]  # fmt: skip

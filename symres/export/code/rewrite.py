@@ -57,7 +57,9 @@ def stabilise(expr: sp.Expr) -> sp.Expr:
         _offset_waves,
         _differences,
         _small_differences,
+        _root_differences,
         _log1p,
+        _log_cosh,
     ):
         expr = bottom_up(expr, rule)
     return expr
@@ -269,3 +271,31 @@ def _log1p(e: sp.Expr) -> sp.Expr:
     if isinstance(e, sp.log) and isinstance(e.args[0], sp.Add) and sp.S.One in e.args[0].args:
         return Log1p(e.args[0] - 1)
     return e
+
+
+def _root_differences(e: sp.Expr) -> sp.Expr:
+    """Write k*sqrt(q + u) - k*sqrt(q) as k*u/(sqrt(q + u) + sqrt(q)) for a number q."""
+    numbers = sp.Add(*(term for term in e.args if term.is_number)) if isinstance(e, sp.Add) else sp.Integer(0)
+    for term in e.args if numbers else ():
+        k, root = term.as_independent(*term.free_symbols, as_Add=False)
+        if isinstance(root, sp.Pow) and root.exp == sp.S.Half:
+            q, u = root.base.as_coeff_Add()
+            if q.is_positive and numbers == -k * sp.sqrt(q):
+                return e - term - numbers + k * u / (root + sp.sqrt(q))
+    return e
+
+
+def _log_cosh(e: sp.Expr) -> sp.Expr:
+    """log(q*cosh(u)) -> log1p(2*sinh(u/2)**2) + log(q) for abs(u) < 1, and what is more from there on.
+
+    That is m + log((1 + exp(-2*m - 2))/(1 + exp(-2))), m = abs(u) - 1; next to 0 it is 0 to all digits.
+    """
+    if not isinstance(e, sp.log):
+        return e
+    q, wave = e.args[0].as_independent(sp.cosh, as_Add=False)
+    if not isinstance(wave, sp.cosh) or not q.is_positive:
+        return e
+    size = sp.Abs(wave.args[0])
+    more = sp.Max(size - 1, 0)
+    near = Log1p(2 * sp.sinh(sp.Min(size, 1) / 2) ** 2)
+    return near + more + Log1p(Expm1(-2 * more) / (1 + sp.exp(2))) + sp.log(q)
