@@ -14,8 +14,12 @@ import symres as sr
 from symres.balls import to_ball
 from symres.declare.pieces import Pieces, split
 from symres.errors import DeclarationError, NoClosedForm, SymresError
+from symres.gaussian.drift import drift
+from symres.gaussian.law import law_of
+from symres.gaussian.line import compiled
 from symres.gaussian.numeric import average_ball
 from symres.gaussian.panels import patience
+from symres.gaussian.plane import _Side
 from symres.symbols import z
 from tests.oracles.line30 import average
 from tests.oracles.plane30 import average2
@@ -614,3 +618,31 @@ def test_numbers_whose_roots_sympy_cannot_take():
 
             true = mp.quad(lambda y: square(y) * mp.npdf(y), mp.linspace(-12, 12, 13))
             assert abs(quantity.evalf(20, K=kernel) - true) < mp.mpf(10) ** -19
+
+
+# <cos z1 cos z2> = exp(-(K1 + K2)/2)*cosh(C)
+@pytest.mark.parametrize(
+    ("middle", "radius"),
+    [((1.0, 0.0, 1.0), (0.5, 0.0, 0.0)), ((1.0, 0.5, 1.0), (0.0, 0.2, 0.0)), ((1.5, 0.0, 1.0), (0.0, 0.0, 0.25))],
+)
+def test_a_law_that_is_not_known_moves_an_average_by_its_drift(middle, radius):
+    ball = tuple(arb(m, r) for m, r in zip(middle, radius, strict=True))
+    bound = float(drift((split(sp.cos(z)),) * 2, ball, 60))
+
+    def value(k1, c, k2):
+        return math.exp(-(k1 + k2) / 2) * math.cosh(c)
+
+    ends = [tuple(m + s * r for m, r in zip(middle, radius, strict=True)) for s in (-1, 1)]
+    moved = max(abs(value(*end) - value(*middle)) for end in ends)
+    assert moved <= bound <= 10 * moved
+
+
+@pytest.mark.parametrize("tolerance", [-30, -200])
+def test_beyond_its_ends_a_function_has_next_to_no_mean_square(tolerance):
+    law = law_of((arb(3), arb(1), arb(2)))
+    side = _Side.of(compiled(split(sp.cosh(z))), law.k1, law.scale1)
+    low, high = (float(end * law.scale1) for end in side.ends(tolerance, 64))
+    with mp.workdps(90):
+        left, right = ([-80, low], [high, 80])
+        rest = sum(mp.quad(lambda x: mp.cosh(x) ** 2 * mp.npdf(x, 0, mp.sqrt(3)), span) for span in (left, right))
+        assert 2 * tolerance - 40 < mp.log(mp.sqrt(rest), 2) < tolerance

@@ -6,10 +6,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
+from flint import arb, ctx
 
 from symres.balls import evaluate
 from symres.errors import DeclarationError
 from symres.special import Q2, S2, S4, T4
+from symres.special.integrals import two_tails
 from symres.special.pairs import PAIRS
 from tests.oracles import signs
 
@@ -149,3 +151,18 @@ def test_infinite_shifts_and_thresholds():
     assert S2(sp.oo, 1, half) == sp.erf(1 / sp.sqrt(2)) == -S2(1, -sp.oo, half)
     assert (Q2(sp.oo, 1, half), Q2(-sp.oo, 1, half)) == (0, sp.erfc(1 / sp.sqrt(2)) / 2)
     assert sp.limit(Q2(h, 1, half), h, sp.oo) == 0
+
+
+@pytest.mark.parametrize("bits", [53, 80, 200])
+@pytest.mark.parametrize("apart", [0, 20, 32, 40, 50, 90])
+@pytest.mark.parametrize("threshold", [0.5, 6.0, 30.0])
+def test_tails_of_one_variable_with_itself(threshold, apart, bits):
+    """P(x > h, x > k) is that of the larger threshold, however close they are."""
+    with ctx.workprec(bits):
+        h = arb(threshold)
+        k = h + arb(2) ** -apart
+        found = two_tails(h, k, arb(1))
+    with ctx.workprec(400):
+        exact = (k / arb(2).sqrt()).erfc() / 2
+        assert found.contains(exact)
+        assert found.rad() < exact * arb(2) ** (24 - bits)
