@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import mpmath as mp
 import sympy as sp
 
 from ..symbols import z
@@ -14,7 +15,7 @@ Parity = Literal["even", "odd"]
 
 _PROBES = (sp.Rational(3, 7), sp.Rational(-11, 5), sp.Rational(23, 4))
 _LARGEST = 400  # operations of an expression that is worth an algebraic proof
-_SHORT = 60  # of one whose Taylor polynomial is worth looking at
+_WIDE = 6  # polynomials of degree below twice that are seen
 
 
 def parity(pieces: Pieces) -> Parity | None:
@@ -30,7 +31,9 @@ def parity(pieces: Pieces) -> Parity | None:
 
 
 def even_part(pieces: Pieces) -> Pieces:
-    """``(f(z) + f(-z))/2``: what is odd in it cancels, and what remains may be a polynomial."""
+    """``(f(z) + f(-z))/2`` where that is a polynomial: what is odd cancels; else the function itself."""
+    if pieces.breaks or not _may_be_polynomial(pieces.parts[0] + pieces.mirrored().parts[0]):
+        return pieces
     return pieces.map(lambda u, v: _polynomial(sp.expand((u + v) / 2)), pieces.mirrored())
 
 
@@ -53,9 +56,23 @@ def homogeneity(pieces: Pieces) -> sp.Rational | None:
     return degrees.pop() if len(degrees) == 1 else None
 
 
+def _may_be_polynomial(even: sp.Expr) -> bool:
+    """Whether a difference of a high order vanishes, as those of polynomials do."""
+    values = next(iter(samples(sorted(even.free_symbols - {z}, key=str))))
+    f, terms = sp.lambdify(z, even.xreplace(values), "mpmath"), []
+    with mp.workdps(40):
+        for place in range(2 * _WIDE + 1):
+            try:
+                value = mp.mpmathify(f(mp.mpf(place - _WIDE)))
+            except (ArithmeticError, ValueError, TypeError, NameError):  # a pole, or what mpmath does not know
+                return False
+            terms.append((-1) ** place * mp.binomial(2 * _WIDE, place) * value)
+        return bool(abs(mp.fsum(terms)) <= mp.mpf(10) ** -30 * mp.fsum(map(abs, terms)))
+
+
 def _polynomial(even: sp.Expr) -> sp.Expr:
     """The same as ``a + b z**2``, if it is."""
-    if even.is_polynomial(z) or even.count_ops() > _SHORT:
+    if even.is_polynomial(z):
         return even
     taylor = sum(even.diff(z, k).subs(z, 0) * z**k / sp.factorial(k) for k in (0, 2))
     found = sp.simplify(taylor)

@@ -78,12 +78,21 @@ def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> P
             "give the upper triangle row by row",
         )
     try:
-        return _closed(start)
+        return _for_real(start)
     except NoClosedForm:
-        folded, signed = fold(start), _signed(start)
+        folded = fold(start)
         if folded != start:
             with suppress(NoClosedForm):
-                return _folded(start, closed_form(folded.factors, folded.covariance))
+                return _folded(start, _for_real(folded))
+        raise
+
+
+def _for_real(start: ProductAverage) -> Proof:
+    """The closed form, for positive parameters first where the signs of real ones are in its way."""
+    try:
+        return _closed(start)
+    except NoClosedForm:
+        signed = _signed(start)
         if not signed:
             raise
     return _continued(start, signed)
