@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import mpmath as mp
@@ -102,6 +103,6 @@ def _in_one_exponential(expr: sp.Expr) -> sp.Expr:
     ratios = {e: sp.cancel(e / exponents[0]) for e in exponents}
     if not all(ratio.is_Rational for ratio in ratios.values()):
         return expr
-    scale = sp.ilcm(*(ratio.q for ratio in ratios.values()))
+    scale = math.lcm(*(int(ratio.q) for ratio in ratios.values()))
     w = sp.Dummy("w", positive=True)
     return expr.xreplace({sp.exp(e): w ** (ratio * scale) for e, ratio in ratios.items()})
