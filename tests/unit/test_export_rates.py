@@ -254,9 +254,9 @@ def test_a_double_exponential_has_its_gradients_at_every_kernel(kernel):
     """exp(u)*exp(-exp(u)) decays on both sides, though one of its factors grows."""
     f = sr.Activation("f", sp.exp(-sp.exp(STEEP * (z - B))), (STEEP, B))
     at = {"K": kernel, "c": 0.75, "b": 0.5}
-    tensors = [torch.tensor(v, dtype=torch.float64).requires_grad_() for v in at.values()]
-    export(sr.expect(f), "torch").load().expect(*tensors).backward()
-    for tensor, place in zip(tensors, ((1, 0, 0), (0, 1, 0), (0, 0, 1)), strict=True):
+    tensors = {name: torch.tensor(v, dtype=torch.float64).requires_grad_() for name, v in at.items()}
+    export(sr.expect(f), "torch").load().expect(**tensors).backward()
+    for tensor, place in zip(tensors.values(), ((1, 0, 0), (0, 1, 0), (0, 0, 1)), strict=True):
 
         def value(k, c, b):
             width = mp.sqrt(k)
