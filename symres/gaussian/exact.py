@@ -9,6 +9,7 @@ from functools import partial
 
 import sympy as sp
 
+from ..declare.facts import even_part
 from ..declare.pieces import Pieces
 from ..errors import NoClosedForm
 from ..proof import Proof, Step
@@ -19,7 +20,7 @@ from .form import UndecidedSign
 from .orthant import Matrix
 from .read import Reader
 from .stein import average_terms
-from .symmetry import even_part, is_odd
+from .symmetry import is_odd
 from .terms import parse_terms
 from .write import write_terms
 

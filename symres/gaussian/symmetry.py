@@ -1,11 +1,10 @@
-"""What it means for averages that a centred law does not change when all its variables change their sign."""
+"""Averages that vanish because a centred law does not change when all its variables change their sign."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 from ..declare.facts import Parity
-from ..declare.facts import even_part as even_part_of
 from ..declare.facts import parity as parity_of
 from ..declare.pieces import Pieces
 from ..errors import DeclarationError
@@ -15,15 +14,6 @@ def is_odd(factors: tuple[Pieces, ...]) -> bool:
     """Whether a product of functions, one of each variable, changes its sign with all variables."""
     parities = [_parity(f) for f in factors]
     return None not in parities and parities.count("odd") % 2 == 1
-
-
-@lru_cache(maxsize=512)
-def even_part(function: Pieces) -> Pieces:
-    """A function of one variable with the same averages; itself where nothing is known."""
-    try:
-        return even_part_of(function)
-    except DeclarationError:  # as below
-        return function
 
 
 @lru_cache(maxsize=512)

@@ -12,7 +12,7 @@ from symres.declare.activation import Activation
 from symres.errors import UnsupportedLayer
 from symres.symbols import z
 
-POINTS = np.array([-1e4, -1e3, -40.0, -3.0, -1e-9, 0.3, 2.0, 40.0, 1e3, 1e4])
+POINTS = np.array([-2e4, -1e4, -1e3, -40.0, -3.0, -1e-9, 0.3, 2.0, 40.0, 1e3, 1e4, 2e4])
 
 SMOOTH = {
     "softplus": sp.log(1 + sp.exp(z)),

@@ -126,3 +126,16 @@ def test_gradients_are_cut_off_only_where_jumps_of_both_functions_may_meet():
     for other, said in (("tanh(z)", False), ("sign(z-1)*tanh(z)", True)):
         text = " ".join(sr.export(sr.expect2("sign(z-1)*tanh(z)", other), "torch").text.split())
         assert ("they are cut off there" in text) == said
+
+
+KINKED = "where(z>1, z, z/10)"
+
+
+@pytest.mark.parametrize(
+    ("names", "rule"), [(("tanh", "where(z<1,0,z)"), "_beside"), ((KINKED, KINKED), "_pieces_beside")]
+)
+def test_averages_given_one_input_take_a_few_entries_at_a_time(names, rule):
+    """The nodes of all entries of a matrix together would be hundreds of times as large as it."""
+    text = sr.export(sr.expect2(*names), "torch").text
+    assert f" = _over_one({rule}, " in text
+    assert f" = {rule}(" not in text

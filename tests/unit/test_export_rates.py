@@ -256,13 +256,13 @@ def test_a_double_exponential_has_its_gradients_at_every_kernel(kernel):
     at = {"K": kernel, "c": 0.75, "b": 0.5}
     tensors = {name: torch.tensor(v, dtype=torch.float64).requires_grad_() for name, v in at.items()}
     export(sr.expect(f), "torch").load().expect(**tensors).backward()
+
+    def value(k, c, b):
+        width = mp.sqrt(k)
+        edges = [-12, *((b + mp.mpf(j) / c) / width for j in (-60, -20, -8, -3, 0, 1, 3, 6)), 12]
+        return mp.quad(lambda x: mp.exp(-mp.exp(c * (x * width - b))) * mp.npdf(x), edges)
+
     for tensor, place in zip(tensors.values(), ((1, 0, 0), (0, 1, 0), (0, 0, 1)), strict=True):
-
-        def value(k, c, b):
-            width = mp.sqrt(k)
-            edges = [-12, *((b + mp.mpf(j) / c) / width for j in (-60, -20, -8, -3, 0, 1, 3, 6)), 12]
-            return mp.quad(lambda x: mp.exp(-mp.exp(c * (x * width - b))) * mp.npdf(x), edges)
-
         with mp.workdps(30):
             exact = float(mp.diff(value, tuple(at.values()), place))
         assert float(tensor.grad) == pytest.approx(exact, rel=1e-11)

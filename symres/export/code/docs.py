@@ -69,9 +69,8 @@ def meanings(quantity: Quantity) -> list[str]:
     for formula in sorted(called, key=str):
         name, given = formula.label()
         if name is not None:
-            lines += wrapped(
-                f"{name}({'; '.join(['z', *filter(None, [', '.join(given)])])}) = {shortened(formula.expr)}", 8, 4
-            )
+            values = f"; {', '.join(given)}" if given else ""
+            lines += wrapped(f"{name}(z{values}) = {shortened(formula.expr)}", 8, 4)
     return lines
 
 

@@ -234,6 +234,6 @@ def _deviation(mean, variance):
 
 PIECES_BESIDE = '''
 def _pieces_beside(f, mean, variance, *parameters):
-    """The same for a piecewise polynomial, in closed form."""
+    """<f(z)> for z of that law, likewise, for a piecewise polynomial in closed form."""
     return _averaged(f, mean, _deviation(mean, variance), parameters)
 '''

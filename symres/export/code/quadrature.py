@@ -172,7 +172,8 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
 
     def over_one(rule: str, function: Any, *law: str) -> str:
         """The call of a rule over one variable."""
-        head = f"_over_one({rule}, " if is_pair or refines(function) else f"{rule}("  # pairs are not yet a few
+        # the entries of a matrix come all at once, and their nodes would not fit into the memory
+        head = f"_over_one({rule}, " if is_pair or refines(function) else f"{rule}("
         return f"{head}{', '.join((factor(function), *law))}{rest})"
 
     values: dict[Any, sp.Expr] = {}

@@ -6,6 +6,7 @@ celu's alpha and swish's beta are of this kind, and so a fit in one variable ser
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import sympy as sp
 from flint import arb
@@ -29,18 +30,14 @@ def scaling(expr: sp.Expr, kernels: Sequence[sp.Symbol], parameter: sp.Symbol) -
         return None
     bits, tolerance = (60, 1e-10) if len(kernels) > 1 and averages(expr) else (120, 1e-25)
     for s in (2, -2):
-        powers: list[int] = []
+        powers = (_power(expr, kernels, parameter, p, at, s, bits) for p, at in zip(_STEPS, _PLACES, strict=True))
         try:
-            for p, at in zip(_STEPS, _PLACES, strict=True):
-                power = _power(expr, kernels, parameter, p, at, s, bits)
-                m = round(float(power.mid())) if power.is_finite() else 99
-                if abs(m) > 8 or float(abs(power - m).mid()) >= tolerance or m not in (powers or [m]):
-                    break
-                powers.append(m)
+            first = next(powers)
+            m = round(float(first.mid())) if first.is_finite() else 99
+            if abs(m) <= 8 and all(abs(float((p - m).mid())) < tolerance for p in chain([first], powers)):
+                return m, s
         except SymresError:
             return None
-        if len(powers) == len(_STEPS):
-            return powers[0], s
     return None
 
 
