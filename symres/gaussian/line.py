@@ -216,13 +216,19 @@ def rough_size(segment: Segment, weight: Weight) -> float:
 
 def cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int) -> tuple[float, float]:
     """Where to end the panels on one side, and log2 of a bound on what is left out."""
-    x = side * math.sqrt(2 * weight.largest * (bits + 8) / LOG2_E)
+    x = side * _round_above(math.sqrt(2 * weight.largest * (bits + 8) / LOG2_E))
     while abs(x) < 1e9:
         rest = beyond(segments, weight, x, tolerance, bits)
         if rest <= tolerance:
             return x, rest
         x *= 1.25
     raise SymresError("a Gaussian average", "its tails could not be bounded", "use a function that grows more slowly")
+
+
+def _round_above(x: float) -> float:
+    """The next multiple of an eighth of the power of two below: panels up to it recur with other variances."""
+    unit = 2.0 ** (math.frexp(x)[1] - 4)
+    return math.ceil(x / unit) * unit
 
 
 def check_growth(function: Compiled, weight: Weight) -> None:

@@ -19,6 +19,7 @@ from flint import acb, arb, ctx
 
 from ..balls import Ball
 from ..errors import SymresError
+from .recall import recalled
 
 Function = Callable[[list[Ball], bool], Ball]  # it may have a method log2_sup, which then answers for sup()
 
@@ -99,6 +100,7 @@ def log2_sum(terms: Iterable[float]) -> float:
     return top if math.isinf(top) else top + math.log2(sum(2.0 ** (t - top) for t in exponents)) + 1e-6
 
 
+@recalled(2**15)
 def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) -> float:
     """Upper bound of log2 |function| on a real interval, or on the rectangle of that height on both sides of it.
 
@@ -124,6 +126,7 @@ def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) ->
         ctx.prec = precision
 
 
+@recalled(2**12)
 def size_at(function: Function, place: arb) -> float:
     """Upper bound of log2 |function| at one place, tight in the current precision."""
     own = getattr(function, "log2_sup", None)
@@ -240,6 +243,11 @@ def _extent(a: arb, b: arb) -> tuple[float, float, float]:
     return math.nextafter(float(a.lower()), -math.inf), math.nextafter(float(b.upper()), math.inf), half
 
 
+def _above(number: float) -> float:
+    """A number of few digits, not below."""
+    return math.ceil(number * 1024) / 1024
+
+
 def _mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
     """log2 of a bound on the integral of the absolute value over a panel."""
     left, right, half = _extent(a, b)
@@ -254,11 +262,14 @@ def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: fl
     left, right, half = _extent(a, b)
     if not half > 0:
         return Panel(function, a, b, 0, -math.inf)
+    z_left, z_right = weight.scale * a, weight.scale * b
+    z_half = ((z_right - z_left) / 2).upper()
 
     def attempt(rho: float) -> Panel | None:
-        beyond = half * ((rho + 1 / rho) / 2 - 1) * (1 + 1e-9)  # of the ellipse, outside the ends
-        high = half * (rho - 1 / rho) / 2 * (1 + 1e-9)
-        size = sup(function, weight.scale * (a - beyond), weight.scale * (b + beyond), weight.scale * high)
+        # of the ellipse, outside the ends and above the axis: short numbers, so that round panels have round rectangles
+        out, up = _above((rho + 1 / rho) / 2 - 1), _above((rho - 1 / rho) / 2)
+        size = sup(function, z_left - z_half * out, z_right + z_half * out, z_half * up)
+        beyond, high = half * out * (1 + 1e-9), half * up * (1 + 1e-9)
         bound = size + weight.log2_sup(left - beyond, right + beyond, high) + math.log2(half)
         if bound + 1.1 <= log2_tolerance:
             return Panel(function, a, b, 0, bound + 1.1)
@@ -293,15 +304,19 @@ def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
             continue
         half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
         part = arb(0)
-        for node, mass in gauss_legendre(panel.nodes, stored):
-            step = half * node
-            above, below = centre + step, centre - step
-            part += mass * (
-                panel.function([weight.scale * above], False) * (decay * above * above).exp()
-                + panel.function([weight.scale * below], False) * (decay * below * below).exp()
-            )
+        values = _values(panel.function, weight.scale * centre, weight.scale * half, panel.nodes, stored)
+        for (node, mass), (over, under) in zip(gauss_legendre(panel.nodes, stored), values, strict=True):
+            above, below = centre + half * node, centre - half * node
+            part += mass * (over * (decay * above * above).exp() + under * (decay * below * below).exp())
         total += part * half
     return total
+
+
+@recalled(2**11)
+def _values(function: Function, centre: arb, half: arb, nodes: int, stored: int) -> tuple[tuple[arb, arb], ...]:
+    """The values of a function of z at the nodes of a panel, right and left of its centre."""
+    steps = [half * node for node, _ in gauss_legendre(nodes, stored)]
+    return tuple((function([centre + step], False), function([centre - step], False)) for step in steps)
 
 
 def stored_bits(bits: int) -> int:
