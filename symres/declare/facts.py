@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain, pairwise
 from typing import Literal
 
 import mpmath as mp
@@ -32,10 +33,16 @@ def parity(pieces: Pieces) -> Parity | None:
 
 
 def even_part(pieces: Pieces) -> Pieces:
-    """``(f(z) + f(-z))/2`` where that is a polynomial: what is odd cancels; else the function itself."""
-    if pieces.breaks or not _may_be_polynomial(pieces.parts[0] + pieces.mirrored().parts[0]):
+    """``(f(z) + f(-z))/2`` where that is a polynomial times factors that are even: what is odd cancels; else f."""
+    if pieces.breaks:
         return pieces
-    return pieces.map(lambda u, v: _polynomial(sp.expand((u + v) / 2)), pieces.mirrored())
+    factors = sp.Mul.make_args(pieces.parts[0])
+    even = [f for f in factors if not f.is_polynomial(z) and f.xreplace({z: -z}) == f]
+    rest = Pieces((), (sp.Mul(*(f for f in factors if f not in even)),))
+    if not rest.parts[0].has(z):
+        even, rest = [], pieces
+    found = _polynomial((rest.parts[0] + rest.mirrored().parts[0]) / 2)
+    return pieces if found is None else Pieces((), (sp.expand(sp.Mul(found, *even)),))
 
 
 def homogeneity(pieces: Pieces) -> sp.Rational | None:
@@ -57,26 +64,34 @@ def homogeneity(pieces: Pieces) -> sp.Rational | None:
     return degrees.pop() if len(degrees) == 1 else None
 
 
-def _may_be_polynomial(even: sp.Expr) -> bool:
-    """Whether a difference of a high order vanishes, as those of polynomials do: algebra takes much longer."""
-    values = next(iter(samples(sorted(even.free_symbols - {z}, key=str))))
-    f, terms = sp.lambdify(z, even.xreplace(values), "mpmath"), []
-    with mp.workdps(40):
-        for place in range(2 * _WIDE + 1):
-            try:
-                value = mp.mpmathify(f(mp.mpf(place - _WIDE)))
-            except (ArithmeticError, ValueError, TypeError, NameError):  # a pole, or what mpmath does not know
-                return False
-            terms.append((-1) ** place * mp.binomial(2 * _WIDE, place) * value)
-        return bool(abs(mp.fsum(terms)) <= mp.mpf(10) ** -30 * mp.fsum(map(abs, terms)))
-
-
-def _polynomial(even: sp.Expr) -> sp.Expr:
-    """The same as ``a + b z**2``, if it is."""
+def _polynomial(even: sp.Expr) -> sp.Expr | None:
+    """The same as a polynomial in z, if it is one of a low degree."""
+    degree = _degree(even)
+    if degree is None:
+        return None
+    even = sp.expand(even)
     if even.is_polynomial(z):
         return even
-    taylor = sp.expand(sum(even.diff(z, k).subs(z, 0) * z**k / sp.factorial(k) for k in (0, 2)))
-    return taylor if not taylor.has(sp.nan, sp.zoo, sp.oo) and _is_zero(even - taylor) else even
+    taylor = sum(_reduced(even.diff(z, k).subs(z, 0)) * z**k / sp.factorial(k) for k in range(0, degree + 1, 2))
+    taylor = sp.expand(taylor)
+    return taylor if not taylor.has(sp.nan, sp.zoo, sp.oo) and _is_zero(even - taylor) else None
+
+
+def _degree(even: sp.Expr) -> int | None:
+    """The degree of a function that may be a polynomial, as differences of its values tell: algebra takes longer."""
+    values = next(iter(samples(sorted(even.free_symbols - {z}, key=str))))
+    f = sp.lambdify(z, even.xreplace(values), "mpmath")
+    with mp.workdps(40):
+        try:
+            row = [mp.mpmathify(f(mp.mpf(place))) for place in range(-_WIDE, _WIDE + 1)]
+        except (ArithmeticError, ValueError, TypeError, NameError):  # a pole, or what mpmath does not know
+            return None
+        noise = mp.mpf(10) ** -30 * max(map(abs, row))
+        for order in range(2 * _WIDE + 1):
+            if max(map(abs, row)) <= 2**order * noise:
+                return max(0, order - 1)
+            row = [after - before for before, after in pairwise(row)]
+    return None
 
 
 def _is_zero(difference: sp.Expr) -> bool:
@@ -88,20 +103,48 @@ def _is_zero(difference: sp.Expr) -> bool:
             return False
     if difference.count_ops() > _LARGEST:
         return False
-    if sp.expand(difference) == 0:
-        return True
-    return sp.cancel(sp.together(_in_one_exponential(difference))) == 0
+    return sp.expand(difference) == 0 or _rational(difference)[0] == 0
 
 
-def _in_one_exponential(expr: sp.Expr) -> sp.Expr:
-    """Write hyperbolic functions and exponentials with commensurable exponents as powers of one variable."""
+def _reduced(expr: sp.Expr) -> sp.Expr:
+    """The same with a common denominator, if that is shorter."""
+    if expr.count_ops() > _LARGEST:
+        return expr
+    found, names = _rational(expr)
+    found = found.xreplace(names)
+    return found if found.count_ops() < expr.count_ops() else expr
+
+
+def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
+    """An expression as a quotient of polynomials in exponentials and logarithms, and what their symbols stand for.
+
+    Exponents that are rational multiples of each other have one symbol; logarithms are those of irreducible factors.
+    """
     expr = expr.rewrite((sp.tanh, sp.sinh, sp.cosh), sp.exp)
-    exponents = sorted({e.exp for e in expr.atoms(sp.exp)}, key=sp.default_sort_key)
-    if not exponents:
-        return expr
-    ratios = {e: sp.cancel(e / exponents[0]) for e in exponents}
-    if not all(ratio.is_Rational for ratio in ratios.values()):
-        return expr
-    scale = math.lcm(*(int(ratio.q) for ratio in ratios.values()))
-    w = sp.Dummy("w", positive=True)
-    return expr.xreplace({sp.exp(e): w ** (ratio * scale) for e, ratio in ratios.items()})
+    exponentials = expr.atoms(sp.exp, type(sp.E))
+    terms = {e: [t.as_coeff_Mul() for t in sp.Add.make_args(sp.expand(e.as_base_exp()[1]))] for e in exponentials}
+    scales: dict[sp.Expr, int] = {}
+    for coefficient, direction in chain(*terms.values()):
+        if not coefficient.is_Rational:
+            return expr, {}
+        scales[direction] = math.lcm(scales.get(direction, 1), int(coefficient.q))
+    symbols = {d: sp.Dummy("w", positive=True) for d in sorted(scales, key=sp.default_sort_key)}
+    exponents = {w: d / scales[d] for d, w in symbols.items()}
+    expr = expr.xreplace({e: sp.Mul(*(symbols[d] ** (c * scales[d]) for c, d in found)) for e, found in terms.items()})
+    logarithms: dict[sp.Expr, sp.Expr] = {}
+    for log in sorted(expr.atoms(sp.log), key=sp.default_sort_key):
+        argument = sp.together(log.args[0])
+        if argument.is_rational_function(*argument.free_symbols):
+            total = sp.Integer(0)
+            for part, side in zip(argument.as_numer_denom(), (1, -1), strict=True):
+                constant, factors = sp.factor_list(part)
+                total += side * sp.expand_log(sp.log(abs(constant)), factor=True)
+                for factor, power in factors:
+                    known = exponents.get(factor)
+                    if known is None:
+                        known = logarithms.setdefault(factor, sp.Dummy("l", real=True))
+                    total += side * power * known
+            expr = expr.xreplace({log: total})
+    names = {w: sp.exp(exponent) for w, exponent in exponents.items()}
+    names |= {symbol: sp.log(factor.xreplace(names)) for factor, symbol in logarithms.items()}
+    return sp.cancel(sp.together(expr)), names

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+import sympy as sp
+
 from ..errors import DeclarationError, NoClosedForm, SymresError
 from ..quantity import Quantity, Status
 from ..symbols import KERNELS, place
@@ -221,7 +223,8 @@ def _python(
     bodies = [printer.function_source(f) for f in functions]
     tiles = [numpy_printer.function_tile(f) if target == "numpy" else None for f in functions]
     dialect = _dialect(target)
-    listed = [_function(*parts, target) for parts in zip(functions, bodies, tiles, strict=True)]
+    needed = [_needed(f.quantity) for f in functions]
+    listed = [_function(*parts, target, needed) for parts in zip(functions, bodies, tiles, strict=True)]
     code = [line for function in listed for line in (*function["lines"], function["call"])]
     for source in sources.values():
         code += [*source.lines, *source.preamble]
@@ -260,20 +263,36 @@ def _component(component: Component, source: Any) -> dict[str, Any]:
     }
 
 
-def _signature(quantity: Quantity, options: Sequence[str]) -> str:
+def _needed(quantity: Quantity) -> tuple[sp.Symbol, ...]:
+    """The parameters that a value depends on."""
+    return tuple(s for s in quantity.symbols if s not in KERNELS)
+
+
+def _signature(quantity: Quantity, options: Sequence[str], needed: Sequence[tuple[sp.Symbol, ...]]) -> str:
     """The arguments that a value depends on, then the others.
 
-    Those that would stand before one that is needed have a name and no place: what is passed by place means the same
-    parameter in every function, or is refused.
+    Those that would stand before one that is needed, or where a function of the module needs another one, have a name
+    and no place.
+
+    Args:
+        quantity: of which the function gives values.
+        options: further arguments, by name alone.
+        needed: the parameters that each function of the module needs.
     """
-    last = max((place(s) for s in quantity.symbols if s not in KERNELS), default=(-1, ""))
-    ignored = sorted(quantity.unused, key=place)
-    after = [f"{argument(s)}=0.0" for s in ignored if place(s) > last]
-    named = [f"{argument(s)}=0.0" for s in ignored if place(s) < last] + [*options]
-    return ", ".join([*map(argument, quantity.symbols), *after, *(["*", *named] if named else [])])
+    placed = list(_needed(quantity))
+    named: list[sp.Symbol] = []
+    last = max(map(place, placed), default=(-1, ""))
+    for symbol in sorted(quantity.unused, key=place):
+        others = {parameters[len(placed)] for parameters in needed if len(parameters) > len(placed)}
+        (placed if place(symbol) > last and others <= {symbol} else named).append(symbol)
+    optional = [f"{argument(s)}=0.0" for s in placed if s not in quantity.symbols]
+    options = [*(f"{argument(s)}=0.0" for s in named), *options]
+    return ", ".join([*map(argument, quantity.symbols), *optional, *(["*", *options] if options else [])])
 
 
-def _function(function: Function, body: tuple[str, ...], tile: Tile | None, target: str) -> dict[str, Any]:
+def _function(
+    function: Function, body: tuple[str, ...], tile: Tile | None, target: str, needed: Sequence[tuple[sp.Symbol, ...]]
+) -> dict[str, Any]:
     quantity = function.quantity
     kind = "array_like" if target == "numpy" else "tensor or number"
     meaning = quantity.meaning or quantity.name
@@ -281,7 +300,7 @@ def _function(function: Function, body: tuple[str, ...], tile: Tile | None, targ
     out = ["out=None"] if target == "numpy" else []
     return {
         "name": quantity.name,
-        "signature": _signature(quantity, out),
+        "signature": _signature(quantity, out, needed),
         "arguments": ", ".join([*names, *ignored]),
         "variables": ", ".join(map(variable, function.arguments)),
         "names": [*names, *ignored],

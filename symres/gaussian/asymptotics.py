@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import sympy as sp
 
+from ..declare.facts import even_part
 from ..declare.pieces import Pieces
 from ..symbols import z
 from .closed import closed_moment
@@ -40,6 +41,7 @@ def large_variance(factor: Pieces, order: int) -> tuple[Term, ...]:
     """
     if is_odd((factor,)):
         return ()
+    factor = even_part(factor)
     halves = [_half(factor), _half(factor.mirrored())]
     terms: dict[sp.Rational, sp.Expr] = {}
     for polynomial, _ in halves:

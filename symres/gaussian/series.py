@@ -16,6 +16,7 @@ import sympy as sp
 from flint import fmpq
 
 from ..balls import enclose
+from ..declare.facts import even_part
 from ..declare.pieces import Pieces
 from ..errors import NoClosedForm
 from ..symbols import z
@@ -42,7 +43,7 @@ def small_variance(factor: Pieces, order: int) -> tuple[tuple[sp.Rational, sp.Ex
         NoClosedForm: f has no Taylor series on one side of zero.
     """
     highest = 2 * order
-    left, right = (_taylor(part, highest) for part in _sides(factor))
+    left, right = (_taylor(part, highest) for part in _sides(even_part(factor)))
     terms = []
     for n, (one, other) in enumerate(zip(right, left, strict=True)):
         mean = _scaled(_added(one, _scaled(other, fmpq((-1) ** n))), fmpq(1, 2))

@@ -229,6 +229,12 @@ def test_the_order_is_the_last_power(order):
     assert min(e for e in (t.as_coeff_exponent(K)[1] for t in sp.Add.make_args(body))) == min(0, R(1, 2) - order)
 
 
+@pytest.mark.parametrize("formula", ["softplus(z + 1) - softplus(z - 1)", "2*sigmoid(z) - tanh(z/2)"])
+def test_what_is_odd_about_a_constant_has_that_alone(formula):
+    quantity = sr.expect(formula)
+    assert quantity.asymptotics(2).expr == quantity.series(2).expr == quantity.expr == 1
+
+
 def test_an_expansion_that_ends_is_exact():
     result = sr.expect("relu(z)^2").asymptotics(2)
     assert result.body == K / 2

@@ -304,3 +304,15 @@ def test_a_power_passes_on_the_error_of_its_base(power):
     """(1 + e)**n is 1 + n*e, and the power is rounded itself."""
     bound = doubt((P + Q) ** power).replace(stable.Size, sp.Abs).subs({P: 0.25, Q: 0.875})
     assert float(bound) == pytest.approx(float((abs(power) + 1) * 1.125**power), rel=1e-14)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("formula", ["gelu(z)*relu(z)", "erf(z)*step(z - 1)"])
+def test_an_angle_of_numbers_is_in_doubt_too(formula, target):
+    """With a mean their closed forms have the angle of a point, one of whose coordinates is 1."""
+    mean = sp.Symbol("m", real=True)
+    quantity = sr.expect(formula, mean)
+    function = sr.export(quantity, target).load().expect
+    for kernel, m in ((1.3, 0.4), (0.01, -0.3), (100.0, 3.0)):
+        at = [torch.tensor(v, dtype=torch.float64) for v in (kernel, m)] if target == "torch" else (kernel, m)
+        assert float(function(*at)) == pytest.approx(float(quantity.evalf(15, K=kernel, m=m)), rel=1e-13)

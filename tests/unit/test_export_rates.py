@@ -132,11 +132,20 @@ def nested(formula, parameters, values, kernel, c, shift=0.0, kinks=()):
         (A * sp.log(1 + sp.exp(z)) + z, 0),
         (sp.exp(A * z) * (1 + sp.erf(z)), sp.Max(0, A)),
         (sp.tanh(A * z), 0),
+        (sp.exp(z - sp.cosh(z)) * sp.tanh(A * z), 0),
+        (sp.exp(20 * z - sp.cosh(z)) * sp.tanh(A * z), 20),  # its mass moves that far before it falls
+        (sp.exp(20 * z - sp.exp(-z)) * sp.tanh(A * z), 20),
+        (sp.exp(z + sp.exp(-sp.exp(z))) * sp.tanh(A * z), 1),
     ],
     ids=str,
 )
 def test_rates_in_parameters(formula, expected):
     assert sp.simplify(rate(split(formula)) - expected) == 0
+
+
+def test_which_of_two_exponents_wins_may_depend_on_parameters():
+    found = rate(split(sp.exp(-2 * z - sp.exp(-STEEP * z))))
+    assert [found.subs(STEEP, c) for c in (sp.Rational(1, 2), 3)] == [2, 0]
 
 
 def test_exponentials_in_quotients_are_cut_off_earlier():
@@ -266,6 +275,38 @@ def test_a_double_exponential_has_its_gradients_at_every_kernel(kernel):
         with mp.workdps(30):
             exact = float(mp.diff(value, tuple(at.values()), place))
         assert float(tensor.grad) == pytest.approx(exact, rel=1e-11)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("kernel", [0.01, 0.1, 0.2])
+def test_mass_moves_before_a_double_exponential_ends_it(kernel, target):
+    """exp(20 z - cosh(z)) is largest at z = 3.7, far beyond the deviations of these kernels."""
+    f = sr.Activation("f", sp.exp(20 * z - sp.cosh(z)) * sp.tanh(STEEP * z), (STEEP,))
+    with mp.workdps(30):
+        width = mp.sqrt(kernel)
+        exact = mp.quad(
+            lambda x: mp.exp(20 * x - mp.cosh(x)) * mp.tanh(x) * mp.npdf(x / width) / width, mp.linspace(-4, 8, 25)
+        )
+    assert called(export(sr.expect(f), target).load().expect, target, (kernel, 1.0)) == pytest.approx(exact, rel=1e-13)
+
+
+SUMS = {  # of functions, none of which is a polynomial
+    "logarithm": sp.log(1 + sp.exp(z) + sp.exp(STEEP * z)),
+    "quotient": 1 / (STEEP + sp.exp(z) + sp.exp(-z)),
+    "root": sp.sqrt(STEEP + z**2 + sp.exp(-(z**2))),
+    "double": sp.exp(STEEP * z - sp.exp(z)),
+    "bounded": sp.tanh(STEEP * (sp.exp(z) - z)),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_functions_inside_of_a_function(name, target):
+    quantity = sr.expect(sr.Activation("f", SUMS[name], (STEEP,)))
+    function = export(quantity, target).load().expect
+    for kernel, value in ((1e-6, 1.0), (1.0, 0.5), (50.0, 2.0), (1e3, 1.0)):
+        exact = float(quantity.evalf(15, K=kernel, c=value))
+        assert called(function, target, (kernel, value)) == pytest.approx(exact, rel=1e-13)
 
 
 @pytest.mark.parametrize("kernel", [1.0, 400.0])

@@ -296,3 +296,29 @@ def test_what_is_passed_by_place_is_the_same_parameter_everywhere_or_refused(tar
             with pytest.raises(TypeError):
                 function(*whole.values())
     assert module.chi_perp(1.3, 1.7, 0.5, 0.75) == module.chi_perp(**whole)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("layer", ["mlp", "residual"])
+@pytest.mark.parametrize("formula", ["relu", "gelu", "tanh(z)+sign(z)", "z"])
+def test_no_place_has_two_parameters(formula, layer, target):
+    """The gelu layers ignore C_b in some functions, and gamma in others, before and behind what they need."""
+    module = export(sr.derive(getattr(sr, layer)(formula)), target)
+    loaded, at = module.load(), {"K": 1.3, "K1": 1.3, "K2": 0.8, "C": 0.4}
+    meanings = {}
+    for name in module.functions:
+        kinds = inspect.signature(getattr(loaded, name)).parameters.values()
+        places = [p.name for p in kinds if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in at]
+        demanded = [p.name for p in kinds if p.default is p.empty and p.name not in at]
+        for count in range(len(demanded), len(places) + 1):  # the calls that are not refused
+            meanings.setdefault(count, set()).add(tuple(places[:count]))
+    assert all(len(found) == 1 for found in meanings.values())
+
+
+def test_a_parameter_that_is_ignored_has_a_place_where_no_function_needs_another_one():
+    module = export(sr.derive(sr.mlp("gelu"))).load()
+    assert module.chi_perp(1.3, 1.7, 0.3) == module.chi_perp(1.3, C_W=1.7, C_b=0.3)
+    module = export(sr.derive(sr.residual("gelu"))).load()
+    assert module.chi_perp(1.3, 1.7, 0.5) == module.chi_perp(1.3, C_W=1.7, gamma=0.5)
+    with pytest.raises(TypeError):
+        module.h(1.3, 1.7, 0.5)

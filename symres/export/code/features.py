@@ -120,7 +120,7 @@ def _crossings(u: sp.Expr, value: sp.Expr) -> list[sp.Expr]:
     factor, rest = rest.as_independent(z, as_Add=False)
     value = (value - offset) / factor
     if isinstance(rest, sp.Add):
-        return _crossings(rest, value)
+        return _crossings(rest, value) if rest != u else []
     if isinstance(rest, sp.Pow) and rest.exp.is_positive and value.is_zero:
         return _crossings(rest.base, value)
     return _crossings(rest.args[0], _INVERSE[rest.func](value)) if rest.func in _INVERSE else []

@@ -108,10 +108,16 @@ def _slope(u: sp.Expr, side: int) -> sp.Expr:
             return -sp.oo if (leading * side ** len(rest)).is_negative else sp.Integer(0)
         return leading * side if rest else sp.Integer(0)
     if isinstance(u, sp.Add):
-        return _added(_slope(f, side) for f in u.args)
+        falling = [_plunge(f, side) for f in u.args]
+        slope = _added(_slope(f, side) for f, rate in zip(u.args, falling, strict=True) if rate == 0)
+        if not any(falling) or slope == -sp.oo:
+            return slope
+        # where exp(s*z - exp(t*z)) turns, at log(s/t)/t, is beside the place of the other changes unless s >> t
+        excess = slope - 2 * sp.Max(*falling)
+        return -sp.oo if excess.is_nonpositive else slope * (1 + sp.sign(excess)) / 2
     if isinstance(u, sp.Mul):
         constant, rest = u.as_independent(z, as_Add=False)
-        if constant.is_negative and isinstance(rest, sp.exp | sp.cosh) and _exponent(rest, side).is_positive:
+        if _plunge(u, side):
             return -sp.oo
         others = [f for f in sp.Mul.make_args(rest) if not isinstance(f, _BOUNDED)]
         if len(others) == len(sp.Mul.make_args(rest)):
@@ -127,6 +133,13 @@ def _slope(u: sp.Expr, side: int) -> sp.Expr:
     if isinstance(u, Softplus):
         return sp.Max(0, _slope(u.args[0], side))
     return abs(_slope(u.args[0], side)) if isinstance(u, sp.Abs) else sp.Integer(0)
+
+
+def _plunge(u: sp.Expr, side: int) -> sp.Expr:
+    """R where u falls like -exp(r*abs(z)), far out on a side; 0 where it is not known to."""
+    constant, rest = u.as_independent(z, as_Add=False)
+    rate = _exponent(rest, side) if constant.is_negative and isinstance(rest, sp.exp | sp.cosh) else sp.Integer(0)
+    return rate if rate.is_positive else sp.Integer(0)
 
 
 def _added(rates: Any) -> sp.Expr:

@@ -81,7 +81,7 @@ _POSITIVE = (Softplus, Sigmoid, ExpCosh, ExpCoshm1, Erfcx, Erfc, ScaledTail, Upp
 
 def _turned(x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """The slopes of the angle of a point."""
-    return Size(y) / (x**2 + y**2), Size(x) / (x**2 + y**2)
+    return _size(y) / (x**2 + y**2), _size(x) / (x**2 + y**2)
 
 
 def doubt(code: sp.Expr) -> sp.Expr | None:
