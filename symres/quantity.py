@@ -123,7 +123,10 @@ class Quantity:
 
     @property
     def verified(self) -> Verification | None:
-        """All comparisons together: by what, at how many points, the largest deviation; None if there was none."""
+        """All comparisons of closed forms together: by what, at how many points, the largest deviation.
+
+        None if there was none: numbers of what is NUMERIC need none, they are enclosed.
+        """
         if not self.verifications:
             return None
         oracles = ", ".join(dict.fromkeys(v.oracle for v in self.verifications))

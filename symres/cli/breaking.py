@@ -14,7 +14,7 @@ def wrap(text: str, width: int) -> list[str]:
     if len(text) <= width:
         return [text]
     if width < _LEAST:
-        return [text[k : k + width] for k in range(0, len(text), width)]
+        return _cut(text, width)
     for operators, joint in (((" + ", " - "), " "), ((", ", "; "), " "), (("·", "*", "/"), "")):
         parts = _split(text, operators)
         if len(parts) > 1:
@@ -27,7 +27,7 @@ def _split(text: str, operators: tuple[str, ...]) -> list[str]:
     parts, depth, start = [], 0, 0
     for k, character in enumerate(text):
         depth += (character in _OPENING) - (character in _CLOSING)
-        if depth == 0 and k > start and text.startswith(operators, k):
+        if depth == 0 and k > start and text.startswith(operators, k) and "**" not in text[k - 1 : k + 2]:
             cut = k + (character in ",;")
             parts.append(text[start:cut].strip())
             start = cut
@@ -72,7 +72,17 @@ def _opened(text: str, width: int) -> list[str]:
     head, tail = text[:left], text[right:]
     room = width - len(head) - len(tail)
     if length == 0 or room < _LEAST:
-        return [text[k : k + width] for k in range(0, len(text), width)]
+        return _cut(text, width)
     first, *rest = wrap(text[left:right], room)
     lines = [head + first, *(" " * len(head) + line for line in rest)]
     return [*lines[:-1], lines[-1] + tail]
+
+
+def _cut(text: str, width: int) -> list[str]:
+    """Lines of a text without a better place to break: a power stays whole."""
+    lines = []
+    while text:
+        end = width - (text[width - 1 : width + 1] == "**" and width > 1)
+        lines.append(text[:end])
+        text = text[end:]
+    return lines

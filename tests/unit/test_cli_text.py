@@ -1,5 +1,7 @@
 """Formulas as text: what is printed means the formula, and lines break without losing anything."""
 
+import re
+
 import pytest
 import sympy as sp
 
@@ -102,6 +104,14 @@ LONG = Maths()(sum(sp.asin(K / (k + K)) ** k / (sp.sqrt(1 + k * K) * (1 + K / k)
 def test_breaking_keeps_the_text_and_the_width(text, width):
     lines = wrap(text, width)
     assert max(map(len, lines)) <= width
+    assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("width", range(12, 40))
+def test_a_power_is_not_broken(width):
+    text = "*".join(f"(K + {k})**({k}/2)" for k in range(1, 9)) + "**(" + "x" * 90 + ")"
+    lines = wrap(text, width)
+    assert not re.search(r"\*\n *\*", "\n".join(lines))
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 

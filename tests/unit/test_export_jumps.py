@@ -3,10 +3,13 @@
 import warnings
 
 import mpmath as mp
+import numpy as np
 import pytest
+import sympy as sp
 import torch
 
 import symres as sr
+from symres.symbols import z
 
 POINTS = [("1", "1.5", "0.4"), ("1", "1", "0.9"), ("0.2", "3", "-0.6")]
 FORMULAS = [
@@ -139,3 +142,17 @@ def test_averages_given_one_input_take_a_few_entries_at_a_time(names, rule):
     text = sr.export(sr.expect2(*names), "torch").text
     assert f" = _over_one({rule}, " in text
     assert f" = {rule}(" not in text
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_a_covariance_whose_square_is_no_float_has_no_value_and_harms_no_other(target):
+    """K1*K2 is infinite in the first entry."""
+    a, b = sp.symbols("a b", positive=True)
+    f = sr.Activation("f", sp.tanh(z) * sp.Heaviside(z - a, 1), (a,))
+    g = sr.Activation("g", z**2 * sp.Heaviside(z + b, 1) - 3 * sp.Heaviside(-z - b, 1), (b,))
+    quantity = sr.expect2(f, g)
+    columns = ([1e160, 1.0], [1e160, 2.0], [1e159, 0.3])
+    columns = map(np.array, columns) if target == "numpy" else (torch.tensor(c, dtype=torch.float64) for c in columns)
+    found = np.asarray(sr.export(quantity, target).load().expect2(*columns, a=0.3, b=0.7))
+    assert np.isnan(found[0])
+    assert found[1] == pytest.approx(float(quantity.evalf(15, K1=1, K2=2, C="0.3", a="0.3", b="0.7")), rel=1e-13)

@@ -100,3 +100,19 @@ def test_rewrite_is_an_identity(formula):
 def test_a_formula_without_hard_points_is_left_alone():
     for formula in (K / (1 + 2 * K) ** sp.Rational(3, 2), sp.exp(-K) + K, 2 + sp.exp(-K), sp.exp(K) * sp.sin(K)):
         assert stabilise(formula) == formula
+
+
+@pytest.mark.parametrize("factor", [-sp.Symbol("a", positive=True), sp.Symbol("a", real=True)])
+def test_a_factor_of_unknown_sign_stays_inside_of_its_logarithm(factor):
+    """log(a cosh(z)) is log(a) + log(cosh(z)) for a > 0 only."""
+    assert stabilise(sp.log(factor * sp.cosh(z))) == sp.log(factor * sp.cosh(z))
+
+
+@pytest.mark.parametrize("place", [0.3, 0.99, 1.0, 1.01, 3.0, 700.0, 1e5])
+def test_logarithms_of_hyperbolic_cosines_on_both_sides_of_their_joint(place):
+    code = stabilise(sp.log(sp.cosh(z))).replace(Log1p, lambda u: sp.log(1 + u))
+    for side in (-1, 1):
+        value = code.subs(z, sp.Rational(side * place)).evalf(25)
+        with mp.workdps(30):
+            u = mp.mpf(place)
+            assert abs(mp.mpf(str(value)) - (u + mp.log((1 + mp.exp(-2 * u)) / 2))) < 1e-18 * u

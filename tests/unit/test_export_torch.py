@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 
+import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
@@ -204,17 +205,42 @@ def test_second_derivatives_of_open_pair_kernels_are_refused(open_modules):
         slope.backward()
 
 
-def test_a_parameter_that_moves_a_jump_has_no_derivative():
+@pytest.mark.parametrize("correlation", [0.3, -0.8, 1.0, -1.0])
+def test_a_parameter_that_moves_a_jump_has_a_gradient(correlation):
+    """What is lost in passing: twice the density at the jump, times its height, times the mean of the other neuron."""
     place = sp.Symbol("place", positive=True)
     phi = Activation("late", sp.Heaviside(z - place, 1) * (1 + sp.tanh(z)), (place,))
     body = Expectation(phi(x1) * phi(x2), K1, C, K2)
     f = export(Quantity("covariance_map", (K1, K2, C, place), body, body, Status.NUMERIC), "torch").load()
-    c, where = double(0.3, 0.5)
-    value = f.covariance_map(1.0, 1.0, c, 0.5)
-    value.backward()
-    assert c.grad > 0
-    with pytest.raises(NotImplementedError, match="place moves a jump"):
-        f.covariance_map(1.0, 1.0, c, where).backward()
+    c, where = double(correlation, 0.5)
+    f.covariance_map(1.0, 1.0, c, where).backward()
+    spread = mp.sqrt(1 - mp.mpf(correlation) ** 2)
+    if spread:
+        edge = (0.5 - 0.5 * correlation) / spread
+        other = mp.quad(lambda t: (1 + mp.tanh(0.5 * correlation + spread * t)) * mp.npdf(t), [edge, edge + 2, 9, 14])
+    else:  # equal neurons jump together, opposite ones never
+        other = (1 + mp.tanh(0.5)) / 2 if correlation > 0 else 0
+    assert float(where.grad) == pytest.approx(
+        float(-2 * mp.npdf(0.5) * (1 + mp.tanh(0.5)) * other), rel=1e-14 if spread else 1e-7
+    )
+
+
+@pytest.mark.parametrize(("kernel", "mean", "edge"), [(1.3, 0.4, 0.3), (1e-4, 0.4, 0.41), (100.0, -0.4, 3.0)])
+def test_means_and_breakpoints_that_move_past_a_jump(kernel, mean, edge):
+    shift, b = sp.Symbol("m", real=True), sp.Symbol("b", real=True)
+    formula = sp.Piecewise((z**2, z > b), (sp.cos(z) * sp.tanh(z), True))
+    values = dict(zip(("K", "m", "b"), double(kernel, mean, edge), strict=True))
+    export(sr.expect(Activation("f", formula, (b,)), shift), "torch").load().expect(**values).backward()
+
+    def value(k, m, b):
+        width, cut = mp.sqrt(k), (b - m) / mp.sqrt(k)
+        left = mp.quad(lambda x: mp.cos(m + width * x) * mp.tanh(m + width * x) * mp.npdf(x), mp.linspace(-12, cut, 25))
+        return left + mp.quad(lambda x: (m + width * x) ** 2 * mp.npdf(x), mp.linspace(cut, 12, 9))
+
+    for tensor, order in zip(values.values(), ((1, 0, 0), (0, 1, 0), (0, 0, 1)), strict=True):
+        with mp.workdps(25):
+            exact = float(mp.diff(value, (kernel, mean, edge), order))
+        assert float(tensor.grad) == pytest.approx(exact, rel=1e-11)
 
 
 def test_numbers_alone_give_float64_and_shapes_broadcast(modules):

@@ -116,8 +116,30 @@ def variance_slope(node: Any, first: bool) -> sp.Expr:
     return _summed(node, _curvature, not first)
 
 
+def parameter_slope(node: Any, parameter: sp.Symbol) -> sp.Expr:
+    """The derivative in a parameter: where it moves a jump, less the density there times what is jumped over."""
+
+    def slope(f: _Split, g: _Split, law: _Law, average: Average) -> sp.Expr:
+        inside = average(f.whole.diff(parameter), g.whole) if f.whole.has(parameter) else sp.Integer(0)
+        moved = (h * b.diff(parameter) * law.density(b) * law.average(g.whole, b) for b, h in f.jumps)
+        return inside - sp.Add(*moved)
+
+    x, y = inputs(node)
+    direct = (
+        c.diff(parameter) * node.func(f.as_expr().subs(z, x) * g.as_expr().subs(z, y), *node.covariance)
+        for c, (f, g) in node.terms
+        if c.has(parameter)
+    )
+    return sp.Add(_summed(node, slope, False), _summed(node, slope, True), *direct)
+
+
+def inputs(node: Any) -> list[sp.Symbol]:
+    """The two variables of an average."""
+    return sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)
+
+
 def _summed(node: Any, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr], swap: bool) -> sp.Expr:
-    x, y = sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)
+    x, y = inputs(node)
     law = _Law(sp.Max(K1, LEAST), sp.Max(K2, LEAST))
 
     def average(f: sp.Expr, g: sp.Expr) -> sp.Expr:

@@ -186,10 +186,11 @@ def _gap(function: Callable[..., Any], extra: list[Any]) -> tuple[float, float] 
 
     They do for activations that jump at 0: the correlation of what vanishes counts as 0.
     """
-    diagonal = np.array([0.0, *DIAGONAL])
+    diagonal = np.array([0.0, *DIAGONAL, 1.0])
     with np.errstate(all="ignore"):
-        corner, near, nearer = map(float, function(diagonal, diagonal, diagonal, *extra) * np.ones(3))
-    if not abs(near - nearer) <= 1e-9 * abs(nearer) or not abs(corner - nearer) > 1e-9 * abs(nearer):
+        corner, near, nearer, ordinary = map(float, function(diagonal, diagonal, diagonal, *extra) * np.ones(4))
+    rounding = 1e-12 * abs(ordinary)
+    if not abs(near - nearer) <= 1e-9 * abs(nearer) or not abs(corner - nearer) > 1e-9 * abs(nearer) + rounding:
         return None
     return corner, nearer
 

@@ -45,7 +45,8 @@ def _line(centre, width, reach, shift, wave, fine, lowest=-math.inf):
     centre = np.clip(centre, -3.0*reach, 3.0*reach)
     first, last = np.arcsinh((max(-reach, lowest) - centre)/width), np.arcsinh((reach - centre)/width)
     off = np.sqrt((np.abs(centre) + shift)**2 + width*width)
-    count = float(((last - first)*(8.5 + 1.2*off + 1.4*wave*np.sqrt(1.0 + off*off))).max())
+    count = (last - first)*(8.5 + 1.2*off + 1.4*wave*np.sqrt(1.0 + off*off))
+    count = float(np.nan_to_num(count, nan=1.0, posinf=1.0).max())
     count = math.ceil(count if fine is None else count*(fine or 0.7))
     step = ((last - first)/count)[..., None]
     t = first[..., None] + step*(_count(count, width) + 0.5)
@@ -60,7 +61,7 @@ def _graded(length, width, longest, fine):
     They are shorter by the factor fine.
     """
     longest = longest + 0.0*length
-    end = np.arcsinh(length/width) + length/longest
+    end = np.nan_to_num(np.arcsinh(length/width) + length/longest, nan=1.0, posinf=1.0)  # beyond all floats
     pieces = math.ceil(float(end.max())/_PANEL)*(fine or 1)
     if not pieces:
         return None

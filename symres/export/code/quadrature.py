@@ -240,7 +240,7 @@ def _joined(node: Any) -> Any:
 
 
 def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
-    """The derivative of a sum of averages in each argument, in averages; none in a parameter that moves a jump."""
+    """The derivative of a sum of averages in each argument, in averages."""
     out = {}
     nodes = {node: sp.Dummy() for node in averages(expr)}
     linear = expr.xreplace(nodes)
@@ -251,7 +251,11 @@ def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Ex
             out[s] = sp.Add(*(linear.diff(d) * covariance_slope(node) for node, d in nodes.items()))
         elif s == K:
             out[s] = expr.diff(s)
-        elif not any(_moves_a_jump(s, node) for node in nodes):
+        elif C in symbols and any(_moves_a_jump(s, node) for node in nodes):
+            back = {d: node for node, d in nodes.items()}
+            moved = (linear.diff(d) * deltas.parameter_slope(node, s) for node, d in nodes.items())
+            out[s] = sp.Add(linear.diff(s).xreplace(back), *moved)
+        else:
             out[s] = expr.xreplace({node: _written_out(node, s) for node in nodes}).diff(s)
     return out
 
@@ -277,7 +281,7 @@ def variance_slope(node: Any, first: bool) -> sp.Expr:
     if deltas.jumps(node):
         return deltas.variance_slope(node, first)
     i = 0 if first else 1
-    x, y = _bound(node)[i], _bound(node)[1 - i]
+    x, y = deltas.inputs(node)[i], deltas.inputs(node)[1 - i]
     v = (K1, K2)[i]
     f = node.integrand
     covariance = node.covariance
@@ -290,7 +294,7 @@ def covariance_slope(node: Any) -> sp.Expr:
     """The derivative of a pair average in C: Price's theorem, <f' g'>."""
     if deltas.jumps(node):
         return deltas.covariance_slope(node)
-    x, y = _bound(node)
+    x, y = deltas.inputs(node)
     return node.func(node.integrand.diff(x, y), *node.covariance)
 
 
@@ -322,7 +326,3 @@ def legendre(n: int) -> tuple[list[float], list[float]]:
             nodes.append(float((1 - x) / 2))
             weights.append(float(1 / ((1 - x * x) * slope**2)))
     return nodes, weights
-
-
-def _bound(node: Any) -> list[sp.Symbol]:
-    return sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)

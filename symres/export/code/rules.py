@@ -32,7 +32,7 @@ _RULES = (
     Rule("_smooth_plane", 4000.0, 16, "up to 0.1 milliseconds"),
     Rule("_given", 5000.0, 64, "0.05 to 0.3 milliseconds"),
     Rule("_given_the_second", 5000.0, 64, "0.05 to 0.3 milliseconds"),
-    Rule("_kinked_plane", 50000.0, 16, "1 to 4 milliseconds"),
+    Rule("_kinked_plane", 50000.0, 16, "1 to 4 milliseconds, up to 0.1 seconds beside correlations of 1"),
 )
 
 

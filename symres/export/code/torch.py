@@ -262,11 +262,8 @@ def _checked_source(component: Component, opened: sp.Expr) -> Source:
     slopes, sources = quadrature.slopes(opened, component.symbols), [closed, average]
     for v in component.symbols:
         tag = f"open_d{variable(v)}"
-        if v in slopes:
-            sources.append(quadrature.source(f"{name}_{tag}", component.symbols, slopes[v], TORCH))
-            functions[tag] = sources[-1].lines
-        else:  # what a parameter does that moves a jump is known from the closed form alone
-            functions[tag] = _body(component, settled(stabilise(component.formula.diff(v))))
+        sources.append(quadrature.source(f"{name}_{tag}", component.symbols, slopes[v], TORCH))
+        functions[tag] = sources[-1].lines
     preamble = [text for source in sources for text in source.preamble]
     preamble += [defined(f"{name}_{tag}({listed})", lines) for tag, lines in functions.items()]
     tables = dict(table for source in sources for table in source.tables)
@@ -283,15 +280,8 @@ def _autograd(
     listed = ", ".join(map(variable, component.symbols))
     comma = "," if len(component.symbols) == 1 else ""
     about = f"{component.name} with its own derivatives in {', '.join(map(str, calls))}."
-    backward, slopes = [f"{listed}{comma} = ctx.saved_tensors"], []
-    for i, s in enumerate(component.symbols):
-        if s in calls:
-            slopes.append(f"    gradient*{calls[s]} if ctx.needs_input_grad[{i}] else None,")
-        else:
-            slopes.append("    None,")
-            backward.append(f"if ctx.needs_input_grad[{i}]:")
-            backward.append(f'    raise NotImplementedError("{s} moves a jump: there is no derivative in it")')
-    backward += ["return (", *slopes, ")"]
+    slopes = (f"gradient*{calls[s]} if ctx.needs_input_grad[{i}] else None," for i, s in enumerate(component.symbols))
+    backward = [f"{listed}{comma} = ctx.saved_tensors", "return (", *(f"    {slope}" for slope in slopes), ")"]
     text = _function(_class(component.name), about, component.symbols, value, backward)
     call = f"return {_class(component.name)}.apply({listed})"
     return Source((f"{listed}{comma} = torch.broadcast_tensors({listed})", call), (), (*functions, text))
