@@ -158,8 +158,8 @@ def _error_text(component: Component) -> str:
         small = f"; next to C = 0 up to {round_up(tiny):.0e} of the value itself" if tiny > FEW_DIGITS else ""
         return (
             f"{bound} of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal values (what "
-            f"is far below has fewer digits, in the end no sign), measured for kernels in {measured} and correlations up to 1 - 1e-12 and of 1; worst at {component.worst}"
-            f"{small}."
+            f"is far below has fewer digits, in the end no sign), measured for kernels in {measured} and correlations "
+            f"up to 1 - 1e-12 and of 1; worst at {component.worst}{small}."
         )
     if component.is_pair:
         scope = f"of max(|F|, |C dF/dC|), measured for kernels in {measured} and |C| <= (1 - 1e-12) sqrt(K1 K2)"
@@ -216,8 +216,8 @@ def function_lines(function: Function, target: str) -> list[str]:
     if target == "torch" and any(meet(node) for c in function.components if c.is_pair for node in averages(c.formula)):
         lines += wrapped(
             "Derivatives grow without bound towards C**2 = K1*K2 where a jump at the first input meets one at the "
-            f"second: nearer than {float(NEAREST):g} of K1*K2 they are cut off there. Those in parameters that move the "
-            "jumps are finite, and right to seven digits there.",
+            f"second: nearer than {float(NEAREST):g} of K1*K2 they are cut off there. Those in parameters that move "
+            "the jumps are finite, and right to seven digits there.",
             4,
             4,
         )
