@@ -112,13 +112,15 @@ def _reduced(expr: sp.Expr) -> sp.Expr:
         return expr
     found, names = _rational(expr)
     found = found.xreplace(names)
-    return found if found.count_ops() < expr.count_ops() else expr
+    shorter = found.count_ops() < expr.count_ops()
+    return found if shorter and all(log.args[0].is_positive for log in found.atoms(sp.log)) else expr
 
 
 def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
     """An expression as a quotient of polynomials in exponentials and logarithms, and what their symbols stand for.
 
-    Exponents that are rational multiples of each other have one symbol; logarithms are those of irreducible factors.
+    Exponents that are rational multiples of each other have one symbol; logarithms are those of irreducible factors,
+    of their absolute values where these are negative.
     """
     expr = expr.rewrite((sp.tanh, sp.sinh, sp.cosh), sp.exp)
     exponentials = expr.atoms(sp.exp, type(sp.E))

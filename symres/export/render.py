@@ -283,8 +283,9 @@ def _signature(quantity: Quantity, options: Sequence[str], needed: Sequence[tupl
     named: list[sp.Symbol] = []
     last = max(map(place, placed), default=(-1, ""))
     for symbol in sorted(quantity.unused, key=place):
-        others = {parameters[len(placed)] for parameters in needed if len(parameters) > len(placed)}
-        (placed if place(symbol) > last and others <= {symbol} else named).append(symbol)
+        more = (*placed, symbol)
+        clash = any(parameters[: len(more)] != more for parameters in needed if len(parameters) >= len(more))
+        (named if clash or place(symbol) < last else placed).append(symbol)
     optional = [f"{argument(s)}=0.0" for s in placed if s not in quantity.symbols]
     options = [*(f"{argument(s)}=0.0" for s in named), *options]
     return ", ".join([*map(argument, quantity.symbols), *optional, *(["*", *options] if options else [])])

@@ -204,6 +204,7 @@ def test_odd_integrands_need_no_recursion(factors: tuple[sp.Expr, ...], law: tup
         proof.steps[0].apply(ProductAverage((split(RELU),), (K,)))
 
 
+NEGATIVE = sp.Symbol("c", negative=True)
 LOGARITHM = sp.log(1 + sp.exp(z))
 SQUAREPLUS = (z + sp.sqrt(z**2 + 4)) / 2
 EVEN_PARTS = [
@@ -248,6 +249,25 @@ def test_an_even_part_without_a_closed_form_changes_no_words(expr: sp.Expr) -> N
     with pytest.raises(NoClosedForm) as refused:
         closed_form((split(expr),), (K,))
     assert str(split(expr).parts[0].xreplace({z: sp.Symbol("x1", real=True)})) in str(refused.value)
+
+
+LOGARITHMS = {
+    "of a square": sp.log(NEGATIVE**2 * sp.exp(z) + NEGATIVE**2) - LOGARITHM,
+    "of multiples": (sp.log(1 - NEGATIVE) + sp.log(2 - 2 * NEGATIVE)) / (1 + sp.exp(-z)),
+    "of products": (sp.log(-2 * NEGATIVE) + sp.log(-NEGATIVE)) / (1 + sp.exp(-z)),
+    "of what changes its sign": sp.log((sp.exp(NEGATIVE) - sp.exp(-1)) ** 2) / (1 + sp.exp(-z)),
+}
+
+
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_factors_of_logarithms_may_be_negative(name: str) -> None:
+    """log(c^2) is not 2 log(c) for c < 0; all of them are symmetric about their value at 0."""
+    found = sr.expect(sr.Activation("f", LOGARITHMS[name], (NEGATIVE,)))
+    assert found.status is sr.Status.EXACT
+    for c in (-2, R(-1, 2)):
+        exact = sp.N(LOGARITHMS[name].subs({NEGATIVE: c, z: 0}), 30)
+        with mp.workdps(30):
+            assert abs(found.evalf(25, K=1, c=c) - mp.mpf(exact)) < 1e-24
 
 
 @pytest.mark.parametrize("slope", [R(-7, 10), R(7, 10), R(0)])

@@ -290,6 +290,31 @@ def test_mass_moves_before_a_double_exponential_ends_it(kernel, target):
     assert called(export(sr.expect(f), target).load().expect, target, (kernel, 1.0)) == pytest.approx(exact, rel=1e-13)
 
 
+LOGARITHMS = {
+    "with a constant": (1, 1, STEEP),
+    "of another height": (STEEP, STEEP / 2, 2),
+    "without a constant": (0, 1, 3),
+    "with a small one": (1, sp.tanh(z) ** 2, STEEP),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("name", LOGARITHMS)
+@pytest.mark.parametrize(("kernel", "c"), [(1e-8, 0.75), (2.0, 0.5), (2.0, 3.0), (1e4, 9.0)])
+def test_logarithms_of_sums_of_exponentials_do_not_overflow(name, target, kernel, c):
+    """exp(20*z) is no float at 38 standard deviations of 100."""
+    rest, a, b = LOGARITHMS[name]
+    formula = sp.log(rest + a * sp.exp(20 * z) + b * sp.exp(-z))
+    f = sr.Activation("f", formula, (STEEP,) if formula.has(STEEP) else ())
+    phi = sp.lambdify((z, STEEP), formula, "mpmath")
+    with mp.workdps(40):
+        width = mp.sqrt(kernel)
+        places = sorted({side * p for side in (-1, 1) for p in (0, 1e-3, 0.01, 0.03, 0.1, 0.3, 1, 2, 4, 8, 13)})
+        exact = mp.quad(lambda x: phi(width * x, mp.mpf(c)) * mp.npdf(x), places)
+    at = (kernel, c) if formula.has(STEEP) else (kernel,)
+    assert called(export(sr.expect(f), target).load().expect, target, at) == pytest.approx(float(exact), rel=1e-13)
+
+
 SUMS = {  # of functions, none of which is a polynomial
     "logarithm": sp.log(1 + sp.exp(z) + sp.exp(STEEP * z)),
     "quotient": 1 / (STEEP + sp.exp(z) + sp.exp(-z)),

@@ -19,8 +19,9 @@ from symres.export.code import choose
 from symres.export.code.angles import angle_form
 from symres.export.code.emit import argument, variable
 from symres.export.code.stable import Own
-from symres.quantity import Quantity
-from symres.symbols import K1, K2, SHARED, C, z
+from symres.export.render import _signature
+from symres.quantity import Quantity, Status
+from symres.symbols import K1, K2, SHARED, C, K, z
 
 B = sp.Symbol("be", real=True)
 POINT = {"K": 1.3, "K1": 1.3, "K2": 0.6, "C": 0.4, "be": 0.75}
@@ -313,6 +314,16 @@ def test_no_place_has_two_parameters(formula, layer, target):
         for count in range(len(demanded), len(places) + 1):  # the calls that are not refused
             meanings.setdefault(count, set()).add(tuple(places[:count]))
     assert all(len(found) == 1 for found in meanings.values())
+
+
+def test_an_ignored_parameter_has_no_place_behind_another_one():
+    """f(1, 2, 3) would be C_W = 2 in one function and C_b = 2 in the other."""
+    C_W, C_b, gamma = (SHARED[name] for name in ("C_W", "C_b", "gamma"))
+    needed = [(C_W,), (C_b, gamma)]
+    one = Quantity("one", (K, C_W), K * C_W, K * C_W, Status.EXACT, unused=(C_b, gamma))
+    other = Quantity("other", (K, C_b, gamma), K * C_b * gamma, K * C_b * gamma, Status.EXACT, unused=(C_W,))
+    assert _signature(one, [], needed) == "K, C_W, *, C_b=0.0, gamma=0.0"
+    assert _signature(other, [], needed) == "K, C_b, gamma, *, C_W=0.0"
 
 
 def test_a_parameter_that_is_ignored_has_a_place_where_no_function_needs_another_one():

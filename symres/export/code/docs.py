@@ -191,7 +191,8 @@ def function_lines(function: Function, target: str) -> list[str]:
     quantity = function.quantity
     last = min((c.last for c in function.components), default=math.inf)
     until = "on" if math.isinf(last) else f"to {last:g}, nan beyond"
-    until += f" with parameters of {PARAMETER}" if any(math.isfinite(c.end) for c in function.components) else ""
+    if any(c.parameters and c.code is None for c in function.components):
+        until += f" with parameters of {PARAMETER}"
     kernels = f"kernels in {_measured(last)} (measured); finite from K = 0 {until}"
     holes = [f"at {c.worst}" if math.isinf(c.error) else c.undefined for c in function.components]
     undefined = " and ".join(dict.fromkeys(filter(None, holes)))

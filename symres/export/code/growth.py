@@ -132,6 +132,8 @@ def _slope(u: sp.Expr, side: int) -> sp.Expr:
         return sp.Max(0, _exponent(u.args[0], side))
     if isinstance(u, Softplus):
         return sp.Max(0, _slope(u.args[0], side))
+    if isinstance(u, sp.Max | sp.Min):
+        return u.func(*(_slope(a, side) for a in u.args))
     return abs(_slope(u.args[0], side)) if isinstance(u, sp.Abs) else sp.Integer(0)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import sympy as sp
 
 from ...special import Q2, S2
+from ...symbols import z
 from .stable import (
     Atan2,
     Dawson,
@@ -43,12 +44,16 @@ PRODUCTS: dict[Any, Callable[[sp.Expr, sp.Expr], sp.Expr]] = {  # f(s + d) - f(s
 }
 
 
+_ROOM = 500  # an exponent whose exponential is far from the largest float
+
+
 def stabilise(expr: sp.Expr) -> sp.Expr:
     """Apply every rule, bottom-up, in the order that lets each see what the one before leaves."""
     for rule in (
         _arcus_tangent,
         _two_variables,
         _logistic,
+        _log_sum,
         _saturated,
         _scaled_erfc,
         _scaled_erfi,
@@ -111,6 +116,41 @@ def _logistic(e: sp.Expr) -> sp.Expr:
     if isinstance(e, sp.Mul) and e.has(Sigmoid) and e.has(sp.exp):
         return _merge_logistic(e)
     return e
+
+
+def _log_sum(e: sp.Expr) -> sp.Expr:
+    """log(r + a*exp(u) + b*exp(v)): what would overflow is taken out.
+
+    For numbers r, a, b > 0 it is log(r) + log(1 + exp(w)), which keeps its digits where exp(u) and exp(v) are small.
+    Otherwise it stays as it is, digits next to log(1) included, as long as exponents are below the room.
+    """
+    if not (isinstance(e, sp.log) and isinstance(e.args[0], sp.Add) and e.has(z)):
+        return e
+    terms = [_exponential(term) for term in sp.Add.make_args(sp.expand_mul(e.args[0]))]
+    growing = [(c, u) for c, u in terms if u.has(z)]
+    rest = sp.Add(*(c * sp.exp(u) for c, u in terms if not u.has(z)))
+    if not growing:
+        return e
+    if rest == 0:
+        top = sp.Max(*(u for _, u in growing))
+        return top + sp.log(sp.Add(*(c * sp.exp(u - top) for c, u in growing)))
+    if rest.is_positive and all(c.is_positive and not c.has(z) for c, _ in terms):
+        top = sp.Max(*(u + sp.log(c / rest) for c, u in growing))
+        more = sp.log(sp.Add(*(c / rest * sp.exp(u - top) for c, u in growing))) if len(growing) > 1 else 0
+        return Softplus(top + more) + sp.log(rest)
+    top = sp.Max(0, *(u - _ROOM for _, u in growing))
+    if top == 0:
+        return e
+    number, others = rest.as_coeff_Add()
+    total = sp.Add(others * sp.exp(-top), *(c * sp.exp(u - top) for c, u in growing))
+    return top + (Log1p(Expm1(-top) + total) if number == 1 else sp.log(number * sp.exp(-top) + total))
+
+
+def _exponential(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """(c, u) for c*exp(u)."""
+    factors = sp.Mul.make_args(term)
+    exponents = [f.args[0] for f in factors if isinstance(f, sp.exp)]
+    return sp.Mul(*(f for f in factors if not isinstance(f, sp.exp))), sp.Add(*exponents)
 
 
 def _one_plus_exp(e: sp.Expr) -> sp.Expr | None:
