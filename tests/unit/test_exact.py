@@ -255,7 +255,7 @@ LOGARITHMS = {
     "of a square": sp.log(NEGATIVE**2 * sp.exp(z) + NEGATIVE**2) - LOGARITHM,
     "of multiples": (sp.log(1 - NEGATIVE) + sp.log(2 - 2 * NEGATIVE)) / (1 + sp.exp(-z)),
     "of products": (sp.log(-2 * NEGATIVE) + sp.log(-NEGATIVE)) / (1 + sp.exp(-z)),
-    "of what changes its sign": sp.log((sp.exp(NEGATIVE) - sp.exp(-1)) ** 2) / (1 + sp.exp(-z)),
+    "of a difference": sp.log((sp.exp(NEGATIVE) - 2) ** 2) / (1 + sp.exp(-z)),
 }
 
 
