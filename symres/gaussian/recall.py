@@ -15,11 +15,14 @@ from ..balls import Program
 
 Result = TypeVar("Result")
 
+_MOST_BITS = 256  # beyond, panels have hundreds of nodes, whose values take megabytes
+
 
 def recalled(most: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Keep the last results of a computation with a function and numbers, at the same precision.
 
-    Only where the function is a program (others live for one average) and every ball among the numbers is exact.
+    Only where the function is a program (others live for one average), every ball among the numbers is exact, and the
+    precision is not high.
 
     Args:
         most: number of results that are kept.
@@ -32,8 +35,8 @@ def recalled(most: int) -> Callable[[Callable[..., Result]], Callable[..., Resul
 
         @wraps(compute)
         def recall(function: Callable, *numbers: arb | float) -> Result:
-            balls = [n for n in numbers if isinstance(n, arb)]
-            if not isinstance(function, Program) or not all(ball.is_exact() and ball.is_finite() for ball in balls):
+            exact = all(n.is_exact() and n.is_finite() for n in numbers if isinstance(n, arb))
+            if not exact or not isinstance(function, Program) or ctx.prec > _MOST_BITS:
                 return compute(function, *numbers)
             return kept(function, ctx.prec, *(n.man_exp() if isinstance(n, arb) else n for n in numbers))
 

@@ -54,6 +54,14 @@ def test_a_ball_that_is_not_exact_is_computed():
     assert len(calls) == 2
 
 
+def test_values_of_high_precision_are_not_kept():
+    value, calls = counted()
+    function = compile_ball(sp.exp(z), (z,))
+    with ctx.workprec(1000):
+        assert value(function, arb(3)).mid() == value(function, arb(3)).mid()
+    assert len(calls) == 2
+
+
 def test_other_callables_are_not_kept():
     value, calls = counted()
     for _ in range(2):
