@@ -1,8 +1,9 @@
 """Generated covariance maps against sympy's lambdify, side by side in one run: ``python tests/bench/bench_kernels.py``.
 
 Ratios, not seconds: the speed of NumPy's transcendental functions differs between machines by an order of magnitude.
-Rounds are interleaved and the shortest counts. The ratio is one of processor time; nothing here uses threads. Memory is
-what is allocated at the peak beyond the arguments and, for the generated function, ``out``.
+Rounds are interleaved, and the median counts: both times of a ratio are of one round, for the speed of memory drifts.
+The ratio is one of processor time; nothing here uses threads. Memory is what is allocated at the peak beyond the
+arguments and, for the generated function, ``out``.
 """
 
 import argparse
@@ -21,16 +22,15 @@ OPEN = ("tanh", "softplus", "softsign", "hard_tanh", "relu6", "elu", "selu", "ce
 WEIGHTS = {"C_W": 1.7, "C_b": 0.1}
 
 
-def fastest(functions, rounds):
-    """The shortest processor time and the shortest time on the wall of several interleaved runs, in seconds."""
-    best = {name: (float("inf"), float("inf")) for name in functions}
+def timed(functions, rounds):
+    """Processor time and time on the wall of interleaved runs, in seconds: arrays of shape (rounds, 2)."""
+    found = {name: [] for name in functions}
     for _ in range(rounds):
         for name, function in functions.items():
             wall, start = time.perf_counter(), time.process_time()
             function()
-            spent = time.process_time() - start, time.perf_counter() - wall
-            best[name] = tuple(map(min, best[name], spent))
-    return best
+            found[name].append((time.process_time() - start, time.perf_counter() - wall))
+    return {name: np.array(times) for name, times in found.items()}
 
 
 def extra(function, matrix):
@@ -63,10 +63,10 @@ def compare(name, quantity, matrix, rounds, judged=True):
         "copy": lambda: np.copyto(out, matrix),
     }
     with np.errstate(invalid="ignore"):  # lambdify makes nan on the diagonal
-        times = fastest(functions, rounds)
+        times = timed(functions, rounds)
         memory = {key: extra(functions[key], matrix) for key in ("generated", "lambdify")}
-    each = {key: cpu / matrix.size * 1e9 for key, (cpu, _) in times.items()}
-    ratio, wall = (times["lambdify"][i] / times["generated"][i] for i in (0, 1))
+    each = {key: np.median(spent[:, 0]) / matrix.size * 1e9 for key, spent in times.items()}
+    ratio, wall = np.median(times["lambdify"] / times["generated"], axis=0)
     behind = judged and (ratio < GOAL or memory["generated"] > MEMORY)
     print(
         f"{name:24}{each['generated']:11.2f}{each['lambdify']:10.2f}{each['copy']:7.2f}{ratio:8.2f}{wall:8.2f}"
@@ -80,8 +80,8 @@ def alone(name, quantity, matrix, rounds):
     """Print one line for what has no closed form: there is nothing to lambdify."""
     kernel, out = np.diag(matrix).copy(), np.empty_like(matrix)
     generated = sr.export(quantity, target="numpy").load().expect2
-    times = fastest({"generated": lambda: generated(kernel[:, None], kernel[None, :], matrix, out=out)}, rounds)
-    print(f"{name:24}{times['generated'][0] / matrix.size * 1e9:11.2f}", flush=True)
+    times = timed({"generated": lambda: generated(kernel[:, None], kernel[None, :], matrix, out=out)}, rounds)
+    print(f"{name:24}{np.median(times['generated'][:, 0]) / matrix.size * 1e9:11.2f}", flush=True)
 
 
 def main():
@@ -94,9 +94,7 @@ def main():
     )
     options = parser.parse_args()
     matrix = covariances(options.size, similar=False)
-    print(
-        f"N = {options.size}, float64; nanoseconds of processor time per element, shortest of {options.rounds} rounds"
-    )
+    print(f"N = {options.size}, float64; nanoseconds of processor time per element, median of {options.rounds} rounds")
     print(f"goal: {GOAL} times as fast as lambdify, at most {MEMORY} matrices of extra memory")
     head = ("generated", "lambdify", "copy", "ratio", "wall", "matrices", "lambdify")
     print(" " * 24 + "".join(f"{text:>{width}}" for text, width in zip(head, (11, 10, 7, 8, 8, 11, 10), strict=True)))
