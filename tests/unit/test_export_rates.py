@@ -295,6 +295,7 @@ LOGARITHMS = {
     "of another height": (STEEP, STEEP / 2, 2),
     "without a constant": (0, 1, 3),
     "with a small one": (1, sp.tanh(z) ** 2, STEEP),
+    "with a hyperbolic cosine": (1 + sp.cosh(8 * z), 1, STEEP),
 }
 
 

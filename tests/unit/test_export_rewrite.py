@@ -6,6 +6,7 @@ import pytest
 import sympy as sp
 from scipy import special
 
+import symres as sr
 from symres.export.code.emit import Emitter
 from symres.export.code.numpy import NUMPY
 from symres.export.code.rewrite import stabilise
@@ -117,3 +118,14 @@ def test_logarithms_of_hyperbolic_cosines_on_both_sides_of_their_joint(place):
         with mp.workdps(30):
             u = mp.mpf(place)
             assert abs(mp.mpf(str(value)) - (u + mp.log((1 + mp.exp(-2 * u)) / 2))) < 1e-18 * u
+
+
+@pytest.mark.parametrize(
+    "small", [(sp.sqrt(1 + z**2) - 1) * sp.exp(z), (sp.cosh(z) - 1) * sp.exp(z), sp.tanh(z) ** 2 * sp.exp(-z)]
+)
+def test_digits_next_to_a_logarithm_of_1_survive_exponentials(small):
+    """<log(1 + small)> at K = 1e-8, where the second term is of that size: as accurate as without exponentials."""
+    quantity = sr.expect(sr.Activation("f", sp.log(1 + small)))
+    assert float(sr.export(quantity).load().expect(1e-8)) == pytest.approx(
+        float(quantity.evalf(15, K="1e-8")), rel=1e-13
+    )

@@ -124,26 +124,30 @@ def _log_sum(e: sp.Expr) -> sp.Expr:
     For numbers r, a, b > 0 it is log(r) + log(1 + exp(w)), which keeps its digits where exp(u) and exp(v) are small.
     Otherwise it stays as it is, digits next to log(1) included, as long as exponents are below the room.
     """
-    if not (isinstance(e, sp.log) and isinstance(e.args[0], sp.Add) and e.has(z)):
+    if not (isinstance(e, sp.log) and isinstance(e.args[0], sp.Add)):
         return e
-    terms = [_exponential(term) for term in sp.Add.make_args(sp.expand_mul(e.args[0]))]
-    growing = [(c, u) for c, u in terms if u.has(z)]
-    rest = sp.Add(*(c * sp.exp(u) for c, u in terms if not u.has(z)))
-    if not growing:
+    terms = [_exponential(term) for term in e.args[0].args]
+    if not any(u.has(z) for _, u in terms):
         return e
-    if rest == 0:
-        top = sp.Max(*(u for _, u in growing))
-        return top + sp.log(sp.Add(*(c * sp.exp(u - top) for c, u in growing)))
-    if rest.is_positive and all(c.is_positive and not c.has(z) for c, _ in terms):
-        top = sp.Max(*(u + sp.log(c / rest) for c, u in growing))
-        more = sp.log(sp.Add(*(c / rest * sp.exp(u - top) for c, u in growing))) if len(growing) > 1 else 0
-        return Softplus(top + more) + sp.log(rest)
-    top = sp.Max(0, *(u - _ROOM for _, u in growing))
+    multiplied = sp.expand_mul(e.args[0].rewrite((sp.cosh, sp.sinh), sp.exp))
+    positive = [_exponential(term) for term in sp.Add.make_args(multiplied)]
+    if all(c.is_positive and not c.has(z) for c, _ in positive):
+        growing, rest = _growing(positive)
+        top = sp.Max(*(u + sp.log(c / (rest or 1)) for c, u in growing))
+        more = sp.log(sp.Add(*(c / (rest or 1) * sp.exp(u - top) for c, u in growing))) if len(growing) > 1 else 0
+        return Softplus(top + more) + sp.log(rest) if rest else top + more
+    growing, rest = _growing(terms)
+    top = sp.Max(0, *(u - _ROOM for _, u in growing)) if rest else sp.Max(*(u for _, u in growing))
     if top == 0:
         return e
     number, others = rest.as_coeff_Add()
     total = sp.Add(others * sp.exp(-top), *(c * sp.exp(u - top) for c, u in growing))
     return top + (Log1p(Expm1(-top) + total) if number == 1 else sp.log(number * sp.exp(-top) + total))
+
+
+def _growing(terms: list[tuple[sp.Expr, sp.Expr]]) -> tuple[list[tuple[sp.Expr, sp.Expr]], sp.Expr]:
+    """The terms (c, u) for c*exp(u) whose exponent varies, and the sum of the others."""
+    return [(c, u) for c, u in terms if u.has(z)], sp.Add(*(c * sp.exp(u) for c, u in terms if not u.has(z)))
 
 
 def _exponential(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
