@@ -189,7 +189,7 @@ def _gap(function: Callable[..., Any], extra: list[Any]) -> tuple[float, float] 
     diagonal = np.array([0.0, *DIAGONAL, 1.0])
     with np.errstate(all="ignore"):
         corner, near, nearer, ordinary = map(float, function(diagonal, diagonal, diagonal, *extra) * np.ones(4))
-    rounding = 1e-12 * abs(ordinary)
+    rounding = 1e-12 * abs(ordinary)  # an average that vanishes leaves the rounding of terms that cancel
     if not abs(near - nearer) <= 1e-9 * abs(nearer) or not abs(corner - nearer) > 1e-9 * abs(nearer) + rounding:
         return None
     return corner, nearer

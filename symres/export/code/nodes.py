@@ -61,7 +61,7 @@ def _graded(length, width, longest, fine):
     They are shorter by the factor fine.
     """
     longest = longest + 0.0*length
-    end = np.nan_to_num(np.arcsinh(length/width) + length/longest, nan=1.0, posinf=1.0)  # beyond all floats
+    end = np.nan_to_num(np.arcsinh(length/width) + length/longest, nan=1.0, posinf=1.0)  # for the others' sake
     pieces = math.ceil(float(end.max())/_PANEL)*(fine or 1)
     if not pieces:
         return None

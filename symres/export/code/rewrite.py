@@ -44,7 +44,7 @@ PRODUCTS: dict[Any, Callable[[sp.Expr, sp.Expr], sp.Expr]] = {  # f(s + d) - f(s
 }
 
 
-_ROOM = 500  # an exponent whose exponential is far from the largest float
+_ROOM = 500  # below, exponents stay as they are: their exponentials are floats, and so are products with powers
 
 
 def stabilise(expr: sp.Expr) -> sp.Expr:
