@@ -39,6 +39,16 @@ def statistic(number: int) -> Symbol:
     return Symbol(f"s{number}", real=True)
 
 
+def shared(number: int) -> Symbol:
+    """The number-th Batch of a program: the part of a neuron that all inputs share."""
+    return Symbol(f"t{number}", real=True)
+
+
+def at_input(statistic: Symbol, a: int) -> Symbol:
+    """A statistic at input a; one input has no index."""
+    return statistic if a == 0 else Symbol(f"{statistic.name}_{a}", real=True)
+
+
 def variance(source: Symbol, a: int, b: int) -> Symbol:
     """The covariance of a source at inputs a and b; one input has no index."""
     index = source.name.removeprefix("y")

@@ -7,11 +7,12 @@ from types import MappingProxyType
 from typing import Any
 
 from .. import symbols
-from ..scalars import scalar
+from ..scalars import scalar, whole
 from .activation import Activation
 from .catalogue import activation
 from .layer import Layer
 from .nodes import Dense
+from .normalisers import BatchNorm, LayerNorm
 
 
 def mlp(phi: Activation | str) -> Layer:
@@ -22,7 +23,39 @@ def mlp(phi: Activation | str) -> Layer:
 def residual(phi: Activation | str, gamma: Any = symbols.gamma, xi: Any = 1) -> Layer:
     """Residual perceptron, ``z' = gamma*z + xi*Dense(phi(z))`` (PDLT (B.3))."""
     branch = Dense(activation(phi)(symbols.z))
-    return Layer(scalar(gamma, "gamma") * symbols.z + scalar(xi, "xi") * branch, "residual")
+    return Layer(_skip(gamma) + scalar(xi, "xi") * branch, "residual")
 
 
-architectures: Mapping[str, Callable[..., Layer]] = MappingProxyType({"mlp": mlp, "residual": residual})
+def pre_ln(phi: Activation | str, gamma: Any = 0) -> Layer:
+    """LayerNorm on preactivations, ``z' = gamma*z + Dense(phi(LayerNorm(z)))`` (Doshi et al. (61))."""
+    return Layer(_skip(gamma) + Dense(activation(phi)(LayerNorm(symbols.z))), "pre_ln")
+
+
+def ln_act(phi: Activation | str, gamma: Any = 0) -> Layer:
+    """LayerNorm on activations, ``z' = gamma*z + Dense(LayerNorm(phi(z)))`` (Doshi et al. (49))."""
+    return Layer(_skip(gamma) + Dense(LayerNorm(activation(phi)(symbols.z))), "ln_act")
+
+
+def batch_norm(phi: Activation | str, gamma: Any = 0, units: Any = 1) -> Layer:
+    """BatchNorm on preactivations, ``z' = gamma*z + branch`` with so many units ``u -> Dense(phi(BatchNorm(u)))``.
+
+    One unit is Doshi et al. (24) and (25), two are the block of (26).
+    """
+    branch = symbols.z
+    for _ in range(whole(units, "units", 1)):
+        branch = Dense(activation(phi)(BatchNorm(branch)))
+    return Layer(_skip(gamma) + branch, "batch_norm")
+
+
+def two_layer_block(phi: Activation | str, gamma: Any = 1, xi: Any = symbols.xi) -> Layer:
+    """Residual two-layer block, ``z' = gamma*z + xi*Dense(phi(Dense(z)))`` (Chizat, section 1.1, for wide streams)."""
+    return Layer(_skip(gamma) + scalar(xi, "xi") * Dense(activation(phi)(Dense(symbols.z))), "two_layer_block")
+
+
+def _skip(gamma: Any) -> Any:
+    return scalar(gamma, "gamma") * symbols.z
+
+
+architectures: Mapping[str, Callable[..., Layer]] = MappingProxyType(
+    {build.__name__: build for build in (mlp, residual, pre_ln, ln_act, batch_norm, two_layer_block)}
+)

@@ -1,6 +1,6 @@
 """The nodes of a forward equation. A new node is one class: how it lowers, how it is sampled, how it prints.
 
-    lower(program, u, *rest)   its meaning in the two instructions ``program.mean`` and ``program.draw``
+    lower(program, u, *rest)   its meaning in the instructions ``program.mean``, ``program.draw`` and ``program.batch``
     sample(net, u, *rest)      its meaning in a network: the definition that the oracles use, independent of ``lower``
     _latex(printer)            its notation
 
@@ -28,6 +28,9 @@ class Instructions(Protocol):
     def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
         """Fresh Gaussian neurons with covariance ``C_b + C_W <u u'>``."""
 
+    def batch(self, u: sp.Expr) -> sp.Expr:
+        """The average over the inputs of a large batch, for every neuron."""
+
 
 class Net(Protocol):
     """A network that an oracle walks; arrays have shape (nets, n, inputs)."""
@@ -37,6 +40,9 @@ class Net(Protocol):
 
     def dense(self, u: Any, C_W: float, C_b: float, width: float) -> Any:
         """A dense layer with fresh weights and biases applied to ``u``."""
+
+    def batch(self, u: Any) -> Any:
+        """Average over the inputs, shape (nets, n, 1)."""
 
 
 class Node(sp.Expr):

@@ -4,19 +4,21 @@
     Draw(y, u, C_W, C_b, width)    y_i ~ N(0, C_b + C_W (1/n) sum u u')
     out                            the next stream, linear in the sources z, y1, y2, ...
 
+A batch normalisation needs a third, Batch(t, u): the average of u over the inputs of a large batch, at every neuron.
+
 Equality, hashing and cache keys of layers come from the program's text, never from the user's expression, whose
 draws carry tags that differ between two runs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import sympy as sp
 
 from ..errors import DeclarationError, UnsupportedLayer
-from ..symbols import KERNELS, source, statistic, variance, z
+from ..symbols import KERNELS, at_input, shared, source, statistic, variance, z
 from .activation import Formula, Phi
 from .nodes import Node
 from .validate import require_distinct
@@ -49,28 +51,59 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Program:
-    """A lowered layer."""
+class Batch:
+    """``name_i = average of u_i over a large batch of exchangeable inputs``, for u linear in the sources."""
 
-    instructions: tuple[Mean | Draw, ...]
+    name: sp.Symbol
+    u: sp.Expr
+
+    def __str__(self) -> str:
+        return f"{self.name} = batch({self.u})"
+
+
+Instruction = Mean | Draw | Batch
+
+
+@dataclass(frozen=True)
+class Program:
+    """A lowered layer.
+
+    Args:
+        instructions: in order.
+        out: the next stream.
+        centred: statistics that vanish at infinite width; their fluctuations do not.
+    """
+
+    instructions: tuple[Instruction, ...]
     out: sp.Expr
+    centred: frozenset[sp.Symbol] = field(default=frozenset(), compare=False)
 
     @cached_property
     def sources(self) -> tuple[sp.Symbol, ...]:
         """The Gaussian neurons: the stream z and every Draw."""
-        return (z, *(i.name for i in self.instructions if isinstance(i, Draw)))
+        return (z, *(draw.name for draw in self.draws))
+
+    @cached_property
+    def draws(self) -> tuple[Draw, ...]:
+        """The dense layers."""
+        return tuple(i for i in self.instructions if isinstance(i, Draw))
+
+    @cached_property
+    def batches(self) -> dict[sp.Symbol, sp.Expr]:
+        """What is averaged over the inputs, by the name of the average."""
+        return {i.name: i.u for i in self.instructions if isinstance(i, Batch)}
 
     @cached_property
     def coefficients(self) -> dict[sp.Symbol, sp.Expr]:
-        """The output as a linear form in the sources."""
-        return {s: self.out.diff(s) for s in self.sources if self.out.has(s)}
+        """The output as a linear form in the sources and batch averages."""
+        return {s: self.out.diff(s) for s in (*self.sources, *self.batches) if self.out.has(s)}
 
     @cached_property
     def formulas(self) -> tuple[Formula, ...]:
         """The formulas of the activations, by name."""
         expressions = [self.out]
         for i in self.instructions:
-            expressions.append(i.u if isinstance(i, Draw) else i.integrand)
+            expressions.append(i.integrand if isinstance(i, Mean) else i.u)
         atoms = set().union(*(e.atoms(Formula) for e in expressions))
         return tuple(sorted(atoms, key=lambda f: (f.name, str(f.expr))))
 
@@ -89,8 +122,9 @@ class Builder:
     """What a node's ``lower`` talks to."""
 
     def __init__(self) -> None:
-        self.instructions: list[Mean | Draw] = []
+        self.instructions: list[Instruction] = []
         self._widths: dict[sp.Symbol, sp.Expr] = {z: sp.Integer(1)}
+        self._centred: dict[sp.Symbol, sp.Expr] = {}  # statistics that vanish at infinite width, and that value
 
     def mean(self, integrand: sp.Expr) -> sp.Expr:
         """The average of a pointwise expression over the neurons; averaging the same twice is one statistic."""
@@ -102,7 +136,39 @@ class Builder:
                 return instruction.name
         name = statistic(1 + sum(isinstance(i, Mean) for i in self.instructions))
         self.instructions.append(Mean(name, integrand))
+        if self._is_linear(integrand) and self._constant(integrand) == 0:
+            self._centred[name] = sp.Integer(0)
         return name
+
+    def batch(self, u: sp.Expr) -> sp.Expr:
+        """The average over the inputs of a large batch, for every neuron; averaging the same twice is one average."""
+        self._check(u)
+        if not u.free_symbols & self._widths.keys():
+            return u
+        if not self._is_linear(u):
+            raise UnsupportedLayer(
+                f"the average of {u} over the inputs",
+                "it is not linear in Gaussian neurons, as after an activation: its batch statistics differ from "
+                "neuron to neuron",
+                "normalise before the activation: phi(BatchNorm(Dense(...)))",
+            )
+        for instruction in self.instructions:
+            if isinstance(instruction, Batch) and instruction.u == u:
+                return instruction.name
+        name = shared(1 + sum(isinstance(i, Batch) for i in self.instructions))
+        widths = {self._widths[s] for s in u.free_symbols & self._widths.keys()}
+        self._widths[name] = widths.pop() if widths else sp.Integer(1)
+        self.instructions.append(Batch(name, u))
+        return name
+
+    def _is_linear(self, u: sp.Expr) -> bool:
+        """Whether an expression is a linear combination of neurons, and a number."""
+        neurons = self._widths.keys()
+        return not any((u.diff(s)).free_symbols & neurons for s in u.free_symbols & neurons) and not u.has(Phi)
+
+    def _constant(self, u: sp.Expr) -> sp.Expr:
+        """What a linear combination has besides neurons, at infinite width."""
+        return sp.expand(u.xreplace(dict.fromkeys(self._widths, sp.Integer(0))).xreplace(self._centred))
 
     def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
         """Fresh Gaussian neurons; every call is a source of its own."""
@@ -118,8 +184,7 @@ class Builder:
         self._check(out)
         self._check_names(out)
         out = sp.expand(out, deep=False, power_exp=False, power_base=False, log=False, multinomial=True, basic=False)
-        program = Program(tuple(self.instructions), out)
-        rest = out
+        program = Program(tuple(self.instructions), out, frozenset(self._centred))
         for s, coefficient in program.coefficients.items():
             if coefficient.free_symbols & self._widths.keys():
                 raise UnsupportedLayer(
@@ -127,11 +192,10 @@ class Builder:
                     f"it is not linear in {s}, so the next stream is not Gaussian",
                     "put a Dense around the nonlinear part",
                 )
-            rest -= coefficient * s
-        if sp.expand(rest) != 0:
+        if (constant := self._constant(out)) != 0:
             raise UnsupportedLayer(
                 f"the layer z' = {out}",
-                f"it adds {sp.expand(rest)} to every neuron, so the stream has a mean",
+                f"it adds {constant} to every neuron, so the stream has a mean",
                 "leave constants to the biases of a Dense (C_b)",
             )
         if any(self._widths[s] != 1 for s in program.coefficients):
@@ -228,7 +292,8 @@ def _check_symbols(forward: sp.Expr) -> None:
     """Parameters must not be taken for kernels, sources or each other: sympy compares names with assumptions."""
     sources = [source(i) for i in range(1, 100)]
     variances = {variance(s, a, b) for s in sources for a, b in ((0, 0), (1, 1), (2, 2), (1, 2))}
-    own = {*sources, *variances, *(statistic(i) for i in range(1, 100)), *KERNELS}
+    statistics = {at_input(statistic(i), a) for i in range(1, 100) for a in (0, 1, 2)}
+    own = {*sources, *variances, *statistics, *(shared(i) for i in range(1, 100)), *KERNELS}
     for symbol in sorted(forward.free_symbols & own, key=str):
         found = f"{symbol} is a kernel or a name of the program's own"
         raise DeclarationError(f"the layer {forward}", found, "rename the parameter")

@@ -60,7 +60,7 @@ def build(
         arguments: the kernels; parameters are appended in a fixed order.
         definition: the result in unevaluated averages and assigned symbols.
         assignments: the walk's straight-line list; only those that the result needs are kept, and those that do not
-            stand inside the law of another average are inlined.
+            stand inside another average are inlined.
         notation: LaTeX of the left-hand side.
         meaning: one line that says what it is.
         source: document and equation that it generalises.
@@ -183,12 +183,11 @@ def _arguments(first: tuple[sp.Symbol, ...], definition: sp.Expr, kept: Sequence
 
 
 def _inlined(definition: sp.Expr, assignments: Sequence[Assignment]) -> tuple[sp.Expr, list[Assignment]]:
-    """Keep the named steps that stand in the law of an average; write the others out."""
+    """Keep the named steps that stand inside of averages; write the others out."""
     pending = dict(assignments)
     for symbol, value in reversed(list(assignments)):
         users = [definition, *(d for s, d in pending.items() if s != symbol)]
-        in_a_law = any(entry.has(symbol) for e in users for node in e.atoms(Expectation) for entry in node.covariance)
-        if not in_a_law:
+        if not any(node.has(symbol) for e in users for node in e.atoms(Expectation)):
             definition = definition.xreplace({symbol: value})
             pending = {s: d.xreplace({symbol: value}) for s, d in pending.items() if s != symbol}
     # a step that nothing uses any more was inlined everywhere or never needed

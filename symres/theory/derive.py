@@ -27,7 +27,7 @@ from .build import build, total_derivative, unknown
 from .fixedpoints import FixedPoint
 from .points import CriticalPoint
 from .tangent import tangent
-from .walk import ONE_INPUT, TWO_INPUTS, Walk
+from .walk import Walk
 
 
 def derive(layer: Layer | Activation | str) -> Theory:
@@ -54,11 +54,11 @@ class Theory:
 
     @cached_property
     def _one(self) -> Walk:
-        return Walk(self.layer.program, ONE_INPUT)
+        return Walk.of_one(self.layer.program)
 
     @cached_property
     def _two(self) -> Walk:
-        return Walk(self.layer.program, TWO_INPUTS)
+        return Walk.of_two(self.layer.program)
 
     @cached_property
     def phi_squared(self) -> Quantity:
@@ -91,7 +91,7 @@ class Theory:
         return self._build(
             "kernel_map",
             self._one,
-            lambda: self._one.stream(0, 0),
+            lambda: self._next_kernel,
             notation="K'",
             meaning="kernel of the next layer, one input",
             source="PDLT (B.12)",
@@ -115,7 +115,7 @@ class Theory:
         return self._build(
             "chi_parallel",
             self._one,
-            lambda: total_derivative(self._one.stream(0, 0), self._one.assignments, symbols.K),
+            lambda: total_derivative(self._next_kernel, self._one.assignments, symbols.K),
             notation=r"\chi_\parallel",
             meaning="parallel susceptibility dK'/dK",
             source="PDLT (B.15)",
@@ -134,8 +134,12 @@ class Theory:
         )
 
     @cached_property
+    def _next_kernel(self) -> sp.Expr:
+        return self._one.stream(self._one.first, self._one.first)
+
+    @cached_property
     def _chi_perp(self) -> sp.Expr:
-        return tangent(self._one, 0, 0, sp.Integer(1))
+        return tangent(self._one, self._one.first, self._one.first, sp.Integer(1))
 
     @cached_property
     def h(self) -> Quantity:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from ..declare.program import Draw, phis
+from ..declare.program import phis
 from ..errors import NoClosedForm, UnsupportedLayer
 from ..symbols import z
 from .walk import Walk
@@ -29,23 +29,24 @@ def tangent(walk: Walk, a: int, b: int, start: sp.Expr, fresh: int = 0) -> sp.Ex
         infinite where the mean square of a slope is, as for activations that jump, and a = b.
     """
     known = {z: start}
-    for draw in walk.program.instructions:
-        if isinstance(draw, Draw):
-            total = fresh * walk.covariance(draw.name, a, b)
-            for j in [s for s in known if draw.u.has(s)]:
-                if _tears(draw.u, j):
-                    if a == b:
-                        return sp.oo
-                    raise UnsupportedLayer(
-                        f"the tangent of {draw.u} between two inputs",
-                        "the mean square of its slope is infinite: an activation jumps or is too steep",
-                        "differentiate the covariance map instead (covariance_slope)",
-                    )
-                slope = draw.u.diff(j)
-                total += draw.C_W * walk.mean((slope, a), (slope, b)) * known[j]
-            known[draw.name] = total
+    for draw in walk.program.draws:
+        total = fresh * walk.covariance(draw.name, a, b)
+        for j in [s for s in known if draw.u.has(s)]:
+            if _tears(draw.u, j):
+                if a == b:
+                    return sp.oo
+                raise UnsupportedLayer(
+                    f"the tangent of {draw.u} between two inputs",
+                    "the mean square of its slope is infinite: an activation jumps or is too steep",
+                    "differentiate the covariance map instead (covariance_slope)",
+                )
+            slope = draw.u.diff(j)
+            total += draw.C_W * walk.mean((slope, a), (slope, b)) * known[j]
+        known[draw.name] = total
     c = walk.program.coefficients
-    return sp.Add(*(walk.at(c[s], a) * walk.at(c[s], b) * known[s] for s in walk.program.sources if s in c))
+    return walk.written_out(
+        sp.Add(*(walk.at(c[s], a) * walk.at(c[s], b) * known[s] for s in walk.program.sources if s in c))
+    )
 
 
 def _tears(u: sp.Expr, source: sp.Symbol) -> bool:
