@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import reduce
 from itertools import permutations, product
 from math import prod
+from typing import Any
 
 import sympy as sp
 
@@ -139,6 +140,8 @@ class Reader:
         if exponent.is_Rational and exponent.q == 2 and rational is not None:
             with suppress(UndecidedSign):
                 return root(rational ** (1 if exponent.p > 0 else -1)) ** abs(int(exponent.p))
+        if exponent.is_Rational:  # one atom for all powers of a root
+            return Form.atom(self.field, write(value) ** sp.Rational(1, exponent.q), int(exponent.p))
         return Form.atom(self.field, write(value) ** write(self.read(exponent)))
 
     def _reciprocal(self, value: Form) -> Form:
@@ -147,7 +150,7 @@ class Reader:
         except NotInvertible:
             # what multiplies the first term in written order goes outside, so that proportional sums share an atom
             first = min(value.terms, key=lambda mono: str(write(Form(self.field, {mono: self.field.one}))))
-            front = Form(self.field, {first: value.terms[first]}).inverse()
+            front = Form(self.field, {first: value.terms[first]}).inverse() * _shared_denominator(value, first)
             return front * Form.atom(self.field, write(value * front), -1)
 
     def _read_function(self, expr: sp.Function) -> Form:
@@ -180,6 +183,14 @@ class Reader:
             sign = argument.conditional_sign()
             return argument * field.integer(sign) if sign else Form.atom(field, sp.Abs(write(argument)))
         return self.function(func, argument)
+
+
+def _shared_denominator(value: Form, first: Any) -> Frac:
+    """What stands below every other term if the first one is 1, except numbers."""
+    field = value.field
+    scaled = [c / value.terms[first] for mono, c in value.terms.items() if mono != first]
+    shared = reduce(lambda one, other: one.gcd(other), (c.den for c in scaled))
+    return field.polynomial(shared / field.constant_poly(int(shared.content())))
 
 
 def domain_conditions(expr: sp.Expr, reader: Reader) -> list[Frac]:

@@ -19,6 +19,9 @@ from .tails import Row, Table, complemented, written_atoms
 
 def write(form: Form) -> sp.Expr:
     """The expression of a form."""
+    divisors, form = _divided(form)
+    if divisors != 1:
+        return divisors * write(form)
     field = form.field
     groups: dict[Fraction, dict[Row, Frac]] = {}
     for (front, atoms), coefficient in _real_functions(form).items():
@@ -34,6 +37,9 @@ def write(form: Form) -> sp.Expr:
 
 def write_collected(form: Form, symbols: tuple[sp.Symbol, ...]) -> sp.Expr:
     """The expression of a form, collected by powers of symbols in which it is a polynomial."""
+    divisors, form = _divided(form)
+    if divisors != 1:
+        return divisors * write_collected(form, symbols)
     field = form.field
     places = [i for i, g in enumerate(field.generators) if g in symbols and _is_polynomial_in(form, i)]
     if not places:
@@ -67,6 +73,24 @@ def write_terms(form: Form) -> sp.Expr:
             for (exponent, radicals, atoms), c in form.terms.items()
         )
     )
+
+
+def _divided(form: Form) -> tuple[sp.Expr, Form]:
+    """What all terms are divided by, sums and roots of sums that the algebra cannot divide by, and the rest."""
+    shared: dict[int, int] | None = None
+    for _, _, atoms in form.terms:
+        negative = {atom: power for atom, power in atoms if power < 0}
+        own = negative if shared is None else {a: max(p, negative[a]) for a, p in shared.items() if a in negative}
+        shared = own
+        if not shared:
+            return sp.Integer(1), form
+    if not shared or len(form.terms) < 2:
+        return sp.Integer(1), form
+    terms = {}
+    for (exponent, radicals, atoms), c in form.terms.items():
+        powers = {atom: power - shared.get(atom, 0) for atom, power in atoms}
+        terms[exponent, radicals, tuple((a, p) for a, p in powers.items() if p)] = c
+    return written_atoms(form.field, tuple(shared.items())), Form(form.field, terms)
 
 
 # -- functions ----------------------------------------------------------------------------------------------------
