@@ -21,7 +21,7 @@ from ..gaussian.expectation import Gaussian
 from ..notation import latex
 from ..quantity import Quantity
 from ..report import PointRow, Report
-from ..scalars import number, whole
+from ..scalars import number, scalar, whole
 from . import criticality, fixedpoints
 from .build import build, total_derivative, unknown
 from .fixedpoints import FixedPoint
@@ -169,6 +169,37 @@ class Theory:
             meaning="slope of the covariance map in the covariance",
         )
 
+    @cached_property
+    def ntk_map(self) -> Quantity:
+        """The next layer's tangent kernel Theta' of two inputs, a function of K1, K2, C, Theta and the parameters.
+
+        In the NTK parametrisation: weights ``sqrt(C_W/fan_in) w`` and biases ``sqrt(C_b) b`` with learning rate 1 for
+        every w and b, those of all Dense nodes of the layer.
+        """
+        return self.tangent_kernel_map()
+
+    def tangent_kernel_map(self, weight_rate: Any = 1, bias_rate: Any = 1) -> Quantity:
+        """``ntk_map`` with learning rates of the weights and the biases.
+
+        PDLT's lambda_W and lambda_b belong to weights that are not scaled: weight_rate = lambda_W/C_W and
+        bias_rate = lambda_b/C_b.
+
+        Args:
+            weight_rate: of every w, a number or an expression in parameters.
+            bias_rate: of every b.
+        """
+        rates = scalar(weight_rate, "weight_rate"), scalar(bias_rate, "bias_rate")
+        first = self._two.first
+        second = max(b for _, b in self._two.kernel)
+        return self._build(
+            "ntk_map",
+            self._two,
+            lambda: tangent(self._two, first, second, symbols.Theta, rates),
+            (symbols.Theta,),
+            notation=r"\Theta'",
+            meaning="tangent kernel of the next layer, two inputs",
+        )
+
     @property
     def quantities(self) -> dict[str, Quantity]:
         """The exported quantities by name, in the order of the derivation; ``phi_squared`` of one activation only."""
@@ -180,13 +211,21 @@ class Theory:
         """The theory with numbers in the place of parameters, by name."""
         return Theory(self.layer.subs(**values))
 
-    def _build(self, name: str, walk: Walk, definition: Callable[[], sp.Expr], **words: str) -> Quantity:
+    def _build(
+        self,
+        name: str,
+        walk: Walk,
+        definition: Callable[[], sp.Expr],
+        more: tuple[sp.Symbol, ...] = (),
+        **words: str,
+    ) -> Quantity:
         """The quantity; unknown, with the reason, where it has no definition in averages that exist."""
+        arguments = (*walk.arguments, *more)
         try:
             defined = definition()
         except NoClosedForm as error:
-            return unknown(name, walk.arguments, error.found, **words)
-        return build(name, walk.arguments, defined, walk.assignments, parameters=self.layer.parameters, **words)
+            return unknown(name, arguments, error.found, **words)
+        return build(name, arguments, defined, walk.assignments, parameters=self.layer.parameters, **words)
 
     # ---- the deep network --------------------------------------------------------------------------------------
 

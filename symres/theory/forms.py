@@ -54,13 +54,14 @@ class Averager:
 
     Args:
         covariance: of two sources at inputs.
+        jumps: whether the integrand contains slopes of functions that jump.
     """
 
-    def __init__(self, covariance: Covariance) -> None:
+    def __init__(self, covariance: Covariance, jumps: bool = False) -> None:
         self._of_places = covariance
         self._forms: list[Form] = []
         self._names: list[sp.Dummy] = []
-        self._differentiated = False  # here, not by the layer: slopes may be those of jumps
+        self._jumps = jumps
 
     def variable(self, linear: Form) -> sp.Expr:
         """The variable of a form; one that is a multiple of another is that multiple, for their law is singular."""
@@ -138,7 +139,7 @@ class Averager:
                 if sp.expand(apart) != 0:
                     total += settled(apart) * self._reduced(rest[:n] + rest[n + 1 :], here, inside)
             return total
-        self._differentiated = True
+        self._jumps = True  # Stein's lemma makes slopes
         total = sp.Integer(0)
         for n, other in enumerate(rest):
             if (c := self.covariance(first, other)) != 0:
@@ -168,7 +169,7 @@ class Averager:
         law = tuple(self.covariance(i, j) for p, i in enumerate(used) for j in used[p:])
         inner = integrand.xreplace(names)
         _require_separate(inner, len(used))
-        return averaged(inner, Gaussian(law)) if self._differentiated else Expectation(inner, *law)
+        return averaged(inner, Gaussian(law)) if self._jumps else Expectation(inner, *law)
 
     def covariance(self, i: int, j: int) -> sp.Expr:
         """Of the variables with these numbers."""

@@ -1,7 +1,7 @@
 """The tangent rule: how the covariance of a centred tangent passes through a program.
 
-A tangent is an infinitesimal independent change of the stream (``fresh = 0``) or of all parameters (``fresh = 1``).
-Statistics do not respond, because the tangent is centred over the neurons.
+A tangent is an infinitesimal independent change of the stream or of the parameters. Statistics and batch averages do
+not respond, because it is centred over the neurons and belongs to one input of many.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import sympy as sp
 
 from ..declare.program import phis
-from ..errors import NoClosedForm, UnsupportedLayer
+from ..errors import NoClosedForm
 from ..symbols import z
 from .walk import Walk
 
+NONE = (0, 0)  # the parameters are fixed
 
-def tangent(walk: Walk, a: int, b: int, start: sp.Expr, fresh: int = 0) -> sp.Expr:
+
+def tangent(
+    walk: Walk, a: int, b: int, start: sp.Expr, rates: tuple[sp.Expr | int, sp.Expr | int] = NONE
+) -> sp.Expr:
     """The covariance of the next stream's tangent at inputs a and b.
 
     Args:
@@ -22,26 +26,27 @@ def tangent(walk: Walk, a: int, b: int, start: sp.Expr, fresh: int = 0) -> sp.Ex
         a: first input.
         b: second input; a = b for one input.
         start: covariance of the incoming tangent: 1 for chi_perp, Theta for the tangent kernel.
-        fresh: 1 if every Dense adds the tangent of its own parameters (unit learning rates), 0 if not.
+        rates: learning rates of weights and biases, for parameters of variance 1 that C_W/fan_in and C_b scale.
 
     Returns:
-        ``T' = sum_j <d_j out_a d_j out_b> T_j`` with ``T_y = fresh S_y + C_W sum_j <d_j u_a d_j u_b> T_j``;
-        infinite where the mean square of a slope is, as for activations that jump, and a = b.
+        ``T' = sum_j <d_j out_a d_j out_b> T_j`` with
+        ``T_y = rate_W C_W <u_a u_b> + rate_b C_b + C_W sum_j <d_j u_a d_j u_b> T_j``; infinite where the mean square
+        of a slope is, as for activations that jump, and a = b.
+
+    Raises:
+        NoClosedForm: the slopes have no average that is known.
     """
+    weight_rate, bias_rate = rates
     known = {z: start}
     for draw in walk.program.draws:
-        total = fresh * walk.covariance(draw.name, a, b)
+        own = walk.covariance(draw.name, a, b)
+        total = weight_rate * (own - draw.C_b) + bias_rate * draw.C_b if rates != (1, 1) else own
         for j in [s for s in known if draw.u.has(s)]:
-            if _tears(draw.u, j):
-                if a == b:
-                    return sp.oo
-                raise UnsupportedLayer(
-                    f"the tangent of {draw.u} between two inputs",
-                    "the mean square of its slope is infinite: an activation jumps or is too steep",
-                    "differentiate the covariance map instead (covariance_slope)",
-                )
+            jumps = _tears(draw.u, j)
+            if jumps and a == b:
+                return sp.oo
             slope = draw.u.diff(j)
-            total += draw.C_W * walk.mean((slope, a), (slope, b)) * known[j]
+            total += draw.C_W * walk.mean((slope, a), (slope, b), jumps=jumps) * known[j]
         known[draw.name] = total
     c = walk.program.coefficients
     return walk.written_out(

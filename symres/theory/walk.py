@@ -123,13 +123,17 @@ class Walk:
         at = 1 if a == _SHARED or (a == 2 and (2, 2) not in self.kernel) else a
         return expression.xreplace({s: value for (s, b), value in self._statistics.items() if b == at})
 
-    def mean(self, *factors: tuple[sp.Expr, int]) -> sp.Expr:
+    def mean(self, *factors: tuple[sp.Expr, int], jumps: bool = False) -> sp.Expr:
         """``<u_a v_b ...>`` for factors (u, a), (v, b), ..., in unevaluated averages.
+
+        Args:
+            factors: expressions in neurons, each with the number of an input.
+            jumps: whether they contain slopes of functions that jump.
 
         Raises:
             UnsupportedLayer: one product needs more than two Gaussian variables.
         """
-        averager = Averager(self._at_places)
+        averager = Averager(self._at_places, jumps)
         return averager.average(sp.Mul(*(self._gaussian(averager, self.at(u, a), a) for u, a in factors)))
 
     def _gaussian(self, averager: Averager, u: sp.Expr, a: int) -> sp.Expr:

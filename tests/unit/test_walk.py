@@ -86,7 +86,7 @@ def test_a_statistic_enters_the_variance():
 
 def test_the_tangent_kernel_adds_each_layers_own_parameters():
     walk = Walk(mlp(erf).program, TWO_INPUTS)
-    value = written_out(walk, tangent(walk, 1, 2, Theta, fresh=1))
+    value = written_out(walk, tangent(walk, 1, 2, Theta, (1, 1)))
     own = C_b + C_W * Expectation(erf(x1) * erf(x2), K1, C, K2)
     slope = C_W * Expectation(erf(x1).diff(x1) * erf(x2).diff(x2), K1, C, K2)
     assert sp.expand(value - (own + slope * Theta)) == 0
@@ -94,9 +94,12 @@ def test_the_tangent_kernel_adds_each_layers_own_parameters():
 
 def test_a_jump_makes_the_mean_squared_slope_infinite():
     assert perp(mlp(sign)) == sp.oo
+
+
+def test_the_tangent_of_a_jump_between_two_inputs_is_a_density():
     walk = Walk(mlp(sign).program, TWO_INPUTS)
-    with pytest.raises(UnsupportedLayer, match="jump"):
-        tangent(walk, 1, 2, sp.Integer(1))
+    value = tangent(walk, 1, 2, sp.Integer(1))
+    assert sp.simplify(value - C_W * 2 / (sp.pi * sp.sqrt(K1 * K2 - C**2))) == 0
 
 
 def test_three_variables_in_one_product_are_refused():
