@@ -48,7 +48,10 @@ from .symbols import xi as xi
 from .symbols import z as z
 from .theory.derive import Theory as Theory
 from .theory.derive import derive as derive
+from .theory.derive import network as network
 from .theory.fixedpoints import FixedPoint as FixedPoint
+from .theory.network import DualKernel as DualKernel
+from .theory.network import Network as Network
 from .theory.points import CriticalPoint as CriticalPoint
 
 __version__ = "0.1.0"

@@ -38,7 +38,7 @@ def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
     """
     bound = variables[: law.dimension]
     _require_finite_slopes(integrand)
-    singular = {phi: sp.Dummy() for phi in _sorted(integrand.atoms(Phi)) if _has_deltas(phi)}
+    singular = {phi: sp.Dummy() for phi in _sorted(integrand.atoms(Phi)) if has_deltas(phi)}
     if not singular:
         return law.expectation(integrand)
     names = list(singular.values())
@@ -69,8 +69,8 @@ def _require_finite_slopes(integrand: sp.Expr) -> None:
                 )
 
 
-def _has_deltas(phi: Phi, fewer: int = 1) -> bool:
-    """Whether one of the derivatives of an activation, so many orders below or lower, jumps."""
+def has_deltas(phi: Phi, fewer: int = 1) -> bool:
+    """Whether one of the derivatives of an activation, so many orders below or lower, jumps; 0 for itself."""
     return any(not _lower(phi, steps).is_continuous for steps in range(fewer, phi.order + 1))
 
 
@@ -84,7 +84,7 @@ def _peaks(phi: Phi, x: sp.Symbol) -> Iterator[Peak]:
     Raises:
         NoClosedForm: it contains derivatives of delta functions, or its argument is not affine.
     """
-    if _has_deltas(phi, fewer=2):
+    if has_deltas(phi, fewer=2):
         raise NoClosedForm(
             f"the average of {phi}", "it contains derivatives of delta functions", "differentiate an average instead"
         )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import mpmath as mp
 import sympy as sp
 
 from .. import symbols
@@ -21,13 +20,14 @@ from ..gaussian.expectation import Gaussian
 from ..notation import latex
 from ..quantity import Quantity
 from ..report import PointRow, Report
-from ..scalars import number, scalar, whole
+from ..scalars import scalar, whole
 from . import criticality, fixedpoints
 from .build import build, total_derivative, unknown
 from .fixedpoints import FixedPoint
+from .network import DualKernel, Network
 from .points import CriticalPoint
 from .tangent import tangent
-from .walk import Walk
+from .walk import BATCH, Walk
 
 
 def derive(layer: Layer | Activation | str) -> Theory:
@@ -40,6 +40,18 @@ def derive(layer: Layer | Activation | str) -> Theory:
         A lazy object: each quantity is derived, and verified, when it is first asked for.
     """
     return Theory(layer if isinstance(layer, Layer) else mlp(layer))
+
+
+def network(layers: Iterable[Layer | Activation | str]) -> Network:
+    """A deep network of different layers, each with its theory.
+
+    Args:
+        layers: in the order from input to output; equal ones are derived once. A read-in is ``Layer(Dense(z))``, a
+            readout a layer without a skip, for instance ``mlp(phi)``.
+    """
+    theories: dict[Layer, Theory] = {}
+    listed = [layer if isinstance(layer, Layer) else mlp(layer) for layer in layers]
+    return Network(tuple(theories.setdefault(layer, Theory(layer)) for layer in listed))
 
 
 @dataclass(frozen=True)
@@ -229,12 +241,26 @@ class Theory:
 
     # ---- the deep network --------------------------------------------------------------------------------------
 
+    @property
+    def is_batch(self) -> bool:
+        """Whether the maps depend on the kernel K and the covariance C of a batch of exchangeable inputs."""
+        return self._one.kernel is BATCH
+
+    def network(self, depth: Any) -> Network:
+        """So many of these layers, one after the other."""
+        return Network((self,) * whole(depth, "depth", 0))
+
     def kernels(self, depth: Any, K: Any, **params: Any) -> list[Any]:
-        """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits."""
-        values = [mp.mpf(sp.N(number(K, "K"), 20))]
-        for _ in range(whole(depth, "depth", 0)):
-            values.append(self.kernel_map.evalf(18, K=values[-1], **params))
-        return values
+        """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``."""
+        return self.network(depth).kernels(K, **params)
+
+    def dual_kernels(self, depth: Any, K1: Any, K2: Any, C: Any, Theta: Any = 0, **params: Any) -> list[DualKernel]:
+        """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``."""
+        return self.network(depth).dual_kernels(K1, K2, C, Theta, **params)
+
+    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:
+        """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``."""
+        return self.network(l).jacobian(l0, l, K, **params)
 
     def fixed_points(self, **params: Any) -> tuple[FixedPoint, ...]:
         """The kernels that a layer preserves.

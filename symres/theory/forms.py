@@ -8,7 +8,7 @@ import sympy as sp
 
 from ..declare.phi import Phi
 from ..errors import UnsupportedLayer
-from ..gaussian.deltas import averaged
+from ..gaussian.deltas import averaged, has_deltas
 from ..gaussian.expectation import Expectation, Gaussian
 from ..symbols import variables
 
@@ -124,22 +124,43 @@ class Averager:
 
     def _reduced(self, outer: list[int], here: sp.Expr, inside: list[int]) -> sp.Expr:
         """Variables outside of all functions are averaged over, given those inside, or by Stein's lemma."""
+        if len(inside) > _MOST:
+            raise UnsupportedLayer(
+                f"the average of {here}",
+                f"it needs {len(inside)} correlated Gaussian variables at once",
+                f"write the layer so that the activations of a product have at most {_MOST} different arguments",
+            )
         if not outer:
             return self._expectation(inside, here)
         first, *rest = outer
         if not inside:  # Isserlis
             pairs = ((self.covariance(first, k), rest[:n] + rest[n + 1 :]) for n, k in enumerate(rest))
             return sp.Add(*(c * self._reduced(others, here, inside) for c, others in pairs if c != 0))
-        if len(inside) == 1:  # w_first = c/v w + what is independent of w
-            (k,) = inside
-            share = self._share(first, k)
-            total = share * self._reduced(rest, here * self._names[k], inside) if share != 0 else sp.Integer(0)
-            for n, other in enumerate(rest):
-                apart = self.covariance(first, other) - share * self.covariance(k, other)
-                if sp.expand(apart) != 0:
-                    total += settled(apart) * self._reduced(rest[:n] + rest[n + 1 :], here, inside)
-            return total
-        self._jumps = True  # Stein's lemma makes slopes
+        if len(inside) == 1 or any(has_deltas(phi, fewer=0) for phi in here.atoms(Phi)):
+            return self._given_inside(outer, here, inside)
+        return self._by_stein(outer, here, inside)
+
+    def _given_inside(self, outer: list[int], here: sp.Expr, inside: list[int]) -> sp.Expr:
+        """The first outer variable is its mean, given those inside, and a rest that is independent of them."""
+        first, *rest = outer
+        matrix = sp.Matrix(len(inside), len(inside), lambda i, j: self.covariance(inside[i], inside[j]))
+        row = sp.Matrix([[self.covariance(first, k) for k in inside]])
+        shares = [settled(share) for share in row * matrix.adjugate() / matrix.det()]
+        total = sp.Integer(0)
+        for k, share in zip(inside, shares, strict=True):
+            if share != 0:
+                total += share * self._reduced(rest, here * self._names[k], inside)
+        for n, other in enumerate(rest):
+            known = (share * self.covariance(k, other) for k, share in zip(inside, shares, strict=True))
+            apart = self.covariance(first, other) - sp.Add(*known)
+            if sp.expand(apart) != 0:
+                total += settled(apart) * self._reduced(rest[:n] + rest[n + 1 :], here, inside)
+        return total
+
+    def _by_stein(self, outer: list[int], here: sp.Expr, inside: list[int]) -> sp.Expr:
+        """``<w F> = sum_k <w w_k> <d_k F>``: it holds for parallel inputs, whose covariance has no inverse, too."""
+        first, *rest = outer
+        self._jumps = True  # slopes may be those of jumps
         total = sp.Integer(0)
         for n, other in enumerate(rest):
             if (c := self.covariance(first, other)) != 0:
@@ -155,16 +176,7 @@ class Averager:
         rest = sp.Mul(term, *(self._names[k] for k in outer))
         return self.average(rest)
 
-    def _share(self, one: int, other: int) -> sp.Expr:
-        return settled(self.covariance(one, other) / self.covariance(other, other))
-
     def _expectation(self, used: list[int], integrand: sp.Expr) -> sp.Expr:
-        if len(used) > _MOST:
-            raise UnsupportedLayer(
-                f"the average of {integrand}",
-                f"it needs {len(used)} correlated Gaussian variables at once",
-                f"write the layer so that the activations of a product have at most {_MOST} different arguments",
-            )
         names = {self._names[k]: x for k, x in zip(used, variables, strict=False)}
         law = tuple(self.covariance(i, j) for p, i in enumerate(used) for j in used[p:])
         inner = integrand.xreplace(names)

@@ -16,9 +16,7 @@ from .walk import Walk
 NONE = (0, 0)  # the parameters are fixed
 
 
-def tangent(
-    walk: Walk, a: int, b: int, start: sp.Expr, rates: tuple[sp.Expr | int, sp.Expr | int] = NONE
-) -> sp.Expr:
+def tangent(walk: Walk, a: int, b: int, start: sp.Expr, rates: tuple[sp.Expr | int, sp.Expr | int] = NONE) -> sp.Expr:
     """The covariance of the next stream's tangent at inputs a and b.
 
     Args:

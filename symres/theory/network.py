@@ -1,0 +1,176 @@
+"""A deep network as a list of layers: kernels, tangent kernels and Jacobians, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import mpmath as mp
+
+from ..errors import DeclarationError
+from ..quantity import Quantity
+from ..scalars import number, whole
+
+if TYPE_CHECKING:
+    from .derive import Theory
+
+_DIGITS = 18  # of every step: results are good to 15
+
+Values = dict[str, Any]
+
+
+class DualKernel(NamedTuple):
+    """The kernels of a layer for two inputs.
+
+    Args:
+        K1, K2: kernels of the inputs.
+        C: their covariance, the kernel of the Gaussian process.
+        Theta: their tangent kernel.
+    """
+
+    K1: Any
+    K2: Any
+    C: Any
+    Theta: Any
+
+
+@dataclass(frozen=True)
+class Network:
+    """Layers one after the other, the first nearest to the input.
+
+    A read-in is the layer ``Layer(Dense(z))`` of inputs with kernels ``x.x'/fan_in``, a readout one without a skip.
+
+    Args:
+        layers: the theory of each layer.
+
+    Methods take numbers by name for all parameters; a list or tuple holds one number for each layer.
+    """
+
+    layers: tuple[Theory, ...]
+
+    @property
+    def depth(self) -> int:
+        """The number of layers."""
+        return len(self.layers)
+
+    def kernels(self, K: Any, **params: Any) -> list[Any]:
+        """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits."""
+        return [state["K"] for state in self._states(K, params)]
+
+    def chi_perp(self, K: Any, **params: Any) -> list[Any]:
+        """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers."""
+        states = self._states(K, params)
+        rows = zip(self.layers, states, self._by_layer(params), strict=False)
+        return [_value(layer.chi_perp, state | own) for layer, state, own in rows]
+
+    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:
+        """The averaged partial Jacobian norm ``J^{l0,l}``: the product of chi_perp from layer l0 to l.
+
+        Args:
+            l0: from the stream after so many layers; 0 is the stream of kernel K.
+            l: to the stream after so many layers.
+            K: kernel that enters the first layer.
+            params: numbers, by name.
+
+        Returns:
+            ``E[(1/n) sum_ij (dz^l_j/dz^l0_i)^2]`` at infinite width (Doshi et al. (3), (14)).
+        """
+        first, last = whole(l0, "l0", 0), whole(l, "l", 0)
+        if not first <= last <= self.depth:
+            raise DeclarationError(
+                f"the Jacobian from layer {first} to {last}", f"the network has {self.depth}", "pass l0 <= l <= depth"
+            )
+        return mp.fprod(self.chi_perp(K, **params)[first:last])
+
+    def dual_kernels(self, K1: Any, K2: Any, C: Any, Theta: Any = 0, **params: Any) -> list[DualKernel]:
+        """The kernels of two inputs after every layer, the tangent kernel in the NTK parametrisation.
+
+        Args:
+            K1: kernel of the first input.
+            K2: kernel of the second input.
+            C: their covariance.
+            Theta: their tangent kernel: 0 where no trained layer comes before.
+            params: numbers, by name.
+
+        Returns:
+            depth + 1 entries; the first is what was passed. Equal inputs keep C = K1 = K2 exactly.
+        """
+        state = DualKernel(*(_mpf(value, name) for value, name in ((K1, "K1"), (K2, "K2"), (C, "C"), (Theta, "Theta"))))
+        found = [state]
+        for layer, own in zip(self.layers, self._by_layer(params), strict=True):
+            state = _next_pair(layer, state, own)
+            found.append(state)
+        return found
+
+    def _states(self, K: Any, params: Mapping[str, Any]) -> list[Values]:
+        """What the one-input maps depend on, before every layer and after the last: K, and C of a batch."""
+        given = dict(params)
+        batch = any(layer.is_batch for layer in self.layers)
+        state: Values = {"K": _mpf(K, "K")}
+        if batch:
+            if "C" not in given:
+                raise DeclarationError(
+                    "kernels of a batch", "no value for C, the covariance of its inputs", "pass it by name: C=0.5"
+                )
+            state["C"] = _mpf(given.pop("C"), "C")
+        states = [state]
+        for layer, own in zip(self.layers, self._by_layer(given), strict=True):
+            follow = {"K": _value(layer.kernel_map, state | own)}
+            if batch:
+                follow["C"] = _value(layer.covariance_map, _as_pair(layer, state) | own)
+            state = follow
+            states.append(state)
+        return states
+
+    def _by_layer(self, params: Mapping[str, Any]) -> list[Values]:
+        """The parameters of every layer: a sequence has one value for each."""
+        for name, value in params.items():
+            if isinstance(value, list | tuple) and len(value) != self.depth:
+                raise DeclarationError(
+                    f"{name} of {self.depth} layers", f"it has {len(value)} values", "pass one value for each layer"
+                )
+        known = {s.name for layer in self.layers for s in layer.layer.parameters}
+        for name in params:
+            if name not in known and name != "C":
+                raise DeclarationError(
+                    f"a value for {name}", "no layer has such a parameter", f"pass {', '.join(sorted(known))}"
+                )
+        rows = []
+        for place, layer in enumerate(self.layers):
+            names = {s.name for s in layer.layer.parameters}
+            rows.append(
+                {
+                    name: value[place] if isinstance(value, list | tuple) else value
+                    for name, value in params.items()
+                    if name in names
+                }
+            )
+        return rows
+
+
+def _next_pair(layer: Theory, state: DualKernel, own: Values) -> DualKernel:
+    values = _as_pair(layer, state._asdict()) | own
+    first = _value(layer.kernel_map, {"K": state.K1} | values)
+    equal = state.K1 == state.K2 == state.C
+    second = first if state.K1 == state.K2 else _value(layer.kernel_map, {"K": state.K2} | values)
+    both = first if equal and not layer.is_batch else _value(layer.covariance_map, values)
+    return DualKernel(first, second, both, _value(layer.ntk_map, values | {"Theta": state.Theta}))
+
+
+def _as_pair(layer: Theory, state: Mapping[str, Any]) -> Values:
+    """What the two-input maps of a layer depend on."""
+    if layer.is_batch:
+        return {"K": state.get("K", state.get("K1")), "C": state["C"]}
+    return {"K1": state.get("K1", state.get("K")), "K2": state.get("K2", state.get("K")), "C": state["C"]}
+
+
+def _value(quantity: Quantity, values: Mapping[str, Any]) -> Any:
+    names: Sequence[str] = [s.name for s in (*quantity.symbols, *quantity.unused)]
+    return quantity.evalf(_DIGITS, **{name: value for name, value in values.items() if name in names})
+
+
+def _mpf(value: Any, name: str) -> Any:
+    exact = number(value, name)
+    with mp.workdps(_DIGITS + 2):
+        return mp.mpf(int(exact.p)) / int(exact.q) if exact.is_Rational else mp.mpf(exact.evalf(_DIGITS + 2))

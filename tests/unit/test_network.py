@@ -1,0 +1,144 @@
+"""Networks: kernels, tangent kernels and Jacobians layer by layer, against 50-digit iteration by hand."""
+
+import mpmath as mp
+import pytest
+
+import symres as sr
+from symres.errors import DeclarationError
+
+DIGITS = 50
+WEIGHT, BIAS, GAMMA = mp.mpf(13) / 10, mp.mpf(1) / 10, mp.mpf(6) / 10
+
+
+def arccos_pair(K1, K2, C):
+    """<relu relu> and <relu' relu'> (Cho and Saul)."""
+    cosine = C / mp.sqrt(K1 * K2)
+    angle = mp.acos(min(cosine, mp.mpf(1)))
+    both = mp.sqrt(K1 * K2) * (mp.sin(angle) + (mp.pi - angle) * cosine) / (2 * mp.pi)
+    return both, (mp.pi - angle) / (2 * mp.pi)
+
+
+def arcsine_pair(K1, K2, C):
+    """<erf erf> and <erf' erf'> (Williams)."""
+    both = 2 / mp.pi * mp.asin(2 * C / mp.sqrt((1 + 2 * K1) * (1 + 2 * K2)))
+    return both, 4 / mp.pi / mp.sqrt((1 + 2 * K1) * (1 + 2 * K2) - 4 * C**2)
+
+
+def iterate(pair, depth, K1, K2, C, gamma):
+    """Kernels and tangent kernel after so many layers gamma*z + Dense(phi(z))."""
+    theta = mp.mpf(0)
+    for _ in range(depth):
+        both, slopes = pair(K1, K2, C)
+        theta = gamma**2 * theta + BIAS + WEIGHT * both + WEIGHT * slopes * theta
+        K1, K2, C = (
+            gamma**2 * kernel + BIAS + WEIGHT * value
+            for kernel, value in ((K1, pair(K1, K1, K1)[0]), (K2, pair(K2, K2, K2)[0]), (C, both))
+        )
+    return K1, K2, C, theta
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5, 20])
+@pytest.mark.parametrize(("name", "pair"), [("relu", arccos_pair), ("erf", arcsine_pair)])
+@pytest.mark.parametrize("build", ["mlp", "residual"])
+@pytest.mark.parametrize("start", [(1, 2, "0.3"), ("0.7", "0.7", "0.7"), ("0.5", 2, "-0.9")])
+def test_dual_kernels_agree_with_50_digits(depth, name, pair, build, start):
+    gamma = 0 if build == "mlp" else GAMMA
+    with mp.workdps(DIGITS):
+        expected = iterate(pair, depth, *map(mp.mpf, start), gamma)
+    layer = sr.mlp(name) if build == "mlp" else sr.residual(name, gamma="0.6")
+    found = sr.derive(layer).dual_kernels(depth, *start, C_W="1.3", C_b="0.1")[-1]
+    for value, reference in zip(found, expected, strict=True):
+        assert abs(value / reference - 1) < 1e-14
+
+
+def test_equal_inputs_keep_one_kernel_exactly():
+    last = sr.derive(sr.mlp("relu")).dual_kernels(20, 1, 1, 1, C_W=2, C_b="0.01")[-1]
+    assert last.K1 == last.K2 == last.C
+
+
+def test_a_read_in_and_a_readout_are_layers():
+    read_in = sr.Layer(sr.Dense(sr.z))
+    network = sr.network([read_in, sr.residual("erf", gamma="1/2"), "erf"])
+    (_, first, second, last) = network.dual_kernels(1, 2, "0.3", C_W="1.3", C_b="0.1")
+    assert abs(first.C - (BIAS + WEIGHT * mp.mpf("0.3"))) < 1e-17
+    assert first.Theta == first.C
+    both, slopes = arcsine_pair(*second[:3])
+    assert abs(last.C - (BIAS + WEIGHT * both)) < 1e-15
+    assert abs(last.Theta - (last.C + WEIGHT * slopes * second.Theta)) < 1e-15
+
+
+def test_parameters_may_differ_from_layer_to_layer():
+    theory = sr.derive(sr.residual("relu"))
+    gammas = [0.5, 0.9, 0.1]
+    kernels = theory.kernels(3, 1, gamma=gammas, C_W=1, C_b=0)
+    for gamma, here, there in zip(gammas, kernels, kernels[1:], strict=False):
+        assert abs(there - here * (mp.mpf(str(gamma)) ** 2 + mp.mpf(1) / 2)) < 1e-16
+    product = mp.fprod(mp.mpf(str(gamma)) ** 2 + mp.mpf(1) / 2 for gamma in gammas)
+    assert abs(theory.jacobian(0, 3, 1, gamma=gammas, C_W=1, C_b=0) - product) < 1e-15
+    assert abs(theory.jacobian(1, 2, 1, gamma=gammas[:2], C_W=1, C_b=0) - mp.mpf("1.31")) < 1e-15
+
+
+def test_a_batch_carries_its_covariance():
+    theory = sr.derive(sr.batch_norm("relu", gamma="0.5"))
+    kernels = theory.kernels(2, 1, C="0.25", C_W=1, C_b="0.1")
+    assert abs(kernels[2] - (mp.mpf("0.25") * (mp.mpf("0.25") + mp.mpf("0.6")) + mp.mpf("0.6"))) < 1e-15
+    with pytest.raises(DeclarationError, match="covariance"):
+        theory.kernels(2, 1, C_W=1, C_b="0.1")
+
+
+def test_batch_norm_relu_tends_to_the_published_jacobian():
+    """chi* = (1 - gamma^2) (pi/(pi - 1))^units + gamma^2: Doshi et al. (26) is the block of two units."""
+    for units in (1, 2):
+        theory = sr.derive(sr.batch_norm("relu", gamma="0.5", units=units))
+        last = theory.network(60).chi_perp(1, C="0.25", C_W=1, C_b="0.1")[-1]
+        expected = mp.mpf(3) / 4 * (mp.pi / (mp.pi - 1)) ** units + mp.mpf(1) / 4
+        assert abs(last / expected - 1) < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("values", "needle"),
+    [({"gamma": [1, 2]}, "2 values"), ({"mu": 1}, "mu"), ({"l0": 5}, "l0 <= l")],
+)
+def test_wrong_use_is_refused(values, needle):
+    theory = sr.derive(sr.residual("relu"))
+    given = {"C_W": 1, "C_b": 0, "gamma": 0.5, "l0": 0} | values
+    with pytest.raises(DeclarationError, match=needle):
+        theory.jacobian(given.pop("l0"), 3, 1, **given)
+
+
+def test_the_tangent_kernel_takes_learning_rates():
+    """PDLT's lambda_W and lambda_b belong to weights that are not scaled."""
+    theory = sr.derive(sr.mlp("erf"))
+    values = {"K1": 1, "K2": 2, "C": "0.3", "Theta": "0.7", "C_W": "1.3", "C_b": "0.1"}
+    both, slopes = arcsine_pair(mp.mpf(1), mp.mpf(2), mp.mpf("0.3"))
+    scaled = theory.tangent_kernel_map("1/2", 3).evalf(**values)
+    assert abs(scaled - (WEIGHT * both / 2 + 3 * BIAS + WEIGHT * slopes * mp.mpf("0.7"))) < 1e-14
+    unscaled = theory.tangent_kernel_map(1 / sr.C_W, 1 / sr.C_b).evalf(**values)
+    assert abs(unscaled - (both + 1 + WEIGHT * slopes * mp.mpf("0.7"))) < 1e-14
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda phi: sr.mlp(phi),
+        lambda phi: sr.residual(phi),
+        lambda phi: sr.pre_ln(phi, sr.gamma),
+        lambda phi: sr.ln_act(phi, sr.gamma),
+        lambda phi: sr.two_layer_block(phi),
+        lambda phi: sr.Layer(sr.LayerNorm(sr.gamma * sr.z + sr.Dense(phi(sr.z)))),
+        lambda phi: sr.Layer(sr.gamma * sr.z + sr.Dense(phi(sr.Dense(sr.z)) * sr.Dense(sr.z))),
+        lambda phi: sr.Layer(sr.gamma * sr.z + sr.Dense(sr.RMSNorm(phi(sr.z)))),
+        lambda phi: sr.Layer(sr.gamma * sr.z + sr.Dense(sr.z * phi(sr.z + sr.Dense(sr.z)))),
+    ],
+    ids=["mlp", "residual", "pre_ln", "ln_act", "block", "post_ln", "glu", "rms_act", "gate"],
+)
+@pytest.mark.parametrize("name", ["erf", "tanh", "sign"])
+def test_the_tangent_between_inputs_is_the_slope_of_the_covariance(layer, name):
+    """dC'/dC = off-diagonal tangent: two derivations that share no step."""
+    theory = sr.derive(layer(sr.activation(name)))
+    values = {"K1": "1.1", "K2": "0.7", "C": "0.4", "C_W": "1.3", "C_b": "0.2", "gamma": "0.6", "xi": "0.7"}
+    slope, ntk = theory.covariance_slope, theory.ntk_map
+    own = {s.name: values[s.name] for s in slope.symbols}
+    both = {s.name: values.get(s.name) for s in ntk.symbols}
+    difference = ntk.evalf(**(both | {"Theta": 1})) - ntk.evalf(**(both | {"Theta": 0}))
+    assert abs(difference - slope.evalf(**own)) < 1e-13
