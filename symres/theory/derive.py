@@ -258,7 +258,7 @@ class Theory:
         """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``."""
         return self.network(depth).dual_kernels(K1, K2, C, Theta, **params)
 
-    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:
+    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``."""
         return self.network(l).jacobian(l0, l, K, **params)
 

@@ -64,7 +64,7 @@ class Network:
         rows = zip(self.layers, states, self._by_layer(params), strict=False)
         return [_value(layer.chi_perp, state | own) for layer, state, own in rows]
 
-    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:
+    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}``: the product of chi_perp from layer l0 to l.
 
         Args:
