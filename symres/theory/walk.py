@@ -106,8 +106,8 @@ class Walk:
 
     def stream(self, a: int, b: int) -> sp.Expr:
         """The covariance of the next stream at inputs a and b."""
-        out = self.program.out
-        return self.written_out(Averager(self._at_places).between(self._linear(out, a), self._linear(out, b)))
+        one, other = (self._form(self.program.out, input) for input in (a, b))
+        return self.written_out(Averager(self._at_places).between(one, other))
 
     def covariance(self, source: sp.Symbol, a: int, b: int) -> sp.Expr:
         """The covariance of one source at two inputs."""
@@ -141,7 +141,7 @@ class Walk:
         if not u.free_symbols & self._neurons:
             return u
         if u in self._neurons:
-            return averager.variable(self._linear(u, a))
+            return averager.variable(self._form(u, a))
         if isinstance(u, Phi) and not u.argument.has(Phi):
             constant = u.argument.xreplace(dict.fromkeys(self._neurons, sp.Integer(0)))
             linear = self._linear(u.argument - constant, a)
@@ -153,6 +153,12 @@ class Walk:
     def _neurons(self) -> set[sp.Symbol]:
         return {*self.program.sources, *self.program.batches}
 
+    def _form(self, u: sp.Expr, a: int) -> Form:
+        """An expression that the program knows to be linear, as a form."""
+        found = self._linear(u, a)
+        assert found is not None
+        return found
+
     def _linear(self, u: sp.Expr, a: int) -> Form | None:
         """The expression at input a as a linear form in the sources, None if it is no such form."""
         u = self.at(u, a)
@@ -163,9 +169,7 @@ class Walk:
         parts: list[tuple[Place, sp.Expr]] = []
         for s, c in slopes.items():
             if s in self.program.batches:
-                inner = self._linear(self.program.batches[s], _SHARED)
-                assert inner is not None  # the program has checked it
-                parts += [(place, c * d) for place, d in inner]
+                parts += [(place, c * d) for place, d in self._form(self.program.batches[s], _SHARED)]
             else:
                 parts.append(((s, a), c))
         return form(parts)
