@@ -12,13 +12,12 @@ import sympy as sp
 from ..balls import enclose, evaluate, value_and_radius
 from ..declare.validate import require_distinct
 from ..errors import NoClosedForm
-from ..gaussian.average import Average, average
-from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
 from ..gaussian.verify import MIRRORED, Ball, Values, verify
 from ..proof import Proof, Step
-from ..quantity import NamedStep, Quantity, Status, Verification
+from ..quantity import NamedStep, Quantity, Status
 from ..symbols import K1, K2, C, K, place
+from .closing import Closer
 from .expansion import expansion
 from .walk import Assignment
 
@@ -72,7 +71,7 @@ def build(
     definition, kept = _inlined(definition, assignments)
     symbols = _arguments(arguments, definition, kept)
     require_distinct(meaning or name, {*symbols, *parameters, *(step for step, _ in kept)})
-    closer = _Closer()
+    closer = Closer()
     steps, inner = [], []
     for symbol, meaning_of_step in kept:
         proof = closer.prove(meaning_of_step)
@@ -120,46 +119,6 @@ def derivative(quantity: Quantity, s: sp.Symbol) -> Quantity:
 def unknown(name: str, arguments: tuple[sp.Symbol, ...], reason: str, **words: Any) -> Quantity:
     """A quantity that does not exist or could not be found, with the reason."""
     return Quantity(name, arguments, sp.nan, sp.nan, Status.UNKNOWN, reason=reason, **words)
-
-
-class _Closer:
-    """Replaces averages by closed forms, innermost first, and remembers how."""
-
-    def __init__(self) -> None:
-        self.averages: dict[sp.Expr, Average] = {}
-        self.open: list[Average] = []
-        self.verifications: list[Verification] = []
-
-    def prove(self, definition: sp.Expr) -> Proof:
-        """The chain from a definition to its canonical closed form."""
-        state, steps = definition, []
-        for node in sorted(definition.atoms(Expectation), key=str):
-            found = self._average(node)
-            if found.exact:
-                put_in = partial(_put_in, node=node, proof=found.proof)
-                state = state.xreplace({node: found.expr})
-                steps.append(Step("Gaussian average", f"{node} = {found.expr}", put_in, state, _lines(found.proof)))
-        final = canonical(state)
-        if final != state:
-            steps.append(Step("canonical form", "textbook order", canonical, final))
-        return Proof(definition, tuple(steps))
-
-    def _average(self, node: Expectation) -> Average:
-        if node not in self.averages:
-            found = self.averages[node] = average(node.integrand, node.law)
-            if not found.exact:
-                self.open.append(found)
-            else:
-                self.verifications += found.verifications
-        return self.averages[node]
-
-
-def _lines(proof: Proof) -> tuple[str, ...]:
-    return tuple(proof.explain().splitlines())
-
-
-def _put_in(state: sp.Expr, node: sp.Expr, proof: Proof) -> sp.Expr:
-    return state.xreplace({node: proof.replay()})
 
 
 def _insert(state: sp.Expr, symbol: sp.Symbol, proof: Proof) -> sp.Expr:

@@ -20,6 +20,7 @@ from ..gaussian.series import small_variance
 from ..proof import Proof
 from ..quantity import Quantity, Status, Verification
 from ..symbols import K
+from .closing import closed
 from .powers import Powers
 
 _DEEPER = 6  # times that averages are expanded to higher orders until enough is known of the whole
@@ -41,7 +42,7 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
             expansion; an expansion that differs from numbers.
     """
     for ahead in _AHEAD if checked else (0,):
-        terms = _expanded_at_zero(quantity.defined, order + ahead, large)
+        terms = terms_of(quantity, order + ahead, large)
         if any(e > order for e in terms):
             break
     body = sp.Add(*(value * K ** (-e if large else e) for e, value in sorted(terms.items()) if e <= order))
@@ -94,8 +95,30 @@ def _checked(
         raise NoClosedForm(asked, found, "pass checked=False to have it as it is") from None
 
 
+def terms_of(quantity: Quantity, order: int, large: bool) -> dict[sp.Expr, sp.Expr]:
+    """Exponents and coefficients of the expansion in K around 0, in 1/K if K is large; not compared with numbers.
+
+    From the integrands of the averages, or, where one has no expansion (it oscillates), from the closed form.
+
+    Raises:
+        NoClosedForm: neither has an expansion in powers of K.
+    """
+    try:
+        found = _expanded_at_zero(quantity.defined, order, large)
+    except NoClosedForm:
+        if quantity.status is not Status.EXACT or quantity.expr is None:
+            raise
+        try:
+            found = _expanded_at_zero(quantity.expr, order, large)
+        except NoClosedForm:
+            found = {}
+        if not found:
+            raise
+    closed_terms = {exponent: closed(value) for exponent, value in found.items()}
+    return {exponent: value for exponent, value in closed_terms.items() if value != 0}
+
+
 def _expanded_at_zero(defined: sp.Expr, order: int, large: bool) -> dict[sp.Expr, sp.Expr]:
-    """Exponents and coefficients of the expansion in K around 0, where K stands for 1/K if that is small."""
     expander = _Expander(large_variance, True) if large else _Expander(small_variance, False)
     expression, wanted = defined.subs(K, 1 / K) if large else defined, sp.Integer(order)
     for _ in range(_DEEPER):
@@ -122,10 +145,10 @@ class _Expander:
         """The sum of powers of K, averages and infinite series in it up to K**wanted."""
         if e == K:
             return Powers({sp.Integer(1): sp.Integer(1)})
+        if not e.has(K):
+            return Powers({sp.Integer(0): e})
         if isinstance(e, Expectation):
             return self._average(e, wanted)
-        if not e.has(K, Expectation):
-            return Powers({sp.Integer(0): e})
         if isinstance(e, sp.Add | sp.Mul):
             return reduce(operator.add if e.is_Add else operator.mul, (self(part, wanted) for part in e.args))
         if isinstance(e, sp.Pow) and e.exp.is_Rational:
@@ -141,7 +164,10 @@ class _Expander:
             )
         if e.integrand.has(K):
             raise NoClosedForm(f"a series of {e}", "what is averaged depends on K", "use numbers")
-        law = self._law(e, wanted)
+        law = self(e.covariance[0], wanted).settled
+        if law.low == 0:
+            return self._around(e, law, wanted)
+        self._require_end(e, law)
         order = max(int(sp.ceiling(wanted / abs(law.low))), 0)
         total = Powers({}, order * abs(law.low))
         for coefficient, (factor,) in e.terms:
@@ -149,13 +175,23 @@ class _Expander:
                 total += Powers({sp.Integer(0): coefficient * value}) * law.power(power, wanted)
         return total
 
-    def _law(self, e: Expectation, wanted: sp.Expr) -> Powers:
-        law = self(e.covariance[0], wanted).settled
+    def _around(self, e: Expectation, law: Powers, wanted: sp.Expr) -> Powers:
+        """Taylor's series of an average in its variance, around the limit of that."""
+        start, variance = law.terms[sp.Integer(0)], sp.Dummy("S", positive=True)
+        rest = Powers({p: c for p, c in law.terms.items() if p != 0}, law.known)
+        slope, total, power = Expectation(e.integrand, variance), Powers({}), Powers({sp.Integer(0): sp.Integer(1)})
+        for n in range(max(int(sp.ceiling(wanted / rest.low)), 0) + 1 if rest.terms else 1):
+            coefficient = slope.subs(variance, start) / sp.factorial(n)
+            total += Powers({sp.Integer(0): coefficient}) * power
+            power = power * rest
+            slope = slope.diff(variance)
+        return Powers(total.terms, min(total.known, wanted if rest.terms else rest.known))
+
+    def _require_end(self, e: Expectation, law: Powers) -> None:
         if self.large and not law.low < 0:
             raise NoClosedForm(f"an expansion of {e}", "its variance does not grow with K", "use numbers for large K")
         if not self.large and not law.low > 0:
-            raise NoClosedForm(f"a series of {e}", "its variance does not vanish with K", "set the bias variances to 0")
-        return law
+            raise NoClosedForm(f"a series of {e}", "its variance does not vanish with K", "use numbers")
 
 
 def powers_of_kernel(e: sp.Expr) -> dict[sp.Expr, sp.Expr]:

@@ -262,10 +262,18 @@ def test_a_law_that_grows_inside_a_block():
     assert abs(truth - found) <= abs(truth) * mp.mpf(10) ** -25
 
 
-def test_a_law_that_does_not_grow_is_refused():
+def test_a_law_with_a_finite_limit_is_expanded_around_it():
     theory = sr.derive(sr.Layer(sr.Dense(sr.activation("gelu")(sr.Dense(sr.activation("tanh")(z))))))
-    with pytest.raises(NoClosedForm, match="does not grow"):
-        theory.kernel_map.asymptotics(2)
+    result = theory.kernel_map.asymptotics(1)
+    errors = []
+    for large in (10**6, 10**8):
+        truth, found = (q.evalf(30, K=large, C_W="1.3", C_b="0.2") for q in (theory.kernel_map, result))
+        errors.append(abs(truth - found))
+    assert errors[0] < 1e-8
+    assert errors[1] < errors[0] * mp.mpf(10) ** -2.9  # the first term left out is K**(-3/2)
+
+
+def test_what_is_no_function_of_one_kernel_is_refused():
     with pytest.raises(NoClosedForm, match="not a function of one kernel"):
         sr.expect2("tanh(z)", "tanh(z)").asymptotics()
 
