@@ -25,11 +25,14 @@ from .conditions import (
     solved,
     written_out,
 )
+from .growth import Growth, growth
 from .points import Criticality, CriticalPoint, Found
 from .root import Root
 from .scan import scan, sign, zeros
 from .zero import zero_points
 
+# sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
+_STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
 _UNSEEN = "not searched for critical points:"
 
 
@@ -47,6 +50,9 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if perp.body.has(sp.oo):
         steep = "the activation jumps or is at least as steep as a square root is at 0, small angles always grow"
         return Criticality((), "none", (f"chi_perp is infinite: {steep}",))
+    grown = growth(kernel_map, perp)
+    if grown is not None:
+        return Criticality((), grown.universality_class, _grown(grown), grown)
     if C_W not in (*kernel_map.symbols, *kernel_map.unused):
         given = "C_W is no free parameter of the layer: critical points are a choice of C_W and C_b"
         return Criticality((), "unknown", (given,))
@@ -69,6 +75,19 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     named, why = _named(zero, positive)
     remarks = (*_skip_alone(perp), *positive.remarks, *zero.remarks, *why)
     return Criticality((*stable, *positive.points, *others), named, remarks)
+
+
+def _grown(grown: Growth) -> tuple[str, ...]:
+    """What a reader should know of kernels that grow."""
+    if grown.universality_class == "subcritical":
+        return (
+            "for every C_W and C_b the kernel grows without bound and chi_perp falls to 1 so slowly that the "
+            "Jacobian is a stretched exponential of the depth",
+        )
+    return (
+        "for every C_W and C_b the kernel grows without bound and chi_perp falls to 1: every initialisation is "
+        "critical",
+    )
 
 
 def _skip_alone(perp: Quantity) -> tuple[str, ...]:
@@ -158,7 +177,8 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
             continue
         slope = conditions.unscaled(written_out(parallel)).diff(K).subs(K, k)
         curvature = sign_at_reference(slope.subs(C_W, conditions.unscaled(weight)))
-        points.append(CriticalPoint(star, weight, bias, "half-stable" if curvature else "marginal", exact))
+        stability, side = _STABILITY[curvature]
+        points.append(CriticalPoint(star, weight, bias, stability, exact, side=side))
     return Found(tuple(points), tuple(remarks), not unseen)
 
 

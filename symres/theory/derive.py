@@ -23,6 +23,7 @@ from ..report import PointRow, Report
 from ..scalars import scalar, whole
 from . import criticality, fixedpoints
 from .build import build, total_derivative, unknown
+from .exponents import Exponents, exponents_at
 from .fixedpoints import FixedPoint
 from .network import DualKernel, Network
 from .points import CriticalPoint
@@ -286,6 +287,23 @@ class Theory:
     def universality_class(self) -> str:
         """ "scale-invariant", "K*=0", "half-stable" or "none"; "unknown" if the search could not decide."""
         return self._criticality.universality_class
+
+    @cached_property
+    def exponents(self) -> Exponents:
+        """How kernel and Jacobian go with the depth at the critical point, or wherever all points are critical.
+
+        ``K - K* ~ amplitude*l**-kernel`` and ``J ~ l**-jacobian`` (Doshi et al., appendix G), for the point that names
+        the universality class.
+        """
+        found = self._criticality
+        if found.growth is not None:
+            return found.growth.exponents
+        named = {"scale-invariant": "neutral", "K*=0": "stable", "half-stable": "half-stable"}
+        wanted = named.get(found.universality_class)
+        point = next((p for p in found.points if p.stability == wanted), None)
+        if point is None:
+            return Exponents(None, None, None, remark=f"the universality class is {found.universality_class}")
+        return exponents_at(point, self.kernel_map, self.chi_perp)
 
     @property
     def remarks(self) -> tuple[str, ...]:

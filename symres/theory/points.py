@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from typing import TYPE_CHECKING
+
 import sympy as sp
+
+if TYPE_CHECKING:
+    from .growth import Growth
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,7 @@ class CriticalPoint:
         exact: whether K is a closed form; otherwise it is a root that evaluates to any number of digits.
         correction: at K* = 0, K' - K to the first power of K that does not vanish, ``-2*K**2``; 0 if all of them
             vanish; None at other points.
+        side: of a half-stable point, "below" or "above": where the kernels are that flow to it; "" if not known.
     """
 
     K: sp.Expr
@@ -28,15 +34,24 @@ class CriticalPoint:
     stability: str
     exact: bool = True
     correction: sp.Expr | None = None
+    side: str = ""
 
 
 @dataclass(frozen=True)
 class Criticality:
-    """The outcome of the analysis, with what a reader should know about it."""
+    """The outcome of the analysis, with what a reader should know about it.
+
+    Args:
+        points: the critical points.
+        universality_class: its name.
+        remarks: for readers.
+        growth: of kernels without a fixed point, where that is what the class describes.
+    """
 
     points: tuple[CriticalPoint, ...]
     universality_class: str
     remarks: tuple[str, ...] = ()
+    growth: Growth | None = None
 
 
 @dataclass(frozen=True)

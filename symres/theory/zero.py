@@ -27,8 +27,8 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Fou
     if not _vanishes_with_kernel(kernel_map):
         return Found(remarks=(_NO_FIXED_POINT,))
     try:
-        growth = _without_bias(kernel_map).series(1).body
-        limits = [_without_bias(q).series(0).body for q in (parallel, perp)]
+        growth = without_bias(kernel_map).series(1).body
+        limits = [without_bias(q).series(0).body for q in (parallel, perp)]
     except NoClosedForm as error:
         return Found(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
     if growth.subs(K, 0) != 0:
@@ -43,14 +43,14 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Fou
 
 def _vanishes_with_kernel(kernel_map: Quantity) -> bool:
     """Whether K' may vanish at K = 0: a number at some parameters says no before a series is worked out."""
-    limit = _without_bias(kernel_map).definition.subs(K, 0)
+    limit = without_bias(kernel_map).definition.subs(K, 0)
     try:
         return bool(enclose(limit.subs(dict.fromkeys(limit.free_symbols, 1)), {}, 60).contains(0))
     except SymresError:
         return True
 
 
-def _without_bias(quantity: Quantity) -> Quantity:
+def without_bias(quantity: Quantity) -> Quantity:
     """K' vanishes with K only without biases."""
     return replace(quantity, definition=quantity.defined.subs(C_b, 0), steps=())
 
@@ -67,7 +67,7 @@ def _point(kernel_map: Quantity, weight: sp.Expr) -> CriticalPoint:
 def _correction(kernel_map: Quantity, weight: sp.Expr) -> sp.Expr:
     """The lowest power of K in K' - K, with its coefficient; 0 if there is none."""
     for order in _ORDERS:
-        growth = _without_bias(kernel_map).series(order).body
+        growth = without_bias(kernel_map).series(order).body
         excess = sp.expand(sp.expand(growth - K).subs(C_W, weight))
         for power, coefficient in sorted(powers_of_kernel(excess).items()):
             # zero to all digits: a linear coefficient cancels by the choice of C_W, whether or not sympy sees it

@@ -1,0 +1,148 @@
+"""Critical exponents: how kernel and Jacobian go with the depth, from the expansion of the maps around a point.
+
+``d' = d + b*d**n`` for the distance d from K* has ``d ~ (-b (n - 1) l)**(-1/(n - 1))``; with ``chi_perp = 1 + e*d**p``
+the logarithm of the Jacobian is a sum of ``l**-(p/(n - 1))``: a power law for p = n - 1, a constant for larger p, a
+stretched exponential for smaller ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..errors import NoClosedForm
+from ..gaussian.canonical import canonical
+from ..quantity import Quantity
+from ..symbols import C_W, C_b, K
+from .conditions import sign_at_reference, written_out
+from .expansion import powers_of_kernel
+from .points import CriticalPoint
+from .root import Root
+from .zero import without_bias
+
+_ORDERS = (2, 4, 8, 16)  # of the series of chi_perp around K = 0
+_DERIVATIVES = 6  # that may vanish at a fixed point before the search gives up
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretched exponential ``J ~ exp(rate*l**power)``.
+
+    Args:
+        power: between 0 and 1.
+        rate: positive where the Jacobian grows.
+    """
+
+    power: sp.Expr
+    rate: sp.Expr
+
+    @property
+    def scale(self) -> sp.Expr:
+        """The depth lambda in ``J ~ exp((l/lambda)**power)``, up to the sign of the exponent."""
+        return sp.Abs(self.rate) ** (-1 / self.power)
+
+
+@dataclass(frozen=True)
+class Exponents:
+    """``K - K* ~ amplitude*l**-kernel`` and ``J ~ l**-jacobian`` after many layers l.
+
+    Args:
+        kernel: negative for kernels that grow (K* is 0 then); None if no power law describes the kernel.
+        jacobian: None if the Jacobian is no power of the depth.
+        amplitude: of the kernel; its sign is the side of K* from which it comes.
+        stretch: of a Jacobian that is a stretched exponential.
+        remark: why there is no power law.
+    """
+
+    kernel: sp.Expr | None
+    jacobian: sp.Expr | None
+    amplitude: sp.Expr | None
+    stretch: Stretch | None = None
+    remark: str = ""
+
+
+SCALE_INVARIANT = Exponents(sp.Integer(0), sp.Integer(0), sp.Integer(0))
+
+
+def exponents_at(point: CriticalPoint, kernel_map: Quantity, perp: Quantity) -> Exponents:
+    """The exponents at a critical point.
+
+    Args:
+        point: with C_W and C_b.
+        kernel_map: K'(K).
+        perp: chi_perp(K).
+    """
+    if point.stability == "neutral":
+        return SCALE_INVARIANT
+    if point.K == 0:
+        return _at_zero(point, perp)
+    drift = _taylor(written_out(kernel_map), point, first=2)
+    slope = _taylor(written_out(perp), point, first=1)
+    if drift is None:
+        return Exponents(None, None, None, remark=f"the first {_DERIVATIVES} derivatives of K' - K vanish at K*")
+    return from_expansion(*drift, *(slope or (sp.oo, sp.Integer(0))))
+
+
+def from_expansion(n: sp.Expr, b: sp.Expr, p: sp.Expr, e: sp.Expr) -> Exponents:
+    """The exponents of ``d' = d + b*d**n`` and ``chi_perp = 1 + e*d**p``; e = 0 for chi_perp = 1.
+
+    Doshi et al. (72) and (78), with the amplitude's root, which is missing there for n > 2.
+    """
+    amplitude = _real_root(-1 / (b * (n - 1)), n - 1)
+    kernel, order = 1 / (n - 1), p / (n - 1)
+    if e == 0 or order > 1:
+        return Exponents(kernel, sp.Integer(0), amplitude)
+    if order == 1:
+        return Exponents(kernel, _simple(e / (b * (n - 1))), amplitude)
+    return Exponents(kernel, None, amplitude, Stretch(1 - order, _simple(e * amplitude**p / (1 - order))))
+
+
+def _at_zero(point: CriticalPoint, perp: Quantity) -> Exponents:
+    if not point.correction:
+        flat = "K' - K is smaller than every power of K: the kernel falls more slowly than every power of the depth"
+        return Exponents(None, None, None, remark=flat)
+    b, n = _coefficient_and_power(point.correction)
+    for order in _ORDERS:
+        try:
+            series = without_bias(perp).series(order, checked=False).body
+        except NoClosedForm as error:
+            found = f"chi_perp has no series around K = 0: {error.found}"
+            return Exponents(1 / (n - 1), None, _real_root(-1 / (b * (n - 1)), n - 1), remark=found)
+        powers = powers_of_kernel(sp.expand(series.subs(C_W, point.C_W) - 1))
+        told = {p: canonical(c) for p, c in powers.items() if p > 0}
+        if p := min((p for p, c in told.items() if c != 0), default=None):
+            return from_expansion(n, b, p, told[p])
+    return from_expansion(n, b, sp.oo, sp.Integer(0))
+
+
+def _coefficient_and_power(correction: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    coefficient, power = correction.as_independent(K, as_Add=False)
+    return coefficient, power.as_base_exp()[1]
+
+
+def _taylor(function: sp.Expr, point: CriticalPoint, first: int) -> tuple[sp.Expr, sp.Expr] | None:
+    """The order and the coefficient of the first term around K* that does not vanish, from an order on."""
+    derivative = function.subs({C_W: point.C_W, C_b: point.C_b}) if not point.K.has(K) else function
+    for order in range(1, _DERIVATIVES + 1):
+        derivative = derivative.diff(K)
+        if order < first:
+            continue
+        value = derivative.subs(K, point.K) if not point.K.has(K) else derivative.subs({C_W: point.C_W, C_b: point.C_b})
+        if point.exact and not value.has(Root):
+            value = canonical(value)
+        if value != 0 and sign_at_reference(value):
+            return sp.Integer(order), value / sp.factorial(order)
+    return None
+
+
+def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:
+    """The real root of a number: of a negative one if the degree is odd, else of its size."""
+    if degree == 1:
+        return _simple(value)
+    sign = sign_at_reference(value)
+    return sp.Abs(sign) * sp.sign(sign) * _simple(sign * value) ** (1 / degree)
+
+
+def _simple(value: sp.Expr) -> sp.Expr:
+    return value if value.has(Root) else canonical(value)

@@ -1,0 +1,100 @@
+"""Kernels that grow without bound, but slower than exponentially: residual branches of weight 1.
+
+``K' - K ~ rate*K**power`` with power < 1 gives ``K ~ ((1 - power) rate l)**(1/(1 - power))``; and with
+``chi_perp - 1 ~ excess*K**-decay`` the logarithm of the Jacobian is a sum of ``l**-(decay/(1 - power))``: it converges,
+or grows like log l (a power law), or like a power of l (a stretched exponential).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..balls import enclose
+from ..errors import NoClosedForm, SymresError
+from ..quantity import Quantity
+from ..symbols import C_W, C_b, K
+from .conditions import at_reference
+from .expansion import terms_of
+from .exponents import Exponents, Stretch
+from .scan import GRID
+
+_ORDER = 2  # of the expansions in 1/K
+_STEP = 6  # of the grid of kernels at which K' > K is tested
+_GENERIC = sp.Rational(7, 10)
+_BITS = 60
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The law of growth for large kernels.
+
+    Args:
+        rate, power: ``K' - K ~ rate*K**power`` with 0 <= power < 1 or below.
+        excess, decay: ``chi_perp - 1 ~ excess*K**-decay``; excess 0 if it vanishes faster than every power that was
+            looked at.
+    """
+
+    rate: sp.Expr
+    power: sp.Expr
+    excess: sp.Expr
+    decay: sp.Expr
+
+    @property
+    def universality_class(self) -> str:
+        """ "everywhere-critical" for power laws, "subcritical" for stretched exponentials."""
+        return "subcritical" if self.excess != 0 and self._order < 1 else "everywhere-critical"
+
+    @property
+    def _order(self) -> sp.Expr:
+        """chi_perp - 1 falls with the depth like its minus this power."""
+        return self.decay / (1 - self.power)
+
+    @property
+    def exponents(self) -> Exponents:
+        """Of kernel and Jacobian."""
+        speed = (1 - self.power) * self.rate  # K**(1 - power) = speed*l
+        kernel, amplitude = -1 / (1 - self.power), speed ** (1 / (1 - self.power))
+        if self.excess == 0 or self._order > 1:
+            return Exponents(kernel, sp.Integer(0), amplitude)
+        front = sp.factor_terms(self.excess * speed**-self._order)
+        if self._order == 1:
+            return Exponents(kernel, -front, amplitude)
+        return Exponents(kernel, None, amplitude, Stretch(1 - self._order, front / (1 - self._order)))
+
+
+def growth(kernel_map: Quantity, perp: Quantity) -> Growth | None:
+    """How the kernel grows where it has no fixed point, whatever its parameters; None if it does not, or too fast.
+
+    Args:
+        kernel_map: K'(K).
+        perp: chi_perp(K).
+    """
+    try:
+        flow, chi = (terms_of(quantity, _ORDER, large=True) for quantity in (kernel_map, perp))
+    except NoClosedForm:
+        return None
+    flow[sp.Integer(-1)] = sp.expand(flow.get(sp.Integer(-1), 0) - 1)
+    chi[sp.Integer(0)] = sp.expand(chi.get(sp.Integer(0), 0) - 1)
+    leading = [_leading(terms) for terms in (flow, chi)]
+    (first, rate), (decay, excess) = leading
+    if not (rate != 0 and first > -1 and (excess == 0 or decay > 0)):
+        return None
+    return Growth(rate, -first, excess, decay) if _grows(kernel_map) else None
+
+
+def _leading(terms: dict[sp.Expr, sp.Expr]) -> tuple[sp.Expr, sp.Expr]:
+    """The lowest power with its coefficient."""
+    return min(((e, c) for e, c in terms.items() if c != 0), default=(sp.oo, sp.Integer(0)))
+
+
+def _grows(kernel_map: Quantity) -> bool:
+    """Whether K' > K at kernels of all magnitudes, for generic parameters."""
+    assert kernel_map.expr is not None
+    drift = at_reference((kernel_map.expr - K).subs({C_W: 1, C_b: sp.Rational(1, 10)}))
+    drift = drift.subs(dict.fromkeys(drift.free_symbols - {K}, _GENERIC))
+    try:
+        return all(enclose(drift, {K: k}, _BITS) > 0 for k in GRID[::_STEP])
+    except SymresError:
+        return False
