@@ -14,17 +14,18 @@ from ..declare.activation import Activation
 from ..declare.architectures import mlp
 from ..declare.layer import Layer
 from ..declare.phi import Phi
-from ..errors import NoClosedForm
+from ..errors import DeclarationError, NoClosedForm
 from ..gaussian.deltas import averaged
 from ..gaussian.expectation import Gaussian
 from ..notation import latex
 from ..quantity import Quantity
 from ..report import PointRow, Report
-from ..scalars import scalar, whole
-from . import criticality, fixedpoints
+from ..scalars import parameter, scalar, whole
+from . import criticality, fixedpoints, lines
 from .build import build, total_derivative, unknown
 from .exponents import Exponents, exponents_at
 from .fixedpoints import FixedPoint
+from .lines import LinePoint
 from .network import DualKernel, Network
 from .points import CriticalPoint
 from .tangent import tangent
@@ -272,11 +273,48 @@ class Theory:
         Returns:
             FixedPoint(K, chi_parallel, chi_perp, phase) in increasing order of K, floats.
         """
-        return fixedpoints.fixed_points((self.kernel_map, self.chi_parallel, self.chi_perp), params)
+        return fixedpoints.fixed_points(self._maps, params)
+
+    def critical_line(self, C_W: Any, **params: Any) -> tuple[LinePoint, ...]:
+        """The bias variances for which a layer keeps a kernel and chi_perp = 1 there, in increasing order.
+
+        Args:
+            C_W: the weight variance.
+            params: numbers for all other parameters but C_b, by name.
+
+        Returns:
+            Numbers, floats with 15 digits, each with its kernel ``K``, ``chi_parallel`` there and whether the kernel
+            flows to it (``reachable``).
+        """
+        values = self._numbers({"C_W": C_W, **params}, but={"C_b"})
+        return lines.critical_line(self._maps, values.pop(symbols.C_W), values)
+
+    @cached_property
+    def critical_line_expr(self) -> sp.Expr | None:
+        """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
+        return lines.explicit_line(self._maps)
+
+    @property
+    def _maps(self) -> tuple[Quantity, Quantity, Quantity]:
+        return self.kernel_map, self.chi_parallel, self.chi_perp
+
+    def _numbers(self, params: dict[str, Any], but: set[str]) -> dict[sp.Symbol, sp.Expr]:
+        """Exact numbers for all parameters of the layer but some.
+
+        Raises:
+            DeclarationError: one is missing, or is no parameter.
+        """
+        known = {s.name: s for s in self.layer.parameters if s.name not in but}
+        for name in [*known, *params]:
+            if name not in known or name not in params:
+                found = "has no value" if name in known else "is no parameter that has a choice here"
+                listed = ", ".join(known) or "none"
+                raise DeclarationError(f"{name} of the layer {self.layer.name}", f"it {found}", f"pass: {listed}")
+        return {known[name]: parameter(value, name) for name, value in params.items()}
 
     @cached_property
     def _criticality(self) -> criticality.Criticality:
-        return criticality.analyse(self.kernel_map, self.chi_parallel, self.chi_perp)
+        return criticality.analyse(*self._maps)
 
     @property
     def critical_points(self) -> tuple[CriticalPoint, ...]:

@@ -1,0 +1,259 @@
+"""Critical lines: where a layer keeps a kernel, K' = K, and chi_perp = 1 there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
+
+import mpmath as mp
+import sympy as sp
+from flint import arb
+
+from ..balls import enclose, evaluate, value_and_radius
+from ..errors import NoClosedForm, SymresError
+from ..gaussian.canonical import canonical
+from ..gaussian.expectation import Expectation
+from ..quantity import Quantity, Status
+from ..scalars import number
+from ..symbols import C_W, C_b, K, kappa
+from .conditions import affine, written_out
+from .root import Root
+from .scan import GRID, zeros
+
+_DIGITS = 17
+_BITS = 80
+_RESIDUE = 1e-25  # of a condition that is met
+_LARGEST = 1e30  # of biases, relative to the kernel
+_ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
+_SAMPLES = ((sp.Rational(11, 7), sp.Rational(3, 5)), (sp.Rational(9, 4), sp.Rational(5, 11)))  # C_W, other parameters
+_FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
+
+Maps = tuple[Quantity, Quantity, Quantity]  # kernel_map, chi_parallel, chi_perp
+
+
+class LinePoint(float):
+    """A bias variance C_b on the critical line, with the fixed point that is critical there.
+
+    Attributes:
+        K: the kernel.
+        chi_parallel: parallel susceptibility there.
+        reachable: whether the kernel flows to the fixed point (chi_parallel <= 1); if not, the line is no phase
+            boundary there, for a deep network does not see it.
+    """
+
+    K: float
+    chi_parallel: float
+
+    def __new__(cls, value: float, K: float, chi_parallel: float) -> LinePoint:
+        """The number with what belongs to it."""
+        self = super().__new__(cls, value)
+        self.K, self.chi_parallel = K, chi_parallel
+        return self
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the kernel flows to the fixed point."""
+        return self.chi_parallel <= 1 + 1e-12
+
+    def __repr__(self) -> str:
+        marked = "" if self.reachable else " (unreachable: the kernel flows away)"
+        return f"{float(self)!r}{marked}"
+
+
+def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> tuple[LinePoint, ...]:
+    """The bias variances on the critical line at one weight variance, in increasing order.
+
+    Args:
+        maps: kernel_map, chi_parallel, chi_perp.
+        weight: C_W, a number.
+        values: numbers for all other parameters but C_b.
+
+    Raises:
+        NoClosedForm: a map is unknown.
+    """
+    for q in maps:
+        if q.status is Status.UNKNOWN:
+            raise NoClosedForm("the critical line", f"{q.name} is unknown: {q.reason}", "nothing")
+    fixed = {C_W: weight, **values}
+    flow, parallel, perp = (written_out(q).subs(fixed) for q in maps)
+    if perp.has(sp.oo):
+        return ()
+    found = [
+        LinePoint(max(_number(bias), 0.0), _number(k), _number(parallel.subs({K: k, C_b: bias})))
+        for k, bias in _solutions(flow, perp)
+        if _number(bias) >= -_ZERO * _number(k)
+    ]
+    return tuple(sorted(found))
+
+
+def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Pairs of kernel and bias variance."""
+    linear = affine(flow, C_b)
+    if linear is not None and linear[1] != 0:
+        bias = (K - linear[0]) / linear[1]
+        condition = perp.subs(C_b, bias) - 1
+        if not condition.has(K):
+            if _vanishes(condition) and not canonical(bias).has(K):
+                yield sp.Integer(1), canonical(bias)
+            return
+        for k in _roots(condition, K):
+            yield k, bias.subs(K, k)
+        yield from _at_zero(bias, condition)
+    elif not flow.has(C_b):
+        kernels = [flow] if not flow.has(K) else _roots(flow / K - 1, K)
+        for k in kernels:
+            condition = perp.subs(K, k) - 1
+            if _vanishes(condition.subs(C_b, 0)):
+                yield k, sp.Integer(0)
+            for bias in _roots(condition, C_b):
+                yield k, bias
+    else:
+        yield from _nested(flow, perp)
+
+
+def _at_zero(bias: sp.Expr, condition: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """K = 0 without biases, where chi_perp tends to 1."""
+    near = sp.Rational(1, 10**30)
+    try:
+        ends = [abs(_number(e.subs(K, near))) for e in (bias, condition)]
+    except SymresError:
+        return
+    if max(ends) < 1e-13:
+        yield sp.Integer(0), sp.Integer(0)
+
+
+def _nested(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Biases that stand inside of averages: for every kernel the bias that keeps it, then chi_perp = 1 there.
+
+    K' grows with the biases, so a kernel has one bias variance, or none.
+    """
+    from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
+
+    def drift(bias: float, k: float) -> float:
+        return _float(flow / K - 1, k, bias)
+
+    def kept(k: float) -> float | None:
+        if drift(0.0, k) > 0:
+            return None
+        high = k
+        while drift(high, k) < 0:
+            high *= 2
+            if high > _LARGEST * k:
+                return None
+        return float(brentq(drift, 0.0, high, args=(k,), xtol=1e-300, rtol=1e-14))
+
+    def condition(k: float) -> float:
+        return _float(perp - 1, k, kept(k) or 0.0)
+
+    def ends() -> Iterator[float]:
+        """Kernels that are kept by some bias, and between them and others those that are kept without one."""
+        for low, high in pairwise(map(float, GRID)):
+            if kept(low) is not None:
+                yield low
+            if (kept(low) is None) != (kept(high) is None):
+                yield float(brentq(lambda k: drift(0.0, k), low, high, xtol=1e-300, rtol=1e-14))
+
+    values = {k: condition(k) for k in ends()}
+    for low, high in pairwise(values):
+        if values[low] * values[high] < 0:
+            k = float(brentq(condition, low, high, xtol=1e-300, rtol=1e-13))
+            yield _polished(flow / K - 1, perp - 1, k, kept(k) or 0.0)
+
+
+def _polished(flow: sp.Expr, perp: sp.Expr, k: float, bias: float) -> tuple[sp.Expr, sp.Expr]:
+    """Both conditions solved to the digits of a result."""
+
+    def at(*point: mp.mpf) -> list[mp.mpf]:
+        values = dict(zip((K, C_b), point, strict=True))
+        return [value_and_radius(enclose(e, values, 2 * _BITS))[0] for e in (flow, perp)]
+
+    with mp.workdps(2 * _DIGITS):
+        found = mp.findroot(at, (k, bias), tol=mp.mpf(10) ** (-2 * _DIGITS + 6))
+        kernel, variance = (number(x, "the critical line") for x in found)
+    return kernel, variance
+
+
+def _float(expression: sp.Expr, k: float, bias: float) -> float:
+    return float(enclose(expression, {K: k, C_b: bias}, _BITS).mid())
+
+
+def _roots(condition: sp.Expr, variable: sp.Symbol) -> list[Root]:
+    """The positive zeros of a function of one variable."""
+    equation = condition.xreplace({variable: kappa})
+    try:
+        slope = kappa * equation.diff(kappa)
+    except NoClosedForm:
+        slope = sp.nan
+    found = zeros(partial(_at_kappa, equation), partial(_at_kappa, slope))
+    return [Root.between(equation, *ends) for ends in found.crossings]
+
+
+def _at_kappa(expression: sp.Expr, k: sp.Rational, bits: int) -> arb:
+    return enclose(expression, {kappa: k}, bits)
+
+
+def _vanishes(expression: sp.Expr) -> bool:
+    return abs(_number(expression)) < 1e-14
+
+
+def _number(expression: sp.Expr) -> float:
+    return float(evaluate(expression, {}, _DIGITS)[0])
+
+
+# ---- explicit lines ------------------------------------------------------------------------------------------------
+
+
+def explicit_line(maps: Maps) -> sp.Expr | None:
+    """C_b on the critical line as a function of C_W and the other parameters; None if it has no explicit form.
+
+    Either chi_perp = 1 gives K, as an algebraic equation, and K' = K then C_b; or K' = K gives K, and chi_perp = 1
+    then C_b. What is found is kept if it solves both at random parameters.
+    """
+    if any(q.status is Status.UNKNOWN for q in maps) or C_W not in (*maps[0].symbols, *maps[0].unused):
+        return None
+    flow, _, perp = map(written_out, maps)
+    if perp.has(sp.oo):
+        return None
+    for kernels, equation in ((_solved(perp - 1, K), flow - K), (_solved(flow - K, K), perp - 1)):
+        for k in kernels:
+            for bias in _solved(equation.subs(K, k), C_b):
+                if not bias.has(K, C_b) and _solves(flow, perp, k, bias):
+                    return canonical(bias)
+    return None
+
+
+def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
+    """The solutions of an equation that is algebraic in a variable."""
+    averages = {e: sp.Dummy(positive=True) for e in equation.atoms(*_FUNCTIONS) if not e.has(variable)}
+    back = {dummy: e for e, dummy in averages.items()}
+    masked = sp.together(equation.xreplace(averages))
+    numerator = sp.fraction(masked)[0]
+    if not numerator.has(variable) or any(f.has(variable) for f in numerator.atoms(*_FUNCTIONS)):
+        return []
+    unknown = sp.Dummy(positive=True) if variable == K else sp.Dummy(real=True)
+    try:
+        found = sp.solve(numerator.subs(variable, unknown), unknown)
+    except NotImplementedError:  # of sympy, for equations that it cannot solve
+        return []
+    return [solution.xreplace(back) for solution in found if isinstance(solution, sp.Expr)]
+
+
+def _solves(flow: sp.Expr, perp: sp.Expr, k: sp.Expr, bias: sp.Expr) -> bool:
+    """Whether both conditions hold at random parameters for which the kernel is positive."""
+    seen = False
+    for weight, other in _SAMPLES:
+        names = sorted((flow.free_symbols | perp.free_symbols) - {K, C_b, C_W}, key=str)
+        values = {C_W: weight, **{s: other + sp.Rational(i, 10) for i, s in enumerate(names)}}
+        try:
+            at = dict(values)
+            for symbol, solution in ((C_b, bias), (K, k)):
+                at[symbol] = number(evaluate(solution.subs(at), {}, 2 * _DIGITS)[0], str(symbol))
+            if at[K] <= 0:
+                continue
+            if not all(abs(enclose(e.subs(at), {}, 2 * _BITS)) < _RESIDUE for e in (flow / K - 1, perp - 1)):
+                return False
+        except SymresError:
+            return False
+        seen = True
+    return seen
