@@ -27,6 +27,7 @@ from .exponents import Exponents, exponents_at
 from .fixedpoints import FixedPoint
 from .lines import LinePoint
 from .network import DualKernel, Network
+from .phases import Phase, phase
 from .points import CriticalPoint
 from .tangent import tangent
 from .walk import BATCH, Walk
@@ -274,6 +275,27 @@ class Theory:
             FixedPoint(K, chi_parallel, chi_perp, phase) in increasing order of K, floats.
         """
         return fixedpoints.fixed_points(self._maps, params)
+
+    def phase(self, K: Any = None, **params: Any) -> Phase:
+        """What a deep network at given parameters ends in: an ordered, chaotic, critical or diverging phase.
+
+        Args:
+            K: the kernel of the input; needed only where the end depends on it.
+            params: a number for every parameter of the layer, by name.
+        """
+        return phase(self._maps, self.fixed_points(**params), params, K)
+
+    def correlation_length(self, K: Any = None, **params: Any) -> float:
+        """The depth ``1/|log chi_perp|`` over which gradients grow or fall by a factor e (Doshi et al. (17)).
+
+        Args:
+            K: the kernel of the input; needed only where the end of the kernel depends on it.
+            params: a number for every parameter of the layer, by name.
+
+        Returns:
+            A float with 15 digits; infinite where the network is critical.
+        """
+        return self.phase(K, **params).correlation_length
 
     def critical_line(self, C_W: Any, **params: Any) -> tuple[LinePoint, ...]:
         """The bias variances for which a layer keeps a kernel and chi_perp = 1 there, in increasing order.

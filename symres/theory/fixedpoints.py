@@ -19,7 +19,7 @@ from ..scalars import number
 from ..symbols import K
 from .scan import zero, zeros
 
-_CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
+CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,11 @@ def _zero_fixed_point(maps: tuple[Quantity, ...], params: dict[str, Any]) -> tup
 
 
 def _fixed_point(k: Any, parallel: float, perp: float) -> FixedPoint:
+    return FixedPoint(k if k == K else float(k), parallel, perp, named(perp))
+
+
+def named(perp: float) -> str:
+    """What Jacobians do at a fixed point with this chi_perp."""
     if math.isnan(perp):
-        return FixedPoint(k if k == K else float(k), parallel, perp, "unknown")
-    phase = "critical" if abs(perp - 1) < _CRITICAL else "ordered" if perp < 1 else "chaotic"
-    return FixedPoint(k if k == K else float(k), parallel, perp, phase)
+        return "unknown"
+    return "critical" if abs(perp - 1) < CRITICAL else "ordered" if perp < 1 else "chaotic"

@@ -1,0 +1,126 @@
+"""Where the kernel of a deep network ends at given parameters, and what Jacobians do there: the phase."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy as sp
+
+from ..balls import evaluate
+from ..errors import DeclarationError, NoClosedForm
+from ..quantity import Quantity
+from ..scalars import number
+from ..symbols import K
+from .expansion import terms_of
+from .fixedpoints import CRITICAL, FixedPoint, named
+
+_MARGINAL = 1e-9  # how close chi_parallel is to 1 where the flow along K tells the stability
+_BESIDE = 1e-3  # relative distance of the kernels that tell it
+_FAR = sp.Integer(10) ** 12  # a kernel beyond all that are searched
+
+
+@dataclass(frozen=True)
+class Phase:
+    """The limit of infinite depth.
+
+    Args:
+        name: "ordered" (gradients vanish), "chaotic" (they explode), "critical", or "diverging" (the kernel grows
+            without bound; chi_perp is its limit).
+        K: the kernel in which the network ends; infinite if it diverges, the symbol ``sr.K`` if every kernel is kept.
+        chi_parallel: parallel susceptibility there; nan if the kernel diverges.
+        chi_perp: perpendicular susceptibility there.
+    """
+
+    name: str
+    K: float | sp.Symbol
+    chi_parallel: float
+    chi_perp: float
+
+    @property
+    def correlation_length(self) -> float:
+        """The depth over which Jacobians grow or fall by a factor e, ``1/|log chi_perp|`` (Doshi et al. (17))."""
+        if abs(self.chi_perp - 1) < CRITICAL:
+            return math.inf
+        return 0.0 if self.chi_perp in (0, math.inf) else 1 / abs(math.log(self.chi_perp))
+
+
+def phase(
+    maps: tuple[Quantity, Quantity, Quantity],
+    points: Sequence[FixedPoint],
+    params: dict[str, Any],
+    start: Any,
+) -> Phase:
+    """The phase at given parameters.
+
+    Args:
+        maps: kernel_map, chi_parallel, chi_perp.
+        points: all fixed points there.
+        params: a number for every parameter, by name.
+        start: the kernel of the input; None if the network ends at one place whatever it is.
+
+    Raises:
+        DeclarationError: it ends at several places, and ``start`` is not given.
+        NoClosedForm: the kernel diverges, and the limit of chi_perp is not known.
+    """
+    if points and points[0].K == K:
+        return _of(points[0])
+    flow = _Flow(maps, params)
+    ends = [point for point in points if flow.attracts(point)]
+    grows = flow.drift(_FAR) > 0
+    if start is None:
+        if len(ends) + grows != 1:
+            listed = ", ".join([f"K = {point.K:.6g}" for point in ends] + ["infinite K"] * grows) or "none was found"
+            raise DeclarationError("the end of a deep network", f"there are several: {listed}", "pass a start, K=1")
+        return _of(ends[0]) if ends else flow.at_infinity()
+    place = float(number(start, "K"))
+    above = flow.drift(number(start, "K")) > 0
+    on_the_way = [p for p in points if (p.K > place if above else p.K < place)] if flow.drift(start) else []
+    if not flow.drift(number(start, "K")):
+        return _of(min(points, key=lambda p: abs(p.K - place)))
+    if above:
+        return _of(min(on_the_way, key=lambda p: p.K)) if on_the_way else flow.at_infinity()
+    if not on_the_way:
+        raise NoClosedForm("the end of a deep network", "the kernel falls, but to no fixed point", "iterate kernels()")
+    return _of(max(on_the_way, key=lambda p: p.K))
+
+
+class _Flow:
+    """The flow of the kernel at given parameters."""
+
+    def __init__(self, maps: tuple[Quantity, Quantity, Quantity], params: dict[str, Any]) -> None:
+        self._values = [{s: number(params[s.name], s.name) for s in q.symbols if s != K} for q in maps]
+        self._maps = maps
+
+    def drift(self, k: Any) -> float:
+        """The sign of K' - K at a kernel; 0 if it is 0 to about 20 digits."""
+        kernel_map = self._maps[0]
+        exact = number(k, "K")
+        value, _ = evaluate(kernel_map.proof.result.subs({K: exact, **self._values[0]}), {}, 22)
+        apart = float(value / sp.Float(exact, 30) - 1)
+        return 0.0 if abs(apart) < 1e-20 else math.copysign(1.0, apart)
+
+    def attracts(self, point: FixedPoint) -> bool:
+        """Whether the kernel flows to a fixed point, from one side at least."""
+        if abs(point.chi_parallel - 1) > _MARGINAL:
+            return point.chi_parallel < 1
+        beside = number(point.K * (1 + _BESIDE) if point.K else 1e-6, "K"), number(point.K * (1 - _BESIDE), "K")
+        return self.drift(beside[0]) < 0 or (point.K != 0 and self.drift(beside[1]) > 0)
+
+    def at_infinity(self) -> Phase:
+        """The phase of a kernel that grows without bound."""
+        perp = self._maps[2]
+        numbers = replace(
+            perp, definition=perp.defined.subs(self._values[2]), steps=(), body=perp.proof.result.subs(self._values[2])
+        )
+        terms = terms_of(numbers, 0, large=True)
+        if any(exponent < 0 for exponent in terms):
+            return Phase("diverging", math.inf, math.nan, math.inf)
+        limit = terms.get(sp.Integer(0), sp.Integer(0))
+        return Phase("diverging", math.inf, math.nan, float(evaluate(limit, {}, 17)[0]))
+
+
+def _of(point: FixedPoint) -> Phase:
+    return Phase(named(point.chi_perp), point.K, point.chi_parallel, point.chi_perp)
