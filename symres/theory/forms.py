@@ -35,8 +35,9 @@ def settled(expression: sp.Expr) -> sp.Expr:
     back = {name: average for average, name in names.items()}
     numerators: dict[sp.Expr, list[sp.Expr]] = {}
     for term in sp.Add.make_args(sp.expand_mul(expression.xreplace(names))):
-        above, below = sp.fraction(term)
-        numerators.setdefault(below, []).append(above)
+        number, rest = term.as_coeff_Mul()
+        above, below = sp.fraction(rest)
+        numerators.setdefault(below, []).append(number * above)
     quotients = (_lowest_terms(sp.Add(*above), below) for below, above in numerators.items())
     return sp.Add(*quotients).xreplace(back)
 

@@ -25,6 +25,7 @@ _DIGITS = 17
 _BITS = 80
 _RESIDUE = 1e-25  # of a condition that is met
 _LARGEST = 1e30  # of biases, relative to the kernel
+_NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
 _SAMPLES = ((sp.Rational(11, 7), sp.Rational(3, 5)), (sp.Rational(9, 4), sp.Rational(5, 11)))  # C_W, other parameters
 _FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
@@ -79,11 +80,11 @@ def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr])
     flow, parallel, perp = (written_out(q).subs(fixed) for q in maps)
     if perp.has(sp.oo):
         return ()
-    found = [
-        LinePoint(max(_number(bias), 0.0), _number(k), _number(parallel.subs({K: k, C_b: bias})))
-        for k, bias in _solutions(flow, perp)
-        if _number(bias) >= -_ZERO * _number(k)
-    ]
+    found = []
+    for k, bias in _solutions(flow, perp):
+        if _number(bias) >= -_ZERO * _number(k):
+            slope = _number(parallel.subs({K: k or _NEAR, C_b: bias}))
+            found.append(LinePoint(max(_number(bias), 0.0), _number(k), slope))
     return tuple(sorted(found))
 
 
@@ -114,9 +115,8 @@ def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
 
 def _at_zero(bias: sp.Expr, condition: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """K = 0 without biases, where chi_perp tends to 1."""
-    near = sp.Rational(1, 10**30)
     try:
-        ends = [abs(_number(e.subs(K, near))) for e in (bias, condition)]
+        ends = [abs(_number(e.subs(K, _NEAR))) for e in (bias, condition)]
     except SymresError:
         return
     if max(ends) < 1e-13:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import mpmath as mp
 import sympy as sp
 
 from ..balls import evaluate
@@ -17,6 +18,7 @@ from ..symbols import K
 from .expansion import terms_of
 from .fixedpoints import CRITICAL, FixedPoint, named
 
+_DIGITS = 22
 _MARGINAL = 1e-9  # how close chi_parallel is to 1 where the flow along K tells the stability
 _BESIDE = 1e-3  # relative distance of the kernels that tell it
 _FAR = sp.Integer(10) ** 12  # a kernel beyond all that are searched
@@ -96,11 +98,10 @@ class _Flow:
 
     def drift(self, k: Any) -> float:
         """The sign of K' - K at a kernel; 0 if it is 0 to about 20 digits."""
-        kernel_map = self._maps[0]
         exact = number(k, "K")
-        value, _ = evaluate(kernel_map.proof.result.subs({K: exact, **self._values[0]}), {}, 22)
-        apart = float(value / sp.Float(exact, 30) - 1)
-        return 0.0 if abs(apart) < 1e-20 else math.copysign(1.0, apart)
+        value = self._maps[0].evalf(_DIGITS, K=exact, **{s.name: v for s, v in self._values[0].items()})
+        apart = value / mp.mpf(sp.Float(exact, _DIGITS + 8)) - 1
+        return 0.0 if abs(apart) < mp.mpf(10) ** (2 - _DIGITS) else math.copysign(1.0, apart)
 
     def attracts(self, point: FixedPoint) -> bool:
         """Whether the kernel flows to a fixed point, from one side at least."""

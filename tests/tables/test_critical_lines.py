@@ -1,0 +1,152 @@
+"""Critical lines: published ones rederived, and every point of a line against one step of the recursion."""
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+import symres as sr
+from tests.oracles.recursion import step
+
+R = sp.Rational
+erf, gelu, relu = (sr.activation(name) for name in ("erf", "gelu", "relu"))
+C_W, gamma = sr.C_W, sr.gamma
+
+
+def same(one, other):
+    """Equality of expressions in C_W and gamma, at points and to 30 digits."""
+    points = [{C_W: R(17, 10), gamma: R(2, 5)}, {C_W: R(23, 7), gamma: R(-5, 7)}]
+    return all(abs(sp.N((one - other).subs(point), 30)) < 1e-28 for point in points)
+
+
+def test_the_line_of_erf_is_the_published_one():
+    """Doshi et al. (126)."""
+    square = 16 * C_W**2
+    published = (square - sp.pi**2) / (4 * sp.pi**2)
+    published -= 2 * C_W / sp.pi * sp.asin((square - sp.pi**2) / (square + sp.pi**2))
+    assert same(sr.derive("erf").critical_line_expr, published)
+
+
+def test_the_line_of_residual_erf_is_the_published_one():
+    """Doshi et al. (142)."""
+    square, rest = 16 * C_W**2, sp.pi**2 * (1 - gamma**2) ** 2
+    published = (square - rest) / (4 * sp.pi**2 * (1 - gamma**2))
+    published -= 2 * C_W / sp.pi * sp.asin((square - rest) / (square + rest))
+    assert same(sr.derive(sr.residual("erf")).critical_line_expr, published)
+
+
+@pytest.mark.parametrize(
+    ("layer", "slope"),
+    [
+        (lambda g: sr.pre_ln("erf", g), 2 / sp.pi * (2 / sp.sqrt(5) - sp.asin(R(2, 3)))),  # (135), (149)
+        (lambda g: sr.pre_ln("gelu", g), 1 / (6 * sp.sqrt(3) * sp.pi)),  # (171), (186)
+        (lambda g: sr.pre_ln("relu", g), sp.Integer(0)),  # (104), (117)
+        (lambda g: sr.pre_ln("sin", g), sp.exp(-2)),
+        (lambda _: sr.ln_act("relu"), 1 / (sp.pi - 1)),  # (111)
+        (lambda g: sr.Layer(sr.LayerNorm(g * sr.z + sr.Dense(gelu(sr.z)))), 1 / (6 * sp.sqrt(3) * sp.pi)),
+    ],
+    ids=["pre_ln erf", "pre_ln gelu", "pre_ln relu", "pre_ln sin", "ln_act relu", "post_ln gelu"],
+)
+@pytest.mark.parametrize("skip", [sp.Integer(0), R(1, 2), gamma])
+def test_lines_of_normalised_layers_are_straight(layer, slope, skip):
+    if layer(skip).name == "ln_act" and skip != 0:
+        layer = lambda g: sr.ln_act("relu", g)  # noqa: E731
+        slope = sp.pi / (sp.pi - 1) - 1  # K* = (C_W + C_b)/(1 - gamma**2): the skip drops out here as well
+    found = sr.derive(layer(skip)).critical_line_expr
+    assert same(found, slope * C_W)
+    assert not found.has(gamma)
+
+
+@pytest.mark.parametrize(("name", "printed"), [("erf", "0.323"), ("gelu", "0.175")])
+def test_slopes_of_the_standard_deviations(name, printed):
+    line = sr.derive(sr.pre_ln(name)).critical_line_expr
+    assert str(sp.sqrt(line / C_W).evalf(12)).startswith(printed)
+
+
+def test_the_slope_of_relu_with_normalised_activations():
+    line = sr.derive(sr.ln_act("relu")).critical_line_expr
+    assert abs(mp.sqrt(1 / (mp.pi - 1)) - mp.mpf(str(sp.sqrt(line / C_W).evalf(25)))) < 1e-20
+
+
+POINTS = [
+    ("residual", "erf", 0, "1.2"),
+    ("residual", "erf", R(1, 2), "1.2"),
+    ("residual", "tanh", 0, "1.5"),
+    ("residual", "tanh", R(1, 2), "2.5"),
+    ("residual", "sin", 0, "1.6"),
+    ("residual", "gelu", 0, "1.99"),
+    ("residual", "gelu", 0, "2.3"),
+    ("residual", "silu", 0, "2.1"),
+    ("residual", "selu", 0, "0.96"),
+    ("pre_ln", "tanh", R(1, 2), "1.3"),
+    ("pre_ln", "silu", 0, "1.3"),
+    ("pre_ln", "elu", 0, "1.3"),
+    ("ln_act", "erf", 0, "1.3"),
+    ("ln_act", "gelu", R(1, 2), "1.3"),
+    ("ln_act", "tanh", 0, "1.3"),
+    ("ln_act", "softplus", 0, "1.3"),
+]
+
+
+@pytest.mark.parametrize(("layer", "name", "skip", "weight"), POINTS)
+def test_every_point_of_a_line_is_critical(layer, name, skip, weight):
+    build = {"residual": sr.residual, "pre_ln": sr.pre_ln, "ln_act": sr.ln_act}[layer]
+    phi = sr.activation("elu", alpha=1) if name == "elu" else sr.activation(name)
+    points = sr.derive(build(phi, gamma=skip)).critical_line(C_W=weight)
+    assert points or name in ("silu", "elu", "selu")
+    for bias in points:
+        kernel, chi = step(layer, name, bias.K, float(weight), float(bias), float(skip))
+        assert kernel == pytest.approx(bias.K, rel=1e-12)
+        assert chi == pytest.approx(1, abs=1e-12)
+        wider = [step(layer, name, bias.K * (1 + d), float(weight), float(bias), float(skip))[0] for d in (1e-4, -1e-4)]
+        slope = (wider[0] - wider[1]) / (2e-4 * bias.K)
+        assert slope == pytest.approx(bias.chi_parallel, abs=1e-6)
+        assert bias.reachable == (slope <= 1)
+
+
+def test_unreachable_branches_are_marked():
+    """Two points at one C_W: the kernel flows away from one of them (gelu beside its half-stable point)."""
+    first, second = sr.derive("gelu").critical_line(C_W="1.99")
+    assert (first.reachable, second.reachable) == (False, True)
+    assert "unreachable" in repr(first)
+    assert "unreachable" not in repr(second)
+
+
+def test_numbers_lie_on_the_explicit_line():
+    for layer, values in ((sr.mlp("erf"), {}), (sr.residual("erf"), {"gamma": "0.5"}), (sr.ln_act("relu"), {})):
+        theory = sr.derive(layer)
+        (found,) = theory.critical_line(C_W="1.2", **values)
+        expected = theory.critical_line_expr.subs({C_W: R(6, 5), gamma: R(1, 2)}).evalf(20)
+        assert abs(found / expected - 1) < 4e-16
+
+
+def test_the_end_of_a_line_is_the_critical_point():
+    assert sr.derive("erf").critical_line(C_W=sp.pi / 4) == (0.0,)
+    assert sr.derive("tanh").critical_line(C_W=1) == (0.0,)
+    assert sr.derive("tanh").critical_line(C_W="0.99") == ()
+    assert sr.derive("relu").critical_line(C_W=2) == (0.0,)
+    assert sr.derive("relu").critical_line(C_W="2.1") == ()
+
+
+def test_biases_inside_of_averages():
+    """A block of two layers: C_b stands in the law of the inner neurons, so the line comes from two equations."""
+    theory = sr.derive(sr.two_layer_block("erf", gamma="1/2", xi="4/5"))
+    (bias,) = theory.critical_line(C_W="1.3")
+    values = {"C_W": "1.3", "C_b": float(bias), "K": bias.K}
+    assert abs(theory.kernel_map.evalf(15, **values) / bias.K - 1) < 1e-13
+    assert abs(theory.chi_perp.evalf(15, **values) - 1) < 1e-13
+    inner = mp.mpf(bias) + mp.mpf("1.3") * mp.mpf(bias.K)
+    chi = mp.mpf(1) / 4 + mp.mpf("0.64") * mp.mpf("1.69") * 4 / mp.pi / mp.sqrt(1 + 4 * inner)
+    assert abs(chi - 1) < 1e-13
+
+
+def test_wrong_use_is_refused():
+    theory = sr.derive(sr.residual("erf"))
+    for values in ({}, {"gamma": 0.5, "C_b": 1}, {"gamma": 0.5, "mu": 1}):
+        with pytest.raises(sr.DeclarationError):
+            theory.critical_line(C_W=1, **values)
+
+
+def test_jumps_have_no_line():
+    theory = sr.derive("sign")
+    assert theory.critical_line(C_W=1) == ()
+    assert theory.critical_line_expr is None

@@ -1,0 +1,157 @@
+"""Classes, exponents, amplitudes, phases and correlation lengths against direct iteration of the recursion."""
+
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symres as sr
+from tests.oracles.recursion import FUNCTIONS, iterate
+
+R = sp.Rational
+BUILD = {"residual": sr.residual, "pre_ln": sr.pre_ln, "ln_act": sr.ln_act}
+CLASSES = {  # of a layer without a skip, or with one of weight gamma < 1
+    "scale-invariant": ["relu", "leaky_relu"],
+    "K*=0": ["erf", "tanh", "sin", "elu", "selu"],
+    "half-stable": ["gelu", "silu"],
+    "none": ["softplus"],
+}
+NAMES = list(FUNCTIONS)
+FIXED = {"leaky_relu": "leaky_relu(slope=0.01)", "elu": "elu(alpha=1)"}
+
+
+def activation(name):
+    if name == "leaky_relu":
+        return sr.activation("leaky_relu", slope="0.01")
+    return sr.activation("elu", alpha=1) if name == "elu" else sr.activation(name)
+
+
+def theory(layer, name, gamma):
+    return sr.derive(BUILD[layer](activation(name), gamma=gamma))
+
+
+def number(expression, gamma=0, **values):
+    named = {s: values[s.name] for s in expression.free_symbols if s.name in values}
+    return float(expression.subs({sr.gamma: gamma, **named}).evalf(17))
+
+
+def local_slopes(kernels, star, exponent):
+    """Of |K - K*|**(-1/exponent) in the depth: constant for a power law."""
+    return np.diff(np.abs(kernels - star) ** (-1 / exponent))
+
+
+@pytest.mark.parametrize(
+    ("name", "gamma"), [(name, sp.Integer(0)) for name in NAMES] + [(n, R(3, 5)) for n in ("relu", "tanh", "gelu")]
+)
+def test_residual_layers_have_the_class_and_the_exponents_of_the_recursion(name, gamma):
+    found = theory("residual", name, gamma)
+    expected = next(kind for kind, names in CLASSES.items() if name in names)
+    assert found.universality_class == expected
+    exponents = found.exponents
+    if expected == "none":
+        assert exponents.remark
+        return
+    if expected == "scale-invariant":
+        assert (exponents.kernel, exponents.jacobian) == (0, 0)
+        weight = number(found.critical_points[0].C_W)
+        kernels, chis = iterate("residual", name, 1.7, 200, weight, 0.0, float(gamma))
+        assert np.allclose(kernels, 1.7, rtol=1e-12)
+        assert np.allclose(chis, 1, rtol=1e-12)
+        return
+    point = found.critical_points[0]
+    star, weight, bias = number(point.K), number(point.C_W), number(point.C_b)
+    power, amplitude = float(exponents.kernel), number(exponents.amplitude)
+    distance = {"K*=0": 1e-3, "half-stable": 2e-4 * star}[expected] * (1 if amplitude > 0 else -1)
+    kernels, chis = iterate("residual", name, star + distance, 400, weight, bias, float(gamma))
+    slopes = local_slopes(kernels, star, power)
+    assert np.all(np.sign(kernels - star) == np.sign(amplitude))
+    tolerance = 0.03  # the next order of the expansion, relative
+    assert slopes[-1] == pytest.approx(abs(amplitude) ** (-1 / power), rel=tolerance)
+    depth = np.abs(kernels[-2] - star) ** (-1 / power) / slopes[-1]  # what counts as l
+    assert -math.log(chis[-1]) * depth == pytest.approx(number(exponents.jacobian), rel=tolerance)
+
+
+def test_a_wrong_amplitude_would_be_seen():
+    kernels, _ = iterate("residual", "tanh", 1e-3, 400, 1.0, 0.0)
+    slope = local_slopes(kernels, 0.0, 1)[-1]
+    assert slope == pytest.approx(2, rel=0.03)
+    assert slope != pytest.approx(2 / 0.9, rel=0.03)
+
+
+GROWING = {  # layers with a skip of weight 1
+    "pre_ln": dict.fromkeys(NAMES, "everywhere-critical"),
+    "residual": {"erf": "subcritical", "tanh": "subcritical"},
+    "ln_act": {n: "subcritical" if n in ("erf", "tanh") else "everywhere-critical" for n in NAMES if n != "sin"},
+}
+
+
+@pytest.mark.parametrize(("layer", "name"), [(layer, name) for layer, rows in GROWING.items() for name in rows])
+def test_kernels_that_grow_follow_their_laws(layer, name):
+    found = theory(layer, name, 1)
+    assert found.universality_class == GROWING[layer][name]
+    exponents = found.exponents
+    values = {"C_W": R(13, 10), "C_b": R(1, 5)}
+    assert exponents.kernel == -1
+    rate = number(exponents.amplitude, **values)
+    kernels, chis = iterate(layer, name, 1e6, 2, 1.3, 0.2, 1.0)
+    assert kernels[2] - kernels[1] == pytest.approx(rate, rel=2e-3)
+    depth = kernels[1] / rate  # what counts as l
+    if exponents.stretch is None:
+        assert -math.log(chis[1]) * depth == pytest.approx(number(exponents.jacobian, **values), rel=5e-3)
+    else:
+        power = float(exponents.stretch.power)
+        slope = number(exponents.stretch.rate, **values) * power * depth ** (power - 1)
+        assert math.log(chis[1]) == pytest.approx(slope, rel=5e-3)
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "softplus", "sin"])
+def test_a_skip_of_weight_one_without_normalisation_has_no_critical_point(name):
+    found = theory("residual", name, 1)
+    assert found.universality_class == "none"
+    assert any("without the branch" in remark for remark in found.remarks)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("layer", "gamma"),
+    [("residual", 0), ("residual", R(1, 2)), ("pre_ln", 0), ("pre_ln", R(1, 2)), ("ln_act", 0), ("ln_act", R(1, 2))],
+)
+def test_phases_and_correlation_lengths_are_those_of_deep_networks(layer, gamma, name):
+    weight, bias = (R(6, 5), R(1, 10)) if gamma == 0 else (R(9, 10), R(1, 10))
+    found = theory(layer, name, gamma)
+    phase = found.phase(C_W=weight, C_b=bias)
+    kernels, chis = iterate(layer, name, 1.0, 600, float(weight), float(bias), float(gamma))
+    assert phase.K == pytest.approx(kernels[-1], rel=1e-10)
+    assert phase.chi_perp == pytest.approx(chis[-1], rel=1e-10)
+    assert phase.correlation_length == pytest.approx(1 / abs(math.log(chis[-1])), rel=1e-8)
+    assert phase.name == ("ordered" if chis[-1] < 1 else "chaotic")
+
+
+def test_the_end_may_depend_on_the_input():
+    found = sr.derive("gelu")
+    point = found.critical_points[0]
+    above = found.phase(K=10, C_W=point.C_W, C_b=point.C_b)
+    assert above.K == pytest.approx(float(point.K), rel=1e-9)
+    with pytest.raises(sr.DeclarationError, match="several"):
+        sr.derive("z^3/(1+z^2)").phase(C_W="1.3", C_b=0)
+
+
+def test_flat_kernels_have_no_exponents():
+    """hard_tanh is z on an interval: K' - K is smaller than every power of K, and the kernel falls like 1/log l."""
+    exponents = sr.derive("hard_tanh").exponents
+    assert exponents.kernel is None
+    assert "every power" in exponents.remark
+
+
+def test_half_integer_powers_and_side():
+    elu = sr.derive(sr.mlp(sr.activation("elu", alpha=1))).exponents
+    assert (elu.kernel, elu.jacobian, elu.amplitude) == (2, 2, 2 * sp.pi)
+    assert sr.derive("gelu").critical_points[0].side == "above"
+    assert sr.derive("silu").critical_points[0].side == "below"
+
+
+def test_the_gelu_exponent_is_not_rounded():
+    """Doshi et al. (168) have 66.668, from a coefficient of one digit and the wrong sign."""
+    value = sr.derive("gelu").exponents.jacobian.evalf(15)
+    assert abs(value + sp.Float("64.98484500490617", 15)) < 1e-9
