@@ -35,11 +35,23 @@ def settled(expression: sp.Expr) -> sp.Expr:
     back = {name: average for average, name in names.items()}
     numerators: dict[sp.Expr, list[sp.Expr]] = {}
     for term in sp.Add.make_args(sp.expand_mul(expression.xreplace(names))):
-        number, rest = term.as_coeff_Mul()
-        above, below = sp.fraction(rest)
-        numerators.setdefault(below, []).append(number * above)
+        above, below = _fraction(term)
+        numerators.setdefault(below, []).append(above)
     quotients = (_lowest_terms(sp.Add(*above), below) for below, above in numerators.items())
     return sp.Add(*quotients).xreplace(back)
+
+
+def _fraction(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """Numerator and denominator; sums in this have coprime integer coefficients, so that proportional ones are one."""
+    number, rest = term.as_coeff_Mul()
+    above, below = sp.fraction(rest)
+    factors = []
+    for factor in sp.Mul.make_args(below):
+        base, exponent = factor.as_base_exp()
+        content, primitive = base.primitive() if base.is_Add else (sp.Integer(1), base)
+        above /= content**exponent
+        factors.append(primitive**exponent)
+    return number * above, sp.Mul(*factors)
 
 
 def _lowest_terms(above: sp.Expr, below: sp.Expr) -> sp.Expr:
