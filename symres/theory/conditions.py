@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..balls import enclose
+from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K, gamma, xi
@@ -15,6 +16,7 @@ from .scan import sign
 from .units import ONE, Unit, unit_of
 
 _SIGN_BITS = (60, 240)
+_APART = (sp.Rational(4, 5), sp.Rational(13, 7))
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,22 @@ def affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:
     """``(a, b)`` of an expression ``a + b*s``, None if it is no such expression."""
     slope = expression.diff(s) if expression.has(s) else sp.Integer(0)
     if slope.has(s):
+        if _varies(slope, s):
+            return None
         slope = sp.expand(slope)
         if slope.has(s):
             return None
     return expression.subs(s, 0), slope
+
+
+def _varies(expression: sp.Expr, s: sp.Symbol) -> bool:
+    """Whether numbers show that an expression depends on a symbol: expanding a large one could take minutes."""
+    rest = {t: sp.Rational(7 + k, 10) for k, t in enumerate(sorted(expression.free_symbols - {s}, key=str))}
+    try:
+        one, other = (enclose(expression.subs({**rest, s: value}), {}, _SIGN_BITS[0]) for value in _APART)
+    except SymresError:
+        return False
+    return not one.overlaps(other)
 
 
 def _vanishes(expression: sp.Expr) -> bool:

@@ -72,21 +72,23 @@ def growth(kernel_map: Quantity, perp: Quantity) -> Growth | None:
         perp: chi_perp(K).
     """
     try:
-        flow, chi = (terms_of(quantity, _ORDER, large=True) for quantity in (kernel_map, perp))
+        flow = _beyond(terms_of(kernel_map, _ORDER, large=True), sp.Integer(-1))
+        if flow is None or not _grows(kernel_map):
+            return None
+        chi = _beyond(terms_of(perp, _ORDER, large=True), sp.Integer(0))
     except NoClosedForm:
         return None
-    flow[sp.Integer(-1)] = sp.expand(flow.get(sp.Integer(-1), 0) - 1)
-    chi[sp.Integer(0)] = sp.expand(chi.get(sp.Integer(0), 0) - 1)
-    leading = [_leading(terms) for terms in (flow, chi)]
-    (first, rate), (decay, excess) = leading
-    if not (rate != 0 and first > -1 and (excess == 0 or decay > 0)):
+    if chi is None:
         return None
-    return Growth(rate, -first, excess, decay) if _grows(kernel_map) else None
+    return Growth(flow[1], -flow[0], chi[1], chi[0])
 
 
-def _leading(terms: dict[sp.Expr, sp.Expr]) -> tuple[sp.Expr, sp.Expr]:
-    """The lowest power with its coefficient."""
-    return min(((e, c) for e, c in terms.items() if c != 0), default=(sp.oo, sp.Integer(0)))
+def _beyond(terms: dict[sp.Expr, sp.Expr], first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
+    """The next power in 1/K, and its coefficient, after a first one with coefficient 1; None if it is another one."""
+    rest = {e: c for e, c in terms.items() if e != first and c != 0}
+    if sp.expand(terms.get(first, sp.Integer(0)) - 1) != 0 or any(e < first for e in rest):
+        return None
+    return min(rest.items(), default=(sp.oo, sp.Integer(0)))
 
 
 def _grows(kernel_map: Quantity) -> bool:
