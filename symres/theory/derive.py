@@ -22,10 +22,11 @@ from ..quantity import Quantity
 from ..report import PointRow, Report
 from ..scalars import parameter, scalar, whole
 from . import criticality, fixedpoints, lines
+from .batch import variance_maps, with_kernel
 from .build import build, total_derivative, unknown
 from .exponents import Exponents, exponents_at
 from .fixedpoints import FixedPoint
-from .lines import LinePoint
+from .lines import LinePoint, Maps
 from .network import DualKernel, Network
 from .phases import Phase, phase
 from .points import CriticalPoint
@@ -274,7 +275,8 @@ class Theory:
         Returns:
             FixedPoint(K, chi_parallel, chi_perp, phase) in increasing order of K, floats.
         """
-        return fixedpoints.fixed_points(self._maps, params)
+        found = fixedpoints.fixed_points(self._maps, params)
+        return with_kernel(found, self.kernel_map, params) if self.is_batch else found
 
     def phase(self, K: Any = None, **params: Any) -> Phase:
         """What a deep network at given parameters ends in: an ordered, chaotic, critical or diverging phase.
@@ -283,7 +285,7 @@ class Theory:
             K: the kernel of the input; needed only where the end depends on it.
             params: a number for every parameter of the layer, by name.
         """
-        return phase(self._maps, self.fixed_points(**params), params, K)
+        return phase(self._maps, fixedpoints.fixed_points(self._maps, params), params, K)
 
     def correlation_length(self, K: Any = None, **params: Any) -> float:
         """The depth ``1/|log chi_perp|`` over which gradients grow or fall by a factor e (Doshi et al. (17)).
@@ -316,9 +318,11 @@ class Theory:
         """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
         return lines.explicit_line(self._maps)
 
-    @property
-    def _maps(self) -> tuple[Quantity, Quantity, Quantity]:
-        return self.kernel_map, self.chi_parallel, self.chi_perp
+    @cached_property
+    def _maps(self) -> Maps:
+        """What the flow of the kernel is analysed by; of a batch, K is the variance over its inputs there."""
+        maps = self.kernel_map, self.chi_parallel, self.chi_perp
+        return variance_maps(maps[0], self.covariance_map, maps[2]) if self.is_batch else maps
 
     def _numbers(self, params: dict[str, Any], but: set[str]) -> dict[sp.Symbol, sp.Expr]:
         """Exact numbers for all parameters of the layer but some.
