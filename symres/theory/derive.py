@@ -30,6 +30,7 @@ from .lines import LinePoint, Maps
 from .network import DualKernel, Network
 from .phases import Phase, phase
 from .points import CriticalPoint
+from .radial import chi_delta
 from .tangent import tangent
 from .walk import BATCH, Walk
 
@@ -173,6 +174,34 @@ class Theory:
         if self._chi_perp.has(sp.oo):
             raise NoClosedForm("the slope of chi_perp", "chi_perp is infinite, it has no slope", "ask for chi_perp")
         return total_derivative(self._chi_perp, self._one.assignments, symbols.K) / 2
+
+    @cached_property
+    def chi_delta(self) -> Quantity:
+        """The coefficient of finite input dimension (Doshi et al. (35)); half of it generalises h in PDLT (B.14)."""
+        return self._build(
+            "chi_delta",
+            self._one,
+            lambda: chi_delta(self._one),
+            notation=r"\chi_\Delta",
+            meaning="coefficient of finite input dimension",
+            source="Doshi et al. (35)",
+        )
+
+    @cached_property
+    def parameter_norm(self) -> Quantity:
+        """The squared gradient of one neuron of the next stream in the parameters of the layer.
+
+        In the NTK parametrisation, as ``ntk_map``: what the layer itself adds to the tangent kernel of one input.
+        """
+        first = self._one.first
+        return self._build(
+            "parameter_norm",
+            self._one,
+            lambda: tangent(self._one, first, first, sp.Integer(0), (1, 1)),
+            notation=r"\left\| \partial z' / \partial \theta \right\|^2",
+            meaning="squared gradient in the parameters of the layer",
+            source="Doshi et al. (37)",
+        )
 
     @cached_property
     def covariance_slope(self) -> Quantity:

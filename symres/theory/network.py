@@ -83,6 +83,70 @@ class Network:
             )
         return mp.fprod(self.chi_perp(K, **params)[first:last])
 
+    def input_jacobian(self, l: Any, K: Any, n_0: Any, read_in: tuple[Any, Any], **params: Any) -> Any:  # noqa: E741
+        """``J^{0,l}`` from inputs of finite dimension through a read-in ``Dense(x)`` and the network's layers.
+
+        Args:
+            l: the stream that is differentiated, 1 for the one after the read-in, l - 1 layers deep.
+            K: its kernel after the read-in, ``C_b + C_W |x|^2/n_0``.
+            n_0: dimension of the input.
+            read_in: C_W and C_b of the read-in.
+            params: numbers, by name.
+
+        Returns:
+            ``C_W (chi_perp + 2 chi_Delta (K - C_b)/n_0) prod chi_perp`` (Doshi et al. (36)): a neuron of the first
+            stream is correlated with its own gradient, which its average over many inputs would hide.
+        """
+        last = whole(l, "l", 1)
+        if last > self.depth + 1:
+            raise DeclarationError(f"the Jacobian to layer {last}", f"the network has {self.depth + 1}", "pass less")
+        weight, bias = (_mpf(value, name) for value, name in zip(read_in, ("C_W", "C_b"), strict=True))
+        if last == 1:
+            return weight
+        chis = self.chi_perp(K, **params)[: last - 1]
+        delta = _value(self.layers[0].chi_delta, {"K": _mpf(K, "K")} | self._by_layer(params)[0])
+        chis[0] += 2 * delta * (_mpf(K, "K") - bias) / _mpf(n_0, "n_0")
+        return weight * mp.fprod(chis)
+
+    def gradient_norms(self, K: Any, **params: Any) -> list[Any]:
+        """For each layer the squared gradient of an output neuron in its parameters, in the NTK parametrisation.
+
+        ``|dz^L/dtheta^l|^2 = J^{l+1,L} |dz^{l+1}/dtheta^l|^2`` (Doshi et al. (37)); their sum is the tangent kernel of
+        the input with itself.
+
+        Args:
+            K: kernel that enters the first layer.
+            params: numbers, by name.
+        """
+        chis = self.chi_perp(K, **params)
+        rows = zip(self.layers, self._states(K, params), self._by_layer(params), strict=False)
+        own = [_value(layer.parameter_norm, state | values) for layer, state, values in rows]
+        return [norm * mp.fprod(chis[place + 1 :]) for place, norm in enumerate(own)]
+
+    def nearby_inputs(self, K: Any, dK: Any, ddK: Any, **params: Any) -> list[tuple[Any, Any, Any]]:
+        """Kernels of two nearly equal inputs, ``K +- dK + ddK`` and covariance ``K - ddK`` (PDLT (B.12) to (B.14)).
+
+        Args:
+            K: kernel of the midpoint that enters the first layer.
+            dK: half the difference of the kernels, of first order.
+            ddK: quarter of the squared distance, of second order.
+            params: numbers, by name.
+
+        Returns:
+            ``(K, dK, ddK)`` for every layer, the first as passed:
+            ``dK' = chi_parallel dK`` and ``ddK' = chi_perp ddK + chi_Delta/2 dK^2``, where chi_Delta/2 is h for layers
+            without normalisation.
+        """
+        first, second = _mpf(dK, "dK"), _mpf(ddK, "ddK")
+        states = self._states(K, params)
+        found = [(states[0]["K"], first, second)]
+        for layer, state, after, own in zip(self.layers, states, states[1:], self._by_layer(params), strict=False):
+            here = state | own
+            second = _value(layer.chi_perp, here) * second + _value(layer.chi_delta, here) / 2 * first**2
+            first *= _value(layer.chi_parallel, here)
+            found.append((after["K"], first, second))
+        return found
+
     def dual_kernels(self, K1: Any, K2: Any, C: Any, Theta: Any = 0, **params: Any) -> list[DualKernel]:
         """The kernels of two inputs after every layer, the tangent kernel in the NTK parametrisation.
 

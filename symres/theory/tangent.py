@@ -39,7 +39,7 @@ def tangent(walk: Walk, a: int, b: int, start: sp.Expr, rates: tuple[sp.Expr | i
     for draw in walk.program.draws:
         own = walk.covariance(draw.name, a, b)
         total = weight_rate * (own - draw.C_b) + bias_rate * draw.C_b if rates != (1, 1) else own
-        for j in [s for s in known if draw.u.has(s)]:
+        for j in [s for s in known if draw.u.has(s) and known[s] != 0]:
             jumps = _tears(draw.u, j)
             if jumps and a == b:
                 return sp.oo

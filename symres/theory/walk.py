@@ -16,7 +16,7 @@ import sympy as sp
 
 from .. import symbols
 from ..declare.phi import Phi
-from ..declare.program import Draw, Mean, Program
+from ..declare.program import Draw, Mean, Program, phis
 from ..errors import UnsupportedLayer
 from ..gaussian.expectation import Expectation
 from .forms import Averager, Form, Place, form, settled
@@ -134,6 +134,9 @@ class Walk:
             UnsupportedLayer: one product needs more than two Gaussian variables.
         """
         averager = Averager(self._at_places, jumps)
+        for u, a in factors:  # arguments of activations are variables, and neurons beside them multiples of these
+            for phi in phis(u):
+                self._gaussian(averager, self.at(phi, a), a)
         return averager.average(sp.Mul(*(self._gaussian(averager, self.at(u, a), a) for u, a in factors)))
 
     def _gaussian(self, averager: Averager, u: sp.Expr, a: int) -> sp.Expr:
@@ -148,6 +151,11 @@ class Walk:
             if linear is not None:
                 return u.func(u.formula, averager.variable(linear) + constant, *u.args[2:])
         return u.func(*(self._gaussian(averager, argument, a) for argument in u.args))
+
+    @property
+    def statistics(self) -> list[tuple[tuple[sp.Symbol, int], sp.Expr]]:
+        """The averages over neurons that the layer computes: ((name, input), value)."""
+        return list(self._statistics.items())
 
     @property
     def _neurons(self) -> set[sp.Symbol]:

@@ -142,3 +142,85 @@ def test_the_tangent_between_inputs_is_the_slope_of_the_covariance(layer, name):
     both = {s.name: values.get(s.name) for s in ntk.symbols}
     difference = ntk.evalf(**(both | {"Theta": 1})) - ntk.evalf(**(both | {"Theta": 0}))
     assert abs(difference - slope.evalf(**own)) < 1e-13
+
+
+VALUES = {"C_W": "1.3", "C_b": "0.2", "gamma": "0.6", "xi": "0.7"}
+LAYERS = {
+    "mlp": lambda phi: sr.mlp(phi),
+    "residual": lambda phi: sr.residual(phi),
+    "pre_ln": lambda phi: sr.pre_ln(phi, sr.gamma),
+    "ln_act": lambda phi: sr.ln_act(phi, sr.gamma),
+    "block": lambda phi: sr.two_layer_block(phi),
+    "post_ln": lambda phi: sr.Layer(sr.LayerNorm(sr.gamma * sr.z + sr.Dense(phi(sr.z)))),
+    "glu": lambda phi: sr.Layer(sr.gamma * sr.z + sr.Dense(phi(sr.Dense(sr.z)) * sr.Dense(sr.z))),
+    "epsilon": lambda phi: sr.Layer(sr.gamma * sr.z + sr.Dense(phi(sr.LayerNorm(sr.z, epsilon="1/2")))),
+}
+
+
+def evaluated(quantity, digits=30, **kernels):
+    own = {s.name: VALUES[s.name] for s in quantity.symbols if s.name in VALUES}
+    return quantity.evalf(digits, **kernels, **own)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("name", ["erf", "tanh"])
+def test_chi_delta_is_the_second_order_of_nearby_inputs(layer, name):
+    """K_[2]' = chi_perp K_[2] + chi_Delta/2 K_[1]^2, from differences of the covariance map at parallel inputs."""
+    theory = sr.derive(LAYERS[layer](sr.activation(name)))
+    K, errors = mp.mpf("0.8"), []
+    for e in (mp.mpf("0.02"), mp.mpf("0.01")):
+        one, other, both = (1 + e) ** 2 * K, (1 - e) ** 2 * K, (1 - e * e) * K
+        ends = [evaluated(theory.kernel_map, K=k) for k in (one, other)]
+        apart = (sum(ends) - 2 * evaluated(theory.covariance_map, K1=one, K2=other, C=both)) / 4
+        distance, middle = (one + other - 2 * both) / 4, (one + other + 2 * both) / 4
+        found = (apart - evaluated(theory.chi_perp, K=middle) * distance) / ((one - other) / 2) ** 2
+        errors.append(found - evaluated(theory.chi_delta, K=K) / 2)
+    assert abs(errors[0]) < 1e-3
+    assert abs(errors[1]) < max(0.27 * abs(errors[0]), 1e-12)  # of fourth order in the distance, over the second
+
+
+def test_chi_delta_is_twice_h_without_normalisation():
+    for layer in (sr.mlp("gelu"), sr.residual("erf"), sr.two_layer_block("erf")):
+        theory = sr.derive(layer)
+        assert abs(evaluated(theory.chi_delta, K=2) / evaluated(theory.h, K=2) - 2) < 1e-28
+    normalised = sr.derive(sr.pre_ln("erf", sr.gamma))
+    assert abs(evaluated(normalised.chi_delta, K=2) / evaluated(normalised.h, K=2) - 1) < 1e-28
+
+
+def test_inputs_of_finite_dimension_are_doshi_36():
+    """chi_Delta = C_W <phi''^2 + phi''' phi'>, by quadrature of the derivatives written out for tanh."""
+    theory = sr.derive("tanh")
+    weight, K, size = mp.mpf("1.3"), mp.mpf("0.9"), 20
+
+    def integrand(x):
+        t = mp.tanh(mp.sqrt(K) * x)
+        first, second, third = 1 - t**2, -2 * t * (1 - t**2), (1 - t**2) * (6 * t**2 - 2)
+        return mp.npdf(x) * (second**2 + third * first)
+
+    delta = weight * mp.quad(integrand, [-10, -3, 0, 3, 10])
+    chis = theory.network(3).chi_perp(K, C_W="1.3", C_b="0.2")
+    expected = mp.mpf("1.1") * (chis[0] + 2 * delta * (K - mp.mpf("0.1")) / size) * chis[1]
+    found = theory.network(3).input_jacobian(3, K, size, ("1.1", "0.1"), C_W="1.3", C_b="0.2")
+    assert abs(found / expected - 1) < 1e-13
+    first = theory.network(3).input_jacobian(1, K, size, ("1.1", "0.1"), C_W="1.3", C_b="0.2")
+    assert abs(first - mp.mpf("1.1")) < 1e-15
+
+
+@pytest.mark.parametrize("layer", ["mlp", "residual", "pre_ln", "block"])
+def test_gradients_of_all_layers_add_up_to_the_tangent_kernel(layer):
+    theory = sr.derive(LAYERS[layer](sr.activation("erf")))
+    own = {s.name: VALUES[s.name] for s in theory.layer.parameters}
+    norms = theory.network(4).gradient_norms("0.9", **own)
+    last = theory.dual_kernels(4, "0.9", "0.9", "0.9", **own)[-1]
+    assert abs(sum(norms) / last.Theta - 1) < 1e-14
+
+
+def test_nearby_inputs_follow_the_covariance_map():
+    theory = sr.derive(sr.pre_ln("erf", sr.gamma))
+    own = {name: VALUES[name] for name in ("C_W", "C_b", "gamma")}
+    K, dK, ddK = mp.mpf("0.8"), mp.mpf("1e-4"), mp.mpf("3e-8")
+    (_, _, (middle, first, second)) = theory.network(2).nearby_inputs(K, dK, ddK, **own)
+    last = theory.dual_kernels(2, K + dK + ddK, K - dK + ddK, K - ddK, **own)[-1]
+    assert abs((last.K1 - last.K2) / 2 / first - 1) < 1e-6
+    assert abs((last.K1 + last.K2 - 2 * last.C) / 4 / second - 1) < 1e-4
+    assert abs((last.K1 + last.K2 + 2 * last.C) / 4 - middle) < 1e-6
