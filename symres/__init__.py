@@ -31,7 +31,9 @@ from .errors import DeclarationError as DeclarationError
 from .errors import NoClosedForm as NoClosedForm
 from .errors import SymresError as SymresError
 from .errors import UnsupportedLayer as UnsupportedLayer
+from .export import PhaseDiagram as PhaseDiagram
 from .export import export as export
+from .export import phase_diagram as phase_diagram
 from .quantity import Quantity as Quantity
 from .quantity import Status as Status
 from .symbols import C_W as C_W

@@ -8,8 +8,9 @@ from ..errors import DeclarationError, SymresError
 from ..export import export
 from ..export.files import write_text
 from ..export.paper.document import document
-from ..export.paper.figure import SUFFIXES, Curves, curves, draw
+from ..export.paper.figure import Curves, curves, draw
 from ..export.paper.record import dumps
+from ..export.paper.style import METADATA
 from ..report import Report
 from ..theory.derive import Theory
 from .console import complain
@@ -43,7 +44,7 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
         complain(f"warning: {warning}")
     missing += tuple(f"no {' and '.join(targets)} code for {reason}" for reason, targets in without.items())
     if drawn is not None:
-        for suffix in SUFFIXES:
+        for suffix in METADATA:
             draw(folder / f"maps{suffix}", drawn)
     return missing
 

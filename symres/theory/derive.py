@@ -347,6 +347,23 @@ class Theory:
         """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
         return lines.explicit_line(self._maps)
 
+    def critical_curve(self, kernels: Iterable[float], **params: Any) -> list[tuple[float, float, bool]]:
+        """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
+
+        Args:
+            kernels: numbers.
+            params: numbers for all parameters but C_W and C_b, by name.
+
+        Returns:
+            Empty for layers whose line is not explicit along the kernel.
+        """
+        return lines.curve(self._maps, self._numbers(params, but={"C_W", "C_b"}), kernels)
+
+    @cached_property
+    def critical_line_parametric(self) -> tuple[sp.Expr, sp.Expr] | None:
+        """(C_W, C_b) on the critical line as functions of the kernel K; None where they are not explicit."""
+        return lines.parametric_line(self._maps)
+
     @cached_property
     def _maps(self) -> Maps:
         """What the flow of the kernel is analysed by; of a batch, K is the variance over its inputs there."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 
 import mpmath as mp
 import sympy as sp
-from flint import arb
+from flint import arb, ctx
 
-from ..balls import enclose, evaluate, value_and_radius
+from ..balls import compile_ball, enclose, evaluate, value_and_radius
 from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
@@ -221,6 +221,49 @@ def explicit_line(maps: Maps) -> sp.Expr | None:
                 if not bias.has(K, C_b) and _solves(flow, perp, k, bias):
                     return canonical(bias)
     return None
+
+
+def parametric_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
+    """(C_W, C_b) on the critical line as functions of the kernel K; None if the maps are not linear in them.
+
+    chi_perp = 1 gives C_W, and K' = K then C_b. Only kernels where both are positive belong to the line.
+    """
+    if any(q.status is Status.UNKNOWN for q in maps) or C_W not in (*maps[0].symbols, *maps[0].unused):
+        return None
+    flow, _, perp = map(written_out, maps)
+    slope = None if perp.has(C_b, sp.oo) else affine(perp, C_W)
+    if slope is None or slope[1] == 0:
+        return None
+    weight = (1 - slope[0]) / slope[1]
+    kept = affine(flow, C_b)
+    if kept is None or kept[1] == 0 or kept[1].has(C_W):
+        return None
+    return sp.factor_terms(weight), ((K - kept[0]) / kept[1]).subs(C_W, weight)
+
+
+def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]) -> list[tuple[float, float, bool]]:
+    """The critical line in the plane of C_W and C_b at given parameters, along the kernel.
+
+    Args:
+        maps: kernel_map, chi_parallel, chi_perp.
+        values: numbers for all parameters but C_W and C_b.
+        kernels: at which it is evaluated.
+
+    Returns:
+        (C_W, C_b, whether the kernel flows there) for every kernel, nan where there is none; empty for layers whose
+        line is not explicit along the kernel.
+    """
+    found = parametric_line(maps)
+    if found is None:
+        return []
+    weight, bias = (compile_ball(e.subs(values), (K,)) for e in found)
+    slope = compile_ball(written_out(maps[1]).subs(values), (K, C_W, C_b))
+    rows = []
+    with ctx.workprec(_BITS):
+        for kernel in map(arb, kernels):
+            x, y = weight([kernel]), bias([kernel])
+            rows.append((float(x), float(y), bool(slope([kernel, x, y]) <= 1)))
+    return rows
 
 
 def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:

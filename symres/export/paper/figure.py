@@ -19,8 +19,8 @@ from ..render import export
 from .decimals import at_zero_gamma
 from .latex import latex
 from .points import example
+from .style import METADATA, STYLE, format_of
 
-SUFFIXES = (".pdf", ".png", ".svg")
 POINTS = 400
 _ROUNDING = 1e-14
 _AROUND = 1e3  # the upper panel reaches so far beyond the values at which kernels are preserved, or at the centre
@@ -35,22 +35,6 @@ _CURVES = {
     RATIO: (r"$K'/K$", "#009E73", (0, (1.2, 2.4))),
 }
 _GREY = "#999999"
-_STYLE = {
-    "font.size": 10,
-    "font.family": "serif",
-    "font.serif": ["STIXGeneral"],
-    "mathtext.fontset": "stix",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "svg.hashsalt": "symres",  # the same picture gives the same file
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,
-}
-_METADATA: dict[str, dict[str, None]] = {
-    ".png": {"Software": None},
-    ".svg": {"Date": None},
-    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
 
 
 @dataclass(frozen=True)
@@ -151,9 +135,7 @@ def draw(path: str | Path, drawn: Curves) -> Path:
         DeclarationError: another suffix, or a folder that cannot be written.
     """
     path = Path(path)
-    if path.suffix not in SUFFIXES:
-        known = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
-        raise DeclarationError(f"a figure {path.name}", "its format is unknown", f"end it with {known}")
+    format_of(path)
     return files.write_whole(path, lambda temporary: _plot(temporary, drawn))
 
 
@@ -161,7 +143,7 @@ def _plot(path: Path, drawn: Curves) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(5.6, 5.4), dpi=200, layout="constrained")
         if "phi_squared" in drawn.values:
             upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 1.35))
@@ -187,7 +169,7 @@ def _plot(path: Path, drawn: Curves) -> None:
         for axes in figure.axes:  # above the axes: no label is crossed by a curve
             place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
             axes.legend(frameon=False, ncols=4, handlelength=2.4, columnspacing=1.4, **place)
-        figure.savefig(path, format=path.suffix[1:], metadata=_METADATA[path.suffix])
+        figure.savefig(path, format=path.suffix[1:], metadata=METADATA[path.suffix])
 
 
 def _average(upper: Any, drawn: Curves) -> None:

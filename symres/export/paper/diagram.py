@@ -1,0 +1,252 @@
+"""Phase diagrams: chi_perp at the end of a deep network over two parameters, with critical lines and points.
+
+The maps come from a generated NumPy module, closed forms or fits, so that no pixel needs a quadrature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from ...errors import DeclarationError, NoClosedForm
+from ...quantity import Quantity, Status
+from ...scalars import number, whole
+from ...symbols import C_W, C_b, K
+from .. import files
+from ..render import export
+from .latex import latex
+from .style import METADATA, STYLE, format_of
+
+POINTS, DEPTH = 300, 2000
+Axis = tuple[str, float, float]
+Progress = Callable[[str, float], None]
+
+_SETTLED = 1e-10  # relative change of a kernel from one layer to the next: it has converged
+_SMALL, _LARGE = 1e-12, 1e12  # kernels beyond count as 0 and as infinite
+_LINE = np.geomspace(1e-6, 1e6, 240)  # kernels along a critical line
+_COLOURS = "RdBu_r"
+_REACH = 1.0  # of the colours, in log chi_perp
+_TICKS = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.5)
+
+
+@dataclass(frozen=True)
+class PhaseDiagram:
+    """What a deep network ends in, over two parameters.
+
+    Args:
+        x, y: names of the parameters.
+        xs, ys: their values, increasing, of lengths n and m.
+        chi_perp: (m, n), at the end of the network.
+        kernel: (m, n), infinite where it diverges.
+        lines: critical lines as (xs, ys, whether they are reachable).
+        points: critical points as (x, y).
+        title: what it is about.
+    """
+
+    x: str
+    y: str
+    xs: np.ndarray
+    ys: np.ndarray
+    chi_perp: np.ndarray
+    kernel: np.ndarray
+    lines: tuple[tuple[np.ndarray, np.ndarray, bool], ...] = ()
+    points: tuple[tuple[float, float], ...] = ()
+    title: str = ""
+
+    def plot(self, axes: Any) -> None:
+        """Draw it into matplotlib axes, with a bar of colours beside them."""
+        from matplotlib.colors import Normalize
+
+        with np.errstate(divide="ignore"):
+            shade = np.clip(np.log(self.chi_perp), -_REACH, _REACH)
+        image = axes.pcolormesh(
+            self.xs, self.ys, shade, cmap=_COLOURS, norm=Normalize(-_REACH, _REACH), shading="nearest", rasterized=True
+        )
+        for xs, ys, reachable in self.lines:
+            axes.plot(xs, ys, color="black", linewidth=1.4, linestyle="-" if reachable else ":")
+        if not self.lines and np.ptp(np.sign(shade)) == 2:
+            axes.contour(self.xs, self.ys, shade, levels=[0.0], colors="black", linewidths=1.4)
+        for point in self.points:
+            axes.plot(
+                *point, "k*", markersize=11, markeredgecolor="white", markeredgewidth=0.7, clip_on=False, zorder=5
+            )
+        axes.set_title(self.title, fontsize=10)
+        axes.set(xlim=(self.xs[0], self.xs[-1]), ylim=(self.ys[0], self.ys[-1]))
+        axes.set(xlabel=_label(self.x), ylabel=_label(self.y))
+        bar = axes.figure.colorbar(image, ax=axes, ticks=np.log(_TICKS), extend="both")
+        bar.ax.set_yticklabels([f"{tick:g}" for tick in _TICKS])
+        bar.set_label(r"$\chi_\perp$")
+
+    def save(self, path: str | Path) -> Path:
+        """Write the drawing to a PDF, PNG or SVG file, whole or not at all.
+
+        Raises:
+            DeclarationError: another ending, or a folder that cannot be written.
+        """
+        place = Path(path)
+        format_of(place)
+        return files.write_whole(place, self._draw)
+
+    def _draw(self, path: Path) -> None:
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        with matplotlib.rc_context(STYLE):
+            figure = Figure(figsize=(5.6, 4.2), dpi=200, layout="constrained")
+            self.plot(figure.subplots())
+            figure.savefig(path, format=format_of(path), metadata=METADATA[path.suffix])
+
+
+def phase_diagram(
+    theory: Any,
+    x: Axis | None = None,
+    y: Axis | None = None,
+    *,
+    points: Any = POINTS,
+    K: Any = 1,
+    depth: Any = DEPTH,
+    progress: Progress | None = None,
+    **params: Any,
+) -> PhaseDiagram:
+    """The phase diagram of a layer.
+
+    Args:
+        theory: a derived theory.
+        x: (name, lowest, highest) of a parameter; C_W around the critical point by default.
+        y: of another one; C_b by default.
+        points: number of values of each.
+        K: the kernel of the input.
+        depth: most layers that a kernel is followed; those that have converged stop.
+        progress: is called with what is being done and the share that is done.
+        params: numbers for all other parameters, by name.
+
+    Returns:
+        The values of chi_perp, the critical lines and the critical points.
+
+    Raises:
+        DeclarationError: an unknown parameter, a missing one, or a range that is none.
+        NoClosedForm: a map is unknown, or no accurate code for it was found.
+    """
+    maps: dict[str, Quantity] = {q.name: q for q in (theory.kernel_map, theory.chi_perp)}
+    for q in maps.values():
+        if q.status is Status.UNKNOWN:
+            raise NoClosedForm("a phase diagram", f"{q.name} is unknown: {q.reason}", "use another layer")
+    marked = _critical(theory, params)
+    x, y = (_axis(given, usual) for given, usual in ((x, _usual(marked)[0]), (y, _usual(marked)[1])))
+    fixed = _fixed(theory, x, y, params)
+    count = whole(points, "points", 2)
+    xs, ys = (np.linspace(low, high, count) for _, low, high in (x, y))
+    columns, rows = np.meshgrid(xs, ys)
+    given = {**fixed, x[0]: columns.ravel(), y[0]: rows.ravel()}
+    kernel, chi = _followed(maps, given, float(number(K, "K")), whole(depth, "depth", 1), progress)
+    plane = (x[0], y[0]) == (C_W.name, C_b.name)
+    lines = _curve(theory, fixed, xs, ys) if plane else ()
+    shape = columns.shape
+    names = ", ".join([*(f.name for f in theory.layer.formulas), theory.layer.name])
+    setting = ",\\ ".join(f"{latex(sp.Symbol(name))} = {value:.6g}" for name, value in fixed.items())
+    title = f"{names}\n${setting}$" if setting else names
+    shown = tuple(point for point in marked if plane and _inside(point, xs, ys))
+    return PhaseDiagram(x[0], y[0], xs, ys, chi.reshape(shape), kernel.reshape(shape), lines, shown, title)
+
+
+def _followed(
+    maps: dict[str, Quantity], given: dict[str, Any], start: float, depth: int, progress: Progress | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Kernels after many layers, and chi_perp there."""
+    module = export(maps, "numpy").load()
+    if missing := [name for name in maps if not hasattr(module, name)]:
+        raise NoClosedForm("a phase diagram", f"no accurate code was found for {', '.join(missing)}", "use kernels()")
+    size = max(np.size(value) for value in given.values())
+
+    def at(name: str, kernels: np.ndarray, places: np.ndarray) -> np.ndarray:
+        needed = [s.name for s in maps[name].symbols if s != K]
+        values = {n: given[n][places] if np.ndim(given[n]) else given[n] for n in needed}
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(np.asarray(getattr(module, name)(kernels, **values), dtype=float), kernels.shape)
+
+    kernels, moving = np.full(size, start), np.arange(size)
+    for layer in range(depth):
+        here = kernels[moving]
+        there = np.clip(at("kernel_map", here, moving), _SMALL, _LARGE)
+        kernels[moving] = there
+        moving = moving[(np.abs(there - here) > _SETTLED * here) & (there < _LARGE)]
+        if progress is not None:
+            progress("deep networks", max(layer / depth, 1 - len(moving) / size))
+        if not len(moving):
+            break
+    chi = at("chi_perp", kernels, np.arange(size))
+    return np.where(kernels >= _LARGE, np.inf, kernels), chi
+
+
+def _fixed(theory: Any, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str, float]:
+    """Numbers for the parameters that are on no axis."""
+    known = [s.name for s in theory.layer.parameters]
+    for name in (x[0], y[0], *params):
+        if name not in known:
+            raise DeclarationError(f"a phase diagram over {name}", "there is no such parameter", f"known: {known}")
+    missing = [name for name in known if name not in (x[0], y[0], *params)]
+    if missing or x[0] == y[0]:
+        found = f"no value for {', '.join(missing)}" if missing else f"both axes are {x[0]}"
+        raise DeclarationError("a phase diagram", found, "pass numbers by name: gamma=0.5")
+    return {name: float(number(value, name)) for name, value in params.items() if name not in (x[0], y[0])}
+
+
+def _axis(given: Axis | None, usual: Axis) -> Axis:
+    name, low, high = usual if given is None else given
+    lowest, highest = float(number(low, str(name))), float(number(high, str(name)))
+    if not lowest < highest:
+        raise DeclarationError(f"an axis {name} from {low} to {high}", "it has no length", "pass lowest < highest")
+    return str(name), lowest, highest
+
+
+def _usual(marked: Sequence[tuple[float, float]]) -> tuple[Axis, Axis]:
+    """C_W and C_b up to twice the critical values."""
+    weight = 2 * marked[0][0] if marked else 4.0
+    bias = max(2 * marked[0][1], weight / 4) if marked else 1.0
+    return (C_W.name, 0.0, weight), (C_b.name, 0.0, bias)
+
+
+def _critical(theory: Any, params: dict[str, Any]) -> tuple[tuple[float, float], ...]:
+    """The critical points at given parameters."""
+    found = []
+    for point in theory.critical_points:
+        values = {
+            s: number(params[s.name], s.name)
+            for s in point.C_W.free_symbols | point.C_b.free_symbols
+            if s.name in params
+        }
+        pair = [e.subs(values) for e in (point.C_W, point.C_b)]
+        if not any(e.free_symbols for e in pair):
+            found.append((float(pair[0]), float(pair[1])))
+    return tuple(found)
+
+
+def _curve(
+    theory: Any, fixed: dict[str, float], xs: np.ndarray, ys: np.ndarray
+) -> tuple[tuple[np.ndarray, np.ndarray, bool], ...]:
+    """The critical line in the plane of C_W and C_b, reachable and unreachable parts."""
+    points = theory.critical_curve(_LINE, **fixed)
+    parts: list[tuple[list[float], list[float], bool]] = []
+    last = None
+    for weight, bias, reachable in points:
+        inside = bias >= 0 and weight >= 0 and weight <= 2 * xs[-1] and bias <= 2 * ys[-1]
+        if inside and last == reachable:
+            parts[-1][0].append(weight)
+            parts[-1][1].append(bias)
+        elif inside:
+            parts.append(([weight], [bias], reachable))
+        last = reachable if inside else None
+    return tuple((np.array(w), np.array(b), reachable) for w, b, reachable in parts if len(w) > 1)
+
+
+def _inside(point: tuple[float, float], xs: np.ndarray, ys: np.ndarray) -> bool:
+    return bool(xs[0] <= point[0] <= xs[-1] and ys[0] <= point[1] <= ys[-1])
+
+
+def _label(name: str) -> str:
+    return f"${latex(sp.Symbol(name))}$"
