@@ -84,26 +84,28 @@ def _start(
 def list_(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[activations|layers|averages]", help="Activations and layers if left out."),
+        typer.Argument(metavar="[activations|layers|averages|criticality]", help="Activations and layers if left out."),
     ] = None,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="averages: of this activation or formula; else of all.")
+        str | None,
+        typer.Argument(metavar="[NAME]", help="averages, criticality: of this activation or formula; else of many."),
     ] = None,
     settings: Settings = None,
-    json: Annotated[bool, typer.Option("--json", help="averages: print one JSON document.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="averages, criticality: print one JSON document.")] = False,
 ) -> None:
-    """List the activations and layers that symres knows by name, or what is known of Gaussian averages."""
+    """List the activations and layers that symres knows by name, or what is known of averages and criticality."""
     from . import tables
 
     kinds = {"activations": tables.activation_table, "layers": tables.layer_table}
-    if what is not None and what not in (*kinds, "averages"):
-        raise DeclarationError(f"list {what}", "there is no such list", "use activations or layers or averages")
-    if what == "averages":
-        return _averages(name, settings or [], json)
+    computed = {"averages": _averages, "criticality": _criticality}
+    if what is not None and what not in (*kinds, *computed):
+        raise DeclarationError(f"list {what}", "there is no such list", f"use {' or '.join((*kinds, *computed))}")
+    if what in computed:
+        return computed[what](name, settings or [], json)
     for option, given in ((name, name is not None), ("--set", bool(settings)), ("--json", json)):
         if given:
             asked = " ".join(filter(None, ("list", what, option)))
-            found = "a name, --set and --json go with the list of averages only"
+            found = "a name, --set and --json go with the lists of averages and of criticality only"
             raise DeclarationError(asked, found, f"leave out {option}, or write: symres list averages gelu")
     out = Output()
     for position, (kind, table) in enumerate(kinds.items()):
@@ -137,6 +139,65 @@ def _averages(name: str | None, settings: list[str], json: bool) -> None:
             out.lines((sheet.legend() if position == 1 else []) + sheet.lines(known, whole=name is not None))
     if json:
         out.text(dumps({"format": 1, "activations": document}, indent=2, allow_nan=False))
+
+
+def _criticality(name: str | None, settings: list[str], json: bool) -> None:
+    """Critical points and lines, classes, exponents and correlation lengths in several layers."""
+    from json import dumps
+
+    from . import survey
+    from .request import chosen
+
+    if name is None and settings:
+        raise DeclarationError(
+            f"list criticality --set {settings[0]}",
+            "--set goes with the criticality of one activation",
+            "name it: symres list criticality swish --set beta=2",
+        )
+    listed = [chosen(name, settings)] if name is not None else list(map(survey.named_activation, survey.ACTIVATIONS))
+    out, document = Output(), []
+    sheet = survey.Survey(out.width, out.unicode)
+    if not json:
+        out.lines(sheet.legend())
+    for phi in listed:
+        with busy(f"criticality of {phi.name}"):
+            rows = list(survey.entries(phi))
+        document += list(map(survey.record, rows))
+        if not json:
+            for position, row in enumerate(rows):
+                out.lines(sheet.lines(row, first=position == 0))
+    if json:
+        out.text(dumps({"format": 1, "criticality": document}, indent=2, allow_nan=False))
+
+
+@app.command(epilog=_FORMULAS)
+def plot(
+    activation: Name,
+    layer: LayerName = "mlp",
+    settings: Settings = None,
+    x: Annotated[str | None, typer.Option("--x", metavar="NAME=LOW:HIGH", help="The horizontal axis: C_W=0:4.")] = None,
+    y: Annotated[str | None, typer.Option("--y", metavar="NAME=LOW:HIGH", help="The vertical one: gamma=0:1.")] = None,
+    points: Annotated[int, typer.Option("--points", help="Values on each axis.")] = 300,
+    out: OutFile = None,
+) -> None:
+    """Draw the phase diagram: chi_perp over two parameters, with critical lines and points."""
+    from ..check.progress import Bar
+    from ..export import phase_diagram
+    from ..export.files import require_place
+    from ..export.paper.style import format_of
+    from ..theory.derive import derive as theory_of
+    from .request import axis, file_stem, make
+
+    request = make(activation, layer, settings or [])
+    path = _place(out, "a file") or Path(f"{file_stem(request.phi)}_{request.layer.name}_phases.png")
+    format_of(path)
+    require_place(path)
+    with busy(f"deriving {request.title} in the layer {request.layer.name}"):
+        theory = theory_of(request.layer)
+        _ = theory.critical_points
+    with Bar("phase diagram") as progress:
+        drawn = phase_diagram(theory, axis(x), axis(y), points=points, progress=progress)
+    Output().text(f"wrote {drawn.save(path)}")
 
 
 @app.command(epilog=_FORMULAS)

@@ -122,6 +122,21 @@ def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
     return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings)
 
 
+def axis(text: str | None) -> tuple[str, float, float] | None:
+    """An axis of a figure, ``C_W=0:4``.
+
+    Raises:
+        DeclarationError: it is not of that form.
+    """
+    if text is None:
+        return None
+    name, equals, ends = (part.strip() for part in text.partition("="))
+    low, colon, high = ends.partition(":")
+    if not (name and equals and colon):
+        raise DeclarationError(f"the axis {text}", "it is not of the form name=low:high", "write C_W=0:4")
+    return name, float(parameter(low.strip(), name)), float(parameter(high.strip(), name))
+
+
 def _layer(name: str) -> Callable[..., Layer]:
     """The architecture of a name."""
     build = architectures.architectures.get(name)

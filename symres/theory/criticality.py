@@ -62,7 +62,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     conditions = conditions_of(kernel_map, parallel, perp)
     fixed = next((q.name for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
     if fixed is not None:
-        positive = Found(remarks=(f"{fixed} does not depend on C_W: no choice of it is critical",))
+        positive = Found(remarks=(_never(fixed, written_out(parallel)),))
     elif isinstance(conditions, str):
         positive = Found(remarks=(f"{_UNSEEN} K* > 0, because {conditions}",), complete=False)
     elif conditions.gap == 0:
@@ -75,6 +75,16 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     named, why = _named(zero, positive)
     remarks = (*_skip_alone(perp), *positive.remarks, *zero.remarks, *why)
     return Criticality((*stable, *positive.points, *others), named, remarks)
+
+
+def _never(fixed: str, parallel: sp.Expr) -> str:
+    """Why no C_W makes both susceptibilities 1."""
+    if fixed == "chi_parallel" and not parallel.free_symbols & {K, C_W, C_b}:
+        return (
+            f"chi_parallel is {str(parallel).replace('**', '^')} for every kernel: no point is critical; where "
+            "chi_perp = 1, on a critical line, kernels converge exponentially and Jacobians to a constant"
+        )
+    return f"{fixed} does not depend on C_W: no choice of it is critical"
 
 
 def _grown(grown: Growth) -> tuple[str, ...]:

@@ -412,7 +412,8 @@ class Theory:
         wanted = named.get(found.universality_class)
         point = next((p for p in found.points if p.stability == wanted), None)
         if point is None:
-            return Exponents(None, None, None, remark=f"the universality class is {found.universality_class}")
+            why = "; ".join(found.remarks) or f"the universality class is {found.universality_class}"
+            return Exponents(None, None, None, remark=why)
         return exponents_at(point, self.kernel_map, self.chi_perp)
 
     @property

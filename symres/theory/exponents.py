@@ -13,6 +13,7 @@ import sympy as sp
 
 from ..errors import NoClosedForm
 from ..gaussian.canonical import canonical
+from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
 from .conditions import sign_at_reference, written_out
@@ -145,4 +146,6 @@ def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:
 
 
 def _simple(value: sp.Expr) -> sp.Expr:
-    return value if value.has(Root) else canonical(value)
+    """In canonical form; roots and averages are names in it, so that parameters cancel."""
+    names = {e: sp.Dummy(positive=True) for e in value.atoms(Root, Expectation)}
+    return canonical(value.xreplace(names)).xreplace({name: e for e, name in names.items()})
