@@ -20,6 +20,7 @@ class PointRow:
         exact: True if K is a closed form, False if it is a root known to any number of digits.
         correction: at K* = 0, K' - K to the first power of K that does not vanish; 0 if all of them vanish; None at
             other points.
+        side: of a half-stable point, "below" or "above": where the kernels are that flow to it; "" if not known.
     """
 
     K: sp.Expr
@@ -28,6 +29,7 @@ class PointRow:
     stability: str
     exact: bool
     correction: sp.Expr | None = None
+    side: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Report:
         instructions: the lowered program's instructions, for typesetting (classes Mean and Draw of the declare room).
         fixed_points: the theory's fixed points, None unless all its parameters have numbers.
         source: where the activation is from.
+        critical_line: C_b on the critical line as a function of C_W and other parameters; None if it is not explicit.
+        exponents: the theory's exponents (kernel, jacobian, amplitude, stretch, remark).
     """
 
     activation: str
@@ -68,3 +72,5 @@ class Report:
     instructions: tuple[Any, ...] = ()
     fixed_points: tuple[Any, ...] | None = None
     source: str = ""
+    critical_line: sp.Expr | None = None
+    exponents: Any = None

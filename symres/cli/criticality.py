@@ -57,7 +57,14 @@ class Criticality(Sheet):
                 lines += self._value(point, name, value.xreplace(on_line))
             lines += [shown for text in self._about(point) for shown in self.wrapped(text, "italic", INDENT + LABEL)]
             lines.append(line(""))
-        return lines + self.wrapped(f"universality class {points.class_sentence(report)}", "bold")
+        lines += self.wrapped(f"universality class {points.class_sentence(report)}", "bold")
+        if rows := points.deep(report):
+            laws = ", ".join(f"{left} ~ {self.maths(law)}" for left, law in rows)
+            lines += [line(" " * INDENT, text) for text in wrap(f"in layer l: {laws}", self.width - INDENT)]
+        if report.critical_line is not None:
+            lines += self.wrapped(self.words("critical line, K' = K and chi_perp = 1:"))
+            lines += self.equation("C_b", [self.maths(report.critical_line)], "")
+        return lines
 
     def _value(self, point: PointRow, name: str, value: sp.Expr) -> list[Line]:
         """``K*    3.56155281280884    (3 + √17)/2``: a number, and where it comes from."""
@@ -84,15 +91,15 @@ class Criticality(Sheet):
         """The stability, and for K* = 0 how fast the kernel gets there."""
         flow = points.flow(point)
         if flow is None:
-            return [points.stability(point, self.report)]
+            return [points.stability(point)]
         if flow.step == K:
             return [
-                points.stability(point, self.report),
+                points.stability(point),
                 "around 0, K' - K is smaller than every power of K: small kernels are preserved for very many layers, "
                 "as in a scale-invariant network",
             ]
         law = f", so K falls like {self.maths(flow.law)} in layer l" if flow.law is not None else ""
-        return [points.stability(point, self.report), f"around 0, K' = {self.maths(flow.step)} + ...{law}"]
+        return [points.stability(point), f"around 0, K' = {self.maths(flow.step)} + ...{law}"]
 
     def _number(self, value: sp.Expr) -> mp.mpf | None:
         """The value without a skip connection; None if other parameters remain. A root is searched once."""

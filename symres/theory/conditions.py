@@ -124,6 +124,21 @@ def _grouped(product: sp.Expr, kernels: set[sp.Symbol]) -> sp.Expr:
     return sp.Mul(*rest) * sp.factor_terms(sp.expand(sp.Mul(*parameters)))
 
 
+def joined(expression: sp.Expr) -> sp.Expr:
+    """An expression with (gamma - 1)(gamma + 1) written as -(1 - gamma^2), as one does."""
+    return expression.replace(lambda e: e.is_Mul, _joined)
+
+
+def _joined(product: sp.Expr) -> sp.Expr:
+    factors = dict(f.as_base_exp() for f in product.args)
+    for base, exponent in factors.items():
+        for s in base.free_symbols if base.is_Add and exponent.is_Integer else ():
+            if base == s - 1 and factors.get(s + 1) == exponent:
+                rest = [f for f in product.args if f not in (base**exponent, (s + 1) ** exponent)]
+                return sp.Mul((-1) ** exponent, *rest, (1 - s**2) ** exponent)
+    return product
+
+
 def affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:
     """``(a, b)`` of an expression ``a + b*s``, None if it is no such expression."""
     slope = expression.diff(s) if expression.has(s) else sp.Integer(0)

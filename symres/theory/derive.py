@@ -395,7 +395,12 @@ class Theory:
 
     @property
     def universality_class(self) -> str:
-        """ "scale-invariant", "K*=0", "half-stable" or "none"; "unknown" if the search could not decide."""
+        """The name of the class, a word of the literature.
+
+        "scale-invariant", "K*=0" or "half-stable" for critical points; "everywhere-critical" or "subcritical" where
+        every C_W and C_b is critical, with a power law or a stretched exponential; "none"; "unknown" if the search
+        could not decide.
+        """
         return self._criticality.universality_class
 
     @cached_property
@@ -434,6 +439,8 @@ class Theory:
             quantities=tuple(self.quantities.values()),
             critical_points=tuple(PointRow(**vars(p)) for p in self.critical_points),
             universality_class=self.universality_class,
+            critical_line=self.critical_line_expr,
+            exponents=self.exponents,
             remarks=self.remarks,
             checks=checks,
             command=command,

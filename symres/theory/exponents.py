@@ -16,7 +16,7 @@ from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
-from .conditions import sign_at_reference, written_out
+from .conditions import joined, sign_at_reference, written_out
 from .expansion import powers_of_kernel
 from .points import CriticalPoint
 from .root import Root
@@ -148,4 +148,4 @@ def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:
 def _simple(value: sp.Expr) -> sp.Expr:
     """In canonical form; roots and averages are names in it, so that parameters cancel."""
     names = {e: sp.Dummy(positive=True) for e in value.atoms(Root, Expectation)}
-    return canonical(value.xreplace(names)).xreplace({name: e for e, name in names.items()})
+    return joined(canonical(value.xreplace(names))).xreplace({name: e for e, name in names.items()})

@@ -17,7 +17,7 @@ from ..gaussian.expectation import Expectation
 from ..quantity import Quantity, Status
 from ..scalars import number
 from ..symbols import C_W, C_b, K, kappa
-from .conditions import affine, written_out
+from .conditions import affine, joined, written_out
 from .root import Root
 from .scan import GRID, zeros
 
@@ -219,19 +219,8 @@ def explicit_line(maps: Maps) -> sp.Expr | None:
         for k in kernels:
             for bias in _solved(equation.subs(K, k), C_b):
                 if not bias.has(K, C_b) and _solves(flow, perp, k, bias):
-                    return canonical(bias).replace(lambda e: e.is_Mul, _joined)
+                    return joined(canonical(bias))
     return None
-
-
-def _joined(product: sp.Expr) -> sp.Expr:
-    """(gamma - 1)(gamma + 1) as -(1 - gamma^2), which is how one writes it."""
-    powers = product.as_powers_dict()
-    for base, exponent in list(powers.items()):
-        for s in base.free_symbols if base.is_Add else ():
-            if base == s - 1 and powers.get(s + 1) == exponent:
-                rest = product / base**exponent / (s + 1) ** exponent
-                return (-1) ** exponent * (1 - s**2) ** exponent * rest if exponent.is_Integer else product
-    return product
 
 
 def parametric_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:

@@ -56,6 +56,8 @@ def document(report: Report, caption: str = "") -> str:
             "quantities": _sections(report.quantities, notation, appendix.uses),
             "points": [_point(row, report, heads) for row in report.critical_points],
             "universality_class": _class(report),
+            "line": _line(report, notation),
+            "deep": [rf"{left.replace('*', '^*')} \sim {notation.write(law)}" for left, law in points.deep(report)],
             "fixed_points": _fixed_points(report),
             "advice": _advice(report),
             "samples": _samples(report),
@@ -233,6 +235,11 @@ def _class(report: Report) -> str:
     return rf"\textbf{{Universality class {prose(name)}{colon}}}{prose(words)}".rstrip(".")
 
 
+def _line(report: Report, notation: Notation) -> str:
+    """The critical line as an equation."""
+    return "" if report.critical_line is None else display("C_b", report.critical_line, tail=".", notation=notation)
+
+
 def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str, Any]:
     star = {points.STAR: "K^*"} | ({row.K: "K^*"} if row.K == K or not row.exact else {})  # K: on a line of points
     notation = Notation({**heads, **star})
@@ -251,7 +258,7 @@ def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str,
     moves = points.flow(row)
     return {
         "rows": " \\\\\n".join(rows),
-        "stability": prose(points.stability(row, report)),
+        "stability": prose(points.stability(row)),
         "flow": "" if moves is None else _flow(moves, notation),
     }
 

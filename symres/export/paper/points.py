@@ -21,7 +21,8 @@ CLASSES = {
     "scale-invariant": "every kernel is a fixed point, kept from layer to layer",
     "K*=0": "at criticality the kernel decays to zero, slower than exponentially",
     "half-stable": "K* attracts the kernels on one side of it and lets those on the other go",
-    "everywhere-critical": "every kernel is critical",
+    "everywhere-critical": "for every C_W and C_b the Jacobian is at most a power of the depth",
+    "subcritical": "for every C_W and C_b the Jacobian is a stretched exponential of the depth",
     "unstable": "the critical point repels: kernels flow away from it",
     "none": "no C_W, C_b make both susceptibilities 1 at a fixed point",
     "unknown": "the search for critical points could not decide; the remarks say why",
@@ -33,9 +34,9 @@ _STABILITY = {
     "stable": "stable: it attracts the kernels around it",
     "unstable": "unstable: kernels flow away from it",
 }
+_LONG = 24  # characters of an exact number that is printed as it is
 _SAMPLES = ("0.01", "0.1", "1", "10", "100")
 _SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
-_BEYOND = mp.mpf("1.001")  # times K*: where chi_parallel shows to which side the kernel moves
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------
@@ -63,18 +64,12 @@ def class_sentence(report: Report) -> str:
     return f"{report.universality_class}: {words}" if words else report.universality_class
 
 
-def stability(point: PointRow, report: Report) -> str:
+def stability(point: PointRow) -> str:
     """The stability of a critical point in words; of a half-stable one, from which side it attracts."""
-    words = _STABILITY.get(point.stability, point.stability)
-    parallel, star = named(report, "chi_parallel"), None if point.K == K else value(point.K)
-    if point.stability != "half-stable" or parallel is None or not star:
-        return words
-    numbers = at_point(point)
-    if numbers is None or set(names_of(parallel)) - numbers.keys():
-        return words
-    beyond = parallel.evalf(12, K=star * _BEYOND, **{n: numbers[n] for n in names_of(parallel)})
-    near, far = ("below", "above") if beyond > 1 else ("above", "below")
-    return f"half-stable: it attracts nearby kernels from {near}; those {far} move away"
+    if point.stability == "half-stable" and point.side:
+        far = {"below": "above", "above": "below"}[point.side]
+        return f"half-stable: it attracts nearby kernels from {point.side}; those {far} move away"
+    return _STABILITY.get(point.stability, point.stability)
 
 
 def at_point(point: PointRow) -> dict[str, str] | None:
@@ -216,6 +211,35 @@ def _together(coefficient: sp.Expr) -> sp.Expr:
 
 def _is_negative(coefficient: sp.Expr) -> bool:
     return bool(coefficient.subs({gamma: 0, xi: 1}).is_negative)
+
+
+# ---- deep networks -------------------------------------------------------------------------------------------------
+
+
+def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
+    """How kernel and Jacobian go with the depth l at criticality: ("K", 3*l/2), ("J", 1/l); empty if not known."""
+    found = report.exponents
+    if found is None or found.kernel is None or report.universality_class == "scale-invariant":
+        return ()
+    rows = [("K" if report.universality_class != "half-stable" else "K - K*", found.amplitude * DEPTH**-found.kernel)]
+    if found.stretch is not None:
+        rows.append(("J", sp.exp(found.stretch.rate * DEPTH**found.stretch.power)))
+    elif found.jacobian is not None:
+        rows.append(("J", DEPTH ** -_shown(found.jacobian)))
+    return tuple((left, _shown_in(e)) for left, e in rows)
+
+
+def _shown_in(expr: sp.Expr) -> sp.Expr:
+    """A power law with its number rounded where that is long."""
+    number, rest = expr.as_independent(*expr.free_symbols, as_Add=False)
+    return _shown(number) * rest
+
+
+def _shown(number: sp.Expr) -> sp.Expr:
+    """A number as it is, or rounded: a long rational is printed as a decimal with dots behind it."""
+    if number.free_symbols or len(str(number)) <= _LONG:
+        return number
+    return sp.Rational(mp.nstr(evaluate(number, {}, DIGITS)[0], DIGITS))
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------------

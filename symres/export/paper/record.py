@@ -30,7 +30,8 @@ def record(report: Report) -> dict[str, Any]:
     Returns:
         keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points,
         critical_points_decimals_at (where gamma is free: "gamma = 0"), fixed_points (null unless all parameters
-        have numbers), universality_class, initialisation (null without a critical point), remarks, checks, command,
+        have numbers), universality_class, critical_line (C_b; null unless explicit), exponents,
+        initialisation (null without a critical point), remarks, checks, command,
         versions. Expressions are text that sympy reads, and LaTeX.
     """
     rows, advised = report.critical_points, advice(report)
@@ -48,6 +49,8 @@ def record(report: Report) -> dict[str, Any]:
         "critical_points_decimals_at": "gamma = 0" if free else "",
         "fixed_points": None if report.fixed_points is None else [_fixed_point(row) for row in report.fixed_points],
         "universality_class": report.universality_class,
+        "critical_line": None if report.critical_line is None else _expression(report.critical_line),
+        "exponents": None if report.exponents is None else _exponents(report.exponents),
         "initialisation": None if advised is None else _plain(dataclasses.asdict(advised) | {"code": advised.code}),
         "remarks": list(report.remarks),
         "checks": [_plain(dataclasses.asdict(row)) for row in report.checks],
@@ -59,6 +62,14 @@ def record(report: Report) -> dict[str, Any]:
 def dumps(report: Report) -> str:
     """The record as JSON text."""
     return json.dumps(record(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _exponents(found: Any) -> dict[str, Any]:
+    """K - K* ~ amplitude*l**-kernel, and J ~ l**-jacobian or exp(rate*l**power)."""
+    values = {name: getattr(found, name) for name in ("kernel", "jacobian", "amplitude")}
+    if found.stretch is not None:
+        values |= {"stretch_power": found.stretch.power, "stretch_rate": found.stretch.rate}
+    return {name: None if e is None else _expression(e) for name, e in values.items()} | {"remark": found.remark}
 
 
 def _quantity(q: Quantity) -> dict[str, Any]:
