@@ -34,6 +34,7 @@ _STABILITY = {
     "stable": "stable: it attracts the kernels around it",
     "unstable": "unstable: kernels flow away from it",
 }
+_SKIP_POWERS = tuple(sp.Rational(p, 2) for p in range(-8, 9))
 _LONG = 24  # characters of an exact number that is printed as it is
 _SAMPLES = ("0.01", "0.1", "1", "10", "100")
 _SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
@@ -230,9 +231,17 @@ def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
 
 
 def _shown_in(expr: sp.Expr) -> sp.Expr:
-    """A power law with its number rounded where that is long."""
-    number, rest = expr.as_independent(*expr.free_symbols, as_Add=False)
-    return _shown(number) * rest
+    """A power law with a power of 1 - gamma^2 in front, and its number rounded where that is long."""
+    at_zero = expr.subs(gamma, 0)
+    front = sp.Integer(1)
+    if expr.has(gamma) and at_zero.is_finite is not False:
+        powers = (p for p in _SKIP_POWERS if _is_zero(expr / at_zero - (1 - gamma**2) ** p))
+        power = next(powers, None)
+        if power is None:
+            return expr
+        front = (1 - gamma**2) ** power
+    number, rest = at_zero.as_independent(*at_zero.free_symbols, as_Add=False)
+    return _shown(number) * rest * front
 
 
 def _shown(number: sp.Expr) -> sp.Expr:
