@@ -22,8 +22,10 @@ from .code import torch as torch_printer
 from .code.choose import build_component
 from .code.emit import Dialect, LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
 from .code.plan import Component, Function, Planner
+from .deep import FUNCTIONS, is_network, network_text
 from .names import renamed, require_distinct
 from .paper.document import equations
+from .paper.recursion import recursion
 
 Target = Literal["numpy", "torch", "latex"]
 TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")
@@ -89,7 +91,7 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
     Args:
         subject: a Quantity, a mapping name -> Quantity, or an object with such a mapping as ``.quantities``
             (a Theory). The names are those of the functions. Of several quantities those without code are named in
-            ``missing`` and in the module's docstring.
+            ``missing`` and in the module's docstring. A Network becomes one function of all its layers, dual_kernel.
         target: "numpy", "torch" or "latex".
         title: first line of the generated text; made from the subject if empty.
         command: the command that generates the text again, for its head.
@@ -100,6 +102,8 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
     """
     if target not in TARGETS:
         raise DeclarationError(f"export to {target!r}", "there is no such target", f"use one of {', '.join(TARGETS)}")
+    if is_network(subject):
+        return _network(subject, target, title, command)
     quantities = _quantities(subject)
     title = title or _title(subject, quantities)
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
@@ -127,6 +131,22 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
     require_distinct(_listed(names), text)
     warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docs.warnings(f))
     return Module(name, target, text, lacking, warnings, names)
+
+
+def _network(subject: Any, target: str, title: str, command: str) -> Module:
+    """A network as one function."""
+    title = title or f"Kernel and tangent kernel of a network of {len(subject.layers)} layers, two inputs."
+    command = command or f'symres.export(network, target="{target}")'
+    if target == "latex":
+        return Module("network", "latex", recursion(subject, title, command), functions=("network",))
+    printer: Any = numpy_printer if target == "numpy" else torch_printer
+    planner = Planner(partial(build_component, dialect=_dialect(target)))
+    sources: dict[str, Source] = {}
+    text, warnings = network_text(
+        subject, target, lambda quantity: _planned(planner, printer, quantity, sources), sources, (title, command)
+    )
+    require_distinct("the network", text)
+    return Module("network", "numpy" if target == "numpy" else "torch", text, (), warnings, FUNCTIONS)
 
 
 def _reasons(missing: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from .stable import Atan2, UpperAngle, determinant
+from .stable import Atan2, Distance, UpperAngle, determinant
 
 Triple = tuple[sp.Symbol, sp.Symbol, sp.Symbol]
 Terms = dict[tuple[int, int, int, int, sp.Expr], sp.Expr]  # powers of K1, K2, C, D, what has no kernel -> number
@@ -101,17 +101,18 @@ def angle_form(expr: sp.Expr, triple: Triple) -> AngleForm | None:
         replaced = replaced.xreplace({arc: theta})
     replaced = replaced.replace(
         lambda e: isinstance(e, sp.Pow) and e.exp.is_Rational and e.exp.q == 2 and e.has(*triple),
-        lambda e: _root(e, roots),
+        lambda e: _root(e, roots, triple),
     )
     if any(isinstance(p, sp.Pow) and not p.exp.is_Integer and p.has(*triple) for p in sp.preorder_traversal(replaced)):
         return None
     return _collect(replaced, angles, triple)
 
 
-def _root(power: sp.Pow, roots: list[tuple[sp.Expr, sp.Symbol]]) -> sp.Expr:
+def _root(power: sp.Pow, roots: list[tuple[sp.Expr, sp.Symbol]], triple: Triple) -> sp.Expr:
     for radicand, s in roots:
-        if sp.expand(power.base - radicand) == 0:
-            return s ** (2 * power.exp)
+        ratio = sp.cancel(radicand / power.base)  # 1, or what depends on parameters
+        if not ratio.has(*triple):
+            return s ** (2 * power.exp) / ratio**power.exp
     return power
 
 
@@ -191,13 +192,12 @@ def _positive_product(expr: sp.Expr, triple: Triple) -> sp.Expr:
 
 
 def _positive_sum(expr: sp.Expr, triple: Triple) -> sp.Expr:
-    K1, C, K2 = triple
     best, least = expr, _cost(_terms(expr, triple))
     for sign in (1, -1):
         terms = _paired(_terms(sign * expr, triple))
         if _cost(terms) < least:
             least = _cost(terms)
-            total = sp.Add(*(c * p * K1**i * K2**j * C**k * determinant**d for (i, j, k, d, p), c in terms.items()))
+            total = _distances(terms, triple)
             best = total if sign == 1 else sp.Mul(-1, total, evaluate=False)
     return best
 
@@ -209,6 +209,19 @@ def _terms(polynomial: sp.Expr, triple: Triple) -> Terms:
         for powers, c in sp.Poly(polynomial, K1, K2, C).terms()
         for p, number in sp.expand(c).as_coefficients_dict().items()
     }
+
+
+def _distances(terms: Terms, triple: Triple) -> sp.Expr:
+    """The sum of terms; c*(K1 + K2 - 2*C) with c > 0 is a distance, which vanishes without cancellation."""
+    K1, C, K2 = triple
+    terms, total = dict(terms), sp.Integer(0)
+    for i, j, k, d, p in sorted(((i - 1, *rest) for i, *rest in terms if i > 0), key=str):
+        corners = (i + 1, j, k, d, p), (i, j + 1, k, d, p), (i, j, k + 1, d, p)
+        first, second, cross = (terms.get(corner, sp.Integer(0)) for corner in corners)
+        if first == second == -cross / 2 and first.is_positive:
+            total += first * p * K1**i * K2**j * C**k * determinant**d * Distance(K1, K2, C)
+            terms = {key: c for key, c in terms.items() if key not in corners}
+    return total + sp.Add(*(c * p * K1**i * K2**j * C**k * determinant**d for (i, j, k, d, p), c in terms.items()))
 
 
 def _cost(terms: Terms) -> tuple[int, int]:

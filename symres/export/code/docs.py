@@ -10,7 +10,7 @@ import sympy as sp
 
 from ...notation import is_activation, shortened
 from ...quantity import Quantity
-from ...symbols import C_W, K1, K2, C, C_b, K, gamma, xi
+from ...symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, xi
 from .deltas import NEAREST, meet
 from .emit import argument
 from .fit import Fit
@@ -25,6 +25,7 @@ ARGUMENTS = {
     K1: "kernel of the first input; K1 >= 0, nan else",
     K2: "kernel of the second input; K2 >= 0, nan else",
     C: "covariance of the two inputs, C**2 <= K1*K2; an excess is taken as equality",
+    Theta: "tangent kernel of the two inputs, of any sign",
     C_W: "fan_in times the variance of a weight; C_W >= 0",
     C_b: "variance of a bias; C_b >= 0",
     gamma: "weight of the skip connection",
@@ -59,6 +60,11 @@ def argument_lines(quantity: Quantity, kind: str) -> list[str]:
 def formula_lines(formula: sp.Expr, indent: int) -> list[str]:
     """A formula as text, broken at spaces."""
     return wrapped(str(shortened(formula)), indent, 4)
+
+
+def shown(quantity: Quantity) -> str:
+    """The definition of a quantity as text, its steps written out."""
+    return str(shortened(quantity.defined))
 
 
 def meanings(quantity: Quantity) -> list[str]:

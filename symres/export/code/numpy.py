@@ -42,6 +42,7 @@ from .roads import roads, with_determinant
 from .stable import (
     Atan2,
     Dawson,
+    Distance,
     Erfc,
     Erfcx,
     ExpCosh,
@@ -87,6 +88,7 @@ NUMPY = Dialect(
         sp.erfc: "special.erfc({0})",
         sp.Abs: "np.abs({0})",
         Size: "np.abs({0})",
+        Distance: "np.maximum(({0} - {2}) + ({1} - {2}), 0.0)",
         sp.sign: "np.sign({0})",
         sp.Heaviside: "np.heaviside({0}, {1})",
         sp.Max: "np.maximum({0}, {1})",
@@ -267,7 +269,7 @@ def function_source(function: Function) -> tuple[str, ...]:
 
 def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr], function: str) -> list[str]:
     """The line that computes the determinant, and its name among the others, where a formula contains it."""
-    if not any(formula.has(determinant) for formula in formulas):
+    if determinant in names or not any(formula.has(determinant) for formula in formulas):
         return []
     names[determinant] = "determinant"
     return [f"determinant = {function}(K1, K2, C)"]

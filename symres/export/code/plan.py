@@ -17,10 +17,10 @@ from typing import Any
 
 import sympy as sp
 
-from ...balls import enclose
+from ...balls import enclose, evaluate
 from ...errors import DeclarationError, NoClosedForm
 from ...quantity import Quantity, Status
-from ...symbols import C_W, K1, K2, C, C_b, K, gamma, n, n_L, r, variables, xi
+from ...symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n, n_L, r, variables, xi
 from .angles import AngleForm, positive
 from .emit import argument, distinct
 from .fit import Fit
@@ -31,7 +31,8 @@ from .scaling import scaling
 from .stable import Own, determinant
 
 KERNELS = (K, K1, K2)  # what is no variance below 0
-GLOBAL = {C_W, C_b, gamma, xi, n, n_L, r}  # what a kernel never is
+INSIDE = {C_W, C_b}  # what fresh neurons bring into averages
+GLOBAL = {Theta, C_W, C_b, gamma, xi, n, n_L, r}  # no variance or covariance of a neuron
 INACCURATE = 1e-6  # a larger error is announced
 FEW_DIGITS = 1e-13  # a larger error of a closed form in special functions, and its average is integrated instead
 _SEEN = [Fraction(10) ** n for n in (-8, -4, -2, 0, 2, 4)]  # kernels
@@ -222,11 +223,17 @@ class Planner:
         opaque = expr.xreplace(held)
         others = (opaque.free_symbols & GLOBAL) | set(held.values())
         parts = decompose(opaque, others | scope.parameters)
+        if parts is None and decompose(opaque, others) is None:
+            if _is_normalised(opaque):
+                factors = (factor.as_base_exp() for factor in sp.Mul.make_args(expr))
+                return sp.Mul(*(self._split(base, base, scope) ** power for base, power in factors))
+            others -= INSIDE
         opened: dict[sp.Expr, sp.Expr] = {}
         may_cancel = scope.parameters and not averages(opaque)
         if parts is None or (may_cancel and not _adds_up(parts)):
             parts = decompose(opaque, others) or {sp.Integer(1): opaque}
-            opened = decompose(definition.xreplace(held), others) or {}
+            if all(c.is_Symbol for a in averages(definition) for c in a.covariance):
+                opened = decompose(definition.xreplace(held), others) or {}
         out = sp.Add(*(m * self._kernel_function(f, scope, opened.get(m)) for m, f in parts.items()))
         return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
 
@@ -242,7 +249,8 @@ class Planner:
         if not open_ and expr.is_polynomial(*expr.free_symbols):
             return expr
         variables = expr.free_symbols
-        single = variables - scope.parameters
+        parameters = scope.parameters | GLOBAL  # the latter where they stand inside of averages
+        single = variables - parameters
         if len(single) == 1:
             (v,) = single
             return self._call(expr.xreplace({v: K}), (K,), (v,), scope, _renamed(opened, {v: K}))
@@ -254,7 +262,7 @@ class Planner:
             out = sp.Add(*(m * self._kernel_function(f, scope) for m, f in parts.items()))
             return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
         for triple in scope.triples:
-            if triple[1] in variables and variables <= set(triple) | scope.parameters:
+            if triple[1] in variables and variables <= set(triple) | parameters:
                 canonical = dict(zip(triple, (K1, C, K2), strict=True))
                 arguments = (triple[0], triple[2], triple[1])
                 return self._call(expr.xreplace(canonical), (K1, K2, C), arguments, scope, _renamed(opened, canonical))
@@ -268,6 +276,8 @@ class Planner:
 
     def _average(self, node: Any, scope: _Scope) -> sp.Expr:
         """A call of the component of an average without a closed form; kernels in its integrand become parameters."""
+        if not node.free_symbols - {*variables}:
+            return sp.Float(evaluate(node, {}, 20)[0], 20)
         inside = node.integrand.free_symbols - {*variables}
         given = {s: Own(f"{s}_given", **s.assumptions0) for s in inside - scope.parameters}
         integrand, back = node.integrand.xreplace(given), {name: s for s, name in given.items()}
@@ -352,6 +362,11 @@ def decompose(expr: sp.Expr, others: Iterable[sp.Symbol]) -> dict[sp.Expr, sp.Ex
     if isinstance(expr, sp.Pow) and isinstance(expr.base, sp.Symbol) and expr.base in others:
         return {expr: sp.Integer(1)}  # 1/gamma and the like
     return None
+
+
+def _is_normalised(expr: sp.Expr) -> bool:
+    """Whether a product contains roots or quotients of sums, as behind a normalisation."""
+    return any(isinstance(f, sp.Pow) and isinstance(f.base, sp.Add) for f in sp.Mul.make_args(expr))
 
 
 def _adds_up(parts: Mapping[sp.Expr, sp.Expr]) -> bool:

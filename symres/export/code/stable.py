@@ -20,6 +20,13 @@ class Own(sp.Symbol):
 determinant = Own("determinant", nonnegative=True)  # K1*K2 - C**2, computed without rounding the difference
 correlation = Own("correlation", real=True)  # C/sqrt(K1*K2), and 0 where a kernel vanishes
 complement = Own("complement", nonnegative=True)  # sqrt(1 - correlation**2), from the determinant
+unit = Own("unit", positive=True)  # 1, as a tensor
+
+
+class Distance(sp.Function):
+    """K1 + K2 - 2*C, called as Distance(K1, K2, C), without rounding where the inputs are near: 2*C is not formed."""
+
+    nargs = 3
 
 
 class Size(sp.Function):

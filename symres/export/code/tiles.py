@@ -302,7 +302,7 @@ class Tiler:
     def _add(
         self, text: str, operands: tuple[Operand, ...], cost: int, place: bool = True, arrays: int = 0, name: str = ""
     ) -> int:
-        key = (text, operands, name)
+        key = (text, tuple((isinstance(o, int), o) for o in operands), name)  # operation 2 is not the number 2
         if key not in self._known:
             self._ops.append(_Op(text, operands, cost, place, arrays, name))
             self._known[key] = len(self._ops) - 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 
 from ...special import S4, T4
 from ...symbols import K
@@ -29,7 +30,7 @@ from .autograd import (
     own_gradient,
 )
 from .corner import settled
-from .emit import Dialect, Emitter, Source, rows, variable
+from .emit import Dialect, Emitter, Source, is_constant, rows, variable
 from .fit import SHARE, Fit
 from .loss import doubt
 from .numpy import defined, floored, limited, named_determinant, with_origin
@@ -38,6 +39,7 @@ from .rewrite import stabilise
 from .stable import (
     Atan2,
     Dawson,
+    Distance,
     Erfc,
     Erfcx,
     ExpCosh,
@@ -55,6 +57,7 @@ from .stable import (
     complement,
     correlation,
     determinant,
+    unit,
 )
 
 ALWAYS = ("_tensors(",)  # what every module calls
@@ -79,6 +82,7 @@ TORCH = Dialect(
         sp.erfc: "torch.erfc({0})",
         sp.Abs: "torch.abs({0})",
         Size: "torch.abs({0})",
+        Distance: "torch.clamp(({0} - {2}) + ({1} - {2}), min=0.0)",
         sp.sign: "torch.sign({0})",
         # clamp takes numbers as bounds, maximum takes none; numbers come first in order
         sp.Max: "torch.clamp({1}, min={0})",
@@ -172,10 +176,26 @@ def function_source(function: Function) -> tuple[str, ...]:
     names = dict(function.names)
     first = [f"{k} = torch.where({k} >= 0.0, {k}, torch.nan)" for k in function.arguments if k in KERNELS]
     first += named_determinant(names, [e for _, e in function.lines], "_Determinant.apply")
-    *before, last = first + Emitter(TORCH, names).function(function.lines)
+    *before, last = first + lines_with_tensors(names, function.lines, variable(function.arguments[0]))
     if function.idle:
         last = f"return _shaped({', '.join([last.removeprefix('return '), *map(variable, function.idle)])})"
     return (*before, last)
+
+
+def lines_with_tensors(names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
+    """Assignments that compute results; numbers that components are called with become tensors like the named one."""
+    called = [(name, _in_tensors(e)) for name, e in results]
+    if not any(e.has(unit) for _, e in called):
+        return Emitter(TORCH, names).function(called)
+    return [f"unit = torch.ones_like({like})", *Emitter(TORCH, {**names, unit: "unit"}).function(called)]
+
+
+def _in_tensors(expr: sp.Expr) -> sp.Expr:
+    """An expression whose calls of components have tensors as arguments, where those are numbers."""
+    calls = {
+        call: call.func(*(a * unit if is_constant(a) else a for a in call.args)) for call in expr.atoms(AppliedUndef)
+    }
+    return expr.xreplace(calls)
 
 
 def _body(component: Component, code: sp.Expr, dialect: Dialect = TORCH) -> list[str]:
@@ -207,7 +227,7 @@ def _fit_source(component: Component, fit: Fit) -> Source:
 def _angle_source(component: Component, form: AngleForm) -> Source:
     """Sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
     guarded = replace(TORCH, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
-    slopes = {v: _body(component, form.diff(v).stable(), guarded) for v in component.symbols}
+    slopes = {v: _body(component, form.diff(v).stable(), guarded) for v in component.symbols if v != determinant}
     return _with_slopes(component, component.code, slopes)
 
 
@@ -280,7 +300,10 @@ def _autograd(
     listed = ", ".join(map(variable, component.symbols))
     comma = "," if len(component.symbols) == 1 else ""
     about = f"{component.name} with its own derivatives in {', '.join(map(str, calls))}."
-    slopes = (f"gradient*{calls[s]} if ctx.needs_input_grad[{i}] else None," for i, s in enumerate(component.symbols))
+    slopes = (
+        f"gradient*{calls[s]} if ctx.needs_input_grad[{i}] else None," if s in calls else "None,"
+        for i, s in enumerate(component.symbols)  # a determinant that is given has no part of its own in slopes
+    )
     backward = [f"{listed}{comma} = ctx.saved_tensors", "return (", *(f"    {slope}" for slope in slopes), ")"]
     text = _function(_class(component.name), about, component.symbols, value, backward)
     call = f"return {_class(component.name)}.apply({listed})"

@@ -43,7 +43,7 @@ def document(report: Report, caption: str = "") -> str:
         "report.tex.j2",
         {
             "title": _title(report, notation),
-            "command": _verbatim(report.command),
+            "command": verbatim(report.command),
             "formulas": [
                 display(f"{head}(z)", formula, tail=",", notation=notation)
                 for head, formula in _functions(report, heads)
@@ -53,7 +53,7 @@ def document(report: Report, caption: str = "") -> str:
             "forward": display("z'", report.forward, tail=".", notation=notation),
             "program": [_instruction(i, notation) for i in report.instructions],
             "settings": [f"${latex(sp.Symbol(name))} = {escape(value)}$" for name, value in report.settings],
-            "quantities": _sections(report.quantities, notation, appendix.uses),
+            "quantities": sections(report.quantities, notation, appendix.uses),
             "points": [_point(row, report, heads) for row in report.critical_points],
             "universality_class": _class(report),
             "line": _line(report, notation),
@@ -76,15 +76,15 @@ def document(report: Report, caption: str = "") -> str:
 
 def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
     """Quantities alone as a LaTeX document."""
-    formulas = sorted(_formulas(q.definition for q in quantities), key=str)
+    formulas = sorted(formulas_of(q.definition for q in quantities), key=str)
     notation = Notation(decimals=has_decimals(*(f.expr for f in formulas)))
     return files.render(
         "equations.tex.j2",
         {
             "title": escape(title),
-            "command": _verbatim(command),
+            "command": verbatim(command),
             "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
-            "quantities": _sections(quantities, notation, {}),
+            "quantities": sections(quantities, notation, {}),
             "reference": escape(PDLT),
         },
     )
@@ -93,14 +93,14 @@ def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
 # ---- declaration ---------------------------------------------------------------------------------------------------
 
 
-def _formulas(expressions: Iterable[sp.Expr]) -> set[Any]:
+def formulas_of(expressions: Iterable[sp.Expr]) -> set[Any]:
     """The formulas of the activations in expressions (atoms that know their pieces)."""
     return {atom for e in expressions for atom in e.atoms() if hasattr(atom, "pieces")}
 
 
 def _heads(report: Report) -> dict[Any, str]:
     """A single activation is phi; several keep their names."""
-    found = _formulas([report.forward, *(q.definition for q in report.quantities)])
+    found = formulas_of([report.forward, *(q.definition for q in report.quantities)])
     return {formula: r"\phi" for formula in found} if len(report.formulas) == 1 else {}
 
 
@@ -142,7 +142,7 @@ def _meaning(q: Quantity) -> str:
     return sentence(q.meaning or q.name.replace("_", " "))
 
 
-def _sections(
+def sections(
     quantities: Iterable[Quantity], notation: Notation, uses: Mapping[str, Sequence[int]]
 ) -> list[dict[str, Any]]:
     """One section a quantity; a reason that several have is told once."""
@@ -227,7 +227,7 @@ def _advice(report: Report) -> dict[str, Any] | None:
     found = advice(report)
     if found is None:
         return None
-    return {"text": " ".join(map(prose, found.sentences)), "code": [_verbatim(line) for line in found.code]}
+    return {"text": " ".join(map(prose, found.sentences)), "code": [verbatim(line) for line in found.code]}
 
 
 def _class(report: Report) -> str:
@@ -351,7 +351,7 @@ def _nstr(value: Any, digits: int) -> str:
     return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e else mantissa
 
 
-def _verbatim(text: str) -> str:
+def verbatim(text: str) -> str:
     """Wrapped lines for a verbatim environment."""
     lines = []
     for line in text.splitlines():

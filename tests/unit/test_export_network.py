@@ -1,0 +1,359 @@
+"""Networks as one generated function: against 50 digits, Network.dual_kernels, and what peers lose on the diagonal."""
+
+import os
+import subprocess
+import sys
+import warnings
+from functools import cache
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import symres as sr
+from symres.errors import DeclarationError
+
+DIGITS = 50
+DEPTHS = (1, 2, 5, 20)
+GAMMA = 0.6
+WEIGHTS = {"C_W": 1.3, "C_b": 0.1}
+GAPS = (0.0, 1e-15, 1e-13, 1e-10, 1e-7, 1e-5, 1e-4, 1e-2)
+
+
+# ---- the recursion by hand, in 50 digits -------------------------------------------------------------------------
+def arccos_pair(K1, K2, C):
+    """<relu relu> and <relu' relu'> (Cho and Saul)."""
+    size = mp.sqrt(K1 * K2)
+    angle = mp.acos(max(min(C / size, mp.mpf(1)), mp.mpf(-1)))
+    return (size * mp.sin(angle) + (mp.pi - angle) * C) / (2 * mp.pi), (mp.pi - angle) / (2 * mp.pi)
+
+
+def arcsine_pair(K1, K2, C):
+    """<erf erf> and <erf' erf'> (Williams)."""
+    size = (1 + 2 * K1) * (1 + 2 * K2)
+    return 2 / mp.pi * mp.asin(2 * C / mp.sqrt(size)), 4 / mp.pi / mp.sqrt(size - 4 * C**2)
+
+
+PAIRS = {"relu": arccos_pair, "erf": arcsine_pair}
+
+
+def iterate(name, depth, K1, K2, C, gamma, C_W, C_b):
+    """C and Theta behind so many layers gamma*z + Dense(phi(z)), of floats that are taken as they are."""
+    with mp.workdps(DIGITS):
+        K1, K2, C, gamma, C_W, C_b = (mp.mpf(float(v)) for v in (K1, K2, C, gamma, C_W, C_b))
+        theta = mp.mpf(0)
+        for _ in range(depth):
+            both, slopes = PAIRS[name](K1, K2, C)
+            theta = gamma**2 * theta + C_b + C_W * both + C_W * slopes * theta
+            alone = (PAIRS[name](K, K, K)[0] for K in (K1, K2))
+            K1, K2 = (gamma**2 * K + C_b + C_W * own for K, own in zip((K1, K2), alone, strict=True))
+            C = gamma**2 * C + C_b + C_W * both
+        return C, theta
+
+
+def near(K1, K2, gap, sign=1):
+    """A covariance so far from that of parallel inputs, never beyond it."""
+    C = sign * np.sqrt(K1) * np.sqrt(K2) * (1 - gap)
+    with mp.workdps(DIGITS):
+        while mp.mpf(float(C)) ** 2 > mp.mpf(K1) * mp.mpf(K2):
+            C = np.nextafter(C, 0.0)
+    return C
+
+
+@cache
+def module(name, depth, target="numpy", layer="residual"):
+    if target == "torch":
+        pytest.importorskip("torch")
+    return sr.export(sr.derive(sr.architectures[layer](name)).network(depth), target).load()
+
+
+def errors(found, expected, scale):
+    return max(float(abs(mp.mpf(float(a)) - b) / abs(s)) for a, b, s in zip(found, expected, scale, strict=True))
+
+
+# ---- accuracy ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("gamma", [0.0, GAMMA])
+def test_the_function_agrees_with_50_digits(name, depth, gamma):
+    f = module(name, depth).dual_kernel
+    for point in ((1.0, 2.0, 0.3), (0.7, 0.7, 0.7), (0.5, 2.0, -0.9), (1.0, 1.0, -1.0), (30.0, 0.01, 0.1)):
+        expected = iterate(name, depth, *point, gamma, **WEIGHTS)
+        assert errors(f(*point, **WEIGHTS, gamma=gamma), expected, expected) < 2e-14
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_function_agrees_with_plain_iteration(name, depth):
+    layer = sr.derive(sr.mlp(name))
+    plain = layer.dual_kernels(depth, 1, 2, "0.3", C_W="1.3", C_b="0.1")
+    C, Theta = module(name, depth, layer="mlp").dual_kernel(1.0, 2.0, 0.3, **WEIGHTS, every_layer=True)
+    assert C.shape == Theta.shape == (depth + 1,)
+    for found, expected in zip(zip(C, Theta, strict=True), plain, strict=True):
+        assert float(found[0]) == pytest.approx(float(expected.C), rel=1e-14)
+        assert float(found[1]) == pytest.approx(float(expected.Theta), rel=1e-14)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [("relu", (2.0, 0.0)), ("relu", (1.5, 0.1)), ("erf", (1.3, 0.1))],
+)
+@pytest.mark.parametrize("kernels", [(1.0, 1.0), (1.0, 1.0 + 1e-8), (1.0, 2.0)], ids=str)
+def test_nearly_parallel_and_opposite_inputs_keep_their_digits(target, name, weights, kernels):
+    """Rounding of C between layers costs others 1e-8 of the tangent kernel here."""
+    C_W, C_b = weights
+    for depth, most in ((5, 5e-14), (100, 2e-11)):
+        f = module(name, depth, target).dual_kernel
+        scale = iterate(name, depth, 1.0, 1.0, 1.0, GAMMA, C_W, C_b)
+        for gap in GAPS:
+            for sign in (1, -1):
+                point = (*kernels, near(*kernels, gap, sign))
+                expected = iterate(name, depth, *point, GAMMA, C_W, C_b)
+                assert errors(f(*point, C_W, C_b, GAMMA), expected, scale) < most
+
+
+@pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "sin"])
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_equal_inputs_keep_the_kernel_of_one(name, target):
+    own = {"slope": 0.25} if name == "leaky_relu" else {}
+    f, alone = module(name, 100, target).dual_kernel, sr.derive(sr.residual(name)).kernel_map
+    K = np.array([1e-3, 0.7, 3.0])
+    C, Theta = f(K, K, K, **WEIGHTS, gamma=GAMMA, **own, every_layer=True)
+    one = sr.export(alone, target).load().kernel_map
+    kernel = K if target == "numpy" else C[0]
+    for step in range(100):
+        kernel = one(kernel, **WEIGHTS, gamma=GAMMA, **own)
+        np.testing.assert_allclose(np.asarray(C[step + 1]), np.asarray(kernel), rtol=3e-16 * (step + 1))
+    if name in PAIRS:
+        for k, c, theta in zip(K, C[-1], Theta[-1], strict=True):
+            expected = iterate(name, 100, k, k, k, GAMMA, **WEIGHTS)
+            assert errors((c, theta), expected, expected) < 3e-14
+
+
+def test_the_diagonal_is_that_of_the_recursion_of_one_input_to_the_last_bit():
+    generated = module("relu", 50)
+    K = np.random.default_rng(0).uniform(0.1, 9.0, 300)
+    C, _ = generated.dual_kernel(K[:, None], K, np.minimum.outer(K, K) / 2 + np.diag(K / 2), **WEIGHTS, gamma=GAMMA)
+    kernel = K
+    for _ in range(50):
+        kernel, *_ = generated._layer_1_one(kernel, WEIGHTS["C_W"], WEIGHTS["C_b"], GAMMA)
+    np.testing.assert_array_equal(np.diag(C), kernel)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_float32_inputs_lose_their_own_rounding_only(target):
+    K1, K2, C = (np.float32(v) for v in ([1.0, 0.3], [1.0, 2.0], [1.0, -0.5]))
+    if target == "torch":
+        torch = pytest.importorskip("torch")
+        found = module("relu", 100, target).dual_kernel(*map(torch.tensor, (K1, K2, C)), **WEIGHTS, gamma=GAMMA)
+        assert {a.dtype for a in found} == {torch.float32}
+    else:
+        found = module("relu", 100).dual_kernel(K1, K2, C, **WEIGHTS, gamma=GAMMA)
+    for i, point in enumerate(zip(K1, K2, C, strict=True)):
+        expected = iterate("relu", 100, *point, GAMMA, **WEIGHTS)
+        assert errors([a[i] for a in found], expected, expected) < 1e-7
+
+
+@pytest.mark.parametrize("name", ["relu", "erf", "gelu", "tanh"])
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_gram_matrices_have_no_nan_and_warn_of_nothing(name, target):
+    x = np.random.default_rng(0).standard_normal((24, 3)) * np.geomspace(1e-3, 30, 24)[:, None]
+    x[0], x[5], x[6], x[7] = 0.0, x[4], -x[4], 2 * x[4]
+    gram = x @ x.T
+    arguments = [np.diag(gram)[:, None], np.diag(gram), gram]
+    if target == "torch":
+        arguments = list(map(pytest.importorskip("torch").tensor, arguments))
+    f = module(name, 5, target).dual_kernel
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with np.errstate(all="raise"):
+            found = f(*arguments, **WEIGHTS, gamma=GAMMA)
+    assert all(np.isfinite(np.asarray(a)).all() for a in found)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_infinite_slopes_need_a_tangent_kernel_before_them(target):
+    """Functions that jump: behind one layer the tangent kernel is that of its parameters, behind two infinite."""
+    f = module("sign", 5, target, layer="mlp").dual_kernel
+    _, Theta = f(1.0, 1.0, 1.0, **WEIGHTS, every_layer=True)
+    assert [float(a) for a in Theta[:3]] == [0.0, pytest.approx(1.4, rel=1e-15), np.inf]
+    plain = sr.derive("sign").dual_kernels(5, 1, 2, "0.3", C_W="1.3", C_b="0.1")[-1]
+    assert [float(a) for a in f(1.0, 2.0, 0.3, **WEIGHTS)] == pytest.approx(
+        [float(plain.C), float(plain.Theta)], rel=1e-14
+    )
+
+
+def test_a_coefficient_off_by_a_percent_would_be_seen():
+    text = sr.export(sr.derive("relu").network(5)).text
+    wrong = text.replace("0.15915494309189535*C_W*Theta", "0.16074649252281430*C_W*Theta")
+    assert wrong != text
+    space = {}
+    exec(wrong, space)
+    expected = iterate("relu", 5, 1.0, 2.0, 0.3, 0.0, **WEIGHTS)
+    assert errors(space["dual_kernel"](1.0, 2.0, 0.3, **WEIGHTS), expected, expected) > 1e-3
+
+
+# ---- shapes and parameters ---------------------------------------------------------------------------------------
+def test_arrays_broadcast_and_blocks_do_not_show():
+    f = module("relu", 3).dual_kernel
+    rng = np.random.default_rng(1)
+    K1, K2 = rng.uniform(0.5, 2, (130, 1)), rng.uniform(0.5, 2, (1, 301))
+    C = np.sqrt(K1 * K2) * rng.uniform(-1, 1, (130, 301))
+    whole = f(K1, K2, C, **WEIGHTS, gamma=GAMMA, Theta=C)
+    assert whole[0].shape == (130, 301)
+    for i, j in ((0, 0), (77, 13), (129, 300)):
+        alone = f(K1[i, 0], K2[0, j], C[i, j], **WEIGHTS, gamma=GAMMA, Theta=C[i, j])
+        assert isinstance(alone[0], float)
+        np.testing.assert_allclose([a[i, j] for a in whole], alone, rtol=1e-14)
+    full = f(K1 + 0 * C, K2 + 0 * C, C, **WEIGHTS, gamma=GAMMA, Theta=C)  # the maps of one input in blocks
+    np.testing.assert_allclose(full, whole, rtol=1e-14)
+    assert f(np.ones((0, 3)), 1.0, 0.5, **WEIGHTS, gamma=GAMMA)[1].shape == (0, 3)
+    gammas = np.array([0.1, 0.5])[:, None, None]
+    stacked = f(K1, K2, C, **WEIGHTS, gamma=gammas)
+    np.testing.assert_allclose([a[1] for a in stacked], f(K1, K2, C, **WEIGHTS, gamma=0.5), rtol=1e-14)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_parameters_may_differ_from_layer_to_layer(target):
+    gammas = [0.5, 0.9, 0.1]
+    f = module("relu", 3, target).dual_kernel
+    plain = sr.derive(sr.residual("relu")).dual_kernels(3, 1, 2, "0.3", gamma=gammas, C_W="1.3", C_b="0.1")[-1]
+    C, Theta = f(1.0, 2.0, 0.3, **WEIGHTS, gamma=gammas)
+    assert float(C) == pytest.approx(float(plain.C), rel=1e-14)
+    assert float(Theta) == pytest.approx(float(plain.Theta), rel=1e-14)
+    with pytest.raises(ValueError, match="gamma has 2 values, the network 3 layers"):
+        f(1.0, 2.0, 0.3, **WEIGHTS, gamma=gammas[:2])
+
+
+MIXED = (
+    sr.Layer(sr.Dense(sr.z)),
+    sr.residual("relu"),
+    sr.residual("relu"),
+    sr.pre_ln("tanh", sr.gamma),
+    sr.Layer(sr.LayerNorm(sr.gamma * sr.z + sr.Dense(sr.activation("tanh")(sr.z)))),
+    sr.two_layer_block("relu"),
+    sr.Layer(sr.gamma * sr.z + sr.Dense(sr.activation("erf")(sr.Dense(sr.z)) * sr.Dense(sr.z))),
+    "erf",
+)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_networks_of_different_layers(target):
+    if target == "torch":
+        pytest.importorskip("torch")
+    network = sr.network(MIXED)
+    exported = sr.export(network, target)
+    assert exported.functions == ("dual_kernel", "dual_kernel_matrix")
+    assert exported.text.count("_pair(K1, K2, C, Theta") == 7  # equal layers have one
+    f = exported.load().dual_kernel
+    given, exact = {**WEIGHTS, "gamma": 0.6, "xi": 0.7}, {"C_W": "1.3", "C_b": "0.1", "gamma": "0.6", "xi": "0.7"}
+    for point in ((1, 2, "0.3"), (1, 1, 1), (1, 2, "-0.4")):
+        C, Theta = f(*map(float, point), **given, every_layer=True)
+        for k, expected in enumerate(network.dual_kernels(*point, **exact)):
+            assert float(C[k]) == pytest.approx(float(expected.C), rel=3e-15)
+            assert float(Theta[k]) == pytest.approx(float(expected.Theta), rel=3e-15)
+
+
+# ---- feature matrices --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_matrices_of_features(target):
+    generated = module("relu", 20, target)
+    rng = np.random.default_rng(2)
+    X, Y = rng.standard_normal((150, 7)), rng.standard_normal((40, 7))
+    Y[3] = X[5]
+    if target == "torch":
+        X, Y = map(pytest.importorskip("torch").tensor, (X, Y))
+    square = [np.asarray(a) for a in generated.dual_kernel_matrix(X, **WEIGHTS, gamma=GAMMA)]
+    for a in square:
+        np.testing.assert_array_equal(a, a.T)
+    K = np.asarray((X * X).sum(-1) / 7)
+    for k in (0, 149):
+        expected = iterate("relu", 20, K[k], K[k], K[k], GAMMA, **WEIGHTS)
+        assert errors([a[k, k] for a in square], expected, expected) < 3e-15
+    both = [np.asarray(a) for a in generated.dual_kernel_matrix(X, Y, **WEIGHTS, gamma=GAMMA)]
+    assert both[0].shape == (150, 40)
+    np.testing.assert_allclose([a[5, 3] for a in both], [a[5, 5] for a in square], rtol=1e-14)
+    mine = np.asarray(X) @ np.asarray(Y).T / 7
+    direct = generated.dual_kernel(K[:, None], np.asarray((Y * Y).sum(-1) / 7), mine, **WEIGHTS, gamma=GAMMA)
+    np.testing.assert_allclose(np.asarray(direct[1])[6:], both[1][6:], rtol=1e-12)
+    assert np.linalg.eigvalsh(square[1]).min() > 0
+
+
+# ---- gradients ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "gelu", "tanh"])
+def test_gradients_are_those_of_the_function(name):
+    torch = pytest.importorskip("torch")
+    f = module(name, 3, "torch").dual_kernel
+    own = (0.25,) if name == "leaky_relu" else ()
+    values = ([1.0, 0.7, 2.0], [2.0, 0.4, 2.0], [0.3, -0.5, 1.9], 1.3, 0.1, 0.6, *own)
+    arguments = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in values]
+    assert torch.autograd.gradcheck(lambda *a: f(*a), arguments)
+
+
+@pytest.mark.parametrize("name", ["relu", "erf"])
+def test_gradients_on_the_diagonal_are_those_of_moving_inputs(name):
+    torch = pytest.importorskip("torch")
+    f = module(name, 3, "torch").dual_kernel
+
+    def kernel(x):
+        gram = x @ x.T
+        return f(gram.diagonal()[:, None], gram.diagonal()[None, :], gram, 1.3, 0.1, 0.6)
+
+    points = torch.tensor([[0.6, -0.4], [0.6, -0.4], [1.2, -0.8], [-0.6, 0.4]], dtype=torch.float64, requires_grad=True)
+    C, Theta = kernel(points)
+    (C.sum() + Theta.diagonal().sum()).backward()
+    assert torch.isfinite(points.grad).all()
+    alone = points.detach().clone().requires_grad_()
+    K = (alone * alone).sum(-1)
+    f(K, K, K, 1.3, 0.1, 0.6)[1].sum().backward()
+    (other,) = torch.autograd.grad(kernel(p := points.detach().requires_grad_())[1].diagonal().sum(), p)
+    np.testing.assert_allclose(alone.grad, other, rtol=1e-12)
+
+
+# ---- other targets, refusals, the text ---------------------------------------------------------------------------
+def test_a_document_shows_the_maps_of_distinct_layers_once():
+    text = sr.export(sr.network([MIXED[0], MIXED[1], MIXED[1]]), "latex").text
+    assert r"\section*{Layer 1: Dense(z)}" in text
+    assert r"\section*{Layers 2 to 3: residual}" in text
+    assert text.count(r"\Theta' &=") == 2
+
+
+@pytest.mark.parametrize(
+    ("network", "needle"),
+    [
+        (lambda: sr.network([sr.batch_norm("relu")]), "normalises over a batch"),
+        (lambda: sr.network([]), "no layers"),
+        (lambda: sr.derive("sqrt(abs(z))").network(2), "unknown"),
+    ],
+)
+def test_networks_without_a_function_are_refused(network, needle):
+    with pytest.raises(DeclarationError, match=needle):
+        sr.export(network())
+
+
+GENERATE = """
+import symres as sr
+network = sr.network([sr.residual("leaky_relu"), "erf", "erf"])
+print(*(sr.export(network, target).text for target in ("numpy", "torch", "latex")))
+"""
+
+
+def test_text_does_not_depend_on_the_hash_seed():
+    pytest.importorskip("torch")
+    texts = []
+    for seed in ("0", "4711"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        done = subprocess.run(
+            [sys.executable, "-c", GENERATE], capture_output=True, text=True, check=True, env=environment
+        )
+        texts.append(done.stdout)
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_the_module_imports_one_library_and_keeps_to_the_page(target):
+    text = sr.export(sr.derive(sr.residual("relu")).network(20), target).text
+    imports = {line.split()[1] for line in text.splitlines() if line.startswith(("import ", "from "))}
+    assert imports - {"math", "functools"} == {target}
+    assert max(map(len, text.splitlines())) <= 120
