@@ -30,6 +30,7 @@ from .lines import LinePoint, Maps
 from .network import DualKernel, Network
 from .phases import Phase, phase
 from .points import CriticalPoint
+from .products import jacobian_product
 from .radial import chi_delta
 from .tangent import tangent
 from .walk import BATCH, Walk
@@ -273,6 +274,15 @@ class Theory:
         return build(name, arguments, defined, walk.assignments, parameters=self.layer.parameters, **words)
 
     # ---- the deep network --------------------------------------------------------------------------------------
+
+    @cached_property
+    def jacobian_expr(self) -> sp.Expr | None:
+        """``J^{l0,l}`` of any depth as a function of l0, l, the kernel K of layer 0 and the parameters.
+
+        None where the product of chi_perp along the kernel's path has no closed form; of a batch, K is the variance
+        over its inputs.
+        """
+        return jacobian_product(self._maps[0], self._maps[2])
 
     @property
     def is_batch(self) -> bool:

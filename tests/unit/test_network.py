@@ -2,6 +2,7 @@
 
 import mpmath as mp
 import pytest
+import sympy as sp
 
 import symres as sr
 from symres.errors import DeclarationError
@@ -224,3 +225,31 @@ def test_nearby_inputs_follow_the_covariance_map():
     assert abs((last.K1 - last.K2) / 2 / first - 1) < 1e-6
     assert abs((last.K1 + last.K2 - 2 * last.C) / 4 / second - 1) < 1e-4
     assert abs((last.K1 + last.K2 + 2 * last.C) / 4 - middle) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("layer", "values"),
+    [
+        (sr.mlp("relu"), {"C_W": "1.7", "C_b": "0.2"}),
+        (sr.pre_ln("erf", 1), {"C_W": "1.7", "C_b": "0.2"}),
+        (sr.pre_ln("gelu", 1), {"C_W": "0.3", "C_b": "0.02"}),
+        (sr.Layer(sr.z + sr.Dense(sr.RMSNorm(sr.activation("relu")(sr.z)))), {"C_W": "1.7", "C_b": "0.2"}),
+        (sr.pre_ln("tanh", 1), {"C_W": "1.7", "C_b": "0.2"}),
+    ],
+    ids=["power", "pre_ln erf", "pre_ln gelu", "rms_act relu", "pre_ln tanh"],
+)
+def test_finite_depth_products_in_closed_form(layer, values):
+    theory = sr.derive(layer)
+    expression = theory.jacobian_expr
+    given = {
+        symbol: values.get(symbol.name, {"l0": 2, "l": 12, "K": "0.8"}.get(symbol.name))
+        for symbol in expression.free_symbols
+    }
+    closed = expression.subs({symbol: sp.Rational(value) for symbol, value in given.items()}).evalf(25)
+    assert abs(closed / theory.jacobian(2, 12, "0.8", **values) - 1) < 1e-14
+    assert (expression.has(sp.gamma)) == (layer.name != "mlp")
+
+
+def test_products_without_a_closed_form_are_none():
+    assert sr.derive("erf").jacobian_expr is None
+    assert sr.derive(sr.pre_ln("erf", "1/2")).jacobian_expr is None
