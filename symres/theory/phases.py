@@ -70,23 +70,22 @@ def phase(
     if points and points[0].K == K:
         return _of(points[0])
     flow = _Flow(maps, params)
-    ends = [point for point in points if flow.attracts(point)]
-    grows = flow.drift(_FAR) > 0
     if start is None:
+        ends = [point for point in points if flow.attracts(point)]
+        grows = flow.drift(_FAR) > 0
         if len(ends) + grows != 1:
             listed = ", ".join([f"K = {point.K:.6g}" for point in ends] + ["infinite K"] * grows) or "none was found"
             raise DeclarationError("the end of a deep network", f"there are several: {listed}", "pass a start, K=1")
         return _of(ends[0]) if ends else flow.at_infinity()
-    place = float(number(start, "K"))
-    above = flow.drift(number(start, "K")) > 0
-    on_the_way = [p for p in points if (p.K > place if above else p.K < place)] if flow.drift(start) else []
-    if not flow.drift(number(start, "K")):
-        return _of(min(points, key=lambda p: abs(p.K - place)))
-    if above:
-        return _of(min(on_the_way, key=lambda p: p.K)) if on_the_way else flow.at_infinity()
-    if not on_the_way:
+    place, drift = float(number(start, "K")), flow.drift(start)
+    if not drift:
+        return _of(min(points, key=lambda point: abs(point.K - place)))
+    ahead = [point for point in points if (point.K - place) * drift > 0]
+    if ahead:
+        return _of(min(ahead, key=lambda point: abs(point.K - place)))
+    if drift < 0:
         raise NoClosedForm("the end of a deep network", "the kernel falls, but to no fixed point", "iterate kernels()")
-    return _of(max(on_the_way, key=lambda p: p.K))
+    return flow.at_infinity()
 
 
 class _Flow:
