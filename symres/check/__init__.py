@@ -2,14 +2,17 @@
 
 verdict      PASSED, REFUTED, INCONCLUSIVE, with the smallest error that could have been seen
 quadrature   the maps of a layer from its forward equation at infinite width
-simulate     networks of several finite widths, extrapolated
+simulate     finite networks, and what is observed in them
+extrapolate  from several finite widths to infinite width
+jacobian     APJN of networks with real weights, in NumPy or PyTorch
 average      a single Gaussian average at 30 digits
 steepness    where a formula jumps or rises like a root, which no number in double precision shows
 nets         where a forward equation can be walked
 """
 
 from .check import check
-from .simulate import Budget
+from .extrapolate import Budget
+from .jacobian import PartialJacobians, simulate_jacobian
 from .verdict import CheckReport, Outcome, Verdict
 
-__all__ = ["Budget", "CheckReport", "Outcome", "Verdict", "check"]
+__all__ = ["Budget", "CheckReport", "Outcome", "PartialJacobians", "Verdict", "check", "simulate_jacobian"]

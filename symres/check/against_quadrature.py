@@ -14,6 +14,7 @@ from .. import symbols
 from ..declare.nodes import Dense
 from . import settings
 from .average import DIGITS, average_oracle
+from .batch import needs_batch
 from .claims import claimed, is_claim
 from .compare import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason
 from .progress import Progress
@@ -34,13 +35,16 @@ def theory_rows(theory: Any, seed: int, points: int, given: Mapping[str, sp.Expr
     """Every quantity of a theory at some points."""
     rows = []
     quantities = {name: q for name, q in theory.quantities.items() if is_claim(q)}
-    units = natural_units(theory.layer.forward, free_symbols(theory, *quantities.values()), seed, given)
+    free = free_symbols(theory, *quantities.values())
+    units = natural_units(theory.layer.forward, free, seed, given)
+    batched = needs_batch(theory.layer.forward, free, seed, given)
     for done, (name, quantity) in enumerate(quantities.items()):
         if name not in ORACLES:
             rows.append(inconclusive(name, "quadrature", "", "there is no oracle for this quantity", seed=seed))
             continue
         rng = settings.stream(seed, "quadrature", name)
-        places = _places(ORACLES[name][1], points, rng, units, special=points >= _FULL)
+        arguments = (symbols.K, symbols.C) if batched else ORACLES[name][1]
+        places = _places(arguments, points, rng, units, special=points >= _FULL)
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
             values = settings.parameters(free_symbols(theory, quantity), rng, given, units)
@@ -94,6 +98,8 @@ def _entering(quantity: Any) -> sp.Expr:
 def _places(
     arguments: tuple[sp.Symbol, ...], points: int, rng: Any, units: settings.Units, special: bool = False
 ) -> list[Values]:
+    if symbols.C in arguments and symbols.K in arguments:
+        return settings.batches(points, rng, units) + (settings.outer_batches(rng, units) if special else [])
     if symbols.C in arguments:
         return settings.pairs(points, rng, units) + (settings.corners(rng, units) if special else [])
     kernels = settings.kernels(points, rng, units) + (settings.outer(rng, units) if special else [])
@@ -130,7 +136,13 @@ def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Va
 @lru_cache(maxsize=512)
 def _measured(forward: sp.Expr, name: str, place: _Numbers, values: _Numbers) -> Found:
     """What the oracle finds: it sees the layer and numbers, never a claim, so that it need not look twice."""
-    oracle, where = QuadratureOracle(forward, dict(values)), dict(place)
-    if settings.are_equal(where):
-        return replace(oracle.kernel_map(float(where[symbols.K1])), remark="against the kernel of one input")
-    return ORACLES[name][0](oracle, *map(float, where.values()))
+    where = {symbol: float(value) for symbol, value in place}
+    if settings.are_equal(dict(place)):
+        oracle = QuadratureOracle(forward, dict(values))
+        return replace(oracle.kernel_map(where[symbols.K1]), remark="against the kernel of one input")
+    measure, arguments = ORACLES[name]
+    K = where.get(symbols.K)
+    if K is None or symbols.C not in where:
+        return measure(QuadratureOracle(forward, dict(values)), *(where[symbol] for symbol in arguments))
+    oracle = QuadratureOracle(forward, dict(values), shared=where[symbols.C])
+    return measure(oracle, *(where[symbol] if symbol is symbols.C else K for symbol in arguments))

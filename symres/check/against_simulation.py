@@ -13,52 +13,26 @@ import sympy as sp
 
 from .. import symbols
 from . import settings
+from .against_jacobians import correlation_length_rows, jacobian_rows
+from .batch import needs_batch
 from .claims import LayerClaims, branchless, claimed, is_claim, iterated
-from .compare import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason, with_open_eyes
-from .forward import Forward
+from .compare import FAILURES, compared, free_symbols, moved, reason
+from .extrapolate import TAME, Budget, Estimate, measured
 from .progress import Progress
 from .quadrature import Found
 from .settings import Values
-from .simulate import TAME, Budget, Estimate, Simulation, extrapolated, measured, pilot
 from .steepness import infinitely_steep
+from .task import SMALL, Task
 from .units import natural_units
 from .verdict import SIMULATION, Outcome, Verdict, contradicted, inconclusive
 
-_SMALL = 0.1  # of the natural scale
 _NEAR = 1e-10  # (K - C)/K in the susceptibility: a kink's bias is of the size of its root, a slope's of its square
 _FARTHER = (1e-4, 1e-6, 1e-8, 1e-10)  # where a divergence is looked for, as far as needed
-_QUICK = (512, 2000)  # width and number of networks there
+_FEW = 256  # networks that show a scale
 _SURE = 6  # standard errors that make a growth
 _ROUNDED = 1e-15  # of a neuron: what doubles lose in the difference of two
-_UNTAMED = "a few networks make up the average: its standard error is not known"
 _ELSEWHERE = (-1.0, -0.5, 0.5, 1.0)  # decades: where a susceptibility is compared that nearly vanishes
 _LARGER = 2.0  # times as large, on its natural scale, it must be there
-
-
-@dataclass(frozen=True)
-class _Task:
-    """All that the rows of one report share."""
-
-    simulation: Simulation
-    quantities: Mapping[str, Any]
-    values: Values
-    seed: int
-    budget: Budget
-    units: settings.Units
-    steep: bool | None
-
-    def rng(self, name: str) -> np.random.Generator:
-        return settings.stream(self.seed, "simulation", name)
-
-    def row(
-        self, name: str, point: str, claim: mp.mpf, found: Found, estimate: Estimate, bare: mp.mpf | None
-    ) -> Verdict:
-        facts: dict[str, Any] = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
-        if math.isinf(found.error):
-            return inconclusive(name, "simulation", point, _UNTAMED, claimed=claim, value=found.value, **facts)
-        steep = name == PERPENDICULAR and self.steep
-        row = compared(name, "simulation", point, claim, found, SIMULATION, _SMALL, steep=steep, **facts)
-        return with_open_eyes(row, bare)
 
 
 def theory_rows(
@@ -73,12 +47,14 @@ def theory_rows(
     size = 10**units.typical
     K1, K2 = (settings.rational(0.5 * size, 2.0 * size, rng) for _ in range(2))
     mixed = settings.decimal(rng.uniform(0.5, 0.9) * math.sqrt(K1 * K2))
+    if needs_batch(theory.layer.forward, free, seed, given):  # every map is one of K and C
+        K2, mixed = K1, settings.decimal(float(mixed / sp.sqrt(K1 * K2)) * float(K1))
+        values = {symbols.C: mixed} | values
     try:
-        forward = Forward(theory.layer.forward, values)
         steep = infinitely_steep(theory.layer.forward, values)
+        task = Task(theory, quantities, values, seed, budget, units, steep, given)
     except FAILURES as failure:
         return [inconclusive("forward", "simulation", settings.text(values), reason(failure), seed=seed)]
-    task = _Task(Simulation(forward), quantities, values, seed, budget, units, steep)
 
     runs: list[tuple[str, Callable[[Callable[[float], None]], list[Verdict]]]] = []
     if "kernel_map" in quantities:
@@ -88,6 +64,9 @@ def theory_rows(
         runs.append(("chi_parallel", lambda tell: [_parallel_row(task, K1, tell)]))
     if "chi_perp" in quantities:
         runs.append(("chi_perp", lambda tell: [_perpendicular_row(task, K1, tell)]))
+    if "kernel_map" in quantities and "chi_perp" in quantities and not steep:
+        runs.append(("jacobian", lambda tell: jacobian_rows(task, K1, depth, tell)))
+        runs.append(("correlation_length", lambda tell: correlation_length_rows(task, K1, tell)))
     rows: list[Verdict] = []
     for done, (name, run) in enumerate(runs):
 
@@ -101,13 +80,13 @@ def theory_rows(
     return rows
 
 
-def _kernel_rows(task: _Task, start: Values, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
+def _kernel_rows(task: Task, start: Values, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
     K1, K2, C = map(float, start.values())
     rng = task.rng("kernel_map")
     deepest = max(1, depth)
-    while deepest > 1 and pilot(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng).max() > TAME:
+    while deepest > 1 and task.fluctuations(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng) > TAME:
         deepest -= 1
-    estimate = extrapolated(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng, task.budget, tell)
+    estimate = task.extrapolated(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng, tell)
     claims = iterated(task.quantities, start, task.values, deepest)
     bare = iterated(task.quantities, start, task.values | {symbols.C_W: sp.S.Zero}, deepest)
     rows = []
@@ -118,7 +97,7 @@ def _kernel_rows(task: _Task, start: Values, depth: int, tell: Callable[[float],
             if name not in task.quantities:
                 continue
             number = 2 * (layers - 1) + place
-            used = {symbols.K: start[symbols.K1]} if name == "kernel_map" else start
+            used = {symbols.K: start[symbols.K1]} if name == "kernel_map" or task.batched else start
             point = settings.text(used | task.values) + (f"; {layers} layers" if layers > 1 else "")
             found = Found(float(estimate.values[number]), float(estimate.errors[number]), float(abs(kernel)), remark)
             knows = branchless(task.quantities[name], used | task.values) is not None
@@ -128,7 +107,7 @@ def _kernel_rows(task: _Task, start: Values, depth: int, tell: Callable[[float],
 
 
 def _kernel_row(
-    task: _Task,
+    task: Task,
     name: str,
     point: str,
     claims: LayerClaims,
@@ -150,11 +129,11 @@ def _kernel_row(
 def _kernel_scales(values: np.ndarray) -> np.ndarray:
     """A kernel is its own scale; a covariance too, unless it is small."""
     scales = np.abs(values)
-    scales[1::2] = np.maximum(scales[1::2], _SMALL * scales[::2])
+    scales[1::2] = np.maximum(scales[1::2], SMALL * scales[::2])
     return scales
 
 
-def _parallel_row(task: _Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
+def _parallel_row(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
     """The comparison at a kernel, or at one where the susceptibility is larger if nothing is seen there."""
     rng = task.rng("chi_parallel")
     first = _parallel_row_at(task, K, rng, tell)
@@ -169,19 +148,19 @@ def _parallel_row(task: _Task, K: sp.Rational, tell: Callable[[float], None]) ->
     return moved(row, first, f"K = {settings.shown(K)}")
 
 
-def _parallel_row_at(task: _Task, K: sp.Rational, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
+def _parallel_row_at(task: Task, K: sp.Rational, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
     quantity, values = task.quantities["chi_parallel"], task.values | {symbols.K: K}
     claim, natural = claimed(quantity, values), _natural(task, K, rng)
 
     def scales(values: np.ndarray) -> np.ndarray:
-        return np.maximum(np.abs(values), _SMALL * natural)
+        return np.maximum(np.abs(values), SMALL * natural)
 
-    estimate = extrapolated(task.simulation.chi_parallel(float(K)), scales, rng, task.budget, tell)
+    estimate = task.extrapolated(task.simulation.chi_parallel(float(K)), scales, rng, tell)
     point = settings.text({symbols.K: K} | task.values)
     return task.row("chi_parallel", point, claim, _found(estimate, natural), estimate, branchless(quantity, values))
 
 
-def _larger(task: _Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rational | None:
+def _larger(task: Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rational | None:
     """A kernel at which the claim cancels less, if there is one."""
 
     def share(kernel: sp.Rational) -> float:
@@ -189,29 +168,29 @@ def _larger(task: _Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rationa
         return float(abs(claim)) / _natural(task, kernel, rng)
 
     low, high = task.units.window
-    others = [settings.decimal(float(K) * 10**shift) for shift in _ELSEWHERE]
+    others = [settings.decimal(float(K) * 10**shift) for shift in _ELSEWHERE if shift > 0 or not task.batched]
     shares = {kernel: share(kernel) for kernel in others if low <= math.log10(kernel) <= high}
     best = max(shares, key=lambda kernel: shares[kernel], default=K)
     return best if shares and shares[best] > _LARGER * share(K) else None
 
 
-def _perpendicular_row(task: _Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
+def _perpendicular_row(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
     quantity, values = task.quantities["chi_perp"], task.values | {symbols.K: K}
     point = settings.text({symbols.K: K} | task.values)
     claim, rng = claimed(quantity, values), task.rng("chi_perp")
     natural = _natural(task, K, rng)
 
     def scales(values: np.ndarray) -> np.ndarray:
-        return np.maximum(np.abs(values), _SMALL * natural)
+        return np.maximum(np.abs(values), SMALL * natural)
 
     growth = _growth(task, float(K), natural, rng)
-    facts: dict[str, Any] = {"seed": task.seed, "widths": _QUICK[:1], "samples": growth.samples}
+    facts: dict[str, Any] = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": growth.samples}
     if growth.diverges:
         found = Found(math.inf, 0.0, natural, growth.remark, diverges=True)
-        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, _SMALL, steep=task.steep, **facts)
+        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, SMALL, steep=task.steep, **facts)
     if growth.remark:
         return inconclusive("chi_perp", "simulation", point, growth.remark, claimed=claim, value=growth.last, **facts)
-    estimate = extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, task.budget, tell)
+    estimate = task.extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, tell)
     return task.row("chi_perp", point, claim, _found(estimate, natural), estimate, branchless(quantity, values))
 
 
@@ -225,21 +204,21 @@ class _Growth:
     samples: int
 
 
-def _growth(task: _Task, K: float, natural: float, rng: np.random.Generator) -> _Growth:
+def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> _Growth:
     """Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
 
     A steep slope grows like a jump until the distance is below its width; only smaller distances tell.
     """
     seen: list[tuple[float, float]] = []
-    remark = ""
+    remark, glance = "", task.simulation.ladder.glance
     for number, distance in enumerate(_FARTHER):
-        (value,), (error,), _ = measured(task.simulation.chi_perp(K, distance), *_QUICK, rng)
+        (value,), (error,), _ = measured(task.simulation.chi_perp(K, distance), *glance, rng)
         seen.append((float(value), float(error) + natural * _ROUNDED**2 / distance))
         if number == 0:
             continue
         (far, far_error), (close, close_error) = seen[-2:]
         growth, noise = close - far, math.hypot(close_error, far_error)
-        samples = len(seen) * _QUICK[1]
+        samples = len(seen) * glance[1]
         grows = growth > _SURE * noise and growth > abs(far)
         if grows and (task.steep or number == len(_FARTHER) - 1):
             said = f"(K'-C')/(K-C) grows from {far:.3g} to {close:.3g} as K-C falls a hundredfold"
@@ -252,9 +231,10 @@ def _growth(task: _Task, K: float, natural: float, rng: np.random.Generator) -> 
     return _Growth(False, remark, close, samples)
 
 
-def _natural(task: _Task, K: sp.Rational, rng: np.random.Generator) -> float:
+def _natural(task: Task, K: sp.Rational, rng: np.random.Generator) -> float:
     """The scale of a susceptibility, K'/K."""
-    means, *_ = measured(task.simulation.kernels(float(K), float(K), 0.0, 1), 512, 256, rng)
+    width, _ = task.simulation.ladder.glance
+    means, *_ = measured(task.simulation.kernels(float(K), float(K), 0.0, 1), width, _FEW, rng)
     return float(abs(means[0])) / float(K)
 
 

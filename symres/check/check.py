@@ -10,8 +10,8 @@ from ..errors import DeclarationError
 from ..scalars import whole
 from . import against_quadrature, against_simulation
 from .arguments import ORACLES, given_numbers, is_theory, oracles
+from .extrapolate import Budget
 from .progress import Bar, Progress
-from .simulate import Budget
 from .verdict import CheckReport, Verdict
 
 _QUADRATURE_SHARE = 0.3  # of the time, where both oracles are asked

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import mpmath as mp
+import numpy as np
 import sympy as sp
 
 from .. import symbols
 from ..quantity import Status
 from .compare import FAILURES, reason
+from .nets.field import OracleLimit
 from .settings import Values
 
 DIGITS = 25
@@ -70,10 +72,12 @@ def iterated(quantities: Mapping[str, Any], start: Values, values: Values, depth
     contradiction = ""
     result = []
     for layer in range(1, depth + 1):
+        # a map of a batch depends on K and C, any other kernel map on K alone
+        at = {symbols.K: kernels[0], symbols.K1: kernels[0], symbols.K2: kernels[1], symbols.C: mixed}
+        mixed = "the covariance is not derived"
         if "covariance_map" in quantities:
-            at = {symbols.K1: kernels[0], symbols.K2: kernels[1], symbols.C: mixed}
             mixed = contradiction or _evaluated(quantities["covariance_map"], at, values)
-        kernels = [_evaluated(quantities["kernel_map"], {symbols.K: kernel}, values) for kernel in kernels]
+        kernels = [_evaluated(quantities["kernel_map"], at | {symbols.K: kernel}, values) for kernel in kernels]
         known = {"kernel_map": kernels[0]} | ({"covariance_map": mixed} if "covariance_map" in quantities else {})
         if not contradiction:
             found, mixed = _contradiction(kernels[0], kernels[1], mixed if "covariance_map" in known else "")
@@ -84,12 +88,66 @@ def iterated(quantities: Mapping[str, Any], start: Values, values: Values, depth
     return result
 
 
+_NEXT = {symbols.K: "kernel_map", symbols.C: "covariance_map"}
+_ROUNDS = 20  # of Aitken's extrapolation
+_FAR = 1e100  # kernels beyond it are on their way to nowhere
+_SETTLED = 1e-8  # relative change at a fixed point
+
+
+def travelled(quantities: Mapping[str, Any], place: Values, values: Values, layers: int) -> list[Values]:
+    """The kernel, and for a batch the covariance, at the beginning and after each of so many layers.
+
+    Args:
+        quantities: the maps, by name.
+        place: the kernel, and for a batch the covariance, of the first stream.
+        values: numbers of the parameters.
+        layers: their number.
+
+    Raises:
+        OracleLimit: a kernel leaves the range of doubles.
+    """
+    places = [place]
+    for _ in range(layers):
+        last = values | places[-1]
+        found = {symbol: claimed(quantities[_NEXT[symbol]], last, 15) for symbol in place}
+        if not all(abs(number) < _FAR for number in found.values()):  # maps like exp(K) leave the range of all numbers
+            raise OracleLimit("the kernels of a deep network", "they grow without bound", "check fewer layers")
+        places.append({symbol: _exact(number) for symbol, number in found.items()})
+    return places
+
+
+def fixed_point(quantities: Mapping[str, Any], start: Values, values: Values) -> Values | None:
+    """A place that a layer preserves and to which it returns, found by Aitken's extrapolation; None if there is none.
+
+    Args:
+        quantities: the maps, by name.
+        start: where to begin.
+        values: numbers of the parameters.
+    """
+    place = start
+    for _ in range(_ROUNDS):
+        try:
+            steps = travelled(quantities, place, values, 2)
+        except OracleLimit:
+            return None
+        first, second, third = (np.array([float(number) for number in step.values()]) for step in steps)
+        change, bend = second - first, third - 2 * second + first
+        if np.all(np.abs(third - second) <= _SETTLED * third) and np.all(np.abs(change) <= _SETTLED * second):
+            return dict(zip(start, map(_exact_float, third), strict=True))
+        with np.errstate(all="ignore"):
+            jump = np.where(np.abs(bend) > 0, first - change**2 / bend, third)
+        inside = np.all(np.isfinite(jump)) and np.all(jump > 0) and bool(jump[-1] <= jump[0])
+        place = dict(zip(start, map(_exact_float, jump if inside else third), strict=True))
+    return None
+
+
 def _evaluated(quantity: Any, at: Mapping[sp.Symbol, sp.Rational | str], values: Values) -> sp.Rational | str:
+    at = {symbol: value for symbol, value in at.items() if symbol in quantity.symbols}
     for argument in at.values():
         if isinstance(argument, str):
             return argument
     try:
-        value = claimed(quantity, values | dict(at), 15)
+        value = claimed(quantity, values | at, 15)
     except FAILURES as failure:
         return reason(failure)
     return _exact(value) if mp.isfinite(value) else f"the claim is {mp.nstr(value)}"
@@ -117,6 +175,10 @@ def _contradiction(
 
 def _layers(number: int) -> str:
     return f"{number} layer" + ("s" if number > 1 else "")
+
+
+def _exact_float(value: float) -> sp.Rational:
+    return sp.Rational(repr(float(value)))
 
 
 def _exact(value: mp.mpf) -> sp.Rational:

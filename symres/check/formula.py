@@ -169,9 +169,9 @@ class Tape:
         value = sp.N(expr, self._digits)
         if not value.is_real:
             raise UnsupportedLayer(f"numbers of {expr}", "it is not a real number", "give every parameter a number")
-        if self._backend is NUMPY:
-            return int(value) if expr.is_Integer else float(value)
-        return _unrounded(value, self._digits)
+        if self._backend is MPMATH:
+            return _unrounded(value, self._digits)
+        return int(value) if expr.is_Integer else float(value)
 
 
 class NumericFunction:
@@ -199,6 +199,11 @@ class NumericFunction:
                 result = result.copy()
                 result[lost] = rescued(u[lost])
         return result
+
+    @cached_property
+    def slope(self) -> NumericFunction:
+        """The derivative away from switching points: delta functions are dropped."""
+        return NumericFunction(self.expr.diff(self.variable), self.variable)
 
     @cached_property
     def precise(self) -> Callable[[mp.mpf], mp.mpf]:

@@ -19,6 +19,7 @@ from .. import symbols
 from ..declare.phi import Phi
 from ..errors import SymresError, UnsupportedLayer
 from .forward import Forward
+from .nets.batch import LimitBatch
 from .nets.field import OracleLimit
 from .nets.gram import pair
 from .nets.limit import LimitNet
@@ -75,11 +76,14 @@ class QuadratureOracle:
     Args:
         forward: the layer's forward equation.
         values: exact numbers for its symbols.
+        shared: where the inputs are a batch, the covariance of any two of them; every derivative is taken at it.
     """
 
-    def __init__(self, forward: sp.Expr, values: Values) -> None:
+    def __init__(self, forward: sp.Expr, values: Values, shared: float | None = None) -> None:
         self._equation, self._values = forward, values
         self._forward = Forward(forward, values)
+        self._shared = shared
+        self._floor = shared or 0.0  # kernels begin here
 
     def phi_squared(self, K: float) -> Found:
         """<phi(z)^2> of the layer's activation."""
@@ -100,8 +104,9 @@ class QuadratureOracle:
         return Found(value, error, abs(value)), lost
 
     def covariance_map(self, K1: float, K2: float, C: float) -> Found:
-        """C' = <z'_1 z'_2>."""
-        (coarse, _, _), (fine, sizes, noise) = (self._moments(pair(K1, K2, C), resolution) for resolution in (0, 1))
+        """C' = <z'_1 z'_2>; the net of a batch adds the second input by itself."""
+        inputs = pair(K1, K2, C) if self._shared is None else [[K1]]
+        (coarse, _, _), (fine, sizes, noise) = (self._moments(inputs, resolution) for resolution in (0, 1))
         scale = float(np.sqrt(fine[0, 0]) * np.sqrt(fine[1, 1]))  # the product of the two may be too large
         value = float(fine[0, 1])
         error = abs(value - float(coarse[0, 1])) + _rounded(float(sizes[0, 1]), noise())
@@ -110,7 +115,7 @@ class QuadratureOracle:
     def chi_parallel(self, K: float) -> Found:
         """dK'/dK."""
         centre = self.kernel_map(K)
-        value, error = _log_derivative(lambda k: self._moments([[k]], 1)[0][0, 0], K, 11, centre.error)
+        value, error = _log_derivative(lambda k: self._moments([[k]], 1)[0][0, 0], K, 11, centre.error, self._floor)
         return Found(value, error, centre.scale / K)
 
     def chi_perp(self, K: float) -> Found:
@@ -122,7 +127,9 @@ class QuadratureOracle:
         centre, steps = self._limit(K)
         if not np.isfinite(centre.value):
             return Found(np.nan, 0.0, centre.scale / K, "chi_perp is infinite at every K")
-        value, error = _log_derivative(lambda k: _neville(self._ratios(k, 1, steps))[-1], K, 9, centre.error)
+        value, error = _log_derivative(
+            lambda k: _neville(self._ratios(k, 1, steps))[-1], K, 9, centre.error, self._floor
+        )
         return Found(value / 2, error / 2, max(abs(centre.value), centre.scale) / K)
 
     def _limit(self, K: float) -> tuple[Found, range]:
@@ -153,7 +160,7 @@ class QuadratureOracle:
         self, covariance: list[list[float]] | np.ndarray, resolution: int
     ) -> tuple[np.ndarray, np.ndarray, Callable[[], float]]:
         """The moments of the next stream, what their rounding errors are relative to, and what evaluation loses."""
-        net = LimitNet(np.asarray(covariance, dtype=float), resolution)
+        net = self._net(np.asarray(covariance, dtype=float), resolution)
         u = self._forward(net, net.stream())
         moments, _, sizes = net.measured(u)
         return moments, sizes, lambda: net.evaluation_error(u)
@@ -162,10 +169,15 @@ class QuadratureOracle:
     def _ratios(self, K: float, resolution: int, steps: range) -> np.ndarray:
         """(K' - C')/(K - C) for a geometric sequence of K - C."""
         ratios = []
-        for step in K * _NEAR * 4.0 ** -np.array(steps):
-            net = LimitNet(pair(K, K, K - step), resolution, differences=pair(0, 0, 2 * step))
+        for step in (K - self._floor) * _NEAR * 4.0 ** -np.array(steps):
+            net = self._net(pair(K, K, K - step), resolution, pair(0, 0, 2 * step))
             ratios.append(net.moments(self._forward(net, net.stream()))[1][0, 1] / (2 * step))
         return np.array(ratios)
+
+    def _net(self, covariance: np.ndarray, resolution: int, differences: np.ndarray | None = None) -> LimitNet:
+        if self._shared is None:
+            return LimitNet(covariance, resolution, differences)
+        return LimitBatch(covariance, self._shared, resolution, differences)
 
 
 # name of a quantity -> (its oracle, the symbols of its arguments)
@@ -184,14 +196,17 @@ def _rounded(size: float, lost: float) -> float:
     return rounding(size) + (2 * lost * size if lost > _ILL * ORDINARY else 0.0)
 
 
-def _log_derivative(function: Callable[[float], float], K: float, count: int, noise: float) -> tuple[float, float]:
-    """df/dK by interpolation in log K, where maps of positive kernels are analytic in a wide strip.
+def _log_derivative(
+    function: Callable[[float], float], K: float, count: int, noise: float, floor: float = 0.0
+) -> tuple[float, float]:
+    """df/dK by interpolation in log(K - floor), where maps of kernels above it are analytic in a wide strip.
 
     Args:
         function: of K.
         K: the place.
         count: number of nodes.
         noise: error of the function's values.
+        floor: where kernels begin.
 
     Returns:
         The derivative, and its error: the part that the highest odd term contributes (generous), and the noise. The
@@ -199,12 +214,13 @@ def _log_derivative(function: Callable[[float], float], K: float, count: int, no
     """
     best = (math.nan, math.inf)
     nodes = np.cos(np.pi * (np.arange(count) + 0.5) / count)
+    room = K - floor
     for spread in _SPREADS:
-        values = [function(float(K * np.exp(spread * node))) for node in nodes]
+        values = [function(float(floor + room * np.exp(spread * node))) for node in nodes]
         terms = np.polynomial.chebyshev.chebfit(nodes, values, count - 1)[1::2] * np.arange(1, count, 2)
         terms[1::2] *= -1  # T_k'(0) = k (-1)^((k-1)/2) for odd k
-        blurred = _AMPLIFIED * noise / (spread * K)
-        value, error = float(terms.sum()) / (spread * K), float(abs(terms[-1])) / (spread * K)
+        blurred = _AMPLIFIED * noise / (spread * room)
+        value, error = float(terms.sum()) / (spread * room), float(abs(terms[-1])) / (spread * room)
         if error + blurred < best[1]:
             best = value, error + blurred
         if error <= max(_BENT * abs(value), 2 * blurred):

@@ -121,6 +121,23 @@ def pairs(count: int, rng: np.random.Generator, units: Units = ORDINARY) -> list
     return result
 
 
+def batches(count: int, rng: np.random.Generator, units: Units = ORDINARY) -> list[Values]:
+    """Batches of inputs with one kernel and one covariance: of all magnitudes, little or much of it shared."""
+    shares = [rng.uniform(0.2, 0.8), rng.uniform(0.0, 0.2), 1 - 10 ** rng.uniform(-2, -1)]
+    return [_batch(K, shares[i % 3]) for i, K in enumerate(kernels(count, rng, units))]
+
+
+def outer_batches(rng: np.random.Generator, units: Units) -> list[Values]:
+    """Batches where formulas have their special cases: far below and above, and inputs that share nothing."""
+    low, high = units.window
+    found = [_batch(K, rng.uniform(0.2, 0.8)) for K in outer(rng, units)]
+    return [*found, _batch(decimal(10 ** rng.uniform(low, high)), 0.0)]
+
+
+def _batch(K: sp.Rational, share: float) -> Values:
+    return {symbols.K: K, symbols.C: sp.Rational(f"{share * float(K):.5g}")}
+
+
 def outer(rng: np.random.Generator, units: Units) -> list[sp.Rational]:
     """One kernel below and one above those of ``kernels``, where the units allow any."""
     shift = math.log10(units.kernel)
@@ -153,7 +170,7 @@ def nearer(place: Values, units: Units) -> Values:
     moved = {symbol: decimal(float(value * kernel / first)) for symbol, value in place.items()}
     if symbols.C in place and not are_equal(place):
         moved[symbols.C] = sp.Rational(f"{float(place[symbols.C] * kernel / first):.5g}")
-        shrunk = float(sp.sqrt(moved[symbols.K1] * moved[symbols.K2])) * (1 - 1e-4)
+        shrunk = math.sqrt(math.prod(float(moved.get(one, kernel)) for one in (symbols.K1, symbols.K2))) * (1 - 1e-4)
         if abs(moved[symbols.C]) > shrunk:  # three digits of K2 may leave less than a nearly perfect correlation
             moved[symbols.C] = sp.sign(place[symbols.C]) * sp.Rational(f"{shrunk:.5g}")
     return moved

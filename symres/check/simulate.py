@@ -1,260 +1,147 @@
-"""The oracle of simulation: finite networks of several widths, extrapolated to infinite width with standard errors."""
+"""The oracle of simulation: finite networks of one layer, and what is observed in them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import DeclarationError
-from ..scalars import number, whole
+from .derivatives import Rule, forward_mode
+from .extrapolate import BATCH, SINGLE, Ladder, Sample, Sampler
 from .forward import Forward
 from .nets.gram import GramNet, pair
+from .nets.weights import WeightNet
 
-# (observables, controls), one row a network: controls have mean 0 at every width and share the observables' noise
-Sample = tuple[np.ndarray, np.ndarray]
-Sampler = Callable[[int, int, np.random.Generator], Sample]
-
-_BATCH = 2**17  # neurons at a time: arrays of a few megabytes
-_PILOT, _PILOT_WIDTH = 1024, 128  # networks in the pilot run, and their width
 _STEP = 0.01  # relative step of K in the response; the bias of the central difference is its square
-_MISFIT = 9  # chi^2 per degree of freedom beyond which a line through four widths is no accident
-_FEWEST = 10  # networks that must carry the variance at every width
-_NARROWEST = 128
-_WIDEST = 4096  # of the narrowest networks
-TAME = _WIDEST / 10  # fluctuations beyond which no affordable width is wide
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much to simulate.
-
-    Args:
-        precision: relative standard error to reach.
-        neurons: most neurons per width and layer.
-        widths: widths of the networks; chosen from the size of the fluctuations if empty.
-    """
-
-    precision: float = 0.003
-    neurons: int = 4_000_000
-    widths: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not number(self.precision, "precision") > 0:
-            raise DeclarationError(f"precision {self.precision}", "it is not positive", "pass 0.003 or so")
-        whole(self.neurons, "neurons", 1)
-        for width in self.widths:
-            whole(width, "width", 1)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Values at infinite width.
-
-    Args:
-        values, errors: of every observable; the error includes an allowance for 1/n^2, and is infinite where the
-            networks fluctuate too much to tell.
-        widths: of the networks.
-        samples: number of networks, all widths together.
-        fluctuations: n times the relative variance of every observable over the networks of the pilot run.
-    """
-
-    values: np.ndarray
-    errors: np.ndarray
-    widths: tuple[int, ...]
-    samples: int
-    fluctuations: np.ndarray
-
-
-class Measured(NamedTuple):
-    """One width.
-
-    Args:
-        mean, error: of every observable over the networks, and its standard error.
-        carriers: number of networks that carry the variance, (sum of squares)^2 / sum of fourth powers: where they are
-            few, the tail has not been seen and the standard error is too small.
-    """
-
-    mean: np.ndarray
-    error: np.ndarray
-    carriers: np.ndarray
+_PER_INPUT = 4  # the width over the number of inputs of a batch
+_BATCHES = Ladder(narrowest=64, rungs=3, pilots=256, neurons=2e4, coarseness=_PER_INPUT, glance=(64, 256), ease=2.0)
 
 
 class Simulation:
     """Finite networks of one layer at one setting of its parameters.
 
+    A layer that averages over a batch gets a batch of n/4 inputs: one extrapolation in 1/n removes what the finite
+    width adds and what the finite batch adds. Observables are averaged over the batch.
+
     Args:
         forward: the layer's forward equation with numbers.
         net: the class of networks: drawn from Gram matrices, or from weights.
+        shared: where the inputs are a batch, the covariance of any two of them in the first stream.
     """
 
-    def __init__(self, forward: Forward, net: type[GramNet] = GramNet) -> None:
+    def __init__(self, forward: Forward, net: type[GramNet] = GramNet, shared: float | None = None) -> None:
         self._forward = forward
         self._net = net
+        self._shared = shared
+
+    @property
+    def ladder(self) -> Ladder:
+        """Widths that such networks can have."""
+        return SINGLE if self._shared is None else _BATCHES
+
+    def with_weights(self) -> Simulation:
+        """The same with networks that draw their weights."""
+        return Simulation(self._forward, WeightNet, self._shared)
 
     def kernels(self, K1: float, K2: float, C: float, depth: int) -> Sampler:
-        """Observables (1/n) sum_i z_i^2 of the first input and (1/n) sum_i z_i1 z_i2, for each of ``depth`` layers."""
+        """Observables (1/n) sum_i z_i^2 of the first input and (1/n) sum_i z_i1 z_i2, for each of ``depth`` layers.
+
+        Of a batch, in which K1 and K2 are one kernel and C is ``shared``, all inputs and all pairs of them.
+        """
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
             net = self._net(n, rng)
-            z = net.stream(nets, pair(K1, K2, C))
-            controls = _moments(z) - np.array([K1, C, K2])
+            if self._shared is None:
+                z, moments = net.stream(nets, pair(K1, K2, C)), _moments
+            else:
+                z, moments = self._inputs(net, nets, K1), _batch_moments
+            controls = moments(z) - np.array([K1, C, K2])[: moments(z).shape[1]]
             found = []
             for _ in range(depth):
                 z = self._forward(net, z)
-                found.append(_moments(z)[:, :2])
+                found.append(moments(z)[:, :2])
             return np.concatenate(found, axis=1), controls
 
-        return sample
+        return self._in_parts(sample)
 
     def chi_parallel(self, K: float) -> Sampler:
         """Observable [K'(K + step) - K'(K - step)]/(2 step), the same random numbers at both kernels."""
+        step = _STEP * (K - (self._shared or 0.0))
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
             seed = int(rng.integers(2**62))
             results = []
-            for kernel in (K * (1 + _STEP), K * (1 - _STEP)):
+            for kernel in (K + step, K - step):
                 net = self._net(n, np.random.default_rng(seed))
-                z = net.stream(nets, np.array([[kernel]]))
-                control = (z * z).mean(axis=1) / kernel - 1
-                results.append((self._forward(net, z) ** 2).mean(axis=1))
-            return (results[0] - results[1]) / (2 * _STEP * K), control
+                z = self._inputs(net, nets, kernel)
+                control = _norm(z) / kernel - 1
+                results.append(_norm(self._forward(net, z)))
+            return (results[0] - results[1]) / (2 * step), control
 
-        return sample
+        return self._in_parts(sample)
 
     def chi_perp(self, K: float, nearness: float) -> Sampler:
-        """Observable (K' - C')/(K - C) for K - C = nearness * K, from differences of neurons."""
+        """Observable (K' - C')/(K - C) of two inputs, which differ by little, from differences of neurons.
+
+        Their K - C is ``nearness`` times the kernel; of a batch, times what single inputs do not share.
+        """
+        own = K - (self._shared or 0.0)
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
             net = self._net(n, rng)
-            z = net.stream(nets, np.array([[K]]))
-            apart = net.stream(nets, np.array([[2 * nearness * K]]))
+            z, private = self._parts(net, nets, K)
+            apart = self._parts(net, nets, 2 * nearness * own + (self._shared or 0.0))[1]
             # z_2 = z_1 (1 - nearness) + ..., built from the difference: no digits are lost
-            second = z * (1 - nearness) + apart * np.sqrt(1 - nearness / 2)
+            second = z - private * nearness + apart * np.sqrt(1 - nearness / 2)
             both = np.concatenate([z, second], axis=2)
-            controls = np.concatenate([(z * z).mean(axis=1) / K - 1, _ratio(both, nearness * K) - 1], axis=1)
-            return _ratio(self._forward(net, both), nearness * K), controls
+            controls = np.concatenate([_norm(z) / K - 1, _ratio(both, nearness * own) - 1], axis=1)
+            return _ratio(self._forward(net, both), nearness * own), controls
+
+        return self._in_parts(sample)
+
+    def jacobians(self, K: float, depth: int, exact: bool = False, rule: Rule = forward_mode) -> Sampler:
+        """Observables (1/n) sum_ij (d z^l_i / d z^0_j)^2, the APJN, for l = 1..``depth``.
+
+        Args:
+            K: kernel of the first stream.
+            depth: number of layers.
+            exact: all n^2 derivatives, or their squares along a random direction.
+            rule: how they are taken.
+        """
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net = self._net(n, rng)
+            z = self._inputs(net, nets, K)
+            # the signs have a generator of their own: with one seed, all rules see the same networks
+            found = rule(self._forward, net, z, depth, exact, rng.spawn(1)[0])
+            return found, _hermite(z / np.sqrt(K))
+
+        return self._in_parts(sample, lambda n: n if exact else 1)
+
+    def _inputs(self, net: GramNet, nets: int, K: float) -> np.ndarray:
+        return self._parts(net, nets, K)[0]
+
+    def _parts(self, net: GramNet, nets: int, K: float) -> tuple[np.ndarray, np.ndarray]:
+        """One input, or the inputs of a batch, and of these what is not shared; shape (nets, n, inputs)."""
+        if self._shared is None:
+            z = net.stream(nets, np.array([[K]]))
+            return z, z
+        private = np.sqrt(K - self._shared) * net.rng.standard_normal((nets, net.n, self._size(net.n)))
+        return private + net.stream(nets, np.array([[self._shared]])), private
+
+    def _size(self, n: int) -> int:
+        return 1 if self._shared is None else max(2, n // _PER_INPUT)
+
+    def _in_parts(self, sampler: Sampler, columns: Callable[[int], int] = lambda n: 1) -> Sampler:
+        """The sampler, which walks no more networks at a time than memory wants."""
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            most = max(1, BATCH // (n * self._size(n) * columns(n)))
+            parts = [sampler(n, min(most, nets - done), rng) for done in range(0, nets, most)]
+            observed, controls = zip(*parts, strict=True)
+            return np.concatenate(observed), np.concatenate(controls)
 
         return sample
-
-
-def extrapolated(
-    sampler: Sampler,
-    scales: Callable[[np.ndarray], np.ndarray],
-    rng: np.random.Generator,
-    budget: Budget,
-    report: Callable[[float], None] = lambda share: None,
-) -> Estimate:
-    """Run a sampler at several widths and fit value(n) = a + b/n.
-
-    Args:
-        sampler: draws networks of a given width.
-        scales: sizes of the observables, given their values; precision is relative to them.
-        rng: source of random numbers.
-        budget: how much to simulate.
-        report: is told the share of the work that is done.
-    """
-    fluctuations = pilot(sampler, scales, rng)
-    # 1/n^2 terms are of relative size (fluctuations/n)^2: keep the narrowest network above ten times that
-    worst = float(fluctuations.max())
-    base = _NARROWEST
-    while base < min(10 * worst, _WIDEST):
-        base *= 2
-    widths = budget.widths or tuple(base * 2**k for k in range(4))
-    design = np.stack([np.ones(len(widths)), 1 / np.array(widths)], axis=1)
-    inflation = np.linalg.inv(design.T @ design)[0, 0] if len(widths) > 1 else 1.0
-    neurons = float(np.clip(worst * inflation / budget.precision**2, 1e5, budget.neurons))
-
-    found, spreads, carriers, samples = [], [], [], 0
-    for place, n in enumerate(widths):
-        nets = max(256, round(neurons / n))
-
-        def told(share: float, place: int = place) -> None:
-            report((place + share) / len(widths))
-
-        run = measured(sampler, n, nets, rng, told)
-        found.append(run.mean)
-        spreads.append(run.error)
-        carriers.append(run.carriers)
-        samples += nets
-    known = np.min(carriers, axis=0) >= _FEWEST
-    values, errors, curvature = _fitted(np.array(widths, dtype=float), np.array(found), np.array(spreads))
-    allowance = curvature * np.abs(values) * np.minimum(1.0, fluctuations / widths[0]) ** 2
-    rounding = 1e-12 * scales(values)
-    errors = np.where(known, np.sqrt(errors**2 + allowance**2 + rounding**2), np.inf)
-    return Estimate(values, errors, widths, samples, fluctuations)
-
-
-def pilot(sampler: Sampler, scales: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    """The relative variance of every observable over networks times n, from a short run; infinite if it overflows."""
-    means, errors, _ = measured(sampler, _PILOT_WIDTH, _PILOT, rng)
-    with np.errstate(all="ignore"):
-        fluctuations: np.ndarray = _PILOT_WIDTH * _PILOT * (errors / scales(means)) ** 2
-    return np.where(np.isfinite(fluctuations), fluctuations, np.inf)
-
-
-def measured(
-    sampler: Sampler, n: int, nets: int, rng: np.random.Generator, report: Callable[[float], None] = lambda share: None
-) -> Measured:
-    """Means and standard errors at one width, the controls' share of the noise removed.
-
-    Args:
-        sampler: draws networks.
-        n: width.
-        nets: number of networks.
-        rng: source of random numbers.
-        report: is told the share of the work that is done.
-    """
-    rows: list[np.ndarray] = []
-    controls: list[np.ndarray] = []
-    done = 0
-    while done < nets:
-        size = min(nets - done, max(1, _BATCH // n))
-        with np.errstate(all="ignore"):
-            observed, control = sampler(n, size, rng)
-        rows.append(observed)
-        controls.append(control)
-        done += size
-        report(done / nets)
-    y, x = np.concatenate(rows), np.concatenate(controls)
-    with np.errstate(all="ignore"):
-        if np.all(np.isfinite(y)):
-            slopes = np.linalg.lstsq(x - x.mean(axis=0), y - y.mean(axis=0), rcond=1e-10)[0]
-            y = y - x @ slopes
-        error = y.std(axis=0, ddof=1 + x.shape[1]) / np.sqrt(nets)
-        squares = (y - y.mean(axis=0)) ** 2
-        # what is the same in every network up to rounding has no tail: 0/0, and infinitely many carriers
-        squares /= np.where(error > 1e-13 * np.abs(y.mean(axis=0)), squares.max(axis=0), np.inf)
-        carriers = squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)
-        return Measured(y.mean(axis=0), error, np.where(np.isnan(carriers), np.inf, carriers))
-
-
-def _fitted(n: np.ndarray, means: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weighted least squares of a + b/n for every observable.
-
-    Returns:
-        a, its standard error (stretched where the line does not fit), and what a term (n_0/n)^2 would do to a.
-    """
-    if len(n) == 1:
-        return means[0], errors[0], np.ones_like(means[0])
-    values, spreads, curvatures = [], [], []
-    design = np.stack([np.ones_like(n), n[0] / n], axis=1)
-    for mean, error in zip(means.T, errors.T, strict=True):
-        floor = 1e-14 * np.abs(mean).max() or 1.0  # what is the same in every network has no scatter
-        weight = 1 / np.maximum(error, floor) ** 2
-        weight /= weight.max()
-        normal = np.linalg.inv(design.T @ (weight[:, None] * design))
-        functional = normal[0] @ (design.T * weight)  # a = functional @ mean
-        coefficients = normal @ (design.T @ (weight * mean))
-        spread = np.sqrt(np.sum((functional * error) ** 2))
-        freedom = len(n) - 2
-        misfit = np.sum(((mean - design @ coefficients) / np.maximum(error, floor)) ** 2) / max(freedom, 1)
-        values.append(coefficients[0])
-        spreads.append(spread * np.sqrt(misfit) if misfit > _MISFIT else spread)
-        curvatures.append(abs(float(functional @ (n[0] / n) ** 2)))
-    return np.array(values), np.array(spreads), np.array(curvatures)
 
 
 def _moments(z: np.ndarray) -> np.ndarray:
@@ -262,5 +149,26 @@ def _moments(z: np.ndarray) -> np.ndarray:
     return np.stack([(a * b).mean(axis=1) for a, b in ((first, first), (first, second), (second, second))], axis=1)
 
 
+def _batch_moments(z: np.ndarray) -> np.ndarray:
+    """The kernel, over all inputs, and the covariance, over all pairs."""
+    inputs = z.shape[2]
+    own = np.square(z).sum(axis=2)
+    mixed = (np.square(z.sum(axis=2)) - own) / (inputs * (inputs - 1))
+    return np.stack([(own / inputs).mean(axis=1), mixed.mean(axis=1)], axis=1)
+
+
+def _norm(z: np.ndarray) -> np.ndarray:
+    return np.square(z).mean(axis=(1, 2))[:, None]
+
+
+def _hermite(z: np.ndarray) -> np.ndarray:
+    """Averages of the Hermite polynomials 1 to 4, which are 0 for neurons of variance 1."""
+    square = np.square(z)
+    polynomials = (z, square - 1, z * (square - 3), square * (square - 6) + 3)
+    return np.stack([p.mean(axis=(1, 2)) for p in polynomials], axis=1)
+
+
 def _ratio(z: np.ndarray, apart: float) -> np.ndarray:
-    return ((z[..., 1] - z[..., 0]) ** 2).mean(axis=1, keepdims=True) / (2 * apart)
+    """From the first half of the inputs and the second, which differ by little."""
+    half = z.shape[2] // 2
+    return _norm(z[..., half:] - z[..., :half]) / (2 * apart)

@@ -16,6 +16,7 @@ from ..errors import CheckRefuted
 Number: TypeAlias = Any  # float or mpf
 
 WIDTH = 80
+_NAME = 15  # columns of a name; a longer one has a line of its own
 _COLUMN = 13  # of a number
 _LEGEND = (
     "z: claimed minus found, in units of the oracle's error",
@@ -230,7 +231,7 @@ class CheckReport:
 
     def table(self) -> str:
         """Plain text in 80 columns: one row a verdict, under it the point and, if there is one, the reason."""
-        head = f"{'quantity':<15}{'oracle':<11}{'claimed':>13}{'found':>13}{'z':>7}{'sees':>7} verdict"
+        head = f"{'quantity':<{_NAME}}{'oracle':<11}{'claimed':>13}{'found':>13}{'z':>7}{'sees':>7} verdict"
         lines = [head, "-" * WIDTH]
         for verdict in self.verdicts:
             lines.extend(_rows(verdict))
@@ -257,9 +258,11 @@ def _rows(verdict: Verdict) -> list[str]:
     size = abs(verdict.z)
     z = "" if math.isnan(size) else f"{verdict.z:.{1 if size < 100 else 0}{'f' if size < 1e5 else 'e'}}"
     sees = "" if math.isinf(verdict.detectable) else f"{verdict.detectable:.0e}"
+    name, long = (verdict.quantity, []) if len(verdict.quantity) < _NAME else ("", [verdict.quantity])
     lines = [
-        f"{verdict.quantity:<15}{verdict.oracle:<11}{_number(verdict.claimed):>13}{_number(verdict.value):>13}"
-        f"{z:>7}{sees:>7} {verdict.outcome}"
+        *long,
+        f"{name:<{_NAME}}{verdict.oracle:<11}{_number(verdict.claimed):>13}{_number(verdict.value):>13}"
+        f"{z:>7}{sees:>7} {verdict.outcome}",
     ]
     notes = [verdict.point]
     if verdict.samples:

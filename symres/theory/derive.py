@@ -321,7 +321,8 @@ class Theory:
         """What a deep network at given parameters ends in: an ordered, chaotic, critical or diverging phase.
 
         Args:
-            K: the kernel of the input; needed only where the end depends on it.
+            K: the kernel of the input, of a batch its variance over the inputs; needed only where the end depends on
+                it.
             params: a number for every parameter of the layer, by name.
         """
         return phase(self._maps, fixedpoints.fixed_points(self._maps, params), params, K)

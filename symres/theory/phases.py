@@ -78,8 +78,9 @@ def phase(
             raise DeclarationError("the end of a deep network", f"there are several: {listed}", "pass a start, K=1")
         return _of(ends[0]) if ends else flow.at_infinity()
     place, drift = float(number(start, "K")), flow.drift(start)
-    if not drift:
-        return _of(min(points, key=lambda point: abs(point.K - place)))
+    nearest = min(points, key=lambda point: abs(point.K - place), default=None)
+    if nearest is not None and (not drift or abs(nearest.K - place) <= _MARGINAL * place):
+        return _of(nearest)
     ahead = [point for point in points if (point.K - place) * drift > 0]
     if ahead:
         return _of(min(ahead, key=lambda point: abs(point.K - place)))

@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .dual import Dual
+
+_FEW = 8  # inputs for which columns beat a batched product of tiny matrices
+
 
 class GramNet:
     """Many networks at once; a dense layer's output is drawn given the empirical Gram matrix of its input.
@@ -27,20 +31,32 @@ class GramNet:
         factor = np.broadcast_to(root(np.asarray(covariance, dtype=float)[None]), (nets, *np.shape(covariance)))
         return self._correlated(factor, self.n)
 
-    def mean(self, u: np.ndarray) -> np.ndarray:
+    def mean(self, u: Any) -> Any:
         """Average over the neurons, shape (nets, 1, inputs)."""
         return u.mean(axis=1, keepdims=True)
 
-    def dense(self, u: np.ndarray, C_W: float, C_b: float, width: float = 1.0) -> np.ndarray:
-        """A dense layer with fresh weights and biases, shape (nets, width*n, inputs)."""
-        gram = C_b + (C_W / u.shape[1]) * np.matmul(u.transpose(0, 2, 1), u)
-        return self._correlated(root(gram), max(1, round(width * self.n)))
+    def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> Any:
+        """A dense layer with fresh weights and biases, shape (nets, width*n, inputs).
+
+        Tangents are further inputs, which the biases do not reach.
+        """
+        columns, inputs = u.columns if isinstance(u, Dual) else u, u.shape[2]
+        gram = (C_W / u.shape[1]) * np.matmul(columns.transpose(0, 2, 1), columns)
+        gram[:, :inputs, :inputs] += C_b
+        drawn = self._correlated(root(gram), max(1, round(width * self.n)))
+        return Dual.of_columns(drawn, inputs) if isinstance(u, Dual) else drawn
+
+    def batch(self, u: Any) -> Any:
+        """Average over the inputs, shape (nets, n, 1)."""
+        return u.mean(axis=2, keepdims=True)
 
     def _correlated(self, factor: np.ndarray, fan_out: int) -> np.ndarray:
         nets, inputs, _ = factor.shape
         fresh = self.rng.standard_normal((nets, fan_out, inputs))
+        if inputs > _FEW:
+            return np.matmul(fresh, factor.transpose(0, 2, 1))
         result: np.ndarray = np.empty_like(fresh)
-        for a in range(inputs):  # inputs are few: columns beat a batched product of tiny matrices
+        for a in range(inputs):
             result[..., a] = sum(factor[:, a, b, None] * fresh[..., b] for b in range(a + 1))
         return result
 
@@ -50,15 +66,12 @@ def root(gram: np.ndarray) -> np.ndarray:
     size = gram.shape[-1]
     factor = np.zeros_like(gram)
     for j in range(size):
-        rest = gram[..., j, j] - np.sum(factor[..., j, :j] ** 2, axis=-1)
+        known = np.matmul(factor[..., j:, :j], factor[..., j, :j, None])[..., 0]
+        rest = gram[..., j:, j] - known
         # identical inputs leave a remainder of rounding errors, which must not be divided by
-        alive = rest > 1e-15 * gram[..., j, j]
-        diagonal = np.sqrt(np.where(alive, rest, 0.0))
-        factor[..., j, j] = diagonal
-        safe = np.where(alive, diagonal, 1.0)
-        for i in range(j + 1, size):
-            below = gram[..., i, j] - np.sum(factor[..., i, :j] * factor[..., j, :j], axis=-1)
-            factor[..., i, j] = np.where(alive, below / safe, 0.0)
+        alive = rest[..., :1] > 1e-15 * gram[..., j, j, None]
+        diagonal = np.sqrt(np.where(alive, rest[..., :1], 1.0))
+        factor[..., j:, j] = np.where(alive, rest / diagonal, 0.0)
     return factor
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .gram import GramNet
@@ -10,7 +12,7 @@ from .gram import GramNet
 class WeightNet(GramNet):
     """As :class:`GramNet`, but every dense layer draws its weights and biases."""
 
-    def dense(self, u: np.ndarray, C_W: float, C_b: float, width: float = 1.0) -> np.ndarray:
+    def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> Any:
         """A dense layer with fresh weights and biases, shape (nets, width*n, inputs)."""
         nets, fan_in, _ = u.shape
         fan_out = max(1, round(width * self.n))
