@@ -446,9 +446,7 @@ def test_from_which_side_a_half_stable_kernel_attracts(name, side):
     """By the map: one step from that side leads closer to K*, one from the other side away."""
     theory = sr.derive(name)
     report, point = theory.report(), theory.critical_points[0]
-    assert stability(report.critical_points[0], report).startswith(
-        f"half-stable: it attracts nearby kernels from {side};"
-    )
+    assert stability(report.critical_points[0]).startswith(f"half-stable: it attracts nearby kernels from {side};")
     star = sp.N(point.K, 25)
     at = {"C_W": sp.N(point.C_W, 25), "C_b": sp.N(point.C_b, 25)}
     near = sp.Rational(1, 200) if side == "above" else -sp.Rational(1, 200)

@@ -18,9 +18,9 @@ STYLE = {
     "pdf.fonttype": 42,
 }
 METADATA: dict[str, dict[str, None]] = {
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     ".png": {"Software": None},
     ".svg": {"Date": None},
-    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
 
