@@ -82,7 +82,7 @@ OPTIONS = {
     "list averages residual": "residual is a layer",
     "list averages gelu relu": "relu",
     "list layers mlp": "a name, --set and --json go with the lists of averages and of criticality only; leave out mlp",
-    "list --json": "list --json: a name, --set and --json go with the lists of averages and of criticality only; leave out --json",
+    "list --json": "list --json: a name, --set and --json go with the lists of averages and of criticality only",
     "list --set a=1": "go with the lists of averages and of criticality only; leave out --set",
     "list averages --set a=1": "--set goes with the averages of one activation",
     "list averages gelu --set a=1": "gelu: it has no parameter a",
