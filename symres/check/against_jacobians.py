@@ -18,7 +18,7 @@ import sympy as sp
 
 from .. import symbols
 from . import settings
-from .claims import claimed, fixed_point, travelled
+from .claims import branchless, claimed, fixed_point, travelled
 from .compare import free_symbols
 from .extrapolate import TAME, Budget, Estimate, Ladder
 from .quadrature import Found
@@ -102,7 +102,9 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
     theirs = getattr(task.theory, "correlation_length", None)
     claim = mp.mpf(theirs(**_start(task))) if theirs else mp.mpf(1 / abs(slope))
     point = f"{settings.text(_ordered(task))}; {_layers(depth)} from a fixed point on"
-    return task.row("correlation_length", point, claim, Found(length, error, abs(length)), estimate)
+    skip = branchless(task.quantities["chi_perp"], task.values)
+    without = 1 / abs(mp.log(skip)) if skip is not None and skip > 0 and skip != 1 else None
+    return task.row("correlation_length", point, claim, Found(length, error, abs(length)), estimate, without)
 
 
 def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) -> Verdict:
@@ -111,7 +113,10 @@ def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) 
     claim = mp.mpf(theirs(0, layers, K, **_numbers(task))) if theirs else _product(task, place, layers)
     value, error = float(estimate.values[layers - 1]), float(estimate.errors[layers - 1])
     point = f"{settings.text(place | task.values)}; {_layers(layers)}; {how}"
-    return task.row("jacobian", point, claim, Found(value, error, abs(value)), estimate)
+    places = travelled(task.quantities, place, task.values, layers - 1)
+    skips = [branchless(task.quantities["chi_perp"], task.values | there) for there in places]
+    without = None if None in skips else mp.fprod(skips)
+    return task.row("jacobian", point, claim, Found(value, error, abs(value)), estimate, without)
 
 
 def _product(task: Task, place: Values, layers: int) -> mp.mpf:
