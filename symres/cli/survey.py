@@ -171,4 +171,4 @@ class Survey(Sheet):
 
 def record(row: Entry) -> dict[str, Any]:
     """One row as strings and lists."""
-    return {**vars(row), "where": list(row.where), "status": "EXACT or 12 digits", "C_W": str(C_W)}
+    return {**vars(row), "where": list(row.where)}

@@ -23,6 +23,7 @@ from .scan import GRID, zeros
 
 _DIGITS = 17
 _BITS = 80
+_ROUNDED = 1e-12  # of chi_parallel at the end of a line, where it is 1
 _RESIDUE = 1e-25  # of a condition that is met
 _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
@@ -55,7 +56,7 @@ class LinePoint(float):
     @property
     def reachable(self) -> bool:
         """Whether the kernel flows to the fixed point."""
-        return self.chi_parallel <= 1 + 1e-12
+        return self.chi_parallel <= 1 + _ROUNDED
 
     def __repr__(self) -> str:
         marked = "" if self.reachable else " (unreachable: the kernel flows away)"
