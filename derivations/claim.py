@@ -20,6 +20,8 @@ class Claim:
         points: where they are compared.
         tolerance: largest relative deviation that counts as agreement; 1e-25 unless the comparison itself is an
             expansion in a small number.
+        witness: a third value at the same points that shares nothing with the other two, for a result that is
+            contradicted: plain iteration, quadrature or a finite network. It only has to tell which of them is right.
     """
 
     equation: str
@@ -28,6 +30,7 @@ class Claim:
     derived: Callable[..., mp.mpf]
     points: tuple[tuple[object, ...], ...]
     tolerance: float = 1e-25
+    witness: Callable[..., mp.mpf] | None = None
 
     def judge(self) -> Judgement:
         """Compare at every point."""
@@ -63,4 +66,4 @@ class Judgement:
 
     def __str__(self) -> str:
         verdict = "CONFIRMED" if self.confirmed else "CONTRADICTED"
-        return f"{self.claim.equation:8} {verdict:12} {self.deviation:8.1e}  {self.claim.statement}"
+        return f"{self.claim.equation:12} {verdict:12} {self.deviation:8.1e}  {self.claim.statement}"
