@@ -42,12 +42,16 @@ from .symbols import K2 as K2
 from .symbols import C as C
 from .symbols import C_b as C_b
 from .symbols import K as K
+from .symbols import L as L
+from .symbols import M as M
 from .symbols import gamma as gamma
 from .symbols import n as n
 from .symbols import n_L as n_L
 from .symbols import r as r
+from .symbols import tau as tau
 from .symbols import xi as xi
 from .symbols import z as z
+from .theory.depth import DepthLimit as DepthLimit
 from .theory.derive import Theory as Theory
 from .theory.derive import derive as derive
 from .theory.derive import network as network

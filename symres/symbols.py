@@ -23,6 +23,9 @@ xi = Symbol("xi", real=True)  # weight of the branch
 n = Symbol("n", positive=True)  # width
 n_L = Symbol("n_L", positive=True)  # output width
 r = Symbol("r", positive=True)  # aspect ratio depth/width
+L = Symbol("L", positive=True)  # depth
+M = Symbol("M", positive=True)  # hidden units of a block
+tau = Symbol("tau", nonnegative=True)  # depth in units in which small branches have an effect of order 1
 
 x1, x2, x3, x4 = variables = tuple(Symbol(f"x{i}", real=True) for i in (1, 2, 3, 4))  # bound variables of an average
 

@@ -16,6 +16,7 @@ from .scan import sign
 from .units import ONE, Unit, unit_of
 
 _SIGN_BITS = (60, 240)
+_DEPTHS = (1, 2, 3, 4)  # how many Dense may stand one inside the other
 _APART = (sp.Rational(4, 5), sp.Rational(13, 7))
 
 
@@ -31,6 +32,7 @@ class Conditions:
         numbers: {stand-in: function of K}, so that the parameters' part factors visibly: (1 - gamma**2)*number.
         gap: the function of K that vanishes where both susceptibilities can be 1 together.
         unit: of K in ``numbers`` and ``gap``.
+        kernel: of the stream, where the solutions are functions of another variance, called K in them.
     """
 
     C_W: sp.Expr
@@ -38,10 +40,11 @@ class Conditions:
     numbers: dict[sp.Symbol, sp.Expr]
     gap: sp.Expr
     unit: Unit
+    kernel: sp.Expr = K
 
-    def kernel(self, k: sp.Expr) -> sp.Expr:
-        """A kernel that is given in units."""
-        return k * self.unit.kernel
+    def kernel_at(self, k: sp.Expr, exact: bool) -> sp.Expr:
+        """The kernel where K, given in units, has a value."""
+        return k * self.unit.kernel if self.kernel == K else self.at(self.kernel, k, exact)
 
     def unscaled(self, expression: sp.Expr) -> sp.Expr:
         """An expression where the unit is 1: its sign is the same."""
@@ -54,7 +57,7 @@ class Conditions:
     def at(self, solution: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
         """A solution at one kernel, given in units."""
         values = {s: at_kernel(f, k, exact) for s, f in self.numbers.items()}
-        return solution.subs(K, k).xreplace(values)
+        return joined(solution.subs(K, k).xreplace(values))
 
 
 def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | str:
@@ -67,11 +70,7 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
     if len(pairs) < 3 or any(e.has(C_b) for pair in pairs for e in pair):
         return "the maps are not linear in C_W and C_b"
     (p0, p1), (q0, q1), (k0, k1) = pairs
-    # (1 - p0) q1 = (1 - q0) p1: with equal skip parts the parameters drop out
-    gap = canonical(q1 - p1) if sp.expand(p0 - q0) == 0 else canonical((1 - p0) * q1 - (1 - q0) * p1)
-    gap = _in_kernel(gap)[1]
-    if gap.free_symbols - {K}:
-        gap = _in_kernel(sp.factor(gap))[1]
+    gap = gap_of((p0, p1), (q0, q1))
     unit = ONE
     if gap.free_symbols - {K}:
         if _vanishes(gap):
@@ -82,19 +81,36 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
             names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
             return f"the condition on K contains {names}; set numbers for them"
     numbers: dict[sp.Symbol, sp.Expr] = {}
-
-    def number(e: sp.Expr) -> sp.Expr:
-        coefficient, function = unit.split(*_in_kernel(e))
-        if function.free_symbols == {K}:
-            numbers[sp.Dummy("number", real=True)] = function
-            return coefficient * next(reversed(numbers))
-        return coefficient * function
-
     offset, slope = affine(k0, C_W) or (k0, sp.Integer(0))
-    weight = (1 - p0) / number(p1)
+    weight = (1 - p0) / stand_in(p1, unit, numbers)
     excess = (K - offset).subs(K, K * unit.kernel)
-    bias = _grouped(sp.factor((excess - number(slope) * weight) / k1), {K, *numbers})
+    bias = _grouped(sp.factor((excess - stand_in(slope, unit, numbers) * weight) / k1), {K, *numbers})
     return Conditions(weight, bias, numbers, gap, unit)
+
+
+def gap_of(perp: tuple[sp.Expr, sp.Expr], parallel: tuple[sp.Expr, sp.Expr]) -> sp.Expr:
+    """What vanishes where ``p0 + p1*w = 1`` and ``q0 + q1*w = 1`` have one solution w, without common parameters."""
+    (p0, p1), (q0, q1) = perp, parallel
+    # with equal skip parts the parameters drop out
+    gap = canonical(q1 - p1) if sp.expand(p0 - q0) == 0 else canonical((1 - p0) * q1 - (1 - q0) * p1)
+    gap = _in_kernel(gap)[1]
+    return _in_kernel(sp.factor(gap))[1] if gap.free_symbols - {K} else gap
+
+
+def stand_in(expression: sp.Expr, unit: Unit, numbers: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """The expression with a symbol for its function of K alone.
+
+    Args:
+        expression: in K and parameters.
+        unit: of K.
+        numbers: the symbols and their meanings, to which the new one is added.
+    """
+    coefficient, function = unit.split(*_in_kernel(expression))
+    if function.free_symbols != {K}:
+        return coefficient * function
+    name = sp.Dummy("number", real=True)
+    numbers[name] = function
+    return coefficient * name
 
 
 def _measured_in(unit: Unit, perp: tuple[sp.Expr, sp.Expr], kernel_map: tuple[sp.Expr, sp.Expr]) -> bool:
@@ -125,18 +141,31 @@ def _grouped(product: sp.Expr, kernels: set[sp.Symbol]) -> sp.Expr:
 
 
 def joined(expression: sp.Expr) -> sp.Expr:
-    """An expression with (gamma - 1)(gamma + 1) written as -(1 - gamma^2), as one does."""
-    return expression.replace(lambda e: e.is_Mul, _joined)
+    """An expression with (1 - gamma)(1 + gamma) written as 1 - gamma^2, and xi^2/|xi| as |xi|, as one does."""
+    return _in_sizes(expression).replace(lambda e: e.is_Mul, _joined)
 
 
 def _joined(product: sp.Expr) -> sp.Expr:
     factors = dict(f.as_base_exp() for f in product.args)
     for base, exponent in factors.items():
-        for s in base.free_symbols if base.is_Add and exponent.is_Integer else ():
-            if base == s - 1 and factors.get(s + 1) == exponent:
-                rest = [f for f in product.args if f not in (base**exponent, (s + 1) ** exponent)]
-                return sp.Mul((-1) ** exponent, *rest, (1 - s**2) ** exponent)
+        for s in base.free_symbols if base.is_Add else ():
+            if (
+                factors.get(s + 1) != exponent
+                or base not in (1 - s, s - 1)
+                or not (base == 1 - s or exponent.is_Integer)
+            ):
+                continue
+            rest = [f for f in product.args if f not in (base**exponent, (s + 1) ** exponent)]
+            return sp.Mul(*((-1) ** exponent,) * (base == s - 1), *rest, (1 - s**2) ** exponent)
     return product
+
+
+def _in_sizes(expression: sp.Expr) -> sp.Expr:
+    """An expression that is even in xi as one in |xi|."""
+    if not expression.has(sp.Abs(xi)) or expression.subs(xi, -xi) != expression:
+        return expression
+    size = sp.Dummy(positive=True)
+    return expression.subs(xi, size).subs(size, sp.Abs(xi))
 
 
 def affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:
@@ -165,13 +194,27 @@ def _vanishes(expression: sp.Expr) -> bool:
     return canonical(sp.expand(expression)) == 0
 
 
+def power_form(chi: sp.Expr) -> tuple[int, sp.Expr, sp.Expr] | None:
+    """``(n, p, q)`` of an expression ``p + q*C_W**n``, None if it is no such expression."""
+    alone = chi.subs(C_W, 0)
+    rest = sp.expand(chi - alone)
+    slopes = ((n, sp.expand(rest / C_W**n)) for n in _DEPTHS)
+    return next(((n, alone, slope) for n, slope in slopes if not slope.has(C_W)), None)
+
+
+def positive_root(value: sp.Expr, coefficient: sp.Expr, n: int) -> sp.Expr:
+    """The positive w of ``coefficient*w**n = value``, with common factors such as xi**2 outside of the root."""
+    parts = [factor ** sp.Rational(1, n) for factor in sp.Mul.make_args(sp.factor_terms(coefficient))]
+    return sp.factor_terms(value) ** sp.Rational(1, n) / sp.Mul(*parts)
+
+
 def solved(equation: sp.Expr) -> list[sp.Expr]:
-    """The solutions for C_W; a linear equation as (1 - gamma**2)/number rather than expanded."""
+    """The solutions for C_W; of p + q*C_W^n = 0 the positive one, as (1 - gamma**2)/number rather than expanded."""
     if not equation.has(C_W):
         return []
-    linear = affine(sp.expand(equation), C_W)
-    if linear is not None:
-        return [sp.factor_terms(-linear[0] / linear[1])]
+    form = power_form(sp.expand(equation))
+    if form is not None:
+        return [positive_root(-form[1], form[2], form[0])]
     return [sp.factor_terms(w) for w in sp.solve(equation, C_W)]
 
 

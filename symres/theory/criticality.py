@@ -26,6 +26,7 @@ from .conditions import (
     written_out,
 )
 from .growth import Growth, growth
+from .nested import nested_conditions
 from .points import Criticality, CriticalPoint, Found
 from .root import Root
 from .scan import scan, sign, zeros
@@ -59,7 +60,10 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     invariant = _scale_invariant(kernel_map, parallel, perp)
     if invariant is not None:
         return invariant
-    conditions = conditions_of(kernel_map, parallel, perp)
+    alone = _skip_alone(perp)
+    if alone:
+        return Criticality((), "none", alone)
+    conditions = nested_conditions(kernel_map, parallel, perp) or conditions_of(kernel_map, parallel, perp)
     fixed = next((q.name for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
     if fixed is not None:
         positive = Found(remarks=(_never(fixed, written_out(parallel)),))
@@ -73,7 +77,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     stable = tuple(p for p in zero.points if p.stability == "stable")
     others = tuple(p for p in zero.points if p.stability != "stable")
     named, why = _named(zero, positive)
-    remarks = (*_skip_alone(perp), *positive.remarks, *zero.remarks, *why)
+    remarks = (*positive.remarks, *zero.remarks, *why)
     return Criticality((*stable, *positive.points, *others), named, remarks)
 
 
@@ -177,7 +181,7 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
     if unseen:
         remarks.append(f"{_UNSEEN} {unseen}")
     for k, exact in roots:
-        star = conditions.kernel(k)
+        star = conditions.kernel_at(k, exact)
         weight, bias = (conditions.at(solution, k, exact) for solution in (conditions.C_W, conditions.C_b))
         if not can_be_positive(conditions.unscaled(weight)):
             remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_W > 0 is critical there")
@@ -185,8 +189,8 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
         if sign_at_reference(conditions.unscaled(bias)) < 0:
             remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_b >= 0 is critical there")
             continue
-        slope = conditions.unscaled(written_out(parallel)).diff(K).subs(K, k)
-        curvature = sign_at_reference(slope.subs(C_W, conditions.unscaled(weight)))
+        place = {s: conditions.unscaled(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}
+        curvature = sign_at_reference(conditions.unscaled(written_out(parallel)).diff(K).subs(place))
         stability, side = _STABILITY[curvature]
         points.append(CriticalPoint(star, weight, bias, stability, exact, side=side))
     return Found(tuple(points), tuple(remarks), not unseen)

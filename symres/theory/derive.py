@@ -24,6 +24,7 @@ from ..scalars import parameter, scalar, whole
 from . import criticality, fixedpoints, lines
 from .batch import variance_maps, with_kernel
 from .build import build, total_derivative, unknown
+from .depth import DepthLimit, depth_limit
 from .exponents import Exponents, exponents_at
 from .fixedpoints import FixedPoint
 from .lines import LinePoint, Maps
@@ -189,6 +190,22 @@ class Theory:
         )
 
     @cached_property
+    def memory(self) -> Quantity:
+        """What is left of a neuron after the layer: its weight in the next stream, dz'_i/dz_i at infinite width.
+
+        The covariance of a neuron with itself many layers before is its kernel there times the product of these.
+        """
+        walk = self._one
+        coefficient = self.layer.program.coefficients.get(symbols.z, sp.Integer(0))
+        return self._build(
+            "memory",
+            walk,
+            lambda: walk.written_out(walk.at(coefficient, walk.first)),
+            notation="m",
+            meaning="weight of a neuron in the next stream",
+        )
+
+    @cached_property
     def parameter_norm(self) -> Quantity:
         """The squared gradient of one neuron of the next stream in the parameters of the layer.
 
@@ -300,6 +317,21 @@ class Theory:
     def dual_kernels(self, depth: Any, K1: Any, K2: Any, C: Any, Theta: Any = 0, **params: Any) -> list[DualKernel]:
         """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``."""
         return self.network(depth).dual_kernels(K1, K2, C, Theta, **params)
+
+    def displacement(self, depth: Any, K: Any, **params: Any) -> list[Any]:
+        """Mean squared change of a neuron after 0 to ``depth`` layers, ``Delta_l^2`` of Chizat; see ``Network``."""
+        return self.network(depth).displacement(K, **params)
+
+    def depth_limit(self, scale: str = "xi") -> DepthLimit:
+        """The limit of many layers whose branches are small: ODEs in depth, critical scale, regimes of training.
+
+        Args:
+            scale: name of the parameter that weighs the branch.
+
+        Raises:
+            NoClosedForm: the layer is no identity without its branch.
+        """
+        return depth_limit(self, scale)
 
     def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``."""

@@ -64,6 +64,22 @@ class Network:
         rows = zip(self.layers, states, self._by_layer(params), strict=False)
         return [_value(layer.chi_perp, state | own) for layer, state, own in rows]
 
+    def displacement(self, K: Any, **params: Any) -> list[Any]:
+        """How far the stream has moved: ``Delta_l^2 = E (z^l_i - z^0_i)^2`` of one neuron, from 0 for l = 0.
+
+        Args:
+            K: kernel that enters the first layer.
+            params: numbers, by name.
+
+        Returns:
+            depth + 1 numbers, in units of kernels; times the width it is the squared distance (Chizat, 2.1).
+        """
+        states = self._states(K, params)
+        rows = zip(self.layers, states, self._by_layer(params), strict=False)
+        left = [_value(layer.memory, state | own) for layer, state, own in rows]
+        covariances = [mp.fprod(left[:place]) * states[0]["K"] for place in range(len(states))]
+        return [state["K"] - 2 * c + states[0]["K"] for state, c in zip(states, covariances, strict=True)]
+
     def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}``: the product of chi_perp from layer l0 to l.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import mpmath as mp
@@ -59,14 +60,20 @@ class Root(sp.Expr):
         """None: a root is a number."""
         return set()
 
+    @cached_property
+    def _tightest(self) -> tuple[mp.mpf, mp.mpf]:
+        """The ends of the narrowest bracket that was ever asked for."""
+        low, high = (mp.mpf(int(end.p)) / int(end.q) for end in self.args[1:])
+        return low, high
+
     _ball_arguments: tuple[sp.Expr, ...] = ()
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         with mp.workprec(2 * bits + 2 * _START_BITS):
-            left, right = (mp.mpf(int(end.p)) / int(end.q) for end in self.args[1:])
+            left, right = self._tightest
             known = int(-mp.log((right - left) / right, 2))
             if known < bits:
-                left, right = _bracket(self.equation, (left + right) / 2, known, bits)
+                left, right = self._tightest = _bracket(self.equation, (left + right) / 2, known, bits)
         with ctx.workprec(2 * bits + 2 * _START_BITS):
             return enclose(kappa, {kappa: left}, ctx.prec).union(enclose(kappa, {kappa: right}, ctx.prec))
 

@@ -12,7 +12,7 @@ from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
-from .conditions import at_generic, can_be_positive, sign_at_reference, solved, written_out
+from .conditions import at_generic, can_be_positive, joined, sign_at_reference, solved, written_out
 from .expansion import powers_of_kernel
 from .points import CriticalPoint, Found
 
@@ -35,7 +35,7 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Fou
         return Found(remarks=(_NO_FIXED_POINT,))
     if any(limit.has(K) for limit in limits) or sp.expand(limits[0] - limits[1]) != 0:
         return Found(remarks=("the susceptibilities differ at K = 0",))
-    solutions = [w for w in solved(limits[0] - 1) if can_be_positive(w)]
+    solutions = [joined(w) for w in solved(limits[0] - 1) if can_be_positive(w)]
     if not solutions:
         return Found(remarks=("at K = 0 no C_W > 0 makes the susceptibilities 1",))
     return Found(tuple(_point(kernel_map, w) for w in solutions))
@@ -72,7 +72,7 @@ def _correction(kernel_map: Quantity, weight: sp.Expr) -> sp.Expr:
         for power, coefficient in sorted(powers_of_kernel(excess).items()):
             # zero to all digits: a linear coefficient cancels by the choice of C_W, whether or not sympy sees it
             if sign_at_reference(at_generic(coefficient)):
-                return canonical(coefficient) * K**power
+                return joined(canonical(coefficient)) * K**power
     return sp.Integer(0)
 
 
