@@ -18,6 +18,7 @@ from flint import arb, ctx
 from ..balls import compile_ball
 from ..errors import DeclarationError, NoClosedForm
 from ..gaussian.canonical import canonical
+from ..gaussian.expectation import Expectation
 from ..quantity import Quantity, Status
 from ..scalars import number, scalar
 from ..symbols import K1, K2, C, K, L, M, Theta, tau
@@ -178,7 +179,7 @@ def depth_limit(theory: Theory, scale: str) -> DepthLimit:
 
     Raises:
         DeclarationError: the layer has no such parameter.
-        NoClosedForm: the layer is no identity without the branch, or its maps are not smooth there.
+        NoClosedForm: the layer is no identity without the branch, or its maps are no polynomials in the weight.
     """
     names = {s.name: s for s in theory.layer.parameters}
     if scale not in names:
@@ -206,12 +207,14 @@ def _first_term(quantity: Quantity, branch: sp.Symbol, identity: sp.Expr) -> tup
     """The first power of the branch's weight in a map beside the identity, and its coefficient, in averages.
 
     Raises:
-        NoClosedForm: the map is unknown, another one without the branch, or not smooth in its weight.
+        NoClosedForm: the map is unknown, not the identity without the branch, or no polynomial in its weight.
     """
     asked = f"the limit of many layers of {quantity.name}"
     if quantity.status is Status.UNKNOWN:
         raise NoClosedForm(asked, f"it is unknown: {quantity.reason}", "nothing")
-    alone = canonical(quantity.defined.subs(branch, 0))
+    if any(e.has(branch) for e in quantity.defined.atoms(Expectation)):
+        raise NoClosedForm(asked, f"{branch} stands inside of an average", f"write {branch}*branch, a weight outside")
+    alone = canonical(closed(quantity.defined.subs(branch, 0)))
     if alone != identity:
         raise NoClosedForm(asked, f"without the branch it is {alone}, not {identity}", "set the skip's weight to 1")
     slope = quantity.defined

@@ -5,10 +5,14 @@ import dataclasses
 import mpmath as mp
 import pytest
 
-from derivations import doshi_partial_jacobians, pdlt_appendix_b
+from derivations import chizat_resnets, doshi_partial_jacobians, pdlt_appendix_b
 from derivations.doshi_partial_jacobians import gelu
 
-DOCUMENTS = {"pdlt": pdlt_appendix_b.claims(), "doshi": doshi_partial_jacobians.claims()}
+DOCUMENTS = {
+    "pdlt": pdlt_appendix_b.claims(),
+    "doshi": doshi_partial_jacobians.claims(),
+    "chizat": chizat_resnets.claims(),
+}
 CONFIRMED = {
     "pdlt": """(B.11), (B.12), (B.13), (B.14), (B.15), (B.16), (B.18), (B.20), (B.21)""",
     "doshi": """
@@ -23,6 +27,7 @@ CONFIRMED = {
         (166) side, (169)*, (170), (171), (171) no., (172), (173), (174), (175), (176), (177), (178), (179), (180),
         (181), (182), (183), (184), (185), (185) b*
     """,
+    "chizat": "2.2, Rem. 2.3, Prop. 2.1, 2.1 limit, 3.1, 3.3",
 }
 CONTRADICTED = {
     "pdlt": "",
@@ -30,6 +35,7 @@ CONTRADICTED = {
         (11), (25), (37), (69), (72), Rem. 4.2, Rem. 5.1 K, Rem. 5.1 J, (95) int, (99) int, (120), (120) int, (155),
         (165), (166), (169), (185) b
     """,
+    "chizat": "Rem. 2.2",
 }
 
 
