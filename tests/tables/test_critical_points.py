@@ -4,14 +4,16 @@ import mpmath as mp
 import pytest
 import sympy as sp
 
+from symres.balls import evaluate
 from symres.declare.activation import Activation
 from symres.declare.architectures import mlp, residual
 from symres.declare.catalogue import activation
 from symres.declare.layer import Layer
 from symres.declare.nodes import Dense
-from symres.symbols import C_b, K, gamma, z
+from symres.symbols import C_b, K, gamma, xi, z
 from symres.theory.derive import derive
 from symres.theory.root import Root
+from tests.oracles.recursion import averages
 
 HALF_STABLE = {
     "gelu": ((3 + mp.sqrt(17)) / 2, "1.98305826", "0.17292239"),
@@ -238,3 +240,47 @@ def test_the_first_correction_around_kernel_zero(text, correction, stability):
         assert mp.sign(drift) == {"stable": -1, "unstable": 1}[stability]
         if correction != 0:
             assert abs(drift / mp.mpf(sp.N(point.correction.subs(K, sp.Rational(1, 10**4)), 40)) - 1) < 0.05
+
+
+# ---- biases inside of the averages: blocks of two Dense, gated units ------------------------------------------------
+
+SKIP, BRANCH = 0.5, 0.7  # gamma and xi
+
+
+def _block(name, inner):
+    """Branch of a two-layer block at an inner variance: what C_W multiplies in K', and the slopes' mean square."""
+    _, square, slope = averages(name, inner)
+    return square, slope
+
+
+def _glu(name, inner):
+    """The same of phi(u)*v with two independent u, v of the inner variance."""
+    _, square, slope = averages(name, inner)
+    return square * inner, slope * inner + square
+
+
+@pytest.mark.parametrize(
+    ("name", "branch", "shape"),
+    [("gelu", _block, "block"), ("silu", _block, "block"), ("gelu", _glu, "glu")],
+)
+def test_points_of_layers_with_inner_biases(name, branch, shape):
+    """The three conditions in plain NumPy; chi_parallel by differences of the kernel's recursion."""
+    phi = activation(name)
+    inside = phi(Dense(z)) * (Dense(z) if shape == "glu" else 1)
+    theory = derive(Layer(gamma * z + xi * Dense(inside)))
+    point = theory.critical_points[0]
+    star, weight, bias = (
+        float(evaluate(e.subs({gamma: sp.Rational(1, 2), xi: sp.Rational(7, 10)}), {}, 17)[0])
+        for e in (point.K, point.C_W, point.C_b)
+    )
+
+    def following(kernel):
+        return SKIP**2 * kernel + BRANCH**2 * (bias + weight * branch(name, bias + weight * kernel)[0])
+
+    assert point.stability == theory.universality_class == "half-stable"
+    assert abs(following(star) / star - 1) < 1e-11
+    assert abs(SKIP**2 + (BRANCH * weight) ** 2 * branch(name, bias + weight * star)[1] - 1) < 1e-10
+    near, far = ((following(star * (1 + h)) - following(star * (1 - h))) / (2 * h * star) for h in (1e-3, 2e-3))
+    assert abs((4 * near - far) / 3 - 1) < 1e-8
+    drifts = [following(k * star) - k * star for k in (0.997, 1.003)]
+    assert [drift > 0 for drift in drifts] == [point.side == "below"] * 2
