@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
@@ -55,21 +56,50 @@ class Regime:
 
 @dataclass(frozen=True)
 class DepthLimit:
-    """The limit of infinite depth of equal layers with small branches.
+    """The limit of infinite depth of equal layers with small branches; its rates are derived when asked for.
 
     Args:
+        theory: of one layer.
         scale: the weight of the branch, xi.
         power: p, so that ``tau = xi^p * depth`` stays finite: xi falls like depth^(-1/p).
-        kernel_rate: B(K), with dK/dtau = B.
-        gradient_rate: R(K), with d(log J)/dtau = R.
-        tangent_rate: of K1, K2, C, Theta, with dTheta/dtau equal to it, in the NTK parametrisation.
+        kernel_term: what xi^p multiplies in the kernel map, in averages.
     """
 
+    theory: Theory
     scale: sp.Symbol
     power: int
-    kernel_rate: Quantity
-    gradient_rate: Quantity
-    tangent_rate: Quantity
+    kernel_term: sp.Expr
+
+    @cached_property
+    def kernel_rate(self) -> Quantity:
+        """B(K): dK/dtau = B."""
+        return self._rate("kernel_rate", (K,), self.kernel_term, r"\frac{dK}{d\tau}", "growth of the kernel")
+
+    @cached_property
+    def gradient_rate(self) -> Quantity:
+        """R(K): d(log J)/dtau = R for Jacobians J."""
+        term = self._term(self.theory.chi_perp, sp.Integer(1))
+        meaning = "growth of the Jacobian's logarithm"
+        return self._rate("gradient_rate", (K,), term, r"\frac{d\log J}{d\tau}", meaning)
+
+    @cached_property
+    def tangent_rate(self) -> Quantity:
+        """dTheta/dtau of K1, K2, C and Theta, in the NTK parametrisation."""
+        term, arguments = self._term(self.theory.ntk_map, Theta), (K1, K2, C, Theta)
+        return self._rate("tangent_rate", arguments, term, r"\frac{d\Theta}{d\tau}", "growth of the tangent kernel")
+
+    def _term(self, quantity: Quantity, identity: sp.Expr) -> sp.Expr:
+        """What xi^p multiplies in a map."""
+        order, term = _first_term(quantity, self.scale, identity)
+        if order < self.power:
+            found = f"{quantity.name} grows with xi^{order}, the kernel with xi^{self.power}"
+            raise NoClosedForm(f"the limit of many layers of {quantity.name}", found, "nothing")
+        return term if order == self.power else sp.Integer(0)
+
+    def _rate(self, name: str, arguments: tuple[sp.Symbol, ...], term: sp.Expr, notation: str, words: str) -> Quantity:
+        rest = tuple(s for s in self.theory.layer.parameters if s != self.scale)
+        meaning = f"{words} along the depth"
+        return build(name, arguments, term, notation=notation, meaning=meaning, parameters=rest)
 
     @property
     def growth(self) -> Quantity:
@@ -185,22 +215,7 @@ def depth_limit(theory: Theory, scale: str) -> DepthLimit:
     if scale not in names:
         listed = ", ".join(names) or "none"
         raise DeclarationError(f"a branch of weight {scale}", f"the parameters are: {listed}", "declare xi*branch")
-    branch = names[scale]
-    maps = (theory.kernel_map, K), (theory.chi_perp, sp.Integer(1)), (theory.ntk_map, Theta)
-    terms = [_first_term(q, branch, identity) for q, identity in maps]
-    power = min(order for order, _ in terms)
-    rates = [term if order == power else sp.Integer(0) for order, term in terms]
-    words = (
-        ("kernel_rate", (K,), r"\frac{dK}{d\tau}", "growth of the kernel along the depth"),
-        ("gradient_rate", (K,), r"\frac{d\log J}{d\tau}", "growth of the Jacobian's logarithm along the depth"),
-        ("tangent_rate", (K1, K2, C, Theta), r"\frac{d\Theta}{d\tau}", "growth of the tangent kernel along the depth"),
-    )
-    rest = tuple(s for s in theory.layer.parameters if s != branch)
-    made = (
-        build(name, arguments, rate, notation=notation, meaning=meaning, parameters=rest)
-        for rate, (name, arguments, notation, meaning) in zip(rates, words, strict=True)
-    )
-    return DepthLimit(branch, power, *made)
+    return DepthLimit(theory, names[scale], *_first_term(theory.kernel_map, names[scale], K))
 
 
 def _first_term(quantity: Quantity, branch: sp.Symbol, identity: sp.Expr) -> tuple[int, sp.Expr]:
