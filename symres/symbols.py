@@ -60,6 +60,8 @@ def variance(source: Symbol, a: int, b: int) -> Symbol:
 
 
 kappa = Symbol("kappa", positive=True)  # bound variable of a root: the kernel K* that solves an equation
+kappa_W = Symbol("kappa_W", positive=True)  # and the variances, of one that solves several
+kappa_b = Symbol("kappa_b", nonnegative=True)
 
 KERNELS = (K, K1, K2, C, Theta, kappa, *variables)  # the theory's own, never parameters of a layer
 PARAMETERS = (z, C_W, C_b, gamma, xi, n, n_L, r)

@@ -14,7 +14,7 @@ from ..export.paper import points
 from ..export.paper.advice import advice
 from ..report import PointRow, Report
 from ..symbols import K
-from ..theory.root import Root
+from ..theory.implicit import ImplicitNumber
 from .breaking import wrap
 from .console import Line, Span, line
 from .maths import Maths
@@ -72,7 +72,7 @@ class Criticality(Sheet):
             return self.aligned(name, Span("any"))
         number = self._number(value)
         shown = "" if number is None else digits(number)
-        if isinstance(value, Root):
+        if isinstance(value, ImplicitNumber):
             exact = ["a root, known to any number of digits"]
         elif value.is_Integer:
             exact = [""]

@@ -26,7 +26,7 @@ from ..notation.order import (
 )
 from ..special import SPECIAL
 from ..symbols import K1, K2, C, K, variables, z
-from ..theory.root import Root
+from ..theory.implicit import ImplicitNumber
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -118,7 +118,7 @@ class Maths:
     def _constant(self, e: sp.Expr) -> tuple[str, int]:
         return {sp.pi: "π" if self.unicode else "pi", sp.E: "e", sp.oo: "∞" if self.unicode else "oo"}[e], _ATOM
 
-    def _root(self, e: Root) -> tuple[str, int]:
+    def _root(self, e: ImplicitNumber) -> tuple[str, int]:
         return "K*", _ATOM
 
     # ---- algebra -----------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ class Typed(Maths):
 
 
 _METHODS: tuple[tuple[Any, str], ...] = (  # the first kind that fits; a subclass may print it otherwise
-    (Root, "_root"),
+    (ImplicitNumber, "_root"),
     (Expectation, "_expectation"),
     (Phi, "_phi"),
     (Formula, "_formula"),

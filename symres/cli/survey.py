@@ -16,7 +16,7 @@ from ..errors import SymresError
 from ..gaussian.expectation import Expectation
 from ..symbols import C_W, K, gamma
 from ..theory.derive import Theory, derive
-from ..theory.root import Root
+from ..theory.implicit import ImplicitNumber
 from .breaking import wrap
 from .console import Line, Span, line
 from .maths import Maths
@@ -109,10 +109,10 @@ def _value(value: sp.Expr, maths: Maths) -> str:
     if value == K:
         return "any"
     text = maths(value)
-    if not value.has(Root, Expectation) and len(text) <= _LONG:
+    if not value.has(ImplicitNumber, Expectation) and len(text) <= _LONG:
         return text
     number, rest = sp.factor(value).as_independent(*value.free_symbols, as_Add=False)
-    if rest.has(Root, Expectation):
+    if rest.has(ImplicitNumber, Expectation):
         return str(sp.N(value, _DIGITS)).replace("**", "^")
     return str(sp.N(number, _DIGITS)) + (f"*{maths(rest)}" if rest != 1 else "")
 

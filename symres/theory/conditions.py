@@ -11,7 +11,7 @@ from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K, gamma, xi
-from .root import Root
+from .implicit import ImplicitNumber
 from .scan import sign
 from .units import ONE, Unit, unit_of
 
@@ -221,7 +221,7 @@ def solved(equation: sp.Expr) -> list[sp.Expr]:
 def at_kernel(expression: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
     """A function of K at one kernel."""
     result = expression.subs(K, k)
-    return canonical(result) if exact and not result.has(Root) else result
+    return canonical(result) if exact and not result.has(ImplicitNumber) else result
 
 
 def sign_at_reference(expression: sp.Expr) -> int:

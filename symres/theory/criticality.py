@@ -27,13 +27,12 @@ from .conditions import (
 )
 from .growth import Growth, growth
 from .nested import nested_conditions
-from .points import Criticality, CriticalPoint, Found
+from .points import STABILITY, Criticality, CriticalPoint, Found
 from .root import Root
 from .scan import scan, sign, zeros
+from .search import searched_points
 from .zero import zero_points
 
-# sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
-_STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
 _UNSEEN = "not searched for critical points:"
 
 
@@ -68,7 +67,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if fixed is not None:
         positive = Found(remarks=(_never(fixed, written_out(parallel)),))
     elif isinstance(conditions, str):
-        positive = Found(remarks=(f"{_UNSEEN} K* > 0, because {conditions}",), complete=False)
+        positive = _unsolved(conditions, kernel_map, parallel, perp)
     elif conditions.gap == 0:
         positive = _line(conditions)
     else:
@@ -79,6 +78,17 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     named, why = _named(zero, positive)
     remarks = (*positive.remarks, *zero.remarks, *why)
     return Criticality((*stable, *positive.points, *others), named, remarks)
+
+
+def _unsolved(why: str, kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Found:
+    """Points of layers whose conditions have no formula: searched in numbers, where all else is numbers."""
+    maps = (kernel_map, parallel, perp)
+    free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K}
+    if free == {C_W, C_b}:
+        return searched_points(*maps)
+    others = ", ".join(sorted(s.name for s in free - {C_W, C_b}))
+    remedy = f"; set numbers for {others}" if others and "set numbers" not in why else ""
+    return Found(remarks=(f"{_UNSEEN} K* > 0, because {why}{remedy}",), complete=False)
 
 
 def _never(fixed: str, parallel: sp.Expr) -> str:
@@ -191,7 +201,7 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
             continue
         place = {s: conditions.unscaled(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}
         curvature = sign_at_reference(conditions.unscaled(written_out(parallel)).diff(K).subs(place))
-        stability, side = _STABILITY[curvature]
+        stability, side = STABILITY[curvature]
         points.append(CriticalPoint(star, weight, bias, stability, exact, side=side))
     return Found(tuple(points), tuple(remarks), not unseen)
 

@@ -18,8 +18,9 @@ from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
 from .conditions import joined, sign_at_reference, written_out
 from .expansion import powers_of_kernel
+from .implicit import ImplicitNumber, Value
+from .meeting import Meeting
 from .points import CriticalPoint
-from .root import Root
 from .zero import without_bias
 
 _ORDERS = (2, 4, 8, 16)  # of the series of chi_perp around K = 0
@@ -130,9 +131,11 @@ def _taylor(function: sp.Expr, point: CriticalPoint, first: int) -> tuple[sp.Exp
         if order < first:
             continue
         value = derivative.subs(K, point.K) if not point.K.has(K) else derivative.subs({C_W: point.C_W, C_b: point.C_b})
-        if point.exact and not value.has(Root):
+        if point.exact and not value.has(ImplicitNumber):
             value = canonical(value)
-        if value != 0 and sign_at_reference(value):
+        if value != 0 and (sign := sign_at_reference(value)):
+            if value.has(Meeting):
+                value = sign * Value(sign * value)
             return sp.Integer(order), value / sp.factorial(order)
     return None
 
@@ -147,5 +150,5 @@ def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:
 
 def _simple(value: sp.Expr) -> sp.Expr:
     """In canonical form; roots and averages are names in it, so that parameters cancel."""
-    names = {e: sp.Dummy(positive=True) for e in value.atoms(Root, Expectation)}
+    names = {e: sp.Dummy(positive=True) for e in value.atoms(ImplicitNumber, Expectation)}
     return joined(canonical(value.xreplace(names))).xreplace({name: e for e, name in names.items()})

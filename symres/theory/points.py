@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from .growth import Growth
 
 
+# sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
+STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
+
+
 @dataclass(frozen=True)
 class CriticalPoint:
     """A fixed point with both susceptibilities equal to 1 (PDLT (B.19)).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -13,11 +12,12 @@ from ..balls import enclose
 from ..errors import NoClosedForm
 from ..scalars import number
 from ..symbols import kappa
+from .implicit import ImplicitNumber
 
 _START_BITS = 64  # of the bracket that a new root stores: printing needs no further evaluation
 
 
-class Root(sp.Expr):
+class Root(ImplicitNumber):
     """The root of an equation between two rational points where it has opposite signs.
 
     Args:
@@ -25,12 +25,6 @@ class Root(sp.Expr):
         low: left end, a positive rational.
         high: right end.
     """
-
-    is_commutative = True
-    is_number = True
-    is_extended_real = True
-    is_real = True
-    is_positive = True
 
     def __new__(cls, equation: sp.Expr, low: sp.Rational, high: sp.Rational) -> Root:
         """The root between two points where the equation has opposite signs."""
@@ -55,18 +49,11 @@ class Root(sp.Expr):
         """What vanishes, in ``symbols.kappa``."""
         return self.args[0]
 
-    @property
-    def free_symbols(self) -> set[sp.Symbol]:
-        """None: a root is a number."""
-        return set()
-
     @cached_property
     def _tightest(self) -> tuple[mp.mpf, mp.mpf]:
         """The ends of the narrowest bracket that was ever asked for."""
         low, high = (mp.mpf(int(end.p)) / int(end.q) for end in self.args[1:])
         return low, high
-
-    _ball_arguments: tuple[sp.Expr, ...] = ()
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         with mp.workprec(2 * bits + 2 * _START_BITS):
@@ -76,18 +63,6 @@ class Root(sp.Expr):
                 left, right = self._tightest = _bracket(self.equation, (left + right) / 2, known, bits)
         with ctx.workprec(2 * bits + 2 * _START_BITS):
             return enclose(kappa, {kappa: left}, ctx.prec).union(enclose(kappa, {kappa: right}, ctx.prec))
-
-    def _eval_evalf(self, prec: int) -> sp.Float:
-        ball = self._ball([], prec + 4)
-        mantissa, exponent = ball.mid().man_exp()
-        with mp.workprec(prec + 10):
-            return sp.Float(mp.ldexp(mp.mpf(int(mantissa)), int(exponent)), precision=prec)
-
-    def _sympystr(self, printer: Any) -> str:
-        return str(self.evalf(15))
-
-    def _latex(self, printer: Any) -> str:
-        return rf"{self.evalf(15)}\ldots"
 
 
 def _bracket(equation: sp.Expr, root: mp.mpf, known: int, bits: int) -> tuple[mp.mpf, mp.mpf]:

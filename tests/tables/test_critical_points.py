@@ -1,8 +1,10 @@
 """Critical points against values that are known to many digits; nothing of this table stands in the package."""
 
 import mpmath as mp
+import numpy as np
 import pytest
 import sympy as sp
+from scipy import special
 
 from symres.balls import evaluate
 from symres.declare.activation import Activation
@@ -284,3 +286,56 @@ def test_points_of_layers_with_inner_biases(name, branch, shape):
     assert abs((4 * near - far) / 3 - 1) < 1e-8
     drifts = [following(k * star) - k * star for k in (0.997, 1.003)]
     assert [drift > 0 for drift in drifts] == [point.side == "below"] * 2
+
+
+# ---- layers whose conditions do not separate ---------------------------------------------------------------
+
+
+def _erf_of_gelu(kernel, weight, bias):
+    """K' and chi_perp of Dense(erf(Dense(gelu(z)))) in plain NumPy."""
+    _, square, slope = averages("gelu", kernel)
+    inner = bias + weight * square
+    _, outer, steep = averages("erf", inner)
+    return bias + weight * outer, weight**2 * slope * steep
+
+
+def _gate(kernel, weight, bias):
+    """The same of z/2 + Dense(z*erf(z + y)), y = Dense(z), by quadrature over z and y."""
+    own = bias + weight * kernel
+    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+    z, y = np.sqrt(kernel) * nodes[:, None], np.sqrt(own) * nodes[None, :]
+    measure = np.outer(weights, weights) / (2 * np.pi)
+    gate, steep = special.erf(z + y), 2 / np.sqrt(np.pi) * np.exp(-((z + y) ** 2))
+    following = kernel / 4 + bias + weight * (measure * (z * gate) ** 2).sum()
+    direct = (measure * (gate + z * steep) ** 2).sum()
+    through = (measure * (z * steep) ** 2).sum() * weight
+    return following, 1 / 4 + weight * (direct + through)
+
+
+@pytest.mark.parametrize(
+    ("forward", "recursion"),
+    [
+        (Dense(activation("erf")(Dense(activation("gelu")(z)))), _erf_of_gelu),
+        (z / 2 + Dense(z * activation("erf")(z + Dense(z))), _gate),
+    ],
+)
+def test_points_that_are_searched_in_numbers(forward, recursion):
+    theory = derive(Layer(forward))
+    (point,) = [p for p in theory.critical_points if p.K != 0]
+    assert point.stability == theory.universality_class == "half-stable"
+    assert not point.exact
+    star, weight, bias = (float(evaluate(e, {}, 17)[0]) for e in (point.K, point.C_W, point.C_b))
+    assert [float(str(e)) for e in (point.K, point.C_W, point.C_b)] == pytest.approx([star, weight, bias], rel=1e-14)
+    following, chi = recursion(star, weight, bias)
+    assert abs(following / star - 1) < 1e-11
+    assert abs(chi - 1) < 1e-10
+    drifts = [recursion(k * star, weight, bias)[0] - k * star for k in (0.99, 1.01)]
+    assert [drift > 0 for drift in drifts] == [point.side == "below"] * 2
+    assert abs(sum(drifts)) < 1e-3 * star
+    assert abs(drifts[1] - drifts[0]) < 0.2 * abs(sum(drifts))  # no linear part: chi_parallel = 1
+
+
+def test_other_parameters_are_asked_for():
+    theory = derive(Layer(gamma * z + Dense(z * activation("erf")(z + Dense(z)))))
+    assert theory.universality_class == "unknown"
+    assert "not linear in C_W and C_b; set numbers for gamma" in " ".join(theory.remarks)
