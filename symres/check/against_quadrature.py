@@ -15,7 +15,7 @@ from ..declare.nodes import Dense
 from . import settings
 from .average import DIGITS, average_oracle
 from .batch import needs_batch
-from .claims import claimed, is_claim
+from .claims import claimed
 from .compare import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason
 from .progress import Progress
 from .quadrature import ORACLES, Found, QuadratureOracle
@@ -28,13 +28,20 @@ _Numbers = tuple[tuple[sp.Symbol, sp.Expr], ...]
 
 _SMALL = 1e-3  # of the natural scale
 _FULL = 4  # points from which on special cases are compared too
+_COSTLY = ("ntk_map", "chi_delta")  # limits of integrals in the plane: compared at half as many points
 _MOVES = 2  # each to a quarter of the distance from where the branch changes, on the logarithmic scale
 
 
-def theory_rows(theory: Any, seed: int, points: int, given: Mapping[str, sp.Expr], report: Progress) -> list[Verdict]:
-    """Every quantity of a theory at some points."""
+def theory_rows(
+    theory: Any,
+    quantities: Mapping[str, Any],
+    seed: int,
+    points: int,
+    given: Mapping[str, sp.Expr],
+    report: Progress,
+) -> list[Verdict]:
+    """Some quantities of a theory, each at some points."""
     rows = []
-    quantities = {name: q for name, q in theory.quantities.items() if is_claim(q)}
     free = free_symbols(theory, *quantities.values())
     units = natural_units(theory.layer.forward, free, seed, given)
     batched = needs_batch(theory.layer.forward, free, seed, given)
@@ -43,8 +50,9 @@ def theory_rows(theory: Any, seed: int, points: int, given: Mapping[str, sp.Expr
             rows.append(inconclusive(name, "quadrature", "", "there is no oracle for this quantity", seed=seed))
             continue
         rng = settings.stream(seed, "quadrature", name)
-        arguments = (symbols.K, symbols.C) if batched else ORACLES[name][1]
-        places = _places(arguments, points, rng, units, special=points >= _FULL)
+        own = ORACLES[name][1]
+        count = (points + 1) // 2 if name in _COSTLY else points
+        places = _places(_of_batch(own) if batched else own, count, rng, units, special=count >= _FULL)
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
             values = settings.parameters(free_symbols(theory, quantity), rng, given, units)
@@ -95,9 +103,17 @@ def _entering(quantity: Any) -> sp.Expr:
     return sp.Add(*(Dense(node.integrand.xreplace(alike), 1, 0) for node in nodes))
 
 
+def _of_batch(arguments: tuple[sp.Symbol, ...]) -> tuple[sp.Symbol, ...]:
+    """What a map depends on where all inputs have one kernel and all pairs one covariance."""
+    return (symbols.K, symbols.C, *(symbol for symbol in arguments if symbol is symbols.Theta))
+
+
 def _places(
     arguments: tuple[sp.Symbol, ...], points: int, rng: Any, units: settings.Units, special: bool = False
 ) -> list[Values]:
+    if symbols.Theta in arguments:
+        inputs = tuple(symbol for symbol in arguments if symbol is not symbols.Theta)
+        return [settings.with_tangent(place, rng) for place in _places(inputs, points, rng, units, special)]
     if symbols.C in arguments and symbols.K in arguments:
         return settings.batches(points, rng, units) + (settings.outer_batches(rng, units) if special else [])
     if symbols.C in arguments:
@@ -129,7 +145,8 @@ def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Va
         found = _measured(theory.layer.forward, name, tuple(place.items()), tuple(values.items()))
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
-    steep = name == PERPENDICULAR and infinitely_steep(theory.layer.forward, values)
+    may_diverge = name == PERPENDICULAR or math.isinf(claim)
+    steep = may_diverge and infinitely_steep(theory.layer.forward, values)
     return compared(name, "quadrature", point, claim, found, QUADRATURE, _SMALL, steep=steep, seed=seed)
 
 
@@ -137,7 +154,7 @@ def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Va
 def _measured(forward: sp.Expr, name: str, place: _Numbers, values: _Numbers) -> Found:
     """What the oracle finds: it sees the layer and numbers, never a claim, so that it need not look twice."""
     where = {symbol: float(value) for symbol, value in place}
-    if settings.are_equal(dict(place)):
+    if name == "covariance_map" and settings.are_equal(where):
         oracle = QuadratureOracle(forward, dict(values))
         return replace(oracle.kernel_map(where[symbols.K1]), remark="against the kernel of one input")
     measure, arguments = ORACLES[name]
@@ -145,4 +162,4 @@ def _measured(forward: sp.Expr, name: str, place: _Numbers, values: _Numbers) ->
     if K is None or symbols.C not in where:
         return measure(QuadratureOracle(forward, dict(values)), *(where[symbol] for symbol in arguments))
     oracle = QuadratureOracle(forward, dict(values), shared=where[symbols.C])
-    return measure(oracle, *(where[symbol] if symbol is symbols.C else K for symbol in arguments))
+    return measure(oracle, *(where.get(symbol, K) for symbol in arguments))

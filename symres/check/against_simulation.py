@@ -14,8 +14,9 @@ import sympy as sp
 from .. import symbols
 from . import settings
 from .against_jacobians import correlation_length_rows, jacobian_rows
+from .against_tangents import parameter_norm_row, tangent_kernel_row
 from .batch import needs_batch
-from .claims import LayerClaims, branchless, claimed, is_claim, iterated
+from .claims import LayerClaims, branchless, claimed, iterated
 from .compare import FAILURES, compared, free_symbols, moved, reason
 from .extrapolate import TAME, Budget, Estimate, measured
 from .progress import Progress
@@ -36,10 +37,15 @@ _LARGER = 2.0  # times as large, on its natural scale, it must be there
 
 
 def theory_rows(
-    theory: Any, seed: int, depth: int, budget: Budget, given: Mapping[str, sp.Expr], report: Progress
+    theory: Any,
+    quantities: Mapping[str, Any],
+    seed: int,
+    depth: int,
+    budget: Budget,
+    given: Mapping[str, sp.Expr],
+    report: Progress,
 ) -> list[Verdict]:
-    """The maps of a theory after one layer and after ``depth`` layers, and its susceptibilities."""
-    quantities = {name: q for name, q in theory.quantities.items() if is_claim(q)}
+    """The maps of a theory after one layer and after ``depth`` layers, its susceptibilities and tangent kernels."""
     rng = settings.stream(seed, "simulation")
     free = free_symbols(theory, *quantities.values())
     units = natural_units(theory.layer.forward, free, seed, given)
@@ -67,6 +73,11 @@ def theory_rows(
     if "kernel_map" in quantities and "chi_perp" in quantities and not steep:
         runs.append(("jacobian", lambda tell: jacobian_rows(task, K1, depth, tell)))
         runs.append(("correlation_length", lambda tell: correlation_length_rows(task, K1, tell)))
+    if "ntk_map" in quantities and not steep:
+        inputs = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
+        runs.append(("ntk_map", lambda tell: [tangent_kernel_row(task, inputs, tell)]))
+    if "parameter_norm" in quantities and not steep:
+        runs.append(("parameter_norm", lambda tell: [parameter_norm_row(task, K1, tell)]))
     rows: list[Verdict] = []
     for done, (name, run) in enumerate(runs):
 

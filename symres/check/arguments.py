@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sympy as sp
@@ -10,12 +10,12 @@ import sympy as sp
 from ..declare.parse import nearest
 from ..errors import DeclarationError
 from ..scalars import parameter
-from ..symbols import K1, K2, C, K, z
-from .claims import is_claim
+from ..symbols import K1, K2, C, K, Theta, z
 from .compare import free_symbols
 
 ORACLES = ("quadrature", "simulation")
-_ARGUMENTS = {str(symbol) for symbol in (z, K, K1, K2, C)}
+_HOLDERS = ("all_quantities", "quantities")  # of a theory; the first may derive what it holds when that is looked up
+_ARGUMENTS = {str(symbol) for symbol in (z, K, K1, K2, C, Theta)}
 
 
 def is_theory(subject: Any) -> bool:
@@ -24,7 +24,7 @@ def is_theory(subject: Any) -> bool:
     Raises:
         DeclarationError: it is neither.
     """
-    if hasattr(subject, "layer") and hasattr(subject, "quantities"):
+    if hasattr(subject, "layer") and any(hasattr(subject, name) for name in _HOLDERS):
         return True
     if hasattr(subject, "definition") and hasattr(subject, "evalf"):
         return False
@@ -55,20 +55,40 @@ def oracles(against: Any, theory: bool) -> tuple[str, ...]:
     return tuple(name for name in ORACLES if name in names)
 
 
-def given_numbers(values: Any, subject: Any, theory: bool) -> dict[str, sp.Expr]:
+def chosen(names: Any, theory: Any) -> dict[str, Any]:
+    """The quantities of a theory that are compared: those with these names, all that it has if None.
+
+    Args:
+        names: of quantities.
+        theory: has ``quantities``, and may have more of them as ``all_quantities``.
+    """
+    known = next(getattr(theory, name) for name in _HOLDERS if hasattr(theory, name))
+    if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
+        raise DeclarationError(f"check of the quantities {names!r}", "they are no list of names", 'pass ["chi_perp"]')
+    listed = list(known if names is None else dict.fromkeys(names))
+    for name in listed:
+        if name not in known:
+            remedy = nearest(str(name), list(known)) or f"known are: {', '.join(known)}"
+            raise DeclarationError(f"check of the quantity {name}", "there is no such one", remedy)
+    if not listed:
+        raise DeclarationError("check of a theory", "no quantity is asked for", f"choose of: {', '.join(known)}")
+    return {name: known[name] for name in listed}
+
+
+def given_numbers(values: Any, subject: Any, claims: Mapping[str, Any] | None) -> dict[str, sp.Expr]:
     """The user's numbers for parameters, by name.
 
     Args:
         values: mapping from names to numbers, or None.
         subject: a theory or an average.
-        theory: which of them.
+        claims: of the theory; None for an average.
     """
     if values is None:
         return {}
     if not isinstance(values, Mapping) or not all(isinstance(name, str | sp.Symbol) for name in values):
         raise DeclarationError("parameters of a check", f"{values!r} is no mapping of names", 'pass {"gamma": 0.5}')
     numbers = {str(name): parameter(value, str(name)) for name, value in values.items()}
-    free = free_symbols(subject, *filter(is_claim, subject.quantities.values())) if theory else set(subject.symbols)
+    free = set(subject.symbols) if claims is None else free_symbols(subject, *claims.values())
     known = {str(symbol): symbol for symbol in free if str(symbol) not in _ARGUMENTS}
     for name, exact in numbers.items():
         if name not in known:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 from ..errors import DeclarationError
 from ..scalars import whole
 from . import against_quadrature, against_simulation
-from .arguments import ORACLES, given_numbers, is_theory, oracles
+from .arguments import ORACLES, chosen, given_numbers, is_theory, oracles
+from .claims import is_claim
 from .extrapolate import Budget
 from .progress import Bar, Progress
-from .verdict import CheckReport, Verdict
+from .verdict import CheckReport, Verdict, inconclusive
 
 _QUADRATURE_SHARE = 0.3  # of the time, where both oracles are asked
 
@@ -26,12 +27,13 @@ def check(
     depth: Any = 3,
     budget: Budget | None = None,
     parameters: Mapping[str, Any] | None = None,
+    quantities: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> CheckReport:
     """Compare what was derived with oracles that share nothing with the derivation but the declaration.
 
     Args:
-        theory: a derived theory (its ``layer`` and ``quantities`` are used), or a single average, the result of
+        theory: a derived theory (its ``layer`` and ``all_quantities`` are used), or a single average, the result of
             ``expect`` or ``expect2``.
         against: "quadrature" (the forward equation at infinite width, by integration) and "simulation" (networks of
             several finite widths, one layer and ``depth`` layers); a single average knows only quadrature.
@@ -42,6 +44,7 @@ def check(
         depth: number of layers of the deep networks that are simulated (fewer where fluctuations explode).
         budget: how much to simulate.
         parameters: numbers for parameters, by name; the others are drawn at random.
+        quantities: names of those of a theory that are compared; all by default.
         progress: is called with what is being done and the share that is done; by default a bar on a terminal.
 
     Returns:
@@ -55,23 +58,42 @@ def check(
     seed, points, depth = whole(seed, "seed", 0), whole(points, "points", 1), whole(depth, "depth", 1)
     if budget is not None and not isinstance(budget, Budget):
         raise DeclarationError(f"budget {budget!r}", "it is no Budget", "pass symres.check.Budget(...)")
-    given = given_numbers(parameters, theory, known)
+    asked = chosen(quantities, theory) if known else {}
+    claims = {name: quantity for name, quantity in asked.items() if is_claim(quantity)} if known else None
+    given = given_numbers(parameters, theory, claims)
     rows: list[Verdict] = []
     with Bar("check") if progress is None else nullcontext(progress) as report:
-        if not known:
+        if claims is None:
             return CheckReport(tuple(against_quadrature.average_rows(theory, seed, points, given, report)))
         share = _QUADRATURE_SHARE if set(names) == set(ORACLES) else 1.0
         if "quadrature" in names:
             rows += against_quadrature.theory_rows(
-                theory, seed, points, given, lambda what, done: report(what, share * done)
+                theory, claims, seed, points, given, lambda what, done: report(what, share * done)
             )
         if "simulation" in names:
             rows += against_simulation.theory_rows(
                 theory,
+                claims,
                 seed,
                 depth,
                 budget or Budget(),
                 given,
                 lambda what, done: report(what, done if share == 1.0 else share + (1 - share) * done),
             )
+    if quantities is not None:
+        rows += _unanswered(claims, rows, names, asked, seed)
     return CheckReport(tuple(rows))
+
+
+def _unanswered(
+    claims: Mapping[str, Any], rows: Sequence[Verdict], oracles: Sequence[str], asked: Iterable[str], seed: int
+) -> list[Verdict]:
+    """Rows that say so where no oracle that was asked about a quantity has one about it."""
+    known = {row.quantity for row in rows}
+    found = []
+    for name in (name for name in asked if name not in known):
+        said = "this oracle compares it only together with kernel_map, or not at all"
+        if name not in claims:
+            said = "the derivation does not know it"
+        found += [inconclusive(name, oracle, "", said, seed=seed) for oracle in oracles]
+    return found

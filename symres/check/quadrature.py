@@ -1,8 +1,8 @@
 """The oracle of quadrature: every map of a layer from its forward equation at infinite width.
 
 Only two moments are integrals, K' = <z'^2> and C' = <z'_1 z'_2>. The rest are their definitions, taken literally:
-derivatives are numerical derivatives, the perpendicular susceptibility is a limit, and <phi^2> is the K' of a layer
-that is the declared activation alone.
+derivatives are numerical derivatives, the perpendicular susceptibility is a limit, <phi^2> is the K' of a layer that is
+the declared activation alone, and the tangent kernel is what C' loses when two networks with the same weights part.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
@@ -19,7 +19,8 @@ from .. import symbols
 from ..declare.phi import Phi
 from ..errors import SymresError, UnsupportedLayer
 from .forward import Forward
-from .nets.batch import LimitBatch
+from .nets.batch import CoupledBatch, LimitBatch
+from .nets.coupled import CoupledNet
 from .nets.field import OracleLimit
 from .nets.gram import pair
 from .nets.limit import LimitNet
@@ -35,6 +36,8 @@ _RATIO_ROUNDING = 1e-12  # of (K'-C')/(K-C)
 _NEAR = 2.0**-10  # largest (K - C)/K in the limit C -> K
 _STEPS = range(7)  # powers of 1/4 in K - C
 _LAST_STEP = 20  # neurons 10^-7 deviations apart: nearer ones lose the digits of a difference
+_PART = 2.0**-8  # largest fall of the correlation of two networks
+_NEARBY = 2.0**-6  # largest relative distance of inputs whose second order is sought
 _SLOW = 0.005  # power of a growth that is none
 _SHARP = 1e-8  # relative error of the limit that needs no more steps
 
@@ -120,11 +123,11 @@ class QuadratureOracle:
 
     def chi_perp(self, K: float) -> Found:
         """The limit of (K' - C')/(K - C) for two inputs of equal kernel K as C -> K."""
-        return self._limit(K)[0]
+        return self._perpendicular(K)[0]
 
     def h(self, K: float) -> Found:
         """(1/2) d chi_perp/dK."""
-        centre, steps = self._limit(K)
+        centre, steps = self._perpendicular(K)
         if not np.isfinite(centre.value):
             return Found(np.nan, 0.0, centre.scale / K, "chi_perp is infinite at every K")
         value, error = _log_derivative(
@@ -132,28 +135,43 @@ class QuadratureOracle:
         )
         return Found(value / 2, error / 2, max(abs(centre.value), centre.scale) / K)
 
-    def _limit(self, K: float) -> tuple[Found, range]:
-        """chi_perp, and the steps that were enough for it: more of them where an activation is steep."""
+    def chi_delta(self, K: float) -> Found:
+        """The second order of nearby inputs, (K'_1 + K'_2 - 2C')/4 = chi_perp ddK + (chi_delta/2) dK^2 + ...
+
+        Here dK is half the difference of their kernels and ddK a quarter of their squared distance.
+        """
+        if self._shared is not None:
+            raise OracleLimit("the second order of nearby inputs", "they are not like the others of a batch", "skip it")
+        perp, lost = self.chi_perp(K), self._kernel(K)[1]
+        if not np.isfinite(perp.value):
+            return Found(np.nan, 0.0, perp.scale / K, "chi_perp is infinite at every K")
+        both, _ = _limit(lambda resolution, steps: self._nearby(K, resolution, steps), perp.scale, lost)
+        size = max(abs(perp.value), perp.scale) / K
+        return Found((both.value - perp.value) / K, (both.error + perp.error) / K, size)
+
+    def ntk_map(self, K1: float, K2: float, C: float, Theta: float) -> Found:
+        """The slope of C' in the correlation of all weights and biases of two networks, where it is 1.
+
+        One input goes through each network. The covariance C of their streams falls Theta times as fast.
+        """
+        (own, lost), (other, _) = (self._kernel(K) for K in (K1, K2))
+        inputs, scale = pair(K1, K2, C), math.sqrt(own.value) * math.sqrt(other.value)
+        before = self._parted(inputs, Theta, 1, 0.0)
+        return _limit(
+            lambda resolution, steps: self._falls(inputs, Theta, resolution, steps),
+            scale,
+            lost,
+            lambda steps: rounding(before) / _parts(steps)[-1],
+        )[0]
+
+    def parameter_norm(self, K: float) -> Found:
+        """The same for one input with itself, where the streams are one."""
+        return self.ntk_map(K, K, K, 0.0)
+
+    def _perpendicular(self, K: float) -> tuple[Found, range]:
+        """chi_perp, and the steps that were enough for it."""
         centre, lost = self._kernel(K)
-        scale = centre.scale / K
-        best = found = Found(np.inf, np.inf, scale)
-        enough, coarse, fine = _STEPS, np.array([]), np.array([])
-        for last in range(_STEPS.stop, _LAST_STEP, 4):
-            new, steps = range(len(fine), last), range(last - len(_STEPS), last)
-            try:
-                more = [self._ratios(K, resolution, new) for resolution in (0, 1)]
-            except SymresError:
-                if math.isinf(best.error):
-                    raise
-                break
-            coarse, fine = np.concatenate([coarse, more[0]]), np.concatenate([fine, more[1]])
-            found = _extrapolated(coarse[steps], fine[steps], steps, scale, lost)
-            if found.error < best.error:
-                best, enough = found, steps
-            if best.error <= _SHARP * abs(best.value) or found.error > 100 * best.error:
-                break
-        # a divergence is believed at the smallest distances only: farther away any steep slope looks like a jump
-        return (found if found.diverges else best), enough
+        return _limit(lambda resolution, steps: self._ratios(K, resolution, steps), centre.scale / K, lost)
 
     @_in_range()
     def _moments(
@@ -170,9 +188,39 @@ class QuadratureOracle:
         """(K' - C')/(K - C) for a geometric sequence of K - C."""
         ratios = []
         for step in (K - self._floor) * _NEAR * 4.0 ** -np.array(steps):
-            net = self._net(pair(K, K, K - step), resolution, pair(0, 0, 2 * step))
-            ratios.append(net.moments(self._forward(net, net.stream()))[1][0, 1] / (2 * step))
+            ratios.append(self._apart(self._net(pair(K, K, K - step), resolution, pair(0, 0, 2 * step))) / (2 * step))
         return np.array(ratios)
+
+    @_in_range()
+    def _nearby(self, K: float, resolution: int, steps: range) -> np.ndarray:
+        """<(z'_1 - z'_2)^2>/<(z_1 - z_2)^2> for a geometric sequence of e: dK = 2 e K and ddK = 2 e^2 K."""
+        ratios = []
+        for e in _NEARBY * 2.0 ** -np.array(steps):
+            middle, apart = (1 + 2 * e**2) * K, 8 * e**2 * K
+            inputs = pair(middle + 2 * e * K, middle - 2 * e * K, (1 - 2 * e**2) * K)
+            ratios.append(self._apart(LimitNet(inputs, resolution, pair(0, 0, apart))) / apart)
+        return np.array(ratios)
+
+    def _falls(self, inputs: np.ndarray, Theta: float, resolution: int, steps: range) -> np.ndarray:
+        """By how much C' falls, over the fall of the correlation, for a geometric sequence of falls."""
+        before, falls = self._parted(inputs, Theta, resolution, 0.0), _parts(steps)
+        return np.array([(self._parted(inputs, Theta, resolution, fall) - before) / (2 * fall) for fall in falls])
+
+    @_in_range()
+    def _parted(self, inputs: np.ndarray, Theta: float, resolution: int, fall: float) -> float:
+        """<(z'_1 - z'_2)^2> for the inputs of two networks whose correlation has fallen."""
+        lost, same = fall * Theta, bool(np.ptp(inputs) == 0)
+        if fall == 0 and same:
+            return 0.0
+        if self._shared is not None:
+            return self._apart(CoupledBatch(inputs[0, 0], self._shared, lost, fall, resolution, same), -1)
+        start = np.diag(inputs)[:, None] + np.diag(inputs) - 2 * inputs
+        other = lost * (1 - np.eye(2))
+        return self._apart(CoupledNet(inputs - other, fall, resolution, start + 2 * other))
+
+    def _apart(self, net: LimitNet, other: int = 1) -> float:
+        """<(z'_1 - z'_2)^2> for the first input and another."""
+        return float(net.moments(self._forward(net, net.stream()))[1][0, other])
 
     def _net(self, covariance: np.ndarray, resolution: int, differences: np.ndarray | None = None) -> LimitNet:
         if self._shared is None:
@@ -188,6 +236,9 @@ ORACLES: dict[str, tuple[Callable[..., Found], tuple[sp.Symbol, ...]]] = {
     "chi_parallel": (QuadratureOracle.chi_parallel, (symbols.K,)),
     "chi_perp": (QuadratureOracle.chi_perp, (symbols.K,)),
     "h": (QuadratureOracle.h, (symbols.K,)),
+    "ntk_map": (QuadratureOracle.ntk_map, (symbols.K1, symbols.K2, symbols.C, symbols.Theta)),
+    "chi_delta": (QuadratureOracle.chi_delta, (symbols.K,)),
+    "parameter_norm": (QuadratureOracle.parameter_norm, (symbols.K,)),
 }
 
 
@@ -228,8 +279,48 @@ def _log_derivative(
     return best
 
 
+def _parts(steps: range) -> np.ndarray:
+    """A geometric sequence of falls."""
+    return np.asarray(_PART * 4.0 ** -np.array(steps))
+
+
+def _limit(
+    ratios: Callable[[int, range], np.ndarray],
+    scale: float,
+    lost: float,
+    floor: Callable[[range], float] = lambda steps: 0.0,
+) -> tuple[Found, range]:
+    """The limit of ratios of differences, and the steps that were enough: more of them where an activation is steep.
+
+    Args:
+        ratios: at a resolution, for some steps; expanded in powers of what halves from step to step.
+        scale: of the limit.
+        lost: the relative error of the functions' own evaluation.
+        floor: rounding errors of the last of some steps, where ratios are differences of large numbers.
+    """
+    best = found = Found(np.inf, np.inf, scale)
+    enough, coarse, fine = _STEPS, np.array([]), np.array([])
+    for last in range(_STEPS.stop, _LAST_STEP, 4):
+        new, steps = range(len(fine), last), range(last - len(_STEPS), last)
+        try:
+            more = [ratios(resolution, new) for resolution in (0, 1)]
+        except SymresError:
+            if math.isinf(best.error):
+                raise
+            break
+        coarse, fine = np.concatenate([coarse, more[0]]), np.concatenate([fine, more[1]])
+        found = _extrapolated(coarse[steps], fine[steps], steps, scale, lost)
+        found = replace(found, error=found.error + floor(steps))
+        if found.error < best.error:
+            best, enough = found, steps
+        if best.error <= _SHARP * abs(best.value) or found.error > 100 * best.error:
+            break
+    # a divergence is believed at the smallest distances only: farther away any steep slope looks like a jump
+    return (found if found.diverges else best), enough
+
+
 def _extrapolated(coarse: np.ndarray, fine: np.ndarray, steps: range, scale: float, lost: float) -> Found:
-    """The limit of (K' - C')/(K - C), computed at two resolutions, whose steps fall by factors of 4."""
+    """The limit of (K' - C')/(K - C), or of other ratios, at two resolutions, whose steps fall by factors of 4."""
     # A kink adds odd powers of sqrt(K - C), whose values halve from step to step; a jump adds its inverse.
     change = np.diff(fine)
     visible = max(1e-6 * scale, 100 * np.abs(fine - coarse).max())

@@ -27,6 +27,7 @@ _OUTER = ((-6.0, -3.0), (2.0, 3.0))  # beyond
 _NARROW = 0.3  # decades that are not worth a point
 _DECADES = 2.0  # that the kernels span at least
 _INSIDE = 1.0  # decades
+_TANGENT = (0.3, 1.5)  # the tangent kernel of two inputs, in units of their kernels
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def parameters(
         units: of the layer.
     """
     unit = {symbols.C_W: units.weight, symbols.C_b: units.bias}
-    arguments = {symbols.z, symbols.K, symbols.K1, symbols.K2, symbols.C}
+    arguments = {symbols.z, symbols.K, symbols.K1, symbols.K2, symbols.C, symbols.Theta}
     values: Values = {}
     for symbol in sorted(set(free) - arguments, key=str):
         if str(symbol) in given:
@@ -156,6 +157,13 @@ def corners(rng: np.random.Generator, units: Units) -> list[Values]:
         C = K1 if correlation == 1 else sp.Rational(f"{correlation * math.sqrt(K1 * K2):.10g}")
         result.append({symbols.K1: K1, symbols.K2: K2, symbols.C: C})
     return result
+
+
+def with_tangent(place: Values, rng: np.random.Generator) -> Values:
+    """The same inputs, or inputs of the same batch, with a tangent kernel."""
+    kernels = [float(place[symbol]) for symbol in (symbols.K, symbols.K1, symbols.K2) if symbol in place]
+    size = math.exp(sum(map(math.log, kernels)) / len(kernels))
+    return place | {symbols.Theta: rational(_TANGENT[0] * size, _TANGENT[1] * size, rng)}
 
 
 def are_equal(place: Values) -> bool:

@@ -9,10 +9,13 @@ import numpy as np
 from .derivatives import Rule, forward_mode
 from .extrapolate import BATCH, SINGLE, Ladder, Sample, Sampler
 from .forward import Forward
+from .nets.dual import Dual
 from .nets.gram import GramNet, pair
+from .nets.learning import LearningNet
 from .nets.weights import WeightNet
 
 _STEP = 0.01  # relative step of K in the response; the bias of the central difference is its square
+_OWN = 1.1  # the tangent kernel of an input with itself over that of two inputs
 _PER_INPUT = 4  # the width over the number of inputs of a batch
 _BATCHES = Ladder(narrowest=64, rungs=3, pilots=256, neurons=2e4, coarseness=_PER_INPUT, glance=(64, 256), ease=2.0)
 
@@ -117,6 +120,49 @@ class Simulation:
             return found, _hermite(z / np.sqrt(K))
 
         return self._in_parts(sample, lambda n: n if exact else 1)
+
+    def tangent_kernel(self, K1: float, K2: float, C: float, Theta: float) -> Sampler:
+        """Observable (1/n) sum_i dz_i1 dz_i2 after a layer, for a change d of all weights and biases, as drawn.
+
+        Of a batch, in which K1 and K2 are one kernel and C is ``shared``, over all pairs of inputs.
+
+        Args:
+            K1: kernel of the first input.
+            K2: kernel of the second.
+            C: their covariance.
+            Theta: (1/n) sum_i dz_i1 dz_i2 before the layer.
+        """
+        return self._learning(K1, np.array([[K1, C], [C, K2]]), np.array([[_OWN, 1.0], [1.0, _OWN]]) * Theta)
+
+    def parameter_norm(self, K: float) -> Sampler:
+        """Observable (1/n) sum_i (dz_i)^2 after a layer, for a change d of its weights and biases, as drawn."""
+        return self._learning(K, np.array([[K]]), np.zeros((1, 1)))
+
+    def _learning(self, K: float, covariance: np.ndarray, tangents: np.ndarray) -> Sampler:
+        """The product of the first and the last input's tangents; of a batch, of all pairs or of all inputs."""
+        both = len(covariance) - 1
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net = LearningNet(n, rng)
+            if self._shared is None:
+                z, t = net.stream(nets, covariance), net.stream(nets, tangents)
+                controls = [(x[..., 0] * x[..., -1]).mean(axis=1) for x in (z, t)]
+            else:
+                z = self._inputs(net, nets, K)
+                common = tangents[0, -1] if both else 0.0
+                t = np.sqrt(tangents[0, 0] - common) * rng.standard_normal(z.shape)
+                t += net.stream(nets, np.array([[common]]))
+                controls = [_batch_moments(x)[:, both] for x in (z, t)]
+            neurons = self._forward(net, Dual(z, t[..., None]))
+            changes = neurons.tangent[..., 0]
+            if self._shared is None:
+                found = (changes[..., 0] * changes[..., -1]).mean(axis=1)
+            else:
+                found = _batch_moments(changes)[:, both]
+            expected = covariance[0, -1], tangents[0, -1]
+            return found[:, None], np.stack(controls, axis=1) - np.array(expected)
+
+        return self._in_parts(sample, lambda n: 2)
 
     def _inputs(self, net: GramNet, nets: int, K: float) -> np.ndarray:
         return self._parts(net, nets, K)[0]

@@ -50,6 +50,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 
+_QUANTITIES = (
+    *("phi_squared", "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"),  # those of a page
+    *("ntk_map", "chi_delta", "parameter_norm"),
+)
+
 Name = Annotated[str, typer.Argument(metavar="ACTIVATION", help="A name ('symres list') or a formula: 'z*tanh(z)'.")]
 LayerName = Annotated[str, typer.Option("--layer", metavar="NAME", help="The layer built from it ('symres list').")]
 Settings = Annotated[
@@ -62,7 +67,6 @@ OutFolder = Annotated[
     str | None, typer.Option("--out", metavar="DIR", help="Write LaTeX, JSON, plots and modules to a folder.")
 ]
 
-_QUANTITIES = ("phi_squared", "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h")
 _ORACLES = ("quadrature", "simulation")
 
 
@@ -262,7 +266,8 @@ def export(
     activation: Name,
     layer: LayerName = "mlp",
     quantity: Annotated[
-        str | None, typer.Option("--quantity", metavar="NAME", help="One quantity (kernel_map, chi_perp...); else all.")
+        str | None,
+        typer.Option("--quantity", metavar="NAME", help=f"One of {', '.join(_QUANTITIES)}; else the first six."),
     ] = None,
     target: Annotated[str, typer.Option("--target", metavar="NAME", help="numpy, torch or latex.")] = "numpy",
     settings: Settings = None,
@@ -303,6 +308,10 @@ def check(
     against: Annotated[
         list[str] | None, typer.Option("--against", metavar="ORACLE", help="quadrature or simulation; else both.")
     ] = None,
+    quantities: Annotated[
+        list[str] | None,
+        typer.Option("--quantity", metavar="NAME", help="One of those of export; else all. May be repeated."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
 ) -> None:
     """Check every derived quantity against independent quadrature and simulated networks."""
@@ -320,8 +329,9 @@ def check(
     request = make(activation, layer, settings or [])
     theory = theory_of(request.layer)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
-        _ = theory.quantities
-    report = compare(theory, against=oracles, seed=seed)
+        for name in quantities or theory.all_quantities:
+            _known(theory, name)
+    report = compare(theory, against=oracles, seed=seed, quantities=quantities or None)
     output = Output()
     output.lines(_coloured(text) for text in report.table().splitlines())
     if report.outcome is not Outcome.PASSED:
@@ -341,10 +351,12 @@ def _report(request: Request) -> tuple[Theory, Report]:
     from dataclasses import replace
 
     from ..check import check as compare
+    from ..quantity import Status
     from ..theory.derive import derive as theory_of
 
     theory = theory_of(request.layer)
-    checks = compare(theory, against="quadrature", points=1, progress=_silent).verdicts
+    page = [name for name, quantity in theory.quantities.items() if quantity.status is not Status.UNKNOWN]
+    checks = compare(theory, against="quadrature", points=1, quantities=page, progress=_silent).verdicts
     report = theory.report(request.settings, checks, request.command("derive"))
     return theory, replace(
         report,
@@ -375,8 +387,17 @@ def _silent(what: str, share: float) -> None:
 
 
 def _quantity(theory: Theory, name: str) -> Quantity:
-    from ..declare.parse import nearest
+    """A quantity that can be exported."""
     from ..quantity import Status
+
+    found = _known(theory, name)
+    if found.status is Status.UNKNOWN:
+        raise NoClosedForm(f"code for {name}", found.reason, "export another quantity")
+    return found
+
+
+def _known(theory: Theory, name: str) -> Quantity:
+    from ..declare.parse import nearest
     from .sheet import NAMES
 
     if name not in _QUANTITIES:
@@ -384,10 +405,7 @@ def _quantity(theory: Theory, name: str) -> Quantity:
         guess = f"did you mean {printed}?" if printed else nearest(name, list(_QUANTITIES))
         known = f"known are {', '.join(_QUANTITIES)}"
         raise DeclarationError(f"--quantity {name}", "there is no such quantity", f"{guess} {known}".strip())
-    found: Quantity = getattr(theory, name)
-    if found.status is Status.UNKNOWN:
-        raise NoClosedForm(f"code for {name}", found.reason, "export another quantity")
-    return found
+    return getattr(theory, name)
 
 
 def _place(out: str | None, kind: str) -> Path | None:

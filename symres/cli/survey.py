@@ -114,7 +114,8 @@ def _value(value: sp.Expr, maths: Maths) -> str:
     number, rest = sp.factor(value).as_independent(*value.free_symbols, as_Add=False)
     if rest.has(ImplicitNumber, Expectation):
         return str(sp.N(value, _DIGITS)).replace("**", "^")
-    return str(sp.N(number, _DIGITS)) + (f"*{maths(rest)}" if rest != 1 else "")
+    factor = f"({maths(rest)})" if rest.is_Add else maths(rest)
+    return str(sp.N(number, _DIGITS)) + (f"*{factor}" if rest != 1 else "")
 
 
 def _exponents(theory: Theory, maths: Maths) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from .depth import DepthLimit, depth_limit
 from .exponents import Exponents, exponents_at
 from .fixedpoints import FixedPoint
 from .lines import LinePoint, Maps
+from .named import Named
 from .network import DualKernel, Network
 from .phases import Phase, phase
 from .points import CriticalPoint
@@ -35,6 +36,10 @@ from .products import jacobian_product
 from .radial import chi_delta
 from .tangent import tangent
 from .walk import BATCH, Walk
+
+_OF_ONE = "phi_squared"  # the average of one activation
+_PAGE = (_OF_ONE, "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h")
+_FURTHER = ("ntk_map", "chi_delta", "parameter_norm")
 
 
 def derive(layer: Layer | Activation | str) -> Theory:
@@ -264,11 +269,19 @@ class Theory:
         )
 
     @property
+    def all_quantities(self) -> Mapping[str, Quantity]:
+        """Everything that can be exported and checked by name, derived when it is looked up; the page's come first.
+
+        ``phi_squared`` of one activation only.
+        """
+        known = (*_PAGE, *_FURTHER)
+        return Named(self, known if len(self._activations) == 1 else tuple(n for n in known if n != _OF_ONE))
+
+    @property
     def quantities(self) -> dict[str, Quantity]:
-        """The exported quantities by name, in the order of the derivation; ``phi_squared`` of one activation only."""
-        squared = (self.phi_squared,) if len(self._activations) == 1 else ()
-        listed = (*squared, self.kernel_map, self.covariance_map, self.chi_parallel, self.chi_perp, self.h)
-        return {quantity.name: quantity for quantity in listed}
+        """What a page, a document and a module of the theory hold, by name, in the order of the derivation."""
+        known = self.all_quantities
+        return {name: known[name] for name in known if name in _PAGE}
 
     def subs(self, **values: Any) -> Theory:
         """The theory with numbers in the place of parameters, by name."""

@@ -133,7 +133,16 @@ class Network:
         Args:
             K: kernel that enters the first layer.
             params: numbers, by name.
+
+        Raises:
+            DeclarationError: a layer normalises over a batch, all of whose inputs a change of parameters moves.
         """
+        if any(layer.is_batch for layer in self.layers):
+            raise DeclarationError(
+                "gradient norms of a network",
+                "a layer normalises over a batch, and a change of parameters moves all of its inputs",
+                "ask for parameter_norm of one layer, or for dual_kernels of two inputs",
+            )
         chis = self.chi_perp(K, **params)
         rows = zip(self.layers, self._states(K, params), self._by_layer(params), strict=False)
         own = [_value(layer.parameter_norm, state | values) for layer, state, values in rows]

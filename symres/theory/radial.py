@@ -25,8 +25,11 @@ def chi_delta(walk: Walk) -> sp.Expr:
         walk: the law for one input.
 
     Raises:
-        NoClosedForm: the slope of an activation has no finite mean square.
+        NoClosedForm: the slope of an activation has no finite mean square, or the layer averages over a batch: what
+            scaling does to it depends on how many of the batch are scaled.
     """
+    if walk.program.batches:
+        raise NoClosedForm("the response to scaling", "it is that of one input, not of a batch", "ask for chi_perp")
     a = walk.first
     perp = tangent(walk, a, a, sp.Integer(1))
     if perp.has(sp.oo):

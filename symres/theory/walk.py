@@ -27,7 +27,7 @@ Kernel = dict[tuple[int, int], sp.Expr]
 ONE_INPUT: Kernel = {(0, 0): symbols.K}
 TWO_INPUTS: Kernel = {(1, 1): symbols.K1, (1, 2): symbols.C, (2, 2): symbols.K2}
 BATCH: Kernel = {(1, 1): symbols.K, (1, 2): symbols.C}  # any two inputs of a batch
-_SHARED = -1  # the input that stands for the average over a batch
+SHARED = -1  # the input that stands for the average over a batch
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Walk:
     def covariance(self, source: sp.Symbol, a: int, b: int) -> sp.Expr:
         """The covariance of one source at two inputs."""
         if (1, 2) in self.kernel and (2, 2) not in self.kernel:  # of a batch: inputs are like one another
-            a, b = (1, 1) if a == b != _SHARED else (1, 2)
+            a, b = (1, 1) if a == b != SHARED else (1, 2)
         return self._covariances[source, *sorted((a, b))]
 
     def _at_places(self, one: Place, other: Place) -> sp.Expr:
@@ -120,7 +120,7 @@ class Walk:
 
     def at(self, expression: sp.Expr, a: int) -> sp.Expr:
         """An expression with the statistics of input a."""
-        at = 1 if a == _SHARED or (a == 2 and (2, 2) not in self.kernel) else a
+        at = 1 if a == SHARED or (a == 2 and (2, 2) not in self.kernel) else a
         return expression.xreplace({s: value for (s, b), value in self._statistics.items() if b == at})
 
     def mean(self, *factors: tuple[sp.Expr, int], jumps: bool = False) -> sp.Expr:
@@ -161,6 +161,10 @@ class Walk:
     def _neurons(self) -> set[sp.Symbol]:
         return {*self.program.sources, *self.program.batches}
 
+    def shared(self, u: sp.Expr) -> Form:
+        """The average of a linear expression over a batch, as a form in sources at the input that stands for it."""
+        return self._form(u, SHARED)
+
     def _form(self, u: sp.Expr, a: int) -> Form:
         """An expression that the program knows to be linear, as a form."""
         found = self._linear(u, a)
@@ -177,7 +181,7 @@ class Walk:
         parts: list[tuple[Place, sp.Expr]] = []
         for s, c in slopes.items():
             if s in self.program.batches:
-                parts += [(place, c * d) for place, d in self._form(self.program.batches[s], _SHARED)]
+                parts += [(place, c * d) for place, d in self._form(self.program.batches[s], SHARED)]
             else:
                 parts.append(((s, a), c))
         return form(parts)

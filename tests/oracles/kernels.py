@@ -115,12 +115,23 @@ def residual_theory(name: str, forward: sp.Expr, skip: bool = True) -> FakeTheor
     def h(K, C_W, C_b, gamma=0):
         return C_W / 2 * mp.diff(lambda k: slope(k, k, k), K)
 
-    one = (symbols.K, *parameters)
+    def chi_delta(K, C_W, C_b, gamma=0):
+        return 2 * h(K, C_W, C_b, gamma)
+
+    def parameter_norm(K, C_W, C_b, gamma=0):
+        return C_b + C_W * kernel(K, K, K)
+
+    def ntk_map(K1, K2, C, Theta, C_W, C_b, gamma=0):
+        return gamma**2 * Theta + C_b + C_W * (kernel(K1, K2, C) + slope(K1, K2, C) * Theta)
+
+    one, two = (symbols.K, *parameters), (symbols.K1, symbols.K2, symbols.C)
 
     def phi_squared(K):
         return kernel(K, K, K)
 
-    claims = [Claim(f.__name__, one, f) for f in (kernel_map, chi_parallel, chi_perp, h)]
-    claims.insert(1, Claim("covariance_map", (symbols.K1, symbols.K2, symbols.C, *parameters), covariance_map))
+    maps = (kernel_map, chi_parallel, chi_perp, h, chi_delta, parameter_norm)
+    claims = [Claim(f.__name__, one, f) for f in maps]
+    claims.insert(1, Claim("covariance_map", (*two, *parameters), covariance_map))
+    claims.append(Claim("ntk_map", (*two, symbols.Theta, *parameters), ntk_map))
     claims.insert(0, Claim("phi_squared", (symbols.K,), phi_squared))
     return FakeTheory(forward, {claim.name: claim for claim in claims})

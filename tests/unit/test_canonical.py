@@ -161,3 +161,33 @@ def test_exponentials_join_only_where_that_makes_fewer_terms():
     assert len(sp.Add.make_args(bump)) == 2
     assert not bump.has(sp.cosh, sp.sinh)
     assert not sr.expect2("hard_tanh", "elu").expr.has(sp.cosh, sp.sinh)
+
+
+D = K1 * K2 - C**2
+QUOTIENTS = {
+    1 / (1 + K) + 1 / (1 + 2 * K): (2 + 3 * K) / ((1 + K) * (1 + 2 * K)),
+    K / (1 + K) + 1 / (1 + K): sp.Integer(1),
+    1 / (2 + 2 * K) + 1 / (3 + 3 * K): 5 / (6 * (1 + K)),
+    1 / K - 1 / (K * (1 + K)): 1 / (1 + K),
+    (K**2 - 1) / ((K + 1) * (1 + 2 * K)): (K - 1) / (1 + 2 * K),
+    1 / (sp.sqrt(K) + 1) + 1 / (sp.sqrt(K) - 1): 2 * sp.sqrt(K) / (K - 1),
+    1 / ((1 + K) * sp.sqrt(1 + 2 * K)) + sp.sqrt(1 + 2 * K) / (1 + K) ** 2: (2 + 3 * K)
+    / ((1 + K) ** 2 * sp.sqrt(1 + 2 * K)),
+    K1 / D + K2 / D**2: (K1 * D + K2) / D**2,
+}
+
+
+@pytest.mark.parametrize("expr", QUOTIENTS, ids=lambda e: str(e)[:30])
+def test_a_sum_of_quotients_has_one_denominator(expr: sp.Expr) -> None:
+    result = canonical(expr)
+    assert canonical(result - QUOTIENTS[expr]) == 0
+    above, below = sp.fraction(result)
+    assert sp.cancel((below / sp.fraction(QUOTIENTS[expr])[1]) ** 2).is_number
+    assert not any(p.exp.is_negative for p in above.atoms(sp.Pow))
+
+
+def test_beside_a_function_the_rest_has_one_denominator() -> None:
+    rest = K / 4 + 1 / (1 + K)
+    result = canonical(rest + sp.asin(K / (1 + K)) / (1 + 2 * K))
+    assert result - sp.asin(K / (1 + K)) / (1 + 2 * K) == canonical(rest)
+    assert str(canonical(rest)) == "(K**2 + K + 4)/(4*(K + 1))"

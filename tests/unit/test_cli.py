@@ -504,10 +504,11 @@ def test_the_exit_code_of_check_is_its_verdict(capsys, monkeypatch, outcomes, ex
     report = CheckReport(tuple(map(verdict, outcomes)))
     asked = {}
     monkeypatch.setattr(sys.modules["symres.check"], "check", lambda theory, **options: asked.update(options) or report)
-    code, out, err = run(capsys, "check", "relu", "--against", "quadrature", "--seed", "7")
+    words = ("--against", "quadrature", "--seed", "7", "--quantity", "ntk_map", "--quantity", "h")
+    code, out, err = run(capsys, "check", "relu", *words)
     assert (code, err) == (expected, "")
     assert out.rstrip("\n") == report.table()
-    assert asked == {"against": ("quadrature",), "seed": 7}
+    assert asked == {"against": ("quadrature",), "seed": 7, "quantities": ["ntk_map", "h"]}
 
 
 def test_check_passes_a_right_theory(capsys):
@@ -598,7 +599,21 @@ def test_messages_are_one_printable_line(capsys):
 
 
 def test_quantities_of_export_are_those_of_the_theory():
-    assert tuple(derived("relu").quantities) == commands._QUANTITIES
+    theory = derived("relu")
+    assert tuple(theory.all_quantities) == commands._QUANTITIES
+    assert tuple(theory.quantities) == commands._QUANTITIES[:6]
+
+
+@pytest.mark.parametrize("name", ["ntk_map", "chi_delta", "parameter_norm"])
+def test_what_is_on_no_page_can_be_exported(capsys, tmp_path, name):
+    path = tmp_path / "module.py"
+    page(capsys, "export", "gelu", "--layer", "residual", "--quantity", name, "--out", str(path))
+    theory = derive(architectures.residual("gelu"))
+    quantity = getattr(theory, name)
+    values = {"K": 0.7, "K1": 0.7, "K2": 1.3, "C": 0.4, "Theta": 0.9, "C_W": 1.3, "C_b": 0.2, "gamma": 0.6}
+    own = {s.name: values[s.name] for s in quantity.symbols}
+    assert runpy.run_path(str(path))[name](**own) == pytest.approx(float(quantity.evalf(**own)), rel=1e-13)
+    assert name not in theory.quantities
 
 
 def test_long_numbers_do_not_touch_their_neighbours(capsys):

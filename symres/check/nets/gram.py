@@ -40,11 +40,15 @@ class GramNet:
 
         Tangents are further inputs, which the biases do not reach.
         """
+        drawn = self._correlated(root(self._gram(u, C_W, C_b)), max(1, round(width * self.n)))
+        return Dual.of_columns(drawn, u.shape[2]) if isinstance(u, Dual) else drawn
+
+    def _gram(self, u: Any, C_W: float, C_b: float) -> np.ndarray:
+        """The covariance of the output over the inputs, and over their tangents."""
         columns, inputs = u.columns if isinstance(u, Dual) else u, u.shape[2]
-        gram = (C_W / u.shape[1]) * np.matmul(columns.transpose(0, 2, 1), columns)
+        gram: np.ndarray = (C_W / u.shape[1]) * np.matmul(columns.transpose(0, 2, 1), columns)
         gram[:, :inputs, :inputs] += C_b
-        drawn = self._correlated(root(gram), max(1, round(width * self.n)))
-        return Dual.of_columns(drawn, inputs) if isinstance(u, Dual) else drawn
+        return gram
 
     def batch(self, u: Any) -> Any:
         """Average over the inputs, shape (nets, n, 1)."""

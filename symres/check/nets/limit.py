@@ -87,6 +87,8 @@ class LimitNet(Law):
         if a == b:
             value, own = self._second(u, a, a)
             return value, 0.0, own
+        if self._is_one(u, a, b):
+            return second[a, a], 0.0, size[a, a]
         direct = self._difference(u, a, b, second[a, a])
         both = second[a, a] + second[b, b]
         if direct is None or abs(both - direct) < _CANCELLED * both:
@@ -97,6 +99,16 @@ class LimitNet(Law):
         # where the arguments are sources made here, their errors are relative to their standard deviations
         known = isinstance(u, Affine) or not self._made(u, a, b)
         return mixed, direct, apart if known else max(apart, np.sqrt(second[a, a]) * np.sqrt(second[b, b]))
+
+    def _is_one(self, u: Any, a: int, b: int) -> bool:
+        """Whether a field is the same variable at two inputs: all that it is made of is, and all laws are."""
+        if not isinstance(u, Field) or any(law[a, a] != law[b, b] for law in self._sources):
+            return False
+        return all(
+            form.constant[a] == form.constant[b]
+            and all(c[a] == c[b] and self._differences[s][a, b] == 0 for s, c in form.coefficients.items())
+            for form, _ in leaves([(u, a), (u, b)]).values()
+        )
 
     def evaluation_error(self, u: Any) -> float:
         """What the declared functions in ``u``, and in what entered dense layers, lose in doubles.

@@ -129,9 +129,13 @@ def phase_diagram(
         The values of chi_perp, the critical lines and the critical points.
 
     Raises:
-        DeclarationError: an unknown parameter, a missing one, or a range that is none.
+        DeclarationError: an unknown parameter, a missing one, a range that is none or has negative variances, or a
+            layer that normalises over a batch.
         NoClosedForm: a map is unknown, or no accurate code for it was found.
     """
+    if getattr(theory, "is_batch", False):
+        found = "the layer normalises over a batch: its maps depend on a kernel K and a covariance C"
+        raise DeclarationError("a phase diagram", found, "ask for fixed_points() at some parameters")
     maps: dict[str, Quantity] = {q.name: q for q in (theory.kernel_map, theory.chi_perp)}
     for q in maps.values():
         if q.status is Status.UNKNOWN:
@@ -185,14 +189,18 @@ def _followed(
 
 def _fixed(theory: Any, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str, float]:
     """Numbers for the parameters that are on no axis."""
-    known = [s.name for s in theory.layer.parameters]
+    known = {s.name: s for s in theory.layer.parameters}
     for name in (x[0], y[0], *params):
         if name not in known:
-            raise DeclarationError(f"a phase diagram over {name}", "there is no such parameter", f"known: {known}")
+            remedy = f"known: {', '.join(known) or 'none'}"
+            raise DeclarationError(f"a phase diagram over {name}", "there is no such parameter", remedy)
+    for name, low, high in (x, y):
+        if low < 0 and known[name].is_nonnegative:
+            raise DeclarationError(f"an axis {name} from {low} to {high}", f"{name} is not negative", "begin at 0")
     missing = [name for name in known if name not in (x[0], y[0], *params)]
     if missing or x[0] == y[0]:
         found = f"no value for {', '.join(missing)}" if missing else f"both axes are {x[0]}"
-        raise DeclarationError("a phase diagram", found, "pass numbers by name: gamma=0.5")
+        raise DeclarationError("a phase diagram", found, f"pass numbers by name: {[*missing, y[0]][0]}=0.5")
     return {name: float(number(value, name)) for name, value in params.items() if name not in (x[0], y[0])}
 
 

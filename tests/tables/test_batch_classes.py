@@ -1,0 +1,83 @@
+"""Deep networks with batch normalisation: classes, exponents and fixed points against formulas written by hand.
+
+The variance of a neuron over the batch is V = K - C. What enters the Dense has variance 1, so
+V' = gamma^2 V + C_W v with v = <phi^2> - <phi>^2 at kernel 1, and chi_perp = gamma^2 + C_W s/V with s = <phi'^2>.
+"""
+
+import math
+
+import pytest
+import sympy as sp
+
+import symres as sr
+
+# name -> (<phi^2> - <phi>^2, <phi'^2>) of a standard normal variable, exact
+KNOWN = {
+    "relu": (sp.Rational(1, 2) - 1 / (2 * sp.pi), sp.Rational(1, 2)),
+    "erf": (2 / sp.pi * sp.asin(sp.Rational(2, 3)), 4 / (sp.pi * sp.sqrt(5))),
+    "sin": ((1 - sp.exp(-2)) / 2, (1 + sp.exp(-2)) / 2),
+}
+
+
+@pytest.mark.parametrize("gamma", ["0", "1/2", "9/10"])
+@pytest.mark.parametrize("name", KNOWN)
+def test_with_a_skip_below_one_gradients_explode_at_every_initialisation(name, gamma):
+    """V* = C_W v/(1 - gamma^2), so chi_perp = gamma^2 + (1 - gamma^2) s/v > 1, whatever C_W and C_b are."""
+    theory = sr.derive(sr.batch_norm(name, gamma))
+    v, s = KNOWN[name]
+    square = sp.Rational(gamma) ** 2
+    assert (theory.universality_class, theory.critical_points) == ("none", ())
+    expected = float(square + (1 - square) * s / v)
+    assert expected > 1
+    for C_W, C_b in (("1.3", "0.1"), ("0.4", "0.7")):
+        (found,) = theory.fixed_points(C_W=C_W, C_b=C_b)
+        assert found.phase == "chaotic"
+        assert found.chi_perp == pytest.approx(expected, rel=1e-12)
+        assert found.chi_parallel == pytest.approx(float(square), abs=1e-12)
+        # the kernel itself: K = gamma^2 K + C_b + C_W <phi^2>
+        mean = 0 if name != "relu" else 1 / (2 * math.pi)
+        own = (float(C_b) + float(C_W) * (float(v) + mean)) / (1 - float(square))
+        assert found.K == pytest.approx(own, rel=1e-12)
+        assert theory.correlation_length(C_W=C_W, C_b=C_b) == pytest.approx(1 / math.log(expected), rel=1e-10)
+
+
+def test_without_a_skip_the_rate_of_relu_is_the_published_one():
+    """Yang et al. 2019: gradients explode like (pi/(pi - 1))^l."""
+    (found,) = sr.derive(sr.batch_norm("relu")).fixed_points(C_W=1, C_b=0)
+    assert found.chi_perp == pytest.approx(math.pi / (math.pi - 1), rel=1e-14)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_with_a_full_skip_every_initialisation_is_critical(name):
+    """V = C_W v l, so J ~ l^(s/v)."""
+    theory = sr.derive(sr.batch_norm(name, 1))
+    v, s = KNOWN[name]
+    assert theory.universality_class == "everywhere-critical"
+    found = theory.exponents
+    assert found.kernel == -1
+    assert float(found.jacobian + s / v) == pytest.approx(0, abs=1e-14)
+    assert float(sp.N((found.amplitude / sr.C_W) - v)) == pytest.approx(0, abs=1e-14)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_exponents_are_those_of_deep_networks(name):
+    """The product of chi_perp over 300 to 1200 layers, and the growth of the variance, from the maps' recursion."""
+    v, s = map(float, KNOWN[name])
+    found = sr.derive(sr.batch_norm(name, 1)).exponents
+    variance, J, ends = 1.0, 1.0, {}
+    for layer in range(1, 1201):
+        J *= 1 + 1.3 * s / variance
+        variance += 1.3 * v
+        ends[layer] = (variance, J)
+    growth = math.log(ends[1200][1] / ends[300][1]) / math.log(4)
+    assert -float(found.jacobian) == pytest.approx(growth, rel=0.01)
+    assert float(found.amplitude.subs(sr.C_W, sp.Rational("1.3"))) == pytest.approx(ends[1200][0] / 1200, rel=0.01)
+
+
+def test_the_class_that_is_asked_of_a_symbol_is_that_of_a_skip_below_one():
+    assert sr.derive(sr.batch_norm("relu", sr.gamma)).universality_class == "none"
+
+
+def test_two_units_have_the_class_of_one():
+    assert sr.derive(sr.batch_norm("relu", 1, units=2)).universality_class == "everywhere-critical"
+    assert sr.derive(sr.batch_norm("relu", "1/2", units=2)).universality_class == "none"

@@ -1,0 +1,163 @@
+"""Phase diagrams: every pixel against a recursion written by hand, lines and points, and the file that is written."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import symres as sr
+from symres.errors import DeclarationError, NoClosedForm
+from symres.export.paper import diagram
+from symres.export.paper.diagram import phase_diagram
+
+GAMMA = 0.5
+
+
+def end_of_erf(C_W, C_b, gamma=GAMMA, kernel=1.0):
+    """Kernel and chi_perp of a deep residual network of erf (PDLT (B.25)-like closed forms), layer by layer."""
+    for _ in range(20_000):
+        after = gamma**2 * kernel + C_b + C_W * 2 / math.pi * math.asin(2 * kernel / (1 + 2 * kernel))
+        if abs(after - kernel) <= 1e-14 * kernel:
+            break
+        kernel = after
+    return kernel, gamma**2 + C_W * 4 / math.pi / math.sqrt(1 + 4 * kernel)
+
+
+@pytest.fixture(scope="module")
+def erf():
+    return sr.derive(sr.residual("erf"))
+
+
+@pytest.fixture(scope="module")
+def of_erf(erf):
+    return phase_diagram(erf, ("C_W", 0.3, 3), ("C_b", 0.0, 0.5), points=5, gamma=GAMMA)
+
+
+def test_every_pixel_is_the_end_of_a_deep_network(of_erf):
+    assert of_erf.xs.tolist() == pytest.approx([0.3, 0.975, 1.65, 2.325, 3.0])
+    assert of_erf.ys.tolist() == pytest.approx([0, 0.125, 0.25, 0.375, 0.5])
+    for row, C_b in enumerate(of_erf.ys):
+        for column, C_W in enumerate(of_erf.xs):
+            kernel, chi = end_of_erf(C_W, C_b)
+            assert of_erf.kernel[row, column] == pytest.approx(kernel, rel=1e-7, abs=1e-11)
+            assert of_erf.chi_perp[row, column] == pytest.approx(chi, rel=1e-7)
+
+
+def test_pixels_are_the_fixed_points_of_the_theory(erf, of_erf):
+    for row, column in ((0, 2), (2, 1), (4, 4)):
+        found = erf.fixed_points(C_W=of_erf.xs[column], C_b=of_erf.ys[row], gamma=GAMMA)[-1]
+        assert of_erf.kernel[row, column] == pytest.approx(found.K, rel=1e-8)
+        assert of_erf.chi_perp[row, column] == pytest.approx(found.chi_perp, rel=1e-8)
+
+
+def test_the_line_is_where_chi_perp_is_one_and_ends_in_the_point(of_erf):
+    ((weights, biases, reachable),) = of_erf.lines
+    assert reachable and len(weights) > 50
+    for C_W, C_b in list(zip(weights, biases, strict=True))[60::12]:
+        assert end_of_erf(C_W, C_b)[1] == pytest.approx(1, abs=1e-5)
+    ((weight, bias),) = of_erf.points
+    assert (weight, bias) == (pytest.approx(math.pi / 4 * (1 - GAMMA**2)), 0)
+    assert weights[0] == pytest.approx(weight, rel=1e-5) and biases[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_an_unreachable_part_of_a_line_and_its_end():
+    """Of gelu the line begins at C_W = 4 for small kernels, which flow away, and is reachable beyond the point."""
+    found = phase_diagram(sr.derive("gelu"), points=3)
+    parts = {reachable: (weights, biases) for weights, biases, reachable in found.lines}
+    ((weight, bias),) = found.points
+    assert weight == pytest.approx(1.983058257437547) and bias == pytest.approx(0.17292239075606736)
+    assert parts[False][0][0] == pytest.approx(4, abs=1e-4) and parts[False][1][0] == pytest.approx(0, abs=1e-9)
+    assert parts[False][1].max() <= bias <= parts[True][1].min()
+    assert all(np.hypot(w - weight, b - bias).min() < 0.1 for w, b in parts.values())
+    # by default up to twice the critical values; beyond, kernels grow without bound
+    assert found.xs[-1] == pytest.approx(2 * weight) and found.ys[-1] >= 2 * bias
+    assert np.isinf(found.kernel[1:, 2]).all() and np.isfinite(found.kernel[:, :2]).all()
+
+
+def test_any_two_parameters_are_axes(erf):
+    found = phase_diagram(erf, ("C_W", 0.5, 1.5), ("gamma", 0.0, 0.9), points=3, C_b=0.1, depth=5000)
+    assert (found.x, found.y, found.lines, found.points) == ("C_W", "gamma", (), ())
+    for row, gamma in enumerate(found.ys):
+        assert found.chi_perp[row].tolist() == pytest.approx([end_of_erf(w, 0.1, gamma)[1] for w in found.xs], rel=1e-7)
+
+
+def test_the_kernel_of_the_input_and_the_depth_are_taken(erf):
+    one = phase_diagram(erf, ("C_W", 1, 2), ("C_b", 0.1, 0.2), points=2, gamma=GAMMA, K=3, depth=1)
+    after = GAMMA**2 * 3 + 0.1 + 2 / math.pi * math.asin(6 / 7)
+    assert one.kernel[0, 0] == pytest.approx(after, rel=1e-12)
+
+
+def test_kernels_that_have_converged_are_left_alone(erf, monkeypatch):
+    """The number of kernels that a layer is applied to falls, and no layer follows the last."""
+    sizes = []
+
+    class Counting:
+        def __init__(self, module):
+            self.chi_perp = module.chi_perp
+            self._map = module.kernel_map
+
+        def kernel_map(self, kernels, **values):
+            sizes.append(len(kernels))
+            return self._map(kernels, **values)
+
+    right = diagram.export
+    monkeypatch.setattr(
+        diagram, "export", lambda *words: type("Loads", (), {"load": lambda self: Counting(right(*words).load())})()
+    )
+    shares = []
+    phase_diagram(
+        erf, ("C_W", 0.1, 3), ("C_b", 0.1, 0.5), points=4, gamma=GAMMA, progress=lambda _, share: shares.append(share)
+    )
+    assert sizes[0] == 16 and sizes == sorted(sizes, reverse=True)
+    assert 0 < sizes[-1] < 16 and len(sizes) < 300
+    assert shares[-1] == 1.0 and shares == sorted(shares)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_file_is_a_picture(of_erf, tmp_path, ending):
+    path = of_erf.save(tmp_path / f"phases.{ending}")
+    begin = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    assert path.read_bytes().startswith(begin) and path.stat().st_size > 5000
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_the_picture_shows_lines_points_and_axes(of_erf):
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    of_erf.plot(axes)
+    line, star = axes.lines
+    assert line.get_xdata().tolist() == of_erf.lines[0][0].tolist() and line.get_linestyle() == "-"
+    assert (star.get_xdata()[0], star.get_ydata()[0]) == of_erf.points[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("$C_W$", "$C_b$")
+    assert axes.get_xlim() == (of_erf.xs[0], of_erf.xs[-1]) and "0.5" in axes.get_title()
+    shade = axes.collections[0].get_array()
+    assert np.allclose(np.ravel(shade), np.clip(np.log(of_erf.chi_perp), -1, 1).ravel())
+
+
+@pytest.mark.parametrize(
+    ("words", "params", "said"),
+    [
+        ((), {}, "no value for gamma"),
+        ((("C_W", 0, 1), ("C_W", 0, 1)), {"gamma": 0.5, "C_b": 0.1}, "both axes are C_W"),
+        ((("C_V", 0, 1),), {"gamma": 0.5}, "no such parameter"),
+        ((("C_W", 1, 1),), {"gamma": 0.5}, "no length"),
+        ((("C_W", -1, 1),), {"gamma": 0.5}, "not negative"),
+        ((), {"gamma": 0.5, "points": 1}, "points"),
+        ((), {"gamma": 0.5, "depth": 0}, "depth"),
+    ],
+)
+def test_wrong_use_is_refused(erf, words, params, said):
+    with pytest.raises(DeclarationError, match=said):
+        phase_diagram(erf, *words, **params)
+
+
+def test_batches_and_unknown_maps_are_refused(erf):
+    with pytest.raises(DeclarationError, match="normalises over a batch"):
+        phase_diagram(sr.derive(sr.batch_norm("relu")), points=2)
+    unknown = replace(erf.chi_perp, status=sr.Status.UNKNOWN, reason="for the test")
+    theory = SimpleNamespace(kernel_map=erf.kernel_map, chi_perp=unknown)
+    with pytest.raises(NoClosedForm, match="chi_perp is unknown: for the test"):
+        phase_diagram(theory, points=2)
