@@ -29,6 +29,7 @@ _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
 _SAMPLES = ((sp.Rational(11, 7), sp.Rational(3, 5)), (sp.Rational(9, 4), sp.Rational(5, 11)))  # C_W, other parameters
+_QUADRATIC = 2  # the degree to which solutions of polynomials are formulas that one can read
 _FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
 
 Maps = tuple[Quantity, Quantity, Quantity]  # kernel_map, chi_parallel, chi_perp
@@ -274,6 +275,8 @@ def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
     masked = sp.together(equation.xreplace(averages))
     numerator = sp.fraction(masked)[0]
     if not numerator.has(variable) or any(f.has(variable) for f in numerator.atoms(*_FUNCTIONS)):
+        return []
+    if numerator.is_polynomial(variable) and sp.degree(numerator, variable) > _QUADRATIC:
         return []
     unknown = sp.Dummy(positive=True) if variable == K else sp.Dummy(real=True)
     try:
