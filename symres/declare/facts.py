@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import chain, pairwise
 from typing import Literal
 
@@ -18,6 +19,7 @@ Parity = Literal["even", "odd"]
 _PROBES = (sp.Rational(3, 7), sp.Rational(-11, 5), sp.Rational(23, 4))
 _LARGEST = 400  # operations of an expression that is worth an algebraic proof
 _WIDE = 6  # polynomials of degree below twice that are seen
+_SPACINGS = ((1, 0), (50, 600))  # of the grid, and digits that exponentials lose: near 0 all is nearly polynomial
 
 
 def parity(pieces: Pieces) -> Parity | None:
@@ -81,9 +83,14 @@ def _degree(even: sp.Expr) -> int | None:
     """The degree of a function that may be a polynomial, as differences of its values tell: algebra takes longer."""
     values = next(iter(samples(sorted(even.free_symbols - {z}, key=str))))
     f = sp.lambdify(z, even.xreplace(values), "mpmath")
-    with mp.workdps(40):
+    degrees = {_degree_on_grid(f, *spacing) for spacing in _SPACINGS}
+    return degrees.pop() if len(degrees) == 1 else None
+
+
+def _degree_on_grid(f: Callable[[mp.mpf], mp.mpf], step: int, digits: int) -> int | None:
+    with mp.workdps(digits + 40):
         try:
-            row = [mp.mpmathify(f(mp.mpf(place))) for place in range(-_WIDE, _WIDE + 1)]
+            row = [mp.mpmathify(f(mp.mpf(step * place))) for place in range(-_WIDE, _WIDE + 1)]
         except (ArithmeticError, ValueError, TypeError, NameError):  # a pole, or what mpmath does not know
             return None
         noise = mp.mpf(10) ** -30 * max(map(abs, row))

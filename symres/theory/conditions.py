@@ -214,7 +214,7 @@ def solved(equation: sp.Expr) -> list[sp.Expr]:
         return []
     form = power_form(sp.expand(equation))
     if form is not None:
-        return [positive_root(-form[1], form[2], form[0])]
+        return [sp.factor_terms(positive_root(-form[1], form[2], form[0]))]
     return [sp.factor_terms(w) for w in sp.solve(equation, C_W)]
 
 
