@@ -15,7 +15,7 @@ from ..balls import enclose
 from ..errors import NoClosedForm, SymresError
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
-from .conditions import at_reference
+from .conditions import at_reference, joined
 from .expansion import terms_of
 from .exponents import Exponents, Stretch
 from .scan import GRID
@@ -54,11 +54,11 @@ class Growth:
     @property
     def exponents(self) -> Exponents:
         """Of kernel and Jacobian."""
-        speed = (1 - self.power) * self.rate  # K**(1 - power) = speed*l
+        speed = sp.factor_terms((1 - self.power) * self.rate)  # K**(1 - power) = speed*l
         kernel, amplitude = -1 / (1 - self.power), speed ** (1 / (1 - self.power))
         if self.excess == 0 or self._order > 1:
             return Exponents(kernel, sp.Integer(0), amplitude)
-        front = sp.factor_terms(self.excess * speed**-self._order)
+        front = joined(sp.factor_terms(self.excess * speed**-self._order))
         if self._order == 1:
             return Exponents(kernel, -front, amplitude)
         return Exponents(kernel, None, amplitude, Stretch(1 - self._order, front / (1 - self._order)))
