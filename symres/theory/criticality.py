@@ -11,16 +11,18 @@ import sympy as sp
 from flint import arb
 
 from ..balls import enclose
-from ..errors import NoClosedForm
+from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity, Status
 from ..symbols import C_W, C_b, K, kappa
 from .conditions import (
     Conditions,
     affine,
+    at_generic,
     at_reference,
     can_be_positive,
     conditions_of,
+    joined,
     sign_at_reference,
     solved,
     written_out,
@@ -33,6 +35,12 @@ from .scan import scan, sign, zeros
 from .search import searched_points
 from .zero import zero_points
 
+_LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)
+_BITS = 60
+_FALLS = (
+    "the kernel grows without bound and chi_perp falls to 1, by a law that has no expansion in powers: compare "
+    "jacobian() at several depths"
+)
 _UNSEEN = "not searched for critical points:"
 
 
@@ -61,7 +69,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
         return invariant
     alone = _skip_alone(perp)
     if alone:
-        return Criticality((), "none", alone)
+        return Criticality((), "unknown", (_FALLS,)) if _falls_to_one(perp) else Criticality((), "none", alone)
     conditions = nested_conditions(kernel_map, parallel, perp) or conditions_of(kernel_map, parallel, perp)
     fixed = next((q.name for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
     if fixed is not None:
@@ -69,7 +77,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     elif isinstance(conditions, str):
         positive = _unsolved(conditions, kernel_map, parallel, perp)
     elif conditions.gap == 0:
-        positive = _line(conditions)
+        positive = _line(conditions, parallel) if conditions.kernel == K else _inner_line(conditions)
     else:
         positive = _positive_points(conditions, parallel)
     zero = zero_points(kernel_map, parallel, perp)
@@ -112,6 +120,16 @@ def _grown(grown: Growth) -> tuple[str, ...]:
         "for every C_W and C_b the kernel grows without bound and chi_perp falls to 1: every initialisation is "
         "critical",
     )
+
+
+def _falls_to_one(perp: Quantity) -> bool:
+    """Whether chi_perp - 1 vanishes for large kernels, by a law that the expansions do not know, at the reference."""
+    beyond = (written_out(perp) - 1).subs({C_W: 1, C_b: sp.Rational(1, 10)})
+    try:
+        near, far = (enclose(at_generic(beyond.subs(K, k)), {}, _BITS) for k in _LARGE)
+    except SymresError:
+        return True  # it may be so
+    return not (far > near / 2)
 
 
 def _skip_alone(perp: Quantity) -> tuple[str, ...]:
@@ -164,7 +182,16 @@ def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -
 # ---- K* > 0 ------------------------------------------------------------------------------------------------------
 
 
-def _line(conditions: Conditions) -> Found:
+def _inner_line(conditions: Conditions) -> Found:
+    """The same in layers whose points have no formula in K."""
+    inner = sp.Symbol("S", positive=True)
+    told = (conditions.written_out(e).subs(K, inner) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
+    listed = ", ".join(f"{name} = {joined(e)}" for name, e in zip(("K", "C_W", "C_b"), told, strict=True))
+    remark = f"the susceptibilities agree: a line of critical points, one for every variance S inside: {listed}"
+    return Found(remarks=(remark.replace("**", "^"),), complete=False)
+
+
+def _line(conditions: Conditions, parallel: Quantity) -> Found:
     """Susceptibilities that agree at every kernel, but depend on it: a line of critical points."""
     weight, bias = map(conditions.written_out, (conditions.C_W, conditions.C_b))
     weight = sp.factor_terms(weight)
@@ -182,7 +209,9 @@ def _line(conditions: Conditions) -> Found:
         if len(good) == len(seen.rows):
             allowed = "each with a C_W and a C_b of its own"
     remark = f"a line of critical points: every K* > 0, {allowed}"
-    return Found((CriticalPoint(K, weight, bias, "half-stable"),), (remark,))
+    slope = written_out(parallel).diff(K).subs(C_W, weight).subs(K, 1)
+    stability, side = STABILITY[sign_at_reference(slope)]
+    return Found((CriticalPoint(K, weight, bias, stability, side=side),), (remark,))
 
 
 def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:

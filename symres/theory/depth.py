@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _POWERS = (1, 2, 3, 4)  # of the branch's weight, that the first correction may have
 _BITS, _RTOL = 80, 1e-13  # of the integration along the depth
+_LEAST, _EXPLODED = 1e-12, 1e100  # a kernel that stands for 0, and a growth that nothing stops
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,9 @@ class DepthLimit:
         from scipy.integrate import solve_ivp  # here, because it takes longer to import than the rest of symres
 
         end, begin = (float(number(value, name)) for value, name in ((time, "tau"), (start, "K")))
+        if end < 0 or begin < 0:
+            raise DeclarationError("the kernel along the depth", "tau or K is negative", "pass numbers >= 0")
+        begin = max(begin, _LEAST)
         rate = self.kernel_rate
         rate.evalf(5, K=begin, **params)  # complains of missing and unknown parameters
         body = written_out(rate).subs({s: number(params[s.name], s.name) for s in rate.symbols[1:]})
@@ -150,12 +154,23 @@ class DepthLimit:
             with ctx.workprec(_BITS):
                 return [float(program([arb(kernel[0])]).mid())]
 
-        found = solve_ivp(slope, (0.0, end), [begin], method="DOP853", rtol=_RTOL, atol=_RTOL * begin)
+        def explosion(_: float, kernel: Sequence[float]) -> float:
+            return kernel[0] - _EXPLODED * begin
+
+        explosion.terminal = True  # type: ignore[attr-defined]
+        found = solve_ivp(slope, (0.0, end), [begin], method="DOP853", rtol=_RTOL, atol=_RTOL * begin, events=explosion)
+        if not found.success or found.t[-1] < end:
+            raise NoClosedForm(
+                f"the kernel at tau = {end:g}", f"it grows without bound before tau = {found.t[-1]:.6g}", "pass less"
+            )
         return float(found.y[0, -1])
 
     def scale_at(self, depth: Any, time: Any = tau) -> sp.Expr:
         """The weight of the branch at a depth: ``(tau/depth)^(1/p)``, the largest for which kernels stay finite."""
-        return (scalar(time, "tau") / scalar(depth, "depth")) ** sp.Rational(1, self.power)
+        layers = scalar(depth, "depth")
+        if layers.is_positive is False:
+            raise DeclarationError(f"a depth of {layers}", "it is not positive", "pass a number or a symbol")
+        return (scalar(time, "tau") / layers) ** sp.Rational(1, self.power)
 
     def regime(self, scale: Any) -> Regime:
         """How networks train whose branches are ``scale`` times a sum over M hidden units (Chizat, section 3).
@@ -172,8 +187,10 @@ class DepthLimit:
         if self.power != 2:
             raise NoClosedForm("the regimes of training", f"branches add xi^{self.power} to the kernel", "nothing")
         alpha = scalar(scale, "scale")
+        if not alpha.free_symbols and not (alpha.is_positive and alpha.is_finite):
+            raise DeclarationError(f"the scale {alpha}", "it is not positive", "pass 1/sympy.sqrt(sr.M*sr.L)")
         if alpha.free_symbols - {M, L} or any(sp.simplify(s * alpha.diff(s) / alpha).free_symbols for s in (M, L)):
-            raise DeclarationError(f"the scale {alpha}", "it is no product of powers of M and L", "pass 1/sqrt(M*L)")
+            raise DeclarationError(f"the scale {alpha}", "it is no product of powers of M and L", "pass 1/(sr.M*sr.L)")
         moved = sp.powsimp(alpha**2 * M * L)
         rate = 1 / moved
         features = sp.powsimp(rate * alpha)

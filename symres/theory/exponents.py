@@ -16,10 +16,12 @@ from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
+from .closing import closed
 from .conditions import joined, sign_at_reference, written_out
 from .expansion import powers_of_kernel
 from .implicit import ImplicitNumber, Value
 from .meeting import Meeting
+from .nested import inner_variance
 from .points import CriticalPoint
 from .zero import without_bias
 
@@ -79,8 +81,8 @@ def exponents_at(point: CriticalPoint, kernel_map: Quantity, perp: Quantity) -> 
         return SCALE_INVARIANT
     if point.K == 0:
         return _at_zero(point, perp)
-    drift = _taylor(written_out(kernel_map), point, first=2)
-    slope = _taylor(written_out(perp), point, first=1)
+    drift = _taylor(kernel_map, point, first=2)
+    slope = _taylor(perp, point, first=1)
     if drift is None:
         return Exponents(None, None, None, remark=f"the first {_DERIVATIVES} derivatives of K' - K vanish at K*")
     return from_expansion(*drift, *(slope or (sp.oo, sp.Integer(0))))
@@ -123,17 +125,20 @@ def _coefficient_and_power(correction: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     return coefficient, power.as_base_exp()[1]
 
 
-def _taylor(function: sp.Expr, point: CriticalPoint, first: int) -> tuple[sp.Expr, sp.Expr] | None:
+def _taylor(quantity: Quantity, point: CriticalPoint, first: int) -> tuple[sp.Expr, sp.Expr] | None:
     """The order and the coefficient of the first term around K* that does not vanish, from an order on."""
-    derivative = function.subs({C_W: point.C_W, C_b: point.C_b}) if not point.K.has(K) else function
+    place = {K: point.K, C_W: point.C_W, C_b: point.C_b}
+    inner = inner_variance(quantity.defined, place)
+    # with averages inside, parameters cancel in the variance; and of a line, K is the parameter
+    derivative = quantity.defined if inner else written_out(quantity)
     for order in range(1, _DERIVATIVES + 1):
         derivative = derivative.diff(K)
         if order < first:
             continue
-        value = derivative.subs(K, point.K) if not point.K.has(K) else derivative.subs({C_W: point.C_W, C_b: point.C_b})
+        value = closed(derivative.xreplace(inner)).subs(place) if inner else derivative.subs(place)
         if point.exact and not value.has(ImplicitNumber):
             value = canonical(value)
-        if value != 0 and (sign := sign_at_reference(value)):
+        if value != 0 and (sign := sign_at_reference(value.subs(K, 1))):
             if value.has(Meeting):
                 value = sign * Value(sign * value)
             return sp.Integer(order), value / sp.factorial(order)
@@ -144,7 +149,7 @@ def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:
     """The real root of a number: of a negative one if the degree is odd, else of its size."""
     if degree == 1:
         return _simple(value)
-    sign = sign_at_reference(value)
+    sign = sign_at_reference(value.subs(K, 1))
     return sp.Abs(sign) * sp.sign(sign) * _simple(sign * value) ** (1 / degree)
 
 

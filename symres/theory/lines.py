@@ -18,6 +18,7 @@ from ..quantity import Quantity, Status
 from ..scalars import number
 from ..symbols import C_W, C_b, K, kappa
 from .conditions import affine, joined, written_out
+from .nested import Nested, nested
 from .root import Root
 from .scan import GRID, zeros
 
@@ -41,7 +42,7 @@ class LinePoint(float):
     Attributes:
         K: the kernel.
         chi_parallel: parallel susceptibility there.
-        reachable: whether the kernel flows to the fixed point (chi_parallel <= 1); if not, the line is no phase
+        reachable: whether the kernel flows to the fixed point (abs(chi_parallel) <= 1); if not, the line is no phase
             boundary there, for a deep network does not see it.
     """
 
@@ -57,7 +58,7 @@ class LinePoint(float):
     @property
     def reachable(self) -> bool:
         """Whether the kernel flows to the fixed point."""
-        return self.chi_parallel <= 1 + _ROUNDED
+        return abs(self.chi_parallel) <= 1 + _ROUNDED
 
     def __repr__(self) -> str:
         marked = "" if self.reachable else " (unreachable: the kernel flows away)"
@@ -83,7 +84,8 @@ def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr])
     if perp.has(sp.oo):
         return ()
     found = []
-    for k, bias in _solutions(flow, perp):
+    inner = nested(*maps)
+    for k, bias in _solutions(flow, perp) if inner is None else _of_inner(inner, fixed):
         if _number(bias) >= -_ZERO * _number(k):
             slope = _number(parallel.subs({K: k or _NEAR, C_b: bias}))
             found.append(LinePoint(max(_number(bias), 0.0), _number(k), slope))
@@ -113,6 +115,14 @@ def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
                 yield k, bias
     else:
         yield from _nested(flow, perp)
+
+
+def _of_inner(maps: Nested, fixed: dict[sp.Symbol, sp.Expr]) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Biases inside of averages over one variance: chi_perp = 1 gives that, K' = K the kernel and the bias variance."""
+    for inner in _roots(maps.perp.subs(fixed) - 1, K):
+        kernel = maps.kernel.subs(fixed).subs(K, inner)
+        if _number(kernel) > 0:
+            yield kernel, maps.bias_at(kernel).subs(fixed).subs(K, inner)
 
 
 def _at_zero(bias: sp.Expr, condition: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:

@@ -1,6 +1,12 @@
-"""The critical conditions of layers whose biases stand inside of their averages: blocks of several Dense, GLU."""
+"""Layers whose biases stand inside of their averages, all over one inner variance: blocks of several Dense, GLU.
+
+With the inner variance S = a + b C_b in the place of C_b the susceptibilities do not depend on K, and K' is linear in
+it: critical points and lines are roots of functions of S alone.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import sympy as sp
 
@@ -8,40 +14,80 @@ from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
 from .closing import closed
-from .conditions import Conditions, affine, gap_of, positive_root, power_form, stand_in
+from .conditions import Conditions, affine, gap_of, joined, positive_root, power_form, stand_in
 from .units import ONE
 
-_KERNEL = sp.Dummy("K", positive=True)  # of the stream; K itself stands for the inner variance here
+_KERNEL = sp.Dummy("K", positive=True)  # of the stream; K itself stands for the inner variance S here
+
+
+@dataclass(frozen=True)
+class Nested:
+    """The maps of such a layer as functions of the inner variance, called K, of C_W and of parameters.
+
+    Args:
+        perp, parallel: the susceptibilities.
+        offset, slope: ``K' - K = offset + slope*K`` for the kernel K of the stream.
+        bias: C_b as a function of the kernel of the stream too.
+    """
+
+    perp: sp.Expr
+    parallel: sp.Expr
+    offset: sp.Expr
+    slope: sp.Expr
+    bias: sp.Expr
+
+    @property
+    def kernel(self) -> sp.Expr:
+        """The kernel of the stream that is kept."""
+        return -self.offset / self.slope
+
+    def bias_at(self, kernel: sp.Expr) -> sp.Expr:
+        """C_b where the stream has a kernel."""
+        return self.bias.subs(_KERNEL, kernel)
+
+
+def nested(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Nested | None:
+    """The maps in the inner variance; None for other layers."""
+    definitions = [q.defined.xreplace({K: _KERNEL}) for q in (kernel_map, perp, parallel)]
+    law = _law(definitions)
+    inner = None if law is None else affine(law, C_b)
+    if law is None or inner is None or inner[1] == 0 or not inner[0].has(_KERNEL):
+        return None
+    bias = (K - inner[0]) / inner[1]
+    flow, perp_map, parallel_map = (closed(sp.expand(e.xreplace({law: K}).subs(C_b, bias))) for e in definitions)
+    drift = affine(flow - _KERNEL, _KERNEL)
+    if drift is None or drift[1] == 0 or any(e.has(_KERNEL, C_b) for e in (*drift, perp_map, parallel_map)):
+        return None
+    return Nested(perp_map, parallel_map, *drift, bias)
+
+
+def inner_variance(definition: sp.Expr, place: dict[sp.Symbol, sp.Expr]) -> dict[sp.Expr, sp.Expr]:
+    """The inner variance of all averages and its value at a place, where terms of parameters cancel; {} without one."""
+    law = _law([definition])
+    if law is None or law == K:
+        return {}
+    return {law: sp.Add(*map(joined, sp.Add.make_args(law.subs(place))))}
 
 
 def nested_conditions(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | None:
-    """The solution where all averages are over one inner variance S = a + b C_b; None for other layers.
-
-    With S in the place of C_b = (S - a)/b the susceptibilities do not depend on K, and K' is linear in it:
-
-        chi_perp = p0 + p1(S) C_W^n = 1,    chi_parallel = q0 + q1(S) C_W^n = 1,    K' - K = k0 + k1 K = 0
-    """
-    definitions = [q.defined.xreplace({K: _KERNEL}) for q in (kernel_map, perp, parallel)]
-    laws = {e.covariance for definition in definitions for e in definition.atoms(Expectation)}
-    if len(laws) != 1 or len(law := laws.pop()) != 1:
-        return None
-    inner = affine(law[0], C_b)
-    if inner is None or inner[1] == 0 or not inner[0].has(_KERNEL):
-        return None
-    bias = (K - inner[0]) / inner[1]
-    flow, *slopes = (closed(sp.expand(e.xreplace({law[0]: K}).subs(C_b, bias))) for e in definitions)
-    drift, one, other = affine(flow - _KERNEL, _KERNEL), *map(power_form, slopes)
-    if drift is None or drift[1] == 0 or one is None or other is None:
-        return None
-    if any(e.has(_KERNEL, C_b) for e in (*drift, *slopes)):
+    """The critical conditions ``p + q(S) C_W^n = 1`` and K' = K solved; None for other layers."""
+    maps = nested(kernel_map, parallel, perp)
+    one, other = (None, None) if maps is None else (power_form(maps.perp), power_form(maps.parallel))
+    if maps is None or one is None or other is None:
         return None
     (n, p0, p1), (m, q0, q1) = one, other
     gap = gap_of((p0, p1), (q0, q1))
-    if n != m or gap.free_symbols != {K}:
+    if n != m or gap.free_symbols - {K}:
         return None
     numbers: dict[sp.Symbol, sp.Expr] = {}
     weight = positive_root(1 - p0, stand_in(p1, ONE, numbers), n)
-    offset, slope = affine(drift[0], C_W) or (drift[0], sp.Integer(0))
-    kept = (offset + stand_in(slope, ONE, numbers) * C_W) / -drift[1]
+    offset, slope = affine(maps.offset, C_W) or (maps.offset, sp.Integer(0))
+    kept = (offset + stand_in(slope, ONE, numbers) * C_W) / -maps.slope
     kernel = sp.factor_terms(kept.subs(C_W, weight))
-    return Conditions(weight, bias.subs({C_W: weight, _KERNEL: kernel}), numbers, gap, ONE, kernel)
+    return Conditions(weight, maps.bias_at(kernel).subs(C_W, weight), numbers, gap, ONE, kernel)
+
+
+def _law(definitions: list[sp.Expr]) -> sp.Expr | None:
+    """The variance over which all averages are, if there is only one."""
+    laws = {e.covariance for definition in definitions for e in definition.atoms(Expectation)}
+    return law[0] if len(laws) == 1 and len(law := laws.pop()) == 1 else None

@@ -186,6 +186,10 @@ class Network:
             depth + 1 entries; the first is what was passed. Equal inputs keep C = K1 = K2 exactly.
         """
         state = DualKernel(*(_mpf(value, name) for value, name in ((K1, "K1"), (K2, "K2"), (C, "C"), (Theta, "Theta"))))
+        if any(layer.is_batch for layer in self.layers) and state.K1 != state.K2:
+            raise DeclarationError(
+                "two inputs of a batch", f"their kernels are {state.K1} and {state.K2}", "pass equal K1 and K2"
+            )
         found = [state]
         for layer, own in zip(self.layers, self._by_layer(params), strict=True):
             state = _next_pair(layer, state, own)

@@ -21,6 +21,7 @@ from .fixedpoints import CRITICAL, FixedPoint, named
 _DIGITS = 22
 _MARGINAL = 1e-9  # how close chi_parallel is to 1 where the flow along K tells the stability
 _BESIDE = 1e-3  # relative distance of the kernels that tell it
+_BESIDE_ZERO = sp.Rational(1, 10**20)
 _FAR = sp.Integer(10) ** 12  # a kernel beyond all that are searched
 
 
@@ -31,7 +32,8 @@ class Phase:
     Args:
         name: "ordered" (gradients vanish), "chaotic" (they explode), "critical", or "diverging" (the kernel grows
             without bound; chi_perp is its limit).
-        K: the kernel in which the network ends; infinite if it diverges, the symbol ``sr.K`` if every kernel is kept.
+        K: the kernel in which the network ends, of a batch the variance over its inputs; infinite if it diverges, the
+            symbol ``sr.K`` if every kernel is kept.
         chi_parallel: parallel susceptibility there; nan if the kernel diverges.
         chi_perp: perpendicular susceptibility there.
     """
@@ -74,10 +76,12 @@ def phase(
         ends = [point for point in points if flow.attracts(point)]
         grows = flow.drift(_FAR) > 0
         if len(ends) + grows != 1:
-            listed = ", ".join([f"K = {point.K:.6g}" for point in ends] + ["infinite K"] * grows) or "none was found"
-            raise DeclarationError("the end of a deep network", f"there are several: {listed}", "pass a start, K=1")
+            listed = ", ".join([f"K = {point.K:.6g}" for point in ends] + ["infinite K"] * grows)
+            found = f"there are several: {listed}" if listed else "no fixed point that attracts was found"
+            raise DeclarationError("the end of a deep network", found, "pass a start, K=1")
         return _of(ends[0]) if ends else flow.at_infinity()
-    place, drift = float(number(start, "K")), flow.drift(start)
+    place = float(number(start, "K"))
+    drift = flow.drift(start if place else _BESIDE_ZERO)
     nearest = min(points, key=lambda point: abs(point.K - place), default=None)
     if nearest is not None and (not drift or abs(nearest.K - place) <= _MARGINAL * place):
         return _of(nearest)
@@ -106,7 +110,7 @@ class _Flow:
     def attracts(self, point: FixedPoint) -> bool:
         """Whether the kernel flows to a fixed point, from one side at least."""
         if abs(point.chi_parallel - 1) > _MARGINAL:
-            return point.chi_parallel < 1
+            return abs(point.chi_parallel) < 1
         beside = number(point.K * (1 + _BESIDE) if point.K else 1e-6, "K"), number(point.K * (1 - _BESIDE), "K")
         return self.drift(beside[0]) < 0 or (point.K != 0 and self.drift(beside[1]) > 0)
 
@@ -124,4 +128,12 @@ class _Flow:
 
 
 def _of(point: FixedPoint) -> Phase:
+    """The phase of a network that ends in a fixed point.
+
+    Raises:
+        NoClosedForm: it does not: kernels alternate around the point, farther from layer to layer.
+    """
+    if point.chi_parallel < -1:
+        found = f"the kernel alternates around K = {point.K:.6g}, which repels it"
+        raise NoClosedForm("the end of a deep network", found, "iterate kernels()")
     return Phase(named(point.chi_perp), point.K, point.chi_parallel, point.chi_perp)

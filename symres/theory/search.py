@@ -27,6 +27,7 @@ _STEP = 3  # of the grid of kernels
 _RANGE = (1e-5, 1e5)
 _WEIGHTS = 8  # intervals between 0 and the largest weight variance that keeps a kernel
 _LARGEST = 2.0**40  # of variances
+_EQUAL = 1e-9  # susceptibilities that differ by less agree up to rounding
 _CLOSE, _ROUNDED = 1e-9, 1e-14  # of the logarithm of a kernel, of variances
 
 Place = tuple[float, float, float]  # K, C_W, C_b
@@ -43,20 +44,24 @@ def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) ->
     drift, gradient, slope = (_compiled(e) for e in conditions)
     points: list[CriticalPoint] = []
     last: list[Place] = []
-    lost = False
+    lost = agree = False
     for kernel in (float(k) for k in GRID[::_STEP] if _RANGE[0] <= k <= _RANGE[1]):
         try:
             here = list(_on_the_line(drift, gradient, kernel))
             for branch, (one, other) in enumerate(zip(last, here, strict=False)):
-                if slope(*one) * slope(*other) < 0:
+                ends = slope(*one), slope(*other)
+                agree = agree or max(map(abs, ends)) < _EQUAL
+                if ends[0] * ends[1] < 0 and not agree:
                     start = _crossing(drift, gradient, slope, branch, one, other)
                     points.append(_point(Meeting.near(conditions, start), written_out(parallel)))
-        except SymresError:
+        except (SymresError, ArithmeticError, ValueError, RuntimeError, IndexError):  # no number, or no root there
             lost, here = True, []
         lost = lost or (len(here) != len(last) and bool(here) and bool(last))
         last = here
     seen = f"critical points with K* > 0 were searched in numbers, for {_RANGE[0]:g} < K < {_RANGE[1]:g}"
-    return Found(tuple(points), (seen,), complete=not lost)
+    if agree:
+        seen += ": the susceptibilities agree on a line of critical points (critical_line gives its C_b)"
+    return Found(tuple(points), (seen,), complete=not (lost or agree))
 
 
 def _compiled(expression: sp.Expr) -> _Function:

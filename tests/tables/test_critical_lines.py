@@ -150,3 +150,29 @@ def test_jumps_have_no_line():
     theory = sr.derive("sign")
     assert theory.critical_line(C_W=1) == ()
     assert theory.critical_line_expr is None
+
+
+def test_no_point_is_missed_where_the_kernel_falls_with_the_biases():
+    """<exp(-2 z^2)> falls with the variance; a scan of the plane of K and C_b finds one point at each weight."""
+    bump = sr.Activation("bump", sp.exp(-(sr.z**2)))
+    layer = sr.derive(sr.two_layer_block(bump, gamma="1/2", xi=sp.sqrt(R(3, 4) / R(324, 10))))
+    for weight, expected in ((R(985, 100), 0.12079), (R(99, 10), 0.16550), (10, 0.2542980219006833)):
+        (found,) = layer.critical_line(C_W=weight)
+        assert found == pytest.approx(expected, abs=1e-5)
+        assert found.reachable
+        values = {"K": found.K, "C_W": weight, "C_b": float(found)}
+        assert float(layer.kernel_map.evalf(**values)) == pytest.approx(found.K, rel=1e-12)
+        assert float(layer.chi_perp.evalf(**values)) == pytest.approx(1, rel=1e-12)
+
+
+def test_lines_of_points_inside_of_averages():
+    """ReGLU: chi_parallel = chi_perp = gamma^2 + C_W^2 S, so that every S has its C_W, K and C_b."""
+    z, dense = sr.z, sr.Dense
+    layer = sr.derive(sr.Layer(z / 2 + dense(sr.activation("relu")(dense(z)) * dense(z))))
+    assert layer.universality_class == "unknown"
+    assert "a line of critical points, one for every variance S" in " ".join(layer.remarks)
+    (found,) = layer.critical_line(C_W=sp.sqrt(3) / 2)  # S = 1
+    assert (found, found.K) == (pytest.approx(0.232050807568877), pytest.approx(0.886751345948129))
+    bilinear = sr.derive(sr.Layer(z / 2 + dense(dense(z) * dense(z))))
+    assert bilinear.universality_class == "unknown"
+    assert "susceptibilities agree" in " ".join(bilinear.remarks)

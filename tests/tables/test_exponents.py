@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from tests.oracles.recursion import FUNCTIONS, iterate
+from tests.oracles.recursion import FUNCTIONS, averages, iterate
 
 R = sp.Rational
 BUILD = {"residual": sr.residual, "pre_ln": sr.pre_ln, "ln_act": sr.ln_act}
@@ -155,3 +155,60 @@ def test_the_gelu_exponent_is_not_rounded():
     """Doshi et al. (168) have 66.668, from a coefficient of one digit and the wrong sign."""
     value = sr.derive("gelu").exponents.jacobian.evalf(15)
     assert abs(value + sp.Float("64.98484500490617", 15)) < 1e-9
+
+
+def test_exponents_of_blocks_are_those_of_their_recursion():
+    """K' - K and chi_perp - 1 around the critical point of a block of GELU, by differences in plain NumPy."""
+    layer = sr.derive(sr.two_layer_block("gelu", gamma=sr.gamma))
+    values = {sr.gamma: R(1, 2), sr.xi: R(7, 10)}
+    point, found = layer.critical_points[0], layer.exponents
+    star, weight, bias = (float(sp.N(e.subs(values), 17)) for e in (point.K, point.C_W, point.C_b))
+
+    def step(kernel):
+        _, square, slope = averages("gelu", bias + weight * kernel)
+        return kernel / 4 + 0.49 * (bias + weight * square), 1 / 4 + 0.49 * weight**2 * slope
+
+    h = 0.02 * star
+    curvature = sum(step(star + side * h)[0] - star - side * h for side in (1, -1)) / (2 * h**2)
+    rise = (step(star + h)[1] - step(star - h)[1]) / (2 * h)
+    assert found.kernel == 1
+    assert float(sp.N(found.amplitude.subs(values))) == pytest.approx(-1 / curvature, rel=0.02)
+    assert float(sp.N(found.jacobian)) == pytest.approx(rise / curvature, rel=0.02)
+
+
+def test_a_line_of_critical_points_has_exponents_too():
+    """Of where(z > 1, z - 1, 0) both susceptibilities are C_W erfc(1/sqrt(2K))/2: n = 2, and chi_perp has twice b."""
+    layer = sr.derive("where(z>1,z-1,0)")
+    (point,) = layer.critical_points
+    found = layer.exponents
+    assert (point.stability, point.side, found.kernel, found.jacobian) == ("half-stable", "below", 1, 2)
+    kernel = 1.7
+    weight = 2 / math.erfc(1 / math.sqrt(2 * kernel))
+    assert float(point.C_W.subs(sr.K, R(17, 10))) == pytest.approx(weight, rel=1e-12)
+    slope = weight * math.exp(-1 / (2 * kernel)) / math.sqrt(2 * math.pi) * kernel**-1.5 / 2  # of chi, in K
+    assert float(found.amplitude.subs(sr.K, R(17, 10))) == pytest.approx(-2 / slope, rel=1e-12)
+
+
+@pytest.mark.parametrize("formula", ["atan(z)", "z/(1+abs(z))"])
+def test_laws_that_are_not_known_are_called_unknown(formula):
+    """With a skip of weight 1 chi_perp falls to 1 there as for tanh, but by no series in powers."""
+    layer = sr.derive(sr.residual(formula, gamma=1))
+    assert layer.universality_class == "unknown"
+    assert "falls to 1" in " ".join(layer.remarks)
+
+
+def test_the_phase_of_an_input_that_vanishes():
+    layer = sr.derive(sr.residual("erf", gamma=R(1, 2)))
+    assert layer.phase(K=0, C_W="3/2", C_b="1/10").K == pytest.approx(layer.phase(C_W="3/2", C_b="1/10").K)
+    assert layer.phase(K=0, C_W="3/2", C_b=0).K == 0
+
+
+def test_a_kernel_that_alternates_has_no_phase():
+    z, dense = sr.z, sr.Dense
+    bump = sr.Activation("bump", sp.exp(-(z**2)))
+    product = bump(dense(z, C_b=0)) * bump(dense(z, C_b=0)) * bump(dense(z, C_b=0))
+    layer = sr.derive(sr.Layer(dense(product)))
+    kernels = layer.kernels(60, 1, C_W=10, C_b=0)
+    assert abs(kernels[-1] - kernels[-2]) > 9
+    with pytest.raises(sr.NoClosedForm, match="alternates"):
+        layer.phase(K=1, C_W=10, C_b=0)

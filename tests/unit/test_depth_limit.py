@@ -218,3 +218,23 @@ def test_a_scale_that_is_no_product_of_powers_is_refused(scale):
 def test_a_scale_that_depends_on_the_shape_is_refused():
     with pytest.raises(sr.NoClosedForm, match="grow together"):
         sr.derive(block("relu")).depth_limit().regime(M / L**2)
+
+
+def test_a_kernel_that_explodes_is_not_continued():
+    """dK/dtau = K^2 from K = 1 is 1/(1 - tau)."""
+    limit = sr.derive(sr.Layer(z + xi * sr.Dense(sr.Dense(z) * sr.Dense(z), C_b=0))).depth_limit()
+    assert limit.kernel("1/2", 1, C_W=1, C_b=0) == pytest.approx(2, rel=1e-11)
+    with pytest.raises(sr.NoClosedForm, match="before tau = 1"):
+        limit.kernel(5, 1, C_W=1, C_b=0)
+
+
+def test_a_vanishing_input_is_moved_by_the_biases():
+    limit = sr.derive(RELU).depth_limit()
+    told = limit.kernel_expr.subs({K: 0, tau: 1, sr.C_W: 1, C_b: sp.Rational(1, 10)})
+    assert limit.kernel(1, 0, C_W=1, C_b="1/10") == pytest.approx(float(told), rel=1e-10)
+
+
+@pytest.mark.parametrize("scale", [0, -1, sp.oo])
+def test_a_scale_that_is_not_positive_is_refused(scale):
+    with pytest.raises(sr.DeclarationError, match="not positive"):
+        sr.derive(block("relu")).depth_limit().regime(scale)

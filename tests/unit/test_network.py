@@ -145,6 +145,25 @@ def test_the_tangent_between_inputs_is_the_slope_of_the_covariance(layer, name):
     assert abs(difference - slope.evalf(**own)) < 1e-13
 
 
+@pytest.mark.parametrize("units", [1, 2])
+def test_the_identity_of_batches(units):
+    """A change of parameters moves every input of the batch: what they share is taken away again."""
+    theory = sr.derive(sr.batch_norm("erf", sr.gamma, units))
+    values = {"K": "1.1", "C": "0.4", "C_W": "1.3", "C_b": "0.2", "gamma": "0.6"}
+    ntk, slope = theory.ntk_map, theory.covariance_slope
+    own = {s.name: values[s.name] for s in (*slope.symbols, *ntk.symbols) if s.name in values}
+    pair = {s.name: own[s.name] for s in ntk.symbols if s.name in own}
+    difference = ntk.evalf(Theta=1, **pair) - ntk.evalf(Theta=0, **pair)
+    assert abs(difference - slope.evalf(**{s.name: own[s.name] for s in slope.symbols})) < 1e-13
+    assert abs(difference - mp.mpf("0.36")) < 1e-13
+
+
+def test_inputs_of_a_batch_have_one_kernel():
+    theory = sr.derive(sr.batch_norm("erf", gamma="1/2"))
+    with pytest.raises(DeclarationError, match="their kernels are"):
+        theory.dual_kernels(2, 1, 2, "0.3", C_W=1, C_b="0.1")
+
+
 VALUES = {"C_W": "1.3", "C_b": "0.2", "gamma": "0.6", "xi": "0.7"}
 LAYERS = {
     "mlp": lambda phi: sr.mlp(phi),
