@@ -339,3 +339,12 @@ def test_other_parameters_are_asked_for():
     theory = derive(Layer(gamma * z + Dense(z * activation("erf")(z + Dense(z)))))
     assert theory.universality_class == "unknown"
     assert "not linear in C_W and C_b; set numbers for gamma" in " ".join(theory.remarks)
+
+
+def test_the_stability_does_not_depend_on_the_name_of_the_skip():
+    """Where C_W > 0 the sign of K' - K is the same for every weight of the skip; that of z + a z^3 is that of a."""
+    weight = sp.Symbol("a", real=True)
+    theory = derive(Layer(weight * z + Dense(activation("erf")(z))))
+    assert (theory.critical_points[0].stability, theory.universality_class) == ("stable", "K*=0")
+    cubic = derive(residual(Activation("cubic", z + weight * z**3, parameters=(weight,))))
+    assert (cubic.critical_points[0].stability, cubic.universality_class) == ("marginal", "unknown")
