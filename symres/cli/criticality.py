@@ -20,6 +20,14 @@ from .console import Line, Span, line
 from .maths import Maths
 from .sheet import DIGITS, INDENT, LABEL, Sheet, digits
 
+_INNER = sp.Symbol("S*", positive=True)
+
+
+def _inner(point: PointRow) -> list[ImplicitNumber]:
+    """The variance inside of a layer's averages at a point that is given by it; empty where that is K* itself."""
+    found = point.K.atoms(ImplicitNumber)
+    return [] if point.K in found or len(found) != 1 else list(found)
+
 
 class Criticality(Sheet):
     """Where a deep network neither explodes nor vanishes.
@@ -55,6 +63,11 @@ class Criticality(Sheet):
             for name, value in (("K*", point.K), ("C_W", point.C_W), ("C_b", point.C_b)):
                 on_line = {K: points.STAR} if point.K == K and value != K else {}  # each K* has a C_W of its own
                 lines += self._value(point, name, value.xreplace(on_line))
+            lines += [
+                shown
+                for inner in _inner(point)
+                for shown in self.aligned(_INNER.name, Span(f"{inner}, the variance inside of the averages"))
+            ]
             lines += [shown for text in self._about(point) for shown in self.wrapped(text, "italic", INDENT + LABEL)]
             lines.append(line(""))
         lines += self.wrapped(f"universality class {points.class_sentence(report)}", "bold")
@@ -77,6 +90,7 @@ class Criticality(Sheet):
         elif value.is_Integer:
             exact = [""]
         else:
+            value = value.xreplace(dict.fromkeys(_inner(point), _INNER))
             value = points.in_units(point, "K" if name == "K*" else name) or value
             exact = wrap(self.maths(value), self.width - self._column)
             compact = points.in_averages(self.report, point, name) if len(exact) > 2 else None

@@ -256,7 +256,7 @@ class Maths:
         if e.covariance in ((K,), (K1, C, K2)):
             return text, _ATOM
         law = ",".join(map(self, e.covariance))
-        return f"{text}_{law if law.isalnum() or law == 'K*' else f'{{{law}}}'}", _ATOM
+        return f"{text}_{law if law.removesuffix('*').isalnum() else f'{{{law}}}'}", _ATOM
 
 
 class Typed(Maths):

@@ -622,3 +622,11 @@ def test_long_numbers_do_not_touch_their_neighbours(capsys):
     head, *rows = text.split("Values ")[1].split("Criticality")[0].strip().splitlines()[2:]
     columns = [m.start() for m in re.finditer(r"\S+", head)][1:]
     assert len(rows) == 6 and all(row[c - 2 : c] == "  " and row[c] != " " for row in rows for c in columns)
+
+
+def test_averages_inside_a_block_are_not_at_the_kernel(capsys):
+    """The critical point of a block is known by the variance of its hidden units, which is not K*."""
+    out = page(capsys, "derive", "silu", "--layer", "two_layer_block", "--set", "gamma=1/2", "--set", "xi=1")
+    assert "√(3/⟨φ'(z)²⟩_S*)/2" in out
+    assert "  S*    14.3201736180258, the variance inside of the averages" in out
+    assert "⟩_K*" not in out
