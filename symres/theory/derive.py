@@ -407,11 +407,11 @@ class Theory:
         """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
 
         Args:
-            kernels: numbers.
+            kernels: numbers; of layers with biases inside of their averages, the variances there.
             params: numbers for all parameters but C_W and C_b, by name.
 
         Returns:
-            Empty for layers whose line is not explicit along the kernel.
+            nan where there is none; empty for layers whose line has no explicit form.
         """
         return lines.curve(self._maps, self._numbers(params, but={"C_W", "C_b"}), kernels)
 

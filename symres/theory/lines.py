@@ -18,7 +18,7 @@ from ..quantity import Quantity, Status
 from ..scalars import number
 from ..symbols import C_W, C_b, K, kappa
 from .conditions import affine, joined, written_out
-from .nested import Nested, nested
+from .nested import Nested, nested, nested_line
 from .root import Root
 from .scan import GRID, zeros
 
@@ -259,22 +259,23 @@ def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]
     Args:
         maps: kernel_map, chi_parallel, chi_perp.
         values: numbers for all parameters but C_W and C_b.
-        kernels: at which it is evaluated.
+        kernels: at which it is evaluated; of layers with biases inside of their averages, the variances there.
 
     Returns:
         (C_W, C_b, whether the kernel flows there) for every kernel, nan where there is none; empty for layers whose
         line is not explicit along the kernel.
     """
-    found = parametric_line(maps)
+    explicit = parametric_line(maps)
+    found = nested_line(*maps) if explicit is None else (*explicit, K)
     if found is None:
         return []
-    weight, bias = (compile_ball(e.subs(values), (K,)) for e in found)
+    weight, bias, stream = (compile_ball(e.subs(values), (K,)) for e in found)
     slope = compile_ball(written_out(maps[1]).subs(values), (K, C_W, C_b))
     rows = []
     with ctx.workprec(_BITS):
         for kernel in map(arb, kernels):
             x, y = weight([kernel]), bias([kernel])
-            rows.append((float(x), float(y), bool(slope([kernel, x, y]) <= 1)))
+            rows.append((float(x), float(y), bool(abs(slope([stream([kernel]), x, y])) <= 1)))
     return rows
 
 

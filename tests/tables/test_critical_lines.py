@@ -176,3 +176,14 @@ def test_lines_of_points_inside_of_averages():
     bilinear = sr.derive(sr.Layer(z / 2 + dense(dense(z) * dense(z))))
     assert bilinear.universality_class == "unknown"
     assert "susceptibilities agree" in " ".join(bilinear.remarks)
+
+
+def test_the_curve_of_a_block_runs_through_its_critical_point():
+    """Along the inner variance; every place is on the line of numbers, and flows turn over at the critical point."""
+    layer = sr.derive(sr.two_layer_block("gelu", gamma="1/2", xi=1))
+    rows = layer.critical_curve([1.0, 2.0, 3.5, 3.6, 8.0])
+    assert [reachable for *_, reachable in rows] == [False, False, False, True, True]
+    for weight, bias, reachable in rows:
+        nearest = min(layer.critical_line(C_W=weight), key=lambda found: abs(found - bias))
+        assert nearest == pytest.approx(bias, rel=1e-9)
+        assert nearest.reachable == reachable
