@@ -28,6 +28,7 @@ _Numbers = tuple[tuple[sp.Symbol, sp.Expr], ...]
 
 _SMALL = 1e-3  # of the natural scale
 _FULL = 4  # points from which on special cases are compared too
+_TANGENTS = ("ntk_map", "parameter_norm")  # infinite as chi_perp is, for one input of layers that contain it
 _COSTLY = ("ntk_map", "chi_delta")  # limits of integrals in the plane: compared at half as many points
 _MOVES = 2  # each to a quarter of the distance from where the branch changes, on the logarithmic scale
 
@@ -145,7 +146,7 @@ def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Va
         found = _measured(theory.layer.forward, name, tuple(place.items()), tuple(values.items()))
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
-    may_diverge = name == PERPENDICULAR or math.isinf(claim)
+    may_diverge = name == PERPENDICULAR or (name in _TANGENTS and math.isinf(claim))
     steep = may_diverge and infinitely_steep(theory.layer.forward, values)
     return compared(name, "quadrature", point, claim, found, QUADRATURE, _SMALL, steep=steep, seed=seed)
 
