@@ -27,6 +27,7 @@ COLUMNS = 96  # of verbatim text
 _NARROW = 40.0  # width of a formula beside its decimals
 _WIDE = 80.0  # of one on its own
 _ROWS = 24  # of a table of verdicts, which does not break across pages
+_INLINE = 30.0  # width of formulas at the end of a sentence
 
 
 def document(report: Report, caption: str = "") -> str:
@@ -57,7 +58,7 @@ def document(report: Report, caption: str = "") -> str:
             "points": [_point(row, report, heads) for row in report.critical_points],
             "universality_class": _class(report),
             "line": _line(report, notation),
-            "deep": [rf"{left.replace('*', '^*')} \sim {notation.write(law)}" for left, law in points.deep(report)],
+            "deep": _deep(report),
             "fixed_points": _fixed_points(report),
             "advice": _advice(report),
             "samples": _samples(report),
@@ -319,6 +320,22 @@ def _samples(report: Report) -> dict[str, Any] | None:
         "rows": [" & ".join([f"${_star(k)}$", *(f"${_nstr(v, 10)}$" for v in row)]) for k, row in table.rows],
         "setting": settings(table.setting) if table.setting else "",
     }
+
+
+def _deep(report: Report) -> str:
+    """How kernel and Jacobian go with the depth: in the sentence, a long law displayed."""
+    notation = Notation({points.STAR: "K^*"})
+    laws = points.deep(report)
+    parts = []
+    for count, (left, law) in enumerate(laws, 1):
+        tail = "," if count < len(laws) else "."
+        inline = rf"{_star(left)} \sim {notation.write(law)}"
+        wide = width(inline) > _INLINE
+        shown = (
+            display(_star(left), law, relation=r"\sim", tail=tail, notation=notation) if wide else f"${inline}${tail}"
+        )
+        parts.append(shown)
+    return "\n".join(parts)
 
 
 def _star(text: str) -> str:

@@ -20,7 +20,7 @@ _WIDE = 20.0  # of a left side beside which a long right one looks squeezed
 _SIZES = (("", 1.0), (r"\small", 0.92), (r"\footnotesize", 0.83), (r"\scriptsize", 0.73), (r"\tiny", 0.55))
 
 
-def display(left: str, *sides: sp.Expr, tail: str = ".", notation: Notation | None = None) -> str:
+def display(left: str, *sides: sp.Expr, tail: str = ".", notation: Notation | None = None, relation: str = "=") -> str:
     """``left = side = side`` as an align* environment whose lines fit on the page.
 
     Args:
@@ -28,6 +28,7 @@ def display(left: str, *sides: sp.Expr, tail: str = ".", notation: Notation | No
         sides: what it equals, each on lines of its own; what cannot be broken is set in smaller type.
         tail: punctuation at the end.
         notation: how formulas are written.
+        relation: what stands between left and right.
     """
     # beside a wide left side the column for what follows would be narrow: it gets a line of its own
     alone = width(left) > _WIDE and any(len(broken(side, WIDTH - width(left), notation)) > 1 for side in sides)
@@ -39,7 +40,7 @@ def display(left: str, *sides: sp.Expr, tail: str = ".", notation: Notation | No
             break
     rows = [f"& {left}"] if alone else []
     for position, lines in enumerate(groups):
-        head = f"{left if position == 0 and not alone else ''} &= ".lstrip() if left else "&"
+        head = f"{left if position == 0 and not alone else ''} &{relation} ".lstrip() if left else "&"
         rows += [head + lines[0], *(r"&\qquad " + line for line in lines[1:])]
     text = "\\begin{align*}\n" + " \\\\\n".join(rows) + tail + "\n\\end{align*}"
     return f"{{{chosen}\n{text}}}" if chosen else text

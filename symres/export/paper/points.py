@@ -227,7 +227,7 @@ def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
         rows.append(("J", sp.exp(found.stretch.rate * DEPTH**found.stretch.power)))
     elif found.jacobian is not None:
         rows.append(("J", DEPTH ** -_shown(found.jacobian)))
-    return tuple((left, _shown_in(e)) for left, e in rows)
+    return tuple((left, _shown_in(e).subs(K, STAR)) for left, e in rows)  # of a line: each K* has an amplitude
 
 
 def _shown_in(expr: sp.Expr) -> sp.Expr:
