@@ -20,7 +20,6 @@ from .fixedpoints import CRITICAL, FixedPoint, named
 
 _DIGITS = 22
 _MARGINAL = 1e-9  # how close chi_parallel is to 1 where the flow along K tells the stability
-_BESIDE = 1e-3  # relative distance of the kernels that tell it
 _BESIDE_ZERO = sp.Rational(1, 10**20)
 _FAR = sp.Integer(10) ** 12  # a kernel beyond all that are searched
 
@@ -73,7 +72,7 @@ def phase(
         return _of(points[0])
     flow = _Flow(maps, params)
     if start is None:
-        ends = [point for point in points if flow.attracts(point)]
+        ends = [point for position, point in enumerate(points) if flow.attracts(points, position)]
         grows = flow.drift(_FAR) > 0
         if len(ends) + grows != 1:
             listed = ", ".join([f"K = {point.K:.6g}" for point in ends] + ["infinite K"] * grows)
@@ -107,12 +106,15 @@ class _Flow:
         apart = value / mp.mpf(sp.Float(exact, _DIGITS + 8)) - 1
         return 0.0 if abs(apart) < mp.mpf(10) ** (2 - _DIGITS) else math.copysign(1.0, apart)
 
-    def attracts(self, point: FixedPoint) -> bool:
-        """Whether the kernel flows to a fixed point, from one side at least."""
+    def attracts(self, points: Sequence[FixedPoint], position: int) -> bool:
+        """Whether the kernel flows to one of the fixed points, from one side at least."""
+        point = points[position]
         if abs(point.chi_parallel - 1) > _MARGINAL:
             return abs(point.chi_parallel) < 1
-        beside = number(point.K * (1 + _BESIDE) if point.K else 1e-6, "K"), number(point.K * (1 - _BESIDE), "K")
-        return self.drift(beside[0]) < 0 or (point.K != 0 and self.drift(beside[1]) > 0)
+        # the drift keeps its sign up to the next fixed point; beside this one it may be smaller than any number
+        below = [point.K] if not position else [points[position - 1].K, point.K]
+        above = [point.K, points[position + 1].K if position + 1 < len(points) else 3 * point.K or 2.0]
+        return self.drift(sum(above) / 2) < 0 or (point.K != 0 and self.drift(sum(below) / 2) > 0)
 
     def at_infinity(self) -> Phase:
         """The phase of a kernel that grows without bound."""

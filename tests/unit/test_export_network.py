@@ -1,5 +1,6 @@
 """Networks as one generated function: against 50 digits, Network.dual_kernels, and what peers lose on the diagonal."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -278,6 +279,22 @@ def test_matrices_of_features(target):
     direct = generated.dual_kernel(K[:, None], np.asarray((Y * Y).sum(-1) / 7), mine, **WEIGHTS, gamma=GAMMA)
     np.testing.assert_allclose(np.asarray(direct[1])[6:], both[1][6:], rtol=1e-12)
     assert np.linalg.eigvalsh(square[1]).min() > 0
+
+
+@pytest.mark.parametrize("name", ["relu", "erf"])
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_features_that_repeat_or_are_multiples_of_each_other(name, target):
+    generated = module(name, 5, target)
+    x = np.random.default_rng(3).standard_normal((9, 4))
+    x[1], x[2], x[3], x[4] = x[0], -x[0], 2 * x[0], x[0] * (1 + 1e-9)
+    given = pytest.importorskip("torch").tensor(x) if target == "torch" else x
+    found = [np.asarray(a) for a in generated.dual_kernel_matrix(given, **WEIGHTS, gamma=GAMMA)]
+    K, C = (x * x).sum(1) / 4, x @ x.T / 4
+    for i, j in itertools.combinations_with_replacement(range(9), 2):
+        same = i == j or (i, j) == (0, 1)
+        expected = iterate(name, 5, K[i], K[j], K[i] if same else C[i, j], GAMMA, **WEIGHTS)
+        assert errors([a[i, j] for a in found], expected, expected) < (1e-14 if same else 1e-7)  # products are rounded
+        assert [a[i, j] for a in found] == [a[j, i] for a in found]
 
 
 # ---- gradients ---------------------------------------------------------------------------------------------------
