@@ -297,6 +297,17 @@ def test_features_that_repeat_or_are_multiples_of_each_other(name, target):
         assert [a[i, j] for a in found] == [a[j, i] for a in found]
 
 
+def test_quotients_that_vanish_for_parallel_inputs():
+    """The closed form divides by a root that is 0 there."""
+    network = sr.derive(sr.Layer(sr.Dense(sr.z * sr.activation("relu")(sr.z + sr.Dense(sr.z))))).network(3)
+    x = np.array([[1.0, 0.25], [1.0, 0.25], [-1.0, -0.25], [2.0, 0.5], [0.25, 1.0]])  # products without rounding
+    generated, gram = sr.export(network, "numpy").load(), x @ x.T / 2
+    for i, j, bias in itertools.product(range(5), range(5), (0.0, 0.1)):
+        found = [float(a[i, j]) for a in generated.dual_kernel_matrix(x, C_W=1.0, C_b=bias)]
+        expected = network.dual_kernels(gram[i, i], gram[j, j], gram[i, j], C_W=1, C_b=bias)[-1]
+        assert found == pytest.approx([float(expected.C), float(expected.Theta)], rel=1e-12)
+
+
 # ---- gradients ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "gelu", "tanh"])
 def test_gradients_are_those_of_the_function(name):

@@ -56,13 +56,11 @@ class AngleForm:
     def _times_root(self, angle: Angle, s: sp.Expr) -> sp.Expr:
         """R*s, with a factor 1/D of R turned into 1/s**2."""
         over, under = sp.fraction(sp.factor(angle.R))
-        power = 1
-        while power > -9:
-            quotient, remainder = sp.div(under, angle.D, *self.triple)
-            if remainder != 0:
-                break
-            under, power = sp.factor(quotient), power - 2
-        return positive(over, self.triple) / positive(under, self.triple) * s**power
+        (scale, here), (unit, there) = ((c, dict(factors)) for c, factors in map(sp.factor_list, (under, angle.D)))
+        poles = min(here.get(base, 0) // power for base, power in there.items() if base.has(*self.triple))
+        left = {base: here.get(base, 0) - poles * there.get(base, 0) for base in {**here, **there}}
+        under = sp.Mul(scale / unit**poles, *(base**power for base, power in left.items()))
+        return positive(over, self.triple) / positive(under, self.triple) * s ** (1 - 2 * poles)
 
     def diff(self, v: sp.Symbol) -> AngleForm:
         """The derivative, its poles at D = 0 cancelled where they can be."""

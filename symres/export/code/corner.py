@@ -12,7 +12,7 @@ import sympy as sp
 from ...symbols import K1, K2, C
 from .angles import positive
 from .rewrite import bottom_up
-from .stable import Atan2, complement, correlation, determinant
+from .stable import Atan2, Distance, Sure, complement, correlation, determinant
 
 TRIPLE = (K1, C, K2)
 _FIRST, _SECOND = sp.Dummy("s1", positive=True), sp.Dummy("s2", positive=True)
@@ -20,7 +20,7 @@ _FIRST, _SECOND = sp.Dummy("s1", positive=True), sp.Dummy("s2", positive=True)
 
 def settled(code: sp.Expr) -> sp.Expr:
     """Code of a pair kernel with the determinant in sight, and without quotients that are 0/0 at vanishing kernels."""
-    return cornered(determined(code))
+    return divided(cornered(determined(code)))
 
 
 def determined(code: sp.Expr) -> sp.Expr:
@@ -45,6 +45,37 @@ def cornered(code: sp.Expr) -> sp.Expr:
     if any(p.exp.is_negative and p.base in (_FIRST, _SECOND) for p in found.atoms(sp.Pow)):
         return code
     return found.xreplace({_FIRST: sp.sqrt(K1), _SECOND: sp.sqrt(K2)})
+
+
+def divided(code: sp.Expr) -> sp.Expr:
+    """The same, where it divides by what is 0 for parallel inputs a numerator that vanishes faster: 0/1 there."""
+
+    def rule(e: sp.Expr) -> sp.Expr:
+        if not isinstance(e, sp.Mul):
+            return e
+        poles = [p for p in e.args if isinstance(p, sp.Pow) and p.exp.is_negative and p.base.has(determinant)]
+        poles = [p for p in poles if _removable(p.base, e / p)]
+        return e.xreplace({p: Sure(p.base) ** p.exp for p in poles})
+
+    return bottom_up(code, rule)
+
+
+def _removable(base: sp.Expr, rest: sp.Expr) -> bool:
+    """Whether what stands beside a divisor vanishes wherever that does: for equal inputs, or for parallel ones."""
+    parallel = base.subs(determinant, 0)
+    if _undone(parallel).subs({K2: K1, C: K1}) != 0:
+        return False
+    places = [{}] if parallel == 0 else [{p: 0} for p in parallel.free_symbols if parallel.subs(p, 0) == 0]
+    lines = [
+        {**place, K1: _FIRST**2, K2: _SECOND**2, C: sign * _FIRST * _SECOND} for place in places for sign in (1, -1)
+    ]
+    points = lines if parallel == 0 else [{K2: K1, C: K1}, *lines]
+    return all(sp.expand(_undone(rest).subs({determinant: 0}).subs(p)) == 0 for p in points)
+
+
+def _undone(code: sp.Expr) -> sp.Expr:
+    """Distances written out."""
+    return code.replace(Distance, lambda first, second, both: first + second - 2 * both)
 
 
 def _placed(code: sp.Expr, point: dict[sp.Symbol, sp.Expr]) -> sp.Expr:

@@ -26,6 +26,7 @@ from .stable import (
     Sigmoid,
     Size,
     Softplus,
+    Sure,
     TwoSigns,
     TwoTails,
     UpperAngle,
@@ -58,6 +59,7 @@ _SLOPES: dict[type, Any] = {
     sp.asinh: lambda u: (1 / sp.sqrt(1 + u**2),),
     sp.Abs: lambda u: (sp.Integer(1),),
     Size: lambda u: (sp.Integer(1),),
+    Sure: lambda u: (sp.Integer(1),),
     sp.sign: lambda u: (sp.Integer(0),),
     Sigmoid: lambda u: (Sigmoid(u) * Sigmoid(-u),),
     Softplus: lambda u: (Sigmoid(u),),
@@ -72,11 +74,11 @@ _SLOPES: dict[type, Any] = {
 }
 _ODD = (sp.erf, Expm1, sp.atan, sp.asinh, sp.tanh, sp.sinh)  # they have the sign of their argument
 _SOUND = (
-    *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, Sigmoid, Atan2, UpperAngle, *_ODD),
+    *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, Sigmoid, Atan2, UpperAngle, Sure, *_ODD),
     *(ExpSinh, ExpCosh, ExpCoshm1, sp.erfc, Erfc, sp.exp),  # but where they are next to nothing
 )
 _SOUND_ABOVE_0 = (ScaledTail, Erfcx, Softplus, Log1p)
-_POSITIVE = (Softplus, Sigmoid, ExpCosh, ExpCoshm1, Erfcx, Erfc, ScaledTail, UpperAngle, Size, TwoTails)
+_POSITIVE = (Softplus, Sigmoid, ExpCosh, ExpCoshm1, Erfcx, Erfc, ScaledTail, UpperAngle, Size, Sure, TwoTails)
 
 
 def _turned(x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

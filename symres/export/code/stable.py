@@ -29,6 +29,12 @@ class Distance(sp.Function):
     nargs = 3
 
 
+class Sure(sp.Function):
+    """u, and 1 where that is 0: a divisor of what vanishes faster than it."""
+
+    nargs = 1
+
+
 class Size(sp.Function):
     """abs(u), as it stands: sympy's own looks for a simpler one."""
 

@@ -51,6 +51,7 @@ from .stable import (
     Sigmoid,
     Size,
     Softplus,
+    Sure,
     TwoSigns,
     TwoTails,
     UpperAngle,
@@ -83,6 +84,7 @@ TORCH = Dialect(
         sp.Abs: "torch.abs({0})",
         Size: "torch.abs({0})",
         Distance: "torch.clamp(({0} - {2}) + ({1} - {2}), min=0.0)",
+        Sure: "({0} + ({0} == 0.0))",
         sp.sign: "torch.sign({0})",
         # clamp takes numbers as bounds, maximum takes none; numbers come first in order
         sp.Max: "torch.clamp({1}, min={0})",
