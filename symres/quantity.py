@@ -320,14 +320,7 @@ class Quantity:
             )
         exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
         for symbol, value in exact.items():
-            if symbol.is_nonnegative and value.is_negative:
-                found, side = "it is negative", ">"
-            elif symbol.is_nonpositive and value.is_positive:
-                found, side = "it is positive", "<"
-            else:
-                continue
-            side += "" if symbol.is_nonzero and symbol not in SHARED.values() else "="  # kernels may vanish
-            raise DeclarationError(f"{self.name} at {symbol} = {value}", found, f"pass {symbol} {side} 0")
+            require_range(self.name, symbol, value)
         if {K1, K2, C} <= exact.keys():
             largest = sp.sqrt(exact[K1] * exact[K2])
             excess = abs(exact[C]) - largest
@@ -338,6 +331,27 @@ class Quantity:
                     )
                 exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
         return exact
+
+
+def require_range(asked: str, symbol: sp.Symbol, value: sp.Expr) -> None:
+    """Refuse a number that a symbol does not stand for.
+
+    Args:
+        asked: what is evaluated.
+        symbol: with its assumptions.
+        value: a number.
+
+    Raises:
+        DeclarationError: its sign is wrong.
+    """
+    if symbol.is_nonnegative and value.is_negative:
+        found, side = "it is negative", ">"
+    elif symbol.is_nonpositive and value.is_positive:
+        found, side = "it is positive", "<"
+    else:
+        return
+    side += "" if symbol.is_nonzero and symbol not in SHARED.values() else "="  # kernels may vanish
+    raise DeclarationError(f"{asked} at {symbol} = {value}", found, f"pass {symbol} {side} 0")
 
 
 def _at_end(front: sp.Expr, averages: sp.Expr, symbol: sp.Symbol, value: sp.Expr) -> sp.Expr:

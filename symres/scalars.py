@@ -29,6 +29,8 @@ def number(value: Any, name: str) -> sp.Expr:
     Raises:
         DeclarationError: not a finite real number.
     """
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # an array of no dimension, a tensor
+        value = value.item()
     if isinstance(value, bool):
         raise _refused(value, name)
     if isinstance(value, sp.Expr):

@@ -18,7 +18,7 @@ from ..errors import DeclarationError, NoClosedForm
 from ..gaussian.deltas import averaged
 from ..gaussian.expectation import Gaussian
 from ..notation import latex
-from ..quantity import Quantity
+from ..quantity import Quantity, require_range
 from ..report import PointRow, Report
 from ..scalars import parameter, scalar, whole
 from . import criticality, fixedpoints, lines
@@ -430,7 +430,7 @@ class Theory:
         """Exact numbers for all parameters of the layer but some.
 
         Raises:
-            DeclarationError: one is missing, or is no parameter.
+            DeclarationError: one is missing, is no parameter, or has the wrong sign.
         """
         known = {s.name: s for s in self.layer.parameters if s.name not in but}
         for name in [*known, *params]:
@@ -438,7 +438,10 @@ class Theory:
                 found = "has no value" if name in known else "is no parameter that has a choice here"
                 listed = ", ".join(known) or "none"
                 raise DeclarationError(f"{name} of the layer {self.layer.name}", f"it {found}", f"pass: {listed}")
-        return {known[name]: parameter(value, name) for name, value in params.items()}
+        values = {known[name]: parameter(value, name) for name, value in params.items()}
+        for symbol, value in values.items():
+            require_range(f"the layer {self.layer.name}", symbol, value)
+        return values
 
     @cached_property
     def _criticality(self) -> criticality.Criticality:

@@ -218,8 +218,9 @@ class Network:
 
     def _by_layer(self, params: Mapping[str, Any]) -> list[Values]:
         """The parameters of every layer: a sequence has one value for each."""
+        params = {name: list(value) if _is_listed(value) else value for name, value in params.items()}
         for name, value in params.items():
-            if isinstance(value, list | tuple) and len(value) != self.depth:
+            if isinstance(value, list) and len(value) != self.depth:
                 raise DeclarationError(
                     f"{name} of {self.depth} layers", f"it has {len(value)} values", "pass one value for each layer"
                 )
@@ -234,12 +235,17 @@ class Network:
             names = {s.name for s in layer.layer.parameters}
             rows.append(
                 {
-                    name: value[place] if isinstance(value, list | tuple) else value
+                    name: value[place] if isinstance(value, list) else value
                     for name, value in params.items()
                     if name in names
                 }
             )
         return rows
+
+
+def _is_listed(value: Any) -> bool:
+    """Whether a parameter has one value for each layer: a list, a tuple or an array of one dimension."""
+    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
 
 
 def _next_pair(layer: Theory, state: DualKernel, own: Values) -> DualKernel:

@@ -144,6 +144,8 @@ def test_wrong_use_is_refused():
     for values in ({}, {"gamma": 0.5, "C_b": 1}, {"gamma": 0.5, "mu": 1}):
         with pytest.raises(sr.DeclarationError):
             theory.critical_line(C_W=1, **values)
+    with pytest.raises(sr.DeclarationError, match="negative"):
+        theory.critical_line(C_W=-1, gamma=0.5)
 
 
 def test_jumps_have_no_line():

@@ -139,7 +139,9 @@ def test_the_end_may_depend_on_the_input():
 
 def test_flat_kernels_have_no_exponents():
     """hard_tanh is z on an interval: K' - K is smaller than every power of K, and the kernel falls like 1/log l."""
-    exponents = sr.derive("hard_tanh").exponents
+    theory = sr.derive("hard_tanh")
+    assert theory.phase(C_W=1, C_b=0).K == theory.phase(C_W=1, C_b=0, K=2).K == 0
+    exponents = theory.exponents
     assert exponents.kernel is None
     assert "every power" in exponents.remark
 

@@ -1,6 +1,7 @@
 """Networks: kernels, tangent kernels and Jacobians layer by layer, against 50-digit iteration by hand."""
 
 import mpmath as mp
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -74,6 +75,7 @@ def test_parameters_may_differ_from_layer_to_layer():
     kernels = theory.kernels(3, 1, gamma=gammas, C_W=1, C_b=0)
     for gamma, here, there in zip(gammas, kernels, kernels[1:], strict=False):
         assert abs(there - here * (mp.mpf(str(gamma)) ** 2 + mp.mpf(1) / 2)) < 1e-16
+    assert theory.kernels(3, 1, gamma=np.array(gammas), C_W=np.float64(1), C_b=np.array(0)) == kernels
     product = mp.fprod(mp.mpf(str(gamma)) ** 2 + mp.mpf(1) / 2 for gamma in gammas)
     assert abs(theory.jacobian(0, 3, 1, gamma=gammas, C_W=1, C_b=0) - product) < 1e-15
     assert abs(theory.jacobian(1, 2, 1, gamma=gammas[:2], C_W=1, C_b=0) - mp.mpf("1.31")) < 1e-15
