@@ -361,7 +361,7 @@ def test_a_claim_that_is_wrong_only_far_out_is_refuted(end):
     assert check(only, "quadrature").outcome is Outcome.REFUTED
 
 
-@pytest.mark.parametrize("power", range(154, 162))
+@pytest.mark.parametrize("power", [154, 157, 161])
 def test_numbers_that_lose_digits_below_the_range_refute_nothing(power):
     """Squares of 1e-156 are numbers without all their digits; those of 1e-162 are 0."""
     right = sr.derive(f"1e-{power}*tanh(z)")
