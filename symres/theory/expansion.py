@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -13,7 +14,7 @@ import sympy as sp
 from ..balls import evaluate
 from ..declare.pieces import Pieces
 from ..errors import NoClosedForm, SymresError
-from ..gaussian.asymptotics import large_variance
+from ..gaussian.asymptotics import known_order, large_variance
 from ..gaussian.expectation import Expectation
 from ..gaussian.reach import Truncation
 from ..gaussian.series import small_variance
@@ -95,7 +96,7 @@ def _checked(
         raise NoClosedForm(asked, found, "pass checked=False to have it as it is") from None
 
 
-def terms_of(quantity: Quantity, order: int, large: bool) -> dict[sp.Expr, sp.Expr]:
+def terms_of(quantity: Quantity, order: sp.Expr | int, large: bool) -> dict[sp.Expr, sp.Expr]:
     """Exponents and coefficients of the expansion in K around 0, in 1/K if K is large; not compared with numbers.
 
     From the integrands of the averages, or, where one has no expansion (it oscillates), from the closed form.
@@ -118,13 +119,18 @@ def terms_of(quantity: Quantity, order: int, large: bool) -> dict[sp.Expr, sp.Ex
     return {exponent: value for exponent, value in closed_terms.items() if value != 0}
 
 
-def _expanded_at_zero(defined: sp.Expr, order: int, large: bool) -> dict[sp.Expr, sp.Expr]:
+def _expanded_at_zero(defined: sp.Expr, order: sp.Expr | int, large: bool) -> dict[sp.Expr, sp.Expr]:
     expander = _Expander(large_variance, True) if large else _Expander(small_variance, False)
-    expression, wanted = defined.subs(K, 1 / K) if large else defined, sp.Integer(order)
+    expression, wanted = defined.subs(K, 1 / K) if large else defined, sp.sympify(order)
+    before = -sp.oo
     for _ in range(_DEEPER):
         found = expander(expression, wanted)
         if found.known >= order:
             return {e: value for e, value in found.settled.terms.items() if e <= order}
+        if found.known == before:
+            told = f"a function has algebraic tails: terms beyond K**{-before} have logarithms"
+            raise NoClosedForm(f"an expansion of {defined}", told, "use numbers")
+        before = found.known
         wanted += sp.ceiling(order - found.known)  # factors such as 1/K**2 use up what their partners know
     raise NoClosedForm(f"an expansion of {defined}", "its lowest terms cancel", "use numbers")
 
@@ -138,7 +144,7 @@ class _Expander:
         large: whether the variances grow as K vanishes.
     """
 
-    terms: Callable[[Pieces, int], tuple[tuple[sp.Rational, sp.Expr], ...]]
+    terms: Callable[[Pieces, Any], tuple[tuple[sp.Rational, sp.Expr], ...]]
     large: bool
 
     def __call__(self, e: sp.Expr, wanted: sp.Expr) -> Powers:
@@ -169,10 +175,12 @@ class _Expander:
             return self._around(e, law, wanted)
         self._require_end(e, law)
         order = max(int(sp.ceiling(wanted / abs(law.low))), 0)
-        total = Powers({}, order * abs(law.low))
+        total = Powers({})
         for coefficient, (factor,) in e.terms:
-            for power, value in self.terms(factor, order):
+            known = min(order, known_order(factor)) if self.large else order
+            for power, value in self.terms(factor, known):
                 total += Powers({sp.Integer(0): coefficient * value}) * law.power(power, wanted)
+            total += Powers({}, known * abs(law.low))
         return total
 
     def _around(self, e: Expectation, law: Powers, wanted: sp.Expr) -> Powers:

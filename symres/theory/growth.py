@@ -20,7 +20,7 @@ from .expansion import terms_of
 from .exponents import Exponents, Stretch
 from .scan import GRID
 
-_ORDER = 2  # of the expansions in 1/K
+_ORDERS = (sp.Integer(2), sp.Rational(1, 2), sp.Integer(0))  # of the expansions in 1/K; algebraic tails know few terms
 _STEP = 6  # of the grid of kernels at which K' > K is tested
 _GENERIC = sp.Rational(7, 10)
 _BITS = 60
@@ -71,24 +71,26 @@ def growth(kernel_map: Quantity, perp: Quantity) -> Growth | None:
         kernel_map: K'(K).
         perp: chi_perp(K).
     """
-    try:
-        flow = _beyond(terms_of(kernel_map, _ORDER, large=True), sp.Integer(-1))
-        if flow is None or not _grows(kernel_map):
+    flow = _beyond(kernel_map, sp.Integer(-1))
+    if flow is None or not _grows(kernel_map):
+        return None
+    chi = _beyond(perp, sp.Integer(0))
+    return None if chi is None else Growth(flow[1], -flow[0], chi[1], chi[0])
+
+
+def _beyond(quantity: Quantity, first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
+    """The next power in 1/K, and its coefficient, after a first one with coefficient 1; None if that is another one."""
+    for order in _ORDERS:
+        try:
+            terms = terms_of(quantity, order, large=True)
+        except NoClosedForm:
+            continue
+        rest = {e: c for e, c in terms.items() if e != first and c != 0}
+        if sp.expand(terms.get(first, sp.Integer(0)) - 1) != 0 or any(e < first for e in rest):
             return None
-        chi = _beyond(terms_of(perp, _ORDER, large=True), sp.Integer(0))
-    except NoClosedForm:
-        return None
-    if chi is None:
-        return None
-    return Growth(flow[1], -flow[0], chi[1], chi[0])
-
-
-def _beyond(terms: dict[sp.Expr, sp.Expr], first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
-    """The next power in 1/K, and its coefficient, after a first one with coefficient 1; None if it is another one."""
-    rest = {e: c for e, c in terms.items() if e != first and c != 0}
-    if sp.expand(terms.get(first, sp.Integer(0)) - 1) != 0 or any(e < first for e in rest):
-        return None
-    return min(rest.items(), default=(sp.oo, sp.Integer(0)))
+        if rest or order == _ORDERS[0]:
+            return min(rest.items(), default=(sp.oo, sp.Integer(0)))
+    return None
 
 
 def _grows(kernel_map: Quantity) -> bool:

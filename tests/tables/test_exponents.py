@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
@@ -191,7 +192,33 @@ def test_a_line_of_critical_points_has_exponents_too():
     assert float(found.amplitude.subs(sr.K, R(17, 10))) == pytest.approx(-2 / slope, rel=1e-12)
 
 
-@pytest.mark.parametrize("formula", ["atan(z)", "z/(1+abs(z))"])
+ALGEBRAIC = {
+    "atan(z)": (mp.atan, lambda z: 1 / (1 + z**2)),
+    "softsign": (lambda z: z / (1 + abs(z)), lambda z: 1 / (1 + abs(z)) ** 2),
+    "z/sqrt(1+z^2)": (lambda z: z / mp.sqrt(1 + z**2), lambda z: (1 + z**2) ** mp.mpf(-1.5)),
+}
+
+
+@pytest.mark.parametrize("name", ALGEBRAIC)
+def test_algebraic_tails_follow_their_laws(name):
+    """A skip of weight 1: one step of the recursion at K = 1e12, by quadrature; the next order is log(K)/sqrt(K)."""
+    found = sr.derive(sr.residual(name, gamma=1))
+    assert found.universality_class == "subcritical"
+    values, K = {"C_W": R(13, 10), "C_b": R(1, 5)}, mp.mpf(10) ** 12
+    cuts = [0, *(mp.mpf(10) ** k for k in range(-1, 8)), mp.inf]
+
+    def average(f):
+        return 2 * mp.quad(lambda z: f(z) ** 2 * mp.exp(-(z**2) / (2 * K)), cuts) / mp.sqrt(2 * mp.pi * K)
+
+    function, slope = map(average, ALGEBRAIC[name])
+    rate, stretch = number(found.exponents.amplitude, **values), found.exponents.stretch
+    assert float(mp.mpf("0.2") + mp.mpf("1.3") * function) == pytest.approx(rate, rel=1e-4)
+    power, depth = float(stretch.power), float(K) / rate
+    per_layer = number(stretch.rate, **values) * power * depth ** (power - 1)
+    assert float(mp.mpf("1.3") * slope) == pytest.approx(per_layer, rel=1e-5)
+
+
+@pytest.mark.parametrize("formula", ["asinh(z)", "log(1+z^2)"])
 def test_laws_that_are_not_known_are_called_unknown(formula):
     """With a skip of weight 1 chi_perp falls to 1 there as for tanh, but by no series in powers."""
     layer = sr.derive(sr.residual(formula, gamma=1))

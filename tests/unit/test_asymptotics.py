@@ -10,7 +10,7 @@ import symres as sr
 from symres.balls import evaluate
 from symres.declare.pieces import Pieces, split
 from symres.errors import NoClosedForm
-from symres.gaussian.asymptotics import large_variance
+from symres.gaussian.asymptotics import known_order, large_variance
 from symres.gaussian.closed import closed_moment
 from symres.gaussian.far import far_right
 from symres.gaussian.moments import TailMoment
@@ -200,6 +200,39 @@ def test_what_is_no_polynomial_far_out_is_refused(formula, found):
     formula = formula + z**2 if formula.has(sp.Abs) else formula  # not odd: that would average to 0
     with pytest.raises(NoClosedForm, match=found):
         large_variance(split(formula), 3)
+
+
+@pytest.mark.parametrize(
+    ("formula", "order"),
+    [
+        ((1 + sp.Abs(z)) ** -4, R(3, 2)),
+        ((1 + sp.Abs(z)) ** -3, R(1)),
+        (1 / (1 + z**2), R(1, 2)),
+        ((1 + z**2) ** -3, R(5, 2)),
+        (z**2 / (1 + z**2) + 3 * z**2, R(1, 2)),
+        (sp.Piecewise((sp.Abs(z), sp.Abs(z) < 2), (1 + 16 / z**4, True)), R(3, 2)),
+        (sp.Abs(z) / (1 + sp.Abs(z)), R(0)),
+        (sp.atan(z) ** 2, R(0)),
+    ],
+    ids=str,
+)
+def test_algebraic_tails_have_the_terms_before_the_first_logarithm(formula, order):
+    """What is left falls like the next half power of 1/K, but for a logarithm."""
+    factor = split(formula)
+    assert known_order(factor) == order
+    terms, function = large_variance(factor, order), sp.lambdify(z, formula, "mpmath")
+    cuts = [0, 1, 2, *(mp.mpf(10) ** k for k in range(1, 7)), mp.inf]
+
+    def rest(K):
+        value = 2 * mp.quad(lambda x: function(x) * mp.exp(-(x**2) / (2 * K)), cuts) / mp.sqrt(2 * mp.pi * K)
+        return abs(value - mp.fsum(mp.mpmathify(c.evalf(30)) * K ** mp.mpmathify(e) for e, c in terms))
+
+    with mp.workdps(25):
+        near, far = (rest(mp.mpf(10) ** n) for n in (6, 8))
+        assert near < 30 * mp.mpf(10) ** (-6 * (order + R(1, 2)))
+        assert far < near * mp.mpf(10) ** (-2 * (order + R(1, 2))) * 2
+    with pytest.raises(NoClosedForm, match="algebraic tails"):
+        large_variance(factor, order + R(1, 2))
 
 
 # ------------------------------------------------------------------------------------------------------ quantities
