@@ -94,6 +94,19 @@ def scalar(value: Any, name: str) -> sp.Expr:
     return number(value, name)
 
 
+def equation(value: Any, name: str) -> sp.Expr:
+    """Neurons, or functions of them, in a declaration.
+
+    Raises:
+        DeclarationError: text, as on the command line.
+    """
+    if isinstance(value, str):
+        raise DeclarationError(
+            f"{name} = {value!r}", "it is text", 'write it in Python, as in sr.Dense(sr.activation("relu")(sr.z))'
+        )
+    return scalar(value, name)
+
+
 def _printed(value: sp.Float) -> str:
     """The decimal that a user wrote: sympy shows only 15 of the 17 digits that a double may need."""
     return repr(float(value)) if value._prec == 53 else str(value)

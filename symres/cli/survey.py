@@ -13,10 +13,13 @@ from ..declare import architectures, catalogue
 from ..declare.activation import Activation
 from ..declare.layer import Layer
 from ..errors import SymresError
+from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
 from ..symbols import C_W, K, gamma
+from ..theory.conditions import joined
 from ..theory.derive import Theory, derive
 from ..theory.implicit import ImplicitNumber
+from ..theory.lines import parametric_line
 from .breaking import wrap
 from .console import Line, Span, line
 from .maths import Maths
@@ -36,6 +39,7 @@ LAYERS: Mapping[str, Callable[[Activation], Layer]] = {
 }
 _SETTING = {"C_W": sp.Rational(13, 10), "C_b": sp.Rational(1, 10), "gamma": sp.Rational(1, 2)}  # off the critical line
 _DIGITS = 12
+_STAR = sp.Symbol("K*", positive=True)
 _LONG = 60  # characters of a formula
 _LABEL = 14
 _LEGEND = (
@@ -100,8 +104,16 @@ def _where(theory: Theory, maths: Maths) -> tuple[str, ...]:
         is_negative = (explicit / C_W).is_number and sp.N(explicit / C_W) < 0
         found.append(f"{'no line with C_b >= 0' if is_negative else 'line'}: C_b = {_value(explicit, maths)}")
     elif theory.critical_line_parametric is not None and theory.critical_line_parametric[0].has(K):
-        found.append("line along K*: C_W(K*) and C_b(K*) are critical_line_parametric")
+        found.append(f"line along K*: {_along(theory, maths)}")
     return tuple(found) or ("no critical point and no line",)
+
+
+def _along(theory: Theory, maths: Maths) -> str:
+    """C_W and C_b on the critical line as functions of the kernel, in averages."""
+    found = parametric_line((theory.kernel_map, theory.chi_parallel, theory.chi_perp), opened=True)
+    assert found is not None  # the line has a form without averages
+    weight, bias = (maths(joined(canonical(e)).subs(K, _STAR)) for e in found)
+    return f"C_W = {weight}, C_b = {bias}"
 
 
 def _value(value: sp.Expr, maths: Maths) -> str:
@@ -112,10 +124,16 @@ def _value(value: sp.Expr, maths: Maths) -> str:
     if not value.has(ImplicitNumber, Expectation) and len(text) <= _LONG:
         return text
     number, rest = sp.factor(value).as_independent(*value.free_symbols, as_Add=False)
+    sign, rest = joined(rest).as_coeff_Mul()
+    number *= sign
+    if rest.is_Add and sp.N(number) < 0:
+        number, rest = -number, -rest
     if rest.has(ImplicitNumber, Expectation):
         return str(sp.N(value, _DIGITS)).replace("**", "^")
     factor = f"({maths(rest)})" if rest.is_Add else maths(rest)
-    return str(sp.N(number, _DIGITS)) + (f"*{factor}" if rest != 1 else "")
+    if rest == 1:
+        return str(sp.N(number, _DIGITS))
+    return str(sp.N(number, _DIGITS)) + (factor[1:] if factor.startswith("1/") else f"*{factor}")
 
 
 def _exponents(theory: Theory, maths: Maths) -> str:

@@ -14,7 +14,7 @@ import mpmath as mp
 import sympy as sp
 
 from ..errors import DeclarationError
-from ..scalars import parameter, scalar
+from ..scalars import equation, parameter, scalar
 from ..symbols import SHARED, z
 from .facts import Parity, homogeneity, parity
 from .growth import Growth
@@ -82,7 +82,7 @@ class Activation:
 
     def __call__(self, u: Any) -> sp.Expr:
         """The activation of an expression, kept as an atom: ``phi(z)`` prints as phi(z)."""
-        return Phi(self.formula, scalar(u, f"the argument of {self.name}"), sp.Integer(0), *self.parameters)
+        return Phi(self.formula, equation(u, f"the argument of {self.name}"), sp.Integer(0), *self.parameters)
 
     @property
     def breakpoints(self) -> tuple[sp.Expr, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from ..errors import DeclarationError
-from ..scalars import scalar
+from ..scalars import equation, scalar
 from ..symbols import z
 from .activation import Formula
 from .program import Program, lower
@@ -38,7 +38,7 @@ class Layer:
     program: Program = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "forward", scalar(self.forward, "forward"))
+        object.__setattr__(self, "forward", equation(self.forward, "the layer z'"))
         object.__setattr__(self, "program", lower(self.forward))
 
     def __hash__(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import sympy as sp
 
 from ..errors import UnsupportedLayer
-from ..scalars import scalar
+from ..scalars import equation, scalar
 from ..symbols import C_W, C_b
 
 
@@ -86,7 +86,14 @@ class Dense(Node):
         """A new draw; numbers may be int, float, str, Fraction or sympy."""
         # A Dummy, because its index survives pickling and copies without colliding with the tags of later calls.
         tag = sp.Dummy("dense") if tag is None else tag
-        return super().__new__(cls, scalar(u, "u"), scalar(C_W, "C_W"), scalar(C_b, "C_b"), scalar(width, "width"), tag)
+        return super().__new__(
+            cls,
+            equation(u, "the argument of a Dense"),
+            scalar(C_W, "C_W"),
+            scalar(C_b, "C_b"),
+            scalar(width, "width"),
+            tag,
+        )
 
     @property
     def free_symbols(self) -> set[sp.Symbol]:

@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from ..errors import DeclarationError, UnsupportedLayer
-from ..scalars import scalar
+from ..scalars import equation, scalar
 from .nodes import Instructions, Net, Node
 
 
@@ -29,7 +29,7 @@ class Normaliser(Node):
         added = scalar(epsilon, "epsilon")
         if added.is_negative:
             raise DeclarationError(f"{cls.__name__} with epsilon = {added}", "it is negative", "pass epsilon >= 0")
-        return super().__new__(cls, scalar(u, "u"), added)
+        return super().__new__(cls, equation(u, f"the argument of a {cls.__name__}"), added)
 
     def centre(self, averages: Any, u: Any) -> Any:
         """What is subtracted; ``averages`` is a program or a network, which offer ``mean`` and ``batch``."""

@@ -189,7 +189,7 @@ class Builder:
             if coefficient.free_symbols & self._widths.keys():
                 raise UnsupportedLayer(
                     f"the layer z' = {out}",
-                    f"it is not linear in {s}, so the next stream is not Gaussian",
+                    f"it is not linear in {s}, so the next stream is not Gaussian{self._told(out)}",
                     "put a Dense around the nonlinear part",
                 )
         if (constant := self._constant(out)) != 0:
@@ -214,11 +214,17 @@ class Builder:
             if not bare.is_polynomial(*neurons):
                 raise UnsupportedLayer(
                     f"the expression {inner} in a layer",
-                    "it is no polynomial in neurons and activations",
-                    "declare the function as an activation: phi = sr.activation(...), then write phi(z)",
+                    f"it is no polynomial in neurons and activations{self._told(inner)}",
+                    "write sums and products of them; any other function is an activation: phi = sr.activation(...), "
+                    "then phi(z)",
                 )
             if bare.has(sp.I):
                 raise DeclarationError(f"the expression {inner} in a layer", "it is not real", "use real coefficients")
+
+    def _told(self, expression: sp.Expr) -> str:
+        """What the names of sources in an expression stand for."""
+        draws = [i for i in self.instructions if isinstance(i, Draw) and expression.has(i.name)]
+        return "".join(f"; {i.name} is the neuron of Dense({i.u})" for i in draws)
 
     def _check_variances(self, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> None:
         for name, value in (("C_W", C_W), ("C_b", C_b), ("width", width)):

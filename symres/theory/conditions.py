@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..balls import enclose
+from ..declare.ranges import samples
 from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K, gamma, xi
 from .implicit import ImplicitNumber
+from .points import STABILITY
 from .scan import sign
 from .units import ONE, Unit, unit_of
 
@@ -233,18 +235,35 @@ def sign_at_reference(expression: sp.Expr) -> int:
     return next(filter(None, (sign(enclose(reduced, {}, bits)) for bits in _SIGN_BITS)), 0)
 
 
+def generic_sign(expression: sp.Expr) -> int:
+    """The sign at the reference, other parameters being what they are in general."""
+    return sign_at_reference(expression) or sign_at_reference(at_generic(expression))
+
+
+def signs_where(expression: sp.Expr, weight: sp.Expr) -> set[int]:
+    """The signs of an expression for admissible values of parameters at which C_W is positive."""
+    told = sign_at_reference(expression)
+    names = sorted(at_reference(expression).free_symbols - {K}, key=str)
+    if told or not names:
+        return {told}
+    positive = (v for v in samples(names) if sign_at_reference(at_generic(weight.subs(v))) > 0)
+    return {sign_at_reference(at_generic(expression.subs(values))) for values in positive}
+
+
+def stability_where(curvature: sp.Expr, weight: sp.Expr) -> tuple[str, str]:
+    """Stability and side of a critical point K* > 0 from d(chi_parallel)/dK there, the same for all parameters."""
+    found = signs_where(curvature, weight)
+    return STABILITY[found.pop() if len(found) == 1 else 0]
+
+
 def can_be_positive(expression: sp.Expr) -> bool:
     """Whether an expression is positive at the reference, and at generic parameters if there are others."""
-    told = sign_at_reference(expression)
-    reduced = at_reference(expression)
-    if told or not reduced.free_symbols:
-        return told > 0
-    return sign_at_reference(at_generic(reduced)) > 0
+    return generic_sign(expression) > 0
 
 
 def at_reference(expression: sp.Expr) -> sp.Expr:
     """An expression with a skip connection of weight 1/2, and with a branch of weight 1."""
-    return expression.subs({gamma: sp.Rational(1, 2), xi: 1})
+    return expression.xreplace({gamma: sp.Rational(1, 2), xi: sp.Integer(1)})
 
 
 def at_generic(expression: sp.Expr) -> sp.Expr:

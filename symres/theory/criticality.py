@@ -25,11 +25,12 @@ from .conditions import (
     joined,
     sign_at_reference,
     solved,
+    stability_where,
     written_out,
 )
 from .growth import Growth, growth
 from .nested import nested_conditions
-from .points import STABILITY, Criticality, CriticalPoint, Found
+from .points import Criticality, CriticalPoint, Found
 from .root import Root
 from .scan import scan, sign, zeros
 from .search import searched_points
@@ -152,11 +153,11 @@ def _named(zero: Found, positive: Found) -> tuple[str, tuple[str, ...]]:
         return "unknown", ()
     if any(p.stability == "half-stable" for p in positive.points):
         return "half-stable", ()
+    if any(p.stability == "marginal" for p in (*zero.points, *positive.points)):
+        return "unknown", ("the stability of the critical point is undecided",)
     named = "none" if positive.complete else "unknown"
     if any(p.stability == "unstable" for p in zero.points):
         return named, ("K* = 0 is critical but unstable: the kernel flows away from it",)
-    if zero.points or positive.points:
-        return "unknown", ("the stability of the critical point is undecided",)
     return named, ()
 
 
@@ -210,7 +211,7 @@ def _line(conditions: Conditions, parallel: Quantity) -> Found:
             allowed = "each with a C_W and a C_b of its own"
     remark = f"a line of critical points: every K* > 0, {allowed}"
     slope = written_out(parallel).diff(K).subs(C_W, weight).subs(K, 1)
-    stability, side = STABILITY[sign_at_reference(slope)]
+    stability, side = stability_where(slope, weight.subs(K, 1))
     return Found((CriticalPoint(K, weight, bias, stability, side=side),), (remark,))
 
 
@@ -229,8 +230,8 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
             remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_b >= 0 is critical there")
             continue
         place = {s: conditions.unscaled(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}
-        curvature = sign_at_reference(conditions.unscaled(written_out(parallel)).diff(K).subs(place))
-        stability, side = STABILITY[curvature]
+        curvature = conditions.unscaled(written_out(parallel)).diff(K).subs(place)
+        stability, side = stability_where(curvature, conditions.unscaled(weight))
         points.append(CriticalPoint(star, weight, bias, stability, exact, side=side))
     return Found(tuple(points), tuple(remarks), not unseen)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .derive import Theory
 
 _POWERS = (1, 2, 3, 4)  # of the branch's weight, that the first correction may have
+_REMEDY = 'use an identity and a weighted branch, z + xi*branch, and pass the name of the weight: depth_limit("xi")'
 _BITS, _RTOL = 80, 1e-13  # of the integration along the depth
 _LEAST, _EXPLODED = 1e-12, 1e100  # a kernel that stands for 0, and a growth that nothing stops
 
@@ -231,7 +232,7 @@ def depth_limit(theory: Theory, scale: str) -> DepthLimit:
     names = {s.name: s for s in theory.layer.parameters}
     if scale not in names:
         listed = ", ".join(names) or "none"
-        raise DeclarationError(f"a branch of weight {scale}", f"the parameters are: {listed}", "declare xi*branch")
+        raise DeclarationError(f"a branch of weight {scale}", f"the parameters are: {listed}", _REMEDY)
     return DepthLimit(theory, names[scale], *_first_term(theory.kernel_map, names[scale], K))
 
 

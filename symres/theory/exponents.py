@@ -17,7 +17,7 @@ from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
 from .closing import closed
-from .conditions import joined, sign_at_reference, written_out
+from .conditions import generic_sign, joined, written_out
 from .expansion import powers_of_kernel
 from .implicit import ImplicitNumber, Value
 from .meeting import Meeting
@@ -138,7 +138,7 @@ def _taylor(quantity: Quantity, point: CriticalPoint, first: int) -> tuple[sp.Ex
         value = closed(derivative.xreplace(inner)).subs(place) if inner else derivative.subs(place)
         if point.exact and not value.has(ImplicitNumber):
             value = canonical(value)
-        if value != 0 and (sign := sign_at_reference(value.subs(K, 1))):
+        if value != 0 and (sign := generic_sign(value.subs(K, 1))):
             if value.has(Meeting):
                 value = sign * Value(sign * value)
             return sp.Integer(order), value / sp.factorial(order)
@@ -149,11 +149,16 @@ def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:
     """The real root of a number: of a negative one if the degree is odd, else of its size."""
     if degree == 1:
         return _simple(value)
-    sign = sign_at_reference(value.subs(K, 1))
+    sign = generic_sign(value.subs(K, 1))
     return sp.Abs(sign) * sp.sign(sign) * _simple(sign * value) ** (1 / degree)
 
 
 def _simple(value: sp.Expr) -> sp.Expr:
-    """In canonical form; roots and averages are names in it, so that parameters cancel."""
+    """In canonical form; roots and averages are names in it, so that parameters cancel; what roots make is a number."""
     names = {e: sp.Dummy(positive=True) for e in value.atoms(ImplicitNumber, Expectation)}
-    return joined(canonical(value.xreplace(names))).xreplace({name: e for e, name in names.items()})
+    found = joined(canonical(value.xreplace(names))).xreplace({name: e for e, name in names.items()})
+    front, rest = found.as_independent(*found.free_symbols, as_Add=False)
+    if isinstance(front, ImplicitNumber) or not front.has(ImplicitNumber):
+        return found
+    sign = generic_sign(front)
+    return sign * Value(sign * front) * rest if sign else found

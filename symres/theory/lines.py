@@ -229,20 +229,25 @@ def explicit_line(maps: Maps) -> sp.Expr | None:
         return None
     for kernels, equation in ((_solved(perp - 1, K), flow - K), (_solved(flow - K, K), perp - 1)):
         for k in kernels:
-            for bias in _solved(equation.subs(K, k), C_b):
+            there = equation.subs(K, k)
+            for bias in _solved(there, C_b) or _solved(canonical(there), C_b):
                 if not bias.has(K, C_b) and _solves(flow, perp, k, bias):
                     return joined(canonical(bias))
     return None
 
 
-def parametric_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
+def parametric_line(maps: Maps, *, opened: bool = False) -> tuple[sp.Expr, sp.Expr] | None:
     """(C_W, C_b) on the critical line as functions of the kernel K; None if the maps are not linear in them.
 
     chi_perp = 1 gives C_W, and K' = K then C_b. Only kernels where both are positive belong to the line.
+
+    Args:
+        maps: kernel_map, chi_parallel, chi_perp.
+        opened: whether they are written in averages, C_b in C_W too.
     """
     if any(q.status is Status.UNKNOWN for q in maps) or C_W not in (*maps[0].symbols, *maps[0].unused):
         return None
-    flow, _, perp = map(written_out, maps)
+    flow, _, perp = (q.defined if opened else written_out(q) for q in maps)
     slope = None if perp.has(C_b, sp.oo) else affine(perp, C_W)
     if slope is None or slope[1] == 0:
         return None
@@ -250,7 +255,8 @@ def parametric_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     kept = affine(flow, C_b)
     if kept is None or kept[1] == 0 or kept[1].has(C_W):
         return None
-    return sp.factor_terms(weight), ((K - kept[0]) / kept[1]).subs(C_W, weight)
+    bias = (K - kept[0]) / kept[1]
+    return sp.factor_terms(weight), bias if opened else bias.subs(C_W, weight)
 
 
 def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]) -> list[tuple[float, float, bool]]:
@@ -280,21 +286,24 @@ def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]
 
 
 def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
-    """The solutions of an equation that is algebraic in a variable."""
+    """The solutions of an equation that is quadratic at most in a variable, or in the one root that contains it."""
     averages = {e: sp.Dummy(positive=True) for e in equation.atoms(*_FUNCTIONS) if not e.has(variable)}
-    back = {dummy: e for e, dummy in averages.items()}
-    masked = sp.together(equation.xreplace(averages))
-    numerator = sp.fraction(masked)[0]
-    if not numerator.has(variable) or any(f.has(variable) for f in numerator.atoms(*_FUNCTIONS)):
+    masked, back = equation.xreplace(averages), {dummy: e for e, dummy in averages.items()}
+    if any(f.has(variable) for f in masked.atoms(*_FUNCTIONS)):
         return []
-    if numerator.is_polynomial(variable) and sp.degree(numerator, variable) > _QUADRATIC:
+    roots = {p.base for p in masked.atoms(sp.Pow) if not p.exp.is_Integer and p.has(variable)}
+    unknown = sp.Dummy(positive=True) if variable == K or roots else sp.Dummy(real=True)
+    value: sp.Expr = unknown
+    for base in roots:
+        linear = affine(base, variable)
+        if len(roots) > 1 or linear is None or linear[1] == 0:
+            return []
+        value, masked = (unknown**2 - linear[0]) / linear[1], masked.xreplace({base: unknown**2})
+    numerator = sp.fraction(sp.together(masked.xreplace({variable: value})))[0]
+    if not numerator.is_polynomial(unknown) or not 0 < sp.degree(numerator, unknown) <= _QUADRATIC:
         return []
-    unknown = sp.Dummy(positive=True) if variable == K else sp.Dummy(real=True)
-    try:
-        found = sp.solve(numerator.subs(variable, unknown), unknown)
-    except NotImplementedError:  # of sympy, for equations that it cannot solve
-        return []
-    return [solution.xreplace(back) for solution in found if isinstance(solution, sp.Expr)]
+    found = sp.solve(numerator, unknown)
+    return [value.xreplace({unknown: root}).xreplace(back) for root in found if isinstance(root, sp.Expr)]
 
 
 def _solves(flow: sp.Expr, perp: sp.Expr, k: sp.Expr, bias: sp.Expr) -> bool:

@@ -13,16 +13,17 @@ from itertools import pairwise
 import sympy as sp
 from flint import arb, ctx
 
-from ..balls import compile_ball
+from ..balls import compile_ball, enclose
 from ..errors import SymresError
 from ..quantity import Quantity
 from ..symbols import K
-from .conditions import sign_at_reference, written_out
+from .conditions import written_out
 from .meeting import PLACE, Meeting
 from .points import STABILITY, CriticalPoint, Found
-from .scan import GRID
+from .scan import GRID, sign
 
 _BITS = 60
+_SIGN_BITS = (60, 240)
 _STEP = 3  # of the grid of kernels
 _RANGE = (1e-5, 1e5)
 _WEIGHTS = 8  # intervals between 0 and the largest weight variance that keeps a kernel
@@ -119,6 +120,7 @@ def _crossing(drift: _Function, gradient: _Function, slope: _Function, branch: i
 
 
 def _point(place: tuple[Meeting, Meeting, Meeting], parallel: sp.Expr) -> CriticalPoint:
-    curvature = sign_at_reference(parallel.diff(K).subs(dict(zip(PLACE, place, strict=True))))
-    stability, side = STABILITY[curvature]
+    curvature, values = parallel.diff(K), dict(zip(PLACE, place, strict=True))
+    told = next(filter(None, (sign(enclose(curvature, values, bits)) for bits in _SIGN_BITS)), 0)
+    stability, side = STABILITY[told]
     return CriticalPoint(*place, stability, exact=False, side=side)

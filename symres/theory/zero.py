@@ -7,13 +7,12 @@ from dataclasses import replace
 import sympy as sp
 
 from ..balls import enclose
-from ..declare.ranges import samples
 from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
-from .conditions import at_generic, at_reference, can_be_positive, joined, sign_at_reference, solved, written_out
+from .conditions import at_generic, can_be_positive, joined, sign_at_reference, signs_where, solved, written_out
 from .expansion import powers_of_kernel
 from .points import CriticalPoint, Found
 
@@ -60,19 +59,9 @@ def _point(kernel_map: Quantity, weight: sp.Expr) -> CriticalPoint:
     """K* = 0 at its C_W: the kernel flows as the lowest power of K in K' - K says, or, without one, its value."""
     zero = sp.Integer(0)
     correction = _correction(kernel_map, weight)
-    signs = _signs(correction / K, weight) if correction else _drifts(kernel_map, weight)
+    signs = signs_where(correction / K, weight) if correction else _drifts(kernel_map, weight)
     stability = _STABILITY[signs.pop()] if len(signs) == 1 else "marginal"
     return CriticalPoint(zero, weight, zero, stability, correction=correction)
-
-
-def _signs(correction: sp.Expr, weight: sp.Expr) -> set[int]:
-    """The signs of an expression for admissible values of parameters at which C_W is positive."""
-    told = sign_at_reference(correction)
-    names = sorted(at_reference(correction).free_symbols - {K}, key=str)
-    if told or not names:
-        return {told}
-    positive = (v for v in samples(names) if sign_at_reference(at_generic(weight.subs(v))) > 0)
-    return {sign_at_reference(at_generic(correction.subs(values))) for values in positive}
 
 
 def _correction(kernel_map: Quantity, weight: sp.Expr) -> sp.Expr:

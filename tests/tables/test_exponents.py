@@ -241,3 +241,16 @@ def test_a_kernel_that_alternates_has_no_phase():
     assert abs(kernels[-1] - kernels[-2]) > 9
     with pytest.raises(sr.NoClosedForm, match="alternates"):
         layer.phase(K=1, C_W=10, C_b=0)
+
+
+@pytest.mark.parametrize("skip", [sp.Symbol("alpha_skip", positive=True), sp.Symbol("skip", real=True)])
+def test_a_skip_may_have_any_name(skip):
+    """Class, stability and exponents do not hang on what its weight is called."""
+    given = sr.activation("gelu")
+    theory, same = sr.derive(sr.Layer(skip * sr.z + sr.Dense(given(sr.z)))), sr.derive(sr.residual("gelu"))
+    assert theory.universality_class == same.universality_class == "half-stable"
+    points = [(p.stability, p.side, p.K) for p in theory.critical_points]
+    assert points == [(p.stability, p.side, p.K) for p in same.critical_points]
+    for name in ("amplitude", "jacobian"):
+        mine, other = getattr(theory.exponents, name), getattr(same.exponents, name)
+        assert number(mine, **{skip.name: R(9, 20)}) == pytest.approx(number(other, gamma=R(9, 20)), rel=1e-12)

@@ -129,3 +129,14 @@ def test_digits_next_to_a_logarithm_of_1_survive_exponentials(small):
     assert float(sr.export(quantity).load().expect(1e-8)) == pytest.approx(
         float(quantity.evalf(15, K="1e-8")), rel=1e-13
     )
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("formula", ["cos(z)", "snake"])
+def test_constants_of_stable_functions_are_numbers(formula, target):
+    """1 - exp(-2) is a number before anything rewrites it: the variance behind a LayerNorm is 1."""
+    theory = sr.derive(sr.pre_ln(formula))
+    for quantity in (theory.chi_perp, theory.h):
+        values = {s.name: 0.7 for s in quantity.symbols}
+        found = float(getattr(sr.export(quantity, target).load(), quantity.name)(**values))
+        assert found == pytest.approx(float(quantity.evalf(17, **values)), rel=1e-15)

@@ -161,3 +161,17 @@ def test_batches_and_unknown_maps_are_refused(erf):
     theory = SimpleNamespace(kernel_map=erf.kernel_map, chi_perp=unknown)
     with pytest.raises(NoClosedForm, match="chi_perp is unknown: for the test"):
         phase_diagram(theory, points=2)
+
+
+@pytest.mark.parametrize(("formula", "lines"), [("max(z-1,0)-max(-z-1,0)", 0), ("erf", 1)])
+def test_a_jump_of_chi_perp_is_no_critical_line(formula, lines):
+    """Where a fixed point vanishes, chi_perp jumps from 0.5 to 3.5 without being 1."""
+    from matplotlib.figure import Figure
+
+    theory = sr.derive(sr.residual(formula))
+    drawn = phase_diagram(theory, ("C_W", 1, 4), ("gamma", 0.2, 0.95), points=60, C_b=0.1)
+    assert drawn.chi_perp.min() < 0.9 and drawn.chi_perp.max() > 1.1
+    axes = Figure().subplots()
+    drawn.plot(axes)
+    segments = [path for c in axes.collections if hasattr(c, "levels") for path in c.get_paths() if len(path.vertices)]
+    assert bool(segments) == bool(lines)

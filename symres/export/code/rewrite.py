@@ -71,10 +71,15 @@ def stabilise(expr: sp.Expr) -> sp.Expr:
 
 
 def bottom_up(expr: sp.Expr, rule: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
-    """Rewrite the arguments first, then the node (sympy's own walker re-evaluates unevaluated nodes likewise)."""
+    """Rewrite the arguments first, then the node (sympy's own walker re-evaluates unevaluated nodes likewise).
+
+    Constants stay as they are: they become floats, and only sympy's own functions have numbers for that.
+    """
     known: dict[sp.Basic, sp.Basic] = {}
 
     def walk(e: sp.Basic) -> sp.Basic:
+        if e not in known and not e.free_symbols:
+            known[e] = e
         if e not in known:
             arguments = [walk(a) for a in e.args]
             changed = any(a is not b for a, b in zip(arguments, e.args, strict=True))

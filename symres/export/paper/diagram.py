@@ -31,6 +31,7 @@ _SMALL, _LARGE = 1e-12, 1e12  # kernels beyond count as 0 and as infinite
 _LINE = np.geomspace(1e-6, 1e6, 240)  # kernels along a critical line
 _COLOURS = "RdBu_r"
 _REACH = 1.0  # of the colours, in log chi_perp
+_JUMP = 0.5  # of log K and log chi_perp between neighbours: more is no continuous change
 _TICKS = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.5)
 
 
@@ -69,8 +70,9 @@ class PhaseDiagram:
         )
         for xs, ys, reachable in self.lines:
             axes.plot(xs, ys, color="black", linewidth=1.4, linestyle="-" if reachable else ":")
-        if not self.lines and np.ptp(np.sign(shade)) == 2:
-            axes.contour(self.xs, self.ys, shade, levels=[0.0], colors="black", linewidths=1.4)
+        crossed = np.ma.masked_where(self._jumps, shade)
+        if not self.lines and np.ptp(np.sign(crossed)) == 2:
+            axes.contour(self.xs, self.ys, crossed, levels=[0.0], colors="black", linewidths=1.4)
         for point in self.points:
             axes.plot(
                 *point, "k*", markersize=11, markeredgecolor="white", markeredgewidth=0.7, clip_on=False, zorder=5
@@ -81,6 +83,19 @@ class PhaseDiagram:
         bar = axes.figure.colorbar(image, ax=axes, ticks=np.log(_TICKS), extend="both")
         bar.ax.set_yticklabels([f"{tick:g}" for tick in _TICKS])
         bar.set_label(r"$\chi_\perp$")
+
+    @property
+    def _jumps(self) -> np.ndarray:
+        """Where the kernel ends elsewhere than at a neighbour: chi_perp passes 1 there without being 1."""
+        found = np.zeros(self.kernel.shape, dtype=bool)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kernels, chis = np.log(self.kernel), np.log(self.chi_perp)
+            for here, there in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+                far = (np.abs(kernels[here] - kernels[there]) > _JUMP) & (np.abs(chis[here] - chis[there]) > _JUMP)
+                apart = far | (np.isinf(kernels[here]) != np.isinf(kernels[there]))
+                found[here] |= apart
+                found[there] |= apart
+        return found
 
     def save(self, path: str | Path) -> Path:
         """Write the drawing to a PDF, PNG or SVG file, whole or not at all.
