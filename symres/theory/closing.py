@@ -7,7 +7,7 @@ from functools import partial
 import sympy as sp
 
 from ..gaussian.average import Average, average
-from ..gaussian.canonical import canonical
+from ..gaussian.canonical import textbook
 from ..gaussian.expectation import Expectation
 from ..proof import Proof, Step
 from ..quantity import Verification
@@ -30,9 +30,9 @@ class Closer:
                 put_in = partial(_put_in, node=node, proof=found.proof)
                 state = state.xreplace({node: found.expr})
                 steps.append(Step("Gaussian average", f"{node} = {found.expr}", put_in, state, _lines(found.proof)))
-        final = canonical(state)
+        final = textbook(state)
         if final != state:
-            steps.append(Step("canonical form", "textbook order", canonical, final))
+            steps.append(Step("canonical form", "textbook order", textbook, final))
         return Proof(definition, tuple(steps))
 
     def _average(self, node: Expectation) -> Average:

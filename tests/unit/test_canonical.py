@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.gaussian.canonical import canonical
+from symres.gaussian.canonical import canonical, textbook
 from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, x1, xi
 
 R = sp.Rational
@@ -191,3 +191,16 @@ def test_beside_a_function_the_rest_has_one_denominator() -> None:
     result = canonical(rest + sp.asin(K / (1 + K)) / (1 + 2 * K))
     assert result - sp.asin(K / (1 + K)) / (1 + 2 * K) == canonical(rest)
     assert str(canonical(rest)) == "(K**2 + K + 4)/(4*(K + 1))"
+
+
+def test_a_quotient_by_a_sum_of_several_roots_stays_one():
+    """Free of roots, its denominator would take dozens of powers."""
+    x = sp.Symbol("x", positive=True)
+    below = 3 + sp.sqrt(1 + x) + sp.sqrt(1 + 2 * x)
+    quotient = (sp.sqrt(1 + x) * (1 + x) + 2) / below**2 + 1 / below
+    found = textbook(quotient)
+    assert found.count_ops() < 30
+    assert canonical(found - quotient) == 0
+    assert canonical(found * (1 + sp.Rational(1, 10**9)) - quotient) != 0
+    for plain in ((1 + x) / sp.sqrt(1 + x), (1 + sp.sqrt(x)) ** 2, 1 / (1 + x) - 1):
+        assert textbook(plain) == canonical(plain)
