@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import mpmath as mp
 
 import symres as sr
@@ -15,6 +17,10 @@ POINTS = tuple((name, K) for name in ("erf", "gelu", "relu") for K in KERNELS)
 SMOOTH = tuple((name, K) for name in ("erf", "gelu", "sin") for K in KERNELS)
 INPUTS, SQUARE = mp.mpf(16), mp.mpf(24)  # dimension and squared norm of an input
 READ = WEIGHT * SQUARE / INPUTS + BIAS  # kernel after the read-in
+_PAIRS: dict[str, Callable[..., mp.mpf]] = {  # <phi phi> of two inputs
+    "erf": lambda a, c, b: 2 / mp.pi * mp.asin(2 * c / mp.sqrt((1 + 2 * a) * (1 + 2 * b))),
+    "sin": lambda a, c, b: mp.exp(-(a + b) / 2) * mp.sinh(c),
+}
 START, DEPTH = mp.mpf("2.5"), 20
 
 
@@ -25,6 +31,18 @@ def correction(name: str) -> mp.mpf:
     return slope(name, READ) + 2 * WEIGHT / INPUTS * delta * SQUARE / INPUTS
 
 
+def _corrected(name: str) -> mp.mpf:
+    """J' = chi_J J + 2 chi_Delta S and S' = (dK'/dK)^2 S, from J = C_W and S = (dK/dx)^2/4, through two layers."""
+    _, first, second, third = ACTIVATIONS[name]
+    norm, along, K = WEIGHT, WEIGHT**2 * SQUARE / INPUTS**2, READ
+    for _ in range(2):
+        curved = average(lambda h: second(h) * ACTIVATIONS[name][0](h), K)
+        delta = WEIGHT * average(lambda h: second(h) ** 2 + third(h) * first(h), K)
+        chi = slope(name, K)
+        norm, along, K = chi * norm + 2 * delta * along, (chi + WEIGHT * curved) ** 2 * along, own(name, K)
+    return norm
+
+
 def _batch(quantity: str, name: str, K: mp.mpf) -> mp.mpf:
     chosen = getattr(theory("batch_norm", name, gamma=sr.gamma), quantity)
     return at(chosen, K=K, C=COVARIANCE, C_W=WEIGHT, C_b=0, gamma=SKIP)
@@ -33,6 +51,28 @@ def _batch(quantity: str, name: str, K: mp.mpf) -> mp.mpf:
 def _from_input(name: str, layer: int) -> mp.mpf:
     deep = theory("mlp", name).network(layer - 1)
     return deep.input_jacobian(layer, READ, INPUTS, (WEIGHT, BIAS), C_W=WEIGHT, C_b=BIAS)
+
+
+def _by_differences(name: str) -> mp.mpf:
+    """(3) at infinite width: sum_j d^2 C/dx_j dx'_j of the covariance behind two layers, at equal inputs."""
+    h, length = mp.mpf(10) ** -12, mp.sqrt(SQUARE)
+
+    def covariance(x: tuple[mp.mpf, mp.mpf], y: tuple[mp.mpf, mp.mpf]) -> mp.mpf:
+        """Of two inputs in a plane: along the input, and across it."""
+        laws = [WEIGHT * (u[0] * v[0] + u[1] * v[1]) / INPUTS + BIAS for u, v in ((x, x), (x, y), (y, y))]
+        for _ in range(2):
+            first, both, second = laws
+            pairs = ((first, first, first), (first, both, second), (second, second, second))
+            laws = [BIAS + WEIGHT * _PAIRS[name](*law) for law in pairs]
+        return laws[1]
+
+    def mixed(one: tuple[int, int]) -> mp.mpf:
+        """The second difference along a direction."""
+        ends = [(length + sign * h * one[0], sign * h * one[1]) for sign in (1, -1)]
+        values = [covariance(x, y) for x in ends for y in ends]
+        return (values[0] - values[1] - values[2] + values[3]) / (4 * h**2)
+
+    return mixed((1, 0)) + (INPUTS - 1) * mixed((0, 1))
 
 
 def _gradient(name: str, K: mp.mpf) -> mp.mpf:
@@ -145,8 +185,18 @@ def _inputs_and_gradients() -> tuple[Claim, ...]:
         ),
         Claim(
             "(36)",
-            "J^{0,3} for inputs of finite dimension",
+            "J^{0,3} for inputs of finite dimension: the correction of the first layer alone",
+            # neurons are correlated with their gradients in every layer: each adds a term of the same order in 1/N_0
             lambda n: WEIGHT * correction(n) * slope(n, own(n, READ)),
+            lambda n: _from_input(n, 3),
+            (("erf",), ("sin",)),
+            FLOATS,
+            _by_differences,
+        ),
+        Claim(
+            "(36)*",
+            "J^{0,3} for inputs of finite dimension: the corrections of all layers",
+            _corrected,
             lambda n: _from_input(n, 3),
             some,
             FLOATS,

@@ -110,19 +110,22 @@ class Network:
             params: numbers, by name.
 
         Returns:
-            ``C_W (chi_perp + 2 chi_Delta (K - C_b)/n_0) prod chi_perp`` (Doshi et al. (36)): a neuron of the first
-            stream is correlated with its own gradient, which its average over many inputs would hide.
+            ``J`` at the end of ``J' = chi_perp J + 2 chi_Delta S``, ``S' = chi_parallel^2 S``, from ``J = C_W`` and
+            ``S = C_W (K - C_b)/n_0``, which is ``|dK/dx|^2/4``: a neuron is correlated with its own gradient, which its
+            average over many inputs would hide. Doshi et al. (36) has the correction of the first layer alone.
         """
         last = whole(l, "l", 1)
         if last > self.depth + 1:
             raise DeclarationError(f"the Jacobian to layer {last}", f"the network has {self.depth + 1}", "pass less")
         weight, bias = (_mpf(value, name) for value, name in zip(read_in, ("C_W", "C_b"), strict=True))
-        if last == 1:
-            return weight
-        chis = self.chi_perp(K, **params)[: last - 1]
-        delta = _value(self.layers[0].chi_delta, {"K": _mpf(K, "K")} | self._by_layer(params)[0])
-        chis[0] += 2 * delta * (_mpf(K, "K") - bias) / _mpf(n_0, "n_0")
-        return weight * mp.fprod(chis)
+        norm, along = weight, weight * (_mpf(K, "K") - bias) / _mpf(n_0, "n_0")
+        states = self._states(K, params)
+        for layer, state, own in list(zip(self.layers, states, self._by_layer(params), strict=False))[: last - 1]:
+            chi, parallel, delta = (
+                _value(q, state | own) for q in (layer.chi_perp, layer.chi_parallel, layer.chi_delta)
+            )
+            norm, along = chi * norm + 2 * delta * along, parallel**2 * along
+        return norm
 
     def gradient_norms(self, K: Any, **params: Any) -> list[Any]:
         """For each layer the squared gradient of an output neuron in its parameters, in the NTK parametrisation.
