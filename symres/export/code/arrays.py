@@ -52,6 +52,14 @@ def _correlation(K1, K2, C):
     return ratio, np.minimum(rest, 1.0)
 '''
 
+SEPARATION = '''
+def _separation(K1, K2, C):
+    """sqrt(K1*K2) - C without cancellation; 0 where rounding made C a little too large."""
+    size = np.sqrt(K1)*np.sqrt(K2)
+    both = size + np.abs(C)
+    return np.where(C > 0.0, _determinant(K1, K2, C)/(both + (both == 0.0)), size - C)
+'''
+
 EXPSINH = '''
 def _expsinh(a, b):
     """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""

@@ -110,6 +110,16 @@ def _correlation(K1, K2, C):
     return ratio.to(C.dtype), torch.clamp(rest, max=1.0).to(C.dtype)
 '''
 
+SEPARATION = '''
+def _separation(K1, K2, C):
+    """sqrt(K1*K2) - C without cancellation; 0 where rounding made C a little too large."""
+    wide = [v.to(torch.float64) for v in (K1, K2, C)]
+    size = _root(wide[0])*_root(wide[1])
+    both = size + torch.abs(wide[2])
+    near = _Determinant.apply(*wide)/(both + (both == 0.0))
+    return torch.where(wide[2] > 0.0, near, size - wide[2]).to(C.dtype)
+'''
+
 ROOT = '''
 def _root(x):
     """The square root; its derivative at 0, which is infinite, is given as 0."""

@@ -12,7 +12,7 @@ import sympy as sp
 from ...symbols import K1, K2, C
 from .angles import positive
 from .rewrite import bottom_up
-from .stable import Atan2, Distance, Sure, complement, correlation, determinant
+from .stable import Atan2, Distance, Separation, Sure, complement, correlation, determinant
 
 TRIPLE = (K1, C, K2)
 _FIRST, _SECOND = sp.Dummy("s1", positive=True), sp.Dummy("s2", positive=True)
@@ -20,7 +20,27 @@ _FIRST, _SECOND = sp.Dummy("s1", positive=True), sp.Dummy("s2", positive=True)
 
 def settled(code: sp.Expr) -> sp.Expr:
     """Code of a pair kernel with the determinant in sight, and without quotients that are 0/0 at vanishing kernels."""
-    return divided(cornered(determined(code)))
+    return divided(cornered(determined(separated(code))))
+
+
+def separated(code: sp.Expr) -> sp.Expr:
+    """Roots of what vanishes for parallel inputs like sqrt(K1*K2) - C, with that as a factor of its own."""
+
+    def rule(e: sp.Expr) -> sp.Expr:
+        if not (isinstance(e, sp.Pow) and abs(e.exp) == sp.Rational(1, 2) and e.base.is_Add and e.has(C)):
+            return e
+        if not e.base.has(sp.sqrt(K1)) or not e.base.has(sp.sqrt(K2)):
+            return e
+        written = e.base.xreplace({K1: _FIRST**2, K2: _SECOND**2})
+        if not written.is_polynomial(_FIRST, _SECOND, C):
+            return e
+        rest, remainder = sp.div(sp.expand(written), _FIRST * _SECOND - C, C)
+        if remainder != 0:
+            return e
+        rest = sp.factor_terms(rest).xreplace({_FIRST: sp.sqrt(K1), _SECOND: sp.sqrt(K2)})
+        return Separation(K1, K2, C) ** e.exp * sp.Max(rest, 0, evaluate=False) ** e.exp
+
+    return bottom_up(code, rule)
 
 
 def determined(code: sp.Expr) -> sp.Expr:

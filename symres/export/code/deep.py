@@ -54,7 +54,7 @@ class DeepLayer:
     @property
     def slope(self) -> sp.Expr:
         """DC'/dC, the factor of the tangent kernel."""
-        return self.tangent.diff(Theta)
+        return self._line[1]
 
     @property
     def symbols(self) -> tuple[tuple[sp.Symbol, ...], tuple[sp.Symbol, ...]]:
@@ -64,7 +64,15 @@ class DeepLayer:
     @property
     def fixed(self) -> sp.Expr:
         """The next tangent kernel if there is none before the layer: what its own parameters give."""
-        return self.tangent.xreplace({Theta: sp.Integer(0)})
+        return self._line[0]
+
+    @property
+    def _line(self) -> tuple[sp.Expr, sp.Expr]:
+        """The next tangent kernel as a + b*Theta, from two values where components take Theta."""
+        if not any(call.has(Theta) for call in self.tangent.atoms(AppliedUndef)):
+            return self.tangent.xreplace({Theta: sp.Integer(0)}), self.tangent.diff(Theta)
+        one, two = (self.tangent.xreplace({Theta: sp.Integer(n)}) for n in (1, 2))
+        return 2 * one - two, two - one
 
     @property
     def is_steep(self) -> bool:

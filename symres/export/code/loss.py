@@ -23,6 +23,7 @@ from .stable import (
     ExpSinh,
     Log1p,
     ScaledTail,
+    Separation,
     Sigmoid,
     Size,
     Softplus,
@@ -60,6 +61,7 @@ _SLOPES: dict[type, Any] = {
     sp.Abs: lambda u: (sp.Integer(1),),
     Size: lambda u: (sp.Integer(1),),
     Sure: lambda u: (sp.Integer(1),),
+    Separation: lambda x, y, c: (sp.sqrt(y) / sp.sqrt(x) / 2, sp.sqrt(x) / sp.sqrt(y) / 2, sp.Integer(1)),
     sp.sign: lambda u: (sp.Integer(0),),
     Sigmoid: lambda u: (Sigmoid(u) * Sigmoid(-u),),
     Softplus: lambda u: (Sigmoid(u),),
@@ -78,7 +80,20 @@ _SOUND = (
     *(ExpSinh, ExpCosh, ExpCoshm1, sp.erfc, Erfc, sp.exp),  # but where they are next to nothing
 )
 _SOUND_ABOVE_0 = (ScaledTail, Erfcx, Softplus, Log1p)
-_POSITIVE = (Softplus, Sigmoid, ExpCosh, ExpCoshm1, Erfcx, Erfc, ScaledTail, UpperAngle, Size, Sure, TwoTails)
+_POSITIVE = (
+    Softplus,
+    Sigmoid,
+    ExpCosh,
+    ExpCoshm1,
+    Erfcx,
+    Erfc,
+    ScaledTail,
+    UpperAngle,
+    Size,
+    Sure,
+    Separation,
+    TwoTails,
+)
 
 
 def _turned(x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

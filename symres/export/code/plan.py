@@ -307,7 +307,13 @@ class Planner:
                 component = self._component(expr.xreplace({p: sp.Integer(1)}), kernels, scope)
                 return p**m * component.call(*(p**s * a for a in arguments))
         symbols = (*kernels, *parameters)
-        if opened == expr or opened is None or not parameters or not opened.free_symbols <= set(symbols):
+        if (
+            opened == expr
+            or opened is None
+            or not parameters
+            or not opened.free_symbols <= set(symbols)
+            or any(2 * a.dimension - 1 != len(kernels) for a in averages(opened))
+        ):
             opened = None
         component = self._component(expr, symbols, scope, opened)
         return component.call(*arguments, *parameters)

@@ -29,6 +29,12 @@ class Distance(sp.Function):
     nargs = 3
 
 
+class Separation(sp.Function):
+    """sqrt(K1*K2) - C, called as Separation(K1, K2, C), without rounding where the inputs are nearly parallel."""
+
+    nargs = 3
+
+
 class Sure(sp.Function):
     """u, and 1 where that is 0: a divisor of what vanishes faster than it."""
 
