@@ -265,9 +265,12 @@ MEANT = {  # functions of the code in mpmath's words; the others are called alik
     stable.TwoSigns: two_signs,
     stable.TwoTails: two_tails,
     stable.Size: abs,
+    stable.Sure: lambda u: u or mp.mpf(1),
+    stable.Separation: lambda k1, k2, c: mp.sqrt(k1 * k2) - c,
     sp.Abs: abs,
 }
-PLACES = {1: ([0.3], [0.8], [-0.6]), 2: ([0.3, 0.8], [0.7, -0.4], [1.2, 0.1]), 4: ([0.3, 0.8, 0.5, 0.9],)}
+PLACES = {1: ([0.3], [0.8], [-0.6]), 2: ([0.3, 0.8], [0.7, -0.4], [1.2, 0.1]), 3: ([1.2, 0.9, 0.3], [0.7, 1.1, -0.4]),
+          4: ([0.3, 0.8, 0.5, 0.9],)}  # fmt: skip
 
 
 @pytest.mark.parametrize("head", _SLOPES, ids=lambda head: head.__name__)
