@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
-import tempfile
 from pathlib import Path
 from types import TracebackType
 
@@ -37,7 +37,8 @@ class Staging:
             self._make(self.folder.parent)
             # inside an existing folder: it may be a file system of its own, across which nothing moves in one step
             beside = self.folder if self.folder.is_dir() else self.folder.parent
-            self.path = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=beside))
+            self.path = beside / f".{self.folder.name}.{secrets.token_hex(8)}"  # known before it is made: a signal
+            self.path.mkdir(mode=0o700)  # may come between the two
         except OSError as error:
             self._clean()
             raise self._refused(error.strerror or str(error)) from None
