@@ -97,6 +97,10 @@ def scalar(value: Any, name: str) -> sp.Expr:
 def equation(value: Any, name: str) -> sp.Expr:
     """Neurons, or functions of them, in a declaration.
 
+    Args:
+        value: an expression, or a number.
+        name: what it is, for messages.
+
     Raises:
         DeclarationError: text, as on the command line.
     """

@@ -16,6 +16,7 @@ from ..declare.pieces import Pieces
 from ..symbols import z
 
 _FIRST = 12  # powers of 1/z among which the first of the remainder is sought
+_FAR = (10**5, 10**6)  # places where the fall of a remainder is looked at
 _SURE = mp.mpf(10) ** -20  # relative deviation of a moment from its value in numbers
 _INVERSE = sp.Dummy("t", positive=True)
 
@@ -42,7 +43,16 @@ def algebraic_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, int] | None:
             polynomial += coefficient * z**-power
         elif coefficient != 0:
             first = min(first, power)
-    return None if first is sp.oo else (polynomial, part - polynomial, int(first))
+    if first is sp.oo or not _falls(part - polynomial, int(first)):
+        return None
+    return polynomial, part - polynomial, int(first)
+
+
+def _falls(remainder: sp.Expr, power: int) -> bool:
+    """Whether z**power times a remainder has a limit other than 0, in numbers: the series is sympy's."""
+    with mp.workdps(80):
+        near, far = (abs(mp.mpf(n) ** power * sp.lambdify(z, remainder, "mpmath")(mp.mpf(n))) for n in _FAR)
+        return bool(far > 0 and abs(near / far - 1) < mp.mpf(10) ** -3)
 
 
 def algebraic_moment(remainder: Pieces, n: int) -> sp.Expr | None:
@@ -59,7 +69,7 @@ def algebraic_moment(remainder: Pieces, n: int) -> sp.Expr | None:
         functions = [(sp.lambdify(z, integrand, "mpmath"), low, high) for integrand, low, high in pieces]
         measured = mp.fsum(mp.quad(f, [_number(low), *_inside(low, high), _number(high)]) for f, low, high in functions)
         close = abs(measured - _number(total)) <= _SURE * abs(measured)
-    return sp.simplify(total) if close else None
+    return total if close else None
 
 
 def _inside(low: sp.Expr, high: sp.Expr) -> list[mp.mpf]:

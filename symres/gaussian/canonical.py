@@ -37,6 +37,12 @@ def textbook(expr: sp.Expr) -> sp.Expr:
     """The canonical form, but a quotient as that of two canonical forms where one fraction would be twice as long.
 
     The canonical form has no roots in its denominator; to free a sum of several roots of them takes high powers of it.
+
+    Args:
+        expr: as for ``canonical``.
+
+    Returns:
+        An expression with the same value; that of 0 is 0.
     """
     divisors: dict[sp.Expr, sp.Expr] = {}
     for term in sp.Add.make_args(expr):

@@ -8,6 +8,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.theory.exponents import from_expansion
 from tests.oracles.recursion import FUNCTIONS, averages, iterate
 
 R = sp.Rational
@@ -254,3 +255,19 @@ def test_a_skip_may_have_any_name(skip):
     for name in ("amplitude", "jacobian"):
         mine, other = getattr(theory.exponents, name), getattr(same.exponents, name)
         assert number(mine, **{skip.name: R(9, 20)}) == pytest.approx(number(other, gamma=R(9, 20)), rel=1e-12)
+
+
+def test_a_stretched_exponential_around_a_fixed_point_is_that_of_the_iteration():
+    """D' = d - d^4/3 falls like l^(-1/3), so that chi_perp = 1 - d/5 makes log J a power 2/3 of l."""
+    found = from_expansion(sp.Integer(4), -R(1, 3), sp.Integer(1), -R(1, 5))
+    distance, log, depths = 0.5, 0.0, (10**5, 8 * 10**5)
+    at = {}
+    for layer in range(1, depths[1] + 1):
+        log += math.log1p(-distance / 5)
+        distance -= distance**4 / 3
+        if layer in depths:
+            at[layer] = log
+    assert (found.stretch.power, found.kernel) == (R(2, 3), R(1, 3))
+    rate = (at[depths[1]] - at[depths[0]]) / (depths[1] ** (2 / 3) - depths[0] ** (2 / 3))
+    assert float(found.stretch.rate) == pytest.approx(rate, rel=2e-3)
+    assert distance * depths[1] ** (1 / 3) == pytest.approx(float(found.amplitude), rel=2e-3)

@@ -231,9 +231,17 @@ def of_sin(gamma):
     return lambda K1, K2, C: gamma**2 * C + BIAS + WEIGHT * mp.exp(-(K1 + K2) / 2) * mp.sinh(C)
 
 
+def of_normed(gamma):
+    """The same with <erf erf> behind a LayerNorm: the correlation of the inputs."""
+    return lambda K1, K2, C: gamma**2 * C + BIAS + WEIGHT * arcsine_pair(mp.mpf(1), mp.mpf(1), C / mp.sqrt(K1 * K2))[0]
+
+
 @pytest.mark.parametrize("gamma", ["0", "0.5"])
-@pytest.mark.parametrize(("name", "family"), [("erf", of_erf), ("sin", of_sin)])
-def test_jacobians_of_inputs_of_finite_dimension(name, family, gamma):
+@pytest.mark.parametrize(
+    ("layer", "name", "family"),
+    [("residual", "erf", of_erf), ("residual", "sin", of_sin), ("pre_ln", "erf", of_normed)],
+)
+def test_jacobians_of_inputs_of_finite_dimension(layer, name, family, gamma):
     """sum_j d^2 C/dx_j dx'_j at equal inputs, by differences; the product of chi_perp is 3 to 40 % off."""
     weight, bias, x = mp.mpf("1.1"), mp.mpf("0.2"), [mp.mpf("1.3"), mp.mpf("-0.4"), mp.mpf(0)]
     maps = family(mp.mpf(gamma))
@@ -248,7 +256,7 @@ def test_jacobians_of_inputs_of_finite_dimension(name, family, gamma):
                 C, _ = finite_inputs(maps, l - 1, moved(j, one), moved(j, other), weight, bias)
                 exact += mp.sign(one * other) * C / (4 * h**2)
             _, K = finite_inputs(maps, 0, x, x, weight, bias)
-        deep = sr.derive(sr.residual(name, gamma=gamma)).network(max(l - 1, 1))
+        deep = sr.derive(sr.architectures[layer](name, gamma=gamma)).network(max(l - 1, 1))
         own = {"C_W": WEIGHT, "C_b": BIAS}
         found = deep.input_jacobian(l, K, 3, ("1.1", "0.2"), **own)
         assert abs(found / exact - 1) < 1e-13
