@@ -77,6 +77,7 @@ class Quantity:
         reason: for NUMERIC and UNKNOWN, why there is no closed form.
         unused: parameters of the layer on which the quantity does not depend; ``evalf`` accepts and ignores them.
         expansion: makes the series in the kernel, small or large, for quantities that have one.
+        directed: whether kernels must not be 0: a normaliser needs the direction of an input.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Quantity:
     reason: str = ""
     unused: tuple[sp.Symbol, ...] = ()
     expansion: Callable[..., Quantity] | None = None
+    directed: bool = False
 
     def __repr__(self) -> str:
         arguments = ", ".join(s.name for s in self.symbols)
@@ -321,6 +323,12 @@ class Quantity:
         exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
         for symbol, value in exact.items():
             require_range(self.name, symbol, value)
+            if self.directed and symbol in (K1, K2) and value == 0:
+                raise DeclarationError(
+                    f"{self.name} at {symbol} = 0",
+                    "such an input has no direction, and a normaliser of the layer divides by its size",
+                    f"pass {symbol} > 0; a read-in with biases has none that vanish",
+                )
         if {K1, K2, C} <= exact.keys():
             largest = sp.sqrt(exact[K1] * exact[K2])
             excess = abs(exact[C]) - largest

@@ -12,7 +12,7 @@ draws carry tags that differ between two runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import sympy as sp
@@ -71,12 +71,10 @@ class Program:
     Args:
         instructions: in order.
         out: the next stream.
-        centred: statistics that vanish at infinite width; their fluctuations do not.
     """
 
     instructions: tuple[Instruction, ...]
     out: sp.Expr
-    centred: frozenset[sp.Symbol] = field(default=frozenset(), compare=False)
 
     @cached_property
     def sources(self) -> tuple[sp.Symbol, ...]:
@@ -101,11 +99,20 @@ class Program:
     @cached_property
     def formulas(self) -> tuple[Formula, ...]:
         """The formulas of the activations, by name."""
-        expressions = [self.out]
-        for i in self.instructions:
-            expressions.append(i.integrand if isinstance(i, Mean) else i.u)
-        atoms = set().union(*(e.atoms(Formula) for e in expressions))
+        atoms = set().union(*(e.atoms(Formula) for e in self._expressions))
         return tuple(sorted(atoms, key=lambda f: (f.name, str(f.expr))))
+
+    @cached_property
+    def divisors(self) -> tuple[sp.Expr, ...]:
+        """What the layer divides by that is made of averages over neurons: the work of normalisers."""
+        powers = set().union(*(e.atoms(sp.Pow) for e in self._expressions))
+        names = {i.name for i in self.instructions if isinstance(i, Mean)}
+        found = {p.base for p in powers if p.exp.could_extract_minus_sign() and p.base.free_symbols & names}
+        return tuple(sorted(found, key=sp.default_sort_key))
+
+    @property
+    def _expressions(self) -> tuple[sp.Expr, ...]:
+        return (self.out, *(i.integrand if isinstance(i, Mean) else i.u for i in self.instructions))
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -184,7 +191,7 @@ class Builder:
         self._check(out)
         self._check_names(out)
         out = sp.expand(out, deep=False, power_exp=False, power_base=False, log=False, multinomial=True, basic=False)
-        program = Program(tuple(self.instructions), out, frozenset(self._centred))
+        program = Program(tuple(self.instructions), out)
         for s, coefficient in program.coefficients.items():
             if coefficient.free_symbols & self._widths.keys():
                 raise UnsupportedLayer(

@@ -80,7 +80,8 @@ def network_text(
     parameters = sorted({p for layer in layers for p in layer.parameters}, key=place)
     names = list(map(argument, parameters))
     kind = "array_like" if target == "numpy" else "tensor or number"
-    arguments = [line for s, text in _ARGUMENTS for line in docs.wrapped(f"{s}: {text}; {kind}.", 8, 4)]
+    known = docs.directed if any(layer.is_directed for layer in layers) else str
+    arguments = [line for s, text in _ARGUMENTS for line in docs.wrapped(f"{s}: {known(text)}; {kind}.", 8, 4)]
     own = [line for p in parameters for line in _parameter_lines(p, kind)]
     tangent = f"Theta: tangent kernel of the inputs: 0 where no trained layer comes before; {kind}."
     _require_names(names)
@@ -239,6 +240,8 @@ class _Printed:
 
         kernel_map, covariance_map, ntk_map = layer.quantities
         one = self._lines(names, [("kernel", layer.kernel), *((f"own{i}", e) for i, e in enumerate(layer.own))], "K")
+        if layer.is_directed:
+            one = [self._positive("K"), *one]
         kept = ", ".join(["kernel", *(f"own{i}" for i in range(len(layer.own)))])
         if self.target == "torch" and not layer.kernel.has(K):
             one.append("kernel = _shaped(kernel, K)")
@@ -251,6 +254,8 @@ class _Printed:
             both.append(f"tangent = fixed + {self._library}.where(Theta == 0.0, 0.0, Theta*slope)")
         doc = self._doc([("C'", covariance_map), ("Theta'", ntk_map)]) + self._errors(layer)
         pair = "K1, K2, C, Theta, determinant, first, second"
+        if layer.is_directed:
+            both = [*map(self._positive, ("K1", "K2")), *both]
         found.append(function("pair", pair, doc, [*unpacked, *both, "return following, tangent"]))
         if not self.is_sharp:
             return found
@@ -265,6 +270,10 @@ class _Printed:
         if self.target == "numpy":
             return Emitter(self.dialect, names).function(results)
         return torch_printer.lines_with_tensors(names, results, like)
+
+    def _positive(self, kernel: str) -> str:
+        """The line without which a normaliser would divide 0 by 0."""
+        return f"{kernel} = {self._library}.where({kernel} > 0.0, {kernel}, {self._library}.nan)"
 
     @staticmethod
     def _doc(maps: Sequence[tuple[str, Quantity]]) -> list[str]:

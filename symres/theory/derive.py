@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from . import criticality, fixedpoints, lines
 from .batch import variance_maps, with_kernel
 from .build import build, total_derivative, unknown
 from .depth import DepthLimit, depth_limit
+from .directions import needs_direction
 from .exponents import Exponents, exponents_at
 from .fixedpoints import FixedPoint
 from .lines import LinePoint, Maps
@@ -301,7 +302,12 @@ class Theory:
             defined = definition()
         except NoClosedForm as error:
             return unknown(name, arguments, error.found, **words)
-        return build(name, arguments, defined, walk.assignments, parameters=self.layer.parameters, **words)
+        found = build(name, arguments, defined, walk.assignments, parameters=self.layer.parameters, **words)
+        return replace(found, directed=True) if walk is self._two and self._is_directed else found
+
+    @cached_property
+    def _is_directed(self) -> bool:
+        return not self.is_batch and needs_direction(self._one)
 
     # ---- the deep network --------------------------------------------------------------------------------------
 

@@ -78,7 +78,7 @@ class Walk:
     def _mean(self, mean: Mean) -> None:
         for a in sorted({a for a, b in self.kernel if a == b}):
             value = self.written_out(self.mean((mean.integrand, a)))
-            if value == 0 and mean.name not in self.program.centred:
+            if value == 0 and mean.name in self.program.divisors:
                 raise UnsupportedLayer(
                     f"the average {mean}", "it is 0 for every kernel", "normalise something that varies"
                 )

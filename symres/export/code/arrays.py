@@ -109,6 +109,12 @@ def _valid(K):
     return np.where(negative, math.nan, K) if negative.any() else K
 '''
 
+DIRECTED = '''
+def _directed(K):
+    """Kernels, nan where they are 0 or negative: a normaliser divides by the size of an input."""
+    return np.where(np.greater(K, 0.0), K, math.nan)
+'''
+
 BLOCKS = '''
 def _blocks(function, arguments, out, size):
     """Evaluate elementwise in blocks of so many elements; scalars are passed on as they are."""

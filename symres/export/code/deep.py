@@ -75,6 +75,11 @@ class DeepLayer:
         return 2 * one - two, two - one
 
     @property
+    def is_directed(self) -> bool:
+        """Whether a normaliser needs the direction of an input, which one of kernel 0 has not."""
+        return any(quantity.directed for quantity in self.quantities)
+
+    @property
     def is_steep(self) -> bool:
         """Whether the slope is infinite for parallel inputs, as where functions jump."""
         codes = (c.code for c in self.components if c.is_pair and isinstance(c.code, sp.Expr))
@@ -224,7 +229,8 @@ def _parallel(kernel_map: Quantity, covariance_map: Quantity) -> sp.Expr | None:
     kernel, covariance = kernel_map.expr, covariance_map.expr
     assert kernel is not None and covariance is not None
     both = covariance.xreplace({K1: first**2, K2: second**2, C: first * second})
-    total = kernel.xreplace({K: first**2}) * kernel.xreplace({K: second**2}) - both**2
+    square = sp.expand(both**2)  # roots of what both inputs are divided by
+    total = kernel.xreplace({K: first**2}) * kernel.xreplace({K: second**2}) - square
     if total.has(sp.zoo, sp.nan, sp.oo) or not total.is_rational_function(*total.free_symbols):
         return None
     return sp.factor(total).xreplace({first: sp.sqrt(K1), second: sp.sqrt(K2)})

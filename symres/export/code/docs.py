@@ -52,9 +52,16 @@ def argument_lines(quantity: Quantity, kind: str) -> list[str]:
         name = argument(symbol)
         own = "" if name == symbol.name else f"{symbol}, "  # as formulas call it
         meaning = ARGUMENTS.get(symbol, f"{own}parameter of an activation")
+        if quantity.directed:
+            meaning = directed(meaning)
         note = "; of no influence here, may be left out" if symbol in quantity.unused else ""
         lines += wrapped(f"{name}: {meaning}; {kind}{note}.", 8, 4)
     return lines
+
+
+def directed(meaning: str) -> str:
+    """What a kernel is where a normaliser needs the direction of an input."""
+    return meaning.replace(" >= 0, nan else", " > 0, nan else: a normaliser divides by the size of the input")
 
 
 def formula_lines(formula: sp.Expr, indent: int) -> list[str]:
@@ -199,7 +206,8 @@ def function_lines(function: Function, target: str) -> list[str]:
     until = "on" if math.isinf(last) else f"to {last:g}, nan beyond"
     if any(c.parameters and c.code is None for c in function.components):
         until += f" with parameters of {PARAMETER}"
-    kernels = f"kernels in {_measured(last)} (measured); finite from K = 0 {until}"
+    start = f"{'above' if quantity.directed else 'from'} K = 0"
+    kernels = f"kernels in {_measured(last)} (measured); finite {start} {until}"
     holes = [f"at {c.worst}" if math.isinf(c.error) else c.undefined for c in function.components]
     undefined = " and ".join(dict.fromkeys(filter(None, holes)))
     if undefined:

@@ -20,6 +20,7 @@ from .arrays import (
     CHUNK,
     CORRELATION,
     DETERMINANT,
+    DIRECTED,
     EXPCOSH,
     EXPCOSHM1,
     EXPSINH,
@@ -134,6 +135,7 @@ NUMPY = Dialect(
         "_piecewise": (PIECEWISE, ()),
         "_mended": (MENDED, ()),
         "_valid": (KERNEL, ()),
+        "_directed": (DIRECTED, ()),
         "_blocks": (BLOCKS, ()),
         "_parts": (PARTS, ()),
         "_chunk": (CHUNK, ()),
@@ -284,7 +286,8 @@ def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr], 
 def call(function: Function, tile: Tile | None) -> str:
     """What a public function returns: tiles where there is a tile function, else blocks of one line of entries."""
     name = f"_{function.quantity.name}"
-    listed = [f"_valid({argument(s)})" if s in KERNELS else argument(s) for s in function.arguments]
+    valid = "_directed" if function.quantity.directed else "_valid"
+    listed = [f"{valid}({argument(s)})" if s in KERNELS else argument(s) for s in function.arguments]
     arguments = f"({', '.join(listed)}{',' * (len(listed) == 1)})"
     if tile is not None:
         places = _matrices(function.arguments)

@@ -21,7 +21,7 @@ from ...balls import enclose, evaluate
 from ...errors import DeclarationError, NoClosedForm
 from ...quantity import Quantity, Status
 from ...symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n, n_L, r, variables, xi
-from .angles import AngleForm, positive
+from .angles import AngleForm, angle_form, positive
 from .emit import argument, distinct
 from .fit import Fit
 from .loss import one_sign
@@ -224,9 +224,9 @@ class Planner:
         others = (opaque.free_symbols & GLOBAL) | set(held.values())
         parts = decompose(opaque, others | scope.parameters)
         if parts is None and decompose(opaque, others) is None:
-            if _is_normalised(opaque):
-                factors = (factor.as_base_exp() for factor in sp.Mul.make_args(expr))
-                return sp.Mul(*(self._split(base, base, scope) ** power for base, power in factors))
+            normalised = _normalised(expr)
+            if normalised is not None:
+                return sp.Add(*(self._product(factors, scope) for factors in normalised))
             others -= INSIDE
         opened: dict[sp.Expr, sp.Expr] = {}
         may_cancel = scope.parameters and not averages(opaque)
@@ -236,6 +236,11 @@ class Planner:
                 opened = decompose(definition.xreplace(held), others) or {}
         out = sp.Add(*(m * self._kernel_function(f, scope, opened.get(m)) for m, f in parts.items()))
         return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
+
+    def _product(self, factors: Iterable[sp.Expr], scope: _Scope) -> sp.Expr:
+        """A product whose factors are split one by one, inside of powers."""
+        parts = (factor.as_base_exp() for factor in factors)
+        return sp.Mul(*(self._split(base, base, scope) ** power for base, power in parts))
 
     def _kernel_function(self, expr: sp.Expr, scope: _Scope, opened: sp.Expr | None = None) -> sp.Expr:
         """Calls of components.
@@ -299,6 +304,10 @@ class Planner:
     ) -> sp.Expr:
         """A call of the component for a function of kernels and parameters; mere scales stay outside."""
         parameters = _ordered(expr.free_symbols - set(kernels))
+        angles, rest = _of_angles(expr) if kernels == (K1, K2, C) else (None, expr)
+        if angles is not None:
+            first, second, _ = arguments
+            return self._call(angles, kernels, arguments, scope) / (sp.sqrt(first) * sp.sqrt(second)) + rest
         if len(parameters) == 1:
             (p,) = parameters
             law = scaling(expr, kernels, p)
@@ -370,9 +379,33 @@ def decompose(expr: sp.Expr, others: Iterable[sp.Symbol]) -> dict[sp.Expr, sp.Ex
     return None
 
 
-def _is_normalised(expr: sp.Expr) -> bool:
-    """Whether a product contains roots or quotients of sums, as behind a normalisation."""
-    return any(isinstance(f, sp.Pow) and isinstance(f.base, sp.Add) for f in sp.Mul.make_args(expr))
+def _of_angles(expr: sp.Expr) -> tuple[sp.Expr | None, sp.Expr]:
+    """A function of two inputs as A/sqrt(K1*K2) + B: A written with angles, B free of kernels; (None, itself) if not.
+
+    None too where the function is itself written with angles.
+    """
+    triple = (K1, C, K2)
+    if angle_form(expr, triple) is not None:
+        return None, expr
+    constant, factor = expr.as_independent(*triple, as_Add=False)
+    rest, varying = sp.expand(factor).as_independent(*triple, as_Add=True)
+    times = constant * sp.Add(*(sp.sqrt(K1) * sp.sqrt(K2) * term for term in sp.Add.make_args(varying)))
+    return (None, expr) if angle_form(times, triple) is None else (times, constant * rest)
+
+
+def _normalised(expr: sp.Expr) -> list[tuple[sp.Expr, ...]] | None:
+    """The factors of products with roots of, or quotients by, sums, as behind a normalisation; None if there are none.
+
+    Terms with the same roots and quotients are one product.
+    """
+    groups: dict[tuple[sp.Expr, ...], list[sp.Expr]] = {}
+    for term in sp.Add.make_args(expr):
+        powers = [f for f in sp.Mul.make_args(term) if isinstance(f, sp.Pow) and isinstance(f.base, sp.Add)]
+        rest = sp.Mul(*(f for f in sp.Mul.make_args(term) if f not in powers))
+        groups.setdefault(tuple(powers), []).append(rest)
+    if not any(groups):
+        return None
+    return [(*powers, *sp.Mul.make_args(sp.Add(*rests))) for powers, rests in groups.items()]
 
 
 def _adds_up(parts: Mapping[sp.Expr, sp.Expr]) -> bool:

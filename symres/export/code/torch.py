@@ -180,7 +180,8 @@ def _unlimited_source(component: Component) -> Source:
 def function_source(function: Function) -> tuple[str, ...]:
     """The body of a public function, its arguments already tensors."""
     names = dict(function.names)
-    first = [f"{k} = torch.where({k} >= 0.0, {k}, torch.nan)" for k in function.arguments if k in KERNELS]
+    least = ">" if function.quantity.directed else ">="
+    first = [f"{k} = torch.where({k} {least} 0.0, {k}, torch.nan)" for k in function.arguments if k in KERNELS]
     first += named_determinant(names, [e for _, e in function.lines], "_Determinant.apply")
     *before, last = first + lines_with_tensors(names, function.lines, variable(function.arguments[0]))
     if function.idle:

@@ -1,0 +1,157 @@
+"""Networks in 50 digits, their recursions written by hand: nothing from symres but the declarations to compare with."""
+
+import mpmath as mp
+import numpy as np
+
+import symres as sr
+
+DIGITS = 50
+z, gamma, Dense, LayerNorm, RMSNorm = sr.z, sr.gamma, sr.Dense, sr.LayerNorm, sr.RMSNorm
+
+
+def arccos_pair(K1, K2, C):
+    """<relu relu> and <relu' relu'> (Cho and Saul)."""
+    size = mp.sqrt(K1 * K2)
+    angle = mp.acos(max(min(C / size, mp.mpf(1)), mp.mpf(-1)))
+    return (size * mp.sin(angle) + (mp.pi - angle) * C) / (2 * mp.pi), (mp.pi - angle) / (2 * mp.pi)
+
+
+def arcsine_pair(K1, K2, C):
+    """<erf erf> and <erf' erf'> (Williams)."""
+    size = (1 + 2 * K1) * (1 + 2 * K2)
+    return 2 / mp.pi * mp.asin(2 * C / mp.sqrt(size)), 4 / mp.pi / mp.sqrt(size - 4 * C**2)
+
+
+PAIRS = {"relu": arccos_pair, "erf": arcsine_pair}
+MEANS = {"relu": lambda K: mp.sqrt(K / (2 * mp.pi)), "erf": lambda K: mp.mpf(0)}
+
+
+# ---- one layer: (K1, K2, C, Theta) and the parameters to the next four ----------------------------------------------
+def residual(name, K1, K2, C, Theta, g, w, b):
+    both, slopes = PAIRS[name](K1, K2, C)
+    first, second = (PAIRS[name](K, K, K)[0] for K in (K1, K2))
+    return (
+        *(g**2 * K + b + w * own for K, own in ((K1, first), (K2, second), (C, both))),
+        g**2 * Theta + b + w * both + w * slopes * Theta,
+    )
+
+
+def post_ln(name, K1, K2, C, Theta, g, w, b):
+    K1, K2, C, Theta = residual(name, K1, K2, C, Theta, g, w, b)
+    size = mp.sqrt(K1 * K2)
+    return mp.mpf(1), mp.mpf(1), C / size, Theta / size
+
+
+def pre_ln(name, K1, K2, C, Theta, g, w, b):
+    size, one = mp.sqrt(K1 * K2), mp.mpf(1)
+    both, slopes = PAIRS[name](one, one, C / size)
+    own = PAIRS[name](one, one, one)[0]
+    return (
+        *(g**2 * K + b + w * own for K in (K1, K2)),
+        g**2 * C + b + w * both,
+        g**2 * Theta + b + w * both + w * slopes * Theta / size,
+    )
+
+
+def ln_act(name, K1, K2, C, Theta, g, w, b, centred=True):
+    both, slopes = PAIRS[name](K1, K2, C)
+    means = [MEANS[name](K) if centred else mp.mpf(0) for K in (K1, K2)]
+    size = mp.sqrt(mp.fprod(PAIRS[name](K, K, K)[0] - m**2 for K, m in zip((K1, K2), means, strict=True)))
+    both = (both - means[0] * means[1]) / size
+    return (
+        *(g**2 * K + b + w for K in (K1, K2)),
+        g**2 * C + b + w * both,
+        g**2 * Theta + b + w * both + w * slopes * Theta / size,
+    )
+
+
+def rms_after(name, *rest):
+    return ln_act(name, *rest, centred=False)
+
+
+def glu(name, K1, K2, C, Theta, g, w, b):
+    gates, inner = [w * v + b for v in (K1, K2, C)], w * C + b + w * Theta
+    both, slopes = PAIRS[name](*gates)
+    first, second = (PAIRS[name](k, k, k)[0] * k for k in gates[:2])
+    c = gates[2]
+    return (
+        *(g**2 * K + b + w * own for K, own in ((K1, first), (K2, second), (C, both * c))),
+        g**2 * Theta + b + w * both * c + w * (slopes * c + both) * inner,
+    )
+
+
+def two_layers(name, K1, K2, C, Theta, g, w, b):
+    inner = [w * v + b for v in (K1, K2, C)]
+    both, slopes = PAIRS[name](*inner)
+    first, second = (PAIRS[name](k, k, k)[0] for k in inner[:2])
+    return (
+        *(g**2 * K + b + w * own for K, own in ((K1, first), (K2, second), (C, both))),
+        g**2 * Theta + b + w * both + w * slopes * (inner[2] + w * Theta),
+    )
+
+
+STEPS = {f.__name__: f for f in (residual, post_ln, pre_ln, ln_act, rms_after, glu, two_layers)}
+FORWARD = {
+    "residual": lambda phi: gamma * z + Dense(phi(z)),
+    "post_ln": lambda phi: LayerNorm(gamma * z + Dense(phi(z))),
+    "pre_ln": lambda phi: gamma * z + Dense(phi(LayerNorm(z))),
+    "ln_act": lambda phi: gamma * z + Dense(LayerNorm(phi(z))),
+    "rms_after": lambda phi: gamma * z + Dense(RMSNorm(phi(z))),
+    "glu": lambda phi: gamma * z + Dense(phi(Dense(z)) * Dense(z)),
+    "two_layers": lambda phi: gamma * z + Dense(phi(Dense(z))),
+}
+
+
+# ---- networks ------------------------------------------------------------------------------------------------------
+def iterate(name, depth, K1, K2, C, gamma, C_W, C_b, layer="residual"):
+    """C and Theta behind so many layers, of numbers that are taken as they are."""
+    with mp.workdps(DIGITS):
+        K1, K2, C, *rest = (v if isinstance(v, mp.mpf) else mp.mpf(float(v)) for v in (K1, K2, C, gamma, C_W, C_b))
+        theta = mp.mpf(0)
+        for _ in range(depth):
+            K1, K2, C, theta = STEPS[layer](name, K1, K2, C, theta, *rest)
+        return C, theta
+
+
+def slopes_of_sums(rows, name, depth, gamma, C_W, C_b, layer):
+    """The derivatives of the sums of the matrices C and Theta of rows in each of their entries, by differences."""
+
+    def sums(x):
+        with mp.workdps(DIGITS):
+            gram = [[mp.fdot(a, b) / len(a) for b in x] for a in x]
+            pairs = [(i, j) for i in range(len(x)) for j in range(len(x))]
+            kernels = [(gram[i][i], gram[j][j], gram[i][j]) for i, j in pairs]
+            found = [iterate(name, depth, *k, gamma, C_W, C_b, layer) for k in kernels]
+            return [mp.fsum(values) for values in zip(*found, strict=True)]
+
+    def moved(place, step):
+        x = [[mp.mpf(float(v)) for v in row] for row in rows]
+        x[place[0]][place[1]] += step
+        return sums(x)
+
+    out = np.zeros((2, *rows.shape))
+    with mp.workdps(DIGITS):
+        step = mp.mpf("1e-18")
+        for place in np.ndindex(*rows.shape):
+            both = zip(moved(place, step), moved(place, -step), strict=True)
+            out[(slice(None), *place)] = [float((up - down) / (2 * step)) for up, down in both]
+    return out
+
+
+def declared(layer, name):
+    """The same layer as symres knows it."""
+    return sr.Layer(FORWARD[layer](sr.activation(name)))
+
+
+def near(K1, K2, gap, sign=1):
+    """A covariance so far from that of parallel inputs, never beyond it."""
+    C = sign * np.sqrt(K1) * np.sqrt(K2) * (1 - gap)
+    with mp.workdps(DIGITS):
+        while mp.mpf(float(C)) ** 2 > mp.mpf(K1) * mp.mpf(K2):
+            C = np.nextafter(C, 0.0)
+    return C
+
+
+def errors(found, expected, scale):
+    """The largest difference of two numbers from those expected, relative to a scale for each."""
+    return max(float(abs(mp.mpf(float(a)) - b) / abs(s)) for a, b, s in zip(found, expected, scale, strict=True))
