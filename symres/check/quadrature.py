@@ -131,7 +131,7 @@ class QuadratureOracle:
         if not np.isfinite(centre.value):
             return Found(np.nan, 0.0, centre.scale / K, "chi_perp is infinite at every K")
         value, error = _log_derivative(
-            lambda k: _neville(self._ratios(k, 1, steps))[-1], K, 9, centre.error, self._floor
+            lambda k: _neville(self._ratios(k, 1, steps)[:, 0])[-1], K, 9, centre.error, self._floor
         )
         return Found(value / 2, error / 2, max(abs(centre.value), centre.scale) / K)
 
@@ -156,13 +156,7 @@ class QuadratureOracle:
         """
         (own, lost), (other, _) = (self._kernel(K) for K in (K1, K2))
         inputs, scale = pair(K1, K2, C), math.sqrt(own.value) * math.sqrt(other.value)
-        before = self._parted(inputs, Theta, 1, 0.0)
-        return _limit(
-            lambda resolution, steps: self._falls(inputs, Theta, resolution, steps),
-            scale,
-            lost,
-            lambda steps: rounding(before) / _parts(steps)[-1],
-        )[0]
+        return _limit(lambda resolution, steps: self._falls(inputs, Theta, resolution, steps), scale, lost)[0]
 
     def parameter_norm(self, K: float) -> Found:
         """The same for one input with itself, where the streams are one."""
@@ -185,7 +179,7 @@ class QuadratureOracle:
 
     @_in_range()
     def _ratios(self, K: float, resolution: int, steps: range) -> np.ndarray:
-        """(K' - C')/(K - C) for a geometric sequence of K - C."""
+        """(K' - C')/(K - C) for a geometric sequence of K - C, and the rounding errors of differences."""
         ratios = []
         for step in (K - self._floor) * _NEAR * 4.0 ** -np.array(steps):
             ratios.append(self._apart(self._net(pair(K, K, K - step), resolution, pair(0, 0, 2 * step))) / (2 * step))
@@ -202,25 +196,29 @@ class QuadratureOracle:
         return np.array(ratios)
 
     def _falls(self, inputs: np.ndarray, Theta: float, resolution: int, steps: range) -> np.ndarray:
-        """By how much C' falls, over the fall of the correlation, for a geometric sequence of falls."""
-        before, falls = self._parted(inputs, Theta, resolution, 0.0), _parts(steps)
-        return np.array([(self._parted(inputs, Theta, resolution, fall) - before) / (2 * fall) for fall in falls])
+        """By how much C' falls, over the fall of the correlation, for a geometric sequence of falls; likewise."""
+        before, ratios = self._parted(inputs, Theta, resolution, 0.0), []
+        for fall in _parts(steps):
+            after = self._parted(inputs, Theta, resolution, fall)
+            ratios.append([(after[0] - before[0]) / (2 * fall), after[1] / (2 * fall) + rounding(before[0]) / fall])
+        return np.array(ratios)
 
     @_in_range()
-    def _parted(self, inputs: np.ndarray, Theta: float, resolution: int, fall: float) -> float:
-        """<(z'_1 - z'_2)^2> for the inputs of two networks whose correlation has fallen."""
+    def _parted(self, inputs: np.ndarray, Theta: float, resolution: int, fall: float) -> np.ndarray:
+        """<(z'_1 - z'_2)^2> for the inputs of two networks whose correlation has fallen, and its rounding error."""
         lost, same = fall * Theta, bool(np.ptp(inputs) == 0)
         if fall == 0 and same:
-            return 0.0
+            return np.zeros(2)
         if self._shared is not None:
             return self._apart(CoupledBatch(inputs[0, 0], self._shared, lost, fall, resolution, same), -1)
         start = np.diag(inputs)[:, None] + np.diag(inputs) - 2 * inputs
         other = lost * (1 - np.eye(2))
         return self._apart(CoupledNet(inputs - other, fall, resolution, start + 2 * other))
 
-    def _apart(self, net: LimitNet, other: int = 1) -> float:
-        """<(z'_1 - z'_2)^2> for the first input and another."""
-        return float(net.moments(self._forward(net, net.stream()))[1][0, other])
+    def _apart(self, net: LimitNet, other: int = 1) -> np.ndarray:
+        """<(z'_1 - z'_2)^2> for the first input and another, and its rounding error where it is a difference."""
+        value = float(net.moments(self._forward(net, net.stream()))[1][0, other])
+        return np.array([value, net.subtracted])
 
     def _net(self, covariance: np.ndarray, resolution: int, differences: np.ndarray | None = None) -> LimitNet:
         if self._shared is None:
@@ -288,18 +286,17 @@ def _limit(
     ratios: Callable[[int, range], np.ndarray],
     scale: float,
     lost: float,
-    floor: Callable[[range], float] = lambda steps: 0.0,
 ) -> tuple[Found, range]:
     """The limit of ratios of differences, and the steps that were enough: more of them where an activation is steep.
 
     Args:
-        ratios: at a resolution, for some steps; expanded in powers of what halves from step to step.
+        ratios: at a resolution, for some steps, and their rounding errors where they are of differences of large
+            numbers, shape (steps, 2); expanded in powers of what halves from step to step.
         scale: of the limit.
         lost: the relative error of the functions' own evaluation.
-        floor: rounding errors of the last of some steps, where ratios are differences of large numbers.
     """
     best = found = Found(np.inf, np.inf, scale)
-    enough, coarse, fine = _STEPS, np.array([]), np.array([])
+    enough, coarse, fine = _STEPS, np.empty((0, 2)), np.empty((0, 2))
     for last in range(_STEPS.stop, _LAST_STEP, 4):
         new, steps = range(len(fine), last), range(last - len(_STEPS), last)
         try:
@@ -309,8 +306,8 @@ def _limit(
                 raise
             break
         coarse, fine = np.concatenate([coarse, more[0]]), np.concatenate([fine, more[1]])
-        found = _extrapolated(coarse[steps], fine[steps], steps, scale, lost)
-        found = replace(found, error=found.error + floor(steps))
+        found = _extrapolated(coarse[steps, 0], fine[steps, 0], steps, scale, lost)
+        found = replace(found, error=found.error + float(fine[steps, 1].max()))
         if found.error < best.error:
             best, enough = found, steps
         if best.error <= _SHARP * abs(best.value) or found.error > 100 * best.error:

@@ -78,7 +78,7 @@ def test_an_unreachable_part_of_a_line_and_its_end():
 
 def test_any_two_parameters_are_axes(erf):
     found = phase_diagram(erf, ("C_W", 0.5, 1.5), ("gamma", 0.0, 0.9), points=3, C_b=0.1, depth=5000)
-    assert (found.x, found.y, found.lines, found.points) == ("C_W", "gamma", (), ())
+    assert (found.x, found.y, found.points) == ("C_W", "gamma", ())
     for row, gamma in enumerate(found.ys):
         assert found.chi_perp[row].tolist() == pytest.approx([end_of_erf(w, 0.1, gamma)[1] for w in found.xs], rel=1e-7)
 
@@ -166,12 +166,44 @@ def test_batches_and_unknown_maps_are_refused(erf):
 @pytest.mark.parametrize(("formula", "lines"), [("max(z-1,0)-max(-z-1,0)", 0), ("erf", 1)])
 def test_a_jump_of_chi_perp_is_no_critical_line(formula, lines):
     """Where a fixed point vanishes, chi_perp jumps from 0.5 to 3.5 without being 1."""
-    from matplotlib.figure import Figure
-
     theory = sr.derive(sr.residual(formula))
     drawn = phase_diagram(theory, ("C_W", 1, 4), ("gamma", 0.2, 0.95), points=60, C_b=0.1)
     assert drawn.chi_perp.min() < 0.9 and drawn.chi_perp.max() > 1.1
+    assert len(drawn.lines) == lines
+
+
+def test_lines_over_other_parameters_are_where_chi_perp_is_one(erf):
+    found = phase_diagram(erf, ("C_W", 0.1, 2), ("gamma", 0.0, 0.95), points=80, C_b=0.05)
+    ((weights, skips, reachable),) = found.lines
+    assert reachable and len(weights) > 80
+    for C_W, gamma in list(zip(weights, skips, strict=True))[::9]:
+        assert end_of_erf(C_W, 0.05, gamma)[1] == pytest.approx(1, abs=2e-4)  # linear between pixels
+
+
+def test_kernels_that_still_move_are_marked(erf):
+    """Of erf at C_b = 0 those at the critical point fall like 1/l; all others have converged."""
+    from matplotlib.figure import Figure
+
+    at = math.pi / 4 * (1 - GAMMA**2)
+    found = phase_diagram(erf, ("C_W", at / 2, 3 * at / 2), ("C_b", 0.0, 0.2), points=3, gamma=GAMMA)
+    assert found.settled.tolist() == [[True, False, True], [True] * 3, [True] * 3]
     axes = Figure().subplots()
-    drawn.plot(axes)
-    segments = [path for c in axes.collections if hasattr(c, "levels") for path in c.get_paths() if len(path.vertices)]
-    assert bool(segments) == bool(lines)
+    found.plot(axes)
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert words == [r"$\chi_\perp = 1$", "critical point", "kernel not converged"]
+    settled = phase_diagram(erf, ("C_W", at / 2, 0.6 * at), ("C_b", 0.1, 0.2), points=2, gamma=GAMMA)
+    axes = Figure().subplots()
+    settled.plot(axes)
+    assert settled.settled.all() and axes.get_legend() is None
+
+
+def test_the_title_has_the_numbers_that_were_put_in():
+    layer = sr.residual(sr.activation("leaky_relu")).subs(slope="0.2", C_b="0.1")
+    found = phase_diagram(sr.derive(layer), ("C_W", 0, 2), ("gamma", 0, 1), points=2)
+    assert (
+        r"\mathrm{slope}=\frac{1}{5}" in found.title
+        and r"C_b=\frac{1}{10}" in found.title
+        and found.title.count("$") == 2
+    )
+    found = phase_diagram(sr.derive(sr.residual("erf")), points=2, gamma=GAMMA)
+    assert r"\gamma z" in found.title and r"\gamma = 0.5" in found.title

@@ -125,7 +125,8 @@ def expanded(field: Field) -> list[tuple[Any, tuple[Field, ...]]]:
     """The field as a sum of (number per input) * (product of fields)."""
     if isinstance(field, Applied):
         if field.function is np.add:
-            return [term for a in field.arguments for term in _terms(a)]
+            found = [term for a in field.arguments for term in _terms(a)]
+            return [term for term in found if np.any(term[0])] or found[:1]
         if field.function is np.multiply:
             first, second = (_terms(a) for a in field.arguments)
             if len(first) * len(second) <= 16:

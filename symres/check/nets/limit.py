@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..noise import of_square
+from ..panels import rounding
 from .field import Affine, Field, OracleLimit, Place, declared, expanded, leaves
 from .law import Law, pair_of
 
@@ -28,6 +29,7 @@ class LimitNet(Law):
             variances = np.diag(covariance)
             differences = variances[:, None] + variances - 2 * covariance
         super().__init__(len(covariance), resolution)
+        self.subtracted = 0.0  # rounding errors of squared differences that were found from second moments
         self._entered: list[Any] = []
         self._stream = self._drawn(covariance, differences, np.abs(covariance))
         self._given = len(self._sources)
@@ -91,6 +93,8 @@ class LimitNet(Law):
             return second[a, a], 0.0, size[a, a]
         direct = self._difference(u, a, b, second[a, a])
         both = second[a, a] + second[b, b]
+        if direct is None:
+            self.subtracted = max(self.subtracted, rounding(float(size[a, a] + size[b, b])))
         if direct is None or abs(both - direct) < _CANCELLED * both:
             mixed, apart = self._second(u, a, b)
             direct = both - 2 * mixed if direct is None else direct

@@ -30,8 +30,10 @@ _SETTLED = 1e-10  # relative change of a kernel from one layer to the next: it h
 _SMALL, _LARGE = 1e-12, 1e12  # kernels beyond count as 0 and as infinite
 _LINE = np.geomspace(1e-6, 1e6, 240)  # kernels along a critical line
 _COLOURS = "RdBu_r"
+_VEIL = "0.3"  # over kernels that have not converged
 _REACH = 1.0  # of the colours, in log chi_perp
 _JUMP = 0.5  # of log K and log chi_perp between neighbours: more is no continuous change
+_LONGEST = 70  # characters of a forward equation in the title
 _TICKS = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.5)
 
 
@@ -44,7 +46,9 @@ class PhaseDiagram:
         xs, ys: their values, increasing, of lengths n and m.
         chi_perp: (m, n), at the end of the network.
         kernel: (m, n), infinite where it diverges.
-        lines: critical lines as (xs, ys, whether they are reachable).
+        settled: (m, n), whether the kernel has converged, to a number, 0 or infinity; where it has not, the values are
+            those of the deepest layer.
+        lines: critical lines as (xs, ys, whether the kernel flows there).
         points: critical points as (x, y).
         title: what it is about.
     """
@@ -55,46 +59,61 @@ class PhaseDiagram:
     ys: np.ndarray
     chi_perp: np.ndarray
     kernel: np.ndarray
+    settled: np.ndarray
     lines: tuple[tuple[np.ndarray, np.ndarray, bool], ...] = ()
     points: tuple[tuple[float, float], ...] = ()
     title: str = ""
 
     def plot(self, axes: Any) -> None:
         """Draw it into matplotlib axes, with a bar of colours beside them."""
-        from matplotlib.colors import Normalize
+        from matplotlib.colors import ListedColormap, Normalize
 
         with np.errstate(divide="ignore"):
             shade = np.clip(np.log(self.chi_perp), -_REACH, _REACH)
         image = axes.pcolormesh(
             self.xs, self.ys, shade, cmap=_COLOURS, norm=Normalize(-_REACH, _REACH), shading="nearest", rasterized=True
         )
+        if not self.settled.all():
+            veil = np.ma.masked_where(self.settled, np.ones(self.settled.shape))
+            grey = ListedColormap([_VEIL])
+            axes.pcolormesh(self.xs, self.ys, veil, cmap=grey, alpha=0.5, shading="nearest", rasterized=True)
         for xs, ys, reachable in self.lines:
             axes.plot(xs, ys, color="black", linewidth=1.4, linestyle="-" if reachable else ":")
-        crossed = np.ma.masked_where(self._jumps, shade)
-        if not self.lines and np.ptp(np.sign(crossed)) == 2:
-            axes.contour(self.xs, self.ys, crossed, levels=[0.0], colors="black", linewidths=1.4)
         for point in self.points:
             axes.plot(
                 *point, "k*", markersize=11, markeredgecolor="white", markeredgewidth=0.7, clip_on=False, zorder=5
             )
-        axes.set_title(self.title, fontsize=10)
+        axes.set_title(self.title, fontsize=9)
         axes.set(xlim=(self.xs[0], self.xs[-1]), ylim=(self.ys[0], self.ys[-1]))
         axes.set(xlabel=_label(self.x), ylabel=_label(self.y))
+        if known := self._legend:
+            words, handles = zip(*known.items(), strict=True)
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
+            axes.legend(handles, words, fontsize=7, ncols=len(known), frameon=False, **place)
         bar = axes.figure.colorbar(image, ax=axes, ticks=np.log(_TICKS), extend="both")
         bar.ax.set_yticklabels([f"{tick:g}" for tick in _TICKS])
         bar.set_label(r"$\chi_\perp$")
 
     @property
-    def _jumps(self) -> np.ndarray:
-        """Where the kernel ends elsewhere than at a neighbour: chi_perp passes 1 there without being 1."""
-        found = np.zeros(self.kernel.shape, dtype=bool)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            kernels, chis = np.log(self.kernel), np.log(self.chi_perp)
-            for here, there in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
-                far = (np.abs(kernels[here] - kernels[there]) > _JUMP) & (np.abs(chis[here] - chis[there]) > _JUMP)
-                apart = far | (np.isinf(kernels[here]) != np.isinf(kernels[there]))
-                found[here] |= apart
-                found[there] |= apart
+    def _legend(self) -> dict[str, Any]:
+        """What the marks mean: words and their handles."""
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        ways = {
+            reachable
+            for xs, ys, reachable in self.lines
+            if any(_inside(point, self.xs, self.ys) for point in zip(xs, ys, strict=True))
+        }
+        found: dict[str, Any] = {}
+        if True in ways:
+            found[r"$\chi_\perp = 1$"] = Line2D([], [], color="black", linewidth=1.4)
+        if False in ways:
+            found[r"$\chi_\perp = 1$, the kernel flows away"] = Line2D([], [], color="black", linestyle=":")
+        if self.points:
+            found["critical point"] = Line2D([], [], color="black", marker="*", linestyle="", markersize=8)
+        if not self.settled.all():
+            found["kernel not converged"] = Patch(color=_VEIL, alpha=0.5)
         return found
 
     def save(self, path: str | Path) -> Path:
@@ -162,21 +181,27 @@ def phase_diagram(
     xs, ys = (np.linspace(low, high, count) for _, low, high in (x, y))
     columns, rows = np.meshgrid(xs, ys)
     given = {**fixed, x[0]: columns.ravel(), y[0]: rows.ravel()}
-    kernel, chi = _followed(maps, given, float(number(K, "K")), whole(depth, "depth", 1), progress)
+    kernel, chi, settled = _followed(maps, given, float(number(K, "K")), whole(depth, "depth", 1), progress)
     plane = (x[0], y[0]) == (C_W.name, C_b.name)
-    lines = _curve(theory, fixed, xs, ys) if plane else ()
-    shape = columns.shape
-    names = ", ".join([*(f.name for f in theory.layer.formulas), theory.layer.name])
-    setting = ",\\ ".join(f"{latex(sp.Symbol(name))} = {value:.6g}" for name, value in fixed.items())
-    title = f"{names}\n${setting}$" if setting else names
+    kernel, chi, settled = (a.reshape(columns.shape) for a in (kernel, chi, settled))
+    lines = (_curve(theory, fixed, xs, ys) if plane else ()) or _crossings(xs, ys, kernel, chi)
     shown = tuple(point for point in marked if plane and _inside(point, xs, ys))
-    return PhaseDiagram(x[0], y[0], xs, ys, chi.reshape(shape), kernel.reshape(shape), lines, shown, title)
+    return PhaseDiagram(x[0], y[0], xs, ys, chi, kernel, settled, lines, shown, _title(theory.layer, fixed))
+
+
+def _title(layer: Any, fixed: dict[str, float]) -> str:
+    """The activation and the layer; below it the forward equation, if it fits, and the other parameters."""
+    words = [*(f.name for f in layer.formulas), layer.name]
+    equation = f"z' = {latex(layer.forward)}" if len(str(layer.forward)) <= _LONGEST else ""
+    settings = [f"{latex(sp.Symbol(name))} = {value:.6g}" for name, value in fixed.items()]
+    below = r",\quad ".join(filter(None, [equation, *settings]))
+    return ", ".join(words) + (f"\n${below}$" if below else "")
 
 
 def _followed(
     maps: dict[str, Quantity], given: dict[str, Any], start: float, depth: int, progress: Progress | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Kernels after many layers, and chi_perp there."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Kernels after many layers, chi_perp there, and whether the kernels have converged."""
     module = export(maps, "numpy").load()
     if missing := [name for name in maps if not hasattr(module, name)]:
         raise NoClosedForm("a phase diagram", f"no accurate code was found for {', '.join(missing)}", "use kernels()")
@@ -198,8 +223,9 @@ def _followed(
             progress("deep networks", max(layer / depth, 1 - len(moving) / size))
         if not len(moving):
             break
-    chi = at("chi_perp", kernels, np.arange(size))
-    return np.where(kernels >= _LARGE, np.inf, kernels), chi
+    chi, settled = at("chi_perp", kernels, np.arange(size)), np.ones(size, dtype=bool)
+    settled[moving] = False
+    return np.where(kernels >= _LARGE, np.inf, kernels), chi, settled
 
 
 def _fixed(theory: Any, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str, float]:
@@ -265,6 +291,33 @@ def _curve(
             parts.append(([weight], [bias], reachable))
         last = reachable if inside else None
     return tuple((np.array(w), np.array(b), reachable) for w, b, reachable in parts if len(w) > 1)
+
+
+def _crossings(
+    xs: np.ndarray, ys: np.ndarray, kernel: np.ndarray, chi: np.ndarray
+) -> tuple[tuple[np.ndarray, np.ndarray, bool], ...]:
+    """Where chi_perp passes 1 between pixels, but for jumps from one end of the kernel to another."""
+    from contourpy import contour_generator
+
+    with np.errstate(divide="ignore"):
+        heights = np.ma.masked_where(_jumps(kernel, chi), np.clip(np.log(chi), -_REACH, _REACH))
+    if np.ptp(np.sign(heights)) < 2:  # 1 to the last bit somewhere is no line
+        return ()
+    parts = [np.asarray(part) for part in contour_generator(xs, ys, heights).lines(0.0)]
+    return tuple((part[:, 0], part[:, 1], True) for part in parts if len(part) > 1)
+
+
+def _jumps(kernel: np.ndarray, chi: np.ndarray) -> np.ndarray:
+    """Where the kernel ends elsewhere than at a neighbour: chi_perp passes 1 there without being 1."""
+    found = np.zeros(kernel.shape, dtype=bool)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kernels, chis = np.log(kernel), np.log(chi)
+        for here, there in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+            far = (np.abs(kernels[here] - kernels[there]) > _JUMP) & (np.abs(chis[here] - chis[there]) > _JUMP)
+            apart = far | (np.isinf(kernels[here]) != np.isinf(kernels[there]))
+            found[here] |= apart
+            found[there] |= apart
+    return found
 
 
 def _inside(point: tuple[float, float], xs: np.ndarray, ys: np.ndarray) -> bool:
