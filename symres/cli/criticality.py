@@ -77,6 +77,10 @@ class Criticality(Sheet):
         if report.critical_line is not None:
             lines += self.wrapped(self.words("critical line, K' = K and chi_perp = 1:"))
             lines += self.equation("C_b", [self.maths(report.critical_line)], "")
+        elif report.critical_curve is not None:
+            lines += self.wrapped(self.words("critical line along the fixed point, K' = K* and chi_perp = 1:"))
+            for name, value in zip(("C_W", "C_b"), points.along(report.critical_curve), strict=True):
+                lines += self.equation(name, [self.maths(value)], "")
         return lines
 
     def _value(self, point: PointRow, name: str, value: sp.Expr) -> list[Line]:

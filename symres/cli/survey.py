@@ -13,13 +13,12 @@ from ..declare import architectures, catalogue
 from ..declare.activation import Activation
 from ..declare.layer import Layer
 from ..errors import SymresError
-from ..gaussian.canonical import canonical
+from ..export.paper import points
 from ..gaussian.expectation import Expectation
 from ..symbols import C_W, K, gamma
 from ..theory.conditions import joined
 from ..theory.derive import Theory, derive
 from ..theory.implicit import ImplicitNumber
-from ..theory.lines import parametric_line
 from .breaking import wrap
 from .console import Line, Span, line
 from .maths import Maths
@@ -103,17 +102,10 @@ def _where(theory: Theory, maths: Maths) -> tuple[str, ...]:
     if explicit is not None:
         is_negative = (explicit / C_W).is_number and sp.N(explicit / C_W) < 0
         found.append(f"{'no line with C_b >= 0' if is_negative else 'line'}: C_b = {_value(explicit, maths)}")
-    elif theory.critical_line_parametric is not None and theory.critical_line_parametric[0].has(K):
-        found.append(f"line along K*: {_along(theory, maths)}")
+    elif theory.critical_line_averages is not None:
+        weight, bias = (maths(e) for e in points.along(theory.critical_line_averages))
+        found.append(f"line along K*: C_W = {weight}, C_b = {bias}")
     return tuple(found) or ("no critical point and no line",)
-
-
-def _along(theory: Theory, maths: Maths) -> str:
-    """C_W and C_b on the critical line as functions of the kernel, in averages."""
-    found = parametric_line((theory.kernel_map, theory.chi_parallel, theory.chi_perp), opened=True)
-    assert found is not None  # the line has a form without averages
-    weight, bias = (maths(joined(canonical(e)).subs(K, _STAR)) for e in found)
-    return f"C_W = {weight}, C_b = {bias}"
 
 
 def _value(value: sp.Expr, maths: Maths) -> str:

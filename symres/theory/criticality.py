@@ -74,7 +74,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     conditions = nested_conditions(kernel_map, parallel, perp) or conditions_of(kernel_map, parallel, perp)
     fixed = next((q.name for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
     if fixed is not None:
-        positive = Found(remarks=(_never(fixed, written_out(parallel)),))
+        positive = Found(remarks=(_never(fixed, *map(written_out, (kernel_map, parallel, perp))),))
     elif isinstance(conditions, str):
         positive = _unsolved(conditions, kernel_map, parallel, perp)
     elif conditions.gap == 0:
@@ -100,14 +100,21 @@ def _unsolved(why: str, kernel_map: Quantity, parallel: Quantity, perp: Quantity
     return Found(remarks=(f"{_UNSEEN} K* > 0, because {why}{remedy}",), complete=False)
 
 
-def _never(fixed: str, parallel: sp.Expr) -> str:
+def _never(fixed: str, flow: sp.Expr, parallel: sp.Expr, perp: sp.Expr) -> str:
     """Why no C_W makes both susceptibilities 1."""
-    if fixed == "chi_parallel" and not parallel.free_symbols & {K, C_W, C_b}:
-        return (
-            f"chi_parallel is {str(parallel).replace('**', '^')} for every kernel: no point is critical; where "
-            "chi_perp = 1, on a critical line, kernels converge exponentially and Jacobians to a constant"
-        )
-    return f"{fixed} does not depend on C_W: no choice of it is critical"
+    if fixed != "chi_parallel" or parallel.free_symbols & {K, C_W, C_b}:
+        return f"{fixed} does not depend on C_W: no choice of it is critical"
+    begin, kept = f"chi_parallel is {_text(parallel)} for every kernel: no point is critical; ", affine(flow, K)
+    if kept is not None and kept[1] != 1:
+        there = canonical(sp.cancel(perp.subs(K, kept[0] / (1 - kept[1]))))
+        if not there.free_symbols & {K, C_W, C_b}:
+            return f"{begin}nor is a line, for at the fixed point chi_perp is {_text(there)}, whatever C_W and C_b are"
+    return f"{begin}where chi_perp = 1, on a critical line, kernels converge exponentially and Jacobians to a constant"
+
+
+def _text(value: sp.Expr) -> str:
+    """An expression in a sentence; irrational numbers with decimals."""
+    return str(value if value.free_symbols or value.is_Rational else sp.N(value, 12)).replace("**", "^")
 
 
 def _grown(grown: Growth) -> tuple[str, ...]:

@@ -94,9 +94,8 @@ class Network:
         """
         first, last = whole(l0, "l0", 0), whole(l, "l", 0)
         if not first <= last <= self.depth:
-            raise DeclarationError(
-                f"the Jacobian from layer {first} to {last}", f"the network has {self.depth}", "pass l0 <= l <= depth"
-            )
+            found = f"it has {self.depth} layers" if first <= last else f"layer {last} comes before layer {first}"
+            raise DeclarationError(f"the Jacobian from layer {first} to {last}", found, "pass l0 <= l <= depth")
         return mp.fprod(self.chi_perp(K, **params)[first:last])
 
     def input_jacobian(self, l: Any, K: Any, n_0: Any, read_in: tuple[Any, Any], **params: Any) -> Any:  # noqa: E741

@@ -189,3 +189,16 @@ def test_the_curve_of_a_block_runs_through_its_critical_point():
         nearest = min(layer.critical_line(C_W=weight), key=lambda found: abs(found - bias))
         assert nearest == pytest.approx(bias, rel=1e-9)
         assert nearest.reachable == reachable
+
+
+@pytest.mark.parametrize("layer", [sr.residual("gelu"), sr.ln_act("gelu", gamma), sr.mlp("tanh")], ids=str)
+def test_the_line_in_averages_is_the_curve(layer):
+    """What pages show where the line is not explicit."""
+    theory = sr.derive(layer)
+    weight, bias = theory.critical_line_averages
+    params = {"gamma": 0.5} if gamma in layer.parameters else {}
+    ((first, second, _),) = theory.critical_curve([0.7], **params)
+    here = {sr.K: R(7, 10), gamma: R(1, 2)}
+    assert float(sp.N(weight.subs(here), 15)) == pytest.approx(first, rel=1e-13)
+    assert float(sp.N(bias.subs(C_W, weight).subs(here), 15)) == pytest.approx(second, rel=1e-12)
+    assert sr.derive("erf").critical_line_averages is None and sr.derive("relu").critical_line_averages is None

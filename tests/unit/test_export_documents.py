@@ -441,6 +441,15 @@ def test_a_critical_value_without_a_number_is_written_out():
     assert "erfc" in line
 
 
+def test_a_line_that_is_not_explicit_is_shown_along_the_fixed_point():
+    report = sr.derive("tanh").report()
+    _, shown = document(report).split(r"where $K' = K$ and $\chi_\perp = 1$,")
+    assert shown.index("C_W") < shown.index("C_b") < shown.index(r"K^*", shown.index("C_b")) < 400
+    curve = record(report)["critical_curve"]
+    assert [curve[name]["text"] for name in ("C_W", "C_b")] == ["1/<tanh'(z)**2>_{K}", "-C_W*<tanh(z)**2>_{K} + K"]
+    assert record(sr.derive("erf").report())["critical_curve"] is None
+
+
 @pytest.mark.parametrize(("name", "side"), [("gelu", "above"), ("silu", "below")])
 def test_from_which_side_a_half_stable_kernel_attracts(name, side):
     """By the map: one step from that side leads closer to K*, one from the other side away."""

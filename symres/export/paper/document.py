@@ -57,7 +57,7 @@ def document(report: Report, caption: str = "") -> str:
             "quantities": sections(report.quantities, notation, appendix.uses),
             "points": [_point(row, report, heads) for row in report.critical_points],
             "universality_class": _class(report),
-            "line": _line(report, notation),
+            "line": _line(report, heads),
             "deep": _deep(report),
             "fixed_points": _fixed_points(report),
             "advice": _advice(report),
@@ -236,9 +236,16 @@ def _class(report: Report) -> str:
     return rf"\textbf{{Universality class {prose(name)}{colon}}}{prose(words)}".rstrip(".")
 
 
-def _line(report: Report, notation: Notation) -> str:
-    """The critical line as an equation."""
-    return "" if report.critical_line is None else display("C_b", report.critical_line, tail=".", notation=notation)
+def _line(report: Report, heads: Mapping[Any, str]) -> str:
+    """The critical line as an equation, or as two along the fixed point."""
+    notation = Notation({**heads, points.STAR: "K^*"})
+    if report.critical_line is not None:
+        return display("C_b", report.critical_line, tail=".", notation=notation)
+    if report.critical_curve is None:
+        return ""
+    weight, bias = points.along(report.critical_curve)
+    first = display("C_W", weight, tail=",", notation=notation)
+    return f"{first}\n{display('C_b', bias, tail='.', notation=notation)}"
 
 
 def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str, Any]:

@@ -34,6 +34,14 @@ _STABILITY = {
     "stable": "stable: it attracts the kernels around it",
     "unstable": "unstable: kernels flow away from it",
 }
+
+
+def along(curve: tuple[sp.Expr, sp.Expr]) -> tuple[sp.Expr, sp.Expr]:
+    """C_W and C_b on a critical line along the kernel, to be shown: K* is the fixed point that is critical."""
+    weight, bias = (e.subs(K, STAR) for e in curve)
+    return weight, bias
+
+
 _SKIP_POWERS = tuple(sp.Rational(p, 2) for p in range(-8, 9))
 _LONG = 24  # characters of an exact number that is printed as it is
 _SAMPLES = ("0.01", "0.1", "1", "10", "100")

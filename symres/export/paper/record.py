@@ -30,7 +30,8 @@ def record(report: Report) -> dict[str, Any]:
     Returns:
         keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points,
         critical_points_decimals_at (where gamma is free: "gamma = 0"), fixed_points (null unless all parameters
-        have numbers), universality_class, critical_line (C_b; null unless explicit), exponents,
+        have numbers), universality_class, critical_line (C_b; null unless explicit), critical_curve
+        (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), exponents,
         initialisation (null without a critical point), remarks, checks, command,
         versions. Expressions are text that sympy reads, and LaTeX.
     """
@@ -50,6 +51,9 @@ def record(report: Report) -> dict[str, Any]:
         "fixed_points": None if report.fixed_points is None else [_fixed_point(row) for row in report.fixed_points],
         "universality_class": report.universality_class,
         "critical_line": None if report.critical_line is None else _expression(report.critical_line),
+        "critical_curve": None
+        if report.critical_curve is None
+        else {name: _expression(e) for name, e in zip(("C_W", "C_b"), report.critical_curve, strict=True)},
         "exponents": None if report.exponents is None else _exponents(report.exponents),
         "initialisation": None if advised is None else _plain(dataclasses.asdict(advised) | {"code": advised.code}),
         "remarks": list(report.remarks),
