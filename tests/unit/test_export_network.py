@@ -388,6 +388,26 @@ def test_gradients_of_gram_matrices_behind_normalisers_and_in_blocks(layer):
         np.testing.assert_allclose(gradient, expected[which], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["pre_ln block", "normed gate", "normed branch", "mlp, then post_ln"])
+def test_gradients_of_mixed_networks_are_the_differences_of_numpy(name):
+    torch = pytest.importorskip("torch")
+    plain, generated = (sr.export(KINKED[name], target).load() for target in ("numpy", "torch"))
+    own = {"C_W": 1.1, "C_b": 0.1, **({"gamma": 0.5} if "post_ln" in name else {})}
+    rows, step = np.array([[1.0, 2.0, -0.5], [0.25, -1.0, 0.25], [2.0, 4.0, -1.0]]), 1e-5
+
+    def sums(x):
+        return np.array([a.sum() for a in plain.dual_kernel_matrix(x, **own)])
+
+    for which in (0, 1):
+        given = torch.tensor(rows, requires_grad=True)
+        (gradient,) = torch.autograd.grad(generated.dual_kernel_matrix(given, **own)[which].sum(), given)
+        for place in np.ndindex(*rows.shape):
+            moved = np.zeros(rows.shape)
+            moved[place] = step
+            expected = (sums(rows + moved) - sums(rows - moved))[which] / (2 * step)
+            assert float(gradient[place]) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
 # ---- other targets, refusals, the text ---------------------------------------------------------------------------
 def test_a_document_shows_the_maps_of_distinct_layers_once():
     text = sr.export(sr.network([MIXED[0], MIXED[1], MIXED[1]]), "latex").text

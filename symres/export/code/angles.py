@@ -8,9 +8,12 @@ cancel in exact arithmetic but give inf - inf in floats, are again of this shape
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import sympy as sp
+from sympy.polys.fields import FracField
 
 from .stable import Atan2, Distance, UpperAngle, determinant
 
@@ -55,7 +58,7 @@ class AngleForm:
 
     def _times_root(self, angle: Angle, s: sp.Expr) -> sp.Expr:
         """R*s, with a factor 1/D of R turned into 1/s**2."""
-        over, under = sp.fraction(sp.factor(angle.R))
+        over, under = map(sp.factor, sp.fraction(angle.R))  # lowest terms, as they are made
         (scale, here), (unit, there) = ((c, dict(factors)) for c, factors in map(sp.factor_list, (under, angle.D)))
         poles = min(here.get(base, 0) // power for base, power in there.items() if base.has(*self.triple))
         left = {base: here.get(base, 0) - poles * there.get(base, 0) for base in {**here, **there}}
@@ -65,12 +68,13 @@ class AngleForm:
     def diff(self, v: sp.Symbol) -> AngleForm:
         """The derivative, its poles at D = 0 cancelled where they can be."""
         angles = []
-        rest = sp.cancel(self.rest.diff(v))
         for a in self.angles:
-            logarithmic = a.D.diff(v) / (2 * a.D)
-            R = a.R.diff(v) + a.R * logarithmic + a.A * (a.N.diff(v) - a.N * logarithmic) / a.Q
-            angles.append(Angle(a.N, a.Q, sp.cancel(a.A.diff(v)), sp.cancel(sp.together(R)), a.shift))
-        return AngleForm(self.triple, tuple(angles), rest)
+            slope = _cancelled(
+                lambda A, R, N, Q, dA, dR, dN, dD, D: dR + R * dD / (2 * D) + A * (dN - N * dD / (2 * D)) / Q,
+                *(a.A, a.R, a.N, a.Q, a.A.diff(v), a.R.diff(v), a.N.diff(v), a.D.diff(v), a.D),
+            )
+            angles.append(Angle(a.N, a.Q, sp.cancel(a.A.diff(v)), slope, a.shift))
+        return AngleForm(self.triple, tuple(angles), sp.cancel(self.rest.diff(v)))
 
     @property
     def vanishing(self) -> bool:
@@ -80,6 +84,19 @@ class AngleForm:
     def _is_undefined(self, angle: Angle) -> bool:
         """Whether both legs of an angle vanish where the kernels do."""
         return positive(angle.D, self.triple).as_coeff_Add()[0] == 0
+
+
+def _cancelled(formula: Callable[..., Any], *values: sp.Expr) -> sp.Expr:
+    """A rational formula of rational functions in lowest terms.
+
+    It is computed in their field, where nothing is multiplied out that cancels; roots and pi are further variables.
+    """
+    basis = {s for value in values for s in value.free_symbols}
+    for power in {p for value in values for p in value.atoms(sp.Pow) if not p.exp.is_Integer}:
+        basis.add(power.base ** sp.Rational(1, power.exp.q))
+    basis |= {number for value in values for number in value.atoms(sp.NumberSymbol)}
+    field = FracField(sorted(basis, key=sp.default_sort_key), sp.QQ)
+    return formula(*map(field.from_expr, values)).as_expr()
 
 
 def angle_form(expr: sp.Expr, triple: Triple) -> AngleForm | None:

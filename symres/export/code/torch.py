@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -234,8 +235,13 @@ def _fit_source(component: Component, fit: Fit) -> Source:
 def _angle_source(component: Component, form: AngleForm) -> Source:
     """Sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
     guarded = replace(TORCH, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
-    slopes = {v: _body(component, form.diff(v).stable(), guarded) for v in component.symbols if v != determinant}
+    slopes = {v: _body(component, _slope(form, v), guarded) for v in component.symbols if v != determinant}
     return _with_slopes(component, component.code, slopes)
+
+
+@lru_cache(maxsize=256)
+def _slope(form: AngleForm, v: sp.Symbol) -> sp.Expr:
+    return form.diff(v).stable()
 
 
 def _floored_source(component: Component, code: sp.Expr) -> Source:
