@@ -15,9 +15,12 @@ from typing import Any
 import sympy as sp
 from sympy.polys.fields import FracField
 
+from ...symbols import K1, K2, C
 from .stable import Atan2, Distance, UpperAngle, determinant
 
 Triple = tuple[sp.Symbol, sp.Symbol, sp.Symbol]
+ROOTS = (sp.Dummy("s1", positive=True), C, sp.Dummy("s2", positive=True))  # K1 = s1**2 and K2 = s2**2
+_KERNELS = {K1: ROOTS[0], K2: ROOTS[2]}
 Terms = dict[tuple[int, int, int, int, sp.Expr], sp.Expr]  # powers of K1, K2, C, D, what has no kernel -> number
 
 
@@ -47,6 +50,11 @@ class AngleForm:
 
     def stable(self) -> sp.Expr:
         """The expression to print, in K1, K2, C and their determinant."""
+        if self.triple == ROOTS:
+            return self._printed().xreplace({root: sp.sqrt(kernel) for kernel, root in _KERNELS.items()})
+        return self._printed()
+
+    def _printed(self) -> sp.Expr:
         out = positive(self.rest, self.triple)
         for angle in self.angles:
             s = sp.sqrt(positive(angle.D, self.triple))
@@ -67,6 +75,8 @@ class AngleForm:
 
     def diff(self, v: sp.Symbol) -> AngleForm:
         """The derivative, its poles at D = 0 cancelled where they can be."""
+        if self.triple == ROOTS and v in _KERNELS:
+            return self.diff(_KERNELS[v])._times(1 / (2 * _KERNELS[v]))
         angles = []
         for a in self.angles:
             slope = _cancelled(
@@ -75,6 +85,10 @@ class AngleForm:
             )
             angles.append(Angle(a.N, a.Q, sp.cancel(a.A.diff(v)), slope, a.shift))
         return AngleForm(self.triple, tuple(angles), sp.cancel(self.rest.diff(v)))
+
+    def _times(self, factor: sp.Expr) -> AngleForm:
+        parts = (Angle(a.N, a.Q, sp.cancel(a.A * factor), sp.cancel(a.R * factor), a.shift) for a in self.angles)
+        return AngleForm(self.triple, tuple(parts), sp.cancel(self.rest * factor))
 
     @property
     def vanishing(self) -> bool:
@@ -121,6 +135,11 @@ def angle_form(expr: sp.Expr, triple: Triple) -> AngleForm | None:
     if any(isinstance(p, sp.Pow) and not p.exp.is_Integer and p.has(*triple) for p in sp.preorder_traversal(replaced)):
         return None
     return _collect(replaced, angles, triple)
+
+
+def rooted_form(expr: sp.Expr) -> AngleForm | None:
+    """The form in the roots of the kernels: behind normalisers angles depend on C/sqrt(K1*K2)."""
+    return angle_form(expr.xreplace({kernel: root**2 for kernel, root in _KERNELS.items()}), ROOTS)
 
 
 def _root(power: sp.Pow, roots: list[tuple[sp.Expr, sp.Symbol]], triple: Triple) -> sp.Expr:
@@ -188,10 +207,12 @@ def positive(expr: sp.Expr, triple: Triple) -> sp.Expr:
     """A rational function with each polynomial factor rewritten, where possible, as a sum of positive terms.
 
     K1*K2 - C**2 is the symbol ``determinant`` in the result, also beside parameters. Odd powers of C have no sign and
-    are left alone.
+    are left alone. In roots of kernels everything is.
     """
     if not expr.has(*triple):
         return expr
+    if triple == ROOTS:
+        return sp.factor(expr)
     over, under = sp.fraction(sp.factor(expr))
     return _positive_product(over, triple) / _positive_product(under, triple)
 

@@ -12,7 +12,7 @@ from sympy.core.function import AppliedUndef
 from ...special import S4, T4
 from ...symbols import K
 from . import quadrature, signs
-from .angles import AngleForm
+from .angles import AngleForm, rooted_form
 from .arrays import SCALED_TAIL, TWO_PRODUCT
 from .autograd import (
     CORRELATION,
@@ -31,7 +31,7 @@ from .autograd import (
     TENSORS,
     own_gradient,
 )
-from .corner import settled
+from .corner import determined, separated, settled
 from .emit import Dialect, Emitter, Source, is_constant, rows, variable
 from .fit import SHARE, Fit
 from .loss import doubt
@@ -171,8 +171,9 @@ def _unlimited_source(component: Component) -> Source:
         return _quadrature_source(component)
     if component.opened is not None:
         return _checked_source(component, component.opened)
-    if component.form is not None and component.form.vanishing:
-        return _angle_source(component, component.form)
+    form = _form(component)
+    if form is not None and form.vanishing:
+        return _angle_source(component, form)
     if component.floored or _is_divided(component.code):
         return _floored_source(component, component.code)
     return Source(tuple(_body(component, component.code)))
@@ -235,13 +236,20 @@ def _fit_source(component: Component, fit: Fit) -> Source:
 def _angle_source(component: Component, form: AngleForm) -> Source:
     """Sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
     guarded = replace(TORCH, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
-    slopes = {v: _body(component, _slope(form, v), guarded) for v in component.symbols if v != determinant}
+    plain = replace(component, floored=False)
+    slopes = {v: _body(plain, _slope(form, v), guarded) for v in component.symbols if v != determinant}
     return _with_slopes(component, component.code, slopes)
+
+
+def _form(component: Component) -> AngleForm | None:
+    if component.form is not None or not component.is_pair:
+        return component.form
+    return rooted_form(component.formula)
 
 
 @lru_cache(maxsize=256)
 def _slope(form: AngleForm, v: sp.Symbol) -> sp.Expr:
-    return form.diff(v).stable()
+    return determined(separated(form.diff(v).stable()))
 
 
 def _floored_source(component: Component, code: sp.Expr) -> Source:
