@@ -26,7 +26,7 @@ from ..notation.order import (
 )
 from ..special import SPECIAL
 from ..symbols import K1, K2, C, K, variables, z
-from ..theory.implicit import ImplicitNumber
+from ..theory.implicit import ImplicitNumber, Value
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -119,7 +119,7 @@ class Maths:
         return {sp.pi: "π" if self.unicode else "pi", sp.E: "e", sp.oo: "∞" if self.unicode else "oo"}[e], _ATOM
 
     def _root(self, e: ImplicitNumber) -> tuple[str, int]:
-        return "K*", _ATOM
+        return (f"{e.evalf(8)}...", _ATOM) if isinstance(e, Value) else ("K*", _ATOM)
 
     # ---- algebra -----------------------------------------------------------------------------------------------
 
@@ -154,6 +154,8 @@ class Maths:
     def _factors(self, number: str, factors: tuple[sp.Expr, ...]) -> str:
         """A product; a leading integer stands next to what it multiplies."""
         shown = [self._in(f, _POWER) for f in factors]
+        if not self.unicode:
+            shown = [*(f"({t})" if t.endswith("*") else t for t in shown[:-1]), *shown[-1:]]  # K**x would be a power
         if not shown:
             return number
         product = self.times.join(shown)

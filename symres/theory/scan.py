@@ -109,7 +109,9 @@ def zeros(function: Function, slope: Function) -> Zeros:
             cell = _resolved(both, (first[0], both(first[0])), (last[0], both(last[0])))
         except SymresError as error:  # the slope is an average of its own, of a function that may grow faster
             return Zeros(tuple(crossings), tuple(touches), f"kernels above {float(first[0]):.3g}: {error.found}")
-        for (a, (value_a, slope_a)), (b, (value_b, slope_b)) in pairwise(cell):
+        for (a, both_a), (b, both_b) in pairwise(cell):
+            # by signs: a product of balls may contain 0 although neither does
+            (value_a, slope_a), (value_b, slope_b) = (tuple(map(sign, row)) for row in (both_a, both_b))
             if value_a * value_b < 0:
                 crossings.append((a, b))
             elif value_a * slope_a < 0 < value_b * slope_b:  # towards zero and away again

@@ -134,6 +134,8 @@ def angle_form(expr: sp.Expr, triple: Triple) -> AngleForm | None:
     )
     if any(isinstance(p, sp.Pow) and not p.exp.is_Integer and p.has(*triple) for p in sp.preorder_traversal(replaced)):
         return None
+    if any(f.has(*triple) for f in replaced.atoms(sp.Function)):
+        return None
     return _collect(replaced, angles, triple)
 
 
