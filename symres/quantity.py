@@ -324,11 +324,7 @@ class Quantity:
         for symbol, value in exact.items():
             require_range(self.name, symbol, value)
             if self.directed and symbol in (K1, K2) and value == 0:
-                raise DeclarationError(
-                    f"{self.name} at {symbol} = 0",
-                    "such an input has no direction, and a normaliser of the layer divides by its size",
-                    f"pass {symbol} > 0; a read-in with biases has none that vanish",
-                )
+                raise undirected(self.name, symbol)
         if {K1, K2, C} <= exact.keys():
             largest = sp.sqrt(exact[K1] * exact[K2])
             excess = abs(exact[C]) - largest
@@ -339,6 +335,15 @@ class Quantity:
                     )
                 exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
         return exact
+
+
+def undirected(asked: str, symbol: sp.Symbol) -> DeclarationError:
+    """What is wrong with an input of kernel 0 where a normaliser divides by the size of inputs."""
+    return DeclarationError(
+        f"{asked} at {symbol} = 0",
+        "such an input has no direction, and a normaliser of the layer divides by its size",
+        f"pass {symbol} > 0; a read-in with biases has none that vanish",
+    )
 
 
 def require_range(asked: str, symbol: sp.Symbol, value: sp.Expr) -> None:

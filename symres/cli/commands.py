@@ -192,7 +192,8 @@ def plot(
     from ..theory.derive import derive as theory_of
     from .request import axis, file_stem, make
 
-    request = make(activation, layer, settings or [])
+    axes = axis(x), axis(y)
+    request = make(activation, layer, settings or [], free=[given[0] for given in axes if given is not None])
     path = _place(out, "a file") or Path(f"{file_stem(request.phi)}_{request.layer.name}_phases.png")
     format_of(path)
     require_place(path)
@@ -200,7 +201,7 @@ def plot(
         theory = theory_of(request.layer)
         _ = theory.critical_points
     with Bar("phase diagram") as progress:
-        drawn = phase_diagram(theory, axis(x), axis(y), points=points, progress=progress)
+        drawn = phase_diagram(theory, *axes, points=points, progress=progress)
     Output().text(f"wrote {drawn.save(path)}")
 
 

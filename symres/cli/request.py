@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import sympy as sp
@@ -16,7 +16,7 @@ from ..declare.layer import Layer
 from ..declare.parse import NAME, VARIABLE, nearest
 from ..errors import DeclarationError
 from ..scalars import parameter
-from ..symbols import PARAMETERS
+from ..symbols import PARAMETERS, gamma, xi
 
 _TITLE, _STEM = 72, 32  # characters of a title, and of the name of a file without its ending
 
@@ -82,13 +82,14 @@ def chosen(text: str, pairs: Sequence[str]) -> Activation:
     return find_activation(text, **{key: parameter(value, key) for key, value in _settings(pairs).items()})
 
 
-def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
+def make(text: str, layer: str, pairs: Sequence[str], free: Collection[str] = ()) -> Request:
     """Build what a command line describes.
 
     Args:
         text: an activation's name, or a formula.
         layer: name of an architecture.
         pairs: ``key=value`` for parameters of the activation and of the layer.
+        free: parameters of the layer that get no number, not even their default.
 
     Raises:
         DeclarationError: an unknown name, a formula that is refused, or a setting that is no number.
@@ -109,7 +110,8 @@ def make(text: str, layer: str, pairs: Sequence[str]) -> Request:
         phi = find_activation(text, **{key: numbers[key] for key in written | own if key in numbers})
     own |= written
     options = _options(build)
-    built = build(phi, **{key: value for key, value in numbers.items() if key in options - own})
+    given: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in free and s.name in options}
+    built = build(phi, **given | {key: value for key, value in numbers.items() if key in options - own})
     rest = {key: value for key, value in numbers.items() if key not in own | options}
     known = own | options | {str(p) for p in built.parameters}
     for key in rest:

@@ -17,7 +17,7 @@ from . import files
 from .code import docs
 from .code import numpy as numpy_printer
 from .code import torch as torch_printer
-from .code.deep import MAPS, DeepLayer, deep_layer, is_sharp, named, require_layers
+from .code.deep import MAPS, DeepLayer, deep_layer, named, require_layers, takes_determinant
 from .code.emit import Dialect, Emitter, Source, argument, variable
 from .code.plan import Component, Function
 from .code.stable import complement, correlation, determinant
@@ -32,7 +32,13 @@ CONVENTIONS = (
 )
 _TAKEN = {"every_layer", "parameters", "X1", "X2", "near", "np", "torch", "kind", "first", "second", "found", "exact",
           "same", "equal", "i", "j"}  # fmt: skip
-_NODES = ((0.1127016653792583, 0.2777777777777778), (0.5, 0.4444444444444444), (0.8872983346207417, 0.2777777777777778))
+_NODES = (  # of Gauss and Legendre on [0, 1]: place, weight, and that of the rule of three of them
+    (0.04691007703066802, 0.11846344252809464, 0.2029644385479833),
+    (0.23076534494715845, 0.23931433524968315, 0.0),
+    (0.5, 0.28444444444444433, 0.5940711229040334),
+    (0.7692346550528415, 0.23931433524968315, 0.0),
+    (0.9530899229693319, 0.11846344252809464, 0.2029644385479833),
+)
 _ARGUMENTS = (
     (K1, "kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else"),
     (K2, "kernels of the second inputs, typically of shape (1, M); K2 >= 0, nan else"),
@@ -80,7 +86,7 @@ def network_text(
     parameters = sorted({p for layer in layers for p in layer.parameters}, key=place)
     names = list(map(argument, parameters))
     kind = "array_like" if target == "numpy" else "tensor or number"
-    known = docs.directed if any(layer.is_directed for layer in layers) else str
+    known = docs.directed if printed.is_directed else str
     arguments = [line for s, text in _ARGUMENTS for line in docs.wrapped(f"{s}: {known(text)}; {kind}.", 8, 4)]
     own = [line for p in parameters for line in _parameter_lines(p, kind)]
     tangent = f"Theta: tangent kernel of the inputs: 0 where no trained layer comes before; {kind}."
@@ -101,6 +107,7 @@ def network_text(
         "why": "share averages" if printed.is_integrated else "stay in the cache",
         "sharp": printed.is_sharp,
         "determined": printed.is_determined,
+        "directed": printed.is_directed,
         **printed.code([(layers[distinct.index(theory)], count) for theory, count in runs]),
     }
     return files.render(f"network.{target}.py.j2", values), tuple(dict.fromkeys(warnings))
@@ -119,7 +126,7 @@ def _inlined(target: str) -> Callable[[Component], sp.Expr | None]:
             plain = component.origin is None and not component.floored and component.stop == float("inf")
             if plain and not found.has(correlation, complement):
                 return found
-        return component.call(*component.symbols, determinant) if is_sharp(component) else None
+        return component.call(*component.symbols, determinant) if takes_determinant(component) else None
 
     return code
 
@@ -170,6 +177,7 @@ class _Printed:
         self.dialect: Dialect = numpy_printer.NUMPY if target == "numpy" else torch_printer.TORCH
         self._library = "np" if target == "numpy" else "torch"
         self.is_sharp = any(layer.is_sharp for layer in layers)
+        self.is_directed = any(layer.is_directed for layer in layers)
         self.is_determined = any(e.has(determinant) for la in layers for e in (la.covariance, la.tangent))
         expressions = [e for la in layers for e in (la.kernel, *la.own, la.covariance, la.tangent)]
         used = {call.func.__name__ for e in expressions for call in e.atoms(AppliedUndef)}
@@ -180,7 +188,7 @@ class _Printed:
         self.sources = {c.name: self._source(c, sources) for c in self.called}
 
     def _source(self, component: Component, sources: Mapping[str, Source]) -> Source:
-        if is_sharp(component):
+        if takes_determinant(component):
             return self.printer.component_source(replace(component, symbols=(*component.symbols, determinant)))
         return sources[component.name]
 
@@ -209,13 +217,15 @@ class _Printed:
         parts = [f"{layer.name}_one", f"{layer.name}_pair"]
         if self.is_sharp:
             parts += [f"{layer.name}_slope", f"{layer.name}_parallel" if layer.parallel is not None else "None"]
+        if self.is_directed and self.target == "torch":
+            parts.append(str(layer.is_directed))
         names = ", ".join(f'"{argument(p)}"' for p in layer.parameters)
         parts.append(f"({names}{',' * (len(layer.parameters) == 1)})")
         return f"({', '.join(parts)})"
 
     def _component(self, component: Component) -> dict[str, Any]:
         source = self.sources[component.name]
-        symbols = (*component.symbols, determinant) if is_sharp(component) else component.symbols
+        symbols = (*component.symbols, determinant) if takes_determinant(component) else component.symbols
         return {
             "name": component.name,
             "arguments": ", ".join(map(variable, symbols)),
@@ -240,8 +250,11 @@ class _Printed:
 
         kernel_map, covariance_map, ntk_map = layer.quantities
         one = self._lines(names, [("kernel", layer.kernel), *((f"own{i}", e) for i, e in enumerate(layer.own))], "K")
-        if layer.is_directed:
-            one = [self._positive("K"), *one]
+        vanishing = layer.is_directed and self.target == "numpy"
+        if vanishing:  # the map goes on to 0, networks do not
+            one = [_positive("K", "K"), *one, _positive("kernel", "K")]
+        elif self.is_directed and self.target == "numpy" and not layer.kernel.has(K):  # what is lost stays lost
+            one.append("kernel = np.where(K >= 0.0, kernel, np.nan)")
         kept = ", ".join(["kernel", *(f"own{i}" for i in range(len(layer.own)))])
         if self.target == "torch" and not layer.kernel.has(K):
             one.append("kernel = _shaped(kernel, K)")
@@ -254,8 +267,8 @@ class _Printed:
             both.append(f"tangent = fixed + {self._library}.where(Theta == 0.0, 0.0, Theta*slope)")
         doc = self._doc([("C'", covariance_map), ("Theta'", ntk_map)]) + self._errors(layer)
         pair = "K1, K2, C, Theta, determinant, first, second"
-        if layer.is_directed:
-            both = [*map(self._positive, ("K1", "K2")), *both]
+        if vanishing:
+            both = [*(_positive(kernel, kernel) for kernel in ("K1", "K2")), *both]
         found.append(function("pair", pair, doc, [*unpacked, *both, "return following, tangent"]))
         if not self.is_sharp:
             return found
@@ -271,10 +284,6 @@ class _Printed:
             return Emitter(self.dialect, names).function(results)
         return torch_printer.lines_with_tensors(names, results, like)
 
-    def _positive(self, kernel: str) -> str:
-        """The line without which a normaliser would divide 0 by 0."""
-        return f"{kernel} = {self._library}.where({kernel} > 0.0, {kernel}, {self._library}.nan)"
-
     @staticmethod
     def _doc(maps: Sequence[tuple[str, Quantity]]) -> list[str]:
         return [line for head, q in maps for line in docs.wrapped(f"{head} = {docs.shown(q)}", 4, 4)]
@@ -287,3 +296,8 @@ class _Printed:
             return []
         lines = [line for c in pairs for line in docs.wrapped(f"{c.formula}: {docs.error_text(c)}", 4, 4)]
         return ["", *lines]
+
+
+def _positive(name: str, kernel: str) -> str:
+    """The line that makes a value nan where a kernel is 0: a normaliser would divide 0 by 0."""
+    return f"{name} = np.where({kernel} > 0.0, {name}, np.nan)"

@@ -119,15 +119,11 @@ def _text(value: sp.Expr) -> str:
 
 def _grown(grown: Growth) -> tuple[str, ...]:
     """What a reader should know of kernels that grow."""
+    which = "C_W and every C_b > 0 (set C_b = 0 for the law without biases)" if grown.needs_biases else "C_W and C_b"
+    begin = f"for every {which} the kernel grows without bound and chi_perp falls to 1"
     if grown.universality_class == "subcritical":
-        return (
-            "for every C_W and C_b the kernel grows without bound and chi_perp falls to 1 so slowly that the "
-            "Jacobian is a stretched exponential of the depth",
-        )
-    return (
-        "for every C_W and C_b the kernel grows without bound and chi_perp falls to 1: every initialisation is "
-        "critical",
-    )
+        return (f"{begin} so slowly that the Jacobian is a stretched exponential of the depth",)
+    return (f"{begin}: every initialisation is critical",)
 
 
 def _falls_to_one(perp: Quantity) -> bool:

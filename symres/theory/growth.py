@@ -23,7 +23,7 @@ from .scan import GRID
 _ORDERS = (sp.Integer(2), sp.Rational(1, 2), sp.Integer(0))  # of the expansions in 1/K; algebraic tails know few terms
 _STEP = 6  # of the grid of kernels at which K' > K is tested
 _GENERIC = sp.Rational(7, 10)
-_BITS = 60
+_BITS = (60, 240)  # the second where K' and K are nearly equal
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,11 @@ class Growth:
     def _order(self) -> sp.Expr:
         """chi_perp - 1 falls with the depth like its minus this power."""
         return self.decay / (1 - self.power)
+
+    @property
+    def needs_biases(self) -> bool:
+        """Whether the law is another one without biases: their variance is what the kernel grows by."""
+        return bool(self.rate.has(C_b) and self.rate.subs(C_b, 0) == 0)
 
     @property
     def exponents(self) -> Exponents:
@@ -99,6 +104,6 @@ def _grows(kernel_map: Quantity) -> bool:
     drift = at_reference((kernel_map.expr - K).subs({C_W: 1, C_b: sp.Rational(1, 10)}))
     drift = drift.subs(dict.fromkeys(drift.free_symbols - {K}, _GENERIC))
     try:
-        return all(enclose(drift, {K: k}, _BITS) > 0 for k in GRID[::_STEP])
+        return all(any(enclose(drift, {K: k}, bits) > 0 for bits in _BITS) for k in GRID[::_STEP])
     except SymresError:
         return False

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import mpmath as mp
 
 from ..errors import DeclarationError
-from ..quantity import Quantity
+from ..quantity import Quantity, undirected
 from ..scalars import number, whole
+from ..symbols import K as KERNEL
 
 if TYPE_CHECKING:
     from .derive import Theory
@@ -212,6 +213,8 @@ class Network:
             state["C"] = _mpf(given.pop("C"), "C")
         states = [state]
         for layer, own in zip(self.layers, self._by_layer(given), strict=True):
+            if layer.covariance_map.directed and state["K"] == 0:
+                raise undirected("a network", KERNEL)
             follow = {"K": _value(layer.kernel_map, state | own)}
             if batch:
                 follow["C"] = _value(layer.covariance_map, _as_pair(layer, state) | own)

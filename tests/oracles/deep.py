@@ -104,12 +104,12 @@ FORWARD = {
 
 # ---- networks ------------------------------------------------------------------------------------------------------
 def iterate(name, depth, K1, K2, C, gamma, C_W, C_b, layer="residual"):
-    """C and Theta behind so many layers, of numbers that are taken as they are."""
+    """C and Theta behind so many layers, or of one with each of some names, of numbers that are taken as they are."""
     with mp.workdps(DIGITS):
         K1, K2, C, *rest = (v if isinstance(v, mp.mpf) else mp.mpf(float(v)) for v in (K1, K2, C, gamma, C_W, C_b))
         theta = mp.mpf(0)
-        for _ in range(depth):
-            K1, K2, C, theta = STEPS[layer](name, K1, K2, C, theta, *rest)
+        for each in [name] * depth if isinstance(name, str) else name:
+            K1, K2, C, theta = STEPS[layer](each, K1, K2, C, theta, *rest)
         return C, theta
 
 

@@ -630,3 +630,26 @@ def test_averages_inside_a_block_are_not_at_the_kernel(capsys):
     assert "√(3/⟨φ'(z)²⟩_S*)/2" in out
     assert "  S*    14.3201736180258, the variance inside of the averages" in out
     assert "⟩_K*" not in out
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [("z*sin(z)", ()), ("silu", ()), ("z*tanh(log(1+exp(z)))", ("--layer", "residual", "--set", "gamma=1/2"))],
+)
+def test_laws_in_the_depth_at_points_that_are_roots_are_numbers(capsys, formula, words):
+    """K - K* ~ a/l and J ~ l^q with the numbers of the theory, not with the name of another root."""
+    (text,) = (t for t in page(capsys, "derive", formula, *words).splitlines() if t.startswith("  in layer l:"))
+    found = re.fullmatch(r"  in layer l: K - K\* ~ (-?[0-9.]+)\.\.\./l, J ~ l\^\(?(-?[0-9.]+)\.\.\.\)?", text)
+    theory = derive(architectures.residual(formula, gamma="1/2") if words else formula)
+    expected = theory.exponents
+    assert float(found[1]) == pytest.approx(float(expected.amplitude), rel=1e-7)
+    assert float(found[2]) == pytest.approx(-float(expected.jacobian), rel=1e-7)
+    # by the maps: K' - K = b (K - K*)^2 + ..., and chi_perp - 1 = c (K - K*) + ... give a = -1/b and q = -c/b
+    (point,) = (p for p in theory.critical_points if p.stability == "half-stable")
+    at = {"C_W": sp.N(point.C_W, 40), "C_b": sp.N(point.C_b, 40)}
+    star, step = sp.N(point.K, 40), sp.N(point.K, 40) / 10**8
+    up, down = (theory.kernel_map.evalf(36, K=star + s * step, **at) - (star + s * step) for s in (1, -1))
+    bend = float((up + down) / (2 * step**2))
+    rise = [theory.chi_perp.evalf(36, K=star + s * step, **at) for s in (1, -1)]
+    assert float(found[1]) == pytest.approx(-1 / bend, rel=1e-5)
+    assert float(found[2]) == pytest.approx(-float((rise[0] - rise[1]) / (2 * step)) / bend, rel=1e-5)

@@ -66,3 +66,13 @@ def test_layers_that_have_no_diagram(capsys, tmp_path, monkeypatch, words, said)
     code, out, err = run(capsys, "plot", *words.split(), "--points", "3")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err and not list(tmp_path.iterdir())
+
+
+def test_the_skip_of_a_layer_may_be_an_axis(capsys, tmp_path):
+    """Its default is a number."""
+    path = tmp_path / "phases.png"
+    code, _, _ = run(
+        capsys, "plot", "tanh", "--layer", "pre_ln", "--set", "C_b=0.1", "--y", "gamma=0:1", "--points", "5",
+        "--out", str(path),
+    )  # fmt: skip
+    assert code == 0 and path.exists()

@@ -97,6 +97,19 @@ def test_kinks_behind_normalisers_and_in_blocks_keep_their_digits(layer, name, t
         assert "1e-8 of their tangent kernel may be lost" in " ".join(f.__doc__.split())
 
 
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize(
+    "names", [("erf", "relu"), ("relu", "erf", "relu"), ("erf", "erf", "relu", "relu")], ids="-".join
+)
+def test_steep_layers_before_kinks_lose_nothing(names, target):
+    """Where the slope of a wide error function changes within the gap of nearly parallel inputs, C tells more."""
+    f = sr.export(sr.network([sr.mlp(name) for name in names]), target).load().dual_kernel
+    for K, gap in itertools.product((1.0, 1e4, 1e6), (0.0, 1e-13, 1e-9, 1e-7, 1e-6, 9e-6, 1.1e-5)):
+        point = (K, K, near(K, K, gap))
+        expected = iterate(names, len(names), *point, 0.0, 1.3, 0.1)
+        assert errors(f(*point, C_W=1.3, C_b=0.1), expected, expected) < 2e-11
+
+
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "sin"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_equal_inputs_keep_the_kernel_of_one(name, target):
@@ -341,6 +354,28 @@ def test_inputs_of_kernel_zero_have_no_direction(layer, name, target):
     if not finite[0, 0]:
         with pytest.raises(DeclarationError, match="no direction"):
             theory.dual_kernels(1, 0, 1, 0, **WEIGHTS, gamma=GAMMA)
+
+
+@pytest.mark.parametrize("layers", [
+    [sr.pre_ln("relu")], [sr.pre_ln("erf", sr.gamma), POST_LN], [sr.Layer(DENSE(sr.LayerNorm(Z)))],
+], ids=str)  # fmt: skip
+def test_an_input_of_kernel_zero_disturbs_no_other(layers):
+    """Kernels that do not depend on the one before are lost too; gradients of other rows are those without it."""
+    torch = pytest.importorskip("torch")
+    network = sr.network(layers)
+    own = {"C_b": 0.1, **({"gamma": 0.5} if len(layers) > 1 else {})}
+    rows = np.array([[0.0, 0.0], [1.0, 2.0], [0.5, -1.0]])
+    for found in sr.export(network, "numpy").load().dual_kernel_matrix(rows, C_W=1.1, **own):
+        assert np.isnan(found[0]).all() and np.isnan(found[:, 0]).all() and np.isfinite(found[1:, 1:]).all()
+    gradients = []
+    for given in (rows, rows[1:]):
+        weight, x = torch.tensor(1.1, dtype=torch.float64, requires_grad=True), torch.tensor(given, requires_grad=True)
+        C, Theta = sr.export(network, "torch").load().dual_kernel_matrix(x, C_W=weight, **own)
+        assert bool(torch.isnan(C[0, 0])) == (len(given) == 3)
+        gradients.append(torch.autograd.grad((C + Theta)[-2:, -2:].sum(), [weight, x]))
+    (weight, x), (alone, others) = gradients
+    assert float(weight) == float(alone)
+    np.testing.assert_array_equal(x, torch.cat([torch.zeros(1, 2), others]))
 
 
 # ---- gradients ---------------------------------------------------------------------------------------------------

@@ -101,3 +101,12 @@ def test_fixed_points_by_iteration(formula, weight, bias):
     assert point.chi_parallel == pytest.approx(float(parallel), rel=1e-12)
     assert point.chi_perp == pytest.approx(float(perp), rel=1e-12)
     assert point.phase == ("chaotic" if perp > 1 else "ordered")
+
+
+def test_zeros_beside_an_extremum():
+    """Near the end of a critical line two fixed points meet: a product of balls contains 0 where neither does."""
+    gate = sr.activation("gelu")
+    theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(gate(sr.Dense(sr.z)) * sr.Dense(sr.z))))
+    point = theory.critical_line("0.5", gamma="0.6")[0]
+    found = theory.phase(C_W="0.5", C_b=float(point), gamma="0.6", K=point.K)
+    assert found.name == "critical" and found.K == pytest.approx(point.K, rel=1e-9)

@@ -1,6 +1,7 @@
 """Networks: kernels, tangent kernels and Jacobians layer by layer, against 50-digit iteration by hand."""
 
 import itertools
+import math
 
 import mpmath as mp
 import numpy as np
@@ -310,3 +311,29 @@ def test_finite_depth_products_in_closed_form(layer, values):
 def test_products_without_a_closed_form_are_none():
     assert sr.derive("erf").jacobian_expr is None
     assert sr.derive(sr.pre_ln("erf", "1/2")).jacobian_expr is None
+
+
+def test_kernel_zero_in_nested_blocks():
+    """Limits of averages whose variances are averages: tanh(0) = 0, and what comes behind at a variance of 0."""
+    tanh, relu, softplus = (sr.activation(name) for name in ("tanh", "relu", "softplus"))
+    z, Dense = sr.z, sr.Dense
+    theory = sr.derive(sr.Layer(Dense(relu(Dense(tanh(Dense(tanh(z))))))))
+    assert theory.kernels(1, 0, C_W="1.5", C_b=0) == [0, 0]
+    assert theory.jacobian(0, 1, 0, C_W="1.5", C_b=0) == pytest.approx(1.5**3 / 2, rel=1e-14)
+    theory = sr.derive(sr.Layer(Dense(softplus(Dense(tanh(z))))))
+    assert theory.kernels(1, 0, C_W="1.5", C_b=0)[1] == pytest.approx(1.5 * math.log(2) ** 2, rel=1e-14)
+
+
+def test_networks_of_inputs_without_direction_are_refused():
+    theory = sr.derive(sr.pre_ln("relu", sr.gamma))
+    params = {"C_W": 1, "C_b": "0.1", "gamma": "0.5"}
+    for ask in (theory.kernels, lambda depth, K, **p: theory.jacobian(0, depth, K, **p)):
+        with pytest.raises(DeclarationError, match="no direction"):
+            ask(2, 0, **params)
+    assert sr.derive(sr.residual("relu")).kernels(1, 0, **params) == [0, pytest.approx(0.1)]
+
+
+def test_a_stream_has_not_moved_before_the_first_layer():
+    network = sr.network([sr.Layer(sr.Dense(sr.z)), sr.residual("relu"), sr.mlp("sin(2*z)+z/2")])
+    found = network.displacement("1.3", C_W=1, C_b="0.1", gamma="0.6")
+    assert found[0] == 0 and min(found) >= 0

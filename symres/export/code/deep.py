@@ -93,7 +93,13 @@ class DeepLayer:
 
 def is_sharp(component: Component) -> bool:
     """Whether a function of two inputs changes with the root of the determinant, and can be given that."""
-    return component.is_pair and component.form is not None and component.form.vanishing
+    return takes_determinant(component) and component.form is not None and component.form.vanishing
+
+
+def takes_determinant(component: Component) -> bool:
+    """Whether a function of two inputs can be given their determinant where that is known better than C tells it."""
+    code, plain = component.code, component.opened is None and not component.floored
+    return component.is_pair and plain and isinstance(code, sp.Expr) and code.has(determinant)
 
 
 def require_layers(layers: Sequence[Any]) -> None:

@@ -182,12 +182,18 @@ def _unlimited_source(component: Component) -> Source:
 def function_source(function: Function) -> tuple[str, ...]:
     """The body of a public function, its arguments already tensors."""
     names = dict(function.names)
-    least = ">" if function.quantity.directed else ">="
-    first = [f"{k} = torch.where({k} {least} 0.0, {k}, torch.nan)" for k in function.arguments if k in KERNELS]
+    kernels = [k for k in function.arguments if k in KERNELS]
+    if function.quantity.directed:  # gradients of other entries are what they are
+        first = [f"inside = {' & '.join(f'({k} > 0.0)' for k in kernels)}"]
+        first += [f"{k} = torch.where({k} > 0.0, {k}, 1.0)" for k in kernels]
+    else:
+        first = [f"{k} = torch.where({k} >= 0.0, {k}, torch.nan)" for k in kernels]
     first += named_determinant(names, [e for _, e in function.lines], "_Determinant.apply")
     *before, last = first + lines_with_tensors(names, function.lines, variable(function.arguments[0]))
     if function.idle:
         last = f"return _shaped({', '.join([last.removeprefix('return '), *map(variable, function.idle)])})"
+    if function.quantity.directed:
+        last = f"return torch.where(inside, {last.removeprefix('return ')}, torch.nan)"
     return (*before, last)
 
 
