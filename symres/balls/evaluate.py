@@ -83,8 +83,10 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15
     # erf(30) is 1 to 400 digits: a radius that does not shrink may do so later, and what is small need not be zero
     if ball.is_finite() and ball.contains(0) and ball.abs_upper() < arb(2) ** (-bits // 2):
         return mpmath.mpf(0), _mpf(ball.abs_upper())
-    found = "it is not finite" if not ball.is_finite() else f"{bits} bits only give {ball.str(5)}"
-    raise SymresError(f"{digits} digits of {short(expr)}", found, "ask for fewer digits or check the values")
+    asked = f"{digits} digits of {short(expr)}"
+    if not ball.is_finite():
+        raise SymresError(asked, "it is not finite", "check the values: it may be 0/0 or infinite there")
+    raise SymresError(asked, f"{bits} bits only give {ball.str(5)}", "ask for fewer digits or check the values")
 
 
 def value_and_radius(ball: arb) -> tuple[mpmath.mpf, mpmath.mpf]:
