@@ -96,14 +96,19 @@ def _plain(value: sp.Expr) -> sp.Expr:
 
 def _zero_fixed_point(maps: tuple[Quantity, ...], params: dict[str, Any]) -> tuple[FixedPoint, ...]:
     """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
-    limits = []
+
+    def limit(quantity: Quantity, checked: bool = True) -> sp.Expr:
+        values = {s: number(params[s.name], s.name) for s in quantity.symbols[1:]}
+        known = replace(quantity, definition=quantity.defined.subs(values), steps=())
+        return known.series(0, checked=checked).body
+
     try:
-        for quantity in maps:
-            values = {s: number(params[s.name], s.name) for s in quantity.symbols[1:]}
-            limits.append(replace(quantity, definition=quantity.defined.subs(values), steps=()).series(0).body)
+        if limit(maps[0], checked=False) != 0:  # as with biases: to check that would take the orders beyond
+            return ()
+        limits = [limit(quantity) for quantity in maps]
     except NoClosedForm:
         return ()
-    if limits[0] != 0 or any(limit.has(K) for limit in limits):
+    if limits[0] != 0 or any(end.has(K) for end in limits):
         return ()
     return (_fixed_point(mp.mpf(0), float(limits[1]), float(limits[2])),)
 

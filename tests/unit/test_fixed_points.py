@@ -110,3 +110,17 @@ def test_zeros_beside_an_extremum():
     point = theory.critical_line("0.5", gamma="0.6")[0]
     found = theory.phase(C_W="0.5", C_b=float(point), gamma="0.6", K=point.K)
     assert found.name == "critical" and found.K == pytest.approx(point.K, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf"])
+def test_correlation_lengths_of_blocks_with_biases(name):
+    """K = 0 is no fixed point where biases stand inside of averages: one coefficient shows it."""
+    phi = sr.activation(name)
+    phi = phi.subs(slope="1/5") if name == "leaky_relu" else phi
+    theory = sr.derive(sr.two_layer_block(phi, sr.gamma))
+    numbers = {"C_W": "1.3", "C_b": "0.2", "gamma": "0.6", "xi": "0.5"}
+    (point,) = theory.fixed_points(**numbers)
+    kernel = theory.kernels(400, 1, **numbers)[-1]
+    assert point.K == pytest.approx(float(kernel), rel=1e-12)
+    chi = theory.chi_perp(K=point.K, **numbers)
+    assert theory.correlation_length(**numbers) == pytest.approx(1 / abs(mp.log(chi)), rel=1e-9)
