@@ -55,6 +55,7 @@ class Report:
         critical_line: C_b on the critical line as a function of C_W and other parameters; None if it is not explicit.
         critical_curve: where it is not, (C_W, C_b) on it along the kernel K, in averages, C_b in C_W too; None if the
             line has no such form either.
+        line_remark: where the critical line is a phase boundary, if not everywhere.
         exponents: the theory's exponents (kernel, jacobian, amplitude, stretch, remark).
     """
 
@@ -76,4 +77,5 @@ class Report:
     source: str = ""
     critical_line: sp.Expr | None = None
     critical_curve: tuple[sp.Expr, sp.Expr] | None = None
+    line_remark: str = ""
     exponents: Any = None

@@ -81,6 +81,8 @@ class Criticality(Sheet):
             lines += self.wrapped(self.words("critical line along the fixed point, K' = K* and chi_perp = 1:"))
             for name, value in zip(("C_W", "C_b"), points.along(report.critical_curve), strict=True):
                 lines += self.equation(name, [self.maths(value)], "")
+        if report.line_remark:
+            lines += self.wrapped(self.words(report.line_remark))
         return lines
 
     def _value(self, point: PointRow, name: str, value: sp.Expr) -> list[Line]:

@@ -113,7 +113,7 @@ class Page(Sheet):
             if position:
                 lines.append(line(""))
             lines += self._quantity(quantity, reasons)
-        used = legend(*(quantity.body for quantity in self.report.quantities if quantity.status is Status.EXACT))
+        used = legend(*(quantity.body for quantity in self.report.quantities))
         if used:
             lines.append(line(""))
             lines += [shown for kind in used for shown in self.wrapped(self.words(kind.meaning), "dim")]

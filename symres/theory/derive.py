@@ -188,7 +188,7 @@ class Theory(Derived):
         None where the line is explicit, a line of critical points, or has no such form.
         """
         known = self.critical_line_parametric
-        if self.critical_line_expr is not None or known is None or not known[0].has(symbols.K):
+        if self.critical_line_expr is not None or known is None or not any(e.has(symbols.K) for e in known):
             return None
         if any(point.K == symbols.K for point in self.critical_points):
             return None
@@ -262,6 +262,11 @@ class Theory(Derived):
 
     def report(self, settings: dict[str, str] | None = None, checks: tuple[Any, ...] = (), command: str = "") -> Report:
         """Everything that is known, as plain data for a page or a document."""
+        explicit, curve, remarks = self.critical_line_expr, self.critical_line_averages, self.remarks
+        where = lines.reach(self._maps) if explicit is not None or curve is not None else ""
+        if where == lines.NOWHERE:
+            explicit, curve, where = None, None, ""
+            remarks = (*remarks, "where K' = K and chi_perp = 1 C_b is negative: there is no critical line")
         return Report(
             activation=", ".join(f.name for f in self.layer.formulas),
             formulas=tuple((f.name, f.expr) for f in self.layer.formulas),
@@ -273,10 +278,11 @@ class Theory(Derived):
             quantities=tuple(self.quantities.values()),
             critical_points=tuple(PointRow(**vars(p)) for p in self.critical_points),
             universality_class=self.universality_class,
-            critical_line=self.critical_line_expr,
-            critical_curve=self.critical_line_averages,
+            critical_line=explicit,
+            critical_curve=curve,
+            line_remark=where,
             exponents=self.exponents,
-            remarks=self.remarks,
+            remarks=remarks,
             checks=checks,
             command=command,
         )

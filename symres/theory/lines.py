@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
@@ -17,7 +18,7 @@ from ..gaussian.expectation import Expectation
 from ..quantity import Quantity, Status
 from ..scalars import number
 from ..symbols import C_W, C_b, K, kappa
-from .conditions import affine, joined, written_out
+from .conditions import affine, at_generic, joined, written_out
 from .nested import Nested, nested, nested_line
 from .root import Root
 from .scan import GRID, zeros
@@ -30,6 +31,8 @@ _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
 _SAMPLES = ((sp.Rational(11, 7), sp.Rational(3, 5)), (sp.Rational(9, 4), sp.Rational(5, 11)))  # C_W, other parameters
+_MAGNITUDES = tuple(10.0**k for k in range(-5, 6))  # kernels along a line
+NOWHERE = "C_b is negative on all of it"
 _QUADRATIC = 2  # the degree to which solutions of polynomials are formulas that one can read
 _FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
 
@@ -324,3 +327,22 @@ def _solves(flow: sp.Expr, perp: sp.Expr, k: sp.Expr, bias: sp.Expr) -> bool:
             return False
         seen = True
     return seen
+
+
+def reach(maps: Maps) -> str:
+    """Where a critical line is a phase boundary, as a sentence: everywhere if it is empty, or nothing is known.
+
+    It is read off at kernels of all magnitudes, with other parameters at reference values.
+    """
+    free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
+    try:
+        rows = [row for row in curve(maps, {s: at_generic(s) for s in free}, _MAGNITUDES) if math.isfinite(row[1])]
+    except SymresError:  # functions that oscillate too often under wide Gaussians
+        return ""
+    inside = [flows for weight, bias, flows in rows if weight > 0 and bias >= -_ZERO * weight]
+    if rows and not inside:
+        return NOWHERE
+    if inside and not any(inside):
+        return "kernels flow away from all of it: deep networks do not see it"
+    conditions = ["C_b >= 0"] * (len(inside) < len(rows)) + ["-1 <= chi_parallel <= 1"] * (not all(inside))
+    return f"a phase boundary where {' and '.join(conditions)}" if conditions else ""

@@ -202,3 +202,30 @@ def test_the_line_in_averages_is_the_curve(layer):
     assert float(sp.N(weight.subs(here), 15)) == pytest.approx(first, rel=1e-13)
     assert float(sp.N(bias.subs(C_W, weight).subs(here), 15)) == pytest.approx(second, rel=1e-12)
     assert sr.derive("erf").critical_line_averages is None and sr.derive("relu").critical_line_averages is None
+
+
+@pytest.mark.parametrize(
+    ("layer", "shown", "said"),
+    [
+        (sr.mlp("erf"), True, ""),
+        (sr.mlp("gelu"), True, "a phase boundary where -1 <= chi_parallel <= 1"),
+        (sr.mlp("max(z,0)-1/4"), True, "a phase boundary where C_b >= 0"),
+        (sr.mlp("max(z,0)**(3/2)"), True, "kernels flow away from all of it: deep networks do not see it"),
+        (sr.mlp("sqrt(1+z**2)+1"), False, ""),
+        (sr.pre_ln("abs(z)+1/2"), False, ""),
+    ],
+    ids=str,
+)
+def test_pages_say_where_a_line_is_a_phase_boundary(layer, shown, said):
+    report = sr.derive(layer).report()
+    assert (report.critical_line is not None or report.critical_curve is not None) == shown
+    assert report.line_remark == said
+    assert any("there is no critical line" in remark for remark in report.remarks) == (not shown)
+
+
+def test_a_line_at_one_weight_variance():
+    """max(z, 0) - 1/4: chi_perp = C_W/2 for every kernel, so C_W = 2 with any biases."""
+    weight, bias = sr.derive("max(z,0)-1/4").critical_line_averages
+    kernel = R(2454369, 10**6)  # of a deep network at C_b = 1/2
+    assert float(sp.N(weight.subs(sr.K, kernel))) == pytest.approx(2)
+    assert float(sp.N(bias.subs(C_W, weight).subs(sr.K, kernel))) == pytest.approx(0.5, abs=1e-6)

@@ -58,6 +58,7 @@ def document(report: Report, caption: str = "") -> str:
             "points": [_point(row, report, heads) for row in report.critical_points],
             "universality_class": _class(report),
             "line": _line(report, heads),
+            "line_remark": sentence(report.line_remark),
             "deep": _deep(report),
             "fixed_points": _fixed_points(report),
             "advice": _advice(report),

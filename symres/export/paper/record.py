@@ -31,8 +31,8 @@ def record(report: Report) -> dict[str, Any]:
         keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points,
         critical_points_decimals_at (where gamma is free: "gamma = 0"), fixed_points (null unless all parameters
         have numbers), universality_class, critical_line (C_b; null unless explicit), critical_curve
-        (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), exponents,
-        initialisation (null without a critical point), remarks, checks, command,
+        (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
+        is a phase boundary), exponents, initialisation (null without a critical point), remarks, checks, command,
         versions. Expressions are text that sympy reads, and LaTeX.
     """
     rows, advised = report.critical_points, advice(report)
@@ -54,6 +54,7 @@ def record(report: Report) -> dict[str, Any]:
         "critical_curve": None
         if report.critical_curve is None
         else {name: _expression(e) for name, e in zip(("C_W", "C_b"), report.critical_curve, strict=True)},
+        "line_remark": report.line_remark,
         "exponents": None if report.exponents is None else _exponents(report.exponents),
         "initialisation": None if advised is None else _plain(dataclasses.asdict(advised) | {"code": advised.code}),
         "remarks": list(report.remarks),
