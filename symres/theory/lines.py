@@ -330,7 +330,7 @@ def _solves(flow: sp.Expr, perp: sp.Expr, k: sp.Expr, bias: sp.Expr) -> bool:
 
 
 def reach(maps: Maps) -> str:
-    """Where a critical line is a phase boundary, as a sentence: everywhere if it is empty, or nothing is known.
+    """Where a critical line separates phases, as a sentence: everywhere if it is empty, or nothing is known.
 
     It is read off at kernels of all magnitudes, with other parameters at reference values.
     """
@@ -345,4 +345,4 @@ def reach(maps: Maps) -> str:
     if inside and not any(inside):
         return "kernels flow away from all of it: deep networks do not see it"
     conditions = ["C_b >= 0"] * (len(inside) < len(rows)) + ["-1 <= chi_parallel <= 1"] * (not all(inside))
-    return f"a phase boundary where {' and '.join(conditions)}" if conditions else ""
+    return f"it separates ordered from chaotic networks where {' and '.join(conditions)}" if conditions else ""

@@ -208,8 +208,8 @@ def test_the_line_in_averages_is_the_curve(layer):
     ("layer", "shown", "said"),
     [
         (sr.mlp("erf"), True, ""),
-        (sr.mlp("gelu"), True, "a phase boundary where -1 <= chi_parallel <= 1"),
-        (sr.mlp("max(z,0)-1/4"), True, "a phase boundary where C_b >= 0"),
+        (sr.mlp("gelu"), True, "it separates ordered from chaotic networks where -1 <= chi_parallel <= 1"),
+        (sr.mlp("max(z,0)-1/4"), True, "it separates ordered from chaotic networks where C_b >= 0"),
         (sr.mlp("max(z,0)**(3/2)"), True, "kernels flow away from all of it: deep networks do not see it"),
         (sr.mlp("sqrt(1+z**2)+1"), False, ""),
         (sr.pre_ln("abs(z)+1/2"), False, ""),
