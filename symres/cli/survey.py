@@ -135,7 +135,7 @@ def _exponents(theory: Theory, maths: Maths) -> str:
     kernel = f"p = {_value(found.kernel, maths)}, a = {_value(found.amplitude, maths)}"
     if found.stretch is not None:
         rate = _value(found.stretch.rate, maths)
-        return f"{kernel}; J ~ exp({rate} l^{_value(found.stretch.power, maths)})"
+        return f"{kernel}; log J ~ {rate} l^{_value(found.stretch.power, maths)}"
     return (
         f"{kernel}, q = {_value(found.jacobian, maths)}" if found.jacobian is not None else f"{kernel}; {found.remark}"
     )

@@ -31,7 +31,7 @@ _DERIVATIVES = 6  # that may vanish at a fixed point before the search gives up
 
 @dataclass(frozen=True)
 class Stretch:
-    """A stretched exponential ``J ~ exp(rate*l**power)``.
+    """A stretched exponential ``log J ~ rate*l**power``.
 
     Args:
         power: between 0 and 1.

@@ -347,7 +347,7 @@ def _deep(report: Report) -> str:
 
 
 def _star(text: str) -> str:
-    return text.replace("K*", "K^*")
+    return text.replace("K*", "K^*").replace("log J", r"\log J")
 
 
 # ---- verdicts ------------------------------------------------------------------------------------------------------

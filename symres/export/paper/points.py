@@ -226,13 +226,16 @@ def _is_negative(coefficient: sp.Expr) -> bool:
 
 
 def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
-    """How kernel and Jacobian go with the depth l at criticality: ("K", 3*l/2), ("J", 1/l); empty if not known."""
+    """How kernel and Jacobian go with the depth l at criticality; empty if not known.
+
+    ("K", 3*l/2) and ("J", 1/l), or ("log J", sqrt(l)).
+    """
     found = report.exponents
     if found is None or found.kernel is None or report.universality_class == "scale-invariant":
         return ()
     rows = [("K" if report.universality_class != "half-stable" else "K - K*", found.amplitude * DEPTH**-found.kernel)]
     if found.stretch is not None:
-        rows.append(("J", sp.exp(found.stretch.rate * DEPTH**found.stretch.power)))
+        rows.append(("log J", found.stretch.rate * DEPTH**found.stretch.power))  # J has a power of l in front
     elif found.jacobian is not None:
         rows.append(("J", DEPTH ** -_shown(found.jacobian)))
     return tuple((left, _shown_in(e).subs(K, STAR)) for left, e in rows)  # of a line: each K* has an amplitude

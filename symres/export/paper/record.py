@@ -70,7 +70,7 @@ def dumps(report: Report) -> str:
 
 
 def _exponents(found: Any) -> dict[str, Any]:
-    """K - K* ~ amplitude*l**-kernel, and J ~ l**-jacobian or exp(rate*l**power)."""
+    """K - K* ~ amplitude*l**-kernel, and J ~ l**-jacobian or log J ~ rate*l**power."""
     values = {name: getattr(found, name) for name in ("kernel", "jacobian", "amplitude")}
     if found.stretch is not None:
         values |= {"stretch_power": found.stretch.power, "stretch_rate": found.stretch.rate}
