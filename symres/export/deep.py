@@ -9,6 +9,7 @@ from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
+from sympy.integrals.quadrature import gauss_legendre
 
 from ..errors import DeclarationError
 from ..quantity import Quantity
@@ -32,18 +33,22 @@ CONVENTIONS = (
 )
 _TAKEN = {"every_layer", "parameters", "X1", "X2", "near", "np", "torch", "kind", "first", "second", "found", "exact",
           "same", "equal", "i", "j"}  # fmt: skip
-_NODES = (  # of Gauss and Legendre on [0, 1]: place, weight, and that of the rule of three of them
-    (0.04691007703066802, 0.11846344252809464, 0.2029644385479833),
-    (0.23076534494715845, 0.23931433524968315, 0.0),
-    (0.5, 0.28444444444444433, 0.5940711229040334),
-    (0.7692346550528415, 0.23931433524968315, 0.0),
-    (0.9530899229693319, 0.11846344252809464, 0.2029644385479833),
-)
 _ARGUMENTS = (
     (K1, "kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else"),
     (K2, "kernels of the second inputs, typically of shape (1, M); K2 >= 0, nan else"),
     (C, "covariances of the inputs, of shape (N, M); C**2 <= K1*K2; an excess is taken as equality"),
 )
+
+
+def _nodes() -> list[tuple[float, float, float]]:
+    """Place and weight of the rule of Gauss and Legendre with five nodes on [0, 1], and the weight in a lower rule.
+
+    That has the ends and the middle, and is right for parabolas: on [-1, 1] weights 1/(3a**2) at -a and a.
+    """
+    places, weights = gauss_legendre(5, 17)
+    edge = 1 / (6 * places[-1] ** 2)
+    lower = (edge, 0, 1 - 2 * edge, 0, edge)
+    return [(float((1 + x) / 2), float(w / 2), float(v)) for x, w, v in zip(places, weights, lower, strict=True)]
 
 
 def is_network(subject: Any) -> bool:
@@ -102,7 +107,7 @@ def network_text(
         "arguments": [*arguments, *own, *docs.wrapped(tangent, 8, 4)],
         "named": [line for p in parameters for line in _parameter_lines(p, "number")],
         "facts": _facts(printed, list(dict.fromkeys(warnings))),
-        "nodes": _NODES,
+        "nodes": _nodes(),
         "block": 4194304 if printed.is_integrated else 16384,
         "why": "share averages" if printed.is_integrated else "stay in the cache",
         "sharp": printed.is_sharp,

@@ -23,7 +23,6 @@ from . import criticality, fixedpoints, lines
 from .batch import variance_maps, with_kernel
 from .conditions import joined
 from .depth import DepthLimit, depth_limit
-from .derived import Derived
 from .exponents import Exponents, exponents_at
 from .fixedpoints import FixedPoint
 from .lines import LinePoint, Maps
@@ -31,6 +30,7 @@ from .network import DualKernel, Network
 from .phases import Phase, phase
 from .points import CriticalPoint
 from .products import jacobian_product
+from .recursion import Recursion
 
 
 def derive(layer: Layer | Activation | str) -> Theory:
@@ -58,7 +58,7 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
 
 
 @dataclass(frozen=True)
-class Theory(Derived):
+class Theory(Recursion):
     """Kernels, susceptibilities and criticality of a deep network of equal layers at infinite width.
 
     Args:
@@ -262,11 +262,8 @@ class Theory(Derived):
 
     def report(self, settings: dict[str, str] | None = None, checks: tuple[Any, ...] = (), command: str = "") -> Report:
         """Everything that is known, as plain data for a page or a document."""
-        explicit, curve, remarks = self.critical_line_expr, self.critical_line_averages, self.remarks
-        where = lines.reach(self._maps) if explicit is not None or curve is not None else ""
-        if where == lines.NOWHERE:
-            explicit, curve, where = None, None, ""
-            remarks = (*remarks, "where K' = K and chi_perp = 1 C_b is negative: there is no critical line")
+        explicit, curve = self.critical_line_expr, self.critical_line_averages
+        known = explicit is not None or curve is not None
         return Report(
             activation=", ".join(f.name for f in self.layer.formulas),
             formulas=tuple((f.name, f.expr) for f in self.layer.formulas),
@@ -280,9 +277,9 @@ class Theory(Derived):
             universality_class=self.universality_class,
             critical_line=explicit,
             critical_curve=curve,
-            line_remark=where,
+            line_remark=lines.reach(self._maps, explicit) if known else "",
             exponents=self.exponents,
-            remarks=remarks,
+            remarks=self.remarks,
             checks=checks,
             command=command,
         )

@@ -31,8 +31,7 @@ _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
 _SAMPLES = ((sp.Rational(11, 7), sp.Rational(3, 5)), (sp.Rational(9, 4), sp.Rational(5, 11)))  # C_W, other parameters
-_MAGNITUDES = tuple(10.0**k for k in range(-5, 6))  # kernels along a line
-NOWHERE = "C_b is negative on all of it"
+_MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
 _QUADRATIC = 2  # the degree to which solutions of polynomials are formulas that one can read
 _FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
 
@@ -329,20 +328,28 @@ def _solves(flow: sp.Expr, perp: sp.Expr, k: sp.Expr, bias: sp.Expr) -> bool:
     return seen
 
 
-def reach(maps: Maps) -> str:
+def reach(maps: Maps, explicit: sp.Expr | None) -> str:
     """Where a critical line separates phases, as a sentence: everywhere if it is empty, or nothing is known.
 
-    It is read off at kernels of all magnitudes, with other parameters at reference values.
+    It is read off at kernels of many magnitudes, and says so: between those a line may be another one. Parameters
+    other than C_W and C_b have reference values.
+
+    Args:
+        maps: kernel_map, chi_parallel, chi_perp.
+        explicit: C_b on the line, if it is known as a function of C_W.
     """
+    if explicit is not None and (explicit / C_W).is_number and _number(explicit / C_W) < 0:
+        return "there is none: C_b is negative on all of it"
     free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
     try:
         rows = [row for row in curve(maps, {s: at_generic(s) for s in free}, _MAGNITUDES) if math.isfinite(row[1])]
     except SymresError:  # functions that oscillate too often under wide Gaussians
         return ""
     inside = [flows for weight, bias, flows in rows if weight > 0 and bias >= -_ZERO * weight]
+    tried = f"at all kernels from {min(_MAGNITUDES):g} to {max(_MAGNITUDES):g} that were tried"
     if rows and not inside:
-        return NOWHERE
+        return f"{tried} C_b is negative on it"
     if inside and not any(inside):
-        return "kernels flow away from all of it: deep networks do not see it"
+        return f"{tried} the kernel flows away from it: deep networks do not see it"
     conditions = ["C_b >= 0"] * (len(inside) < len(rows)) + ["-1 <= chi_parallel <= 1"] * (not all(inside))
     return f"it separates ordered from chaotic networks where {' and '.join(conditions)}" if conditions else ""

@@ -78,9 +78,9 @@ class Network:
         states = self._states(K, params)
         rows = zip(self.layers, states, self._by_layer(params), strict=False)
         left = [_value(layer.memory, state | own) for layer, state, own in rows]
-        covariances = [mp.fprod(left[:place]) * states[0]["K"] for place in range(len(states))]
-        moved = [state["K"] - 2 * c + states[0]["K"] for state, c in zip(states[1:], covariances[1:], strict=True)]
-        return [mp.mpf(0), *(max(value, mp.mpf(0)) for value in moved)]
+        with mp.workdps(_DIGITS + 2):  # those of the kernels: 0 is 0
+            covariances = [mp.fprod(left[:place]) * states[0]["K"] for place in range(len(states))]
+            return [state["K"] - 2 * c + states[0]["K"] for state, c in zip(states, covariances, strict=True)]
 
     def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}``: the product of chi_perp from layer l0 to l.

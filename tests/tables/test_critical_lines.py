@@ -205,22 +205,21 @@ def test_the_line_in_averages_is_the_curve(layer):
 
 
 @pytest.mark.parametrize(
-    ("layer", "shown", "said"),
+    ("layer", "said"),
     [
-        (sr.mlp("erf"), True, ""),
-        (sr.mlp("gelu"), True, "it separates ordered from chaotic networks where -1 <= chi_parallel <= 1"),
-        (sr.mlp("max(z,0)-1/4"), True, "it separates ordered from chaotic networks where C_b >= 0"),
-        (sr.mlp("max(z,0)**(3/2)"), True, "kernels flow away from all of it: deep networks do not see it"),
-        (sr.mlp("sqrt(1+z**2)+1"), False, ""),
-        (sr.pre_ln("abs(z)+1/2"), False, ""),
+        (sr.mlp("erf"), ""),
+        (sr.mlp("gelu"), "it separates ordered from chaotic networks where -1 <= chi_parallel <= 1"),
+        (sr.mlp("max(z,0)-1/4"), "it separates ordered from chaotic networks where C_b >= 0"),
+        (sr.mlp("max(z,0)**(3/2)"), "the kernel flows away from it"),
+        (sr.mlp("sqrt(1+z**2)+1"), "at all kernels from 1e-05 to 100000 that were tried C_b is negative on it"),
+        (sr.pre_ln("abs(z)+1/2"), "there is none: C_b is negative on all of it"),
     ],
     ids=str,
 )
-def test_pages_say_where_a_line_is_a_phase_boundary(layer, shown, said):
+def test_pages_say_where_a_line_separates_phases(layer, said):
     report = sr.derive(layer).report()
-    assert (report.critical_line is not None or report.critical_curve is not None) == shown
-    assert report.line_remark == said
-    assert any("there is no critical line" in remark for remark in report.remarks) == (not shown)
+    assert report.critical_line is not None or report.critical_curve is not None
+    assert said in report.line_remark and bool(said) == bool(report.line_remark)
 
 
 def test_a_line_at_one_weight_variance():

@@ -92,7 +92,8 @@ def test_kinks_behind_normalisers_and_in_blocks_keep_their_digits(layer, name, t
             for gap, sign in itertools.product(GAPS, (1, -1)):
                 point = (*kernels, near(*kernels, gap, sign))
                 expected = iterate(name, depth, *point, GAMMA, 0.8, 0.1, layer)
-                assert errors(f(*point, C_W=0.8, C_b=0.1, gamma=GAMMA), expected, scale) < most
+                found = f(*point, C_W=0.8, C_b=0.1, gamma=GAMMA)
+                assert errors(found, expected, scale) < (most if name == "relu" else 2e-14)
     if most > 1e-10 and name == "relu":
         assert "1e-8 of their tangent kernel may be lost" in " ".join(f.__doc__.split())
 

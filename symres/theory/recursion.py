@@ -30,7 +30,7 @@ _FURTHER = ("ntk_map", "chi_delta", "parameter_norm")
 
 
 @dataclass(frozen=True)
-class Derived:
+class Recursion:
     """What a layer does to kernels, gradients and tangent kernels: each quantity is derived when it is asked for.
 
     Args:
