@@ -128,13 +128,13 @@ def angle_form(expr: sp.Expr, triple: Triple) -> AngleForm | None:
         angles.append((theta, s, over, Q))
         roots.append((sp.expand(Q - over**2), s))
         replaced = replaced.xreplace({arc: theta})
+    if any(f.has(*triple) for f in replaced.atoms(sp.Function)):
+        return None
     replaced = replaced.replace(
         lambda e: isinstance(e, sp.Pow) and e.exp.is_Rational and e.exp.q == 2 and e.has(*triple),
         lambda e: _root(e, roots, triple),
     )
     if any(isinstance(p, sp.Pow) and not p.exp.is_Integer and p.has(*triple) for p in sp.preorder_traversal(replaced)):
-        return None
-    if any(f.has(*triple) for f in replaced.atoms(sp.Function)):
         return None
     return _collect(replaced, angles, triple)
 
