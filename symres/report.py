@@ -53,6 +53,8 @@ class Report:
         fixed_points: the theory's fixed points, None unless all its parameters have numbers.
         source: where the activation is from.
         critical_line: C_b on the critical line as a function of C_W and other parameters; None if it is not explicit.
+        critical_line_weights: between which C_W it lies, from a finite or to an infinite end; None if it is everywhere,
+            or that is not known.
         critical_curve: where it is not, (C_W, C_b) on it along the kernel K, in averages, C_b in C_W too; None if the
             line has no such form either.
         line_remark: where the critical line is a phase boundary, if not everywhere.
@@ -76,6 +78,7 @@ class Report:
     fixed_points: tuple[Any, ...] | None = None
     source: str = ""
     critical_line: sp.Expr | None = None
+    critical_line_weights: tuple[sp.Expr, sp.Expr] | None = None
     critical_curve: tuple[sp.Expr, sp.Expr] | None = None
     line_remark: str = ""
     exponents: Any = None

@@ -77,6 +77,8 @@ class Criticality(Sheet):
         if report.critical_line is not None:
             lines += self.wrapped(self.words("critical line, K' = K and chi_perp = 1:"))
             lines += self.equation("C_b", [self.maths(report.critical_line)], "")
+            if parts := points.weights(report.critical_line_weights):
+                lines += self.wrapped("for " + " ".join(p if isinstance(p, str) else self.maths(p) for p in parts))
         elif report.critical_curve is not None:
             lines += self.wrapped(self.words("critical line along the fixed point, K' = K* and chi_perp = 1:"))
             for name, value in zip(("C_W", "C_b"), points.along(report.critical_curve), strict=True):

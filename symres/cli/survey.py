@@ -101,7 +101,9 @@ def _where(theory: Theory, maths: Maths) -> tuple[str, ...]:
     explicit = theory.critical_line_expr
     if explicit is not None:
         is_negative = (explicit / C_W).is_number and sp.N(explicit / C_W) < 0
-        found.append(f"{'no line with C_b >= 0' if is_negative else 'line'}: C_b = {_value(explicit, maths)}")
+        parts = points.weights(theory.critical_line_weights)
+        where = " for " * bool(parts) + " ".join(p if isinstance(p, str) else _value(p, maths) for p in parts)
+        found.append(f"{'no line with C_b >= 0' if is_negative else 'line'}: C_b = {_value(explicit, maths)}{where}")
     elif theory.critical_line_averages is not None:
         weight, bias = (maths(e) for e in points.along(theory.critical_line_averages))
         found.append(f"line along K*: C_W = {weight}, C_b = {bias}")

@@ -164,6 +164,14 @@ class Theory(Recursion):
         """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
         return lines.explicit_line(self._maps)
 
+    @cached_property
+    def critical_line_weights(self) -> tuple[sp.Expr, sp.Expr] | None:
+        """The weight variances between which the explicit line has kernels, (pi/4, oo); None if that is all or unknown.
+
+        The formula has values elsewhere too, which mean nothing.
+        """
+        return None if self.critical_line_expr is None else lines.line_weights(self._maps)
+
     def critical_curve(self, kernels: Iterable[float], **params: Any) -> list[tuple[float, float, bool]]:
         """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
 
@@ -276,6 +284,7 @@ class Theory(Recursion):
             critical_points=tuple(PointRow(**vars(p)) for p in self.critical_points),
             universality_class=self.universality_class,
             critical_line=explicit,
+            critical_line_weights=self.critical_line_weights,
             critical_curve=curve,
             line_remark=lines.reach(self._maps, explicit) if known else "",
             exponents=self.exponents,

@@ -238,6 +238,30 @@ def explicit_line(maps: Maps) -> sp.Expr | None:
     return None
 
 
+def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
+    """The weight variances between which a critical line lies: C_W of small and of large kernels, in order.
+
+    None where that says nothing (from 0 to infinity, or one value), or where C_W does not go one way with the kernel.
+    """
+    explicit = parametric_line(maps)
+    if explicit is None:
+        return None
+    varying, rest = explicit[0].as_independent(K, as_Add=False)[::-1]
+    if not varying.has(K) or varying.has(*_FUNCTIONS):
+        return None
+    limits = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
+    if set(limits) == {sp.Integer(0), sp.oo}:
+        return None
+    generic = compile_ball(explicit[0].subs({s: at_generic(s) for s in rest.free_symbols}), (K,))
+    with ctx.workprec(_BITS):
+        weights = [float(generic([arb(k)])) for k in (float(_NEAR), *_MAGNITUDES, 1 / float(_NEAR))]
+    steps = {(high > low) - (high < low) for low, high in pairwise(weights)}
+    if len(steps) > 1 or min(weights) < 0:
+        return None
+    low, high = (abs(end) if end in (0, sp.oo, -sp.oo) else joined(rest * end) for end in limits[:: min(steps)])
+    return low, high
+
+
 def parametric_line(maps: Maps, *, opened: bool = False) -> tuple[sp.Expr, sp.Expr] | None:
     """(C_W, C_b) on the critical line as functions of the kernel K; None if the maps are not linear in them.
 

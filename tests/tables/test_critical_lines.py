@@ -222,6 +222,35 @@ def test_pages_say_where_a_line_separates_phases(layer, said):
     assert said in report.line_remark and bool(said) == bool(report.line_remark)
 
 
+@pytest.mark.parametrize(
+    ("layer", "ends"),
+    [
+        (sr.mlp("erf"), (sp.pi / 4, sp.oo)),
+        (sr.residual("erf(2*z)"), (sp.pi * (1 - gamma**2) / 16, sp.oo)),
+        (sr.mlp("where(z>0,z^2,-z/4)"), (0, 32)),
+    ],
+    ids=str,
+)
+def test_weights_between_which_a_line_lies(layer, ends):
+    """Its formula has values outside too: no network has a fixed point there."""
+    theory = sr.derive(layer)
+    assert theory.critical_line_weights == ends
+    low, high = (min(float(end.subs(gamma, 0.5)), 1e3) for end in map(sp.sympify, ends))
+    params = {"gamma": 0.5} if gamma in layer.parameters else {}
+    assert theory.critical_line_expr.subs({C_W: low + 0.9 * (high - low), gamma: 0.5}).evalf() > 0
+    for inside, weight in ((True, low + 0.9 * (high - low)), (False, 0.9 * low or 1.1 * high)):
+        found = theory.critical_line(C_W=weight, **params)
+        assert bool(found) == inside
+        value = float(theory.critical_line_expr.subs({C_W: weight, gamma: 0.5}))
+        assert found == (pytest.approx(value, rel=1e-12),) * inside
+
+
+def test_lines_for_all_weights_have_no_ends():
+    assert sr.derive(sr.pre_ln("erf")).critical_line_weights is None
+    assert sr.derive(sr.mlp("z**2")).critical_line_weights is None  # C_W = 1/(4*K)
+    assert sr.derive(sr.mlp("relu")).critical_line_weights is None
+
+
 def test_a_line_at_one_weight_variance():
     """max(z, 0) - 1/4: chi_perp = C_W/2 for every kernel, so C_W = 2 with any biases."""
     weight, bias = sr.derive("max(z,0)-1/4").critical_line_averages

@@ -241,7 +241,10 @@ def _line(report: Report, heads: Mapping[Any, str]) -> str:
     """The critical line as an equation, or as two along the fixed point."""
     notation = Notation({**heads, points.STAR: "K^*"})
     if report.critical_line is not None:
-        return display("C_b", report.critical_line, tail=".", notation=notation)
+        parts = points.weights(report.critical_line_weights)
+        where = " ".join(p if isinstance(p, str) else latex(p) for p in parts)
+        shown = display("C_b", report.critical_line, tail="," if parts else ".", notation=notation)
+        return f"{shown}\nfor ${where}$." if parts else shown
     if report.critical_curve is None:
         return ""
     weight, bias = points.along(report.critical_curve)

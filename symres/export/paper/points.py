@@ -222,6 +222,14 @@ def _is_negative(coefficient: sp.Expr) -> bool:
     return bool(coefficient.subs({gamma: 0, xi: 1}).is_negative)
 
 
+def weights(ends: tuple[sp.Expr, sp.Expr] | None) -> tuple[sp.Expr | str, ...]:
+    """Where a critical line lies, as parts of an inequality: C_W > pi/4, or 0 < C_W < 32; empty if everywhere."""
+    if ends is None:
+        return ()
+    low, high = ends
+    return (C_W, ">", low) if high == sp.oo else (low, "<", C_W, "<", high)
+
+
 # ---- deep networks -------------------------------------------------------------------------------------------------
 
 

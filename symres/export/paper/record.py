@@ -30,7 +30,8 @@ def record(report: Report) -> dict[str, Any]:
     Returns:
         keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points,
         critical_points_decimals_at (where gamma is free: "gamma = 0"), fixed_points (null unless all parameters
-        have numbers), universality_class, critical_line (C_b; null unless explicit), critical_curve
+        have numbers), universality_class, critical_line (C_b; null unless explicit),
+        critical_line_weights (between which C_W it lies; null if everywhere or unknown), critical_curve
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
         is a phase boundary), exponents, initialisation (null without a critical point), remarks, checks, command,
         versions. Expressions are text that sympy reads, and LaTeX.
@@ -51,6 +52,9 @@ def record(report: Report) -> dict[str, Any]:
         "fixed_points": None if report.fixed_points is None else [_fixed_point(row) for row in report.fixed_points],
         "universality_class": report.universality_class,
         "critical_line": None if report.critical_line is None else _expression(report.critical_line),
+        "critical_line_weights": None
+        if report.critical_line_weights is None
+        else [_expression(e) for e in report.critical_line_weights],
         "critical_curve": None
         if report.critical_curve is None
         else {name: _expression(e) for name, e in zip(("C_W", "C_b"), report.critical_curve, strict=True)},
