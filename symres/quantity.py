@@ -16,7 +16,7 @@ from .balls import evaluate
 from .errors import DeclarationError, NoClosedForm, SymresError
 from .proof import Proof
 from .scalars import is_rounded, number, whole
-from .symbols import K1, K2, KERNELS, SHARED, C
+from .symbols import K1, K2, KERNELS, SHARED, C, K
 
 _FEW = 15  # digits that any value should have
 _ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
@@ -334,6 +334,12 @@ class Quantity:
                         f"{self.name} at C = {exact[C]}", "C**2 > K1*K2 is no covariance", "pass |C| <= sqrt(K1*K2)"
                     )
                 exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
+        if {K, C} <= exact.keys() and not 0 <= exact[C] <= exact[K]:
+            raise DeclarationError(
+                f"{self.name} at K = {exact[K]}, C = {exact[C]}",
+                "a large batch has no such mean covariance",
+                "pass 0 <= C <= K",
+            )
         return exact
 
 

@@ -84,3 +84,11 @@ def test_the_class_that_is_asked_of_a_symbol_is_that_of_a_skip_below_one():
 def test_two_units_have_the_class_of_one():
     assert sr.derive(sr.batch_norm("relu", 1, units=2)).universality_class == "everywhere-critical"
     assert sr.derive(sr.batch_norm("relu", "1/2", units=2)).universality_class == "none"
+
+
+@pytest.mark.parametrize("covariance", ["2", "-1/10"])
+def test_covariances_that_no_large_batch_has_are_refused(covariance):
+    theory = sr.derive(sr.batch_norm("relu"))
+    with pytest.raises(sr.DeclarationError, match="0 <= C <= K"):
+        theory.chi_perp.evalf(8, K=1, C=covariance, C_W=1)
+    assert theory.chi_perp.evalf(8, K=1, C="1/3", C_W=1) == 0.75
