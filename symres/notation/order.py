@@ -222,15 +222,24 @@ def _rank(factor: sp.Expr, text: Text) -> tuple[int, str]:
 
 
 def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:
-    """-(K - 4 - 12K**2) is written 4 + 12K**2 - K: a sum with more minus than plus signs changes its sign."""
+    """-(K - 4 - 12K**2) is written 4 + 12K**2 - K, and -1/(C - K) as 1/(K - C): sums are positive, as far as one sees."""
     result = []
     for factor in factors:
         base, exponent = factor.as_base_exp()
-        turns = isinstance(base, sp.Add) and abs(exponent) == 1
-        if turns and 2 * sum(t.could_extract_minus_sign() for t in base.args) > len(base.args):
-            coefficient, factor = -coefficient, sp.Pow(scaled(base, sp.Integer(-1)), exponent)
+        if isinstance(base, sp.Add) and exponent.is_Integer and _is_turned(base, abs(exponent) == 1):
+            coefficient *= (-1) ** exponent
+            factor = sp.Pow(scaled(base, sp.Integer(-1)), exponent)
         result.append(factor)
     return coefficient, result
+
+
+def _is_turned(total: sp.Expr, is_simple: bool) -> bool:
+    """Whether a sum is negative; where that is not known, whether a simple factor has more minus than plus signs."""
+    if total.is_number:
+        return bool(total.is_negative)
+    if total == C - K:
+        return True  # no covariance of a batch is larger than the variance
+    return is_simple and 2 * sum(t.could_extract_minus_sign() for t in total.args) > len(total.args)
 
 
 # ---- roots ---------------------------------------------------------------------------------------------------------
