@@ -42,6 +42,7 @@ _FALLS = (
     "the kernel grows without bound and chi_perp falls to 1, by a law that has no expansion in powers: compare "
     "jacobian() at several depths"
 )
+_CONVERGE = "kernels converge exponentially and Jacobians to a constant"
 _UNSEEN = "not searched for critical points:"
 
 
@@ -109,7 +110,8 @@ def _never(fixed: str, flow: sp.Expr, parallel: sp.Expr, perp: sp.Expr) -> str:
         there = canonical(sp.cancel(perp.subs(K, kept[0] / (1 - kept[1]))))
         if not there.free_symbols & {K, C_W, C_b}:
             return f"{begin}nor is a line, for at the fixed point chi_perp is {_text(there)}, whatever C_W and C_b are"
-    return f"{begin}where chi_perp = 1, on a critical line, kernels converge exponentially and Jacobians to a constant"
+    how = "one layer makes kernels and Jacobians constant" if parallel == 0 else _CONVERGE
+    return f"{begin}where chi_perp = 1, on a critical line, {how}"
 
 
 def _text(value: sp.Expr) -> str:

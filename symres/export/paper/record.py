@@ -33,7 +33,8 @@ def record(report: Report) -> dict[str, Any]:
         have numbers), universality_class, critical_line (C_b; null unless explicit),
         critical_line_weights (between which C_W it lies; null if everywhere or unknown), critical_curve
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
-        is a phase boundary), exponents, initialisation (null without a critical point), remarks, checks, command,
+        is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), initialisation (null without
+        a critical point), remarks, checks, command,
         versions. Expressions are text that sympy reads, and LaTeX.
     """
     rows, advised = report.critical_points, advice(report)
