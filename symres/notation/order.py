@@ -222,7 +222,7 @@ def _rank(factor: sp.Expr, text: Text) -> tuple[int, str]:
 
 
 def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:
-    """-(K - 4 - 12K**2) is written 4 + 12K**2 - K, and -1/(C - K) as 1/(K - C): sums are positive, as far as one sees."""
+    """-(K - 4 - 12K**2) is written 4 + 12K**2 - K, and -1/(C - K) as 1/(K - C): sums are positive if that is known."""
     result = []
     for factor in factors:
         base, exponent = factor.as_base_exp()
