@@ -33,6 +33,7 @@ from .panels import (
 
 _RHO = 2.0  # of the ellipse around the interval of y: nearly the cheapest for a Gaussian weight
 _SPARE = 16  # bits: how much larger than needed g may be on the rectangle around that ellipse
+_STEP = 16  # bits: few different rules
 _ROOM = 8  # bits: many panels share the error allowed
 
 
@@ -54,12 +55,16 @@ def sheared_average(
     """
     weight, norm = Weight(law.k1, law.scale1), (2 * arb.pi() * law.k1).sqrt()
     goal = log2_tolerance + log2_upper(norm) - _ROOM
-    rule = _gaussian_rule(reach, ctx.prec) if law.is_regular else _blur(reach)
     slope, spread = law.slope * law.scale2 / law.scale1, law.spread * law.scale2  # from z1 to z2
+    clear = _clear(g, law, ends, reach)
+    rule = _blur(reach)
+    if law.is_regular:
+        lost = max([0.0, *(_bound(f, part, weight, slope) - goal - ctx.prec for *_, part in clear if part is not None)])
+        rule = _gaussian_rule(reach, ctx.prec + _STEP * math.ceil(min(lost, ctx.prec) / _STEP))
     shortest = 2 * float((law.spread / law.slope).abs_upper())
     panels: list[Panel] = []
     missed, left_out, (done, end) = [], [], ends
-    for a, b, part in _clear(g, law, ends, reach):
+    for a, b, part in clear:
         left_out.append((done, a))
         done = b
         if part is None:
@@ -79,6 +84,15 @@ def sheared_average(
     left_out.append((done, end))
     total = integrate(panels, weight, ctx.prec) + arb(0, power_of_two(log2_sum(missed)))
     return total / norm, _merged(left_out)
+
+
+def _bound(f: list[Segment], g: Function, weight: Weight, slope: arb) -> float:
+    """log2 of a bound on |f g| around 0, above what the product is where its terms cancel, as in z - tanh(z)."""
+    width = weight.scale * weight.variance.sqrt()
+    other = abs(slope) * width
+    sizes = (sup(s.function, -width, width, width / 2) for s in f)
+    inner = sup(g, -other, other, other / 2)
+    return max((size + inner for size in sizes if math.isfinite(size + inner)), default=-math.inf)
 
 
 def _clear(g: Compiled, law: Law, ends: Interval, reach: float) -> list[tuple[arb, arb, Function | None]]:

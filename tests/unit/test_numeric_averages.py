@@ -526,6 +526,18 @@ def test_a_correlation_near_one_loses_no_digits():
             assert not contains(ball, value * (1 + mp.mpf(10) ** -24), 1e-55)
 
 
+@pytest.mark.parametrize("kernel", ["1e-8", "1e-12"])
+def test_a_function_whose_terms_cancel_keeps_its_digits_for_nearly_equal_inputs(kernel):
+    """Here z - tanh(z) = z**3/3 - 2*z**5/15 + ..., whose moments are those of Isserlis."""
+    K, rho = mp.mpf(kernel), 1 - mp.mpf("1e-6")
+    found = sr.expect2("z-tanh(z)", "z-tanh(z)").evalf(
+        16, K1=kernel, K2=kernel, C=sp.Rational(kernel) * (1 - sp.Rational(1, 10**6))
+    )
+    third = K**3 * (9 * rho + 6 * rho**3) / 9
+    fifth = -2 * 2 * K**4 * (45 * rho + 60 * rho**3) / 45  # <z1**3 z2**5> twice
+    assert abs(found / (third + fifth) - 1) < 1e-14
+
+
 # ------------------------------------------------------------------------------------- roots at the end of a panel
 @pytest.mark.parametrize("digits", [25, 60, 200])
 def test_a_root_away_from_zero(digits):
