@@ -165,7 +165,7 @@ def _criticality(name: str | None, settings: list[str], json: bool) -> None:
         out.lines(sheet.legend())
     for phi in listed:
         with busy(f"criticality of {phi.name}"):
-            rows = list(survey.entries(phi))
+            rows = list(survey.entries(phi, out.unicode and not json))
         document += list(map(survey.record, rows))
         if not json:
             for position, row in enumerate(rows):
@@ -182,6 +182,7 @@ def plot(
     x: Annotated[str | None, typer.Option("--x", metavar="NAME=LOW:HIGH", help="The horizontal axis: C_W=0:4.")] = None,
     y: Annotated[str | None, typer.Option("--y", metavar="NAME=LOW:HIGH", help="The vertical one: gamma=0:1.")] = None,
     points: Annotated[int, typer.Option("--points", help="Values on each axis.")] = 300,
+    kernel: Annotated[str, typer.Option("--kernel", metavar="NUMBER", help="The kernel of the input.")] = "1",
     out: OutFile = None,
 ) -> None:
     """Draw the phase diagram: chi_perp over two parameters, with critical lines and points."""
@@ -201,7 +202,7 @@ def plot(
         theory = theory_of(request.layer)
         _ = theory.critical_points
     with Bar("phase diagram") as progress:
-        drawn = phase_diagram(theory, *axes, points=points, progress=progress)
+        drawn = phase_diagram(theory, *axes, points=points, K=kernel, progress=progress)
     Output().text(f"wrote {drawn.save(path)}")
 
 

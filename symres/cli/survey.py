@@ -38,7 +38,6 @@ LAYERS: Mapping[str, Callable[[Activation], Layer]] = {
 }
 _SETTING = {"C_W": sp.Rational(13, 10), "C_b": sp.Rational(1, 10), "gamma": sp.Rational(1, 2)}  # off the critical line
 _DIGITS = 12
-_STAR = sp.Symbol("K*", positive=True)
 _LONG = 60  # characters of a formula
 _LABEL = 14
 _LEGEND = (
@@ -74,15 +73,15 @@ def named_activation(name: str) -> Activation:
     return catalogue.activation(name, **_NUMBERS.get(name, {}))
 
 
-def entries(phi: Activation) -> Iterator[Entry]:
+def entries(phi: Activation, unicode: bool = False) -> Iterator[Entry]:
     """The rows of an activation."""
     for layer, build in LAYERS.items():
-        yield entry(phi.name, layer, derive(build(phi)))
+        yield entry(phi.name, layer, derive(build(phi)), unicode)
 
 
-def entry(activation: str, layer: str, theory: Theory) -> Entry:
+def entry(activation: str, layer: str, theory: Theory, unicode: bool = False) -> Entry:
     """One row."""
-    maths = Maths(False, *theory.layer.formulas)
+    maths = Maths(unicode, *theory.layer.formulas)
     return Entry(
         activation,
         layer,
@@ -96,8 +95,10 @@ def entry(activation: str, layer: str, theory: Theory) -> Entry:
 def _where(theory: Theory, maths: Maths) -> tuple[str, ...]:
     found = []
     for p in theory.critical_points:
-        values = {"K*": p.K, "C_W": p.C_W, "C_b": p.C_b}
-        found.append(f"{p.stability}: " + ", ".join(f"{name} = {_value(v, maths)}" for name, v in values.items()))
+        on_line = {K: points.STAR} if p.K == K else {}  # each K* has a C_W of its own
+        values = {"C_W": p.C_W.xreplace(on_line), "C_b": p.C_b.xreplace(on_line)}
+        shown = [f"K* = {_value(p.K, maths)}", *(f"{name} = {_value(v, maths)}" for name, v in values.items())]
+        found.append(f"{p.stability}: {', '.join(shown)}")
     explicit = theory.critical_line_expr
     if explicit is not None:
         is_negative = (explicit / C_W).is_number and sp.N(explicit / C_W) < 0
@@ -115,7 +116,8 @@ def _value(value: sp.Expr, maths: Maths) -> str:
     if value == K:
         return "any"
     text = maths(value)
-    if not value.has(ImplicitNumber, Expectation) and len(text) <= _LONG:
+    is_line = value.has(points.STAR, C_W)  # decimals do not make a function any clearer
+    if not value.has(ImplicitNumber, Expectation) and len(text) <= _LONG * (1 + is_line):
         return text
     number, rest = sp.factor(value).as_independent(*value.free_symbols, as_Add=False)
     sign, rest = joined(rest).as_coeff_Mul()
@@ -134,7 +136,7 @@ def _exponents(theory: Theory, maths: Maths) -> str:
     found = theory.exponents
     if found.kernel is None or found.amplitude is None:
         return f"none: {found.remark}"
-    kernel = f"p = {_value(found.kernel, maths)}, a = {_value(found.amplitude, maths)}"
+    kernel = f"p = {_value(found.kernel, maths)}, a = {_value(found.amplitude.xreplace({K: points.STAR}), maths)}"
     if found.stretch is not None:
         rate = _value(found.stretch.rate, maths)
         return f"{kernel}; log J ~ {rate} l^{_value(found.stretch.power, maths)}"

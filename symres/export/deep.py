@@ -36,7 +36,7 @@ _TAKEN = {"every_layer", "parameters", "X1", "X2", "near", "np", "torch", "kind"
 _ARGUMENTS = (
     (K1, "kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else"),
     (K2, "kernels of the second inputs, typically of shape (1, M); K2 >= 0, nan else"),
-    (C, "covariances of the inputs, of shape (N, M); C**2 <= K1*K2; an excess is taken as equality"),
+    (C, "covariances of the inputs, of shape (N, M); C**2 <= K1*K2; in averages an excess counts as equality"),
 )
 
 
@@ -148,7 +148,7 @@ def _require_names(names: Sequence[str]) -> None:
 
 
 def _parameter_lines(parameter: sp.Symbol, kind: str) -> list[str]:
-    meaning = docs.ARGUMENTS.get(parameter, "parameter of an activation")
+    meaning = docs.ARGUMENTS.get(parameter, docs.PARAMETER)
     return docs.wrapped(f"{argument(parameter)}: {meaning}; {kind}, or a list of one for each layer.", 8, 4)
 
 

@@ -307,7 +307,7 @@ def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]
     with ctx.workprec(_BITS):
         for kernel in map(arb, kernels):
             x, y = weight([kernel]), bias([kernel])
-            rows.append((float(x), float(y), bool(abs(slope([stream([kernel]), x, y])) <= 1)))
+            rows.append((float(x), float(y), bool(abs(slope([stream([kernel]), x, y])) <= 1 + _ROUNDED)))
     return rows
 
 

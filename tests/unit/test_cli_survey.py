@@ -58,7 +58,9 @@ def test_lines_of_erf_as_they_are_printed(erf, layer):
     else:
         K = ((4 * C_W / (mp.pi * (1 - gamma**2))) ** 2 - 1) / 4
         expected = (1 - gamma**2) * K - 2 * C_W / mp.pi * mp.asin(2 * K / (1 + 2 * K))
-    assert abs(number(said.removeprefix("line: C_b = ")) - expected) < 1e-10
+    line, _, where = said.removeprefix("line: C_b = ").partition(" for ")
+    assert abs(number(line) - expected) < 1e-10
+    assert where == {"mlp": "C_W > pi/4", "residual": "C_W > pi*(1 - gamma^2)/4", "pre_ln": ""}[layer]
 
 
 def test_the_correlation_length_of_erf_is_that_of_a_recursion(erf):
@@ -91,7 +93,14 @@ def test_the_page_holds_what_the_record_holds(capsys, erf):
     for layer in LAYERS:
         assert re.search(rf"^  {re.escape(layer)} +{re.escape(erf['erf', layer]['universality_class'])}$", out, re.M)
         assert erf["erf", layer]["correlation_length"] in out
-        assert all(re.sub(r"\s+", "", text) in joined for text in erf["erf", layer]["where"])
+    for row in survey.entries(activation("erf"), unicode=True):
+        assert row.where and all(re.sub(r"\s+", "", text) in joined for text in row.where)
+
+
+def test_points_on_a_line_are_written_in_the_kernel_of_the_line(capsys):
+    rows = records(capsys, "where(z>1, z-1, 0)")
+    (where,) = (row["where"][0] for (_, layer), row in rows.items() if layer == "mlp")
+    assert where.startswith("half-stable: K* = any, C_W = 2/erfc(1/sqrt(2*K*)), C_b = ")
 
 
 def test_a_formula_and_its_parameters(capsys):

@@ -24,13 +24,15 @@ ARGUMENTS = {
     K: "kernel of the preactivation, one input; K >= 0, nan else",
     K1: "kernel of the first input; K1 >= 0, nan else",
     K2: "kernel of the second input; K2 >= 0, nan else",
-    C: "covariance of the two inputs, C**2 <= K1*K2; an excess is taken as equality",
+    C: "covariance of the two inputs, C**2 <= K1*K2; in averages an excess counts as equality",
     Theta: "tangent kernel of the two inputs, of any sign",
     C_W: "fan_in times the variance of a weight; C_W >= 0",
     C_b: "variance of a bias; C_b >= 0",
     gamma: "weight of the skip connection",
     xi: "weight of the branch",
 }
+
+PARAMETER = "parameter of the layer or of an activation"  # what every other symbol is
 
 
 def quoted(text: str) -> str:
@@ -51,7 +53,7 @@ def argument_lines(quantity: Quantity, kind: str) -> list[str]:
     for symbol in (*quantity.symbols, *quantity.unused):
         name = argument(symbol)
         own = "" if name == symbol.name else f"{symbol}, "  # as formulas call it
-        meaning = ARGUMENTS.get(symbol, f"{own}parameter of an activation")
+        meaning = ARGUMENTS.get(symbol, f"{own}{PARAMETER}")
         if quantity.directed:
             meaning = directed(meaning)
         note = "; of no influence here, may be left out" if symbol in quantity.unused else ""

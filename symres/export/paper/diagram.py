@@ -14,9 +14,10 @@ import numpy as np
 import sympy as sp
 
 from ...errors import DeclarationError, NoClosedForm
-from ...quantity import Quantity, Status
+from ...quantity import Quantity, Status, require_range
 from ...scalars import number, whole
-from ...symbols import C_W, C_b, K
+from ...symbols import C_W, C_b
+from ...symbols import K as KERNEL
 from .. import files
 from ..render import export
 from .latex import latex
@@ -181,17 +182,20 @@ def phase_diagram(
     xs, ys = (np.linspace(low, high, count) for _, low, high in (x, y))
     columns, rows = np.meshgrid(xs, ys)
     given = {**fixed, x[0]: columns.ravel(), y[0]: rows.ravel()}
-    kernel, chi, settled = _followed(maps, given, float(number(K, "K")), whole(depth, "depth", 1), progress)
+    start = number(K, "K")
+    require_range("a phase diagram", KERNEL, start)
+    begin = float(start)
+    kernel, chi, settled = _followed(maps, given, begin, whole(depth, "depth", 1), progress)
     plane = (x[0], y[0]) == (C_W.name, C_b.name)
     kernel, chi, settled = (a.reshape(columns.shape) for a in (kernel, chi, settled))
     lines = (_curve(theory, fixed, xs, ys) if plane else ()) or _crossings(xs, ys, kernel, chi)
     shown = tuple(point for point in marked if plane and _inside(point, xs, ys))
-    return PhaseDiagram(x[0], y[0], xs, ys, chi, kernel, settled, lines, shown, _title(theory.layer, fixed))
+    return PhaseDiagram(x[0], y[0], xs, ys, chi, kernel, settled, lines, shown, _title(theory.layer, fixed, begin))
 
 
-def _title(layer: Any, fixed: dict[str, float]) -> str:
-    """The activation and the layer; below it the forward equation, if it fits, and the other parameters."""
-    words = [*(f.name for f in layer.formulas), layer.name]
+def _title(layer: Any, fixed: dict[str, float], start: float) -> str:
+    """The activation, the layer, the kernel of the input; below it the forward equation, if it fits, and numbers."""
+    words = [*(f.name for f in layer.formulas), layer.name, f"input of kernel {start:g}"]
     equation = f"z' = {latex(layer.forward)}" if len(str(layer.forward)) <= _LONGEST else ""
     settings = [f"{latex(sp.Symbol(name))} = {value:.6g}" for name, value in fixed.items()]
     below = r",\quad ".join(filter(None, [equation, *settings]))
@@ -208,7 +212,7 @@ def _followed(
     size = max(np.size(value) for value in given.values())
 
     def at(name: str, kernels: np.ndarray, places: np.ndarray) -> np.ndarray:
-        needed = [s.name for s in maps[name].symbols if s != K]
+        needed = [s.name for s in maps[name].symbols if s != KERNEL]
         values = {n: given[n][places] if np.ndim(given[n]) else given[n] for n in needed}
         with np.errstate(all="ignore"):
             return np.broadcast_to(np.asarray(getattr(module, name)(kernels, **values), dtype=float), kernels.shape)
@@ -290,7 +294,8 @@ def _curve(
         elif inside:
             parts.append(([weight], [bias], reachable))
         last = reachable if inside else None
-    return tuple((np.array(w), np.array(b), reachable) for w, b, reachable in parts if len(w) > 1)
+    lines = ((np.array(w), np.array(b), reachable) for w, b, reachable in parts)
+    return tuple(line for line in lines if np.ptp(line[0]) > 0 or np.ptp(line[1]) > 0)  # all kernels at one point: none
 
 
 def _crossings(
@@ -314,9 +319,8 @@ def _jumps(kernel: np.ndarray, chi: np.ndarray) -> np.ndarray:
         kernels, chis = np.log(kernel), np.log(chi)
         for here, there in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
             far = (np.abs(kernels[here] - kernels[there]) > _JUMP) & (np.abs(chis[here] - chis[there]) > _JUMP)
-            apart = far | (np.isinf(kernels[here]) != np.isinf(kernels[there]))
-            found[here] |= apart
-            found[there] |= apart
+            found[here] |= far
+            found[there] |= far
     return found
 
 
