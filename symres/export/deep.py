@@ -148,7 +148,7 @@ def _require_names(names: Sequence[str]) -> None:
 
 
 def _parameter_lines(parameter: sp.Symbol, kind: str) -> list[str]:
-    meaning = docs.ARGUMENTS.get(parameter, docs.PARAMETER)
+    meaning = docs.ARGUMENTS.get(parameter, docs.OTHER)
     return docs.wrapped(f"{argument(parameter)}: {meaning}; {kind}, or a list of one for each layer.", 8, 4)
 
 

@@ -32,7 +32,7 @@ ARGUMENTS = {
     xi: "weight of the branch",
 }
 
-PARAMETER = "parameter of the layer or of an activation"  # what every other symbol is
+OTHER = "parameter of the layer or of an activation"  # what every other symbol is
 
 
 def quoted(text: str) -> str:
@@ -53,7 +53,7 @@ def argument_lines(quantity: Quantity, kind: str) -> list[str]:
     for symbol in (*quantity.symbols, *quantity.unused):
         name = argument(symbol)
         own = "" if name == symbol.name else f"{symbol}, "  # as formulas call it
-        meaning = ARGUMENTS.get(symbol, f"{own}{PARAMETER}")
+        meaning = ARGUMENTS.get(symbol, f"{own}{OTHER}")
         if quantity.directed:
             meaning = directed(meaning)
         note = "; of no influence here, may be left out" if symbol in quantity.unused else ""
