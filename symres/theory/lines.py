@@ -30,7 +30,11 @@ _RESIDUE = 1e-25  # of a condition that is met
 _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
-_SAMPLES = ((sp.Rational(11, 7), sp.Rational(3, 5)), (sp.Rational(9, 4), sp.Rational(5, 11)))  # C_W, other parameters
+_WEIGHTS = tuple(
+    sp.Rational(n, 70) for n in (1, 7, 22, 53, 87, 110, 160, 400, 3000)
+)  # C_W at which solutions are tried
+_OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11))  # other parameters
+_APART = 1e-15  # biases that are no more so are one solution
 _MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
 _QUADRATIC = 2  # the degree to which solutions of polynomials are formulas that one can read
 _FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
@@ -230,11 +234,13 @@ def explicit_line(maps: Maps) -> sp.Expr | None:
     if perp.has(sp.oo):
         return None
     for kernels, equation in ((_solved(perp - 1, K), flow - K), (_solved(flow - K, K), perp - 1)):
+        branches: list[tuple[sp.Expr, sp.Expr]] = []
         for k in kernels:
             there = equation.subs(K, k)
-            for bias in _solved(there, C_b) or _solved(canonical(there), C_b):
-                if not bias.has(K, C_b) and _solves(flow, perp, k, bias):
-                    return joined(canonical(bias))
+            biases = _solved(there, C_b) or _solved(canonical(there), C_b)
+            branches += [(k, bias) for bias in biases if not bias.has(K, C_b)]
+        if branches and (found := _only(flow, perp, branches)) is not None:
+            return joined(canonical(found))
     return None
 
 
@@ -247,7 +253,7 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     if explicit is None:
         return None
     varying, rest = explicit[0].as_independent(K, as_Add=False)[::-1]
-    if not varying.has(K) or varying.has(*_FUNCTIONS):
+    if not varying.has(K) or any(not isinstance(f, sp.exp) for f in varying.atoms(*_FUNCTIONS)):
         return None
     limits = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
     if set(limits) == {sp.Integer(0), sp.oo}:
@@ -255,8 +261,8 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     generic = compile_ball(explicit[0].subs({s: at_generic(s) for s in rest.free_symbols}), (K,))
     with ctx.workprec(_BITS):
         weights = [float(generic([arb(k)])) for k in (float(_NEAR), *_MAGNITUDES, 1 / float(_NEAR))]
-    steps = {(high > low) - (high < low) for low, high in pairwise(weights)}
-    if len(steps) > 1 or min(weights) < 0:
+    steps = {(high > low) - (high < low) for low, high in pairwise(weights)} - {0}  # but for rounding
+    if len(steps) != 1 or min(weights) < 0:
         return None
     low, high = (abs(end) if end in (0, sp.oo, -sp.oo) else joined(rest * end) for end in limits[:: min(steps)])
     return low, high
@@ -312,19 +318,25 @@ def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]
 
 
 def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
-    """The solutions of an equation that is quadratic at most in a variable, or in the one root that contains it."""
+    """The solutions of an equation that is quadratic at most in a variable, or in the one root or exponential of it."""
     averages = {e: sp.Dummy(positive=True) for e in equation.atoms(*_FUNCTIONS) if not e.has(variable)}
     masked, back = equation.xreplace(averages), {dummy: e for e, dummy in averages.items()}
-    if any(f.has(variable) for f in masked.atoms(*_FUNCTIONS)):
-        return []
     roots = {p.base for p in masked.atoms(sp.Pow) if not p.exp.is_Integer and p.has(variable)}
-    unknown = sp.Dummy(positive=True) if variable == K or roots else sp.Dummy(real=True)
+    powers = _exponentials(masked, variable)
+    unknown = sp.Dummy(positive=True) if variable == K or roots or powers else sp.Dummy(real=True)
     value: sp.Expr = unknown
+    if powers:
+        rate = min(powers.values(), key=abs)
+        value, masked = sp.log(unknown) / rate, masked.xreplace({e: unknown ** (c / rate) for e, c in powers.items()})
+        if masked.has(variable):
+            return []
     for base in roots:
         linear = affine(base, variable)
         if len(roots) > 1 or linear is None or linear[1] == 0:
             return []
         value, masked = (unknown**2 - linear[0]) / linear[1], masked.xreplace({base: unknown**2})
+    if any(f.has(variable) for f in masked.atoms(*_FUNCTIONS)):
+        return []
     numerator = sp.fraction(sp.together(masked.xreplace({variable: value})))[0]
     if not numerator.is_polynomial(unknown) or not 0 < sp.degree(numerator, unknown) <= _QUADRATIC:
         return []
@@ -332,24 +344,48 @@ def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
     return [value.xreplace({unknown: root}).xreplace(back) for root in found if isinstance(root, sp.Expr)]
 
 
-def _solves(flow: sp.Expr, perp: sp.Expr, k: sp.Expr, bias: sp.Expr) -> bool:
-    """Whether both conditions hold at random parameters for which the kernel is positive."""
+def _exponentials(equation: sp.Expr, variable: sp.Symbol) -> dict[sp.Expr, sp.Expr]:
+    """{exp(c*variable): c} of all exponentials of a variable, if they are those."""
+    found = {e: e.args[0].coeff(variable) for e in equation.atoms(sp.exp) if e.has(variable)}
+    return found if all(e.args[0] == c * variable and c.is_Rational for e, c in found.items()) else {}
+
+
+def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]]) -> sp.Expr | None:
+    """The bias variance that solves both conditions wherever one of several does; None if it takes two, or none does.
+
+    A solution of a squared equation need not solve it, or only at some weights; two that do are two lines.
+    """
+    names = sorted((flow.free_symbols | perp.free_symbols) - {K, C_b, C_W}, key=str)
+    able = list(branches)
     seen = False
-    for weight, other in _SAMPLES:
-        names = sorted((flow.free_symbols | perp.free_symbols) - {K, C_b, C_W}, key=str)
-        values = {C_W: weight, **{s: other + sp.Rational(i, 10) for i, s in enumerate(names)}}
-        try:
-            at = dict(values)
-            for symbol, solution in ((C_b, bias), (K, k)):
-                at[symbol] = number(evaluate(solution.subs(at), {}, 2 * _DIGITS)[0], str(symbol))
-            if at[K] <= 0:
+    for weight in _WEIGHTS:
+        for other in _OTHERS[: 1 + bool(names)]:
+            values = {C_W: weight, **{s: other + sp.Rational(i, 10) for i, s in enumerate(names)}}
+            here = {
+                branch: found for branch in branches if (found := _solution(flow, perp, branch, values)) is not None
+            }
+            if not here:
                 continue
-            if not all(abs(enclose(e.subs(at), {}, 2 * _BITS)) < _RESIDUE for e in (flow / K - 1, perp - 1)):
-                return False
-        except SymresError:
-            return False
-        seen = True
-    return seen
+            first = next(iter(here.values()))
+            if any(abs(found - first) > _APART * (abs(first) + weight) for found in here.values()):
+                return None
+            able, seen = [branch for branch in able if branch in here], True
+    return able[0][1] if seen and able else None
+
+
+def _solution(
+    flow: sp.Expr, perp: sp.Expr, branch: tuple[sp.Expr, sp.Expr], values: dict[sp.Symbol, sp.Expr]
+) -> sp.Expr | None:
+    """The bias variance of a branch at numbers for parameters, if both conditions hold there at a positive kernel."""
+    at = dict(values)
+    try:
+        for symbol, solution in zip((C_b, K), reversed(branch), strict=True):
+            at[symbol] = number(evaluate(solution.subs(at), {}, 2 * _DIGITS)[0], str(symbol))
+        if at[K] <= 0 or not all(abs(enclose(e.subs(at), {}, 2 * _BITS)) < _RESIDUE for e in (flow / K - 1, perp - 1)):
+            return None
+    except SymresError:  # no real number
+        return None
+    return at[C_b]
 
 
 def reach(maps: Maps, explicit: sp.Expr | None) -> str:

@@ -245,6 +245,42 @@ def test_weights_between_which_a_line_lies(layer, ends):
         assert found == (pytest.approx(value, rel=1e-12),) * inside
 
 
+@pytest.mark.parametrize(
+    ("formula", "bias", "weights"),
+    [
+        ("z+z^2", (C_W - 1) ** 2 / (16 * C_W), (0, 1)),
+        ("2*z+z^2", (4 * C_W - 1) ** 2 / (16 * C_W), (0, R(1, 4))),
+        ("sin", 1 - C_W - sp.log(2 / C_W - 1) / 2, (1, 2)),
+        ("z+z^3/3", (20 * C_W - 36 + 4 * sp.sqrt(3 / C_W - 2) * (C_W + 3)) / 81, (0, 1)),
+    ],
+)
+def test_explicit_lines_that_end(formula, bias, weights):
+    """By hand from chi_perp = 1: C_W (1 + 4K), C_W (4 + 4K), C_W (1 + exp(-2K))/2, C_W (1 + 2K + K^2)."""
+    theory = sr.derive(formula)
+    assert theory.critical_line_weights == weights
+    for share in (R(1, 9), R(1, 2), R(14, 15)):
+        weight = weights[0] + share * (weights[1] - weights[0])
+        expected = sp.N(bias.subs(C_W, weight), 15)
+        assert sp.N(theory.critical_line_expr.subs(C_W, weight), 15) == pytest.approx(expected, rel=1e-12)
+        assert theory.critical_line(C_W=weight)[0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("formula", ["z-z*abs(z)", "max(z,0)-max(z,0)^2/2"])
+def test_two_lines_are_no_formula(formula):
+    """chi_perp = C_W (1 - 4 sqrt(2K/pi) + 4K) = 1 has one solution for C_W < 1, and two above."""
+    theory = sr.derive(formula)
+    assert theory.critical_line_expr is None
+    assert len(theory.critical_line(C_W=R(11, 5) if "max" in formula else R(3, 2))) == 2
+    assert theory.critical_line_parametric is not None
+
+
+def test_the_line_of_a_parabola_with_a_root():
+    """For z - z |z| at C_W = 1/2: sqrt(K) is the positive solution of 4 s^2 - 4 sqrt(2/pi) s + 1 = 2."""
+    s = (sp.sqrt(2 / sp.pi) + sp.sqrt(2 / sp.pi + 1)) / 2
+    bias = s**2 - (s**2 - 2 * sp.sqrt(2 / sp.pi) * 2 * s**3 + 3 * s**4) / 2  # <phi^2> = K - 2 <|z|^3> + 3 K^2
+    assert sr.derive("z-z*abs(z)").critical_line(C_W=R(1, 2)) == (pytest.approx(float(bias), rel=1e-12),)
+
+
 def test_lines_for_all_weights_have_no_ends():
     assert sr.derive(sr.pre_ln("erf")).critical_line_weights is None
     assert sr.derive(sr.mlp("z**2")).critical_line_weights is None  # C_W = 1/(4*K)

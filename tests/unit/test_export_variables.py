@@ -251,7 +251,8 @@ def test_the_signature_has_the_users_name_or_says_what_it_is(name, shown, target
     function = module.load().expect
     exact = float(made_plain().evalf(15, K=1.3, be=0.75))
     assert float(function(K=1.3, **{shown: 0.75})) == pytest.approx(exact, rel=1e-13)
-    assert f"{shown}: {'' if name == shown else f'{name}, '}parameter of the layer or of an activation;" in function.__doc__
+    meaning = "parameter of the layer or of an activation;"
+    assert f"{shown}: {'' if name == shown else f'{name}, '}{meaning}" in function.__doc__
 
 
 def test_the_slope_in_a_symbol_that_is_no_name_of_python():
