@@ -169,6 +169,7 @@ def _facts(printed: _Printed, warnings: Sequence[str]) -> list[str]:
             "Behind layers that are not piecewise linear C itself is what is known of nearly parallel inputs: where "
             "slopes jump there or later, 1e-8 of their tangent kernel may be lost."
         )
+    sentences.append("Kernels below 1e-150 count as 0; products of kernels above 1e70 may overflow, to inf or nan.")
     sentences += [f"Warning: {warning}" for warning in warnings]
     return [line for text in sentences for line in docs.wrapped(text, 4, 4)]
 

@@ -92,7 +92,7 @@ def common_denominator(expr: sp.Expr) -> sp.Integer:
     """The least common denominator of a sum's rational coefficients; 1 for what is no sum."""
     if not isinstance(expr, sp.Add):
         return sp.Integer(1)
-    return sp.ilcm(*(term.as_coeff_Mul()[0].q for term in expr.args if term.as_coeff_Mul()[0].is_Rational), 1)
+    return sp.ilcm(1, 1, *(term.as_coeff_Mul()[0].q for term in expr.args if term.as_coeff_Mul()[0].is_Rational))
 
 
 def scaled(expr: sp.Expr, factor: sp.Expr) -> sp.Expr:

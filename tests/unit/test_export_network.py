@@ -153,10 +153,10 @@ def test_float32_inputs_lose_their_own_rounding_only(target):
         assert errors([a[i] for a in found], expected, expected) < 1e-7
 
 
-@pytest.mark.parametrize("name", ["relu", "erf", "gelu", "tanh"])
+@pytest.mark.parametrize("name", ["relu", "erf", "gelu", "tanh", "sin", "cos"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_gram_matrices_have_no_nan_and_warn_of_nothing(name, target):
-    x = np.random.default_rng(0).standard_normal((24, 3)) * np.geomspace(1e-3, 30, 24)[:, None]
+    x = np.random.default_rng(0).standard_normal((24, 3)) * np.geomspace(1e-3, 300, 24)[:, None]
     x[0], x[5], x[6], x[7] = 0.0, x[4], -x[4], 2 * x[4]
     gram = x @ x.T
     arguments = [np.diag(gram)[:, None], np.diag(gram), gram]
@@ -168,6 +168,30 @@ def test_gram_matrices_have_no_nan_and_warn_of_nothing(name, target):
         with np.errstate(all="raise"):
             found = f(*arguments, **WEIGHTS, gamma=GAMMA)
     assert all(np.isfinite(np.asarray(a)).all() for a in found)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize(("name", "layer"), [("relu", "pre_ln"), ("erf", "pre_ln"), ("relu", "mlp"), ("erf", "mlp")])
+def test_kernels_whose_products_are_no_floats_count_as_zero(name, layer, target):
+    """In front of a normaliser, which does not see the scale, that is a direction that is lost; elsewhere a kernel."""
+    own = WEIGHTS | ({"gamma": GAMMA} if layer == "pre_ln" else {})
+    f = module(name, 1, target, layer=layer).dual_kernel
+    (small, tangent), (zero, flat) = (
+        (float(a) for a in f(*_numbers(target, K, 1.0, K / 3), **own)) for K in (1e-170, 0.0)
+    )
+    assert (small, tangent) == pytest.approx((zero, flat), nan_ok=True, rel=1e-15)
+    assert np.isnan(small) == (layer == "pre_ln")
+    kernel, tangent = (float(a) for a in f(*_numbers(target, 1e-140, 1e-140, 3e-141), **own))
+    built = declared(layer, name) if layer in STEPS else sr.architectures[layer](name)
+    exact = sr.derive(built).dual_kernels(1, "1e-140", "1e-140", "3e-141", **{k: str(v) for k, v in own.items()})
+    assert (kernel, tangent) == pytest.approx((float(exact[-1].C), float(exact[-1].Theta)), rel=1e-13)
+
+
+def _numbers(target, *values):
+    if target == "numpy":
+        return values
+    torch = pytest.importorskip("torch")
+    return [torch.tensor(v, dtype=torch.float64) for v in values]
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch"])

@@ -281,10 +281,11 @@ def _differences(e: sp.Expr) -> sp.Expr:
     """q*exp(u) - q*exp(v) as a product, and so on for sin and cos: digits where u is next to v."""
     seen: dict[tuple[sp.Expr, Any], sp.Expr] = {}  # (q, f) -> u
     for term in sorted(e.args, key=sp.default_sort_key) if isinstance(e, sp.Add) else ():
-        found: list[Any] = [f for f in sp.Mul.make_args(term) if isinstance(f, tuple(PRODUCTS))]
+        factors = sp.Mul.make_args(term)
+        found: list[Any] = [f for f in factors if isinstance(f, tuple(PRODUCTS))]
         if len(found) != 1 or len(term.atoms(*PRODUCTS)) != 1:
             continue
-        (head, (v,)), q = (found[0].func, found[0].args), term / found[0]
+        (head, (v,)), q = (found[0].func, found[0].args), sp.Mul(*(f for f in factors if f is not found[0]))
         if (-q, head) not in seen:
             seen[q, head] = v
             continue

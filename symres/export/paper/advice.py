@@ -62,9 +62,11 @@ def advice(report: Report) -> Advice | None:
 def _wanted(point: PointRow) -> str:
     """Which numbers would give advice."""
     values = (point.K, point.C_W, point.C_b)
-    free = {name for e in values for name in map(str, e.free_symbols)} - {"K", "gamma", "xi"}
+    names = {name for e in values for name in map(str, e.free_symbols)}
+    free = names - {"K", "gamma", "xi"}
     if not free:
-        return "No C_W > 0 with C_b >= 0 is critical without a skip connection: give gamma its number."
+        where = "without a skip connection: give gamma" if "gamma" in names else "at xi = 1: give xi"
+        return f"No C_W > 0 with C_b >= 0 is critical {where} its number."
     return f"Give {' and '.join(f'{name} (--set {name}=...)' for name in sorted(free))} a number."
 
 
