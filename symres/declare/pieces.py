@@ -165,11 +165,15 @@ def derivative(part: sp.Expr) -> sp.Expr:
     A power of a product, sympy differentiates to ``p*u**p * u'/u`` and cancels no more: ``(-z)**(5/2)/z`` is not a
     number at 0, ``(-z)**(3/2)`` is.
     """
+    return _with_joined_powers(_slope(part))
+
+
+def _slope(part: sp.Expr) -> sp.Expr:
     powers = {node: sp.Dummy() for node in part.atoms(sp.Pow) if node.base.is_Mul and _is_root(node)}
     if not powers:
         return part.diff(z)
     named = part.xreplace(powers)  # the outermost ones
-    slopes = (named.diff(name) * u.exp * u.base ** (u.exp - 1) * derivative(u.base) for u, name in powers.items())
+    slopes = (named.diff(name) * u.exp * u.base ** (u.exp - 1) * _slope(u.base) for u, name in powers.items())
     return sp.Add(named.diff(z), *slopes).xreplace({name: u for u, name in powers.items()})
 
 
@@ -183,7 +187,7 @@ def _is_finite_at(formula: sp.Expr, point: sp.Expr) -> bool:
 
 
 def _is_root(node: sp.Pow) -> bool:
-    return node.exp.is_Rational and not node.exp.is_Integer and node.base.has(z)
+    return node.is_Pow and node.exp.is_Rational and not node.exp.is_Integer and node.base.has(z)
 
 
 def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
@@ -297,7 +301,7 @@ def _brief(expr: sp.Expr) -> str:
 
 def _resplit(pieces: Pieces) -> Pieces:
     """Putting pieces together can make new switches: sqrt(u**2) is |u|, and so is the root of a polynomial square."""
-    parts = tuple(_with_open_roots(part) for part in pieces.parts)
+    parts = tuple(_with_joined_powers(_with_open_roots(part)) for part in pieces.parts)
     if not any(map(_has_switches, parts)):
         return Pieces(pieces.breaks, parts)
     inner = [split(part) for part in parts]
@@ -329,6 +333,24 @@ def _opened(constant: sp.Expr, factors: list[tuple[sp.Expr, int]], exponent: sp.
         squares *= sp.Abs(factor) ** (even * exponent)
         rest *= factor ** (multiplicity - even)
     return squares * rest**exponent
+
+
+def _with_joined_powers(part: sp.Expr) -> sp.Expr:
+    """Write ``z * sqrt(-z)`` as ``-(-z)**(3/2)``: one power of one base, of which every law about powers can be told."""
+    return part.replace(lambda e: e.is_Mul and any(map(_is_root, e.args)), _joined)
+
+
+def _joined(product: sp.Mul) -> sp.Expr:
+    powers: dict[sp.Expr, sp.Expr] = {}
+    for factor in product.args:
+        base, exponent = factor.as_base_exp()
+        powers[base] = powers.get(base, sp.Integer(0)) + exponent
+    for base in [node.base for node in product.args if _is_root(node)]:
+        if powers.get(-base, sp.Integer(0)).is_Integer and -base in powers:
+            exponent = powers.pop(-base)
+            powers[base] += exponent
+            powers[sp.Integer(-1)] = powers.get(sp.Integer(-1), sp.Integer(0)) + exponent
+    return sp.Mul(*(base**exponent for base, exponent in powers.items()))
 
 
 def _smooth(expr: sp.Expr) -> Pieces:

@@ -12,7 +12,7 @@ draws carry tags that differ between two runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import sympy as sp
@@ -26,10 +26,11 @@ from .validate import require_distinct
 
 @dataclass(frozen=True)
 class Mean:
-    """``name = (1/n) sum_i integrand(neuron i)``, one value per input."""
+    """``name = (1/n) sum_i integrand(neuron i)``, one value per input; ``node`` is what it belongs to, for messages."""
 
     name: sp.Symbol
     integrand: sp.Expr
+    node: Node | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.name} = mean({self.integrand})"
@@ -133,6 +134,14 @@ class Builder:
         self._widths: dict[sp.Symbol, sp.Expr] = {z: sp.Integer(1)}
         self._centred: dict[sp.Symbol, sp.Expr] = {}  # statistics that vanish at infinite width, and that value
 
+    def lower(self, node: Node, arguments: list[sp.Expr]) -> sp.Expr:
+        """The node in sources and statistics, which know from now on what they belong to."""
+        known = len(self.instructions)
+        lowered = node.lower(self, *arguments)
+        new = self.instructions[known:]
+        self.instructions[known:] = [replace(i, node=node) if isinstance(i, Mean) else i for i in new]
+        return lowered
+
     def mean(self, integrand: sp.Expr) -> sp.Expr:
         """The average of a pointwise expression over the neurons; averaging the same twice is one statistic."""
         self._check(integrand)
@@ -229,13 +238,24 @@ class Builder:
                 raise DeclarationError(f"the expression {inner} in a layer", "it is not real", "use real coefficients")
 
     def _told(self, expression: sp.Expr) -> str:
-        """What the names of sources in an expression stand for."""
-        draws = [i for i in self.instructions if isinstance(i, Draw) and expression.has(i.name)]
-        return "".join(f"; {i.name} is the neuron of Dense({i.u})" for i in draws)
+        """What the names of sources and statistics in an expression stand for."""
+        used = [i for i in self.instructions if expression.has(i.name)]
+        nodes = dict.fromkeys(i.node for i in used if isinstance(i, Mean) and i.node is not None)
+        names = {node: [str(i.name) for i in used if isinstance(i, Mean) and i.node == node] for node in nodes}
+        draws = "".join(f"; {i.name} is the neuron of Dense({i.u})" for i in used if isinstance(i, Draw))
+        return draws + "".join(
+            f"; {' and '.join(own)} belong{'s' * (len(own) == 1)} to {node}" for node, own in names.items()
+        )
 
     def _check_variances(self, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> None:
         for name, value in (("C_W", C_W), ("C_b", C_b), ("width", width)):
-            if value.free_symbols & self._widths.keys() or value.is_negative or (name == "width" and value.is_zero):
+            if (
+                value.free_symbols & self._widths.keys()
+                or value.is_negative
+                or value.is_finite is False
+                or value is sp.nan
+                or (name == "width" and value.is_zero)
+            ):
                 raise DeclarationError(
                     f"a Dense with {name} = {value}", "it is no positive number or parameter", f"pass {name} >= 0"
                 )
@@ -293,7 +313,7 @@ def lower(forward: sp.Expr) -> Program:
             done = {a: visit(a) for a in sorted(e.args, key=shape)}
             arguments = [done[a] for a in e.args]
             if isinstance(e, Node):
-                lowered[e] = e.lower(builder, *arguments)
+                lowered[e] = builder.lower(e, arguments)
             else:
                 lowered[e] = e.func(*arguments) if arguments else e
         return lowered[e]

@@ -17,6 +17,7 @@ from ..quantity import Verification
 ERRORS = (1e-3, 1e-6, 1e-12)  # relative errors whose range is stated
 _DIGITS, _MOST_DIGITS = 80, 70  # of coefficients, of numbers
 _SMALL, _ALIKE = 1e-14, 4  # the first term left out where it is checked, relative; 1/4 of the last may be missed
+_SPAN = 4  # of exponents, against that of the first term left out: beyond, terms are smaller than numbers can tell
 _ROUNDING, _NOTHING = 1e-30, 1e-14  # of a number, relative; a number without any term, absolute
 _POINTS, _TRIES = 3, 12  # that must pass in a row, out of so many
 _STEP = 16
@@ -85,7 +86,9 @@ class Truncation:
 
     @cached_property
     def _next(self) -> Numbers:
-        return self._numbers(self.omitted)
+        terms = self._numbers(self.omitted)
+        lead, _ = self._lead
+        return [(e, c) for e, c in terms if abs(e - lead) <= _SPAN * abs(terms[0][0] - lead)]
 
     def _numbers(self, terms: Terms) -> Numbers:
         """Exponents and coefficients other than 0, the largest term first."""

@@ -1,8 +1,9 @@
 """The exact small-variance series of an average, from the Taylor coefficients of the function on both sides of zero.
 
-``<f>_K ~ sum_n K**(n/2) E|x|**n (r_n + (-1)**n l_n)/2`` with ``r_n``, ``l_n`` the Taylor coefficients of f on the right
-and on the left of 0 and ``E|x|**n = 2**(n/2) Gamma((n+1)/2)/sqrt(pi)``. Breakpoints elsewhere add less than any power
-of K. The series is asymptotic: it converges only for entire functions of small growth.
+``<f>_K ~ sum_p K**(p/2) E|x|**p (r_p + l_p)/2`` with ``r_p``, ``l_p`` the coefficients of ``t**p`` in ``f(t)`` and
+``f(-t)``, t > 0, and ``E|x|**p = 2**(p/2) Gamma((p+1)/2)/sqrt(pi)``. The powers p are integers, or fractions where f has
+roots of what vanishes at 0: these are Taylor's in ``t**(1/q)``. Breakpoints elsewhere add less than any power of K. The
+series is asymptotic: it converges only for entire functions of small growth.
 
 Taylor coefficients are polynomials, with rational coefficients, in the constants that occur (log(2), sqrt(2), pi**-1/2,
 parameters); every function is reduced to sums, products, powers, exp, log, sin and cos of power series.
@@ -10,6 +11,7 @@ parameters); every function is reduced to sums, products, powers, exp, log, sin 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import sympy as sp
@@ -42,22 +44,25 @@ def small_variance(factor: Pieces, order: int) -> tuple[tuple[sp.Rational, sp.Ex
     Raises:
         NoClosedForm: f has no Taylor series on one side of zero.
     """
-    highest = 2 * order
-    left, right = (_taylor(part, highest) for part in _sides(even_part(factor)))
+    left, right = _sides(even_part(factor))
+    halves = (right, left.xreplace({z: -z}))
+    root = math.lcm(*map(_ramification, halves))
     terms = []
-    for n, (one, other) in enumerate(zip(right, left, strict=True)):
-        mean = _scaled(_added(one, _scaled(other, fmpq((-1) ** n))), fmpq(1, 2))
-        coefficient = _expression(_product(mean, _constant(absolute_moment(n))))
+    for n, (one, other) in enumerate(zip(*(_taylor(half, 2 * order * root, root) for half in halves), strict=True)):
+        power = sp.Rational(n, root)
+        coefficient = _expression(_product(_scaled(_added(one, other), fmpq(1, 2)), _constant(absolute_moment(power))))
         if coefficient != 0 and not _vanishes(coefficient):
-            terms.append((sp.Rational(n, 2), coefficient))
+            terms.append((power / 2, coefficient))
     return tuple(terms)
 
 
-def absolute_moment(n: int) -> sp.Expr:
-    """E|x|**n for a standard Gaussian x."""
-    if n % 2 == 0:
-        return sp.factorial2(n - 1)
-    return sp.sqrt(2 / sp.pi) * 2 ** ((n - 1) // 2) * sp.factorial((n - 1) // 2)
+def absolute_moment(p: sp.Rational | int) -> sp.Expr:
+    """E|x|**p for a standard Gaussian x."""
+    power = sp.Rational(p)
+    if power.is_odd:  # the roots of 2 and pi as one
+        n = (power - 1) / 2
+        return sp.sqrt(2 / sp.pi) * 2**n * sp.factorial(n)
+    return 2 ** (power / 2) * sp.expand_func(sp.gamma((power + 1) / 2)) / sp.sqrt(sp.pi)  # gammas of 0 to 1
 
 
 def _sides(factor: Pieces) -> tuple[sp.Expr, sp.Expr]:
@@ -151,8 +156,27 @@ def _vanishes(expr: sp.Expr) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------- power series
-def _taylor(expr: sp.Expr, n: int) -> Series:
-    """Taylor coefficients 0..n at z = 0."""
+def _ramification(expr: sp.Expr) -> int:
+    """A number q for which the formula has a Taylor series in ``z**(1/q)`` for z > 0, as far as its roots go."""
+    inner = math.lcm(*map(_ramification, expr.args))
+    if not (expr.is_Pow and expr.exp.is_Rational and not expr.exp.is_Integer and expr.base.has(z)):
+        return inner
+    start = expr.base.subs(z, 0)
+    regular = start.has(sp.nan) or start.is_finite is False or not _vanishes(start)
+    return inner if regular else inner * int(expr.exp.q)
+
+
+def _taylor(expr: sp.Expr, n: int, root: int) -> Series:
+    """Taylor coefficients 0..n in ``z**(1/root)``, z > 0."""
+    for extra in (0, root, 4 * root, 16 * root):  # roots use up what is known of their bases
+        series = _expanded(expr, n + extra, root)
+        if len(series) > n:
+            return series[: n + 1]
+    raise _no_series(expr)
+
+
+def _expanded(expr: sp.Expr, n: int, root: int) -> Series:
+    """Taylor coefficients in ``z**(1/root)`` from those of the parts up to n."""
     memo: dict[sp.Expr, Series] = {}
 
     def visit(node: sp.Expr) -> Series:
@@ -164,9 +188,9 @@ def _taylor(expr: sp.Expr, n: int) -> Series:
         if not node.has(z):
             return [_constant(node), *({} for _ in range(n))]
         if node == z:
-            return [{}, _ONE, *({} for _ in range(n - 1))][: n + 1]
+            return [_ONE if k == root else {} for k in range(n + 1)]
         if isinstance(node, sp.Add):
-            return [_total(column) for column in zip(*map(visit, node.args), strict=True)]
+            return [_total(column) for column in zip(*map(visit, node.args), strict=False)]
         if isinstance(node, sp.Mul):
             first, *rest = map(visit, node.args)
             for other in rest:
@@ -284,7 +308,7 @@ def _power(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
             result = _times(result, u)
         return result
     if _vanishes(start):
-        raise _no_series(node)
+        return _root(u, exponent, node)
     if not exponent.is_Rational:
         return _exp([_product(_constant(exponent), c) for c in _log(u, node)])
     inverse, ratio = _constant(sp.radsimp(1 / start)), fmpq(int(exponent.p), int(exponent.q))
@@ -293,3 +317,16 @@ def _power(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
         weights = [fmpq(0), *((ratio * j - (k - j)) / k for j in range(1, k + 1))]
         y.append(_product(_convolved(u, [*y, {}], weights), inverse))
     return y
+
+
+def _root(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
+    """A power of what vanishes at 0: its leading term apart."""
+    if not (exponent.is_Rational and exponent > 0):
+        raise _no_series(node)
+    lead = next((k for k, c in enumerate(u) if not _vanishes(_expression(c))), len(u))
+    if lead == len(u):
+        return [{} for _ in range(int(sp.ceiling(lead * exponent)))]
+    front = lead * exponent
+    if not front.is_Integer:
+        raise _no_series(node)
+    return [*({} for _ in range(int(front))), *_power(u[lead:], exponent, node)]

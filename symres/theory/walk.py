@@ -79,9 +79,8 @@ class Walk:
         for a in sorted({a for a, b in self.kernel if a == b}):
             value = self.written_out(self.mean((mean.integrand, a)))
             if value == 0 and mean.name in self.program.divisors:
-                raise UnsupportedLayer(
-                    f"the average {mean}", "it is 0 for every kernel", "normalise something that varies"
-                )
+                found = f"what it divides by, the average {mean}, is 0 for every kernel"
+                raise UnsupportedLayer(f"the node {mean.node}", found, "normalise something that varies")
             self._statistics[mean.name, a] = self._named(symbols.at_input(mean.name, a), value)
 
     def _draw(self, draw: Draw) -> None:

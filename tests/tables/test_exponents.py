@@ -271,3 +271,30 @@ def test_a_stretched_exponential_around_a_fixed_point_is_that_of_the_iteration()
     rate = (at[depths[1]] - at[depths[0]]) / (depths[1] ** (2 / 3) - depths[0] ** (2 / 3))
     assert float(found.stretch.rate) == pytest.approx(rate, rel=2e-3)
     assert distance * depths[1] ** (1 / 3) == pytest.approx(float(found.amplitude), rel=2e-3)
+
+
+# Powers of |z| that are no integers: the function and its derivative for z > 0, and the class and both exponents.
+ROOTS = {
+    "z/(1+sqrt(abs(z)))": (lambda x: x / (1 + x**0.5), lambda x: (1 + x**0.5 / 2) / (1 + x**0.5) ** 2, 4, 4),
+    "z-abs(z)**(4/3)*sign(z)/3": (lambda x: x - x ** (4 / 3) / 3, lambda x: 1 - x ** (1 / 3) * 4 / 9, 6, None),
+}
+
+
+@pytest.mark.parametrize("formula", ROOTS)
+def test_fractional_powers_at_zero_have_exact_exponents(formula):
+    found = sr.derive(sr.mlp(formula))
+    value, slope, kernel, jacobian = ROOTS[formula]
+    assert found.universality_class == "K*=0"
+    assert found.exponents.kernel == kernel
+    assert jacobian in (None, found.exponents.jacobian)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    u = (nodes + 1) / 2  # x = 10 u**6 makes the roots polynomials
+    x, measure = 10 * u**6, weights * 60 * u**5
+    measure = measure * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+    K = 1e-20
+    after = float(measure @ value(math.sqrt(K) * x) ** 2)
+    chi = float(measure @ slope(math.sqrt(K) * x) ** 2)
+    rise = after ** (-1 / kernel) - K ** (-1 / kernel)  # of |K|**(-1/exponent), per layer
+    assert rise == pytest.approx(number(found.exponents.amplitude) ** (-1 / kernel), rel=1e-3)
+    depth = K ** (-1 / kernel) / rise
+    assert -math.log(chi) * depth == pytest.approx(number(found.exponents.jacobian), rel=1e-3)

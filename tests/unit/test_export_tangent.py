@@ -10,7 +10,7 @@ import sympy as sp
 import symres as sr
 from symres.export.code.numpy import NUMPY
 from symres.export.code.tiles import Road, Tiler
-from symres.symbols import K1, K2, C, Theta
+from symres.symbols import K1, K2, C, K, Theta
 
 LAYERS = {
     "mlp": lambda phi: sr.mlp(phi),
@@ -54,8 +54,10 @@ def function(layer, name, target):
 
 
 def arguments(layer, name):
-    """Arrays by name; batch layers have one kernel for both inputs."""
+    """Arrays by name; batch layers have one kernel for all inputs, whose mean covariance is not negative."""
     columns = dict(zip(("K1", "K2", "C", "Theta"), np.array(POINTS).T, strict=True))
+    if K in quantity(layer, name).symbols:
+        columns["C"] = np.abs(columns["C"])
     return {s.name: columns.get(s.name, VALUES.get(s.name)) for s in quantity(layer, name).symbols}
 
 

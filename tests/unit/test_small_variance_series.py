@@ -43,6 +43,19 @@ KNOWN = {
     "leaky^2": (sp.Piecewise((z, z > 0), (alpha * z, True)) ** 2, {1: (1 + alpha**2) / 2}),
     "swish^2": ((z / (1 + sp.exp(-beta * z))) ** 2, {1: R(1, 4), 2: 3 * beta**2 / 16}),
     "snake": (z + sp.sin(alpha * z) ** 2 / alpha, {1: alpha, 2: -(alpha**3)}),
+    "z + |z|^(3/2), squared": (
+        (z + sp.sign(z) * sp.Abs(z) ** R(3, 2)) ** 2,
+        {1: 1, R(5, 4): 3 * 2 ** R(1, 4) * sp.gamma(R(3, 4)) / sp.sqrt(sp.pi), R(3, 2): 2 * HALF},
+    ),
+    "root of a root": (
+        sp.sqrt(sp.Abs(z) + sp.Abs(z) ** R(3, 2)),
+        {
+            R(1, 4): 2 ** R(1, 4) * sp.gamma(R(3, 4)) / sp.sqrt(sp.pi),
+            R(1, 2): HALF / 2,
+            R(3, 4): -(2 ** R(3, 4)) * sp.gamma(R(1, 4)) / (32 * sp.sqrt(sp.pi)),
+            1: R(1, 16),
+        },
+    ),
     "clipped": (sp.Max(-alpha, sp.Min(alpha, z)) ** 2, {1: 1}),
 }
 
@@ -109,12 +122,12 @@ def test_a_high_order_is_exact_and_quick():
 @pytest.mark.parametrize(
     "pieces",
     [
-        Pieces((sp.S.Zero,), (sp.sqrt(-z), sp.sqrt(z))),
+        Pieces((sp.S.Zero,), (1 / sp.sqrt(-z), 1 / sp.sqrt(z))),
         Pieces((), (sp.log(z**2),)),
         Pieces((), (sp.gamma(z + 1),)),
         Pieces((sp.Symbol("a", real=True),), (z, 2 * z)),
     ],
-    ids=["sqrt", "log", "gamma", "undecided breakpoint"],
+    ids=["pole", "log", "gamma", "undecided breakpoint"],
 )
 def test_what_has_no_taylor_series_is_refused(pieces):
     with pytest.raises(NoClosedForm, match="small-variance series"):
