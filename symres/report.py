@@ -21,6 +21,7 @@ class PointRow:
         correction: at K* = 0, K' - K to the first power of K that does not vanish; 0 if all of them vanish; None at
             other points.
         side: of a half-stable point, "below" or "above": where the kernels are that flow to it; "" if not known.
+        along: what runs along a line of critical points: K, C_W, or a variance inside of averages; None for a point.
     """
 
     K: sp.Expr
@@ -30,6 +31,7 @@ class PointRow:
     exact: bool
     correction: sp.Expr | None = None
     side: str = ""
+    along: sp.Symbol | None = None
 
 
 @dataclass(frozen=True)

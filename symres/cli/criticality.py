@@ -13,7 +13,7 @@ import sympy as sp
 from ..export.paper import points
 from ..export.paper.advice import advice
 from ..report import PointRow, Report
-from ..symbols import K
+from ..symbols import K, S_in
 from ..theory.implicit import ImplicitNumber
 from .breaking import wrap
 from .console import Line, Span, line
@@ -61,8 +61,10 @@ class Criticality(Sheet):
             lines += self.wrapped(about, "dim")
         for point in report.critical_points:
             for name, value in (("K*", point.K), ("C_W", point.C_W), ("C_b", point.C_b)):
-                on_line = {K: points.STAR} if point.K == K and value != K else {}  # each K* has a C_W of its own
+                on_line = {K: points.STAR} if point.along == K and value != K else {}  # each K* has a C_W of its own
                 lines += self._value(point, name, value.xreplace(on_line))
+            if point.along == S_in:
+                lines += self.aligned(S_in.name, Span("any, the variance inside of the averages"))
             lines += [
                 shown
                 for inner in _inner(point)
@@ -89,7 +91,7 @@ class Criticality(Sheet):
 
     def _value(self, point: PointRow, name: str, value: sp.Expr) -> list[Line]:
         """``K*    3.56155281280884    (3 + √17)/2``: a number, and where it comes from."""
-        if value == K:
+        if value in (K, point.along):
             return self.aligned(name, Span("any"))
         number = self._number(value)
         shown = "" if number is None else digits(number)

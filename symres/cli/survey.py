@@ -15,7 +15,7 @@ from ..declare.layer import Layer
 from ..errors import SymresError
 from ..export.paper import points
 from ..gaussian.expectation import Expectation
-from ..symbols import C_W, K, gamma
+from ..symbols import C_W, K, S_in, gamma
 from ..theory.conditions import joined
 from ..theory.derive import Theory, derive
 from ..theory.implicit import ImplicitNumber
@@ -95,9 +95,9 @@ def entry(activation: str, layer: str, theory: Theory, unicode: bool = False) ->
 def _where(theory: Theory, maths: Maths) -> tuple[str, ...]:
     found = []
     for p in theory.critical_points:
-        on_line = {K: points.STAR} if p.K == K else {}  # each K* has a C_W of its own
-        values = {"C_W": p.C_W.xreplace(on_line), "C_b": p.C_b.xreplace(on_line)}
-        shown = [f"K* = {_value(p.K, maths)}", *(f"{name} = {_value(v, maths)}" for name, v in values.items())]
+        on_line = {K: points.STAR} if p.along == K else {}  # each K* has a C_W of its own
+        values = {"K*": p.K, "C_W": p.C_W.xreplace(on_line), "C_b": p.C_b.xreplace(on_line)}
+        shown = [f"{name} = {'any' if v in (K, p.along) else _value(v, maths)}" for name, v in values.items()]
         found.append(f"{p.stability}: {', '.join(shown)}")
     explicit = theory.critical_line_expr
     if explicit is not None:
@@ -113,10 +113,8 @@ def _where(theory: Theory, maths: Maths) -> tuple[str, ...]:
 
 def _value(value: sp.Expr, maths: Maths) -> str:
     """A value as a formula if that is short, else with decimals for its numbers."""
-    if value == K:
-        return "any"
     text = maths(value)
-    is_line = value.has(points.STAR, C_W)  # decimals do not make a function any clearer
+    is_line = value.has(points.STAR, C_W, S_in)  # decimals do not make a function any clearer
     if not value.has(ImplicitNumber, Expectation) and len(text) <= _LONG * (1 + is_line):
         return text
     number, rest = sp.factor(value).as_independent(*value.free_symbols, as_Add=False)

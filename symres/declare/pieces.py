@@ -336,7 +336,7 @@ def _opened(constant: sp.Expr, factors: list[tuple[sp.Expr, int]], exponent: sp.
 
 
 def _with_joined_powers(part: sp.Expr) -> sp.Expr:
-    """Write ``z * sqrt(-z)`` as ``-(-z)**(3/2)``: one power of one base, of which every law about powers can be told."""
+    """Write ``z * sqrt(-z)`` as ``-(-z)**(3/2)``: one power of one base, which every law about powers knows."""
     return part.replace(lambda e: e.is_Mul and any(map(_is_root, e.args)), _joined)
 
 

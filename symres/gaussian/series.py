@@ -1,9 +1,9 @@
 """The exact small-variance series of an average, from the Taylor coefficients of the function on both sides of zero.
 
 ``<f>_K ~ sum_p K**(p/2) E|x|**p (r_p + l_p)/2`` with ``r_p``, ``l_p`` the coefficients of ``t**p`` in ``f(t)`` and
-``f(-t)``, t > 0, and ``E|x|**p = 2**(p/2) Gamma((p+1)/2)/sqrt(pi)``. The powers p are integers, or fractions where f has
-roots of what vanishes at 0: these are Taylor's in ``t**(1/q)``. Breakpoints elsewhere add less than any power of K. The
-series is asymptotic: it converges only for entire functions of small growth.
+``f(-t)``, t > 0, and ``E|x|**p = 2**(p/2) Gamma((p+1)/2)/sqrt(pi)``. The powers p are integers, or fractions where f
+has roots of what vanishes at 0: these are Taylor's in ``t**(1/q)``. Breakpoints elsewhere add less than any power of K.
+The series is asymptotic: it converges only for entire functions of small growth.
 
 Taylor coefficients are polynomials, with rational coefficients, in the constants that occur (log(2), sqrt(2), pi**-1/2,
 parameters); every function is reduced to sums, products, powers, exp, log, sin and cos of power series.

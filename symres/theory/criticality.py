@@ -15,14 +15,13 @@ from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity, Status
 from ..symbols import C_W, C_b, K, kappa
+from .agreeing import agree, line_of_points
 from .conditions import (
     Conditions,
     affine,
     at_generic,
-    at_reference,
     can_be_positive,
     conditions_of,
-    joined,
     sign_at_reference,
     solved,
     stability_where,
@@ -32,7 +31,7 @@ from .growth import Growth, growth
 from .nested import nested_conditions
 from .points import Criticality, CriticalPoint, Found
 from .root import Root
-from .scan import scan, sign, zeros
+from .scan import zeros
 from .search import searched_points
 from .zero import zero_points
 
@@ -76,10 +75,10 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     fixed = next((q.name for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
     if fixed is not None:
         positive = Found(remarks=(_never(fixed, *map(written_out, (kernel_map, parallel, perp))),))
+    elif agree(conditions, parallel, perp):
+        positive = line_of_points(conditions, (kernel_map, parallel, perp))
     elif isinstance(conditions, str):
         positive = _unsolved(conditions, kernel_map, parallel, perp)
-    elif conditions.gap == 0:
-        positive = _line(conditions, parallel) if conditions.kernel == K else _inner_line(conditions)
     else:
         positive = _positive_points(conditions, parallel)
     zero = zero_points(kernel_map, parallel, perp)
@@ -186,38 +185,6 @@ def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -
 
 
 # ---- K* > 0 ------------------------------------------------------------------------------------------------------
-
-
-def _inner_line(conditions: Conditions) -> Found:
-    """The same in layers whose points have no formula in K."""
-    inner = sp.Symbol("S", positive=True)
-    told = (conditions.written_out(e).subs(K, inner) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
-    listed = ", ".join(f"{name} = {joined(e)}" for name, e in zip(("K", "C_W", "C_b"), told, strict=True))
-    remark = f"the susceptibilities agree: a line of critical points, one for every variance S inside: {listed}"
-    return Found(remarks=(remark.replace("**", "^"),), complete=False)
-
-
-def _line(conditions: Conditions, parallel: Quantity) -> Found:
-    """Susceptibilities that agree at every kernel, but depend on it: a line of critical points."""
-    weight, bias = map(conditions.written_out, (conditions.C_W, conditions.C_b))
-    weight = sp.factor_terms(weight)
-    bias = sp.Mul(*(canonical(f) if f.has(K) else f for f in sp.Mul.make_args(bias)))  # 1 - gamma**2 stays a factor
-    if not weight.has(K) or sign_at_reference(weight.subs(K, 1)) < 0:
-        return Found(remarks=("the susceptibilities agree at every kernel, but no C_W > 0 makes them 1",))
-    allowed = "with C_b >= 0"
-    reduced = at_reference(bias)
-    if reduced.free_symbols == {K}:
-        equation = reduced.xreplace({K: kappa})
-        seen = scan(partial(_at_kappa, equation))
-        good = [k for k, value in seen.rows if sign(value) >= 0]
-        if not good:
-            return Found(remarks=("the susceptibilities agree at every kernel, but no C_b >= 0 keeps one",))
-        if len(good) == len(seen.rows):
-            allowed = "each with a C_W and a C_b of its own"
-    remark = f"a line of critical points: every K* > 0, {allowed}"
-    slope = written_out(parallel).diff(K).subs(C_W, weight).subs(K, 1)
-    stability, side = stability_where(slope, weight.subs(K, 1))
-    return Found((CriticalPoint(K, weight, bias, stability, side=side),), (remark,))
 
 
 def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:

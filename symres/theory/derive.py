@@ -162,7 +162,8 @@ class Theory(Recursion):
     @cached_property
     def critical_line_expr(self) -> sp.Expr | None:
         """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
-        return lines.explicit_line(self._maps)
+        found = lines.explicit_line(self._maps)
+        return None if found is None else found[1]
 
     @cached_property
     def critical_line_weights(self) -> tuple[sp.Expr, sp.Expr] | None:
@@ -176,7 +177,8 @@ class Theory(Recursion):
         """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
 
         Args:
-            kernels: numbers; of layers with biases inside of their averages, the variances there.
+            kernels: numbers; of layers with biases inside of their averages, the variances there, and of other layers
+                whose line is explicit in C_W, that.
             params: numbers for all parameters but C_W and C_b, by name.
 
         Returns:
@@ -198,7 +200,7 @@ class Theory(Recursion):
         known = self.critical_line_parametric
         if self.critical_line_expr is not None or known is None or not any(e.has(symbols.K) for e in known):
             return None
-        if any(point.K == symbols.K for point in self.critical_points):
+        if any(point.K == symbols.K or point.along for point in self.critical_points):
             return None
         weight, bias = lines.parametric_line(self._maps, opened=True) or known
         return joined(sp.factor(weight)), joined(sp.collect(canonical(bias), symbols.K))

@@ -30,9 +30,7 @@ _RESIDUE = 1e-25  # of a condition that is met
 _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
-_WEIGHTS = tuple(
-    sp.Rational(n, 70) for n in (1, 7, 22, 53, 87, 110, 160, 400, 3000)
-)  # C_W at which solutions are tried
+WEIGHTS = tuple(sp.Rational(n, 70) for n in (1, 7, 22, 53, 87, 110, 160, 400, 3000))  # C_W at which solutions are tried
 _OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11))  # other parameters
 _APART = 1e-15  # biases that are no more so are one solution
 _MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
@@ -222,8 +220,8 @@ def _number(expression: sp.Expr) -> float:
 # ---- explicit lines ------------------------------------------------------------------------------------------------
 
 
-def explicit_line(maps: Maps) -> sp.Expr | None:
-    """C_b on the critical line as a function of C_W and the other parameters; None if it has no explicit form.
+def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
+    """(K, C_b) on the critical line as functions of C_W and the other parameters; None if it has no explicit form.
 
     Either chi_perp = 1 gives K, as an algebraic equation, and K' = K then C_b; or K' = K gives K, and chi_perp = 1
     then C_b. What is found is kept if it solves both at random parameters.
@@ -240,7 +238,8 @@ def explicit_line(maps: Maps) -> sp.Expr | None:
             biases = _solved(there, C_b) or _solved(canonical(there), C_b)
             branches += [(k, bias) for bias in biases if not bias.has(K, C_b)]
         if branches and (found := _only(flow, perp, branches)) is not None:
-            return joined(canonical(found))
+            kernel, bias = found
+            return kernel.subs(C_b, bias), joined(canonical(bias))
     return None
 
 
@@ -297,7 +296,8 @@ def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]
     Args:
         maps: kernel_map, chi_parallel, chi_perp.
         values: numbers for all parameters but C_W and C_b.
-        kernels: at which it is evaluated; of layers with biases inside of their averages, the variances there.
+        kernels: at which it is evaluated; of layers with biases inside of their averages, the variances there, and of
+            other layers whose line is explicit in C_W, that.
 
     Returns:
         (C_W, C_b, whether the kernel flows there) for every kernel, nan where there is none; empty for layers whose
@@ -305,6 +305,9 @@ def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]
     """
     explicit = parametric_line(maps)
     found = nested_line(*maps) if explicit is None else (*explicit, K)
+    if found is None and (solved := explicit_line(maps)) is not None:
+        kernel, bias = (e.xreplace({C_W: K}) for e in solved)
+        found = K, bias, kernel
     if found is None:
         return []
     weight, bias, stream = (compile_ball(e.subs(values), (K,)) for e in found)
@@ -350,15 +353,15 @@ def _exponentials(equation: sp.Expr, variable: sp.Symbol) -> dict[sp.Expr, sp.Ex
     return found if all(e.args[0] == c * variable and c.is_Rational for e, c in found.items()) else {}
 
 
-def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]]) -> sp.Expr | None:
-    """The bias variance that solves both conditions wherever one of several does; None if it takes two, or none does.
+def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]]) -> tuple[sp.Expr, sp.Expr] | None:
+    """The kernel and the bias variance that solve both conditions wherever one of several pairs does.
 
-    A solution of a squared equation need not solve it, or only at some weights; two that do are two lines.
+    A solution of a squared equation need not solve it, or only at some weights; two that do are two lines: None.
     """
     names = sorted((flow.free_symbols | perp.free_symbols) - {K, C_b, C_W}, key=str)
     able = list(branches)
     seen = False
-    for weight in _WEIGHTS:
+    for weight in WEIGHTS:
         for other in _OTHERS[: 1 + bool(names)]:
             values = {C_W: weight, **{s: other + sp.Rational(i, 10) for i, s in enumerate(names)}}
             here = {
@@ -370,7 +373,7 @@ def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]])
             if any(abs(found - first) > _APART * (abs(first) + weight) for found in here.values()):
                 return None
             able, seen = [branch for branch in able if branch in here], True
-    return able[0][1] if seen and able else None
+    return able[0] if seen and able else None
 
 
 def _solution(

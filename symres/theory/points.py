@@ -29,6 +29,8 @@ class CriticalPoint:
         correction: at K* = 0, K' - K to the first power of K that does not vanish, ``-2*K**2``; 0 if all of them
             vanish; None at other points.
         side: of a half-stable point, "below" or "above": where the kernels are that flow to it; "" if not known.
+        along: what runs along a line of critical points, each of its values being one: ``sr.K``, ``sr.C_W``, or the
+            variance ``S_in`` inside of the averages; None for a single point.
     """
 
     K: sp.Expr
@@ -38,6 +40,7 @@ class CriticalPoint:
     exact: bool = True
     correction: sp.Expr | None = None
     side: str = ""
+    along: sp.Symbol | None = None
 
 
 @dataclass(frozen=True)

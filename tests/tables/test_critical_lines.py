@@ -1,6 +1,9 @@
 """Critical lines: published ones rederived, and every point of a line against one step of the recursion."""
 
+import math
+
 import mpmath as mp
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -167,17 +170,75 @@ def test_no_point_is_missed_where_the_kernel_falls_with_the_biases():
         assert float(layer.chi_perp.evalf(**values)) == pytest.approx(1, rel=1e-12)
 
 
-def test_lines_of_points_inside_of_averages():
-    """ReGLU: chi_parallel = chi_perp = gamma^2 + C_W^2 S, so that every S has its C_W, K and C_b."""
-    z, dense = sr.z, sr.Dense
-    layer = sr.derive(sr.Layer(z / 2 + dense(sr.activation("relu")(dense(z)) * dense(z))))
-    assert layer.universality_class == "unknown"
-    assert "a line of critical points, one for every variance S" in " ".join(layer.remarks)
-    (found,) = layer.critical_line(C_W=sp.sqrt(3) / 2)  # S = 1
-    assert (found, found.K) == (pytest.approx(0.232050807568877), pytest.approx(0.886751345948129))
-    bilinear = sr.derive(sr.Layer(z / 2 + dense(dense(z) * dense(z))))
-    assert bilinear.universality_class == "unknown"
-    assert "susceptibilities agree" in " ".join(bilinear.remarks)
+def _relu_gate(kernel, weight, bias):
+    """K' of z/2 + Dense(relu(Dense z)*Dense z): half a product of two independent variances."""
+    return kernel / 4 + bias + weight * (bias + weight * kernel) ** 2 / 2
+
+
+def _bilinear(kernel, weight, bias):
+    return kernel / 4 + bias + weight * (bias + weight * kernel) ** 2
+
+
+def _dead_zone(kernel, weight, bias):
+    """K' of z/2 + Dense(max(Dense z - 1, 0)), by quadrature."""
+    inner = bias + weight * kernel
+    nodes, weights = np.polynomial.legendre.leggauss(120)
+    u = (nodes + 1) * 6  # standard deviations beyond 1/sqrt(inner)
+    x = 1 / math.sqrt(inner) + u
+    square = (weights * 6 * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi) * inner * u**2).sum()
+    return kernel / 4 + bias + weight * square
+
+
+DENSE = sr.Dense
+AGREEING = {  # the branch, K', what runs along the line
+    "relu gate": (sr.activation("relu")(DENSE(sr.z)) * DENSE(sr.z), _relu_gate, "C_W"),
+    "bilinear": (DENSE(sr.z) * DENSE(sr.z), _bilinear, "C_W"),
+    "dead zone": (sr.activation("max(z-1,0)")(DENSE(sr.z)), _dead_zone, "S_in"),
+}
+
+
+@pytest.mark.parametrize("name", AGREEING)
+def test_where_susceptibilities_agree_all_of_the_line_is_critical(name):
+    """The conditions by differences of a hand-written K'; then a thousand layers from below, and the laws."""
+    branch, following, runs = AGREEING[name]
+    theory = sr.derive(sr.Layer(sr.z / 2 + DENSE(branch)))
+    (point,) = theory.critical_points
+    assert (theory.universality_class, point.stability, point.side) == ("half-stable", "half-stable", "below")
+    assert point.along.name == runs
+    exponents = theory.exponents
+    assert (exponents.kernel, exponents.jacobian) == (1, 2)
+    for value in (R(2, 5), 1, R(17, 10)):
+        star, weight, bias, amplitude = (
+            float(sp.N(e.subs(point.along, value), 17)) for e in (point.K, point.C_W, point.C_b, exponents.amplitude)
+        )
+        assert following(star, weight, bias) == pytest.approx(star, rel=1e-12)
+        near, far = (
+            (following(star + h, weight, bias) - following(star - h, weight, bias)) / (2 * h)
+            for h in (1e-3 * star, 2e-3 * star)
+        )
+        assert (4 * near - far) / 3 == pytest.approx(1, abs=1e-8)
+        nearest = min(theory.critical_line(C_W=weight), key=lambda found, star=star: abs(found.K - star))
+        assert (float(nearest), nearest.K) == (pytest.approx(bias, rel=1e-9), pytest.approx(star, rel=1e-9))
+        kernel = star * (1 - 1e-4)
+        steps = [1 / (star - kernel)]
+        for _ in range(10):
+            kernel = following(kernel, weight, bias)
+            steps.append(1 / (star - kernel))
+        assert (steps[-1] - steps[0]) / 10 == pytest.approx(-1 / amplitude, rel=2e-3)
+
+
+def test_a_line_without_biases_is_no_line_of_points():
+    """Both susceptibilities are C_W^2 <phi'^2>: with the skip of weight 1 no C_W makes them 1."""
+    theory = sr.derive(sr.two_layer_block("max(z-1,0)"))
+    assert (theory.critical_points, theory.universality_class) == ((), "none")
+
+
+def test_lines_explicit_in_the_weights_are_drawn():
+    theory = sr.derive(sr.Layer(sr.z / 2 + DENSE(DENSE(sr.z) * DENSE(sr.z))))
+    rows = theory.critical_curve([0.5, 1.0, 2.0])
+    for weight, bias, reachable in rows:
+        (found,) = theory.critical_line(C_W=weight)
+        assert (found, reachable) == (pytest.approx(bias, rel=1e-12), True)
 
 
 def test_the_curve_of_a_block_runs_through_its_critical_point():

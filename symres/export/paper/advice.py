@@ -52,7 +52,7 @@ def advice(report: Report) -> Advice | None:
         return Advice(None, None, (sentence,))
     weight, bias = (_digits(points.value(value)) for value in (point.C_W, point.C_b))
     chosen = ["gamma = 0"] if any(map(points.is_free, found)) else []
-    chosen += ["K* = 1 (any other will do)"] if any(map(points.is_line, found)) else []
+    chosen += [f"{points.runs(p)} = 1 (any other will do)" for p in found if p.along is not None]
     at = f", here at {' and '.join(chosen)}" if chosen else ""
     biases = "set biases to zero" if bias == "0" else f"biases with variance C_b = {bias}"
     draw = f"Draw weights with variance C_W/fan_in, C_W = {weight}, and {biases}{at}."
@@ -62,8 +62,8 @@ def advice(report: Report) -> Advice | None:
 def _wanted(point: PointRow) -> str:
     """Which numbers would give advice."""
     values = (point.K, point.C_W, point.C_b)
-    names = {name for e in values for name in map(str, e.free_symbols)}
-    free = names - {"K", "gamma", "xi"}
+    names = {s.name for e in values for s in e.free_symbols - {K, point.along}}
+    free = names - {"gamma", "xi"}
     if not free:
         where = "without a skip connection: give gamma" if "gamma" in names else "at xi = 1: give xi"
         return f"No C_W > 0 with C_b >= 0 is critical {where} its number."

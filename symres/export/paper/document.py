@@ -13,7 +13,7 @@ from ...notation import Notation, has_decimals, named
 from ...quantity import Quantity, Status
 from ...report import PointRow, Report
 from ...special import legend
-from ...symbols import K, gamma
+from ...symbols import K, S_in, gamma
 from .. import files
 from . import points
 from .advice import advice
@@ -258,7 +258,7 @@ def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str,
     rows = []
     for name, value in (("K", row.K), ("C_W", row.C_W), ("C_b", row.C_b)):
         left = "K^*" if name == "K" else name
-        if value == K:
+        if value in (K, row.along):
             rows.append(rf"{left} &\ \text{{any}}")
             continue
         rounded = points.in_units(row, name)
@@ -267,6 +267,8 @@ def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str,
         else:
             text = "" if name == "K" and not row.exact else _short(value, name, row, report, notation)
         rows.append(f"{left} {_value(sp.sympify(value), text)}")
+    if row.along == S_in:
+        rows.append(rf"{notation.write(S_in)} &\ \text{{any, the variance inside of the averages}}")
     moves = points.flow(row)
     return {
         "rows": " \\\\\n".join(rows),

@@ -90,20 +90,20 @@ def at_point(point: PointRow) -> dict[str, str] | None:
 
 
 def example(report: Report) -> PointRow | None:
-    """The first critical point at which a network can be built, with numbers: on a line of them, the one at K* = 1."""
+    """The first critical point at which a network can be built, with numbers: on a line of them, the one at 1."""
     for point in report.critical_points:
-        if is_line(point):
-            at = {K: sp.Integer(1)}
-            point = replace(point, K=sp.Integer(1), C_W=point.C_W.subs(at), C_b=point.C_b.subs(at))
+        if point.along is not None:
+            at = {point.along: sp.Integer(1)}
+            point = replace(point, K=point.K.subs(at), C_W=point.C_W.subs(at), C_b=point.C_b.subs(at), along=None)
         weight, bias = value(point.C_W), value(point.C_b)
         if weight is not None and bias is not None and weight > 0 and bias >= 0:
             return point
     return None
 
 
-def is_line(point: PointRow) -> bool:
-    """Whether every kernel has a critical C_W of its own."""
-    return point.K == K and K in point.C_W.free_symbols
+def runs(point: PointRow) -> str:
+    """The name of what runs along a line of critical points; empty for a single point."""
+    return "" if point.along is None else "K*" if point.along == K else point.along.name
 
 
 def is_free(point: PointRow) -> bool:
@@ -118,7 +118,7 @@ def conditions(report: Report) -> str:
 
 
 def _parameters(point: PointRow) -> set[sp.Symbol]:
-    return (sp.sympify(point.C_W).free_symbols | sp.sympify(point.C_b).free_symbols) - {K}
+    return (sp.sympify(point.C_W).free_symbols | sp.sympify(point.C_b).free_symbols) - {K, point.along}
 
 
 # ---- the critical parameters ---------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def in_units(point: PointRow, name: str) -> sp.Expr | None:
     None if K* is a number, or K is asked for and known exactly: then the value stands for itself.
     """
     expr = {"K": point.K, "C_W": point.C_W, "C_b": point.C_b}[name]
-    if not point.K.free_symbols - {K} or (name == "K" and point.exact):
+    if point.along is not None or not point.K.free_symbols - {K} or (name == "K" and point.exact):
         return None
     number, rest = sp.sympify(expr).as_independent(*expr.free_symbols, as_Add=False)
     if number.is_Rational:

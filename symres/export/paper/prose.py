@@ -17,6 +17,7 @@ _SIGNS = {
     "covariance_map": "C'",
     "dK'/dK": r"\mathrm{d}K'/\mathrm{d}K",
     "C_W": "C_W",
+    "S_in": "S_{in}",
     "C_b": "C_b",
     "K1": "K_1",
     "K2": "K_2",

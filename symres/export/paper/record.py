@@ -28,10 +28,10 @@ def record(report: Report) -> dict[str, Any]:
     """Everything in a report as strings, numbers, lists and dicts.
 
     Returns:
-        keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points,
-        critical_points_decimals_at (where gamma is free: "gamma = 0"), fixed_points (null unless all parameters
-        have numbers), universality_class, critical_line (C_b; null unless explicit),
-        critical_line_weights (between which C_W it lies; null if everywhere or unknown), critical_curve
+        keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points (of a line
+        of them, ``along`` names what runs along it), critical_points_decimals_at (where gamma is free: "gamma = 0"),
+        fixed_points (null unless all parameters have numbers), universality_class, critical_line (C_b; null unless
+        explicit), critical_line_weights (between which C_W it lies; null if everywhere or unknown), critical_curve
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
         is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), initialisation (null without
         a critical point), remarks, checks, command,
@@ -115,6 +115,7 @@ def _point(row: PointRow) -> dict[str, Any]:
             **_expression(value),
             "decimal": None if number is None else decimal(number, DIGITS),
         }
+    out["along"] = None if row.along is None else row.along.name
     out["correction"] = None if row.correction is None else _expression(row.correction)
     return out
 
