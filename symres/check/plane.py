@@ -21,7 +21,8 @@ _WIDE = 0.3  # of the standard deviation: in a narrower law, a difference of x1 
 _FIXED = np.array([-1.0, -0.3, 0.3, 1.0])  # its slices then, in standard deviations
 _FLOOR = 0.01  # of the largest of those: what is left of a slice far smaller is rounding
 _SMEAR = np.array([-8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8])  # conditional widths around a kink in x2
-_MOST_PLACES = 4 * 10**6
+_MOST_PLACES = 16 * 10**6
+_AT_ONCE = 10**6  # of them: arrays of a few megabytes
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,19 @@ class Plane:
             raise too_fast()
 
         nodes, weights = legendre(points)
-        half = (right - left)[:, None] / 2
-        y = (left + right)[:, None] / 2 + half * nodes
-        t = (y - centre[row, None]) / self.width
-        terms = self.function(x[row, None], y) * np.exp(-t * t / 2) * weights * half
         norm = self.width * np.sqrt(2 * np.pi)
-        sizes = np.bincount(row, np.abs(terms).sum(axis=1), len(x)) / norm
-        value, size = float(np.sum(terms.sum(axis=1) * weight[row]) / norm), float(sizes @ weight)
+        means, sizes = np.zeros(len(x)), np.zeros(len(x))
+        step = max(_AT_ONCE // points, 1)
+        for first in range(0, len(left), step):
+            here = slice(first, first + step)
+            place = row[here]
+            half = (right[here] - left[here])[:, None] / 2
+            y = (left[here] + right[here])[:, None] / 2 + half * nodes
+            t = (y - centre[place, None]) / self.width
+            terms = self.function(x[place, None], y) * np.exp(-t * t / 2) * weights * half
+            means += np.bincount(place, terms.sum(axis=1), len(x)) / norm
+            sizes += np.bincount(place, np.abs(terms).sum(axis=1), len(x)) / norm
+        value, size = float(means @ weight), float(sizes @ weight)
         if not np.isfinite(size) or (sizes * density)[[0, -1]].max() * self.sigma > LOST * size:
             raise out_of_range()
         return value, max(size, LEAST)
