@@ -22,14 +22,48 @@ def arcsine_pair(K1, K2, C):
     return 2 / mp.pi * mp.asin(2 * C / mp.sqrt(size)), 4 / mp.pi / mp.sqrt(size - 4 * C**2)
 
 
+def leaky_pair(K1, K2, C):
+    """The same of relu(z) - s relu(-z), s = 0.01, from those of relu(z) with relu(z) and with relu(-z)."""
+    s = mp.mpf(1) / 100
+    (both, slopes), (across, opposite) = arccos_pair(K1, K2, C), arccos_pair(K1, K2, -C)
+    return (1 + s**2) * both - 2 * s * across, (1 + s**2) * slopes + 2 * s * opposite
+
+
+def sine_pair(K1, K2, C):
+    """<sin sin> and <cos cos>: halves of <cos(x - y)> and <cos(x + y)>."""
+    apart, together = mp.exp(C - (K1 + K2) / 2), mp.exp(-C - (K1 + K2) / 2)
+    return (apart - together) / 2, (apart + together) / 2
+
+
+def gelu_pair(K1, K2, C):
+    """With G = <Phi Phi> and P = <Phi' Phi'>, by Stein's lemma twice; <Phi'' Phi> = -C P/(1 + K1).
+
+    <gelu gelu> = C G + (K1 K2 + C^2) P + K1 C <Phi'' Phi> + K2 C <Phi Phi''>, and its slope in C, where dG/dC = P.
+    """
+    size = (1 + K1) * (1 + K2)
+    room = size - C**2
+    G, P = mp.mpf(1) / 4 + mp.asin(C / mp.sqrt(size)) / (2 * mp.pi), 1 / (2 * mp.pi * mp.sqrt(room))
+    share = 1 - K1 / (1 + K1) - K2 / (1 + K2)
+    front = K1 * K2 + C**2 * share
+    return C * G + front * P, G + (C + 2 * C * share) * P + front * C * P / room
+
+
 PAIRS = {"relu": arccos_pair, "erf": arcsine_pair}
+MORE = {"sin": sine_pair, "gelu": gelu_pair, "max(z, z/100)": leaky_pair}
+
+
+def pair(name):
+    """The averages of a product of two and of their slopes, of an activation."""
+    return (PAIRS | MORE)[name]
+
+
 MEANS = {"relu": lambda K: mp.sqrt(K / (2 * mp.pi)), "erf": lambda K: mp.mpf(0)}
 
 
 # ---- one layer: (K1, K2, C, Theta) and the parameters to the next four ----------------------------------------------
 def residual(name, K1, K2, C, Theta, g, w, b):
-    both, slopes = PAIRS[name](K1, K2, C)
-    first, second = (PAIRS[name](K, K, K)[0] for K in (K1, K2))
+    both, slopes = pair(name)(K1, K2, C)
+    first, second = (pair(name)(K, K, K)[0] for K in (K1, K2))
     return (
         *(g**2 * K + b + w * own for K, own in ((K1, first), (K2, second), (C, both))),
         g**2 * Theta + b + w * both + w * slopes * Theta,
@@ -44,8 +78,8 @@ def post_ln(name, K1, K2, C, Theta, g, w, b):
 
 def pre_ln(name, K1, K2, C, Theta, g, w, b):
     size, one = mp.sqrt(K1 * K2), mp.mpf(1)
-    both, slopes = PAIRS[name](one, one, C / size)
-    own = PAIRS[name](one, one, one)[0]
+    both, slopes = pair(name)(one, one, C / size)
+    own = pair(name)(one, one, one)[0]
     return (
         *(g**2 * K + b + w * own for K in (K1, K2)),
         g**2 * C + b + w * both,
@@ -54,9 +88,9 @@ def pre_ln(name, K1, K2, C, Theta, g, w, b):
 
 
 def ln_act(name, K1, K2, C, Theta, g, w, b, centred=True):
-    both, slopes = PAIRS[name](K1, K2, C)
+    both, slopes = pair(name)(K1, K2, C)
     means = [MEANS[name](K) if centred else mp.mpf(0) for K in (K1, K2)]
-    size = mp.sqrt(mp.fprod(PAIRS[name](K, K, K)[0] - m**2 for K, m in zip((K1, K2), means, strict=True)))
+    size = mp.sqrt(mp.fprod(pair(name)(K, K, K)[0] - m**2 for K, m in zip((K1, K2), means, strict=True)))
     both = (both - means[0] * means[1]) / size
     return (
         *(g**2 * K + b + w for K in (K1, K2)),
@@ -71,8 +105,8 @@ def rms_after(name, *rest):
 
 def glu(name, K1, K2, C, Theta, g, w, b):
     gates, inner = [w * v + b for v in (K1, K2, C)], w * C + b + w * Theta
-    both, slopes = PAIRS[name](*gates)
-    first, second = (PAIRS[name](k, k, k)[0] * k for k in gates[:2])
+    both, slopes = pair(name)(*gates)
+    first, second = (pair(name)(k, k, k)[0] * k for k in gates[:2])
     c = gates[2]
     return (
         *(g**2 * K + b + w * own for K, own in ((K1, first), (K2, second), (C, both * c))),
@@ -82,8 +116,8 @@ def glu(name, K1, K2, C, Theta, g, w, b):
 
 def two_layers(name, K1, K2, C, Theta, g, w, b):
     inner = [w * v + b for v in (K1, K2, C)]
-    both, slopes = PAIRS[name](*inner)
-    first, second = (PAIRS[name](k, k, k)[0] for k in inner[:2])
+    both, slopes = pair(name)(*inner)
+    first, second = (pair(name)(k, k, k)[0] for k in inner[:2])
     return (
         *(g**2 * K + b + w * own for K, own in ((K1, first), (K2, second), (C, both))),
         g**2 * Theta + b + w * both + w * slopes * (inner[2] + w * Theta),

@@ -12,7 +12,7 @@ import pytest
 
 import symres as sr
 from symres.errors import DeclarationError
-from tests.oracles.deep import PAIRS, STEPS, declared, errors, iterate, near, slopes_of_sums
+from tests.oracles.deep import MORE, PAIRS, STEPS, declared, errors, iterate, near, slopes_of_sums
 
 DEPTHS = (1, 2, 5, 20)
 GAMMA = 0.6
@@ -30,7 +30,7 @@ def module(name, depth, target="numpy", layer="residual"):
 
 # ---- accuracy ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("depth", DEPTHS)
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", [*PAIRS, *MORE])
 @pytest.mark.parametrize("gamma", [0.0, GAMMA])
 def test_the_function_agrees_with_50_digits(name, depth, gamma):
     f = module(name, depth).dual_kernel

@@ -10,50 +10,38 @@ import sympy as sp
 
 import symres as sr
 from symres.errors import DeclarationError
+from tests.oracles import deep
 
 DIGITS = 50
 WEIGHT, BIAS, GAMMA = mp.mpf(13) / 10, mp.mpf(1) / 10, mp.mpf(6) / 10
 
 
-def arccos_pair(K1, K2, C):
-    """<relu relu> and <relu' relu'> (Cho and Saul)."""
-    cosine = C / mp.sqrt(K1 * K2)
-    angle = mp.acos(min(cosine, mp.mpf(1)))
-    both = mp.sqrt(K1 * K2) * (mp.sin(angle) + (mp.pi - angle) * cosine) / (2 * mp.pi)
-    return both, (mp.pi - angle) / (2 * mp.pi)
-
-
-def arcsine_pair(K1, K2, C):
-    """<erf erf> and <erf' erf'> (Williams)."""
-    both = 2 / mp.pi * mp.asin(2 * C / mp.sqrt((1 + 2 * K1) * (1 + 2 * K2)))
-    return both, 4 / mp.pi / mp.sqrt((1 + 2 * K1) * (1 + 2 * K2) - 4 * C**2)
-
-
-def iterate(pair, depth, K1, K2, C, gamma):
-    """Kernels and tangent kernel after so many layers gamma*z + Dense(phi(z))."""
-    theta = mp.mpf(0)
-    for _ in range(depth):
-        both, slopes = pair(K1, K2, C)
-        theta = gamma**2 * theta + BIAS + WEIGHT * both + WEIGHT * slopes * theta
-        K1, K2, C = (
-            gamma**2 * kernel + BIAS + WEIGHT * value
-            for kernel, value in ((K1, pair(K1, K1, K1)[0]), (K2, pair(K2, K2, K2)[0]), (C, both))
-        )
-    return K1, K2, C, theta
+NAMES = ["relu", "erf", "sin", "gelu", "max(z, z/100)"]
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5, 20])
-@pytest.mark.parametrize(("name", "pair"), [("relu", arccos_pair), ("erf", arcsine_pair)])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("build", ["mlp", "residual"])
 @pytest.mark.parametrize("start", [(1, 2, "0.3"), ("0.7", "0.7", "0.7"), ("0.5", 2, "-0.9")])
-def test_dual_kernels_agree_with_50_digits(depth, name, pair, build, start):
+def test_dual_kernels_agree_with_50_digits(depth, name, build, start):
     gamma = 0 if build == "mlp" else GAMMA
     with mp.workdps(DIGITS):
-        expected = iterate(pair, depth, *map(mp.mpf, start), gamma)
+        K1, K2, C = map(mp.mpf, start)
+        expected = deep.iterate(name, depth, K1, K2, C, gamma, WEIGHT, BIAS)
+        others = [deep.iterate(name, depth, K, K, K, gamma, WEIGHT, BIAS)[0] for K in (K1, K2)]
     layer = sr.mlp(name) if build == "mlp" else sr.residual(name, gamma="0.6")
     found = sr.derive(layer).dual_kernels(depth, *start, C_W="1.3", C_b="0.1")[-1]
-    for value, reference in zip(found, expected, strict=True):
+    for value, reference in zip(found, (*others, *expected), strict=True):
         assert abs(value / reference - 1) < 1e-14
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_hand_written_slopes_are_those_of_the_averages(name):
+    """Price's theorem by differences: a wrong oracle would be seen."""
+    with mp.workdps(DIGITS):
+        K1, K2, C, h = mp.mpf("0.8"), mp.mpf("1.7"), mp.mpf("-0.4"), mp.mpf(10) ** -16
+        up, down = (deep.pair(name)(K1, K2, C + s)[0] for s in (h, -h))
+        assert abs((up - down) / (2 * h) / deep.pair(name)(K1, K2, C)[1] - 1) < 1e-29
 
 
 def test_equal_inputs_keep_one_kernel_exactly():
@@ -67,7 +55,7 @@ def test_a_read_in_and_a_readout_are_layers():
     (_, first, second, last) = network.dual_kernels(1, 2, "0.3", C_W="1.3", C_b="0.1")
     assert abs(first.C - (BIAS + WEIGHT * mp.mpf("0.3"))) < 1e-17
     assert first.Theta == first.C
-    both, slopes = arcsine_pair(*second[:3])
+    both, slopes = deep.arcsine_pair(*second[:3])
     assert abs(last.C - (BIAS + WEIGHT * both)) < 1e-15
     assert abs(last.Theta - (last.C + WEIGHT * slopes * second.Theta)) < 1e-15
 
@@ -116,7 +104,7 @@ def test_the_tangent_kernel_takes_learning_rates():
     """PDLT's lambda_W and lambda_b belong to weights that are not scaled."""
     theory = sr.derive(sr.mlp("erf"))
     values = {"K1": 1, "K2": 2, "C": "0.3", "Theta": "0.7", "C_W": "1.3", "C_b": "0.1"}
-    both, slopes = arcsine_pair(mp.mpf(1), mp.mpf(2), mp.mpf("0.3"))
+    both, slopes = deep.arcsine_pair(mp.mpf(1), mp.mpf(2), mp.mpf("0.3"))
     scaled = theory.tangent_kernel_map("1/2", 3).evalf(**values)
     assert abs(scaled - (WEIGHT * both / 2 + 3 * BIAS + WEIGHT * slopes * mp.mpf("0.7"))) < 1e-14
     unscaled = theory.tangent_kernel_map(1 / sr.C_W, 1 / sr.C_b).evalf(**values)
@@ -224,7 +212,7 @@ def finite_inputs(maps, depth, x, y, weight, bias):
 
 def of_erf(gamma):
     """gamma^2 C + C_b + C_W <erf erf> (Williams)."""
-    return lambda K1, K2, C: gamma**2 * C + BIAS + WEIGHT * arcsine_pair(K1, K2, C)[0]
+    return lambda K1, K2, C: gamma**2 * C + BIAS + WEIGHT * deep.arcsine_pair(K1, K2, C)[0]
 
 
 def of_sin(gamma):
@@ -234,7 +222,9 @@ def of_sin(gamma):
 
 def of_normed(gamma):
     """The same with <erf erf> behind a LayerNorm: the correlation of the inputs."""
-    return lambda K1, K2, C: gamma**2 * C + BIAS + WEIGHT * arcsine_pair(mp.mpf(1), mp.mpf(1), C / mp.sqrt(K1 * K2))[0]
+    return lambda K1, K2, C: (
+        gamma**2 * C + BIAS + WEIGHT * deep.arcsine_pair(mp.mpf(1), mp.mpf(1), C / mp.sqrt(K1 * K2))[0]
+    )
 
 
 @pytest.mark.parametrize("gamma", ["0", "0.5"])
@@ -257,12 +247,29 @@ def test_jacobians_of_inputs_of_finite_dimension(layer, name, family, gamma):
                 C, _ = finite_inputs(maps, l - 1, moved(j, one), moved(j, other), weight, bias)
                 exact += mp.sign(one * other) * C / (4 * h**2)
             _, K = finite_inputs(maps, 0, x, x, weight, bias)
-        deep = sr.derive(sr.architectures[layer](name, gamma=gamma)).network(max(l - 1, 1))
+        network = sr.derive(sr.architectures[layer](name, gamma=gamma)).network(max(l - 1, 1))
         own = {"C_W": WEIGHT, "C_b": BIAS}
-        found = deep.input_jacobian(l, K, 3, ("1.1", "0.2"), **own)
+        found = network.input_jacobian(l, K, 3, ("1.1", "0.2"), **own)
         assert abs(found / exact - 1) < 1e-13
         if l > 1:
-            assert abs(weight * mp.fprod(deep.chi_perp(K, **own)[: l - 1]) / exact - 1) > 0.01
+            assert abs(weight * mp.fprod(network.chi_perp(K, **own)[: l - 1]) / exact - 1) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("n_0", "read_in", "needle"),
+    [
+        (0, (1, 0), "n_0"),
+        (3, (1, 2), "no input has kernel"),
+        (3, (0, 0), "no input has kernel"),
+        (3, (1, "-1/2"), "no input has kernel"),
+        (3, 1, "pair"),
+        (3, (1, 0, 0), "pair"),
+    ],
+)
+def test_read_ins_that_no_input_has_are_refused(n_0, read_in, needle):
+    network = sr.derive(sr.mlp("erf")).network(2)
+    with pytest.raises(DeclarationError, match=needle):
+        network.input_jacobian(2, 1, n_0, read_in, C_W=1, C_b=0)
 
 
 @pytest.mark.parametrize("layer", ["mlp", "residual", "pre_ln", "block"])
