@@ -13,8 +13,17 @@ from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K, S_in, kappa
-from .conditions import Conditions, at_generic, at_reference, joined, sign_at_reference, stability_where, written_out
-from .lines import WEIGHTS, Maps, explicit_line
+from .conditions import (
+    Conditions,
+    Maps,
+    at_generic,
+    at_reference,
+    joined,
+    sign_at_reference,
+    stability_where,
+    written_out,
+)
+from .explicit import WEIGHTS, explicit_line
 from .points import CriticalPoint, Found
 from .scan import GRID, scan, sign
 

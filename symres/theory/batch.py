@@ -11,9 +11,8 @@ from ..errors import NoClosedForm
 from ..quantity import Quantity
 from ..symbols import C, K
 from .build import build, unknown
+from .conditions import Maps
 from .fixedpoints import FixedPoint, fixed_points
-
-Maps = tuple[Quantity, Quantity, Quantity]
 
 
 def variance_maps(kernel_map: Quantity, covariance_map: Quantity, perp: Quantity) -> Maps:

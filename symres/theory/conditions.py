@@ -17,6 +17,8 @@ from .points import STABILITY
 from .scan import sign
 from .units import ONE, Unit, unit_of
 
+Maps = tuple[Quantity, Quantity, Quantity]  # kernel_map, chi_parallel, chi_perp
+
 _SIGN_BITS = (60, 240)
 _DEPTHS = (1, 2, 3, 4)  # how many Dense may stand one inside the other
 _APART = (sp.Rational(4, 5), sp.Rational(13, 7))

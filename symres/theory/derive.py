@@ -21,11 +21,12 @@ from ..report import PointRow, Report
 from ..scalars import parameter, whole
 from . import criticality, fixedpoints, lines
 from .batch import variance_maps, with_kernel
-from .conditions import joined
+from .conditions import Maps, joined
 from .depth import DepthLimit, depth_limit
+from .explicit import explicit_line
 from .exponents import Exponents, exponents_at
 from .fixedpoints import FixedPoint
-from .lines import LinePoint, Maps
+from .lines import LinePoint
 from .network import DualKernel, Network
 from .phases import Phase, phase
 from .points import CriticalPoint
@@ -162,7 +163,7 @@ class Theory(Recursion):
     @cached_property
     def critical_line_expr(self) -> sp.Expr | None:
         """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
-        found = lines.explicit_line(self._maps)
+        found = explicit_line(self._maps)
         return None if found is None else found[1]
 
     @cached_property

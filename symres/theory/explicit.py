@@ -1,0 +1,117 @@
+"""Critical lines as formulas: C_b as a function of C_W, where quadratic equations give it."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from ..balls import enclose, evaluate
+from ..errors import SymresError
+from ..gaussian.canonical import canonical
+from ..gaussian.expectation import Expectation
+from ..quantity import Status
+from ..scalars import number
+from ..symbols import C_W, C_b, K
+from .conditions import Maps, affine, joined, written_out
+
+WEIGHTS = tuple(sp.Rational(n, 70) for n in (1, 7, 22, 53, 87, 110, 160, 400, 3000))  # C_W at which solutions are tried
+_OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11))  # other parameters
+_APART = 1e-15  # biases that are no more so are one solution
+_QUADRATIC = 2  # the degree to which solutions of polynomials are formulas that one can read
+_FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
+_DIGITS = 17
+_BITS = 160
+_RESIDUE = 1e-25  # of a condition that is met
+
+
+def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
+    """(K, C_b) on the critical line as functions of C_W and the other parameters; None if it has no explicit form.
+
+    Either chi_perp = 1 gives K, as an algebraic equation, and K' = K then C_b; or K' = K gives K, and chi_perp = 1
+    then C_b. What is found is kept if it solves both at random parameters.
+    """
+    if any(q.status is Status.UNKNOWN for q in maps) or C_W not in (*maps[0].symbols, *maps[0].unused):
+        return None
+    flow, _, perp = map(written_out, maps)
+    if perp.has(sp.oo):
+        return None
+    for kernels, equation in ((_solved(perp - 1, K), flow - K), (_solved(flow - K, K), perp - 1)):
+        branches: list[tuple[sp.Expr, sp.Expr]] = []
+        for k in kernels:
+            there = equation.subs(K, k)
+            biases = _solved(there, C_b) or _solved(canonical(there), C_b)
+            branches += [(k, bias) for bias in biases if not bias.has(K, C_b)]
+        if branches and (found := _only(flow, perp, branches)) is not None:
+            kernel, bias = found
+            return kernel.subs(C_b, bias), joined(canonical(bias))
+    return None
+
+
+def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
+    """The solutions of an equation that is quadratic at most in a variable, or in the one root or exponential of it."""
+    averages = {e: sp.Dummy(positive=True) for e in equation.atoms(*_FUNCTIONS) if not e.has(variable)}
+    masked, back = equation.xreplace(averages), {dummy: e for e, dummy in averages.items()}
+    roots = {p.base for p in masked.atoms(sp.Pow) if not p.exp.is_Integer and p.has(variable)}
+    powers = _exponentials(masked, variable)
+    unknown = sp.Dummy(positive=True) if variable == K or roots or powers else sp.Dummy(real=True)
+    value: sp.Expr = unknown
+    if powers:
+        rate = min(powers.values(), key=abs)
+        value, masked = sp.log(unknown) / rate, masked.xreplace({e: unknown ** (c / rate) for e, c in powers.items()})
+        if masked.has(variable):
+            return []
+    for base in roots:
+        linear = affine(base, variable)
+        if len(roots) > 1 or linear is None or linear[1] == 0:
+            return []
+        value, masked = (unknown**2 - linear[0]) / linear[1], masked.xreplace({base: unknown**2})
+    if any(f.has(variable) for f in masked.atoms(*_FUNCTIONS)):
+        return []
+    numerator = sp.fraction(sp.together(masked.xreplace({variable: value})))[0]
+    if not numerator.is_polynomial(unknown) or not 0 < sp.degree(numerator, unknown) <= _QUADRATIC:
+        return []
+    found = sp.solve(numerator, unknown)
+    return [value.xreplace({unknown: root}).xreplace(back) for root in found if isinstance(root, sp.Expr)]
+
+
+def _exponentials(equation: sp.Expr, variable: sp.Symbol) -> dict[sp.Expr, sp.Expr]:
+    """{exp(c*variable): c} of all exponentials of a variable, if they are those."""
+    found = {e: e.args[0].coeff(variable) for e in equation.atoms(sp.exp) if e.has(variable)}
+    return found if all(e.args[0] == c * variable and c.is_Rational for e, c in found.items()) else {}
+
+
+def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]]) -> tuple[sp.Expr, sp.Expr] | None:
+    """The kernel and the bias variance that solve both conditions wherever one of several pairs does.
+
+    A solution of a squared equation need not solve it, or only at some weights; two that do are two lines: None.
+    """
+    names = sorted((flow.free_symbols | perp.free_symbols) - {K, C_b, C_W}, key=str)
+    able = list(branches)
+    seen = False
+    for weight in WEIGHTS:
+        for other in _OTHERS[: 1 + bool(names)]:
+            values = {C_W: weight, **{s: other + sp.Rational(i, 10) for i, s in enumerate(names)}}
+            here = {
+                branch: found for branch in branches if (found := _solution(flow, perp, branch, values)) is not None
+            }
+            if not here:
+                continue
+            first = next(iter(here.values()))
+            if any(abs(found - first) > _APART * (abs(first) + weight) for found in here.values()):
+                return None
+            able, seen = [branch for branch in able if branch in here], True
+    return able[0] if seen and able else None
+
+
+def _solution(
+    flow: sp.Expr, perp: sp.Expr, branch: tuple[sp.Expr, sp.Expr], values: dict[sp.Symbol, sp.Expr]
+) -> sp.Expr | None:
+    """The bias variance of a branch at numbers for parameters, if both conditions hold there at a positive kernel."""
+    at = dict(values)
+    try:
+        for symbol, solution in zip((C_b, K), reversed(branch), strict=True):
+            at[symbol] = number(evaluate(solution.subs(at), {}, 2 * _DIGITS)[0], str(symbol))
+        if at[K] <= 0 or not all(abs(enclose(e.subs(at), {}, _BITS)) < _RESIDUE for e in (flow / K - 1, perp - 1)):
+            return None
+    except SymresError:  # no real number
+        return None
+    return at[C_b]
