@@ -56,7 +56,14 @@ _QUANTITIES = (
 )
 
 Name = Annotated[str, typer.Argument(metavar="ACTIVATION", help="A name ('symres list') or a formula: 'z*tanh(z)'.")]
-LayerName = Annotated[str, typer.Option("--layer", metavar="NAME", help="The layer built from it ('symres list').")]
+LayerName = Annotated[
+    str,
+    typer.Option(
+        "--layer",
+        metavar="NAME",
+        help="The layer built from it ('symres list'), or a forward equation: 'z/2 + Dense(phi(LayerNorm(z)))'.",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A number for a parameter: gamma=1/2. May be repeated."),
@@ -195,7 +202,7 @@ def plot(
 
     axes = axis(x), axis(y)
     request = make(activation, layer, settings or [], free=[given[0] for given in axes if given is not None])
-    path = _place(out, "a file") or Path(f"{file_stem(request.phi)}_{request.layer.name}_phases.png")
+    path = _place(out, "a file") or Path(f"{file_stem(request.phi)}_{request.layer_stem}_phases.png")
     format_of(path)
     require_place(path)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):

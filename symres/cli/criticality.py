@@ -20,6 +20,7 @@ from .console import Line, Span, line
 from .maths import Maths
 from .sheet import DIGITS, INDENT, LABEL, Sheet, digits
 
+_MOST_LINES = 5  # of a number's closed form
 _INNER = sp.Symbol("S*", positive=True)
 
 
@@ -106,6 +107,8 @@ class Criticality(Sheet):
             compact = points.in_averages(self.report, point, name) if len(exact) > 2 else None
             if compact is not None:
                 exact = wrap(self.maths(compact), self.width - self._column)
+            if number is not None and len(exact) > _MOST_LINES:
+                exact = ["a closed form, too long for a page (--json has it)"]
         return [
             *self.aligned(name, Span(shown.ljust(self._column - INDENT - LABEL)), Span(exact[0])),
             *(line(" " * self._column, text) for text in exact[1:]),

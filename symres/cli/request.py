@@ -14,6 +14,7 @@ from ..declare import architectures, catalogue
 from ..declare.activation import RESERVED, Activation
 from ..declare.layer import Layer
 from ..declare.parse import NAME, VARIABLE, nearest
+from ..declare.written import is_equation, written
 from ..errors import DeclarationError
 from ..scalars import parameter
 from ..symbols import PARAMETERS, gamma, xi
@@ -44,6 +45,11 @@ class Request:
             return self.phi.name
         text = " ".join(self.asked.split())
         return text if len(text) <= _TITLE else f"{text[: _TITLE - 3]}..."
+
+    @property
+    def layer_stem(self) -> str:
+        """The layer in the name of a file."""
+        return "layer" if is_equation(self.layer.name) else self.layer.name
 
     def command(self, verb: str, *options: str) -> str:
         """The command line that repeats the request."""
@@ -103,12 +109,14 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Collection[str] = ()
             f"the name {key} is taken by symres",
             "call the formula's parameter something else, for instance a",
         )
-    build = _layer(layer)
+    inside = {key: numbers[key] for key in NAME.findall(layer) if key in numbers} if is_equation(layer) else {}
+    inside = {key: value for key, value in inside.items() if key not in map(str, PARAMETERS)}  # those stay symbols
+    build = _layer(layer, inside)
     phi = _found(text, settings, {key: numbers[key] for key in written}, build)
     own = {str(p) for p in phi.parameters}
     if own & set(numbers):
         phi = find_activation(text, **{key: numbers[key] for key in written | own if key in numbers})
-    own |= written
+    own |= written | inside.keys()
     options = _options(build)
     given: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in free and s.name in options}
     built = build(phi, **given | {key: value for key, value in numbers.items() if key in options - own})
@@ -139,13 +147,17 @@ def axis(text: str | None) -> tuple[str, float, float] | None:
     return name, float(parameter(low.strip(), name)), float(parameter(high.strip(), name))
 
 
-def _layer(name: str) -> Callable[..., Layer]:
-    """The architecture of a name."""
+def _layer(name: str, numbers: dict[str, sp.Expr]) -> Callable[..., Layer]:
+    """The architecture of a name, or of a forward equation, in which numbers stand for names."""
+    if is_equation(name):
+        return lambda phi: written(name, phi, numbers)
     build = architectures.architectures.get(name)
     if build is None:
         names = list(architectures.architectures)
         raise DeclarationError(
-            f"--layer {name}", "there is no such layer", nearest(name, names) or f"known are {', '.join(names)}"
+            f"--layer {name}",
+            "there is no such layer",
+            nearest(name, names) or f"known are {', '.join(names)}; or write one: 'gamma*z + Dense(phi(LayerNorm(z)))'",
         )
     return build
 

@@ -137,7 +137,7 @@ class Catalogue(Mapping[str, Activation]):
 
     def _functions(self, names: Sequence[str]) -> Mapping[str, Function]:
         """Activations as functions of formulas."""
-        return {name: self._function(name) for name in names}
+        return {name: self._function(name) for name in names if name not in FUNCTIONS}
 
     def _function(self, name: str) -> Function:
         def function(u: sp.Expr, *values: sp.Expr) -> sp.Expr:

@@ -114,7 +114,7 @@ def parse(
 
     Args:
         text: the formula, for instance ``"z*tanh(log(1 + exp(z)))"``. Decimals are taken exactly.
-        functions: further functions of one or more arguments by name, besides those of this module.
+        functions: further functions of one or more arguments by name, besides those of this module or in their place.
         parameters: the declared parameters by name; a number stands for its name.
 
     Returns:
@@ -305,10 +305,10 @@ class _Parser:
 
     def _call(self, token: _Token) -> sp.Expr:
         name = token.text
-        if name in FUNCTIONS:
-            function, least, greatest = FUNCTIONS[name]
-        elif name in self.functions:
+        if name in self.functions:
             function, least, greatest = self.functions[name], 1, 20
+        elif name in FUNCTIONS:
+            function, least, greatest = FUNCTIONS[name]
         else:
             known = [*FUNCTIONS, *self.functions]
             remedy = _ELSEWHERE.get(name.lower()) or nearest(name, known)

@@ -1,0 +1,90 @@
+"""Layers written as text: the same programs as in Python, and errors that say what to write."""
+
+import json
+from fractions import Fraction
+
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.declare.written import written
+from symres.errors import DeclarationError, UnsupportedLayer
+from tests.command_line import page, run
+
+z, gamma, xi, Dense = sr.z, sr.gamma, sr.xi, sr.Dense
+gelu, tanh = sr.activation("gelu"), sr.activation("tanh")
+EQUATIONS = {
+    "Dense(phi(z))": sr.mlp("gelu").forward,
+    "gamma*z + xi * Dense( phi(x) )": gamma * z + xi * Dense(gelu(z)),
+    "LayerNorm(z/2 + Dense(phi(z)))": sr.LayerNorm(z / 2 + Dense(gelu(z))),
+    "gamma*z + Dense(phi(Dense(z))*Dense(z))": gamma * z + Dense(gelu(Dense(z)) * Dense(z)),
+    "gamma*z + Dense(phi(RMSNorm(z, 1/100)))": gamma * z + Dense(gelu(sr.RMSNorm(z, epsilon="1/100"))),
+    "Dense(tanh(Dense(phi(z), 2, 0))^2)": Dense(tanh(Dense(gelu(z), 2, 0)) ** 2),
+    "Dense(phi(BatchNorm(z)))": sr.batch_norm("gelu").forward,
+    "Dense(phi(z) + leaky_relu(z, 0.1) + 3)": Dense(
+        gelu(z) + sr.activation("leaky_relu", slope=Fraction(1, 10))(z) + 3
+    ),
+}
+
+
+@pytest.mark.parametrize("text", EQUATIONS)
+def test_text_is_the_layer_of_python(text):
+    assert written(text, gelu) == sr.Layer(EQUATIONS[text])
+
+
+def test_every_dense_draws_weights_of_its_own():
+    twice = written("Dense(phi(z)) + Dense(phi(z))", gelu)
+    assert sr.derive(twice).kernel_map.expr == sr.derive(sr.Layer(Dense(gelu(z)) + Dense(gelu(z)))).kernel_map.expr
+    h = Dense(gelu(z))
+    assert twice != sr.Layer(h + h)
+
+
+def test_functions_of_formulas_are_activations():
+    found = written("Dense(exp(phi(z)/2))", tanh)
+    assert found == sr.Layer(Dense(sr.Activation("exp", sp.exp(z), ())(tanh(z) / 2)))
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "needle"),
+    [
+        ("z + Dense(z)", DeclarationError, "gelu does not occur in it; write phi"),
+        ("Dense(phi(z)", DeclarationError, "never closed"),
+        ("Dens(phi(z))", DeclarationError, "did you mean Dense"),
+        ("layernorm(phi(z))", DeclarationError, "did you mean LayerNorm"),
+        ("a*z + Dense(phi(z))", DeclarationError, "--set a="),
+        ("Dense(phi(z), 1, 2, 3)", DeclarationError, "write Dense(u, C_W, C_b)"),
+        ("Dense(phi(z), -1)", DeclarationError, "C_W >= 0"),
+        ("Dense(phi)", DeclarationError, "has no argument"),
+        ("Dense(phi())", DeclarationError, "unexpected"),
+        ("Dense(max(phi(z), 0))", UnsupportedLayer, "no polynomial in neurons"),
+        ("Dense(where(z > 0, phi(z), 0))", UnsupportedLayer, "no polynomial in neurons"),
+        ("phi(z)", UnsupportedLayer, "put a Dense around"),
+        ("BatchNorm(phi(z))", UnsupportedLayer, "batch statistics"),
+    ],
+)
+def test_what_cannot_be_read_says_so(text, error, needle):
+    with pytest.raises(error, match="(?s)" + needle.replace("(", r"\(").replace(")", r"\)")):
+        written(text, gelu)
+
+
+def test_commands_take_equations(capsys, monkeypatch, tmp_path):
+    """The page of an equation is that of the layer with a name; names that are set become numbers."""
+    monkeypatch.chdir(tmp_path)
+    equation = "gamma*z + b*Dense(phi(z))"
+    settings = ["--set", "gamma=1/2", "--set", "b=1"]
+    found = json.loads(page(capsys, "derive", "erf", "--layer", equation, *settings, "--json"))
+    known = json.loads(page(capsys, "derive", "erf", "--layer", "residual", "--set", "gamma=1/2", "--json"))
+    assert found["quantities"] == known["quantities"]
+    assert found["critical_points"] == known["critical_points"]
+    assert f"--layer '{equation}'" in found["command"]
+    code, out, _ = run(capsys, "plot", "relu", "--layer", "z/2 + Dense(phi(z))", "--points", "10")
+    assert (code, out) == (0, "wrote relu_layer_phases.png\n")
+    code, _, err = run(capsys, "derive", "erf", "--layer", equation, *settings, "--set", "c=1")
+    assert code == 2
+    assert "no parameter c" in err
+
+
+def test_long_closed_forms_are_left_to_files(capsys):
+    shown = page(capsys, "derive", "gelu", "--layer", "z/2 + Dense(phi(Dense(z))*Dense(z))")
+    assert "5.25887090477242" in shown
+    assert "a closed form, too long for a page" in shown
