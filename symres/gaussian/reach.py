@@ -15,7 +15,7 @@ from ..errors import NoClosedForm
 from ..quantity import Verification
 
 ERRORS = (1e-3, 1e-6, 1e-12)  # relative errors whose range is stated
-_DIGITS, _MOST_DIGITS = 80, 70  # of coefficients, of numbers
+_DIGITS, _MOST_DIGITS = 170, 150  # of coefficients, of numbers
 _SMALL, _ALIKE = 1e-14, 4  # the first term left out where it is checked, relative; 1/4 of the last may be missed
 _SPAN = 4  # of exponents, against that of the first term left out: beyond, terms are smaller than numbers can tell
 _ROUNDING, _NOTHING = 1e-30, 1e-14  # of a number, relative; a number without any term, absolute

@@ -276,6 +276,7 @@ def test_a_stretched_exponential_around_a_fixed_point_is_that_of_the_iteration()
 # Powers of |z| that are no integers: the function and its derivative for z > 0, and the class and both exponents.
 ROOTS = {
     "z/(1+sqrt(abs(z)))": (lambda x: x / (1 + x**0.5), lambda x: (1 + x**0.5 / 2) / (1 + x**0.5) ** 2, 4, 4),
+    "z/(1+abs(z)**(1/10))": (lambda x: x / (1 + x**0.1), lambda x: (1 + 0.9 * x**0.1) / (1 + x**0.1) ** 2, 20, 20),
     "z-abs(z)**(4/3)*sign(z)/3": (lambda x: x - x ** (4 / 3) / 3, lambda x: 1 - x ** (1 / 3) * 4 / 9, 6, None),
 }
 
@@ -288,10 +289,10 @@ def test_fractional_powers_at_zero_have_exact_exponents(formula):
     assert found.exponents.kernel == kernel
     assert jacobian in (None, found.exponents.jacobian)
     nodes, weights = np.polynomial.legendre.leggauss(400)
-    u = (nodes + 1) / 2  # x = 10 u**6 makes the roots polynomials
-    x, measure = 10 * u**6, weights * 60 * u**5
+    u = (nodes + 1) / 2  # x = 10 u**30 makes the roots polynomials
+    x, measure = 10 * u**30, weights * 300 * u**29  # of both sides
     measure = measure * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
-    K = 1e-20
+    K = 10.0 ** (-4 * kernel)
     after = float(measure @ value(math.sqrt(K) * x) ** 2)
     chi = float(measure @ slope(math.sqrt(K) * x) ** 2)
     rise = after ** (-1 / kernel) - K ** (-1 / kernel)  # of |K|**(-1/exponent), per layer
