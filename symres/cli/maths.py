@@ -191,6 +191,8 @@ class Maths:
         name = {"Heaviside": "step", "Max": "max", "Min": "min"}.get(type(e).__name__, type(e).__name__)
         if type(e) in SPECIAL:
             name = self.symbol(name)
+        if isinstance(e, sp.gamma):  # not the weight of the skip connection
+            name = self.symbol("Gamma")
         return f"{name}({', '.join(map(self, arguments))})", _ATOM
 
     def _abs(self, e: sp.Abs) -> tuple[str, int]:

@@ -28,6 +28,7 @@ Constant = dict[tuple[tuple[sp.Expr, int], ...], fmpq]  # monomial -> coefficien
 Series = list[Constant]  # Taylor coefficients 0..n
 
 _ONE: Constant = {(): fmpq(1)}
+_MOST_ROOT = 32  # denominator of the powers of a function at 0: series have as many terms for every power of K
 _MOST = 300  # terms of a coefficient: beyond, nobody would read it, and products of such coefficients take minutes
 
 
@@ -47,6 +48,8 @@ def small_variance(factor: Pieces, order: int) -> tuple[tuple[sp.Rational, sp.Ex
     left, right = _sides(even_part(factor))
     halves = (right, left.xreplace({z: -z}))
     root = math.lcm(*map(_ramification, halves))
+    if root > _MOST_ROOT:
+        raise NoClosedForm("a small-variance series", f"its powers have the denominator {root}", "use numbers instead")
     terms = []
     for n, (one, other) in enumerate(zip(*(_taylor(half, 2 * order * root, root) for half in halves), strict=True)):
         power = sp.Rational(n, root)

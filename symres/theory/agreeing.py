@@ -12,7 +12,7 @@ from ..balls import enclose
 from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
-from ..symbols import C_W, C_b, K, S_in, kappa
+from ..symbols import C_W, C_b, K, S_in, gamma, kappa, xi
 from .conditions import (
     Conditions,
     Maps,
@@ -96,7 +96,8 @@ def _along(
     seen = list(_admissible(runs, place, values))
     if not any(seen):
         return Found(remarks=(f"{_NONE}C_b >= 0 keeps one",))
-    allowed = "each with a K* and a C_b of its own" if all(seen) else "with K* > 0 and C_b >= 0"
+    others = set().union(*(e.free_symbols for e in place)) - {runs, gamma, xi}  # of which one value was tried
+    allowed = "each with a K* and a C_b of its own" if all(seen) and not others else "with K* > 0 and C_b >= 0"
     curvature = written_out(parallel).diff(K).subs(dict(zip((K, C_W, C_b), place, strict=True)), simultaneous=True)
     stability, side = stability_where(curvature, place[1])
     point = CriticalPoint(*place, stability, side=side, along=runs)

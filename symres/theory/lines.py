@@ -282,14 +282,22 @@ def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]
         found = K, bias, kernel
     if found is None:
         return []
-    weight, bias, stream = (compile_ball(e.subs(values), (K,)) for e in found)
-    slope = compile_ball(written_out(maps[1]).subs(values), (K, C_W, C_b))
-    rows = []
-    with ctx.workprec(_BITS):
-        for kernel in map(arb, kernels):
-            x, y = weight([kernel]), bias([kernel])
-            rows.append((float(x), float(y), bool(abs(slope([stream([kernel]), x, y])) <= 1 + _ROUNDED)))
-    return rows
+    place = tuple(e.subs(values) for e in (found[2], *found[:2]))
+    slope = written_out(maps[1]).subs(values)
+    return [_row(place, slope, kernel) for kernel in kernels]
+
+
+def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, kernel: float) -> tuple[float, float, bool]:
+    """A row of a curve, from the kernel, C_W and C_b as functions of what runs along it; nan where they are none."""
+    try:
+        with ctx.workprec(_BITS):
+            star, weight, bias = (enclose(e, {K: kernel}, _BITS) for e in place)
+            if not (star > 0 and weight > 0):
+                return math.nan, math.nan, False
+            flows = abs(enclose(slope, {K: star, C_W: weight, C_b: bias}, _BITS)) <= 1 + _ROUNDED
+            return float(weight), float(bias), bool(flows)
+    except SymresError:  # the root of a negative number
+        return math.nan, math.nan, False
 
 
 def reach(maps: Maps, explicit: sp.Expr | None) -> str:

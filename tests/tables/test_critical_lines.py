@@ -233,6 +233,21 @@ def test_a_line_without_biases_is_no_line_of_points():
     assert (theory.critical_points, theory.universality_class) == ((), "none")
 
 
+def test_curves_have_no_rows_where_nothing_is_kept():
+    """By hand: S = (3/4 - C_W)/C_W^2, so that C_W < 3/4; with skips above 1 chi_perp is above 1 already."""
+    relu, z = sr.activation("relu"), sr.z
+    theory = sr.derive(sr.Layer(z / 2 + DENSE(relu(DENSE(z)) * DENSE(z)) + DENSE(z)))
+    (weight, bias, flows), *others = theory.critical_curve([0.5, 0.8, 1, 2])
+    assert (weight, flows) == (0.5, True)
+    inner = (0.75 - weight) / weight**2
+    kernel = (inner - bias) / weight
+    assert kernel / 4 + (bias + weight * inner**2 / 2) + inner == pytest.approx(kernel, rel=1e-12)
+    large = [sr.residual("relu", gamma="3/2"), sr.two_layer_block("tanh", gamma="3/2", xi=1)]
+    large.append(sr.two_layer_block("tanh", xi=1))  # with the skip of weight 1
+    others += [row for layer in large for row in sr.derive(layer).critical_curve([0.5, 1, 2])]
+    assert all(math.isnan(weight) and math.isnan(bias) for weight, bias, _ in others)
+
+
 def test_lines_explicit_in_the_weights_are_drawn():
     theory = sr.derive(sr.Layer(sr.z / 2 + DENSE(DENSE(sr.z) * DENSE(sr.z))))
     rows = theory.critical_curve([0.5, 1.0, 2.0])

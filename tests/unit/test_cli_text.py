@@ -13,6 +13,7 @@ from symres.declare.nodes import Dense
 from symres.declare.parse import parse
 from symres.export.paper.prose import prose
 from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
+from tests.command_line import page
 from tests.oracles.formulas import HARD
 
 FORMULAS = [
@@ -163,3 +164,24 @@ def test_what_a_user_types_is_set_as_it_is_typed():
 def test_numbers_with_a_power_of_ten_are_set_as_mathematics():
     text = prose("relative error below 1e-3 up to K = 5e-2, from 2e4 on")
     assert text == r"relative error below $10^{-3}$ up to $K = 5 \cdot 10^{-2}$, from $2 \cdot 10^{4}$ on"
+
+
+def test_advice_chooses_what_is_free(capsys):
+    """A branch of weight 1, and a place with C_b >= 0 on a line of points."""
+    shown = page(capsys, "derive", "tanh", "--layer", "two_layer_block", "--set", "gamma=1/2")
+    assert "C_W = 0.866025404, and set biases to zero, here at" in " ".join(shown.split())
+    assert "xi = 1" in shown or "ξ = 1" in shown
+    shown = " ".join(page(capsys, "derive", "max(z-1,0)+3*min(z-1,0)/10").split())
+    assert "here at K* = 2 (any other with C_b" in shown
+
+
+def test_the_gamma_function_is_not_the_skip(capsys):
+    shown = page(capsys, "derive", "z/(1+sqrt(abs(z)))", "--layer", "residual")
+    assert "gamma(3/4)" not in shown
+    assert "Gamma(3/4)" in shown or "Γ(3/4)" in shown
+
+
+def test_rounded_amplitudes_have_dots(capsys):
+    """The exact one is 95367431640625 pi^5/(120932352 Gamma(3/5)^10)."""
+    shown = page(capsys, "derive", "z/(1+abs(z)^(1/5))")
+    assert "4498826.8..." in shown

@@ -124,10 +124,11 @@ def test_a_high_order_is_exact_and_quick():
     [
         Pieces((sp.S.Zero,), (1 / sp.sqrt(-z), 1 / sp.sqrt(z))),
         Pieces((), (sp.log(z**2),)),
+        split(z / (1 + sp.Abs(z) ** R(3333, 10000))),
         Pieces((), (sp.gamma(z + 1),)),
         Pieces((sp.Symbol("a", real=True),), (z, 2 * z)),
     ],
-    ids=["pole", "log", "gamma", "undecided breakpoint"],
+    ids=["pole", "log", "root", "gamma", "undecided breakpoint"],
 )
 def test_what_has_no_taylor_series_is_refused(pieces):
     with pytest.raises(NoClosedForm, match="small-variance series"):

@@ -44,15 +44,14 @@ def advice(report: Report) -> Advice | None:
     found = report.critical_points
     if not found:
         return None
-    point = points.example(report)
+    example = points.chosen(report)
+    point, chosen = (None, ()) if example is None else example
     if point is None or (point.stability == "unstable" and found[0].stability != "unstable"):
         return Advice(None, None, (_wanted(found[0]),))
     if point.stability == "unstable":
         sentence = "No advice: kernels flow away from the critical point that was found."
         return Advice(None, None, (sentence,))
     weight, bias = (_digits(points.value(value)) for value in (point.C_W, point.C_b))
-    chosen = ["gamma = 0"] if any(map(points.is_free, found)) else []
-    chosen += [f"{points.runs(p)} = 1 (any other will do)" for p in found if p.along is not None]
     at = f", here at {' and '.join(chosen)}" if chosen else ""
     biases = "set biases to zero" if bias == "0" else f"biases with variance C_b = {bias}"
     draw = f"Draw weights with variance C_W/fan_in, C_W = {weight}, and {biases}{at}."
@@ -64,6 +63,8 @@ def _wanted(point: PointRow) -> str:
     values = (point.K, point.C_W, point.C_b)
     names = {s.name for e in values for s in e.free_symbols - {K, point.along}}
     free = names - {"gamma", "xi"}
+    if not names:
+        return "No advice: no C_W > 0 with C_b >= 0 was found at the places of the line that were tried."
     if not free:
         where = "without a skip connection: give gamma" if "gamma" in names else "at xi = 1: give xi"
         return f"No C_W > 0 with C_b >= 0 is critical {where} its number."

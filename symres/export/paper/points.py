@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, Context
 
 import mpmath as mp
 import sympy as sp
@@ -43,6 +44,9 @@ def along(curve: tuple[sp.Expr, sp.Expr]) -> tuple[sp.Expr, sp.Expr]:
 
 
 _SKIP_POWERS = tuple(sp.Rational(p, 2) for p in range(-8, 9))
+_PLACES = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100")))  # on a line of points
+_ROUNDED = 8  # digits of a number that is shown with dots behind it
+_PLAIN = (1e-4, 1e12)  # sizes of numbers that are written so
 _LONG = 24  # characters of an exact number that is printed as it is
 _SAMPLES = ("0.01", "0.1", "1", "10", "100")
 _SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
@@ -90,14 +94,24 @@ def at_point(point: PointRow) -> dict[str, str] | None:
 
 
 def example(report: Report) -> PointRow | None:
-    """The first critical point at which a network can be built, with numbers: on a line of them, the one at 1."""
+    """The first critical point at which a network can be built, with numbers."""
+    found = chosen(report)
+    return None if found is None else found[0]
+
+
+def chosen(report: Report) -> tuple[PointRow, tuple[str, ...]] | None:
+    """The example, and what was chosen for it: parameters, and the place on a line of critical points."""
     for point in report.critical_points:
-        if point.along is not None:
-            at = {point.along: sp.Integer(1)}
-            point = replace(point, K=point.K.subs(at), C_W=point.C_W.subs(at), C_b=point.C_b.subs(at), along=None)
-        weight, bias = value(point.C_W), value(point.C_b)
-        if weight is not None and bias is not None and weight > 0 and bias >= 0:
-            return point
+        choices = ["gamma = 0"] * (gamma in _parameters(point)) + ["xi = 1"] * (xi in _parameters(point))
+        for place in (sp.Integer(1),) if point.along is None else _PLACES:
+            at = {xi: sp.Integer(1)} | ({} if point.along is None else {point.along: place})
+            there = replace(point, K=point.K.subs(at), C_W=point.C_W.subs(at), C_b=point.C_b.subs(at), along=None)
+            weight, bias = value(there.C_W), value(there.C_b)
+            if weight is not None and bias is not None and weight > 0 and bias >= 0:
+                if point.along is not None:
+                    others = "any other" if place == 1 else "any other with C_b >= 0"
+                    choices.append(f"{runs(point)} = {place} ({others} will do)")
+                return there, tuple(choices)
     return None
 
 
@@ -267,7 +281,11 @@ def _shown(number: sp.Expr) -> sp.Expr:
     """A number as it is, or rounded: a long rational is printed as a decimal with dots behind it."""
     if number.free_symbols or len(str(number)) <= _LONG:
         return number
-    return sp.Rational(mp.nstr(evaluate(number, {}, DIGITS)[0], DIGITS))
+    size = evaluate(abs(number), {}, DIGITS)[0]
+    if not _PLAIN[0] < size < _PLAIN[1]:
+        return sp.sign(number) * sp.Rational(mp.nstr(size, DIGITS))
+    first = Context(prec=_ROUNDED, rounding=ROUND_DOWN).create_decimal(mp.nstr(size, DIGITS))
+    return sp.sign(number) * sp.Symbol(f"{first:f}...", positive=True)
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------------
