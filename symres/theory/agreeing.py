@@ -19,16 +19,16 @@ from .conditions import (
     at_generic,
     at_reference,
     joined,
-    sign_at_reference,
     stability_where,
     written_out,
 )
 from .explicit import WEIGHTS, explicit_line
-from .points import CriticalPoint, Found
+from .points import STABILITY, CriticalPoint, Found
 from .scan import GRID, scan, sign
 
 _BITS = 60
 _STEP = 6  # of the grid of variances at which a line is looked at
+_LOOKS = 4  # kernels of a line, at least, at which its stability is looked at
 _NONE = "the susceptibilities agree at every kernel, but no "
 
 
@@ -71,20 +71,21 @@ def _along_kernel(conditions: Conditions, parallel: Quantity) -> Found:
     weight, bias = map(conditions.written_out, (conditions.C_W, conditions.C_b))
     weight = sp.factor_terms(weight)
     bias = sp.Mul(*(canonical(f) if f.has(K) else f for f in sp.Mul.make_args(bias)))  # 1 - gamma**2 stays a factor
-    if not weight.has(K) or sign_at_reference(weight.subs(K, 1)) < 0:
+    if not weight.has(K):
         return Found(remarks=(f"{_NONE}C_W > 0 makes them 1",))
-    allowed = "with C_b >= 0"
-    reduced = at_reference(bias)
-    if reduced.free_symbols == {K}:
-        equation = reduced.xreplace({K: kappa})
-        seen = scan(partial(_at_kappa, equation))
-        good = [k for k, value in seen.rows if sign(value) >= 0]
-        if not good:
-            return Found(remarks=(f"{_NONE}C_b >= 0 keeps one",))
-        if len(good) == len(seen.rows):
+    allowed, places = "with C_b >= 0", [sp.Integer(1)]
+    reduced = [at_reference(e).xreplace({K: kappa}) for e in (weight, bias)]
+    if all(e.free_symbols <= {kappa} for e in reduced):
+        weights, biases = (dict(scan(partial(_at_kappa, e)).rows) for e in reduced)
+        positive = [k for k, value in weights.items() if sign(value) > 0]
+        places = [k for k in positive if k in biases and sign(biases[k]) >= 0]
+        if not places:
+            return Found(remarks=(f"{_NONE}{'C_b >= 0 keeps one' if positive else 'C_W > 0 makes them 1'}",))
+        if len(places) == len(weights):
             allowed = "each with a C_W and a C_b of its own"
-    slope = written_out(parallel).diff(K).subs(C_W, weight).subs(K, 1)
-    stability, side = stability_where(slope, weight.subs(K, 1))
+    slope = written_out(parallel).diff(K).subs(C_W, weight)
+    told = {stability_where(slope.subs(K, k), weight.subs(K, k)) for k in places[:: max(len(places) // _LOOKS, 1)]}
+    stability, side = told.pop() if len(told) == 1 else STABILITY[0]
     point = CriticalPoint(K, weight, bias, stability, side=side, along=K)
     return Found((point,), (f"a line of critical points: every K* > 0, {allowed}",))
 

@@ -264,7 +264,8 @@ class Theory(Recursion):
         if point is None:
             why = "; ".join(found.remarks) or f"the universality class is {found.universality_class}"
             return Exponents(None, None, None, remark=why)
-        return exponents_at(point, self.kernel_map, self.chi_perp)
+        kernel_map, _, perp = self._maps
+        return exponents_at(point, kernel_map, perp)
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
 from ..quantity import Status
 from ..scalars import number
-from ..symbols import C_W, C_b, K
+from ..symbols import C_W, C_b, K, xi
 from .conditions import Maps, affine, joined, written_out
 
 WEIGHTS = tuple(sp.Rational(n, 70) for n in (1, 7, 22, 53, 87, 110, 160, 400, 3000))  # C_W at which solutions are tried
@@ -34,6 +34,10 @@ def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     flow, _, perp = map(written_out, maps)
     if perp.has(sp.oo):
         return None
+    size = sp.Dummy("xi", positive=True)  # a branch has no sign: what is even in its weight depends on |xi|
+    even = all(e.subs(xi, -xi) == e for e in (flow, perp))
+    if even:
+        flow, perp = flow.subs(xi, size), perp.subs(xi, size)
     for kernels, equation in ((_solved(perp - 1, K), flow - K), (_solved(flow - K, K), perp - 1)):
         branches: list[tuple[sp.Expr, sp.Expr]] = []
         for k in kernels:
@@ -42,7 +46,8 @@ def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
             branches += [(k, bias) for bias in biases if not bias.has(K, C_b)]
         if branches and (found := _only(flow, perp, branches)) is not None:
             kernel, bias = found
-            return kernel.subs(C_b, bias), joined(canonical(bias))
+            back = {size: sp.Abs(xi)} if even else {}
+            return kernel.subs(C_b, bias).xreplace(back), joined(canonical(bias).xreplace(back))
     return None
 
 

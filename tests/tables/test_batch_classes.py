@@ -92,3 +92,11 @@ def test_covariances_that_no_large_batch_has_are_refused(covariance):
     with pytest.raises(sr.DeclarationError, match="0 <= C <= K"):
         theory.chi_perp.evalf(8, K=1, C=covariance, C_W=1)
     assert theory.chi_perp.evalf(8, K=1, C="1/3", C_W=1) == 0.75
+
+
+def test_exponents_of_a_batch_are_those_of_its_variance():
+    """By hand v' = v - 9/4 v^2 and chi_perp = 1 - 9/4 v around v = 0: both exponents are 1."""
+    branch = sr.Dense(sr.activation("tanh")(sr.BatchNorm(sr.z, epsilon=1)))
+    theory = sr.derive(sr.Layer(sr.z / 2 + branch))
+    assert theory.universality_class == "K*=0"
+    assert (theory.exponents.kernel, theory.exponents.jacobian, theory.exponents.amplitude) == (1, 1, sp.Rational(4, 9))

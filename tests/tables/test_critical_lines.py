@@ -248,6 +248,51 @@ def test_curves_have_no_rows_where_nothing_is_kept():
     assert all(math.isnan(weight) and math.isnan(bias) for weight, bias, _ in others)
 
 
+def _dead_between(kernel):
+    """<phi^2> of where(z>2, z-2, where(z>1, 0, z-1)), half of it by quadrature on either side."""
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    total = 0.0
+    for low, high in ((2.0, 14 * math.sqrt(kernel)), (-14 * math.sqrt(kernel), 1.0)):
+        x = (high + low) / 2 + nodes * (high - low) / 2
+        phi = x - 2 if low == 2 else x - 1
+        density = np.exp(-(x**2) / (2 * kernel)) / math.sqrt(2 * math.pi * kernel)
+        total += (weights * (high - low) / 2 * density * phi**2).sum()
+    return total
+
+
+def test_the_stability_of_a_line_is_that_of_its_points():
+    """At K = 1 no C_b >= 0 keeps the kernel, and the sign of the slope of chi_parallel is another one there."""
+    theory = sr.derive(sr.mlp("where(z>2,z-2,where(z>1,0,z-1))"))
+    (point,) = theory.critical_points
+    weight, bias = (float(sp.N(e.subs(point.along, 100), 17)) for e in (point.C_W, point.C_b))
+    assert bias > 0 > float(sp.N(point.C_b.subs(point.along, 1), 17))
+    drifts = [weight * _dead_between(kernel) + bias - kernel for kernel in (95.0, 100.0, 105.0)]
+    assert drifts[1] == pytest.approx(0, abs=1e-9)
+    assert min(drifts[0], drifts[2]) > 1e-4
+    assert (point.stability, point.side) == ("half-stable", "below")
+    assert float(sp.N(theory.exponents.amplitude.subs(point.along, 100), 17)) < 0
+
+
+def test_a_line_need_not_pass_the_kernel_1():
+    """A second branch of fixed weights: chi_perp = 1 leaves no C_W > 0 for large kernels."""
+    dead = sr.activation("max(z-1,0)")
+    theory = sr.derive(sr.Layer(DENSE(dead(sr.z)) + DENSE(dead(sr.z), C_W=8, C_b=0)))
+    (point,) = theory.critical_points
+    weight, bias = (float(sp.N(e.subs(point.along, R(1, 2)), 17)) for e in (point.C_W, point.C_b))
+    found = min(theory.critical_line(C_W=weight), key=lambda found: abs(found.K - 0.5))
+    assert (float(found), found.K) == (pytest.approx(bias, rel=1e-9), pytest.approx(0.5, rel=1e-9))
+    assert (weight, bias) == (pytest.approx(4.7146, rel=1e-4), pytest.approx(0.31948, rel=1e-4))
+
+
+def test_explicit_lines_do_not_depend_on_the_sign_of_the_branch():
+    z, xi = sr.z, sr.xi
+    theory = sr.derive(sr.Layer(gamma * z + xi * DENSE(DENSE(z) * DENSE(z) * DENSE(z))))
+    for weight in ("1/3", "-1/3"):
+        expected = theory.critical_line(C_W=1, gamma="1/2", xi=weight)
+        values = {xi: R(weight), gamma: R(1, 2), sr.C_W: 1}
+        assert float(theory.critical_line_expr.subs(values)) == pytest.approx(float(expected[0]), rel=1e-12)
+
+
 def test_lines_explicit_in_the_weights_are_drawn():
     theory = sr.derive(sr.Layer(sr.z / 2 + DENSE(DENSE(sr.z) * DENSE(sr.z))))
     rows = theory.critical_curve([0.5, 1.0, 2.0])
