@@ -17,7 +17,7 @@ WEIGHTS = tuple(sp.Rational(n, 70) for n in (1, 7, 22, 53, 87, 110, 160, 400, 30
 _OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11))  # other parameters
 _APART = 1e-15  # biases that are no more so are one solution
 _QUADRATIC = 2  # the degree to which solutions of polynomials are formulas that one can read
-_FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
+FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
 _DIGITS = 17
 _BITS = 160
 _RESIDUE = 1e-25  # of a condition that is met
@@ -27,7 +27,7 @@ def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     """(K, C_b) on the critical line as functions of C_W and the other parameters; None if it has no explicit form.
 
     Either chi_perp = 1 gives K, as an algebraic equation, and K' = K then C_b; or K' = K gives K, and chi_perp = 1
-    then C_b. What is found is kept if it solves both at random parameters.
+    then C_b. What is found is kept if it solves both at trial parameters.
     """
     if any(q.status is Status.UNKNOWN for q in maps) or C_W not in (*maps[0].symbols, *maps[0].unused):
         return None
@@ -53,7 +53,7 @@ def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
 
 def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
     """The solutions of an equation that is quadratic at most in a variable, or in the one root or exponential of it."""
-    averages = {e: sp.Dummy(positive=True) for e in equation.atoms(*_FUNCTIONS) if not e.has(variable)}
+    averages = {e: sp.Dummy(positive=True) for e in equation.atoms(*FUNCTIONS) if not e.has(variable)}
     masked, back = equation.xreplace(averages), {dummy: e for e, dummy in averages.items()}
     roots = {p.base for p in masked.atoms(sp.Pow) if not p.exp.is_Integer and p.has(variable)}
     powers = _exponentials(masked, variable)
@@ -69,7 +69,7 @@ def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
         if len(roots) > 1 or linear is None or linear[1] == 0:
             return []
         value, masked = (unknown**2 - linear[0]) / linear[1], masked.xreplace({base: unknown**2})
-    if any(f.has(variable) for f in masked.atoms(*_FUNCTIONS)):
+    if any(f.has(variable) for f in masked.atoms(*FUNCTIONS)):
         return []
     numerator = sp.fraction(sp.together(masked.xreplace({variable: value})))[0]
     if not numerator.is_polynomial(unknown) or not 0 < sp.degree(numerator, unknown) <= _QUADRATIC:

@@ -14,12 +14,11 @@ from flint import arb, ctx
 from ..balls import compile_ball, enclose, evaluate, value_and_radius
 from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
-from ..gaussian.expectation import Expectation
 from ..quantity import Status
 from ..scalars import number
 from ..symbols import C_W, C_b, K, kappa
 from .conditions import Maps, affine, at_generic, joined, written_out
-from .explicit import explicit_line
+from .explicit import FUNCTIONS, explicit_line
 from .nested import Nested, nested, nested_line
 from .root import Root
 from .scan import GRID, zeros
@@ -27,12 +26,10 @@ from .scan import GRID, zeros
 _DIGITS = 17
 _BITS = 80
 _ROUNDED = 1e-12  # of chi_parallel at the end of a line, where it is 1
-_RESIDUE = 1e-25  # of a condition that is met
 _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
 _MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
-_FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
 
 
 class LinePoint(float):
@@ -224,7 +221,7 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     if explicit is None:
         return None
     varying, rest = explicit[0].as_independent(K, as_Add=False)[::-1]
-    if not varying.has(K) or any(not isinstance(f, sp.exp) for f in varying.atoms(*_FUNCTIONS)):
+    if not varying.has(K) or any(not isinstance(f, sp.exp) for f in varying.atoms(*FUNCTIONS)):
         return None
     limits = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
     if set(limits) == {sp.Integer(0), sp.oo}:

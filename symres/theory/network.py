@@ -114,6 +114,9 @@ class Network:
             ``J`` at the end of ``J' = chi_perp J + 2 chi_Delta S``, ``S' = chi_parallel^2 S``, from ``J = C_W`` and
             ``S = C_W (K - C_b)/n_0``, which is ``|dK/dx|^2/4``: a neuron is correlated with its own gradient, which its
             average over many inputs would hide. Doshi et al. (36) has the correction of the first layer alone.
+
+        Raises:
+            DeclarationError: the network is not that deep, or no input has that kernel after that read-in.
         """
         last = whole(l, "l", 1)
         if last > self.depth + 1:

@@ -199,7 +199,7 @@ AGREEING = {  # the branch, K', what runs along the line
 
 @pytest.mark.parametrize("name", AGREEING)
 def test_where_susceptibilities_agree_all_of_the_line_is_critical(name):
-    """The conditions by differences of a hand-written K'; then a thousand layers from below, and the laws."""
+    """The conditions by differences of a hand-written K'; then ten layers from below, against the law."""
     branch, following, runs = AGREEING[name]
     theory = sr.derive(sr.Layer(sr.z / 2 + DENSE(branch)))
     (point,) = theory.critical_points
@@ -227,7 +227,7 @@ def test_where_susceptibilities_agree_all_of_the_line_is_critical(name):
         assert (steps[-1] - steps[0]) / 10 == pytest.approx(-1 / amplitude, rel=2e-3)
 
 
-def test_a_line_without_biases_is_no_line_of_points():
+def test_a_skip_of_weight_1_leaves_no_line_of_points():
     """Both susceptibilities are C_W^2 <phi'^2>: with the skip of weight 1 no C_W makes them 1."""
     theory = sr.derive(sr.two_layer_block("max(z-1,0)"))
     assert (theory.critical_points, theory.universality_class) == ((), "none")

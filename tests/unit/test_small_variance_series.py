@@ -56,6 +56,13 @@ KNOWN = {
             1: R(1, 16),
         },
     ),
+    "root in a root": (
+        sp.sqrt(sp.Abs(z) + sp.sqrt(sp.Abs(z))),
+        {
+            R(1, 8): 2 ** R(1, 8) * sp.gamma(R(5, 8)) / sp.sqrt(sp.pi),
+            R(3, 8): 2 ** R(3, 8) * sp.gamma(R(7, 8)) / (2 * sp.sqrt(sp.pi)),
+        },
+    ),
     "clipped": (sp.Max(-alpha, sp.Min(alpha, z)) ** 2, {1: 1}),
 }
 
