@@ -201,6 +201,12 @@ def admissible(parameter: sp.Symbol, k: int) -> sp.Rational:
     return -value if negative else value
 
 
+def of_size(parameter: sp.Symbol, size: sp.Rational) -> sp.Rational:
+    """The value of a size, at least 1 for an integer, that a parameter's assumptions admit; positive if both are."""
+    value = sp.ceiling(size) if parameter.is_integer else size
+    return -value if parameter.is_nonpositive else value
+
+
 def _constant(node: sp.Basic) -> Operation | None:
     if isinstance(node, sp.Rational):
         ratio = fmpq(int(node.p), int(node.q))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..balls import enclose
-from ..declare.ranges import samples
+from ..declare.ranges import of_size, samples
 from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
@@ -271,7 +271,8 @@ def at_reference(expression: sp.Expr) -> sp.Expr:
 def at_generic(expression: sp.Expr) -> sp.Expr:
     """An expression at the reference, and with numbers of no special meaning for other parameters."""
     reduced = at_reference(expression)
-    return reduced.subs({s: sp.Rational(7 + k, 10) for k, s in enumerate(sorted(reduced.free_symbols, key=str))})
+    names = sorted(reduced.free_symbols, key=str)
+    return reduced.subs({s: of_size(s, sp.Rational(7 + k, 10)) for k, s in enumerate(names)})
 
 
 def written_out(quantity: Quantity) -> sp.Expr:

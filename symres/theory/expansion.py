@@ -13,6 +13,7 @@ import sympy as sp
 
 from ..balls import evaluate
 from ..declare.pieces import Pieces
+from ..declare.ranges import of_size
 from ..errors import NoClosedForm, SymresError
 from ..gaussian.asymptotics import known_order, large_variance
 from ..gaussian.expectation import Expectation
@@ -26,7 +27,7 @@ from .powers import Powers
 
 _DEEPER = 6  # times that averages are expanded to higher orders until enough is known of the whole
 _AHEAD = (2, 6, 14)  # orders in which the terms after the last one are looked for: z + z**7 has none for long
-_REFERENCE = sp.Integer(1)  # of every parameter, where the reach of an expansion is found
+_REFERENCE = sp.Integer(1)  # size of every parameter where the reach of an expansion is found
 
 
 def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: bool = True) -> Quantity:
@@ -73,7 +74,7 @@ def _checked(
     """How far an expansion reaches, and its comparison with numbers."""
     defined = quantity.defined
     parameters = sorted(defined.free_symbols - {K}, key=str)
-    values = dict.fromkeys(parameters, _REFERENCE)
+    values = {p: of_size(p, _REFERENCE) for p in parameters}
     signed = {-e if large else e: value.subs(values) for e, value in terms.items()}
     at_reference = defined.subs(values)
 
@@ -85,7 +86,7 @@ def _checked(
     outside = {e: c for e, c in signed.items() if e not in inside}
     asked = f"the {'large-variance expansion' if large else 'small-variance series'} of {quantity.name}"
     truncation = Truncation(asked, inside, outside, number, large)
-    where = f" (at {' = '.join(map(str, parameters))} = {_REFERENCE})" if parameters else ""
+    where = f" (at {', '.join(f'{p} = {value}' for p, value in values.items())})" if parameters else ""
     try:
         verification = truncation.verification()
         return truncation.reach() + where, (verification,)

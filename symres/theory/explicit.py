@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import sympy as sp
 
 from ..balls import enclose, evaluate
+from ..declare.ranges import of_size
 from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
 from ..quantity import Status
 from ..scalars import number
 from ..symbols import C_W, C_b, K, xi
-from .conditions import Maps, affine, joined, written_out
+from .conditions import Maps, affine, joined, positive_root, power_form, written_out
+from .scan import GRID
 
-WEIGHTS = tuple(sp.Rational(n, 70) for n in (1, 7, 22, 53, 87, 110, 160, 400, 3000))  # C_W at which solutions are tried
 _OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11))  # other parameters
 _APART = 1e-15  # biases that are no more so are one solution
 _QUADRATIC = 2  # the degree to which solutions of polynomials are formulas that one can read
@@ -92,9 +95,10 @@ def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]])
     names = sorted((flow.free_symbols | perp.free_symbols) - {K, C_b, C_W}, key=str)
     able = list(branches)
     seen = False
-    for weight in WEIGHTS:
-        for other in _OTHERS[: 1 + bool(names)]:
-            values = {C_W: weight, **{s: other + sp.Rational(i, 10) for i, s in enumerate(names)}}
+    for other in _OTHERS[: 1 + bool(names)]:
+        numbers = {s: of_size(s, other + sp.Rational(i, 10)) for i, s in enumerate(names)}
+        for weight in _weights(perp.subs(numbers)):
+            values = {C_W: weight, **numbers}
             here = {
                 branch: found for branch in branches if (found := _solution(flow, perp, branch, values)) is not None
             }
@@ -107,6 +111,22 @@ def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]])
     return able[0] if seen and able else None
 
 
+def _weights(perp: sp.Expr) -> Iterator[sp.Rational]:
+    """Those that make chi_perp 1 at kernels of all magnitudes, which have the scale of the layer; or all magnitudes."""
+    form = None if perp.has(C_b) else power_form(perp)
+    if form is None:
+        yield from GRID
+        return
+    solution = positive_root(1 - form[1], form[2], form[0])
+    for kernel in GRID:
+        try:
+            weight = evaluate(solution, {K: kernel}, _DIGITS)[0]
+        except SymresError:
+            continue
+        if weight > 0:
+            yield number(weight, str(C_W))
+
+
 def _solution(
     flow: sp.Expr, perp: sp.Expr, branch: tuple[sp.Expr, sp.Expr], values: dict[sp.Symbol, sp.Expr]
 ) -> sp.Expr | None:
@@ -114,8 +134,8 @@ def _solution(
     at = dict(values)
     try:
         for symbol, solution in zip((C_b, K), reversed(branch), strict=True):
-            at[symbol] = number(evaluate(solution.subs(at), {}, 2 * _DIGITS)[0], str(symbol))
-        if at[K] <= 0 or not all(abs(enclose(e.subs(at), {}, _BITS)) < _RESIDUE for e in (flow / K - 1, perp - 1)):
+            at[symbol] = number(evaluate(solution, at, 2 * _DIGITS)[0], str(symbol))
+        if at[K] <= 0 or not all(abs(enclose(e, at, _BITS)) < _RESIDUE for e in (flow / K - 1, perp - 1)):
             return None
     except SymresError:  # no real number
         return None

@@ -273,6 +273,33 @@ def test_the_stability_of_a_line_is_that_of_its_points():
     assert float(sp.N(theory.exponents.amplitude.subs(point.along, 100), 17)) < 0
 
 
+@pytest.mark.parametrize("layer", [lambda phi: DENSE(phi(DENSE(sr.z))), lambda phi: DENSE(phi(sr.z))])
+def test_the_stability_behind_a_dense_is_looked_at_where_the_line_exists(layer):
+    """Six steps from below go up, from above they go away; where C_b < 0 the slope has the other sign."""
+    dead = sr.activation("where(z>2,z-2,where(z>1,0,z-1))")
+    theory = sr.derive(sr.Layer(layer(dead)))
+    (point,) = theory.critical_points
+    assert (theory.universality_class, point.stability, point.side) == ("half-stable", "half-stable", "below")
+    at = [float(sp.N(e.subs(point.along, 400), 17)) for e in (point.K, point.C_W, point.C_b)]
+    assert float(sp.N(point.C_b.subs(point.along, R(1, 2)), 17)) < 0 < at[2]
+    maps = theory.subs(C_W=at[1], C_b=at[2]).kernel_map
+    assert maps.evalf(K=at[0]) == pytest.approx(at[0], rel=1e-9)
+    assert maps.evalf(K=at[0] * 0.95) > at[0] * 0.95
+    assert maps.evalf(K=at[0] * 1.05) > at[0] * 1.05
+
+
+@pytest.mark.parametrize(("sign", "expected"), [("positive", "half-stable"), ("negative", "none")])
+def test_lines_of_points_keep_the_sign_of_a_breakpoint(sign, expected):
+    """max(z - c, 0): for c < 0 the mean is so large that no C_b >= 0 keeps a kernel at which gradients are kept."""
+    c = sp.Symbol("c", **{sign: True})
+    theory = sr.derive(sr.mlp(sr.activation("max(z-c,0)", c=c)))
+    number = sr.derive("max(z-1/2,0)" if sign == "positive" else "max(z+1/2,0)")
+    assert theory.universality_class == number.universality_class == expected
+    assert len(theory.critical_points) == len(number.critical_points) == (sign == "positive")
+    reason = theory.kernel_map.series(1).reason
+    assert f"(at C_W = 1, C_b = 1, c = {'1' if sign == 'positive' else '-1'})" in reason
+
+
 def test_a_line_need_not_pass_the_kernel_1():
     """A second branch of fixed weights: chi_perp = 1 leaves no C_W > 0 for large kernels."""
     dead = sr.activation("max(z-1,0)")
@@ -386,13 +413,25 @@ def test_explicit_lines_that_end(formula, bias, weights):
         assert theory.critical_line(C_W=weight)[0] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("formula", ["z-z*abs(z)", "max(z,0)-max(z,0)^2/2"])
+@pytest.mark.parametrize("formula", ["z-z*abs(z)", "max(z,0)-max(z,0)^2/2", "2*z/5-z*abs(z)", "z/50-z*abs(z)/900"])
 def test_two_lines_are_no_formula(formula):
     """chi_perp = C_W (1 - 4 sqrt(2K/pi) + 4K) = 1 has one solution for C_W < 1, and two above."""
     theory = sr.derive(formula)
     assert theory.critical_line_expr is None
-    assert len(theory.critical_line(C_W=R(11, 5) if "max" in formula else R(3, 2))) == 2
+    weights = {"max": R(11, 5), "z-z": R(3, 2), "2*z": 10, "z/5": 3000}
+    assert len(theory.critical_line(C_W=weights[formula[:3]])) == 2
     assert theory.critical_line_parametric is not None
+
+
+@pytest.mark.parametrize("scale", [8, 500, R(1, 300)])
+@pytest.mark.parametrize("name", ["erf", "sin"])
+def test_explicit_lines_of_rescaled_activations(name, scale):
+    """phi(z/s) at (C_W, C_b, K) is phi(z) at (C_W, C_b, K)/s^2."""
+    line = sr.derive(name).critical_line_expr
+    rescaled = sr.derive(f"{name}(z/({scale}))").critical_line_expr
+    for weight in (R(11, 10), R(7, 4)):
+        expected = sp.N(line.subs(C_W, weight) * scale**2, 20)
+        assert float(rescaled.subs(C_W, weight * scale**2)) == pytest.approx(float(expected), rel=1e-12)
 
 
 def test_the_line_of_a_parabola_with_a_root():
