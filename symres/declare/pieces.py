@@ -340,6 +340,11 @@ def _with_joined_powers(part: sp.Expr) -> sp.Expr:
     return part.replace(lambda e: e.is_Mul and any(map(_is_root, e.args)), _joined)
 
 
+def product(one: sp.Expr, other: sp.Expr) -> sp.Expr:
+    """The product of two smooth formulas, finite as it is written where a root of one vanishes with the other."""
+    return _with_joined_powers(one * other)
+
+
 def _joined(product: sp.Mul) -> sp.Expr:
     powers: dict[sp.Expr, sp.Expr] = {}
     for factor in product.args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from ..declare.phi import Phi
-from ..declare.pieces import Pieces, split
+from ..declare.pieces import Pieces, product, split
 from ..errors import NoClosedForm
 from ..symbols import variables, z
 
@@ -33,7 +33,7 @@ def separate(integrand: sp.Expr, dimension: int) -> tuple[Term, ...]:
             (k,) = depends
             piece = pieces_of(factor, bound[k])
             known = factors[k]
-            factors[k] = piece if known is None else known.map(lambda u, v: u * v, piece)
+            factors[k] = piece if known is None else known.map(product, piece)
         key = tuple(Pieces((), (sp.Integer(1),)) if f is None else f for f in factors)
         collected[key] = collected.get(key, sp.Integer(0)) + coefficient
     return tuple((c, key) for key, c in collected.items() if c != 0)
@@ -58,8 +58,8 @@ def _compose(outer: Pieces, inner: Pieces) -> Pieces:
     return split(outer.as_expr().subs(z, inner.as_expr()))
 
 
-def distributed(product: sp.Expr) -> sp.Expr:
+def distributed(whole: sp.Expr) -> sp.Expr:
     """A product of sums as a sum of products; denominators, which sympy would multiply out as well, stay factors."""
-    denominators = [p for p in product.atoms(sp.Pow) if p.base.is_Add and p.exp.could_extract_minus_sign()]
+    denominators = [p for p in whole.atoms(sp.Pow) if p.base.is_Add and p.exp.could_extract_minus_sign()]
     names = {p: sp.Dummy() for p in denominators}
-    return sp.expand(product.xreplace(names), deep=False).xreplace({name: p for p, name in names.items()})
+    return sp.expand(whole.xreplace(names), deep=False).xreplace({name: p for p, name in names.items()})

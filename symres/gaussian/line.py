@@ -237,11 +237,13 @@ def check_growth(function: Compiled, weight: Weight) -> None:
     Raises:
         DeclarationError: it does, far out.
     """
-    for side, part in ((-1, function.parts[0]), (1, function.parts[-1])):
+    places = function.places()
+    for side, part, last in ((-1, function.parts[0], places[:1]), (1, function.parts[-1], places[-1:])):
         if part is None:
             continue
+        edge = max([float((side * b / weight.scale).upper()) for b in last], default=0.0)
         for k in _PROBES:
-            x = side * 2.0**k
+            x = side * max(2.0**k, 2 * edge)  # where the part holds
             decay = x * x / (2 * weight.largest) * LOG2_E
             with ctx.workprec(1024):  # so large an argument leaves nothing of a ball of ordinary precision
                 growth = log2_upper(part([weight.scale * x], False))

@@ -118,9 +118,10 @@ class Truncation:
 
     def _error(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
         """The error at a place, and the size of the number."""
-        place, (_, last) = _mpf(K), self._left_out(K)
+        place, (following, last) = _mpf(K), self._left_out(K)
         series = mp.fsum(c * place**e for e, c in self._kept)
-        digits = max(15, int(mp.log10(abs(series) / last)) + 8) if series and last else 32
+        largest = abs(series) or abs(following)
+        digits = max(15, int(mp.log10(largest / last)) + 8) if largest and last else 32
         number = self.number(K, min(digits, _MOST_DIGITS))
         return number - series, abs(number)
 

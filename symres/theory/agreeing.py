@@ -78,7 +78,7 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
     slope = written_out(parallel).diff(K).subs(dict(zip((K, C_W, C_b), place, strict=True)), simultaneous=True)
     line = tuple(at_reference(e).xreplace({runs: kappa}) for e in (*place, slope))
     names = sorted(set().union(*(e.free_symbols for e in line)) - {kappa}, key=str)
-    begins, exists, signs, everywhere = False, False, set[int](), True
+    begins, exists, signs, everywhere = False, False, set[int | None](), True
     for numbers in samples(names):
         signed = partial(_sign, numbers)
         begun = [k for k in GRID if signed(line[0], k) == signed(line[1], k) == 1]

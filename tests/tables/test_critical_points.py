@@ -348,3 +348,16 @@ def test_the_stability_does_not_depend_on_the_name_of_the_skip():
     assert (theory.critical_points[0].stability, theory.universality_class) == ("stable", "K*=0")
     cubic = derive(residual(Activation("cubic", z + weight * z**3, parameters=(weight,))))
     assert (cubic.critical_points[0].stability, cubic.universality_class) == ("marginal", "unknown")
+
+
+def test_mirrored_activations_have_the_same_points():
+    """-f(-z): powers of -z are joined in products as those of z are."""
+    one, other = (derive(f) for f in ("where(z<0,z+(-z)^(3/2),z)", "where(z>0,z-z^(3/2),z)"))
+    assert len(one.critical_points) == len(other.critical_points) == 2
+    for found, mirrored in zip(one.critical_points, other.critical_points, strict=True):
+        assert found.stability == mirrored.stability
+        assert float(sp.N(found.K)) == pytest.approx(float(sp.N(mirrored.K)), rel=1e-12)
+        assert float(sp.N(found.C_W)) == pytest.approx(float(sp.N(mirrored.C_W)), rel=1e-12)
+    star, weight = (sp.N(e, 17) for e in (one.critical_points[1].K, one.critical_points[1].C_W))
+    assert one.chi_perp.evalf(K=star, C_W=weight) == pytest.approx(1, abs=1e-13)
+    assert one.chi_parallel.evalf(K=star, C_W=weight) == pytest.approx(1, abs=1e-13)

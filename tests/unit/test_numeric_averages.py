@@ -658,3 +658,12 @@ def test_beyond_its_ends_a_function_has_next_to_no_mean_square(tolerance):
         left, right = ([-80, low], [high, 80])
         rest = sum(mp.quad(lambda x: mp.cosh(x) ** 2 * mp.npdf(x, 0, mp.sqrt(3)), span) for span in (left, right))
         assert 2 * tolerance - 40 < mp.log(mp.sqrt(rest), 2) < tolerance
+
+
+@pytest.mark.parametrize("power", ["1/3", "3/2"])
+def test_roots_beyond_a_breakpoint_at_tiny_variances(power):
+    """2^40 standard deviations are less than the distance of the breakpoint: 1 + p(p-1)K/2 there."""
+    assert sr.expect(f"abs(z-1)^({power})").evalf(K="1e-30") == pytest.approx(1, abs=1e-15)
+    p = sp.Rational(power)
+    expected = float(p * (p - 1) / 2)
+    assert (sr.expect(f"abs(z-1)^({power})").evalf(40, K="1e-12") - 1) / 1e-12 == pytest.approx(expected, rel=1e-9)

@@ -322,3 +322,12 @@ def test_coefficients_with_sums_as_denominators(form):
     with mp.workdps(25):
         assert abs(small.evalf(20, K="1e-9", a=3) / quantity.evalf(20, K="1e-9", a=3) - 1) < mp.mpf(10) ** -18
         assert abs(large.evalf(20, K="1e9", a=3) / quantity.evalf(20, K="1e9", a=3) - 1) < mp.mpf(10) ** -18
+
+
+def test_a_series_without_terms_is_compared_with_what_is_left_out():
+    """Powers a quarter apart, none of them kept; <log(1 + |z|)> = sqrt(2K/pi) - K/2 + ... by hand."""
+    perp = sr.derive("z*log(1+sqrt(abs(z)))").chi_perp
+    assert perp.series(0).expr == 0
+    lead = sp.expand(perp.series(1).expr).coeff(sp.sqrt(K))
+    assert sp.simplify(lead - R(9, 4) * C_W * sp.sqrt(2 / sp.pi)) == 0
+    assert sr.expect("log(1+abs(z))").series(0).expr == 0
