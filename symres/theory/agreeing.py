@@ -89,7 +89,7 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
         return Found(remarks=(f"{_NONE}{'C_b >= 0 keeps one' if begins else 'C_W > 0 makes them 1'}",))
     stability, side = STABILITY[signs.pop() or 0 if len(signs) == 1 else 0]
     allowed = f"each with a {'C_W' if runs == K else 'K*'} and a C_b of its own" if everywhere else "with C_b >= 0"
-    point = CriticalPoint(*place, stability, side=side, along=runs)
+    point = CriticalPoint(*place, stability, side=side, along=runs, inside=S_in if runs == S_in else None)
     return Found((point,), (f"a line of critical points: {every}, {allowed}",))
 
 

@@ -204,7 +204,8 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
         place = {s: conditions.unscaled(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}
         curvature = conditions.unscaled(written_out(parallel)).diff(K).subs(place)
         stability, side = stability_where(curvature, conditions.unscaled(weight))
-        points.append(CriticalPoint(star, weight, bias, stability, exact, side=side))
+        inside = None if conditions.kernel == K else k
+        points.append(CriticalPoint(star, weight, bias, stability, exact, side=side, inside=inside))
     return Found(tuple(points), tuple(remarks), not unseen)
 
 

@@ -21,12 +21,13 @@ from .conditions import generic_sign, joined, written_out
 from .expansion import powers_of_kernel
 from .implicit import ImplicitNumber, Value
 from .meeting import Meeting
-from .nested import inner_variance
+from .nested import inner_law
 from .points import CriticalPoint
 from .zero import without_bias
 
 _ORDERS = (2, 4, 8, 16)  # of the series of chi_perp around K = 0
 _DERIVATIVES = 6  # that may vanish at a fixed point before the search gives up
+_INSIDE = sp.Dummy("S", positive=True)  # a variance, of which its value's roots and logarithms are put in at last
 
 
 @dataclass(frozen=True)
@@ -128,14 +129,18 @@ def _coefficient_and_power(correction: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 def _taylor(quantity: Quantity, point: CriticalPoint, first: int) -> tuple[sp.Expr, sp.Expr] | None:
     """The order and the coefficient of the first term around K* that does not vanish, from an order on."""
     place = {K: point.K, C_W: point.C_W, C_b: point.C_b}
-    inner = inner_variance(quantity.defined, place)
+    law = inner_law(quantity.defined)
     # with averages inside, parameters cancel in the variance; and of a line, K is the parameter
-    derivative = quantity.defined if inner else written_out(quantity)
+    derivative = written_out(quantity) if law is None else quantity.defined
     for order in range(1, _DERIVATIVES + 1):
         derivative = derivative.diff(K)
         if order < first:
             continue
-        value = closed(derivative.xreplace(inner)).subs(place) if inner else derivative.subs(place)
+        if law is None:
+            value = derivative.subs(place)
+        else:
+            variance = sp.Add(*map(joined, sp.Add.make_args(law.subs(place)))) if point.inside is None else point.inside
+            value = closed(derivative.xreplace({law: _INSIDE})).subs(place).subs(_INSIDE, variance)
         if point.exact and not value.has(ImplicitNumber):
             value = canonical(value)
         if value != 0 and (sign := generic_sign(value.subs(K, 1))):

@@ -14,7 +14,7 @@ from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
 from .closing import closed
-from .conditions import Conditions, affine, gap_of, joined, positive_root, power_form, stand_in
+from .conditions import Conditions, affine, gap_of, positive_root, power_form, stand_in
 from .units import ONE
 
 _KERNEL = sp.Dummy("K", positive=True)  # of the stream; K itself stands for the inner variance S here
@@ -61,12 +61,10 @@ def nested(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Nested |
     return Nested(perp_map, parallel_map, *drift, bias)
 
 
-def inner_variance(definition: sp.Expr, place: dict[sp.Symbol, sp.Expr]) -> dict[sp.Expr, sp.Expr]:
-    """The inner variance of all averages and its value at a place, where terms of parameters cancel; {} without one."""
+def inner_law(definition: sp.Expr) -> sp.Expr | None:
+    """The one variance of all averages, where it is another than K."""
     law = _law([definition])
-    if law is None or law == K:
-        return {}
-    return {law: sp.Add(*map(joined, sp.Add.make_args(law.subs(place))))}
+    return None if law == K else law
 
 
 def nested_conditions(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | None:

@@ -31,6 +31,7 @@ class CriticalPoint:
         side: of a half-stable point, "below" or "above": where the kernels are that flow to it; "" if not known.
         along: what runs along a line of critical points, each of its values being one: ``sr.K``, ``sr.C_W``, or the
             variance ``S_in`` inside of the averages; None for a single point.
+        inside: the variance inside of the averages, where it is known apart from the kernel of the stream.
     """
 
     K: sp.Expr
@@ -41,6 +42,7 @@ class CriticalPoint:
     correction: sp.Expr | None = None
     side: str = ""
     along: sp.Symbol | None = None
+    inside: sp.Expr | None = None
 
 
 @dataclass(frozen=True)
