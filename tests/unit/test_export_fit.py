@@ -40,8 +40,8 @@ def test_fit_holds_to_rounding(name):
 def test_powers_at_both_ends_are_found():
     fitted = fit(exact(KERNELS["gaussian"]), "K/(1 + 2K)^(3/2)")
     assert (fitted.shape.small, fitted.shape.large) == (1, sp.Rational(-1, 2))
-    assert not fitted.shape.kinked
-    assert fit(exact(KERNELS["elu"]), "elu").shape.kinked
+    assert fitted.shape.root == 1
+    assert fit(exact(KERNELS["elu"]), "elu").shape.root == 2
 
 
 @pytest.mark.parametrize(("power", "expected"), [("1/2", "1/4"), ("1/3", "1/6"), ("5/3", "5/6")])
@@ -53,6 +53,17 @@ def test_powers_of_roots_are_found(power, expected):
     found = run(fitted, np.array([0.0, 1e-30]))
     assert found[0] == 0.0
     assert found[1] == pytest.approx(float(evaluate(values, {K: mp.mpf("1e-30")}, 24)[0]), rel=1e-14)
+
+
+@pytest.mark.parametrize(("power", "root", "large"), [("1/2", 4, "1/2"), ("2/3", 6, "1/3")])
+def test_series_in_roots_at_small_kernels(power, root, large):
+    """z/(1 + |z|**p): <phi^2> is K times a series in K**(p/2), few pieces in that root hold it, and its power ends."""
+    values = sr.expect(f"(z/(1+abs(z)^({power})))^2")
+    fitted = fit(lambda k: values.evalf(20, K=mp.nstr(k, 40)), power)
+    assert (fitted.shape.small, fitted.shape.large, fitted.shape.root) == (1, sp.Rational(large), root)
+    kernels = np.array([1e-30, 1e-9, 0.3, 7e4, 1e9])
+    for k, value in zip(kernels, run(fitted, kernels), strict=True):
+        assert value == pytest.approx(float(values.evalf(20, K=float(k))), rel=1e-13)
 
 
 def test_fit_is_right_at_zero_and_beyond_its_range():

@@ -337,3 +337,16 @@ def test_module_stands_alone(tmp_path):
     }  # fmt: skip
     done = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=True)
     assert float(done.stdout) == 1.0
+
+
+def test_slopes_at_zero_beside_roots_of_kernels():
+    """K' = C_W (K - 2 a K^(4/3) + ...) of z/(1 + |z|^(2/3)): the roots have no slope at 0, K' has C_W."""
+    kernel_map = sr.derive("z/(1+abs(z)^(2/3))").kernel_map
+    K0 = torch.tensor([0.0, 1e-15, 0.5], dtype=torch.float64, requires_grad=True)
+    value = export(kernel_map, "torch").load().kernel_map(K0, 3.0, 0.25)
+    (slope,) = torch.autograd.grad(value.sum(), K0)
+    exact = sr.derive("z/(1+abs(z)^(2/3))").chi_parallel
+    assert value[0].item() == 0.25
+    assert slope[0].item() == pytest.approx(3, rel=1e-12)
+    for k, found in zip((1e-15, 0.5), slope[1:].tolist(), strict=True):
+        assert found == pytest.approx(float(exact.evalf(K=k, C_W=3)), rel=1e-9)

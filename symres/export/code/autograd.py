@@ -127,6 +127,13 @@ def _root(x):
     return torch.where(vanishes, 0.0, torch.sqrt(torch.where(vanishes, 1.0, x)))
 '''
 
+RADICAL = '''
+def _radical(x, power):
+    """x**power for x >= 0 and a power below 1; its derivative at 0, which is infinite, is given as 0."""
+    vanishes = x <= 0.0
+    return torch.where(vanishes, 0.0, torch.pow(torch.where(vanishes, 1.0, x), power))
+'''
+
 RATIO = '''
 def _ratio(a, b):
     """a/b; 0 where b = 0."""

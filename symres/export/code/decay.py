@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import mpmath as mp
 import sympy as sp
@@ -13,6 +14,7 @@ TINY = 800.0  # exp(-TINY) is no float
 STEEPEST = 1000  # a power of K; what vanishes faster is tried for a decay
 ROOTS = 12  # the largest denominator of a power of K
 NEARLY = 1e-4  # how far a slope is from a power: by its corrections, of the order of sqrt(K); logarithms shift it more
+NEARLY_LIMIT = 1e-3  # the same, of the slope in the limit
 FAR = 200  # E/K where the decay is read off: corrections in powers of K are small there
 TERMS = 10  # of the series behind the decay that are solved for with it
 SIMPLE = 10**5  # largest denominator of a rate that is taken to be rational
@@ -28,14 +30,38 @@ class Decay:
     power: sp.Rational
 
 
-def power_of(values: Values, a: mp.mpf, b: mp.mpf) -> sp.Rational:
-    """The power of K between two points: a root's, from one such as z**(1/3), or else the nearest half."""
-    slope = _slope(values, a, b)
+def power_of(values: Values, end: mp.mpf, inner: mp.mpf) -> sp.Rational:
+    """The power of K at an end: a root's, from one such as z**(1/3), or else the nearest half.
+
+    Args:
+        values: the function.
+        end: the kernel nearest to the end.
+        inner: where the slope is measured from there; where corrections are roots of K, from farther inside too.
+    """
+    slope = _slope(values, end, inner)
     if slope is None:
         return sp.Integer(0)
-    slope = max(-STEEPEST, min(STEEPEST, float(slope)))
-    found, half = Fraction(slope).limit_denominator(ROOTS), sp.Rational(round(2 * slope), 2)
-    return sp.Rational(found.numerator, found.denominator) if abs(slope - found) < NEARLY else half
+    found = _root_near(slope, NEARLY)
+    if found is None and (limit := _limit(values, end, inner)) is not None:
+        found = _root_near(limit, NEARLY_LIMIT)
+    return sp.Rational(round(2 * _bounded(slope)), 2) if found is None else found
+
+
+def _bounded(slope: mp.mpf) -> float:
+    return max(-STEEPEST, min(STEEPEST, float(slope)))
+
+
+def _root_near(slope: mp.mpf, tolerance: float) -> sp.Rational | None:
+    found = Fraction(_bounded(slope)).limit_denominator(ROOTS)
+    return sp.Rational(found.numerator, found.denominator) if abs(_bounded(slope) - found) < tolerance else None
+
+
+def _limit(values: Values, end: mp.mpf, inner: mp.mpf) -> mp.mpf | None:
+    """The slope at the end whose corrections fall like a power of K (Aitken)."""
+    places = [end * (inner / end) ** k for k in range(4)]
+    slopes = [s for one, other in pairwise(places) if (s := _slope(values, one, other)) is not None]
+    first, second = (b - a for a, b in pairwise(slopes)) if len(slopes) == len(places) - 1 else (0, 0)
+    return slopes[0] - first**2 / (second - first) if second and 0 < first / second < 1 else None
 
 
 def decay_of(values: Values, smallest: mp.mpf, largest: mp.mpf) -> Decay | None:

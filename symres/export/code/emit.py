@@ -47,6 +47,7 @@ class Dialect:
         functions: sympy class -> template with ``{0}``, ``{1}`` for the arguments.
         sqrt: template of a square root whose argument stays away from zero.
         root: template of a square root whose argument may vanish.
+        radical: template of a power below 1 of an argument that may vanish.
         power: template of a general power.
         quotient: template of a division.
         infinity: spelling of the float infinity.
@@ -57,6 +58,7 @@ class Dialect:
     functions: Mapping[type, str]
     sqrt: str
     root: str
+    radical: str
     power: str
     infinity: str
     helpers: Mapping[str, tuple[str, tuple[str, ...]]]
@@ -312,7 +314,9 @@ class Emitter:
             root = self._call(template, [self._visit(base)])
             whole = int(exponent - sp.Rational(1, 2))
             return root if not whole else self._product([self._integer_power(self._visit(base), whole), root])
-        return self._call(self.dialect.power, [self._visit(base), self._visit(exponent)])
+        rooted = exponent.is_Rational and exponent < 1 and not away_from_zero(base)
+        template = self.dialect.radical if rooted else self.dialect.power
+        return self._call(template, [self._visit(base), self._visit(exponent)])
 
     def _integer_power(self, base: int, exponent: int) -> int:
         if exponent == 1:

@@ -2,9 +2,10 @@
 
 A function of K is written as K**p * (1 + K)**(q - p) * c(u): p and q are its powers at small and large K, and u maps
 K >= 0 to 0 <= u < 1 such that c is smooth up to both ends: u = 1 - 1/sqrt(1 + K) where the function has a series in
-K at 0, u = sqrt(K)/(1 + sqrt(K)) where it has one in sqrt(K) (kinked activations). At large K both give a series in
-1/sqrt(K). So the polynomials hold from K = 0 to the largest floats, beyond the range in which they were fitted;
-where large K brings logarithms (softsign) they stop at K = 1e12, and c keeps its last value.
+K at 0, u = sqrt(K)/(1 + sqrt(K)) where it has one in sqrt(K) (kinked activations), and likewise with other roots
+(activations such as z/(1 + |z|**(2/3))). At large K all give a series in 1/sqrt(K). So the polynomials hold from K = 0
+to the largest floats, beyond the range in which they were fitted; where large K brings logarithms (softsign) they stop
+at K = 1e12, and c keeps its last value.
 
 Where the activation vanishes around 0, for |z| < a, a function is as small as exp(-a**2/(2*K)) at small K. Its decay
 E = a**2/2 is found from its values, exp(-E/K) stands in front, and the rest is fitted like any other function, K in
@@ -19,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 
@@ -37,6 +39,7 @@ DEGREE = 20
 TOLERANCE = 1e-16  # largest trailing coefficient, relative to the largest value on the piece
 HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives hope for the whole
 MAXIMUM = 48  # pieces
+_ROOTS = 6  # the largest denominator of the order of a correction
 NARROWEST = mp.mpf(2) ** -22
 EXTENDED = 20  # a last piece so many times wider than what lacks from u(LARGEST) to u = 1 is continued to there
 
@@ -52,7 +55,7 @@ class Shape:
 
     Args:
         small, large: its powers of K at 0 and at infinity.
-        kinked: whether its series at 0 is one in sqrt(K).
+        root: r of its series in K**(1/r) at 0.
         decay: E of the factor exp(-E/K).
         unit: of K.
         growth: r of the factor exp(r*K).
@@ -60,7 +63,7 @@ class Shape:
 
     small: sp.Rational
     large: sp.Rational
-    kinked: bool
+    root: int
     decay: float = 0.0
     unit: float = 1.0
     growth: float = 0.0
@@ -87,8 +90,8 @@ class Shape:
     def map(self) -> sp.Expr:
         """U as an expression in K, without cancellation."""
         k = self._scaled
-        if self.kinked:
-            return sp.sqrt(k) / (1 + sp.sqrt(k))
+        if self.root > 1:
+            return k ** sp.Rational(1, self.root) / (1 + k ** sp.Rational(1, self.root))
         return k / (sp.sqrt(1 + k) * (1 + sp.sqrt(1 + k)))
 
     @property
@@ -101,12 +104,14 @@ class Shape:
 
     def kernel(self, u: mp.mpf) -> mp.mpf:
         """The kernel at u."""
-        return self.unit * ((u / (1 - u)) ** 2 if self.kinked else u * (2 - u) / (1 - u) ** 2)
+        return self.unit * ((u / (1 - u)) ** self.root if self.root > 1 else u * (2 - u) / (1 - u) ** 2)
 
     def place(self, k: mp.mpf) -> mp.mpf:
         """The variable u at a kernel."""
         k = mp.mpf(k) / self.unit
-        return mp.sqrt(k) / (1 + mp.sqrt(k)) if self.kinked else k / (mp.sqrt(1 + k) * (1 + mp.sqrt(1 + k)))
+        if self.root > 1:
+            return mp.root(k, self.root) / (1 + mp.root(k, self.root))
+        return k / (mp.sqrt(1 + k) * (1 + mp.sqrt(1 + k)))
 
     def divide(self, value: mp.mpf, k: mp.mpf) -> mp.mpf:
         """A value of the function without the factors."""
@@ -177,17 +182,16 @@ def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
 
 def _shapes(values: Values, end: End, largest: mp.mpf) -> Iterator[tuple[Shape, bool]]:
     """What to try, the likely first."""
-    large = power_of(lambda k: values(k) * mp.exp(-end.growth * k), largest / 100, largest)
+    large = power_of(lambda k: values(k) * mp.exp(-end.growth * k), largest, largest / 100)
     decay = decay_of(values, SMALLEST, largest)
     if decay is not None:
-        yield Shape(decay.power, large, False, decay.rate, 2 * decay.rate, end.growth), False
+        yield Shape(decay.power, large, 1, decay.rate, 2 * decay.rate, end.growth), False
     else:
         small = power_of(values, SMALLEST, 100 * SMALLEST)
-        likely = _in_roots(values, small)
-        yield Shape(small, large, likely, growth=end.growth), False
-        yield Shape(small, large, not likely, growth=end.growth), False
-    for kinked in (True, False):
-        yield Shape(sp.Integer(0), large, kinked, growth=end.growth), True
+        for root in dict.fromkeys((_root(values, small), 1, 2)):
+            yield Shape(small, large, root, growth=end.growth), False
+    for root in (2, 1):
+        yield Shape(sp.Integer(0), large, root, growth=end.growth), True
 
 
 def _sign(values: Values, largest: mp.mpf) -> int:
@@ -205,11 +209,16 @@ def _mpf(power: sp.Rational) -> mp.mpf:
     return mp.mpf(int(power.p)) / int(power.q)
 
 
-def _in_roots(values: Values, small: sp.Rational) -> bool:
-    """Whether a function looks like a series in sqrt(K) at small K: its first correction is then far above K."""
-    a, b = SMALLEST, 100 * SMALLEST
-    first, second = values(a) / a ** _mpf(small), values(b) / b ** _mpf(small)
-    return abs(first - second) > mp.sqrt(b) / 1000 * abs(first)
+def _root(values: Values, small: sp.Rational) -> int:
+    """The r for which a function looks like a series in K**(1/r) at small K, from its first correction there.
+
+    An even one above 1, so that the variable of the fit gives a series in 1/sqrt(K) at large K.
+    """
+    first, second, third = (values(k) / k ** _mpf(small) for k in (SMALLEST, 100 * SMALLEST, 10**4 * SMALLEST))
+    if abs(second - first) <= mp.sqrt(100 * SMALLEST) / 1000 * abs(first):
+        return 1
+    order = mp.log(abs((third - second) / (second - first))) / mp.log(100)
+    return math.lcm(2, Fraction(float(order)).limit_denominator(_ROOTS).denominator) if order < 1 / mp.mpf(2) else 2
 
 
 def _pieces(

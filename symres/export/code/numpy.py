@@ -119,6 +119,7 @@ NUMPY = Dialect(
     },
     sqrt="np.sqrt({0})",
     root="np.sqrt({0})",
+    radical="np.power({0}, {1})",
     power="np.power({0}, {1})",
     infinity="np.inf",
     helpers={
