@@ -34,7 +34,7 @@ class Phase:
         K: the kernel in which the network ends, of a batch the variance over its inputs; infinite if it diverges, the
             symbol ``sr.K`` if every kernel is kept.
         chi_parallel: parallel susceptibility there; nan if the kernel diverges.
-        chi_perp: perpendicular susceptibility there.
+        chi_perp: perpendicular susceptibility there; nan if the kernel diverges and the limit is not known.
     """
 
     name: str
@@ -44,7 +44,14 @@ class Phase:
 
     @property
     def correlation_length(self) -> float:
-        """The depth over which Jacobians grow or fall by a factor e, ``1/|log chi_perp|`` (Doshi et al. (17))."""
+        """The depth over which Jacobians grow or fall by a factor e, ``1/|log chi_perp|`` (Doshi et al. (17)).
+
+        Raises:
+            NoClosedForm: the kernel diverges, and the limit of chi_perp is not known.
+        """
+        if math.isnan(self.chi_perp):
+            found = "the kernel diverges, and the limit of chi_perp is not known"
+            raise NoClosedForm("the correlation length", found, "compare jacobian() at several depths")
         if abs(self.chi_perp - 1) < CRITICAL:
             return math.inf
         return 0.0 if self.chi_perp in (0, math.inf) else 1 / abs(math.log(self.chi_perp))
@@ -66,7 +73,7 @@ def phase(
 
     Raises:
         DeclarationError: it ends at several places, and ``start`` is not given.
-        NoClosedForm: the kernel diverges, and the limit of chi_perp is not known.
+        NoClosedForm: the kernel alternates around a point that repels it, or falls to no fixed point.
     """
     if points and points[0].K == K:
         return _of(points[0])
@@ -122,7 +129,10 @@ class _Flow:
         numbers = replace(
             perp, definition=perp.defined.subs(self._values[2]), steps=(), body=perp.proof.result.subs(self._values[2])
         )
-        terms = terms_of(numbers, 0, large=True)
+        try:
+            terms = terms_of(numbers, 0, large=True)
+        except NoClosedForm:
+            return Phase("diverging", math.inf, math.nan, math.nan)
         if any(exponent < 0 for exponent in terms):
             return Phase("diverging", math.inf, math.nan, math.inf)
         limit = terms.get(sp.Integer(0), sp.Integer(0))

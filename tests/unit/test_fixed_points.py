@@ -1,6 +1,8 @@
 """Fixed points of the kernel at given parameters: where they are, what they attract, and their phase, by hand."""
 
+import itertools
 import json
+import math
 
 import mpmath as mp
 import pytest
@@ -124,3 +126,15 @@ def test_correlation_lengths_of_blocks_with_biases(name):
     assert point.K == pytest.approx(float(kernel), rel=1e-12)
     chi = theory.chi_perp(K=point.K, **numbers)
     assert theory.correlation_length(**numbers) == pytest.approx(1 / abs(mp.log(chi)), rel=1e-9)
+
+
+def test_kernels_that_diverge_without_a_limit_that_is_known():
+    """The tail of z (1 - z)^(3/2), z < 1, has no expansion here; the kernel grows all the same."""
+    theory = sr.derive("z*max(1-z,0)^(3/2)")
+    kernels = [float(k) for k in theory.kernels(4, K=1, C_W=1, C_b=0)]
+    assert all(after > 2 * before for before, after in itertools.pairwise(kernels))
+    found = theory.phase(K=1, C_W=1, C_b=0)
+    assert (found.name, found.K) == ("diverging", math.inf)
+    assert math.isnan(found.chi_perp)
+    with pytest.raises(sr.NoClosedForm, match="limit of chi_perp is not known"):
+        theory.correlation_length(K=1, C_W=1, C_b=0)
