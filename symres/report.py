@@ -22,6 +22,7 @@ class PointRow:
             other points.
         side: of a half-stable point, "below" or "above": where the kernels are that flow to it; "" if not known.
         along: what runs along a line of critical points: K, C_W, or a variance inside of averages; None for a point.
+        inside: the variance inside of the averages, where it is known apart from the kernel of the stream.
     """
 
     K: sp.Expr
@@ -32,6 +33,7 @@ class PointRow:
     correction: sp.Expr | None = None
     side: str = ""
     along: sp.Symbol | None = None
+    inside: sp.Expr | None = None
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import sympy as sp
 
 from ..balls import enclose
@@ -78,16 +76,16 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
     slope = written_out(parallel).diff(K).subs(dict(zip((K, C_W, C_b), place, strict=True)), simultaneous=True)
     line = tuple(at_reference(e).xreplace({runs: kappa}) for e in (*place, slope))
     names = sorted(set().union(*(e.free_symbols for e in line)) - {kappa}, key=str)
-    begins, exists, signs, everywhere = False, False, set[int | None](), True
+    begins, exists, everywhere, slopes = False, False, True, set[int | None]()
     for numbers in samples(names):
-        signed = partial(_sign, numbers)
-        begun = [k for k in GRID if signed(line[0], k) == signed(line[1], k) == 1]
-        kept = [k for k in begun if signed(line[2], k) in (0, 1)]
-        begins, exists, everywhere = begins or bool(begun), exists or bool(kept), everywhere and len(kept) == len(GRID)
-        signs |= {signed(line[3], k) for k in kept[:: max(len(kept) // _LOOKS, 1)]}
+        signs = {k: tuple(_sign(numbers, e, k) for e in line[:3]) for k in GRID}
+        kept = [k for k, found in signs.items() if found in ((1, 1, 0), (1, 1, 1))]
+        begins = begins or any(found[:2] == (1, 1) for found in signs.values())
+        exists, everywhere = exists or bool(kept), everywhere and not any({None, -1} & {*s} for s in signs.values())
+        slopes |= {_sign(numbers, line[3], k) for k in kept[:: max(len(kept) // _LOOKS, 1)]}
     if not exists:
         return Found(remarks=(f"{_NONE}{'C_b >= 0 keeps one' if begins else 'C_W > 0 makes them 1'}",))
-    stability, side = STABILITY[signs.pop() or 0 if len(signs) == 1 else 0]
+    stability, side = STABILITY[slopes.pop() or 0 if len(slopes) == 1 else 0]
     allowed = f"each with a {'C_W' if runs == K else 'K*'} and a C_b of its own" if everywhere else "with C_b >= 0"
     point = CriticalPoint(*place, stability, side=side, along=runs, inside=S_in if runs == S_in else None)
     return Found((point,), (f"a line of critical points: {every}, {allowed}",))

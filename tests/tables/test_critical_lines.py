@@ -205,6 +205,8 @@ def test_where_susceptibilities_agree_all_of_the_line_is_critical(name):
     (point,) = theory.critical_points
     assert (theory.universality_class, point.stability, point.side) == ("half-stable", "half-stable", "below")
     assert point.along.name == runs
+    every = {"C_W": "C_W", "S_in": "variance S_in inside of the averages"}[runs].replace("C_W", "C_W > 0")
+    assert theory.remarks[0] == f"a line of critical points: every {every}, each with a K* and a C_b of its own"
     exponents = theory.exponents
     assert (exponents.kernel, exponents.jacobian) == (1, 2)
     for value in (R(2, 5), 1, R(17, 10)):
@@ -266,6 +268,7 @@ def test_the_stability_of_a_line_is_that_of_its_points():
     (point,) = theory.critical_points
     weight, bias = (float(sp.N(e.subs(point.along, 100), 17)) for e in (point.C_W, point.C_b))
     assert bias > 0 > float(sp.N(point.C_b.subs(point.along, 1), 17))
+    assert theory.remarks[0] == "a line of critical points: every K* > 0, with C_b >= 0"
     drifts = [weight * _dead_between(kernel) + bias - kernel for kernel in (95.0, 100.0, 105.0)]
     assert drifts[1] == pytest.approx(0, abs=1e-9)
     assert min(drifts[0], drifts[2]) > 1e-4

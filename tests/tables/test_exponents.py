@@ -299,3 +299,15 @@ def test_fractional_powers_at_zero_have_exact_exponents(formula):
     assert rise == pytest.approx(number(found.exponents.amplitude) ** (-1 / kernel), rel=1e-3)
     depth = K ** (-1 / kernel) / rise
     assert -math.log(chi) * depth == pytest.approx(number(found.exponents.jacobian), rel=1e-3)
+
+
+@pytest.mark.parametrize(("n", "p"), [(2, 2), (3, 4), (R(5, 2), 2)])
+def test_corrections_that_can_be_summed_leave_the_jacobian_constant(n, p):
+    """The sum of l^-(p/(n - 1)) converges: doubling the depth hardly changes the product of 1 - d^p/5."""
+    found = from_expansion(sp.sympify(n), -R(1, 3), sp.Integer(p), -R(1, 5))
+    assert (found.kernel, found.jacobian, found.stretch) == (1 / (sp.sympify(n) - 1), 0, None)
+    distance, logarithms = 0.3, [0.0]
+    for _ in range(8000):
+        logarithms.append(logarithms[-1] + np.log1p(-(distance**p) / 5))
+        distance -= distance ** float(n) / 3
+    assert abs(logarithms[8000] - logarithms[4000]) < 0.1 * abs(logarithms[4000] - logarithms[0])

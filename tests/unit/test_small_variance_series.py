@@ -331,3 +331,11 @@ def test_a_series_without_terms_is_compared_with_what_is_left_out():
     lead = sp.expand(perp.series(1).expr).coeff(sp.sqrt(K))
     assert sp.simplify(lead - R(9, 4) * C_W * sp.sqrt(2 / sp.pi)) == 0
     assert sr.expect("log(1+abs(z))").series(0).expr == 0
+
+
+def test_roots_of_what_vanishes_fast_have_no_low_powers():
+    """sqrt(|z|^9 + z^10) begins with |z|^(9/2): K^(9/4) E|x|^(9/2)."""
+    average = sr.expect("sqrt(abs(z)^9+z^10)")
+    assert average.series(2).expr == 0
+    lead = sp.expand(average.series(3).expr).coeff(K ** R(9, 4))
+    assert float(lead) == pytest.approx(float(2 ** mp.mpf(2.25) * mp.gamma(2.75) / mp.sqrt(mp.pi)), rel=1e-14)

@@ -116,6 +116,7 @@ def _point(row: PointRow) -> dict[str, Any]:
             "decimal": None if number is None else decimal(number, DIGITS),
         }
     out["along"] = None if row.along is None else row.along.name
+    out["inside"] = None if row.inside is None else _expression(row.inside)
     out["correction"] = None if row.correction is None else _expression(row.correction)
     return out
 
