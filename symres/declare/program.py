@@ -133,10 +133,11 @@ class Builder:
         self.instructions: list[Instruction] = []
         self._widths: dict[sp.Symbol, sp.Expr] = {z: sp.Integer(1)}
         self._centred: dict[sp.Symbol, sp.Expr] = {}  # statistics that vanish at infinite width, and that value
+        self._node: sp.Expr = z  # that is being lowered
 
     def lower(self, node: Node, arguments: list[sp.Expr]) -> sp.Expr:
         """The node in sources and statistics, which know from now on what they belong to."""
-        known = len(self.instructions)
+        known, self._node = len(self.instructions), node
         lowered = node.lower(self, *arguments)
         new = self.instructions[known:]
         self.instructions[known:] = [replace(i, node=node) if isinstance(i, Mean) else i for i in new]
@@ -163,9 +164,9 @@ class Builder:
             return u
         if not self._is_linear(u):
             raise UnsupportedLayer(
-                f"the average of {u} over the inputs",
-                "it is not linear in Gaussian neurons, as after an activation: its batch statistics differ from "
-                "neuron to neuron",
+                f"the node {self._node}",
+                f"the average of {u} over the inputs is not that of Gaussian neurons: what follows an activation or a "
+                f"product has batch statistics that differ from neuron to neuron{self._told(u)}",
                 "normalise before the activation: phi(BatchNorm(Dense(...)))",
             )
         for instruction in self.instructions:

@@ -18,7 +18,7 @@ from ..gaussian.canonical import canonical
 from ..notation import latex
 from ..quantity import require_range
 from ..report import PointRow, Report
-from ..scalars import parameter, whole
+from ..scalars import number, parameter, whole
 from . import criticality, fixedpoints, lines
 from .batch import variance_maps, with_kernel
 from .conditions import Maps, joined
@@ -174,7 +174,7 @@ class Theory(Recursion):
         """
         return None if self.critical_line_expr is None else lines.line_weights(self._maps)
 
-    def critical_curve(self, kernels: Iterable[float], **params: Any) -> list[tuple[float, float, bool]]:
+    def critical_curve(self, kernels: Iterable[Any], **params: Any) -> list[tuple[float, float, bool]]:
         """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
 
         Args:
@@ -185,7 +185,8 @@ class Theory(Recursion):
         Returns:
             nan where there is none; empty for layers whose line has no explicit form.
         """
-        return lines.curve(self._maps, self._numbers(params, but={"C_W", "C_b"}), kernels)
+        places = [number(k, "a kernel") for k in (kernels if isinstance(kernels, Iterable) else [kernels])]
+        return lines.curve(self._maps, self._numbers(params, but={"C_W", "C_b"}), places)
 
     @cached_property
     def critical_line_parametric(self) -> tuple[sp.Expr, sp.Expr] | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -259,7 +260,7 @@ def parametric_line(maps: Maps, *, opened: bool = False) -> tuple[sp.Expr, sp.Ex
     return sp.factor_terms(weight), bias if opened else bias.subs(C_W, weight)
 
 
-def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]) -> list[tuple[float, float, bool]]:
+def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[Any]) -> list[tuple[float, float, bool]]:
     """The critical line in the plane of C_W and C_b at given parameters, along the kernel.
 
     Args:
@@ -284,7 +285,7 @@ def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[float]
     return [_row(place, slope, kernel) for kernel in kernels]
 
 
-def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, kernel: float) -> tuple[float, float, bool]:
+def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, kernel: Any) -> tuple[float, float, bool]:
     """A row of a curve, from the kernel, C_W and C_b as functions of what runs along it; nan where they are none."""
     try:
         with ctx.workprec(_BITS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -121,12 +121,13 @@ class Network:
         last = whole(l, "l", 1)
         if last > self.depth + 1:
             raise DeclarationError(f"the Jacobian to layer {last}", f"the network has {self.depth + 1}", "pass less")
-        if not isinstance(read_in, Sequence) or isinstance(read_in, str) or len(read_in) != 2:
+        pair = tuple(read_in) if isinstance(read_in, Iterable) and not isinstance(read_in, str) else ()
+        if len(pair) != 2:
             raise DeclarationError(f"a read-in {read_in!r}", "it is no pair of variances", "pass (C_W, C_b)")
-        weight, bias = (_mpf(value, name) for value, name in zip(read_in, ("C_W", "C_b"), strict=True))
+        weight, bias = (_mpf(value, name) for value, name in zip(pair, ("C_W", "C_b"), strict=True))
         dimension, start = whole(n_0, "n_0", 1), _mpf(K, "K")
         if weight <= 0 or not 0 <= bias <= start:
-            found = f"no input has kernel K = {K} after a read-in with C_W = {read_in[0]}, C_b = {read_in[1]}"
+            found = f"no input has kernel K = {K} after a read-in with C_W = {pair[0]}, C_b = {pair[1]}"
             raise DeclarationError("the Jacobian in the input", found, "pass C_W > 0 and 0 <= C_b <= K")
         norm, along = weight, weight * (start - bias) / dimension
         states = self._states(K, params)

@@ -456,3 +456,9 @@ def test_a_line_at_one_weight_variance():
     kernel = R(2454369, 10**6)  # of a deep network at C_b = 1/2
     assert float(sp.N(weight.subs(sr.K, kernel))) == pytest.approx(2)
     assert float(sp.N(bias.subs(C_W, weight).subs(sr.K, kernel))) == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("kernels", [[None], ["a"], None, [math.nan]])
+def test_curves_are_asked_for_at_numbers(kernels):
+    with pytest.raises(sr.DeclarationError, match="a number for a kernel"):
+        sr.derive("erf").critical_curve(kernels)

@@ -344,3 +344,9 @@ def test_a_stream_has_not_moved_before_the_first_layer():
     network = sr.network([sr.Layer(sr.Dense(sr.z)), sr.residual("relu"), sr.mlp("sin(2*z)+z/2")])
     found = network.displacement("1.3", C_W=1, C_b="0.1", gamma="0.6")
     assert found[0] == 0 and min(found) >= 0
+
+
+def test_read_ins_may_be_arrays():
+    network = sr.derive("erf").network(2)
+    expected = network.input_jacobian(2, 1, 3, (1, "1/2"), C_W=1, C_b=0)
+    assert network.input_jacobian(2, 1, 3, np.array([1.0, 0.5]), C_W=1, C_b=0) == expected
