@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import partial
 
 import sympy as sp
-from flint import arb
 
 from ..balls import enclose
 from ..errors import NoClosedForm, SymresError
@@ -31,7 +30,7 @@ from .growth import Growth, growth
 from .nested import nested_conditions
 from .points import Criticality, CriticalPoint, Found
 from .root import Root
-from .scan import zeros
+from .scan import at_kappa, zeros
 from .search import searched_points
 from .zero import zero_points
 
@@ -248,13 +247,9 @@ def _scanned(function: sp.Expr) -> tuple[list[Root], str]:
         slope = kappa * equation.diff(kappa)
     except NoClosedForm:  # two zeros in one cell of the grid would be missed, nothing else
         slope = sp.nan
-    value, rise = (partial(_at_kappa, expression) for expression in (equation, slope))
+    value, rise = (partial(at_kappa, expression) for expression in (equation, slope))
     found = zeros(value, rise)
     return [Root.between(equation, *ends) for ends in found.crossings], found.unseen
-
-
-def _at_kappa(expression: sp.Expr, k: sp.Rational, bits: int) -> arb:
-    return enclose(expression, {kappa: k}, bits)
 
 
 def _short(k: sp.Expr) -> str:

@@ -22,7 +22,7 @@ from .conditions import Maps, affine, at_generic, joined, written_out
 from .explicit import FUNCTIONS, explicit_line
 from .nested import Nested, nested, nested_line
 from .root import Root
-from .scan import GRID, zeros
+from .scan import GRID, at_kappa, zeros
 
 _DIGITS = 17
 _BITS = 80
@@ -194,12 +194,8 @@ def _roots(condition: sp.Expr, variable: sp.Symbol) -> list[Root]:
         slope = kappa * equation.diff(kappa)
     except NoClosedForm:
         slope = sp.nan
-    found = zeros(partial(_at_kappa, equation), partial(_at_kappa, slope))
+    found = zeros(partial(at_kappa, equation), partial(at_kappa, slope))
     return [Root.between(equation, *ends) for ends in found.crossings]
-
-
-def _at_kappa(expression: sp.Expr, k: sp.Rational, bits: int) -> arb:
-    return enclose(expression, {kappa: k}, bits)
 
 
 def _vanishes(expression: sp.Expr) -> bool:

@@ -11,8 +11,10 @@ from itertools import pairwise
 import sympy as sp
 from flint import arb
 
+from ..balls import enclose
 from ..errors import SymresError
 from ..gaussian.panels import patience
+from ..symbols import kappa
 
 _PER_DECADE, _DECADES = 6, (-9, 12)
 GRID = tuple(
@@ -41,6 +43,11 @@ class Scan:
 
     rows: tuple[tuple[sp.Rational, arb], ...]
     stopped: str = ""
+
+
+def at_kappa(expression: sp.Expr, k: sp.Rational, bits: int) -> arb:
+    """A function of kappa at a kernel."""
+    return enclose(expression, {kappa: k}, bits)
 
 
 def scan(function: Function) -> Scan:
