@@ -273,6 +273,17 @@ class Theory(Recursion):
         """What a reader should know about the criticality analysis: why something is missing or unknown."""
         return self._criticality.remarks
 
+    @property
+    def _searched(self) -> str:
+        """How to look for a critical line that has no formula."""
+        perp = self.chi_perp
+        free = {symbols.C_W, symbols.C_b} <= {*self.kernel_map.symbols, *self.kernel_map.unused}
+        if not free or perp.expr is None or not perp.expr.has(symbols.C_W) or not perp.expr.has(symbols.K, symbols.C_b):
+            return ""
+        if any(point.K == symbols.K or point.along for point in self.critical_points):
+            return ""
+        return "critical lines have no formula here: in Python critical_line(C_W=...) searches for their C_b"
+
     def report(self, settings: dict[str, str] | None = None, checks: tuple[Any, ...] = (), command: str = "") -> Report:
         """Everything that is known, as plain data for a page or a document."""
         explicit, curve = self.critical_line_expr, self.critical_line_averages
@@ -291,7 +302,7 @@ class Theory(Recursion):
             critical_line=explicit,
             critical_line_weights=self.critical_line_weights,
             critical_curve=curve,
-            line_remark=lines.reach(self._maps, explicit) if known else "",
+            line_remark=lines.reach(self._maps, explicit) if known else self._searched,
             exponents=self.exponents,
             remarks=self.remarks,
             checks=checks,

@@ -11,13 +11,15 @@ from ..declare.ranges import of_size
 from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
-from ..quantity import Status
+from ..quantity import Quantity, Status
 from ..scalars import number
-from ..symbols import C_W, C_b, K, xi
+from ..symbols import C_W, C_b, K, gamma, xi
 from .conditions import Maps, affine, joined, positive_root, power_form, written_out
 from .scan import GRID
 
 _OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11))  # other parameters
+_LEAST = 1e-100  # size of a weight: those of activations that grow exponentially go on to exp(-1e12)
+_SKIPS = (sp.Rational(3, 5), sp.Rational(3, 2))  # on either side of 1
 _APART = 1e-15  # biases that are no more so are one solution
 _QUADRATIC = 2  # the degree to which solutions of polynomials are formulas that one can read
 FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
@@ -50,8 +52,34 @@ def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
         if branches and (found := _only(flow, perp, branches)) is not None:
             kernel, bias = found
             back = {size: sp.Abs(xi)} if even else {}
-            return kernel.subs(C_b, bias).xreplace(back), joined(canonical(bias).xreplace(back))
+            tidy = canonical(bias).xreplace(back)
+            if below_one(maps[2]):
+                tidy = canonical(tidy.replace(sp.Abs, _size_below_one))
+            if tidy.is_rational_function():
+                tidy = sp.factor(tidy)
+            return kernel.subs(C_b, bias).xreplace(back), joined(tidy)
     return None
+
+
+def below_one(chi_perp: Quantity) -> bool:
+    """Whether chi_perp can be 1 with a skip connection below 1, and with none above."""
+    perp = written_out(chi_perp)
+    if not perp.has(gamma) or perp.has(C_b) or power_form(perp) is None:
+        return False
+    names = sorted(perp.free_symbols - {K, C_W, gamma}, key=str)
+    numbers = {s: of_size(s, _OTHERS[0] + sp.Rational(i, 10)) for i, s in enumerate(names)}
+    below, above = (any(True for _ in _weights(perp.subs({gamma: g, **numbers}))) for g in _SKIPS)
+    return below and not above
+
+
+def _size_below_one(inner: sp.Expr) -> sp.Expr:
+    """``|gamma**2 - 1|`` as ``1 - gamma**2``; the size of what may have both signs for ``|gamma| < 1``."""
+    polynomial = inner.as_poly(gamma) if inner.free_symbols == {gamma} else None
+    if polynomial is None or not polynomial.domain.is_QQ | polynomial.domain.is_ZZ:
+        return sp.Abs(inner)
+    if any(-1 < root < 1 for root in sp.real_roots(polynomial)):
+        return sp.Abs(inner)
+    return inner * sp.sign(inner.subs(gamma, 0))
 
 
 def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
@@ -123,7 +151,7 @@ def _weights(perp: sp.Expr) -> Iterator[sp.Rational]:
             weight = evaluate(solution, {K: kernel}, _DIGITS)[0]
         except SymresError:
             continue
-        if weight > 0:
+        if _LEAST < weight < 1 / _LEAST:
             yield number(weight, str(C_W))
 
 

@@ -17,7 +17,7 @@ from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
 from .closing import closed
-from .conditions import generic_sign, joined, written_out
+from .conditions import generic_sign, joined, signs_where, written_out
 from .expansion import powers_of_kernel
 from .implicit import ImplicitNumber, Value
 from .meeting import Meeting
@@ -151,11 +151,14 @@ def _taylor(quantity: Quantity, point: CriticalPoint, first: int) -> tuple[sp.Ex
 
 
 def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:
-    """The real root of a number: of a negative one if the degree is odd, else of its size."""
+    """The root of a number's size, with its sign."""
     if degree == 1:
         return _simple(value)
-    sign = generic_sign(value.subs(K, 1))
-    return sp.Abs(sign) * sp.sign(sign) * _simple(sign * value) ** (1 / degree)
+    signs = signs_where(value.subs(K, 1), sp.Integer(1))
+    if len(signs) > 1 or 0 in signs:
+        return sp.sign(value) * sp.Abs(value) ** (1 / degree)
+    (sign,) = signs
+    return sign * _simple(sign * value) ** (1 / degree)
 
 
 def _simple(value: sp.Expr) -> sp.Expr:

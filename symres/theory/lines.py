@@ -19,7 +19,7 @@ from ..quantity import Status
 from ..scalars import number
 from ..symbols import C_W, C_b, K, kappa
 from .conditions import Maps, affine, at_generic, joined, written_out
-from .explicit import FUNCTIONS, explicit_line
+from .explicit import FUNCTIONS, below_one, explicit_line
 from .nested import Nested, nested, nested_line
 from .root import Root
 from .scan import GRID, at_kappa, zeros
@@ -313,9 +313,14 @@ def reach(maps: Maps, explicit: sp.Expr | None) -> str:
         return ""
     inside = [flows for weight, bias, flows in rows if weight > 0 and bias >= -_ZERO * weight]
     tried = f"at all kernels from {min(_MAGNITUDES):g} to {max(_MAGNITUDES):g} that were tried"
-    if rows and not inside:
-        return f"{tried} C_b is negative on it"
-    if inside and not any(inside):
-        return f"{tried} the kernel flows away from it: deep networks do not see it"
+    if not rows:
+        return f"there is none: {tried} no C_W > 0 makes chi_perp 1"
     conditions = ["C_b >= 0"] * (len(inside) < len(rows)) + ["-1 <= chi_parallel <= 1"] * (not all(inside))
-    return f"it separates ordered from chaotic networks where {' and '.join(conditions)}" if conditions else ""
+    if not inside:
+        told = f"{tried} C_b is negative on it"
+    elif not any(inside):
+        told = f"{tried} the kernel flows away from it: deep networks do not see it"
+    else:
+        told = f"it separates ordered from chaotic networks where {' and '.join(conditions)}" if conditions else ""
+    skips = "skip connections have to be below 1, |gamma| < 1" if below_one(maps[2]) else ""
+    return "; ".join(filter(None, (told, skips)))

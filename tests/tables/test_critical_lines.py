@@ -401,12 +401,13 @@ def test_weights_between_which_a_line_lies(layer, ends):
     [
         ("z+z^2", (C_W - 1) ** 2 / (16 * C_W), (0, 1)),
         ("2*z+z^2", (4 * C_W - 1) ** 2 / (16 * C_W), (0, R(1, 4))),
+        ("sinh(z)", C_W + sp.log(2 / C_W - 1) / 2 - 1, (0, 1)),
         ("sin", 1 - C_W - sp.log(2 / C_W - 1) / 2, (1, 2)),
         ("z+z^3/3", (20 * C_W - 36 + 4 * sp.sqrt(3 / C_W - 2) * (C_W + 3)) / 81, (0, 1)),
     ],
 )
 def test_explicit_lines_that_end(formula, bias, weights):
-    """By hand from chi_perp = 1: C_W (1 + 4K), C_W (4 + 4K), C_W (1 + exp(-2K))/2, C_W (1 + 2K + K^2)."""
+    """By hand from chi_perp = 1: C_W (1 + 4K), C_W (4 + 4K), C_W (exp(2K) + 1)/2, ..., C_W (1 + K)^2."""
     theory = sr.derive(formula)
     assert theory.critical_line_weights == weights
     for share in (R(1, 9), R(1, 2), R(14, 15)):
@@ -462,3 +463,44 @@ def test_a_line_at_one_weight_variance():
 def test_curves_are_asked_for_at_numbers(kernels):
     with pytest.raises(sr.DeclarationError, match="a number for a kernel"):
         sr.derive("erf").critical_curve(kernels)
+
+
+@pytest.mark.parametrize(
+    ("formula", "skip", "said"),
+    [
+        ("tanh", 2, "there is none: at all kernels from 1e-05 to 100000 that were tried no C_W > 0 makes chi_perp 1"),
+        ("tanh", gamma, "skip connections have to be below 1, |gamma| < 1"),
+        ("z^2*step(z)", gamma, "deep networks do not see it; skip connections have to be below 1, |gamma| < 1"),
+    ],
+)
+def test_lines_need_skips_below_1(formula, skip, said):
+    theory = sr.derive(sr.residual(formula, gamma=skip))
+    assert theory.report().line_remark.endswith(said)
+    given = {} if skip == 2 else {"gamma": 2}
+    assert theory.critical_line(C_W=1, **given) == ()
+
+
+def test_lines_with_roots_of_skips():
+    """Of z sqrt|z|: chi_perp = gamma^2 + (9/4) C_W sqrt(2K/pi) = 1, <phi^2> = sqrt(8 K^3/pi)."""
+    line = sr.derive(sr.residual("z*abs(z)^(1/2)")).critical_line_expr
+    assert line == 8 * sp.pi * (1 - gamma**2) ** 3 / (729 * C_W**2)
+    assert sr.derive(sr.residual("z^2*step(z)")).critical_line_expr == (1 - gamma**2) ** 2 / (8 * C_W)
+
+
+def test_pages_tell_how_to_search_for_a_line_without_a_formula():
+    gate = sr.Layer(sr.z / 2 + DENSE(gelu(DENSE(sr.z)) * sr.activation("sigmoid")(DENSE(sr.z))))
+    said = sr.derive(gate).report().line_remark
+    assert said == "critical lines have no formula here: in Python critical_line(C_W=...) searches for their C_b"
+    for other in ("relu", "max(z-1,0)"):
+        assert "searches" not in sr.derive(other).report().line_remark
+
+
+def test_the_line_of_an_exponential():
+    """C_W exp(2K) = 1 and <phi^2> = exp(2K): C_b = K - 1, positive below C_W = exp(-2)."""
+    theory = sr.derive("exp(z)")
+    assert sp.simplify(theory.critical_line_expr + sp.log(C_W) / 2 + 1) == 0
+    assert theory.critical_line_weights == (0, 1)
+    assert theory.critical_line(C_W="1/20") == (pytest.approx(math.log(20) / 2 - 1, rel=1e-12),)
+    rest = 1 - gamma**2
+    skips = sr.derive(sr.residual("exp(z)")).critical_line_expr
+    assert same(skips.subs(C_W, C_W / 10), rest * sp.log(10 * rest / C_W) / 2 - rest)

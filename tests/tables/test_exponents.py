@@ -311,3 +311,20 @@ def test_corrections_that_can_be_summed_leave_the_jacobian_constant(n, p):
         logarithms.append(logarithms[-1] + np.log1p(-(distance**p) / 5))
         distance -= distance ** float(n) / 3
     assert abs(logarithms[8000] - logarithms[4000]) < 0.1 * abs(logarithms[4000] - logarithms[0])
+
+
+def test_amplitudes_of_odd_roots_have_the_side_of_the_kernel():
+    """Of d' = d + d^4/3, which attracts from below: d ~ -l^(-1/3); exact for b = 1/3."""
+    found = from_expansion(sp.Integer(4), R(1, 3), sp.Integer(3), R(1))
+    assert (found.kernel, found.amplitude, found.jacobian) == (R(1, 3), -1, 1)
+    distance = -0.5
+    for _ in range(20000):
+        distance += distance**4 / 3
+    assert distance * 20000 ** (1 / 3) == pytest.approx(float(found.amplitude), rel=2e-3)
+
+
+def test_amplitudes_of_an_unknown_sign_keep_it():
+    b = sp.Symbol("b", real=True)
+    amplitude = from_expansion(sp.Integer(4), b, sp.Integer(3), sp.Integer(1)).amplitude
+    for value in (R(1, 24), -R(1, 24)):
+        assert amplitude.subs(b, value) == -2 * sp.sign(value)

@@ -5,7 +5,7 @@ K >= 0 to 0 <= u < 1 such that c is smooth up to both ends: u = 1 - 1/sqrt(1 + K
 K at 0, u = sqrt(K)/(1 + sqrt(K)) where it has one in sqrt(K) (kinked activations), and likewise with other roots
 (activations such as z/(1 + |z|**(2/3))). At large K all give a series in 1/sqrt(K). So the polynomials hold from K = 0
 to the largest floats, beyond the range in which they were fitted; where large K brings logarithms (softsign) they stop
-at K = 1e12, and c keeps its last value.
+at K = 1e12, and c keeps its last value if that hardly changes any more; else there is no value beyond.
 
 Where the activation vanishes around 0, for |z| < a, a function is as small as exp(-a**2/(2*K)) at small K. Its decay
 E = a**2/2 is found from its values, exp(-E/K) stands in front, and the rest is fitted like any other function, K in
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -35,6 +35,7 @@ from .ends import End, end_of
 DIGITS = 32  # of the arithmetic on the way from values to coefficients
 SMALLEST, LARGEST = mp.mpf("1e-12"), mp.mpf("1e6")  # where values are asked for
 FARTHEST = mp.mpf("1e12")  # the same, of functions that cannot be continued from there to the largest floats
+MOVING = 1e-4  # change of such a function in the last decade, relative, beyond which it has no value farther out
 DEGREE = 20
 TOLERANCE = 1e-16  # largest trailing coefficient, relative to the largest value on the piece
 HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives hope for the whole
@@ -159,7 +160,15 @@ def fit(values: Values, what: str) -> Fit:
         if found.edges[-1] < 1 and math.isinf(found.stop):
             farther = _fitted(known, FARTHEST, what)
             found = farther if math.isinf(farther.stop) else found
+        if found.edges[-1] < 1 and math.isinf(found.stop) and _moves(known, found.shape):
+            found = replace(found, stop=float(FARTHEST), reason="it follows no law there that a polynomial continues")
     return found
+
+
+def _moves(values: Values, shape: Shape) -> bool:
+    """Whether a function without its factors still changes at the largest kernel: its last value is not kept then."""
+    last, before = (shape.divide(values(k), k) for k in (FARTHEST, FARTHEST / 10))
+    return abs(last - before) > MOVING * abs(last)
 
 
 def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
