@@ -129,7 +129,7 @@ class Page(Sheet):
             return []
         lines = self.rule("Values")
         if table.setting:
-            lines += self.wrapped(table.setting.replace("gamma", self.maths.symbol("gamma")), "dim")
+            lines += self.wrapped(self.words(table.setting), "dim")
         first = max(_KERNELS, *(len(kernel) + 2 for kernel, _ in table.rows))
         heads = ["K".ljust(first), *(self.name(name).ljust(_VALUES) for name in table.names)]
         lines.append(line(" " * INDENT, Span("".join(heads).rstrip(), "bold")))

@@ -103,18 +103,18 @@ def _never(fixed: str, flow: sp.Expr, parallel: sp.Expr, perp: sp.Expr) -> str:
     """Why no C_W makes both susceptibilities 1."""
     if fixed != "chi_parallel" or parallel.free_symbols & {K, C_W, C_b}:
         return f"{fixed} does not depend on C_W: no choice of it is critical"
-    begin, kept = f"chi_parallel is {_text(parallel)} for every kernel: no point is critical; ", affine(flow, K)
+    begin, kept = f"chi_parallel = {_text(parallel)}, whatever the kernel is: no point is critical; ", affine(flow, K)
     if kept is not None and kept[1] != 1:
         there = canonical(sp.cancel(perp.subs(K, kept[0] / (1 - kept[1]))))
         if not there.free_symbols & {K, C_W, C_b}:
-            return f"{begin}nor is a line, for at the fixed point chi_perp is {_text(there)}, whatever C_W and C_b are"
+            return f"{begin}nor is a line, for at the fixed point chi_perp = {_text(there)}, whatever C_W and C_b are"
     how = "one layer makes kernels and Jacobians constant" if parallel == 0 else _CONVERGE
     return f"{begin}where chi_perp = 1, on a critical line, {how}"
 
 
 def _text(value: sp.Expr) -> str:
     """An expression in a sentence; irrational numbers with decimals."""
-    return str(value if value.free_symbols or value.is_Rational else sp.N(value, 12)).replace("**", "^")
+    return str(value if value.free_symbols or value.is_Rational else sp.N(value, 12))
 
 
 def _grown(grown: Growth) -> tuple[str, ...]:

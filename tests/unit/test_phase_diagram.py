@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import symres as sr
+from symres.declare.written import written
 from symres.errors import DeclarationError, NoClosedForm
 from symres.export.paper import diagram
 from symres.export.paper.diagram import phase_diagram
@@ -205,5 +206,9 @@ def test_the_title_has_the_numbers_that_were_put_in():
         and r"C_b=\frac{1}{10}" in found.title
         and found.title.count("$") == 2
     )
+    long = written("gamma*z + Dense(phi(Dense(z))*sigmoid(Dense(z)))", sr.activation("where(z>1,z-1,exp(z-1)-1)"))
+    found = phase_diagram(sr.derive(long.subs(C_b="0.1")), ("C_W", 0, 1), ("gamma", 0, 1), points=2)
+    assert found.title.endswith("\n$C_b = 0.1$")
+    assert max(map(len, found.title.split("\n"))) <= 70
     found = phase_diagram(sr.derive(sr.residual("erf")), points=2, gamma=GAMMA)
     assert r"\gamma z" in found.title and r"\gamma = 0.5" in found.title

@@ -5,6 +5,7 @@ The maps come from a generated NumPy module, closed forms or fits, so that no pi
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ _COLOURS = "RdBu_r"
 _VEIL = "0.3"  # over kernels that have not converged
 _REACH = 1.0  # of the colours, in log chi_perp
 _JUMP = 0.5  # of log K and log chi_perp between neighbours: more is no continuous change
-_LONGEST = 70  # characters of a forward equation in the title
+_LONGEST = 70  # characters of a row of the title
 _TICKS = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.5)
 
 
@@ -194,12 +195,21 @@ def phase_diagram(
 
 
 def _title(layer: Any, fixed: dict[str, float], start: float) -> str:
-    """The activation, the layer, the kernel of the input; below it the forward equation, if it fits, and numbers."""
-    words = [*(f.name for f in layer.formulas), layer.name, f"input of kernel {start:g}"]
-    equation = f"z' = {latex(layer.forward)}" if len(str(layer.forward)) <= _LONGEST else ""
-    settings = [f"{latex(sp.Symbol(name))} = {value:.6g}" for name, value in fixed.items()]
-    below = r",\quad ".join(filter(None, [equation, *settings]))
-    return ", ".join(words) + (f"\n${below}$" if below else "")
+    """The activation, the layer, the kernel of the input; below them the forward equation, if it fits, and numbers."""
+    words = ", ".join([*(f.name for f in layer.formulas), layer.name, f"input of kernel {start:g}"])
+    equation = f"$z' = {latex(layer.forward)}$" if len(str(layer.forward)) <= _LONGEST else ""
+    known = {} if equation else _variances(layer)
+    settings = r",\quad ".join(f"{latex(sp.Symbol(name))} = {value:.6g}" for name, value in {**known, **fixed}.items())
+    rows = [*textwrap.wrap(words, _LONGEST), equation, f"${settings}$" if settings else ""]
+    return "\n".join(filter(None, rows))
+
+
+def _variances(layer: Any) -> dict[str, float]:
+    """The numbers that a layer has for C_W and C_b, the same in every Dense."""
+    found = {s.name: {getattr(draw, s.name) for draw in layer.program.draws} for s in (C_W, C_b)}
+    return {
+        name: float(*values) for name, values in found.items() if len(values) == 1 and all(v.is_number for v in values)
+    }
 
 
 def _followed(

@@ -314,7 +314,9 @@ def samples(report: Report, count: int = 10) -> Samples | None:
         count: digits.
     """
     point = example(report)
-    numbers = {str(C_W): "1" if point is None else mp.nstr(value(point.C_W), 30), str(C_b): "0"}
+    numbers = {str(C_W): "1", str(C_b): "0"}
+    if point is not None:
+        numbers = {str(s): mp.nstr(value(e), 30) for s, e in ((C_W, point.C_W), (C_b, point.C_b))}
     numbers |= {str(gamma): "0", str(xi): "1"}
     known = [q for q in map(lambda n: named(report, n), _SAMPLED) if q is not None and q.status is not Status.UNKNOWN]
     used = {str(s) for q in known for s in q.symbols} - {str(K)}
@@ -332,8 +334,8 @@ def samples(report: Report, count: int = 10) -> Samples | None:
         )
     except SymresError:
         return None
-    rounded = {**numbers, str(C_W): "1" if point is None else mp.nstr(value(point.C_W), 9).removesuffix(".0")}
-    setting = ", ".join(f"{n} = {rounded[n]}" for n in ("C_W", "gamma", "xi") if n in used)
+    rounded = {name: mp.nstr(mp.mpf(number), 9).removesuffix(".0") for name, number in numbers.items()}
+    setting = ", ".join(f"{n} = {rounded[n]}" for n in numbers if n in used)
     return Samples(tuple(q.name for q in known), rows, setting)
 
 

@@ -17,7 +17,7 @@ _FUNCTIONS = {
 }
 _OPERATORS = {ast.Add: sp.Add, ast.Mult: sp.Mul, ast.Pow: sp.Pow}
 _SUBJECT = re.compile(r"(?:^|(?<=; ))[^;]+?(?= is no )")
-_EQUATION = re.compile(r"(?<!\w)(?:C_W|C_b) = ")
+_EQUATION = re.compile(r"(?<!\w)(?:C_W|C_b|chi_parallel|chi_perp) = ")
 _END = re.compile(r", | with |; |$")
 
 
