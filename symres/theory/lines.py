@@ -314,7 +314,7 @@ def reach(maps: Maps, explicit: sp.Expr | None) -> str:
     inside = [flows for weight, bias, flows in rows if weight > 0 and bias >= -_ZERO * weight]
     tried = f"at all kernels from {min(_MAGNITUDES):g} to {max(_MAGNITUDES):g} that were tried"
     if not rows:
-        return f"there is none: {tried} no C_W > 0 makes chi_perp 1"
+        return f"there is none: {tried} no C_W > 0 keeps a kernel with chi_perp = 1"
     conditions = ["C_b >= 0"] * (len(inside) < len(rows)) + ["-1 <= chi_parallel <= 1"] * (not all(inside))
     if not inside:
         told = f"{tried} C_b is negative on it"

@@ -468,7 +468,7 @@ def test_curves_are_asked_for_at_numbers(kernels):
 @pytest.mark.parametrize(
     ("formula", "skip", "said"),
     [
-        ("tanh", 2, "there is none: at all kernels from 1e-05 to 100000 that were tried no C_W > 0 makes chi_perp 1"),
+        ("tanh", 2, "from 1e-05 to 100000 that were tried no C_W > 0 keeps a kernel with chi_perp = 1"),
         ("tanh", gamma, "skip connections have to be below 1, |gamma| < 1"),
         ("z^2*step(z)", gamma, "deep networks do not see it; skip connections have to be below 1, |gamma| < 1"),
     ],
