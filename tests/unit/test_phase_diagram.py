@@ -212,3 +212,22 @@ def test_the_title_has_the_numbers_that_were_put_in():
     assert max(map(len, found.title.split("\n"))) <= 70
     found = phase_diagram(sr.derive(sr.residual("erf")), points=2, gamma=GAMMA)
     assert r"\gamma z" in found.title and r"\gamma = 0.5" in found.title
+
+
+def test_kernels_that_grow_without_bound_are_hatched():
+    """Of relu they do above C_W = 2, where chi_perp = C_W/2 and C_b > 0."""
+    from matplotlib.figure import Figure
+
+    found = phase_diagram(sr.derive("relu"), ("C_W", 1.0, 3.0), ("C_b", 0.1, 0.2), points=4)
+    assert np.isinf(found.kernel).tolist() == [[False, False, True, True]] * 4
+    axes = Figure().subplots()
+    found.plot(axes)
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "kernel grows without bound" in words
+    (region,) = (c for c in axes.collections if any(getattr(c, "hatches", ())))
+    corners = np.concatenate([path.vertices for path in region.get_paths()])
+    assert (corners[:, 0].min(), corners[:, 0].max()) == (pytest.approx(2, abs=0.01), 3.0)
+    bounded = phase_diagram(sr.derive("relu"), ("C_W", 0.5, 1.5), ("C_b", 0.1, 0.2), points=2)
+    axes = Figure().subplots()
+    bounded.plot(axes)
+    assert not any(hasattr(c, "hatches") for c in axes.collections)

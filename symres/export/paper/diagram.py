@@ -32,6 +32,8 @@ _SETTLED = 1e-10  # relative change of a kernel from one layer to the next: it h
 _SMALL, _LARGE = 1e-12, 1e12  # kernels beyond count as 0 and as infinite
 _LINE = np.geomspace(1e-6, 1e6, 240)  # kernels along a critical line
 _COLOURS = "RdBu_r"
+_HATCH, _LINES = "////", (0.0, 0.0, 0.0, 0.35)  # where the kernel diverges
+_IN_A_ROW = 3  # entries of the legend
 _VEIL = "0.3"  # over kernels that have not converged
 _REACH = 1.0  # of the colours, in log chi_perp
 _JUMP = 0.5  # of log K and log chi_perp between neighbours: more is no continuous change
@@ -79,6 +81,11 @@ class PhaseDiagram:
             veil = np.ma.masked_where(self.settled, np.ones(self.settled.shape))
             grey = ListedColormap([_VEIL])
             axes.pcolormesh(self.xs, self.ys, veil, cmap=grey, alpha=0.5, shading="nearest", rasterized=True)
+        if self._diverges.any():
+            region = axes.contourf(
+                self.xs, self.ys, self._diverges.astype(float), levels=[0.5, 1.5], colors="none", hatches=[_HATCH]
+            )
+            region.set(edgecolor=_LINES, linewidth=0)
         for xs, ys, reachable in self.lines:
             axes.plot(xs, ys, color="black", linewidth=1.4, linestyle="-" if reachable else ":")
         for point in self.points:
@@ -91,10 +98,14 @@ class PhaseDiagram:
         if known := self._legend:
             words, handles = zip(*known.items(), strict=True)
             place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
-            axes.legend(handles, words, fontsize=7, ncols=len(known), frameon=False, **place)
+            axes.legend(handles, words, fontsize=7, ncols=min(len(known), _IN_A_ROW), frameon=False, **place)
         bar = axes.figure.colorbar(image, ax=axes, ticks=np.log(_TICKS), extend="both")
         bar.ax.set_yticklabels([f"{tick:g}" for tick in _TICKS])
         bar.set_label(r"$\chi_\perp$")
+
+    @property
+    def _diverges(self) -> np.ndarray:
+        return np.isinf(self.kernel)
 
     @property
     def _legend(self) -> dict[str, Any]:
@@ -114,6 +125,8 @@ class PhaseDiagram:
             found[r"$\chi_\perp = 1$, the kernel flows away"] = Line2D([], [], color="black", linestyle=":")
         if self.points:
             found["critical point"] = Line2D([], [], color="black", marker="*", linestyle="", markersize=8)
+        if self._diverges.any():
+            found["kernel grows without bound"] = Patch(facecolor="none", edgecolor=_LINES, hatch=_HATCH, linewidth=0)
         if not self.settled.all():
             found["kernel not converged"] = Patch(color=_VEIL, alpha=0.5)
         return found
