@@ -95,13 +95,16 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Collection[str] = ()
         text: an activation's name, or a formula.
         layer: name of an architecture.
         pairs: ``key=value`` for parameters of the activation and of the layer.
-        free: parameters of the layer that get no number, not even their default.
+        free: parameters that get no number, not even their default; names in a formula become parameters.
 
     Raises:
         DeclarationError: an unknown name, a formula that is refused, or a setting that is no number.
     """
     settings = _settings(pairs)
     numbers = {key: parameter(value, key) for key, value in settings.items()}
+    names = {*NAME.findall(text), *(NAME.findall(layer) if is_equation(layer) else ())}
+    axes = (names & set(free)) - RESERVED - numbers.keys()
+    numbers |= {key: sp.Symbol(key, real=True) for key in axes}
     written = {key for key in numbers if key in NAME.findall(text)}
     for key in sorted((written & RESERVED) - VARIABLE):
         raise DeclarationError(

@@ -2,6 +2,9 @@
 
 import pytest
 
+import symres as sr
+from symres.cli.request import make
+from symres.export import phase_diagram
 from tests.command_line import page, run
 
 ERF = ("plot", "erf", "--layer", "residual", "--set", "gamma=1/2", "--points", "3")
@@ -76,3 +79,19 @@ def test_the_skip_of_a_layer_may_be_an_axis(capsys, tmp_path):
         "--out", str(path),
     )  # fmt: skip
     assert code == 0 and path.exists()
+
+
+def test_axes_may_be_parameters_of_formulas_and_equations():
+    """Of max(z, a z) chi_perp is C_W (1 + a^2)/2, of g z + Dense(relu(z)) g^2 + C_W/2, wherever the kernel is kept."""
+    slopes = make("where(z>0,z,a*z)", "mlp", ["C_b=1/10"], free=["C_W", "a"]).layer
+    skips = make("relu", "g*z + Dense(phi(z))", ["C_b=1/10"], free=["g"]).layer
+    for layer, name, expected in ((slopes, "a", lambda a: (1 + a**2) / 4), (skips, "g", lambda g: g**2 + 1 / 4)):
+        found = phase_diagram(sr.derive(layer), ("C_W", 0.5, 1.0), (name, 0.0, 0.5), points=3)
+        assert found.chi_perp[:, 0] == pytest.approx([expected(v) for v in (0.0, 0.25, 0.5)], rel=1e-12)
+
+
+def test_a_formula_over_its_own_parameter_is_drawn(capsys, tmp_path):
+    path = tmp_path / "slopes.png"
+    words = ("plot", "where(z>0,z,a*z)", "--set", "C_b=0.1", "--y", "a=0:1", "--points", "8", "--out", str(path))
+    assert page(capsys, *words) == f"wrote {path}\n"
+    assert path.stat().st_size > 5000
