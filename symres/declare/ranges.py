@@ -202,7 +202,7 @@ def admissible(parameter: sp.Symbol, k: int) -> sp.Rational:
 
 
 def of_size(parameter: sp.Symbol, size: sp.Rational) -> sp.Rational:
-    """The value of a size, at least 1 for an integer, that a parameter's assumptions admit; positive if both are."""
+    """The number of a size (the next integer) that a parameter's assumptions admit, positive if it may be."""
     value = sp.ceiling(size) if parameter.is_integer else size
     return -value if parameter.is_nonpositive else value
 

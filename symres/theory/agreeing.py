@@ -20,7 +20,7 @@ from .conditions import (
 )
 from .explicit import explicit_line
 from .points import STABILITY, CriticalPoint, Found
-from .scan import BITS, GRID, sign
+from .scan import GRID, sign, signed
 
 _BITS = 60
 _LOOKS = 4  # kernels of a line, at least, at which its stability is looked at
@@ -85,7 +85,7 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
         slopes |= {_sign(numbers, line[3], k) for k in kept[:: max(len(kept) // _LOOKS, 1)]}
     if not exists:
         return Found(remarks=(f"{_NONE}{'C_b >= 0 keeps one' if begins else 'C_W > 0 makes them 1'}",))
-    stability, side = STABILITY[slopes.pop() or 0 if len(slopes) == 1 else 0]
+    stability, side = STABILITY[(slopes.pop() or 0) if len(slopes) == 1 else 0]
     allowed = f"each with a {'C_W' if runs == K else 'K*'} and a C_b of its own" if everywhere else "with C_b >= 0"
     point = CriticalPoint(*place, stability, side=side, along=runs, inside=S_in if runs == S_in else None)
     return Found((point,), (f"a line of critical points: {every}, {allowed}",))
@@ -93,8 +93,7 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
 
 def _sign(numbers: dict[sp.Symbol, sp.Rational], expression: sp.Expr, value: sp.Rational) -> int | None:
     """The sign of a function of kappa; None where it has no value."""
-    at = {**numbers, kappa: value}
     try:
-        return next(filter(None, (sign(enclose(expression, at, bits)) for bits in BITS)), 0)
+        return sign(signed(lambda k, bits: enclose(expression, {**numbers, kappa: k}, bits), value))
     except SymresError:
         return None

@@ -143,6 +143,10 @@ class Theory(Recursion):
 
         Returns:
             A float with 15 digits; infinite where the network is critical.
+
+        Raises:
+            DeclarationError: it ends at several places, and K is not given.
+            NoClosedForm: the kernel diverges, and the limit of chi_perp is not known, or it alternates.
         """
         return self.phase(K, **params).correlation_length
 
@@ -184,6 +188,9 @@ class Theory(Recursion):
 
         Returns:
             nan where there is none; empty for layers whose line has no explicit form.
+
+        Raises:
+            DeclarationError: what is no number, or a parameter without one.
         """
         places = [number(k, "a kernel") for k in (kernels if isinstance(kernels, Iterable) else [kernels])]
         return lines.curve(self._maps, self._numbers(params, but={"C_W", "C_b"}), places)

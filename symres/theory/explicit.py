@@ -62,7 +62,7 @@ def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
 
 
 def below_one(chi_perp: Quantity) -> bool:
-    """Whether chi_perp can be 1 with a skip connection below 1, and with none above."""
+    """Whether chi_perp is 1 somewhere with a skip connection below 1 and nowhere with one above, as trials tell."""
     perp = written_out(chi_perp)
     if not perp.has(gamma) or perp.has(C_b) or power_form(perp) is None:
         return False

@@ -62,7 +62,7 @@ def scan(function: Function) -> Scan:
     with patience(_PANELS):
         for k in GRID:
             try:
-                rows.append((k, _signed(function, k)))
+                rows.append((k, signed(function, k)))
             except SymresError as error:
                 failures += 1
                 if failures == _FAILURES:
@@ -98,7 +98,7 @@ def zeros(function: Function, slope: Function) -> Zeros:
 
     @cache  # neighbouring cells share an end
     def both(k: sp.Rational) -> tuple[arb, arb]:
-        return known[k] if k in known else _signed(function, k), _signed(slope, k)
+        return known[k] if k in known else signed(function, k), signed(slope, k)
 
     rows = [row for row in seen.rows if sign(row[1])]
     crossings: list[tuple[sp.Rational, sp.Rational]] = []
@@ -169,7 +169,7 @@ def _resolved(functions: _Both, first: _Row, last: _Row, depth: int = 0) -> list
     return [*left[:-1], *right]
 
 
-def _signed(function: Function, k: sp.Rational) -> arb:
+def signed(function: Function, k: sp.Rational) -> arb:
     """A value with its sign, if a reasonable precision gives it."""
     for bits in BITS:
         value = function(k, bits)

@@ -358,6 +358,16 @@ def test_mirrored_activations_have_the_same_points():
         assert found.stability == mirrored.stability
         assert float(sp.N(found.K)) == pytest.approx(float(sp.N(mirrored.K)), rel=1e-12)
         assert float(sp.N(found.C_W)) == pytest.approx(float(sp.N(mirrored.C_W)), rel=1e-12)
-    star, weight = (sp.N(e, 17) for e in (one.critical_points[1].K, one.critical_points[1].C_W))
-    assert one.chi_perp.evalf(K=star, C_W=weight) == pytest.approx(1, abs=1e-13)
-    assert one.chi_parallel.evalf(K=star, C_W=weight) == pytest.approx(1, abs=1e-13)
+    star, weight = (mp.mpf(sp.N(e, 17)) for e in (one.critical_points[1].K, one.critical_points[1].C_W))
+
+    def susceptibility(left, right):
+        """C_W <f> of f(-x) and f(x), x = sqrt(K) t^2, so that roots are smooth in t."""
+        both = lambda x: left(x) + right(x)  # noqa: E731
+        weighed = lambda t: 2 * t * mp.npdf(t**2) * both(mp.sqrt(star) * t**2)  # noqa: E731
+        return weight * mp.quad(weighed, mp.linspace(0, 4, 9))
+
+    # phi(-x) = -x + x^(3/2), phi(x) = x for x > 0; chi_parallel = C_W <z phi phi'>/K
+    slope = lambda x: 1 - 3 * mp.sqrt(x) / 2  # noqa: E731
+    assert susceptibility(lambda x: slope(x) ** 2, lambda x: 1) == pytest.approx(1, abs=1e-12)
+    bent = susceptibility(lambda x: x * (x - x**1.5) * slope(x) / star, lambda x: x**2 / star)
+    assert bent == pytest.approx(1, abs=1e-12)

@@ -40,7 +40,7 @@ DEGREE = 20
 TOLERANCE = 1e-16  # largest trailing coefficient, relative to the largest value on the piece
 HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives hope for the whole
 MAXIMUM = 48  # pieces
-_ROOTS = 6  # the largest denominator of the order of a correction
+DENOMINATOR = 6  # the largest of the order of a correction
 NARROWEST = mp.mpf(2) ** -22
 EXTENDED = 20  # a last piece so many times wider than what lacks from u(LARGEST) to u = 1 is continued to there
 
@@ -227,7 +227,9 @@ def _root(values: Values, small: sp.Rational) -> int:
     if abs(second - first) <= mp.sqrt(100 * SMALLEST) / 1000 * abs(first):
         return 1
     order = mp.log(abs((third - second) / (second - first))) / mp.log(100)
-    return math.lcm(2, Fraction(float(order)).limit_denominator(_ROOTS).denominator) if order < 1 / mp.mpf(2) else 2
+    return (
+        math.lcm(2, Fraction(float(order)).limit_denominator(DENOMINATOR).denominator) if order < 1 / mp.mpf(2) else 2
+    )
 
 
 def _pieces(

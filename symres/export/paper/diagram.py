@@ -220,9 +220,8 @@ def _title(layer: Any, fixed: dict[str, float], start: float) -> str:
 def _variances(layer: Any) -> dict[str, float]:
     """The numbers that a layer has for C_W and C_b, the same in every Dense."""
     found = {s.name: {getattr(draw, s.name) for draw in layer.program.draws} for s in (C_W, C_b)}
-    return {
-        name: float(*values) for name, values in found.items() if len(values) == 1 and all(v.is_number for v in values)
-    }
+    alone = {name: values.pop() for name, values in found.items() if len(values) == 1}
+    return {name: float(value) for name, value in alone.items() if value.is_number}
 
 
 def _followed(
