@@ -201,7 +201,7 @@ def plot(
     from .request import axis, file_stem, make
 
     axes = axis(x), axis(y)
-    request = make(activation, layer, settings or [], free=[given[0] for given in axes if given is not None])
+    request = make(activation, layer, settings or [], free=[given for given in axes if given is not None])
     path = _place(out, "a file") or Path(f"{file_stem(request.phi)}_{request.layer_stem}_phases.png")
     format_of(path)
     require_place(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import sympy as sp
@@ -19,6 +19,7 @@ from ..errors import DeclarationError
 from ..scalars import parameter
 from ..symbols import PARAMETERS, gamma, xi
 
+Axis = tuple[str, float, float]  # name and ends of its range
 _TITLE, _STEM = 72, 32  # characters of a title, and of the name of a file without its ending
 
 
@@ -88,14 +89,15 @@ def chosen(text: str, pairs: Sequence[str]) -> Activation:
     return find_activation(text, **{key: parameter(value, key) for key, value in _settings(pairs).items()})
 
 
-def make(text: str, layer: str, pairs: Sequence[str], free: Collection[str] = ()) -> Request:
+def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ()) -> Request:
     """Build what a command line describes.
 
     Args:
         text: an activation's name, or a formula.
         layer: name of an architecture.
         pairs: ``key=value`` for parameters of the activation and of the layer.
-        free: parameters that get no number, not even their default; names in a formula become parameters.
+        free: parameters that get no number, not even their default, with the ends of their ranges; names in a formula
+            become parameters with the sign that the range has.
 
     Raises:
         DeclarationError: an unknown name, a formula that is refused, or a setting that is no number.
@@ -103,8 +105,8 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Collection[str] = ()
     settings = _settings(pairs)
     numbers = {key: parameter(value, key) for key, value in settings.items()}
     names = {*NAME.findall(text), *(NAME.findall(layer) if is_equation(layer) else ())}
-    axes = (names & set(free)) - RESERVED - numbers.keys()
-    numbers |= {key: sp.Symbol(key, real=True) for key in axes}
+    axes = {key: ends for key, *ends in free}
+    numbers |= {key: _within(key, *axes[key]) for key in (names & axes.keys()) - RESERVED - numbers.keys()}
     written = {key for key in numbers if key in NAME.findall(text)}
     for key in sorted((written & RESERVED) - VARIABLE):
         raise DeclarationError(
@@ -121,7 +123,7 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Collection[str] = ()
         phi = find_activation(text, **{key: numbers[key] for key in written | own if key in numbers})
     own |= written | inside.keys()
     options = _options(build)
-    given: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in free and s.name in options}
+    given: dict[str, sp.Expr] = {s.name: s for s in (gamma, xi) if s.name in axes and s.name in options}
     built = build(phi, **given | {key: value for key, value in numbers.items() if key in options - own})
     rest = {key: value for key, value in numbers.items() if key not in own | options}
     known = own | options | {str(p) for p in built.parameters}
@@ -135,7 +137,14 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Collection[str] = ()
     return Request(text.strip(), phi, built.subs(**rest) if rest else built, settings)
 
 
-def axis(text: str | None) -> tuple[str, float, float] | None:
+def _within(name: str, low: float, high: float) -> sp.Symbol:
+    """A parameter of a formula that runs over a range: what is refused for a sign that it never has is no obstacle."""
+    low, high = sorted((low, high))
+    signs = {"positive": low > 0, "nonnegative": low == 0, "negative": high < 0, "nonpositive": high == 0}
+    return sp.Symbol(name, real=True, **{sign: True for sign, has in signs.items() if has})
+
+
+def axis(text: str | None) -> Axis | None:
     """An axis of a figure, ``C_W=0:4``.
 
     Raises:

@@ -202,9 +202,19 @@ def admissible(parameter: sp.Symbol, k: int) -> sp.Rational:
 
 
 def of_size(parameter: sp.Symbol, size: sp.Rational) -> sp.Rational:
-    """The number of a size (the next integer) that a parameter's assumptions admit, positive if it may be."""
-    value = sp.ceiling(size) if parameter.is_integer else size
-    return -value if parameter.is_nonpositive else value
+    """The number of a size (the next integer) that a parameter's assumptions admit, with its sign if they do."""
+    value = sp.ceiling(abs(size)) if parameter.is_integer else abs(size)
+    return -value if parameter.is_nonpositive or (size < 0 and not parameter.is_nonnegative) else value
+
+
+def signed_sizes(parameters: Sequence[sp.Symbol], sizes: Sequence[sp.Rational]) -> list[dict[sp.Symbol, sp.Rational]]:
+    """Numbers of given sizes for parameters: all positive, all negative and by turns, where these are admitted."""
+    patterns = ((1, 1), (-1, -1), (1, -1), (-1, 1))
+    found = [
+        {s: of_size(s, pattern[i % 2] * size) for i, (s, size) in enumerate(zip(parameters, sizes, strict=True))}
+        for pattern in patterns
+    ]
+    return [numbers for i, numbers in enumerate(found) if numbers not in found[:i]]
 
 
 def _constant(node: sp.Basic) -> Operation | None:

@@ -13,9 +13,9 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx
 
-from ..balls import compile_ball
+from ..balls import compile_ball, evaluate
 from ..declare.pieces import Pieces
-from ..errors import DeclarationError, SymresError
+from ..errors import DeclarationError, NoClosedForm, SymresError
 from ..symbols import z
 from .far import far_right
 from .line import GUARD, TINY, Segment, compiled, largest, refine, rough_size, segments_between
@@ -57,6 +57,12 @@ class TailMoment(sp.Expr):
             )
         return _enclosed(self.remainder, int(self.args[0]), bits)
 
+    def _eval_evalf(self, prec: int) -> sp.Expr | None:
+        if self.free_symbols:
+            return None
+        value, _ = evaluate(self, {}, int(prec / 3.32) + 2)
+        return sp.Float(value, precision=prec)
+
     def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
         if s in self.free_symbols:
             return sp.Derivative(self, s)
@@ -75,7 +81,7 @@ class TailMoment(sp.Expr):
 def _enclosed(remainder: Pieces, n: int, bits: int) -> arb:
     """Enclose a moment to a relative accuracy: by the formula as it is, and far out by one in which nothing cancels."""
     function = compiled(remainder.map(lambda u: z**n * u))
-    tail = compile_ball(z**n * far_right(remainder.parts[-1])[1], (z,))
+    tail = compile_ball(z**n * _far(remainder.parts[-1]), (z,))
 
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):
@@ -88,6 +94,14 @@ def _enclosed(remainder: Pieces, n: int, bits: int) -> arb:
             return _integral(segments, tail, flat, size - bits - 6, precision), size
 
     return refine(attempt, bits + GUARD, bits)
+
+
+def _far(part: sp.Expr) -> sp.Expr:
+    """What decays far out, so that nothing cancels; as it is where waves stand in the way, which decay by a factor."""
+    try:
+        return far_right(part)[1]
+    except NoClosedForm:
+        return part
 
 
 def _integral(segments: list[Segment], tail: Function, flat: Weight, tolerance: float, precision: int) -> arb:

@@ -85,10 +85,11 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
         slopes |= {_sign(numbers, line[3], k) for k in kept[:: max(len(kept) // _LOOKS, 1)]}
     if not exists:
         return Found(remarks=(f"{_NONE}{'C_b >= 0 keeps one' if begins else 'C_W > 0 makes them 1'}",))
-    stability, side = STABILITY[(slopes.pop() or 0) if len(slopes) == 1 else 0]
+    stability, side = STABILITY[next(iter(slopes)) or 0 if len(slopes) == 1 else 0]
     allowed = f"each with a {'C_W' if runs == K else 'K*'} and a C_b of its own" if everywhere else "with C_b >= 0"
     point = CriticalPoint(*place, stability, side=side, along=runs, inside=S_in if runs == S_in else None)
-    return Found((point,), (f"a line of critical points: {every}, {allowed}",))
+    depends = (f"the stability of these points depends on {' and '.join(map(str, names))}",) if len(slopes) > 1 else ()
+    return Found((point,), (f"a line of critical points: {every}, {allowed}", *depends))
 
 
 def _sign(numbers: dict[sp.Symbol, sp.Rational], expression: sp.Expr, value: sp.Rational) -> int | None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from functools import partial
 
+import mpmath as mp
 import sympy as sp
 
-from ..balls import enclose
+from ..balls import enclose, evaluate
 from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity, Status
@@ -36,6 +37,7 @@ from .zero import zero_points
 
 _LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)
 _BITS = 60
+_DIGITS = 12
 _FALLS = (
     "the kernel grows without bound and chi_perp falls to 1, by a law that has no expansion in powers: compare "
     "jacobian() at several depths"
@@ -114,7 +116,9 @@ def _never(fixed: str, flow: sp.Expr, parallel: sp.Expr, perp: sp.Expr) -> str:
 
 def _text(value: sp.Expr) -> str:
     """An expression in a sentence; irrational numbers with decimals."""
-    return str(value if value.free_symbols or value.is_Rational else sp.N(value, 12))
+    if value.free_symbols or value.is_Rational:
+        return str(value)
+    return mp.nstr(evaluate(value, {}, _DIGITS)[0], _DIGITS)
 
 
 def _grown(grown: Growth) -> tuple[str, ...]:

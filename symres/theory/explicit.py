@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import sympy as sp
 
 from ..balls import enclose, evaluate
-from ..declare.ranges import of_size
+from ..declare.ranges import of_size, signed_sizes
 from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
@@ -118,13 +118,14 @@ def _exponentials(equation: sp.Expr, variable: sp.Symbol) -> dict[sp.Expr, sp.Ex
 def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]]) -> tuple[sp.Expr, sp.Expr] | None:
     """The kernel and the bias variance that solve both conditions wherever one of several pairs does.
 
-    A solution of a squared equation need not solve it, or only at some weights; two that do are two lines: None.
+    A solution of a squared equation need not solve it, or only at some weights or for one sign of a parameter; two
+    that do are two lines: None.
     """
     names = sorted((flow.free_symbols | perp.free_symbols) - {K, C_b, C_W}, key=str)
     able = list(branches)
     seen = False
-    for other in _OTHERS[: 1 + bool(names)]:
-        numbers = {s: of_size(s, other + sp.Rational(i, 10)) for i, s in enumerate(names)}
+    trials = [[other + sp.Rational(i, 10) for i in range(len(names))] for other in _OTHERS[: 1 + bool(names)]]
+    for numbers in (numbers for sizes in trials for numbers in signed_sizes(names, sizes)):
         for weight in _weights(perp.subs(numbers)):
             values = {C_W: weight, **numbers}
             here = {

@@ -100,10 +100,16 @@ def _beyond(quantity: Quantity, first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | Non
 
 def _grows(kernel_map: Quantity) -> bool:
     """Whether K' > K at kernels of all magnitudes, for generic parameters."""
-    assert kernel_map.expr is not None
-    drift = at_reference((kernel_map.expr - K).subs({C_W: 1, C_b: sp.Rational(1, 10)}))
-    drift = drift.subs(dict.fromkeys(drift.free_symbols - {K}, _GENERIC))
+    written = [
+        e - K for e in (kernel_map.expr, kernel_map.defined) if e is not None
+    ]  # exp(2*K)*erfc(sqrt(2*K)) is lost
+    drifts = [at_reference(e.subs({C_W: 1, C_b: sp.Rational(1, 10)})) for e in written]
+    drifts = [e.subs(dict.fromkeys(e.free_symbols - {K}, _GENERIC)) for e in drifts]
+    return all(any(_positive(e, k, bits) for e in drifts for bits in _BITS) for k in GRID[::_STEP])
+
+
+def _positive(drift: sp.Expr, kernel: sp.Expr, bits: int) -> bool:
     try:
-        return all(any(enclose(drift, {K: k}, bits) > 0 for bits in _BITS) for k in GRID[::_STEP])
+        return bool(enclose(drift, {K: kernel}, bits) > 0)
     except SymresError:
         return False

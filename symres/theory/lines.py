@@ -13,12 +13,13 @@ import sympy as sp
 from flint import arb, ctx
 
 from ..balls import compile_ball, enclose, evaluate, value_and_radius
+from ..declare.ranges import samples
 from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Status
 from ..scalars import number
 from ..symbols import C_W, C_b, K, kappa
-from .conditions import Maps, affine, at_generic, joined, written_out
+from .conditions import Maps, affine, at_generic, at_reference, joined, written_out
 from .explicit import FUNCTIONS, below_one, explicit_line
 from .nested import Nested, nested, nested_line
 from .root import Root
@@ -223,14 +224,21 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     limits = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
     if set(limits) == {sp.Integer(0), sp.oo}:
         return None
-    generic = compile_ball(explicit[0].subs({s: at_generic(s) for s in rest.free_symbols}), (K,))
-    with ctx.workprec(_BITS):
-        weights = [float(generic([arb(k)])) for k in (float(_NEAR), *_MAGNITUDES, 1 / float(_NEAR))]
-    steps = {(high > low) - (high < low) for low, high in pairwise(weights)} - {0}  # but for rounding
-    if len(steps) != 1 or min(weights) < 0:
+    at_hand = at_reference(explicit[0])
+    names = sorted(at_hand.free_symbols - {K}, key=str)
+    weights = [_along_kernels(at_hand.subs(numbers)) for numbers in samples(names)]
+    steps = {(high > low) - (high < low) for run in weights for low, high in pairwise(run)} - {0}  # but for rounding
+    if len(steps) != 1 or not all(weight >= 0 for run in weights for weight in run):
         return None
     low, high = (abs(end) if end in (0, sp.oo, -sp.oo) else joined(rest * end) for end in limits[:: min(steps)])
     return low, high
+
+
+def _along_kernels(weight: sp.Expr) -> list[float]:
+    """A function of the kernel at kernels of all magnitudes."""
+    compiled = compile_ball(weight, (K,))
+    with ctx.workprec(_BITS):
+        return [float(compiled([arb(k)])) for k in (float(_NEAR), *_MAGNITUDES, 1 / float(_NEAR))]
 
 
 def parametric_line(maps: Maps, *, opened: bool = False) -> tuple[sp.Expr, sp.Expr] | None:

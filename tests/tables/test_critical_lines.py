@@ -502,3 +502,31 @@ def test_the_line_of_an_exponential():
     rest = 1 - gamma**2
     skips = sr.derive(sr.residual("exp(z)")).critical_line_expr
     assert same(skips.subs(C_W, C_W / 10), rest * sp.log(10 * rest / C_W) / 2 - rest)
+
+
+def test_weights_of_lines_with_free_branches():
+    """Of Dense(z) + gamma Dense(erf(z)): chi_perp = C_W (1 + 4 gamma^2/(pi sqrt(1 + 4K))) = 1, between K = 0 and oo."""
+    theory = sr.derive(sr.Layer(DENSE(sr.z) + gamma * DENSE(erf(sr.z))))
+    least, most = theory.critical_line_weights
+    assert same(least, 1 / (1 + 4 * gamma**2 / sp.pi)) and most == 1
+    assert len(theory.critical_line(C_W=0.9, gamma=0.8)) == 1
+    assert theory.critical_line(C_W=1 / (1 + 4 * 0.64 / math.pi) - 0.01, gamma=0.8) == ()
+
+
+@pytest.mark.parametrize("sign", ["positive", "negative", "real"])
+def test_a_formula_of_a_line_holds_for_both_signs_of_a_parameter(sign):
+    """Of z + q z^3 chi_perp = C_W (1 + 6qK + 27 q^2 K^2) = 1 has one solution for q > 0, two where q < 0, C_W > 1."""
+    q = sp.Symbol("q", **{sign: True})
+    theory = sr.derive(sr.mlp(sr.Activation("c", sr.z + q * sr.z**3, parameters=(q,))))
+    assert (theory.critical_line_expr is not None) == (sign == "positive")
+    size = R(1, 10)
+    for value in [-size] * (sign != "positive") + [size] * (sign != "negative"):
+        weight = R(5, 4) if value < 0 else R(3, 5)
+        kernels = [
+            k for k in sp.Poly(27 * value**2 * sr.K**2 + 6 * value * sr.K + 1 - 1 / weight).real_roots() if k > 0
+        ]
+        kept = [float(k - weight * (k + 6 * value * k**2 + 15 * value**2 * k**3)) for k in kernels]
+        assert len(kept) == (2 if value < 0 else 1)
+        assert theory.critical_line(C_W=weight, q=value) == pytest.approx(tuple(sorted(kept)), rel=1e-12)
+        if sign == "positive":
+            assert float(theory.critical_line_expr.subs({C_W: weight, q: value})) == pytest.approx(kept[0], rel=1e-12)

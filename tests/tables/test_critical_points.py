@@ -371,3 +371,12 @@ def test_mirrored_activations_have_the_same_points():
     assert susceptibility(lambda x: slope(x) ** 2, lambda x: 1) == pytest.approx(1, abs=1e-12)
     bent = susceptibility(lambda x: x * (x - x**1.5) * slope(x) / star, lambda x: x**2 / star)
     assert bent == pytest.approx(1, abs=1e-12)
+
+
+def test_a_stability_that_parameters_decide_is_said_to_be_so():
+    """max(z - q, 0): half-stable from above for q > 0, neutral at q = 0."""
+    q = sp.Symbol("q", real=True)
+    theory = derive(mlp(Activation("threshold", sp.Max(z - q, 0), parameters=(q,))))
+    (point,) = theory.critical_points
+    assert point.stability == "marginal"
+    assert "the stability of these points depends on q" in theory.remarks

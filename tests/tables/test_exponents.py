@@ -219,6 +219,38 @@ def test_algebraic_tails_follow_their_laws(name):
     assert float(mp.mpf("1.3") * slope) == pytest.approx(per_layer, rel=1e-5)
 
 
+EXPONENTIAL = {
+    "exp(-abs(z))": (lambda z: mp.exp(-z), lambda z: mp.exp(-z)),
+    "where(z>0,z*exp(-z),z*exp(z))": (lambda z: z * mp.exp(-z), lambda z: (1 - z) * mp.exp(-z)),
+    "sin(z)*exp(-abs(z))": (lambda z: mp.sin(z) * mp.exp(-z), lambda z: (mp.cos(z) - mp.sin(z)) * mp.exp(-z)),
+    "exp(-z^2)*cos(z)": (
+        lambda z: mp.exp(-z * z) * mp.cos(z),
+        lambda z: -mp.exp(-z * z) * (2 * z * mp.cos(z) + mp.sin(z)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXPONENTIAL)
+def test_tails_that_decay_follow_their_laws(name):
+    """With a skip of weight 1 K ~ C_b l, and chi_perp - 1 = C_W sqrt(2/(pi K)) times the integral of phi'^2 over z > 0.
+
+    Without biases K^(3/2) grows by (3/2) C_W sqrt(2/pi) times the integral of phi^2 per layer.
+    """
+    function, slope = (mp.quad(lambda z, f=f: f(z) ** 2, [0, 1, 3, 9, 30]) for f in EXPONENTIAL[name])
+    values = {"C_W": R(13, 10), "C_b": R(1, 5)}
+    found = sr.derive(sr.residual(name, gamma=1))
+    assert found.universality_class == "subcritical"
+    exponents = found.exponents
+    assert exponents.kernel == -1 and number(exponents.amplitude, **values) == pytest.approx(0.2, rel=1e-12)
+    assert exponents.stretch.power == R(1, 2)
+    rate = 2 * 1.3 * mp.sqrt(2 / (mp.pi * mp.mpf("0.2"))) * slope
+    assert number(exponents.stretch.rate, **values) == pytest.approx(float(rate), rel=1e-12)
+    alone = sr.derive(sr.residual(name, gamma=1).subs(C_b=0)).exponents
+    speed = mp.mpf("1.5") * mp.mpf("1.3") * mp.sqrt(2 / mp.pi) * function
+    assert alone.kernel == -R(2, 3)
+    assert number(alone.amplitude, C_W=R(13, 10)) == pytest.approx(float(speed ** (mp.mpf(2) / 3)), rel=1e-12)
+
+
 @pytest.mark.parametrize("formula", ["asinh(z)", "log(1+z^2)"])
 def test_laws_that_are_not_known_are_called_unknown(formula):
     """With a skip of weight 1 chi_perp falls to 1 there as for tanh, but by no series in powers."""

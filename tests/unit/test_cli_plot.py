@@ -83,8 +83,8 @@ def test_the_skip_of_a_layer_may_be_an_axis(capsys, tmp_path):
 
 def test_axes_may_be_parameters_of_formulas_and_equations():
     """Of max(z, a z) chi_perp is C_W (1 + a^2)/2, of g z + Dense(relu(z)) g^2 + C_W/2, wherever the kernel is kept."""
-    slopes = make("where(z>0,z,a*z)", "mlp", ["C_b=1/10"], free=["C_W", "a"]).layer
-    skips = make("relu", "g*z + Dense(phi(z))", ["C_b=1/10"], free=["g"]).layer
+    slopes = make("where(z>0,z,a*z)", "mlp", ["C_b=1/10"], free=[("C_W", 0, 2), ("a", -1, 1)]).layer
+    skips = make("relu", "g*z + Dense(phi(z))", ["C_b=1/10"], free=[("g", 0, 1)]).layer
     for layer, name, expected in ((slopes, "a", lambda a: (1 + a**2) / 4), (skips, "g", lambda g: g**2 + 1 / 4)):
         found = phase_diagram(sr.derive(layer), ("C_W", 0.5, 1.0), (name, 0.0, 0.5), points=3)
         assert found.chi_perp[:, 0] == pytest.approx([expected(v) for v in (0.0, 0.25, 0.5)], rel=1e-12)
@@ -95,3 +95,22 @@ def test_a_formula_over_its_own_parameter_is_drawn(capsys, tmp_path):
     words = ("plot", "where(z>0,z,a*z)", "--set", "C_b=0.1", "--y", "a=0:1", "--points", "8", "--out", str(path))
     assert page(capsys, *words) == f"wrote {path}\n"
     assert path.stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("ends", "sign"), [((0.5, 2), "positive"), ((0, 2), "nonnegative"), ((-2, -1), "negative"), ((-1, 1), "real")]
+)
+def test_a_range_says_which_sign_a_parameter_has(ends, sign):
+    """1/(1 + |z|/a) is finite for a > 0; exp(-a z^2) has no average for a < 0."""
+    (parameter,) = make("erf(a*z)", "mlp", ["C_b=1/10"], free=[("a", *ends)]).phi.parameters
+    assert getattr(parameter, f"is_{sign}")
+    if sign != "positive":
+        with pytest.raises(sr.DeclarationError, match="not finite"):
+            make("z/(a+abs(z))", "mlp", ["C_b=1/10"], free=[("a", *ends)])
+    else:
+        drawn = make("exp(-a*z^2)", "mlp", ["C_b=1/10"], free=[("a", *ends)]).layer
+        found = phase_diagram(sr.derive(drawn), ("a", *ends), ("C_W", 0.1, 1), points=2)
+        kernel = 1.0
+        for _ in range(200):
+            kernel = 0.1 + 0.1 / (1 + 4 * 0.5 * kernel) ** 0.5
+        assert found.kernel[0, 0] == pytest.approx(kernel, rel=1e-9)

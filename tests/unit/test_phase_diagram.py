@@ -231,3 +231,19 @@ def test_kernels_that_grow_without_bound_are_hatched():
     axes = Figure().subplots()
     bounded.plot(axes)
     assert not any(hasattr(c, "hatches") for c in axes.collections)
+
+
+def test_lines_are_smooth_and_reach_their_ends():
+    """Of z - sin(z) the line is reachable above the critical point; of cos(3z) it ends on the axis."""
+    found = phase_diagram(sr.derive("z-sin(z)"), points=3)
+    (star,) = found.points
+    size = np.array([found.xs[-1], found.ys[-1]])
+    assert {reachable for *_, reachable in found.lines} == {True, False}
+    for weights, biases, _ in found.lines:
+        places = np.column_stack([weights, biases]) / size
+        inside = (places <= 1).all(axis=1)
+        assert np.hypot(*np.diff(places[inside], axis=0).T).max() < 0.01
+        assert np.hypot(*(places - star / size).T).min() < 0.01
+    ((weights, biases, _),) = phase_diagram(sr.derive("cos(3*z)"), points=3).lines
+    assert biases[0] == pytest.approx(0, abs=0.01)
+    assert 9 * weights[0] * (1 - math.exp(-18 * weights[0] * (1 + math.exp(-18 * float(weights[0]))) / 2)) / 2 < 1.2

@@ -40,7 +40,10 @@ DEGREE = 20
 TOLERANCE = 1e-16  # largest trailing coefficient, relative to the largest value on the piece
 HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives hope for the whole
 MAXIMUM = 48  # pieces
-DENOMINATOR = 6  # the largest of the order of a correction
+DENOMINATOR = 16  # the largest of the order of a correction
+LEAST = mp.mpf("0.05")  # of such orders
+CORRECTED = mp.mpf("1e-6")  # size of a correction where its order is measured
+NEARLY = 1e-3  # a correction of an order of 1/2, nearly, is one
 NARROWEST = mp.mpf(2) ** -22
 EXTENDED = 20  # a last piece so many times wider than what lacks from u(LARGEST) to u = 1 is continued to there
 
@@ -223,13 +226,21 @@ def _root(values: Values, small: sp.Rational) -> int:
 
     An even one above 1, so that the variable of the fit gives a series in 1/sqrt(K) at large K.
     """
-    first, second, third = (values(k) / k ** _mpf(small) for k in (SMALLEST, 100 * SMALLEST, 10**4 * SMALLEST))
-    if abs(second - first) <= mp.sqrt(100 * SMALLEST) / 1000 * abs(first):
+    order = _order(values, small, SMALLEST)
+    if order is None:
         return 1
-    order = mp.log(abs((third - second) / (second - first))) / mp.log(100)
-    return (
-        math.lcm(2, Fraction(float(order)).limit_denominator(DENOMINATOR).denominator) if order < 1 / mp.mpf(2) else 2
-    )
+    if order > 1 / mp.mpf(2) - NEARLY:
+        return 2
+    nearer = _order(values, small, min(SMALLEST, CORRECTED ** (1 / max(order, LEAST)))) or order  # the next ones vanish
+    return math.lcm(2, Fraction(float(nearer)).limit_denominator(DENOMINATOR).denominator)
+
+
+def _order(values: Values, small: sp.Rational, end: mp.mpf) -> mp.mpf | None:
+    """The order of the first correction at small K; None if it is too small to be a root of K."""
+    first, second, third = (values(k) / k ** _mpf(small) for k in (end, 100 * end, 10**4 * end))
+    if abs(second - first) <= mp.sqrt(100 * end) / 1000 * abs(first):
+        return None
+    return mp.log(abs((third - second) / (second - first))) / mp.log(100)
 
 
 def _pieces(

@@ -21,6 +21,7 @@ from ...symbols import C_W, C_b
 from ...symbols import K as KERNEL
 from .. import files
 from ..render import export
+from .boundary import REACH, Line, along_kernels, between_pixels
 from .latex import latex
 from .style import METADATA, STYLE, format_of
 
@@ -30,13 +31,10 @@ Progress = Callable[[str, float], None]
 
 _SETTLED = 1e-10  # relative change of a kernel from one layer to the next: it has converged
 _SMALL, _LARGE = 1e-12, 1e12  # kernels beyond count as 0 and as infinite
-_LINE = np.geomspace(1e-6, 1e6, 240)  # kernels along a critical line
 _COLOURS = "RdBu_r"
 _HATCH, _LINES = "////", (0.0, 0.0, 0.0, 0.35)  # where the kernel diverges
 _IN_A_ROW = 3  # entries of the legend
 _VEIL = "0.3"  # over kernels that have not converged
-_REACH = 1.0  # of the colours, in log chi_perp
-_JUMP = 0.5  # of log K and log chi_perp between neighbours: more is no continuous change
 _LONGEST = 70  # characters of a row of the title
 _TICKS = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.5)
 
@@ -64,7 +62,7 @@ class PhaseDiagram:
     chi_perp: np.ndarray
     kernel: np.ndarray
     settled: np.ndarray
-    lines: tuple[tuple[np.ndarray, np.ndarray, bool], ...] = ()
+    lines: tuple[Line, ...] = ()
     points: tuple[tuple[float, float], ...] = ()
     title: str = ""
 
@@ -73,9 +71,9 @@ class PhaseDiagram:
         from matplotlib.colors import ListedColormap, Normalize
 
         with np.errstate(divide="ignore"):
-            shade = np.clip(np.log(self.chi_perp), -_REACH, _REACH)
+            shade = np.clip(np.log(self.chi_perp), -REACH, REACH)
         image = axes.pcolormesh(
-            self.xs, self.ys, shade, cmap=_COLOURS, norm=Normalize(-_REACH, _REACH), shading="nearest", rasterized=True
+            self.xs, self.ys, shade, cmap=_COLOURS, norm=Normalize(-REACH, REACH), shading="nearest", rasterized=True
         )
         if not self.settled.all():
             veil = np.ma.masked_where(self.settled, np.ones(self.settled.shape))
@@ -202,7 +200,7 @@ def phase_diagram(
     kernel, chi, settled = _followed(maps, given, begin, whole(depth, "depth", 1), progress)
     plane = (x[0], y[0]) == (C_W.name, C_b.name)
     kernel, chi, settled = (a.reshape(columns.shape) for a in (kernel, chi, settled))
-    lines = (_curve(theory, fixed, xs, ys) if plane else ()) or _crossings(xs, ys, kernel, chi)
+    lines = (along_kernels(theory, fixed, xs, ys) if plane else ()) or between_pixels(xs, ys, kernel, chi)
     shown = tuple(point for point in marked if plane and _inside(point, xs, ys))
     return PhaseDiagram(x[0], y[0], xs, ys, chi, kernel, settled, lines, shown, _title(theory.layer, fixed, begin))
 
@@ -299,51 +297,6 @@ def _critical(theory: Any, params: dict[str, Any]) -> tuple[tuple[float, float],
         if not any(e.free_symbols for e in pair):
             found.append((float(pair[0]), float(pair[1])))
     return tuple(found)
-
-
-def _curve(
-    theory: Any, fixed: dict[str, float], xs: np.ndarray, ys: np.ndarray
-) -> tuple[tuple[np.ndarray, np.ndarray, bool], ...]:
-    """The critical line in the plane of C_W and C_b, reachable and unreachable parts."""
-    points = theory.critical_curve(_LINE, **fixed)
-    parts: list[tuple[list[float], list[float], bool]] = []
-    last = None
-    for weight, bias, reachable in points:
-        inside = bias >= 0 and weight >= 0 and weight <= 2 * xs[-1] and bias <= 2 * ys[-1]
-        if inside and last == reachable:
-            parts[-1][0].append(weight)
-            parts[-1][1].append(bias)
-        elif inside:
-            parts.append(([weight], [bias], reachable))
-        last = reachable if inside else None
-    lines = ((np.array(w), np.array(b), reachable) for w, b, reachable in parts)
-    return tuple(line for line in lines if np.ptp(line[0]) > 0 or np.ptp(line[1]) > 0)  # all kernels at one point: none
-
-
-def _crossings(
-    xs: np.ndarray, ys: np.ndarray, kernel: np.ndarray, chi: np.ndarray
-) -> tuple[tuple[np.ndarray, np.ndarray, bool], ...]:
-    """Where chi_perp passes 1 between pixels, but for jumps from one end of the kernel to another."""
-    from contourpy import contour_generator
-
-    with np.errstate(divide="ignore"):
-        heights = np.ma.masked_where(_jumps(kernel, chi), np.clip(np.log(chi), -_REACH, _REACH))
-    if np.ptp(np.sign(heights)) < 2:  # 1 to the last bit somewhere is no line
-        return ()
-    parts = [np.asarray(part) for part in contour_generator(xs, ys, heights).lines(0.0)]
-    return tuple((part[:, 0], part[:, 1], True) for part in parts if len(part) > 1)
-
-
-def _jumps(kernel: np.ndarray, chi: np.ndarray) -> np.ndarray:
-    """Where the kernel ends elsewhere than at a neighbour: chi_perp passes 1 there without being 1."""
-    found = np.zeros(kernel.shape, dtype=bool)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        kernels, chis = np.log(kernel), np.log(chi)
-        for here, there in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
-            far = (np.abs(kernels[here] - kernels[there]) > _JUMP) & (np.abs(chis[here] - chis[there]) > _JUMP)
-            found[here] |= far
-            found[there] |= far
-    return found
 
 
 def _inside(point: tuple[float, float], xs: np.ndarray, ys: np.ndarray) -> bool:

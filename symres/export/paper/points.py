@@ -281,11 +281,12 @@ def _shown(number: sp.Expr) -> sp.Expr:
     """A number as it is, or rounded: a long rational is printed as a decimal with dots behind it."""
     if number.free_symbols or len(str(number)) <= _LONG:
         return number
-    size = evaluate(abs(number), {}, DIGITS)[0]
+    value = evaluate(number, {}, DIGITS)[0]
+    sign, size = (1 if value > 0 else -1), abs(value)
     if not _PLAIN[0] < size < _PLAIN[1]:
-        return sp.sign(number) * sp.Rational(mp.nstr(size, DIGITS))
+        return sign * sp.Rational(mp.nstr(size, DIGITS))
     first = Context(prec=_ROUNDED, rounding=ROUND_DOWN).create_decimal(mp.nstr(size, DIGITS))
-    return sp.sign(number) * sp.Symbol(f"{first:f}...", positive=True)
+    return sign * sp.Symbol(f"{first:f}...", positive=True)
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,84 @@
+"""Critical lines of phase diagrams: along their kernels where these give them, else between the pixels."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+Line = tuple[np.ndarray, np.ndarray, bool]  # values of both parameters, and whether the kernel flows there
+
+REACH = 1.0  # of the colours, in log chi_perp
+_KERNELS = np.geomspace(1e-6, 1e6, 240)  # along a line, at first
+_ROUNDS = 10  # of halving steps along it
+_FINE = 0.01  # length of a step that is fine enough, of the picture's
+_BESIDE = 2.0  # a line is followed so far, in units of the picture
+_JUMP = 0.5  # of log K and log chi_perp between neighbours: more is no continuous change
+
+_Row = tuple[float, float, bool]
+
+
+def along_kernels(theory: Any, fixed: dict[str, float], xs: np.ndarray, ys: np.ndarray) -> tuple[Line, ...]:
+    """The critical line in the plane of C_W and C_b, reachable and unreachable parts.
+
+    Steps along it are halved until they are short in the picture, and where it begins, ends or ceases to be reachable.
+    """
+    size = (float(xs[-1]), float(ys[-1]))
+    rows = _rows(theory, fixed, _KERNELS)
+    for _ in range(_ROUNDS if rows else 0):
+        steps = [(low, high) for low, high in pairwise(sorted(rows)) if _is_coarse(rows[low], rows[high], size)]
+        if not steps:
+            break
+        rows |= _rows(theory, fixed, [math.sqrt(low * high) for low, high in steps])
+    parts: list[list[_Row]] = []
+    before: _Row | None = None
+    for row in (rows[kernel] for kernel in sorted(rows)):
+        if _is_near(row, size):
+            if before is None or before[2] != row[2]:
+                parts.append([])
+            parts[-1].append(row)
+        before = row if _is_near(row, size) else None
+    lines = ((np.array([r[0] for r in part]), np.array([r[1] for r in part]), part[0][2]) for part in parts)
+    return tuple(line for line in lines if np.ptp(line[0]) > 0 or np.ptp(line[1]) > 0)  # all kernels at one point: none
+
+
+def _rows(theory: Any, fixed: dict[str, float], kernels: Any) -> dict[float, _Row]:
+    return dict(zip(map(float, kernels), theory.critical_curve(kernels, **fixed), strict=False))  # or none at all
+
+
+def _is_near(row: _Row, size: tuple[float, float]) -> bool:
+    return all(0 <= value <= _BESIDE * length for value, length in zip(row, size, strict=False))
+
+
+def _is_coarse(low: _Row, high: _Row, size: tuple[float, float]) -> bool:
+    """Whether a step along a line shows in the picture."""
+    near = [row for row in (low, high) if _is_near(row, size)]
+    if len(near) < 2:
+        return bool(near) and all(value <= length for value, length in zip(near[0], size, strict=False))
+    return math.hypot(*((a - b) / length for a, b, length in zip(low, high, size, strict=False))) > _FINE
+
+
+def between_pixels(xs: np.ndarray, ys: np.ndarray, kernel: np.ndarray, chi: np.ndarray) -> tuple[Line, ...]:
+    """Where chi_perp passes 1 between pixels, but for jumps from one end of the kernel to another."""
+    from contourpy import contour_generator
+
+    with np.errstate(divide="ignore"):
+        heights = np.ma.masked_where(_jumps(kernel, chi), np.clip(np.log(chi), -REACH, REACH))
+    if np.ptp(np.sign(heights)) < 2:  # 1 to the last bit somewhere is no line
+        return ()
+    parts = [np.asarray(part) for part in contour_generator(xs, ys, heights).lines(0.0)]
+    return tuple((part[:, 0], part[:, 1], True) for part in parts if len(part) > 1)
+
+
+def _jumps(kernel: np.ndarray, chi: np.ndarray) -> np.ndarray:
+    """Where the kernel ends elsewhere than at a neighbour: chi_perp passes 1 there without being 1."""
+    found = np.zeros(kernel.shape, dtype=bool)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kernels, chis = np.log(kernel), np.log(chi)
+        for here, there in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+            far = (np.abs(kernels[here] - kernels[there]) > _JUMP) & (np.abs(chis[here] - chis[there]) > _JUMP)
+            found[here] |= far
+            found[there] |= far
+    return found
