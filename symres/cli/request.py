@@ -139,7 +139,6 @@ def make(text: str, layer: str, pairs: Sequence[str], free: Iterable[Axis] = ())
 
 def _within(name: str, low: float, high: float) -> sp.Symbol:
     """A parameter of a formula that runs over a range: what is refused for a sign that it never has is no obstacle."""
-    low, high = sorted((low, high))
     signs = {"positive": low > 0, "nonnegative": low == 0, "negative": high < 0, "nonpositive": high == 0}
     return sp.Symbol(name, real=True, **{sign: True for sign, has in signs.items() if has})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 import sympy as sp
 from flint import arb, ctx, fmpq
@@ -180,25 +181,26 @@ def vanishes(expr: sp.Expr) -> bool:
     return signs == {0} or sp.expand(expr) == 0
 
 
+_SIGNED = 3  # parameters whose signs are combined in all ways
 _GENERIC = (sp.Integer(1), sp.Rational(5, 7), sp.Rational(19, 11), sp.Rational(1, 23), sp.Rational(37, 2))
 
 
 def samples(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rational]]:
     """Admissible values of parameters: a simple one, some generic ones, a small and a large one, zero if it may be.
 
-    Without parameters there is one empty sample.
+    Two parameters (of the first three) have the same sign in some of them, and opposite ones in others. Without
+    parameters there is one empty sample.
     """
     for k in range(len(_GENERIC) if parameters else 1):
-        yield {p: admissible(p, k + 2 * place) for place, p in enumerate(parameters)}
+        yield {p: admissible(p, k + 2 * place, bool(k >> place % 3 & 1)) for place, p in enumerate(parameters)}
     if any(p.is_nonzero is None for p in parameters):
-        yield {p: sp.Integer(0) if p.is_nonzero is None else admissible(p, 1) for p in parameters}
+        yield {p: sp.Integer(0) if p.is_nonzero is None else admissible(p, 1, True) for p in parameters}
 
 
-def admissible(parameter: sp.Symbol, k: int) -> sp.Rational:
-    """The k-th of a few values that a parameter's assumptions admit."""
+def admissible(parameter: sp.Symbol, k: int, negative: bool) -> sp.Rational:
+    """The k-th of a few values that a parameter's assumptions admit, negative if that may be."""
     value = sp.Integer(1 + k) if parameter.is_integer else _GENERIC[k % len(_GENERIC)]
-    negative = parameter.is_nonpositive or (not parameter.is_nonnegative and k % 2)
-    return -value if negative else value
+    return -value if parameter.is_nonpositive or (negative and not parameter.is_nonnegative) else value
 
 
 def of_size(parameter: sp.Symbol, size: sp.Rational) -> sp.Rational:
@@ -208,13 +210,14 @@ def of_size(parameter: sp.Symbol, size: sp.Rational) -> sp.Rational:
 
 
 def signed_sizes(parameters: Sequence[sp.Symbol], sizes: Sequence[sp.Rational]) -> list[dict[sp.Symbol, sp.Rational]]:
-    """Numbers of given sizes for parameters: all positive, all negative and by turns, where these are admitted."""
-    patterns = ((1, 1), (-1, -1), (1, -1), (-1, 1))
-    found = [
-        {s: of_size(s, pattern[i % 2] * size) for i, (s, size) in enumerate(zip(parameters, sizes, strict=True))}
-        for pattern in patterns
-    ]
-    return [numbers for i, numbers in enumerate(found) if numbers not in found[:i]]
+    """Numbers of given sizes for parameters with all signs that are admitted (of more than three, of those)."""
+    found: list[dict[sp.Symbol, sp.Rational]] = []
+    for signs in product((1, -1), repeat=min(len(parameters), _SIGNED)):
+        pairs = enumerate(zip(parameters, sizes, strict=True))
+        numbers = {s: of_size(s, signs[i % _SIGNED] * size) for i, (s, size) in pairs}
+        if numbers not in found:
+            found.append(numbers)
+    return found
 
 
 def _constant(node: sp.Basic) -> Operation | None:

@@ -17,7 +17,7 @@ from ..symbols import C_W, C_b, K, gamma, xi
 from .conditions import Maps, affine, joined, positive_root, power_form, written_out
 from .scan import GRID
 
-_OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11))  # other parameters
+_OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11), sp.Rational(19, 8))  # other parameters
 _LEAST = 1e-100  # size of a weight: those of activations that grow exponentially go on to exp(-1e12)
 _SKIPS = (sp.Rational(3, 5), sp.Rational(3, 2))  # on either side of 1
 _APART = 1e-15  # biases that are no more so are one solution
@@ -124,8 +124,8 @@ def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]])
     names = sorted((flow.free_symbols | perp.free_symbols) - {K, C_b, C_W}, key=str)
     able = list(branches)
     seen = False
-    trials = [[other + sp.Rational(i, 10) for i in range(len(names))] for other in _OTHERS[: 1 + bool(names)]]
-    for numbers in (numbers for sizes in trials for numbers in signed_sizes(names, sizes)):
+    trials = [[_size(s, other) + sp.Rational(i, 10) for i, s in enumerate(names)] for other in _OTHERS if names]
+    for numbers in (numbers for sizes in trials or [[]] for numbers in signed_sizes(names, sizes)):
         for weight in _weights(perp.subs(numbers)):
             values = {C_W: weight, **numbers}
             here = {
@@ -138,6 +138,11 @@ def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]])
                 return None
             able, seen = [branch for branch in able if branch in here], True
     return able[0] if seen and able else None
+
+
+def _size(parameter: sp.Symbol, other: sp.Rational) -> sp.Rational:
+    """Of a parameter in a trial; a skip connection is below 1, above there is no line to see."""
+    return min(other, _OTHERS[0]) if parameter == gamma else other
 
 
 def _weights(perp: sp.Expr) -> Iterator[sp.Rational]:

@@ -221,16 +221,18 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     varying, rest = explicit[0].as_independent(K, as_Add=False)[::-1]
     if not varying.has(K) or any(not isinstance(f, sp.exp) for f in varying.atoms(*FUNCTIONS)):
         return None
-    limits = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
+    found = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
+    limits = [sp.oo if limit.has(sp.oo, sp.zoo) else limit for limit in found]  # weights are positive
     if set(limits) == {sp.Integer(0), sp.oo}:
         return None
     at_hand = at_reference(explicit[0])
     names = sorted(at_hand.free_symbols - {K}, key=str)
-    weights = [_along_kernels(at_hand.subs(numbers)) for numbers in samples(names)]
+    tried = (_along_kernels(at_hand.subs(numbers)) for numbers in samples(names))
+    weights = [run for run in tried if all(map(math.isfinite, run))]  # at zero a parameter may leave nothing
     steps = {(high > low) - (high < low) for run in weights for low, high in pairwise(run)} - {0}  # but for rounding
     if len(steps) != 1 or not all(weight >= 0 for run in weights for weight in run):
         return None
-    low, high = (abs(end) if end in (0, sp.oo, -sp.oo) else joined(rest * end) for end in limits[:: min(steps)])
+    low, high = (end if end in (0, sp.oo) else joined(rest * end) for end in limits[:: min(steps)])
     return low, high
 
 

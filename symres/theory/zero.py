@@ -7,6 +7,7 @@ from dataclasses import replace
 import sympy as sp
 
 from ..balls import enclose
+from ..declare.ranges import samples
 from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
@@ -45,10 +46,11 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Fou
 
 
 def _vanishes_with_kernel(kernel_map: Quantity) -> bool:
-    """Whether K' may vanish at K = 0: a number at some parameters says no before a series is worked out."""
+    """Whether K' may vanish at K = 0: numbers at some parameters say no before a series is worked out."""
     limit = without_bias(kernel_map).definition.subs(K, 0)
     try:
-        return bool(enclose(limit.subs(dict.fromkeys(limit.free_symbols, 1)), {}, 60).contains(0))
+        tried = samples(sorted(limit.free_symbols, key=str))
+        return any(enclose(limit.subs(numbers), {}, 60).contains(0) for numbers in tried)
     except SymresError:
         return True
 

@@ -530,3 +530,39 @@ def test_a_formula_of_a_line_holds_for_both_signs_of_a_parameter(sign):
         assert theory.critical_line(C_W=weight, q=value) == pytest.approx(tuple(sorted(kept)), rel=1e-12)
         if sign == "positive":
             assert float(theory.critical_line_expr.subs({C_W: weight, q: value})) == pytest.approx(kept[0], rel=1e-12)
+
+
+def activation_of(expr):
+    return sr.Activation("own", expr, parameters=tuple(sorted(expr.free_symbols - {sr.z}, key=str)))
+
+
+a, b, s = sp.symbols("a b s", real=True)
+p = sp.Symbol("p", positive=True)
+TWO_LINES = {  # at these numbers chi_perp = C_W (1 + 6qK + 27 q^2 K^2) + gamma^2 = 1 has two solutions
+    "of a product": (activation_of(sr.z + a * s * sr.z**3), {"a": R(1, 2), "s": R(-1, 2)}),
+    "above a size": (activation_of(sr.z + (1 - p) * sr.z**3), {"p": R(5, 4)}),
+}
+
+
+@pytest.mark.parametrize("name", TWO_LINES)
+def test_two_lines_at_some_parameters_are_no_formula(name):
+    own, params = TWO_LINES[name]
+    theory = sr.derive(sr.residual(own))
+    assert theory.critical_line_expr is None and theory.critical_line_weights is None
+    assert len(theory.critical_line(C_W=R(4, 5), gamma=R(1, 2), **params)) == 2
+
+
+@pytest.mark.parametrize(
+    ("expr", "ends"),
+    [
+        (a * sp.erf(sr.z), (sp.pi / (4 * a**2), sp.oo)),
+        (a * sp.erf(b * sr.z), (sp.pi / (4 * a**2 * b**2), sp.oo)),
+        (a * sp.sin(sr.z), (a**-2, 2 * a**-2)),
+        (a * sr.z + b * sr.z**2, (0, a**-2)),
+    ],
+    ids=str,
+)
+def test_weights_of_lines_with_parameters_that_may_vanish(expr, ends):
+    theory = sr.derive(activation_of(expr))
+    assert theory.critical_line_weights == ends
+    assert theory.critical_line_expr is not None

@@ -380,3 +380,12 @@ def test_a_stability_that_parameters_decide_is_said_to_be_so():
     (point,) = theory.critical_points
     assert point.stability == "marginal"
     assert "the stability of these points depends on q" in theory.remarks
+
+
+def test_whether_the_kernel_can_vanish_may_depend_on_a_parameter():
+    """max(z, q) vanishes nowhere around 0 for q > 0; for q < 0 it is z there, and K* = 0 is critical at C_W = 1."""
+    q = sp.Symbol("q", real=True)
+    layer = mlp(Activation("floor", sp.Max(z, q), parameters=(q,)))
+    assert not any("is no fixed point" in text for text in derive(layer).remarks)
+    assert [point.K for point in derive(layer.subs(q=-1)).critical_points] == [0]
+    assert any("is no fixed point" in text for text in derive(layer.subs(q=1)).remarks)

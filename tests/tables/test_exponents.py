@@ -193,6 +193,31 @@ def test_a_line_of_critical_points_has_exponents_too():
     assert float(found.amplitude.subs(sr.K, R(17, 10))) == pytest.approx(-2 / slope, rel=1e-12)
 
 
+SIGN = {
+    "a hollow": sr.z - sr.z * sp.exp(-(sr.z**2)) / 5 + sp.erf(sr.z) / 50,
+    "a negative weight": sr.z + sp.Symbol("m", negative=True) * sp.erf(sr.z),
+    "a weight of either sign": sr.z + sp.Symbol("a", real=True) * sr.z * sp.exp(-(sr.z**2) / 2),
+}
+
+
+@pytest.mark.parametrize("name", SIGN)
+def test_kernels_that_fall_somewhere_have_no_law_of_growth(name):
+    """With C_W = 1: without biases K' < K at some kernels, or at some parameters."""
+    parameters = tuple(SIGN[name].free_symbols - {sr.z})
+    theory = sr.derive(sr.mlp(sr.Activation("own", SIGN[name], parameters=parameters)).subs(C_W=1))
+    assert theory.universality_class == "unknown"
+    numbers = {str(s): -R(1, 2) for s in parameters}
+    kernels = (R(1, 10), 1, 10)
+    falls = [theory.kernel_map.evalf(15, K=k, C_b=0, **numbers) < k for k in kernels]
+    assert any(falls)
+
+
+def test_kernels_that_grow_everywhere_have_a_law():
+    p = sp.Symbol("p", positive=True)
+    layer = sr.mlp(sr.Activation("own", sr.z + p * sp.erf(sr.z), parameters=(p,))).subs(C_W=1)
+    assert sr.derive(layer).universality_class == "everywhere-critical"
+
+
 ALGEBRAIC = {
     "atan(z)": (mp.atan, lambda z: 1 / (1 + z**2)),
     "softsign": (lambda z: z / (1 + abs(z)), lambda z: 1 / (1 + abs(z)) ** 2),

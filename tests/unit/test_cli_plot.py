@@ -114,3 +114,11 @@ def test_a_range_says_which_sign_a_parameter_has(ends, sign):
         for _ in range(200):
             kernel = 0.1 + 0.1 / (1 + 4 * 0.5 * kernel) ** 0.5
         assert found.kernel[0, 0] == pytest.approx(kernel, rel=1e-9)
+
+
+def test_a_layer_with_pieces_in_its_equation_has_a_title_in_words(capsys, tmp_path):
+    """A forward equation over several lines has no place in a title."""
+    path = tmp_path / "phases.png"
+    words = ("plot", "where(z>0,z,a*z)", "--layer", "z/2 + b*Dense(phi(z))", "--x", "a=-1:1", "--y", "b=0:2")
+    assert page(capsys, *words, "--set", "C_W=1", "--set", "C_b=0.1", "--points", "6", "--out", str(path))
+    assert path.exists()

@@ -73,6 +73,29 @@ def test_series_in_roots_at_small_kernels(power, root, large):
         assert run(fitted, np.array([1e20]))[0] == pytest.approx(float(values.evalf(20, K="1e20")), rel=1e-9)
 
 
+ROOTS = {
+    "z/(1+abs(z)^(3/7))": lambda z: z / (1 + z ** (mp.mpf(3) / 7)),
+    "z/(1+100*abs(z)^(1/4))": lambda z: z / (1 + 100 * z ** (mp.mpf(1) / 4)),
+    "abs(z)^(1/3)+abs(z)^(1/2)": lambda z: z ** (mp.mpf(1) / 3) + z ** (mp.mpf(1) / 2),
+    "abs(z)^(4/3)+abs(z)^(3/2)": lambda z: z ** (mp.mpf(4) / 3) + z ** (mp.mpf(3) / 2),
+    "z/(1+abs(z)^(7/10))": lambda z: z / (1 + z ** (mp.mpf(7) / 10)),
+    "z/(1+abs(z)^(37/100))": lambda z: z / (1 + z ** (mp.mpf(37) / 100)),
+}
+
+
+@pytest.mark.parametrize("formula", ROOTS)
+def test_roots_hold_far_below_the_measured_range(formula):
+    """Against a sum over log z, whose integrand falls at both ends."""
+    values = sr.expect(f"({formula})^2")
+    fitted = fit(lambda k: values.evalf(20, K=mp.nstr(k, 40)), formula)
+    step = mp.mpf(1) / 32
+    places = [mp.exp(i * step) for i in range(-32 * 40, 32 * 3)]
+    for k in (1e-40, 1e-20, 1e-14, 1e-9, 0.3, 1e9):
+        terms = (ROOTS[formula](mp.sqrt(k) * x) ** 2 * mp.exp(-x * x / 2) * x for x in places)
+        expected = 2 * step * mp.fsum(terms) / mp.sqrt(2 * mp.pi)
+        assert run(fitted, np.array([k]))[0] == pytest.approx(float(expected), rel=2e-14)
+
+
 def test_what_hardly_changes_keeps_its_last_value():
     """<softsign^2> = 1 - sqrt(8/(pi K)) + ...: logarithms stand behind what is 1 to 2e-5 at K = 1e12."""
     values = sr.expect("softsign(z)^2")

@@ -10,7 +10,7 @@ import sympy as sp
 import symres as sr
 from symres.declare.intervals import Range, Undefined
 from symres.declare.pieces import Pieces, split, value_at
-from symres.declare.ranges import RangeProgram, sign_of
+from symres.declare.ranges import RangeProgram, samples, sign_of, signed_sizes, vanishes
 from symres.declare.zeros import zeros
 from symres.errors import DeclarationError
 from symres.symbols import z
@@ -292,3 +292,17 @@ def test_powers_of_one_base_are_one_power(expression, parts):
 def test_slopes_of_joined_powers_are_finite_as_they_are_written():
     assert split(z / (1 + sp.sqrt(sp.Abs(z)))).has_finite_slopes
     assert not split(sp.sqrt(sp.Abs(z))).has_finite_slopes
+
+
+def test_parameters_are_tried_with_all_signs():
+    a, b, c = names = sp.symbols("a b c", real=True)
+    p = sp.Symbol("p", positive=True)
+    sizes = [sp.Rational(1, 2)] * 3
+    assert {tuple(map(sp.sign, v.values())) for v in signed_sizes(names, sizes)} == {
+        (i, j, k) for i in (1, -1) for j in (1, -1) for k in (1, -1)
+    }
+    assert signed_sizes([p], sizes[:1]) == [{p: sizes[0]}]
+    for one, other in ((a, b), (b, c), (a, c)):
+        assert {sp.sign(v[one] * v[other]) for v in samples(names)} >= {1, -1}
+        assert not vanishes(sp.Abs(one * other) - one * other)
+    assert vanishes(sp.Abs(p * a) - p * sp.Abs(a))

@@ -33,14 +33,15 @@ from .decay import TINY, decay_of, power_of
 from .ends import End, end_of
 
 DIGITS = 32  # of the arithmetic on the way from values to coefficients
-SMALLEST, LARGEST = mp.mpf("1e-12"), mp.mpf("1e6")  # where values are asked for
+SMALLEST, LARGEST = mp.mpf("1e-12"), mp.mpf("1e6")  # where values are asked for, and below with roots of K
 FARTHEST = mp.mpf("1e12")  # the same, of functions that cannot be continued from there to the largest floats
 MOVING = 1e-4  # change of such a function in the last decade, relative, beyond which it has no value farther out
 DEGREE = 20
 TOLERANCE = 1e-16  # largest trailing coefficient, relative to the largest value on the piece
 HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives hope for the whole
 MAXIMUM = 48  # pieces
-DENOMINATOR = 16  # the largest of the order of a correction
+DENOMINATOR, SIMPLE = 24, 6  # the largest of the order of a correction, and of one that is not clearly a fraction
+NEAR_ZERO = mp.mpf("1e-6")  # the variable of the fit where values are asked for, at least
 LEAST = mp.mpf("0.05")  # of such orders
 CORRECTED = mp.mpf("1e-6")  # size of a correction where its order is measured
 NEARLY = 1e-3  # a correction of an order of 1/2, nearly, is one
@@ -148,7 +149,7 @@ class Fit:
 
 
 def fit(values: Values, what: str) -> Fit:
-    """Fit a function of K, known to about 20 digits at any K from 1e-12 on.
+    """Fit a function of K, known to about 20 digits.
 
     Args:
         values: the function.
@@ -199,8 +200,8 @@ def _shapes(values: Values, end: End, largest: mp.mpf) -> Iterator[tuple[Shape, 
     if decay is not None:
         yield Shape(decay.power, large, 1, decay.rate, 2 * decay.rate, end.growth), False
     else:
-        small = power_of(values, SMALLEST, 100 * SMALLEST)
-        for root in dict.fromkeys((_root(values, small), 1, 2)):
+        small, first = _series(values)
+        for root in dict.fromkeys((first, 1, 2)):
             yield Shape(small, large, root, growth=end.growth), False
     for root in (2, 1):
         yield Shape(sp.Integer(0), large, root, growth=end.growth), True
@@ -221,18 +222,24 @@ def _mpf(power: sp.Rational) -> mp.mpf:
     return mp.mpf(int(power.p)) / int(power.q)
 
 
-def _root(values: Values, small: sp.Rational) -> int:
-    """The r for which a function looks like a series in K**(1/r) at small K, from its first correction there.
+def _series(values: Values) -> tuple[sp.Rational, int]:
+    """The power p of K at 0, and the r for which a function looks like K**p times a series in K**(1/r) there.
 
     An even one above 1, so that the variable of the fit gives a series in 1/sqrt(K) at large K.
     """
+    small = power_of(values, SMALLEST, 100 * SMALLEST)
     order = _order(values, small, SMALLEST)
     if order is None:
-        return 1
+        return small, 1
     if order > 1 / mp.mpf(2) - NEARLY:
-        return 2
-    nearer = _order(values, small, min(SMALLEST, CORRECTED ** (1 / max(order, LEAST)))) or order  # the next ones vanish
-    return math.lcm(2, Fraction(float(nearer)).limit_denominator(DENOMINATOR).denominator)
+        return small, 2
+    end = min(SMALLEST, CORRECTED ** (1 / max(abs(order), LEAST)))  # the next corrections are small there
+    small = power_of(values, end, 100 * end)
+    nearer = _order(values, small, end) or order
+    found = Fraction(float(nearer)).limit_denominator(DENOMINATOR)
+    if abs(nearer - mp.mpf(found.numerator) / found.denominator) > NEARLY:
+        found = found.limit_denominator(SIMPLE)
+    return small, math.lcm(2, found.denominator)
 
 
 def _order(values: Values, small: sp.Rational, end: mp.mpf) -> mp.mpf | None:
@@ -247,7 +254,7 @@ def _pieces(
     values: Values, shape: Shape, absolute: bool, end: End, largest_kernel: mp.mpf
 ) -> list[tuple[mp.mpf, mp.mpf, list[mp.mpf]]] | None:
     """Halve pieces until the trailing coefficients are negligible; None if that does not settle."""
-    lowest = max(SMALLEST, mp.mpf(shape.floor))
+    lowest = max(min(SMALLEST, NEAR_ZERO**shape.root), mp.mpf(shape.floor))
 
     def normalised(u: mp.mpf) -> mp.mpf:
         k = min(max(shape.kernel(u), lowest), largest_kernel)

@@ -208,7 +208,8 @@ def phase_diagram(
 def _title(layer: Any, fixed: dict[str, float], start: float) -> str:
     """The activation, the layer, the kernel of the input; below them the forward equation, if it fits, and numbers."""
     words = ", ".join([*(f.name for f in layer.formulas), layer.name, f"input of kernel {start:g}"])
-    equation = f"$z' = {latex(layer.forward)}$" if len(str(layer.forward)) <= _LONGEST else ""
+    forward = latex(layer.forward)
+    equation = f"$z' = {forward}$" if len(str(layer.forward)) <= _LONGEST and r"\begin" not in forward else ""
     known = {} if equation else _variances(layer)
     settings = r",\quad ".join(f"{latex(sp.Symbol(name))} = {value:.6g}" for name, value in {**known, **fixed}.items())
     rows = [*textwrap.wrap(words, _LONGEST), equation, f"${settings}$" if settings else ""]
