@@ -163,9 +163,25 @@ def derivative(part: sp.Expr) -> sp.Expr:
     """The derivative of a smooth formula, finite as it is written wherever a power's base may vanish.
 
     A power of a product, sympy differentiates to ``p*u**p * u'/u`` and cancels no more: ``(-z)**(5/2)/z`` is not a
-    number at 0, ``(-z)**(3/2)`` is.
+    number at 0, ``(-z)**(3/2)`` is; nor is ``z*(1 + z**(-1/3))``, ``z + z**(2/3)`` is.
     """
-    return _with_joined_powers(_slope(part))
+    return _finite(_slope(part))
+
+
+def _finite(formula: sp.Expr) -> sp.Expr:
+    return _with_joined_powers(formula.replace(lambda e: e.is_Mul, _distributed))
+
+
+def _distributed(product: sp.Mul) -> sp.Expr:
+    """Multiply a sum with roots in denominators by powers of what the roots are of."""
+    for total in (f for f in product.args if f.is_Add):
+        roots = (u for term in total.args for u in sp.Mul.make_args(term) if _is_root(u) and u.exp.is_negative)
+        bases = {sign * u.base for u in roots for sign in (1, -1)}
+        powers = [f for f in product.args if f.as_base_exp()[0] in bases]
+        if powers:
+            rest = [f for f in product.args if f is not total and f not in powers]
+            return sp.Mul(*rest, sp.Add(*(sp.Mul(*powers, term) for term in total.args)))
+    return product
 
 
 def _slope(part: sp.Expr) -> sp.Expr:
@@ -342,7 +358,7 @@ def _with_joined_powers(part: sp.Expr) -> sp.Expr:
 
 def product(one: sp.Expr, other: sp.Expr) -> sp.Expr:
     """The product of two smooth formulas, finite as it is written where a root of one vanishes with the other."""
-    return _with_joined_powers(one * other)
+    return _finite(one * other)
 
 
 def _joined(product: sp.Mul) -> sp.Expr:

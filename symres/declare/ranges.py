@@ -182,6 +182,12 @@ def vanishes(expr: sp.Expr) -> bool:
 
 
 _SIGNED = 3  # parameters whose signs are combined in all ways
+_SIZES = {
+    0: (),
+    1: tuple(sp.Rational(11, 10) * sp.Integer(10) ** k for k in range(-6, 7)),
+    2: (sp.Rational(1, 900), sp.Rational(1, 31), sp.Rational(11, 10), sp.Integer(33), sp.Integer(1100)),
+    3: (sp.Rational(1, 31), sp.Integer(33)),
+}  # of as many parameters
 _GENERIC = (sp.Integer(1), sp.Rational(5, 7), sp.Rational(19, 11), sp.Rational(1, 23), sp.Rational(37, 2))
 
 
@@ -203,10 +209,28 @@ def admissible(parameter: sp.Symbol, k: int, negative: bool) -> sp.Rational:
     return -value if parameter.is_nonpositive or (negative and not parameter.is_nonnegative) else value
 
 
+def spread(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rational]]:
+    """Admissible values of parameters over many decades, in all combinations of sizes and signs; each at zero too.
+
+    What depends on parameters differently somewhere is seen here, unless that is a narrow range of values: with three
+    parameters or more (those after the third go with them) there are two sizes only.
+    """
+    count = min(len(parameters), _SIGNED)
+    for sizes in product(_SIZES[count], repeat=count):
+        yield from signed_sizes(parameters, [sizes[i % _SIGNED] for i in range(len(parameters))])
+    for absent in (p for p in parameters if p.is_nonzero is None):
+        yield {p: sp.Integer(0) if p == absent else admissible(p, 1, True) for p in parameters}
+
+
 def of_size(parameter: sp.Symbol, size: sp.Rational) -> sp.Rational:
     """The number of a size (the next integer) that a parameter's assumptions admit, with its sign if they do."""
     value = sp.ceiling(abs(size)) if parameter.is_integer else abs(size)
     return -value if parameter.is_nonpositive or (size < 0 and not parameter.is_nonnegative) else value
+
+
+def admits(parameter: sp.Symbol, value: sp.Rational) -> bool:
+    """Whether a number may stand for a parameter."""
+    return of_size(parameter, value) == value if value else parameter.is_nonzero is None
 
 
 def signed_sizes(parameters: Sequence[sp.Symbol], sizes: Sequence[sp.Rational]) -> list[dict[sp.Symbol, sp.Rational]]:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import sympy as sp
 
 from ..balls import enclose
-from ..declare.ranges import samples
+from ..declare.ranges import samples, spread
 from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K, S_in, kappa
-from .conditions import (
-    Conditions,
-    Maps,
-    at_generic,
-    at_reference,
-    joined,
-    written_out,
-)
+from .conditions import Conditions, Maps, joined, written_out
 from .explicit import explicit_line
 from .points import STABILITY, CriticalPoint, Found
 from .scan import GRID, sign, signed
+from .signs import at_generic, at_reference
 
 _BITS = 60
+_STEP = 6  # of the kernels where many parameters are tried
 _LOOKS = 4  # kernels of a line, at least, at which its stability is looked at
 _NONE = "the susceptibilities agree at every kernel, but no "
 
@@ -77,9 +74,11 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
     line = tuple(at_reference(e).xreplace({runs: kappa}) for e in (*place, slope))
     names = sorted(set().union(*(e.free_symbols for e in line)) - {kappa}, key=str)
     begins, exists, everywhere, slopes = False, False, True, set[int | None]()
-    for numbers in samples(names):
-        signs = {k: tuple(_sign(numbers, e, k) for e in line[:3]) for k in GRID}
-        kept = [k for k, found in signs.items() if found in ((1, 1, 0), (1, 1, 1))]
+    dense = ((numbers, GRID, {(1, 1, 0), (1, 1, 1)}) for numbers in samples(names))
+    few = ((numbers, GRID[::_STEP], {(1, 1, 1)}) for numbers in (spread(names) if names else ()))
+    for numbers, kernels, able in chain(dense, few):
+        signs = {k: tuple(_sign(numbers, e, k) for e in line[:3]) for k in kernels}
+        kept = [k for k, found in signs.items() if found in able]
         begins = begins or any(found[:2] == (1, 1) for found in signs.values())
         exists, everywhere = exists or bool(kept), everywhere and not any({None, -1} & {*s} for s in signs.values())
         slopes |= {_sign(numbers, line[3], k) for k in kept[:: max(len(kept) // _LOOKS, 1)]}

@@ -7,19 +7,16 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..balls import enclose
-from ..declare.ranges import of_size, samples
 from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity
-from ..symbols import C_W, C_b, K, gamma, xi
+from ..symbols import C_W, C_b, K, xi
 from .implicit import ImplicitNumber
-from .points import STABILITY
-from .scan import sign
 from .units import ONE, Unit, unit_of
 
 Maps = tuple[Quantity, Quantity, Quantity]  # kernel_map, chi_parallel, chi_perp
 
-_SIGN_BITS = (60, 240)
+_BITS = 60
 _DEPTHS = (1, 2, 3, 4)  # how many Dense may stand one inside the other
 _APART = (sp.Rational(4, 5), sp.Rational(13, 7))
 
@@ -188,7 +185,7 @@ def _varies(expression: sp.Expr, s: sp.Symbol) -> bool:
     """Whether numbers show that an expression depends on a symbol: expanding a large one could take minutes."""
     rest = {t: sp.Rational(7 + k, 10) for k, t in enumerate(sorted(expression.free_symbols - {s}, key=str))}
     try:
-        one, other = (enclose(expression.subs({**rest, s: value}), {}, _SIGN_BITS[0]) for value in _APART)
+        one, other = (enclose(expression.subs({**rest, s: value}), {}, _BITS) for value in _APART)
     except SymresError:
         return False
     return not one.overlaps(other)
@@ -226,53 +223,6 @@ def at_kernel(expression: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
     """A function of K at one kernel."""
     result = expression.subs(K, k)
     return canonical(result) if exact and not result.has(ImplicitNumber) else result
-
-
-def sign_at_reference(expression: sp.Expr) -> int:
-    """The sign at a reference skip connection (critical variances scale with 1 - gamma**2); 0 if it cannot be told."""
-    reduced = at_reference(expression)
-    if reduced.free_symbols:
-        factored = sp.factor(reduced)
-        return 1 if factored.is_positive else -1 if factored.is_negative else 0
-    return next(filter(None, (sign(enclose(reduced, {}, bits)) for bits in _SIGN_BITS)), 0)
-
-
-def generic_sign(expression: sp.Expr) -> int:
-    """The sign at the reference, other parameters being what they are in general."""
-    return sign_at_reference(expression) or sign_at_reference(at_generic(expression))
-
-
-def signs_where(expression: sp.Expr, weight: sp.Expr) -> set[int]:
-    """The signs of an expression for admissible values of parameters at which C_W is positive."""
-    told = sign_at_reference(expression)
-    names = sorted(at_reference(expression).free_symbols - {K}, key=str)
-    if told or not names:
-        return {told}
-    positive = (v for v in samples(names) if sign_at_reference(at_generic(weight.subs(v))) > 0)
-    return {sign_at_reference(at_generic(expression.subs(values))) for values in positive}
-
-
-def stability_where(curvature: sp.Expr, weight: sp.Expr) -> tuple[str, str]:
-    """Stability and side of a critical point K* > 0 from d(chi_parallel)/dK there, the same for all parameters."""
-    found = signs_where(curvature, weight)
-    return STABILITY[found.pop() if len(found) == 1 else 0]
-
-
-def can_be_positive(expression: sp.Expr) -> bool:
-    """Whether an expression is positive at the reference, and at generic parameters if there are others."""
-    return generic_sign(expression) > 0
-
-
-def at_reference(expression: sp.Expr) -> sp.Expr:
-    """An expression with a skip connection of weight 1/2, and with a branch of weight 1."""
-    return expression.xreplace({gamma: sp.Rational(1, 2), xi: sp.Integer(1)})
-
-
-def at_generic(expression: sp.Expr) -> sp.Expr:
-    """An expression at the reference, and with numbers of no special meaning for other parameters."""
-    reduced = at_reference(expression)
-    names = sorted(reduced.free_symbols, key=str)
-    return reduced.subs({s: of_size(s, sp.Rational(7 + k, 10)) for k, s in enumerate(names)})
 
 
 def written_out(quantity: Quantity) -> sp.Expr:

@@ -14,30 +14,22 @@ from ..balls import enclose, evaluate
 from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Quantity, Status
-from ..symbols import C_W, C_b, K, kappa
+from ..symbols import C_W, C_b, K, S_in, gamma, kappa, xi
 from .agreeing import agree, line_of_points
-from .conditions import (
-    Conditions,
-    affine,
-    at_generic,
-    can_be_positive,
-    conditions_of,
-    sign_at_reference,
-    solved,
-    stability_where,
-    written_out,
-)
+from .conditions import Conditions, affine, conditions_of, solved, written_out
 from .growth import Growth, growth
 from .nested import nested_conditions
 from .points import Criticality, CriticalPoint, Found
 from .root import Root
 from .scan import at_kappa, zeros
 from .search import searched_points
+from .signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
 from .zero import zero_points
 
 _LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)
 _BITS = 60
 _DIGITS = 12
+_LONGEST = 60  # of a condition in a sentence
 _FALLS = (
     "the kernel grows without bound and chi_perp falls to 1, by a law that has no expansion in powers: compare "
     "jacobian() at several depths"
@@ -160,12 +152,29 @@ def _named(zero: Found, positive: Found) -> tuple[str, tuple[str, ...]]:
         return "unknown", ()
     if any(p.stability == "half-stable" for p in positive.points):
         return "half-stable", ()
-    if any(p.stability == "marginal" for p in (*zero.points, *positive.points)):
-        return "unknown", ("the stability of the critical point is undecided",)
+    marginal = [p for p in (*zero.points, *positive.points) if p.stability == "marginal"]
+    if marginal:
+        return "unknown", tuple(map(_undecided, marginal))
     named = "none" if positive.complete else "unknown"
     if any(p.stability == "unstable" for p in zero.points):
         return named, ("K* = 0 is critical but unstable: the kernel flows away from it",)
     return named, ()
+
+
+def _undecided(point: CriticalPoint) -> str:
+    """Why a point is neither stable nor unstable."""
+    which = "the critical point" if point.K else "K* = 0"
+    law = sp.factor(point.correction.subs(K, 1)) if point.correction else sp.Integer(0)
+    signs = {f: signs_where(f, sp.Integer(1)) for f in sp.Mul.make_args(law)}
+    varying = sp.Mul(*(f for f in signs if signs[f] != {1} and signs[f] != {-1}))
+    if sum(found == {-1} for found in signs.values()) % 2:
+        varying = -varying
+    found = varying if law else point.K + point.C_W
+    names = sorted(found.free_symbols - {K, C_W, S_in} - (set() if law else {gamma, xi}), key=str)
+    if not names:
+        return f"the stability of {which} is undecided"
+    where = f": K' - K has the sign of {varying} there" if law and len(str(varying)) < _LONGEST else ""
+    return f"the stability of {which} depends on {' and '.join(map(str, names))}{where}"
 
 
 def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Criticality | None:

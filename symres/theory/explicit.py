@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import cycle
 
 import sympy as sp
 
 from ..balls import enclose, evaluate
-from ..declare.ranges import of_size, signed_sizes
+from ..declare.ranges import of_size, signed_sizes, spread
 from ..errors import SymresError
 from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
@@ -16,8 +17,10 @@ from ..scalars import number
 from ..symbols import C_W, C_b, K, gamma, xi
 from .conditions import Maps, affine, joined, positive_root, power_form, written_out
 from .scan import GRID
+from .signs import WEIGHTS
 
 _OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11), sp.Rational(19, 8))  # other parameters
+_STEP = 6  # of the kernels where many numbers are tried
 _LEAST = 1e-100  # size of a weight: those of activations that grow exponentially go on to exp(-1e12)
 _SKIPS = (sp.Rational(3, 5), sp.Rational(3, 2))  # on either side of 1
 _APART = 1e-15  # biases that are no more so are one solution
@@ -124,9 +127,8 @@ def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]])
     names = sorted((flow.free_symbols | perp.free_symbols) - {K, C_b, C_W}, key=str)
     able = list(branches)
     seen = False
-    trials = [[_size(s, other) + sp.Rational(i, 10) for i, s in enumerate(names)] for other in _OTHERS if names]
-    for numbers in (numbers for sizes in trials or [[]] for numbers in signed_sizes(names, sizes)):
-        for weight in _weights(perp.subs(numbers)):
+    for numbers, kernels in _trials(names):
+        for weight in _weights(perp.subs(numbers), kernels):
             values = {C_W: weight, **numbers}
             here = {
                 branch: found for branch in branches if (found := _solution(flow, perp, branch, values)) is not None
@@ -140,19 +142,26 @@ def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]])
     return able[0] if seen and able else None
 
 
-def _size(parameter: sp.Symbol, other: sp.Rational) -> sp.Rational:
-    """Of a parameter in a trial; a skip connection is below 1, above there is no line to see."""
-    return min(other, _OTHERS[0]) if parameter == gamma else other
+def _trials(names: list[sp.Symbol]) -> Iterator[tuple[dict[sp.Symbol, sp.Rational], tuple[sp.Rational, ...]]]:
+    """Numbers for parameters, with kernels to look at: dense ones for some sizes, a few for parameters of all kinds."""
+    for other in _OTHERS if names else _OTHERS[:1]:
+        # a skip connection is below 1, above there is no line to see
+        sizes = [(min(other, _SKIPS[0]) if s == gamma else other) + sp.Rational(i, 10) for i, s in enumerate(names)]
+        yield from ((numbers, GRID) for numbers in signed_sizes(names, sizes))
+    scales = [{s: weights[known] for s in names for known in weights if s.name == known.name} for weights in WEIGHTS]
+    free = [s for s in names if s not in scales[0]]
+    for weights, numbers in zip(cycle(scales), spread(free) if free else ()):
+        yield {**weights, **numbers}, GRID[::_STEP]
 
 
-def _weights(perp: sp.Expr) -> Iterator[sp.Rational]:
+def _weights(perp: sp.Expr, kernels: tuple[sp.Rational, ...] = GRID) -> Iterator[sp.Rational]:
     """Those that make chi_perp 1 at kernels of all magnitudes, which have the scale of the layer; or all magnitudes."""
     form = None if perp.has(C_b) else power_form(perp)
     if form is None:
-        yield from GRID
+        yield from kernels
         return
     solution = positive_root(1 - form[1], form[2], form[0])
-    for kernel in GRID:
+    for kernel in kernels:
         try:
             weight = evaluate(solution, {K: kernel}, _DIGITS)[0]
         except SymresError:

@@ -17,12 +17,13 @@ from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
 from .closing import closed
-from .conditions import generic_sign, joined, signs_where, written_out
+from .conditions import joined, written_out
 from .expansion import powers_of_kernel
 from .implicit import ImplicitNumber, Value
 from .meeting import Meeting
 from .nested import inner_law
 from .points import CriticalPoint
+from .signs import generic_sign, signs_where
 from .zero import without_bias
 
 _ORDERS = (2, 4, 8, 16)  # of the series of chi_perp around K = 0

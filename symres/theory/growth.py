@@ -12,14 +12,15 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..balls import enclose
-from ..declare.ranges import samples
+from ..declare.ranges import spread
 from ..errors import NoClosedForm, SymresError
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
-from .conditions import at_reference, joined
+from .conditions import joined
 from .expansion import terms_of
 from .exponents import Exponents, Stretch
 from .scan import GRID
+from .signs import at_reference
 
 _ORDERS = (sp.Integer(2), sp.Rational(1, 2), sp.Integer(0))  # of the expansions in 1/K; algebraic tails know few terms
 _STEP = 6  # of the grid of kernels at which K' > K is tested
@@ -106,7 +107,7 @@ def _grows(kernel_map: Quantity) -> bool:
     names = sorted(set().union(*(e.free_symbols for e in drifts)) - {K}, key=str)
     return all(
         any(_positive(e.subs(numbers), k, bits) for e in drifts for bits in _BITS)
-        for numbers in samples(names)
+        for numbers in spread(names)
         for k in GRID[::_STEP]
     )
 

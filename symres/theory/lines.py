@@ -13,17 +13,18 @@ import sympy as sp
 from flint import arb, ctx
 
 from ..balls import compile_ball, enclose, evaluate, value_and_radius
-from ..declare.ranges import samples
+from ..declare.ranges import spread
 from ..errors import NoClosedForm, SymresError
 from ..gaussian.canonical import canonical
 from ..quantity import Status
 from ..scalars import number
 from ..symbols import C_W, C_b, K, kappa
-from .conditions import Maps, affine, at_generic, at_reference, joined, written_out
+from .conditions import Maps, affine, joined, written_out
 from .explicit import FUNCTIONS, below_one, explicit_line
 from .nested import Nested, nested, nested_line
 from .root import Root
 from .scan import GRID, at_kappa, zeros
+from .signs import at_generic, at_reference
 
 _DIGITS = 17
 _BITS = 80
@@ -227,7 +228,7 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
         return None
     at_hand = at_reference(explicit[0])
     names = sorted(at_hand.free_symbols - {K}, key=str)
-    tried = (_along_kernels(at_hand.subs(numbers)) for numbers in samples(names))
+    tried = (_along_kernels(at_hand.subs(numbers)) for numbers in spread(names))
     weights = [run for run in tried if all(map(math.isfinite, run))]  # at zero a parameter may leave nothing
     steps = {(high > low) - (high < low) for run in weights for low, high in pairwise(run)} - {0}  # but for rounding
     if len(steps) != 1 or not all(weight >= 0 for run in weights for weight in run):

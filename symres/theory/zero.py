@@ -13,9 +13,10 @@ from ..gaussian.canonical import canonical
 from ..gaussian.expectation import Expectation
 from ..quantity import Quantity
 from ..symbols import C_W, C_b, K
-from .conditions import at_generic, can_be_positive, joined, sign_at_reference, signs_where, solved, written_out
+from .conditions import joined, solved, written_out
 from .expansion import powers_of_kernel
 from .points import CriticalPoint, Found
+from .signs import at_generic, can_be_positive, sign_at_reference, signs_where
 
 _NO_FIXED_POINT = "K* = 0 is no fixed point: K' does not vanish with K"
 _ORDERS = (3, 6, 12, 24, 48)  # the kernel map is expanded so far around K = 0, until a correction shows
@@ -90,4 +91,4 @@ def _drifts(kernel_map: Quantity, weight: sp.Expr) -> set[int]:
     breaks = {abs(b) for e in averages for _, factors in e.terms for f in factors for b in f.breaks}
     nearest = min((b for b in breaks if b.is_positive and b.is_number), default=sp.Integer(1))
     drift = (written_out(kernel_map) - K).subs({C_b: 0, C_W: weight})
-    return {sign_at_reference(drift.subs(K, nearest**2 / k)) for k in _FAR}
+    return set().union(*(signs_where(drift.subs(K, nearest**2 / k), weight) for k in _FAR))

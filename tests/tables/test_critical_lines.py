@@ -542,6 +542,15 @@ TWO_LINES = {  # at these numbers chi_perp = C_W (1 + 6qK + 27 q^2 K^2) + gamma^
     "of a product": (activation_of(sr.z + a * s * sr.z**3), {"a": R(1, 2), "s": R(-1, 2)}),
     "above a size": (activation_of(sr.z + (1 - p) * sr.z**3), {"p": R(5, 4)}),
 }
+NARROW = {  # of a z + b z^2 + c z^3: chi_perp = C_W (a^2 + (4 b^2 + 6 a c) K + 27 c^2 K^2) = 1 has two solutions
+    "below a size": (sr.z + p * sr.z**2 - sr.z**3 / 100, {"p": R(1, 20)}, (1, 0.05, -0.01), R(101, 100)),
+    "where two differ": (
+        p * sr.z + b * sr.z**2 - sr.z**3 / 10,
+        {"p": R(16), "b": R(-2, 5)},
+        (16, -0.4, -0.1),
+        R(391, 100000),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", TWO_LINES)
@@ -550,6 +559,18 @@ def test_two_lines_at_some_parameters_are_no_formula(name):
     theory = sr.derive(sr.residual(own))
     assert theory.critical_line_expr is None and theory.critical_line_weights is None
     assert len(theory.critical_line(C_W=R(4, 5), gamma=R(1, 2), **params)) == 2
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_two_lines_far_from_simple_parameters_are_no_formula(name):
+    expr, params, (one, two, three), weight = NARROW[name]
+    theory = sr.derive(activation_of(expr))
+    assert theory.critical_line_expr is None
+    kernels = np.roots([27 * three**2, 4 * two**2 + 6 * one * three, one**2 - 1 / float(weight)])
+    squares = [one**2 * k + 3 * (two**2 + 2 * one * three) * k**2 + 15 * three**2 * k**3 for k in kernels]
+    biases = [k - float(weight) * square for k, square in zip(kernels, squares, strict=True)]
+    assert min(kernels) > 0 and min(biases) > 0
+    assert sorted(theory.critical_line(C_W=weight, **params)) == pytest.approx(sorted(biases), rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -389,3 +389,57 @@ def test_whether_the_kernel_can_vanish_may_depend_on_a_parameter():
     assert not any("is no fixed point" in text for text in derive(layer).remarks)
     assert [point.K for point in derive(layer.subs(q=-1)).critical_points] == [0]
     assert any("is no fixed point" in text for text in derive(layer.subs(q=1)).remarks)
+
+
+a, b, c = sp.Symbol("a", positive=True), sp.Symbol("b", real=True), sp.Symbol("c", real=True)
+EITHER = {  # activations, with parameters where K* = 0 is stable, and where it is not, outside of the usual
+    sp.tanh(z) - b * z**3 / 10: ({b: -3}, {b: -4}),
+    sp.tanh(z) + a * z**3 / 100: ({a: 33}, {a: 34}),
+    sp.tanh(z) + a * z**2 / 50: ({a: 40}, {a: 41}),
+    a * sp.tanh(z) + z**3 / 100: ({a: sp.Rational(4, 100)}, {a: sp.Rational(2, 100)}),
+    sp.sin(z) + (a - 2) * (a - 3) * z**3 / 3: ({a: sp.Rational(5, 2)}, {a: 5}),
+    z + b * sp.Max(z, 0) + z * sp.Abs(z): ({b: -3}, {b: -1}),
+}
+
+
+@pytest.mark.parametrize("expr", EITHER, ids=str)
+def test_the_stability_of_zero_holds_for_all_parameters_or_is_said_to_depend_on_them(expr):
+    names = tuple(expr.free_symbols - {z})
+    own = Activation("own", expr, parameters=names)
+    layer = mlp(own)
+    theory = derive(layer)
+    zero = theory.critical_points[-1]
+    assert (zero.K, zero.stability, theory.universality_class) == (0, "marginal", "unknown")
+    assert f"the stability of K* = 0 depends on {names[0]}: K' - K has the sign of " in theory.remarks[-1]
+    assert theory.exponents.kernel is None
+    k, step = 1e-4, 1e-3
+    x = np.arange(-12, 12, step)
+    for numbers, stability in zip(EITHER[expr], ("stable", "unstable"), strict=True):
+        found = [p for p in derive(layer.subs(**{str(s): v for s, v in numbers.items()})).critical_points if p.K == 0]
+        assert [p.stability for p in found] == [stability]
+        phi = sp.lambdify(z, expr.subs(numbers), "numpy")
+        drift = float(zero.C_W.subs(numbers)) * np.sum(phi(np.sqrt(k) * x) ** 2 * np.exp(-(x**2) / 2)) * step
+        assert (drift / np.sqrt(2 * np.pi) < k) == (stability == "stable")
+
+
+def test_parameters_that_may_vanish_one_by_one():
+    """Linear at c = 0, and neutral there; unstable otherwise."""
+    theory = derive(mlp(Activation("own", b * z + c * z**2, parameters=(b, c))))
+    assert [p.stability for p in theory.critical_points] == ["marginal"]
+    assert theory.remarks[-1] == "the stability of K* = 0 depends on c: K' - K has the sign of c**2 there"
+
+
+def test_the_stability_of_a_nested_layer_depends_on_the_skip():
+    """By hand, of tanh after z + z^3/6: <u^2> = K + K^2 + ..., <tanh^2> = K - 2 K^2 + ...; with C_W^2 = 1 - gamma^2
+
+    K' - K = C_W^2 K^2 - 2 C_W^3 K^2 + ..., which is negative for C_W > 1/2.
+    """
+    swollen = Activation("swollen", z + z**3 / 6)
+    build = lambda g: Layer(g * z + Dense(activation("tanh")(Dense(swollen(z)))))  # noqa: E731
+    theory = derive(build(gamma))
+    assert [p.stability for p in theory.critical_points] == ["marginal"]
+    assert "depends on gamma: K' - K has the sign of 1 - 2*sqrt(1 - gamma**2)" in theory.remarks[-1]
+    for skip, stability in ((sp.Rational(1, 2), "stable"), (sp.Rational(19, 20), "unstable")):
+        assert [p.stability for p in derive(build(skip)).critical_points if p.K == 0] == [stability]
+    flipped = derive(Layer(gamma * z + Dense(swollen(Dense(activation("tanh")(z))))))
+    assert [p.stability for p in flipped.critical_points] == ["stable"]

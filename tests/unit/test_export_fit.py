@@ -79,6 +79,8 @@ ROOTS = {
     "abs(z)^(1/3)+abs(z)^(1/2)": lambda z: z ** (mp.mpf(1) / 3) + z ** (mp.mpf(1) / 2),
     "abs(z)^(4/3)+abs(z)^(3/2)": lambda z: z ** (mp.mpf(4) / 3) + z ** (mp.mpf(3) / 2),
     "z/(1+abs(z)^(7/10))": lambda z: z / (1 + z ** (mp.mpf(7) / 10)),
+    "log(1+abs(z)^(4/3))": lambda z: mp.log1p(z ** (mp.mpf(4) / 3)),
+    "z/(1+abs(z)^(8/5))": lambda z: z / (1 + z ** (mp.mpf(8) / 5)),
     "z/(1+abs(z)^(37/100))": lambda z: z / (1 + z ** (mp.mpf(37) / 100)),
 }
 

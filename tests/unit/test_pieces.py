@@ -10,7 +10,7 @@ import sympy as sp
 import symres as sr
 from symres.declare.intervals import Range, Undefined
 from symres.declare.pieces import Pieces, split, value_at
-from symres.declare.ranges import RangeProgram, samples, sign_of, signed_sizes, vanishes
+from symres.declare.ranges import RangeProgram, admits, samples, sign_of, signed_sizes, spread, vanishes
 from symres.declare.zeros import zeros
 from symres.errors import DeclarationError
 from symres.symbols import z
@@ -306,3 +306,34 @@ def test_parameters_are_tried_with_all_signs():
         assert {sp.sign(v[one] * v[other]) for v in samples(names)} >= {1, -1}
         assert not vanishes(sp.Abs(one * other) - one * other)
     assert vanishes(sp.Abs(p * a) - p * sp.Abs(a))
+
+
+def test_parameters_are_spread_over_decades_and_are_zero_one_by_one():
+    a, b = sp.symbols("a b", real=True)
+    p, n = sp.Symbol("p", positive=True), sp.Symbol("n", negative=True)
+    assert list(spread([])) == [{}]
+    (alone,) = zip(*(v.values() for v in spread([p])), strict=True)
+    assert min(alone) < R(1, 10**5) and max(alone) > 10**5 and min(alone) > 0
+    assert all(v[n] < 0 < v[p] for v in spread([n, p]))
+    pairs = [tuple(v.values()) for v in spread([a, b])]
+    for i, j in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        sizes = [(x / i, y / j) for x, y in pairs if x * i > 0 and y * j > 0]
+        assert any(x > 1000 * y for x, y in sizes) and any(y > 1000 * x for x, y in sizes)
+    assert any(x == 0 != y for x, y in pairs) and any(x != 0 == y for x, y in pairs)
+    assert admits(a, R(0)) and admits(p, R(1, 3)) and not admits(p, R(-1)) and not admits(n, R(0))
+    assert not admits(sp.Symbol("k", integer=True), R(1, 2))
+
+
+@pytest.mark.parametrize("text", ["z/(1+abs(z)^(2/3)+z^2)", "z/(1+abs(z)^(1/3)+abs(z)^(1/4))"])
+def test_slopes_with_several_roots_have_values_at_their_zero(text):
+    """Of t = z^(1/12), by quadrature: chi_perp = <phi'^2> and chi_parallel = <z phi phi'> at K = 1."""
+    theory = sr.derive(text)
+    place = sp.Symbol("t", positive=True)
+    phi = sr.activation(text).expr.subs(sp.Abs(z), z).subs(z, place**12)
+    slope = phi.diff(place) / (12 * place**11)
+    both = [slope**2, place**12 * phi * slope]
+    for name, average in zip(("chi_perp", "chi_parallel"), both, strict=True):
+        weighed = sp.lambdify(place, sp.simplify(average) * 24 * place**11, "mpmath")
+        density = lambda t: weighed(t) * mp.npdf(t**12)  # noqa: E731, B023
+        expected = mp.quad(density, [mp.mpf("1e-9"), 0.3, 0.6, 0.8, 1, 1.1, 1.2, 1.3, 1.36])
+        assert getattr(theory, name).evalf(K=1, C_W=1, C_b=0) == pytest.approx(expected, rel=1e-11)

@@ -44,7 +44,8 @@ DENOMINATOR, SIMPLE = 24, 6  # the largest of the order of a correction, and of 
 NEAR_ZERO = mp.mpf("1e-6")  # the variable of the fit where values are asked for, at least
 LEAST = mp.mpf("0.05")  # of such orders
 CORRECTED = mp.mpf("1e-6")  # size of a correction where its order is measured
-NEARLY = 1e-3  # a correction of an order of 1/2, nearly, is one
+NEARLY = 1e-3  # of a fraction, or of 1, nearly, is one
+ANALYTIC = mp.mpf(9) / 10  # the order beyond which a correction is taken for one of order 1
 NARROWEST = mp.mpf(2) ** -22
 EXTENDED = 20  # a last piece so many times wider than what lacks from u(LARGEST) to u = 1 is continued to there
 
@@ -231,7 +232,7 @@ def _series(values: Values) -> tuple[sp.Rational, int]:
     order = _order(values, small, SMALLEST)
     if order is None:
         return small, 1
-    if order > 1 / mp.mpf(2) - NEARLY:
+    if order > 1 - NEARLY:
         return small, 2
     end = min(SMALLEST, CORRECTED ** (1 / max(abs(order), LEAST)))  # the next corrections are small there
     small = power_of(values, end, 100 * end)
@@ -245,7 +246,7 @@ def _series(values: Values) -> tuple[sp.Rational, int]:
 def _order(values: Values, small: sp.Rational, end: mp.mpf) -> mp.mpf | None:
     """The order of the first correction at small K; None if it is too small to be a root of K."""
     first, second, third = (values(k) / k ** _mpf(small) for k in (end, 100 * end, 10**4 * end))
-    if abs(second - first) <= mp.sqrt(100 * end) / 1000 * abs(first):
+    if abs(second - first) <= (100 * end) ** ANALYTIC * abs(first):
         return None
     return mp.log(abs((third - second) / (second - first))) / mp.log(100)
 
