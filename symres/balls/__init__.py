@@ -12,7 +12,7 @@ A real formula is taken at its word: where a ball sticks out of the domain of a 
 ``0 +/- 1e-20``), only the part inside the domain can hold the true point, and only that part is used.
 """
 
-from .evaluate import enclose, evaluate, to_ball, value_and_radius
+from .evaluate import as_float, enclose, evaluate, to_ball, value_and_radius
 from .program import Ball, Program, compile_ball
 
-__all__ = ["Ball", "Program", "compile_ball", "enclose", "evaluate", "to_ball", "value_and_radius"]
+__all__ = ["Ball", "Program", "as_float", "compile_ball", "enclose", "evaluate", "to_ball", "value_and_radius"]

@@ -89,6 +89,18 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15
     raise SymresError(asked, f"{bits} bits only give {ball.str(5)}", "ask for fewer digits or check the values")
 
 
+def as_float(node: sp.Expr, precision: int) -> sp.Float | None:
+    """What sympy asks a node for: its value to so many bits, or None while it has symbols.
+
+    Raises:
+        SymresError: as of :func:`evaluate`.
+    """
+    if node.free_symbols:
+        return None
+    value, _ = evaluate(node, {}, int(precision / 3.32) + 2)
+    return sp.Float(value, precision=precision)
+
+
 def value_and_radius(ball: arb) -> tuple[mpmath.mpf, mpmath.mpf]:
     """The middle of a ball and its radius; 0 and infinity for a ball that is not finite."""
     return (_mpf(ball.mid()), _mpf(ball.rad())) if ball.is_finite() else (mpmath.mpf(0), mpmath.inf)

@@ -169,6 +169,7 @@ def derivative(part: sp.Expr) -> sp.Expr:
 
 
 def _finite(formula: sp.Expr) -> sp.Expr:
+    """Write products so that what cancels between their factors is gone: balls around 0 know no 0*oo."""
     return _with_joined_powers(formula.replace(lambda e: e.is_Mul, _distributed))
 
 

@@ -187,18 +187,18 @@ _SIZES = {
     1: tuple(sp.Rational(11, 10) * sp.Integer(10) ** k for k in range(-6, 7)),
     2: (sp.Rational(1, 900), sp.Rational(1, 31), sp.Rational(11, 10), sp.Integer(33), sp.Integer(1100)),
     3: (sp.Rational(1, 31), sp.Integer(33)),
-}  # of as many parameters
+}  # by the number of parameters: fewer sizes where there are more combinations
 _GENERIC = (sp.Integer(1), sp.Rational(5, 7), sp.Rational(19, 11), sp.Rational(1, 23), sp.Rational(37, 2))
 
 
 def samples(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rational]]:
     """Admissible values of parameters: a simple one, some generic ones, a small and a large one, zero if it may be.
 
-    Two parameters (of the first three) have the same sign in some of them, and opposite ones in others. Without
+    Two parameters (of the first few) have the same sign in some of them, and opposite ones in others. Without
     parameters there is one empty sample.
     """
     for k in range(len(_GENERIC) if parameters else 1):
-        yield {p: admissible(p, k + 2 * place, bool(k >> place % 3 & 1)) for place, p in enumerate(parameters)}
+        yield {p: admissible(p, k + 2 * place, bool(k >> place % _SIGNED & 1)) for place, p in enumerate(parameters)}
     if any(p.is_nonzero is None for p in parameters):
         yield {p: sp.Integer(0) if p.is_nonzero is None else admissible(p, 1, True) for p in parameters}
 

@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sp
 from flint import arb
 
-from ..balls import evaluate
+from ..balls import as_float
 from ..declare.pieces import Pieces
 from ..errors import DeclarationError
 from ..symbols import variables, z
@@ -162,10 +162,7 @@ class Expectation(sp.Expr):
         return sum((c * average for c, average in zip(coefficients, averages, strict=True)), arb(0))
 
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
-        if self.free_symbols:
-            return None
-        value, _ = evaluate(self, {}, int(prec / 3.32) + 2)
-        return sp.Float(value, precision=prec)
+        return as_float(self, prec)
 
     # ---- calculus ----------------------------------------------------------------------------------------------
 

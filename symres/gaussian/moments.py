@@ -13,7 +13,7 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx
 
-from ..balls import compile_ball, evaluate
+from ..balls import as_float, compile_ball
 from ..declare.pieces import Pieces
 from ..errors import DeclarationError, NoClosedForm, SymresError
 from ..symbols import z
@@ -58,10 +58,7 @@ class TailMoment(sp.Expr):
         return _enclosed(self.remainder, int(self.args[0]), bits)
 
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
-        if self.free_symbols:
-            return None
-        value, _ = evaluate(self, {}, int(prec / 3.32) + 2)
-        return sp.Float(value, precision=prec)
+        return as_float(self, prec)
 
     def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
         if s in self.free_symbols:

@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 from flint import arb
 
-from ..balls import evaluate
+from ..balls import as_float
 from ..errors import SymresError
 from .integrals import four_signs, two_signs, two_tails
 from .pairs import given_pair
@@ -24,13 +24,10 @@ class _Averaged(sp.Function):
     tex: str  # and of a document
 
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
-        if self.free_symbols:
-            return None
         try:
-            value, _ = evaluate(self, {}, int(prec / 3.32) + 2)
+            return as_float(self, prec)
         except SymresError:  # for sympy: stays as it is (it asks even to print)
             return None
-        return sp.Float(value, precision=prec)
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         arguments = ", ".join(printer._print(a) for a in self.args)

@@ -74,6 +74,7 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
     line = tuple(at_reference(e).xreplace({runs: kappa}) for e in (*place, slope))
     names = sorted(set().union(*(e.free_symbols for e in line)) - {kappa}, key=str)
     begins, exists, everywhere, slopes = False, False, True, set[int | None]()
+    # where parameters are tiny or huge, a C_b that cannot be told from 0 may be a negative one
     dense = ((numbers, GRID, {(1, 1, 0), (1, 1, 1)}) for numbers in samples(names))
     few = ((numbers, GRID[::_STEP], {(1, 1, 1)}) for numbers in (spread(names) if names else ()))
     for numbers, kernels, able in chain(dense, few):

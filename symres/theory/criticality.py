@@ -166,6 +166,7 @@ def _undecided(point: CriticalPoint) -> str:
     which = "the critical point" if point.K else "K* = 0"
     law = sp.factor(point.correction.subs(K, 1)) if point.correction else sp.Integer(0)
     signs = {f: signs_where(f, sp.Integer(1)) for f in sp.Mul.make_args(law)}
+    # factors of one sign for all parameters, such as 1 - gamma**2, decide nothing
     varying = sp.Mul(*(f for f in signs if signs[f] != {1} and signs[f] != {-1}))
     if sum(found == {-1} for found in signs.values()) % 2:
         varying = -varying

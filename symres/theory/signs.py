@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import cycle, pairwise
+from itertools import cycle, pairwise, product
 
 import mpmath as mp
 import sympy as sp
@@ -85,18 +85,18 @@ def _places(
     for weights, numbers in zip(cycle(settings), spread(names)):
         yield {**weights, **numbers}
     for s in names:
-        for weights, numbers in zip(cycle(settings), spread([other for other in names if other != s])):
+        for weights, numbers in product(settings, spread([other for other in names if other != s])):
             at = {**weights, **numbers}
             yield from ({**at, s: value} for value in _between_zeros(expression.subs(at), s) if admits(s, value))
 
 
 def _between_zeros(function: sp.Expr, s: sp.Symbol) -> list[sp.Rational]:
     """One value in each interval in which a rational function of s has one sign and s has one; none of others."""
-    product = sp.Mul(*sp.fraction(sp.together(function)))
-    if not product.is_polynomial(s) or product.atoms(sp.Function) or sp.degree(product, s) < 1:
+    both = sp.Mul(*sp.fraction(sp.together(function)))  # has the sign of their quotient
+    if not both.is_polynomial(s) or both.atoms(sp.Function) or sp.degree(both, s) < 1:
         return []
     try:
-        found = sp.Poly(product, s).nroots(_DIGITS, maxsteps=_STEPS)
+        found = sp.Poly(both, s).nroots(_DIGITS, maxsteps=_STEPS)
     except mp.NoConvergence:
         return []
     zeros = sorted({0.0, *(float(sp.re(x)) for x in found if abs(sp.im(x)) <= _REAL * abs(x))})

@@ -584,6 +584,7 @@ def test_two_lines_far_from_simple_parameters_are_no_formula(name):
     ids=str,
 )
 def test_weights_of_lines_with_parameters_that_may_vanish(expr, ends):
+    """1/<phi'^2> at kernels 0 and oo, by hand: C_W of a critical line lies between."""
     theory = sr.derive(activation_of(expr))
     assert theory.critical_line_weights == ends
     assert theory.critical_line_expr is not None

@@ -246,4 +246,7 @@ def test_lines_are_smooth_and_reach_their_ends():
         assert np.hypot(*(places - star / size).T).min() < 0.01
     ((weights, biases, _),) = phase_diagram(sr.derive("cos(3*z)"), points=3).lines
     assert biases[0] == pytest.approx(0, abs=0.01)
-    assert 9 * weights[0] * (1 - math.exp(-18 * weights[0] * (1 + math.exp(-18 * float(weights[0]))) / 2)) / 2 < 1.2
+    kernel = 1.0  # K' = C_b + C_W (1 + exp(-18K))/2 and chi_perp = 9 C_W (1 - exp(-18K))/2, by hand
+    for _ in range(400):
+        kernel = biases[0] + weights[0] * (1 + math.exp(-18 * kernel)) / 2
+    assert 9 * weights[0] * (1 - math.exp(-18 * kernel)) / 2 == pytest.approx(1, abs=1e-6)

@@ -40,11 +40,11 @@ DEGREE = 20
 TOLERANCE = 1e-16  # largest trailing coefficient, relative to the largest value on the piece
 HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives hope for the whole
 MAXIMUM = 48  # pieces
-DENOMINATOR, SIMPLE = 24, 6  # the largest of the order of a correction, and of one that is not clearly a fraction
 NEAR_ZERO = mp.mpf("1e-6")  # the variable of the fit where values are asked for, at least
-LEAST = mp.mpf("0.05")  # of such orders
+DENOMINATOR, SIMPLE = 24, 6  # the largest of the order of a correction, and of one that is not clearly a fraction
+LEAST = mp.mpf("0.05")  # the smallest of such orders
 CORRECTED = mp.mpf("1e-6")  # size of a correction where its order is measured
-NEARLY = 1e-3  # of a fraction, or of 1, nearly, is one
+NEARLY = 1e-3  # an order so near to a fraction, or to 1, is it
 ANALYTIC = mp.mpf(9) / 10  # the order beyond which a correction is taken for one of order 1
 NARROWEST = mp.mpf(2) ** -22
 EXTENDED = 20  # a last piece so many times wider than what lacks from u(LARGEST) to u = 1 is continued to there
