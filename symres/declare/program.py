@@ -237,6 +237,8 @@ class Builder:
                 )
             if bare.has(sp.I):
                 raise DeclarationError(f"the expression {inner} in a layer", "it is not real", "use real coefficients")
+            if bare.has(sp.oo, sp.S.NegativeInfinity, sp.zoo, sp.nan):
+                raise DeclarationError(f"the expression {inner} in a layer", "it is not finite", "use finite numbers")
 
     def _told(self, expression: sp.Expr) -> str:
         """What the names of sources and statistics in an expression stand for."""
@@ -257,8 +259,9 @@ class Builder:
                 or value is sp.nan
                 or (name == "width" and value.is_zero)
             ):
+                least = "> 0" if name == "width" else ">= 0"
                 raise DeclarationError(
-                    f"a Dense with {name} = {value}", "it is no positive number or parameter", f"pass {name} >= 0"
+                    f"a Dense with {name} = {value}", f"it is no number or parameter {least}", f"pass {name} {least}"
                 )
 
     def _check_names(self, out: sp.Expr) -> None:

@@ -77,10 +77,18 @@ class Network:
         """
         states = self._states(K, params)
         rows = zip(self.layers, states, self._by_layer(params), strict=False)
-        left = [_value(layer.memory, state | own) for layer, state, own in rows]
+        left = [
+            [_value(quantity, state | own) for quantity in (layer.memory, layer.shared_memory)]
+            for layer, state, own in rows
+        ]
+        first = states[0]["K"]
         with mp.workdps(_DIGITS + 2):  # those of the kernels: 0 is 0
-            covariances = [mp.fprod(left[:place]) * states[0]["K"] for place in range(len(states))]
-            return [state["K"] - 2 * c + states[0]["K"] for state, c in zip(states, covariances, strict=True)]
+            covariance, between = first, states[0].get("C", mp.mpf(0))  # with the first stream; of another input's
+            covariances = [covariance]
+            for own, shared in left:
+                covariance, between = own * covariance + shared * between, (own + shared) * between
+                covariances.append(covariance)
+            return [state["K"] - 2 * c + first for state, c in zip(states, covariances, strict=True)]
 
     def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}``: the product of chi_perp from layer l0 to l.

@@ -12,7 +12,7 @@ import sympy as sp
 from .. import symbols
 from ..declare.layer import Layer
 from ..declare.phi import Phi
-from ..errors import NoClosedForm
+from ..errors import NoClosedForm, UnsupportedLayer
 from ..gaussian.deltas import averaged
 from ..gaussian.expectation import Gaussian
 from ..quantity import Quantity
@@ -22,7 +22,7 @@ from .directions import needs_direction
 from .named import Named
 from .radial import chi_delta
 from .tangent import tangent
-from .walk import BATCH, Walk
+from .walk import BATCH, SHARED, Walk
 
 _OF_ONE = "phi_squared"  # the average of one activation
 _PAGE = (_OF_ONE, "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h")
@@ -87,9 +87,8 @@ class Recursion:
     @cached_property
     def covariance_map(self) -> Quantity:
         """The next layer's covariance C' of two inputs, a function of K1, K2, C and the parameters (PDLT (B.11))."""
-        return self._build(
+        return self._build_of_two(
             "covariance_map",
-            self._two,
             lambda: self._two.stream(1, 2),
             notation="C'",
             meaning="covariance of the next layer, two inputs",
@@ -161,17 +160,34 @@ class Recursion:
     def memory(self) -> Quantity:
         """What is left of a neuron after the layer: its weight in the next stream, dz'_i/dz_i at infinite width.
 
-        The covariance of a neuron with itself many layers before is its kernel there times the product of these.
+        The covariance of a neuron with itself many layers before is its kernel there times the product of these, unless
+        a batch normalisation acts on the stream itself (``shared_memory``).
         """
-        walk = self._one
-        coefficient = self.layer.program.coefficients.get(symbols.z, sp.Integer(0))
         return self._build(
             "memory",
-            walk,
-            lambda: walk.written_out(walk.at(coefficient, walk.first)),
+            self._one,
+            lambda: self._weight_of(self._one.first),
             notation="m",
             meaning="weight of a neuron in the next stream",
         )
+
+    @cached_property
+    def shared_memory(self) -> Quantity:
+        """The weight, in a neuron of the next stream, of the batch average of that neuron; 0 unless it is normalised.
+
+        As that average is the neuron of one more input, its covariances with the stream before are those of two inputs.
+        """
+        return self._build(
+            "shared_memory",
+            self._one,
+            lambda: self._weight_of(SHARED),
+            notation=r"\bar{m}",
+            meaning="weight of a neuron's batch average in the next stream",
+        )
+
+    def _weight_of(self, input: int) -> sp.Expr:
+        weights = dict(self._one.out(self._one.first))
+        return self._one.written_out(weights.get((symbols.z, input), sp.Integer(0)))
 
     @cached_property
     def parameter_norm(self) -> Quantity:
@@ -192,9 +208,8 @@ class Recursion:
     @cached_property
     def covariance_slope(self) -> Quantity:
         """dC'/dC, equal to the tangent rule between two inputs."""
-        return self._build(
+        return self._build_of_two(
             "covariance_slope",
-            self._two,
             lambda: total_derivative(self._two.stream(1, 2), self._two.assignments, symbols.C),
             notation=r"\partial C'/\partial C",
             meaning="slope of the covariance map in the covariance",
@@ -220,12 +235,9 @@ class Recursion:
             bias_rate: of every b.
         """
         rates = scalar(weight_rate, "weight_rate"), scalar(bias_rate, "bias_rate")
-        first = self._two.first
-        second = max(b for _, b in self._two.kernel)
-        return self._build(
+        return self._build_of_two(
             "ntk_map",
-            self._two,
-            lambda: tangent(self._two, first, second, symbols.Theta, rates),
+            lambda: tangent(self._two, 1, 2, symbols.Theta, rates),
             (symbols.Theta,),
             notation=r"\Theta'",
             meaning="tangent kernel of the next layer, two inputs",
@@ -266,7 +278,19 @@ class Recursion:
         except NoClosedForm as error:
             return unknown(name, arguments, error.found, **words)
         found = build(name, arguments, defined, walk.assignments, parameters=self.layer.parameters, **words)
-        return replace(found, directed=True) if walk is self._two and self._is_directed else found
+        return found
+
+    def _build_of_two(
+        self, name: str, definition: Callable[[], sp.Expr], more: tuple[sp.Symbol, ...] = (), **words: str
+    ) -> Quantity:
+        """A quantity of two inputs; unknown, with the reason, where only the law of one input can be told."""
+        one = self._one  # whose errors are those of the layer
+        try:
+            walk = self._two
+        except UnsupportedLayer as error:
+            return unknown(name, (symbols.K1, symbols.K2, symbols.C, *more), error.found, **words)
+        found = self._build(name, walk, definition, more, **words)
+        return replace(found, directed=True) if self._is_directed and walk.kernel is not one.kernel else found
 
     @cached_property
     def _is_directed(self) -> bool:

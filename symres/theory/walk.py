@@ -105,8 +105,11 @@ class Walk:
 
     def stream(self, a: int, b: int) -> sp.Expr:
         """The covariance of the next stream at inputs a and b."""
-        one, other = (self._form(self.program.out, input) for input in (a, b))
-        return self.written_out(Averager(self._at_places).between(one, other))
+        return self.written_out(Averager(self._at_places).between(self.out(a), self.out(b)))
+
+    def out(self, a: int) -> Form:
+        """The next stream at input a as a linear form in the sources."""
+        return self._form(self.program.out, a)
 
     def covariance(self, source: sp.Symbol, a: int, b: int) -> sp.Expr:
         """The covariance of one source at two inputs."""

@@ -142,6 +142,43 @@ def test_displacement_of_wide_networks(layer, values):
     assert abs(np.mean(moved) - float(told[-1])) < 4 * error + 3 * float(told[-1]) / width
 
 
+@pytest.mark.parametrize(("skip", "mixed", "normalised"), [(0.6, 0.0, True), (0.5, 0.7, False)], ids=["post", "beside"])
+def test_displacement_of_streams_that_are_normalised_over_a_batch(skip, mixed, normalised):
+    """The mean of a batch holds a part of every input's neuron, whose covariance with the start is C."""
+    branch = sr.Dense(sr.activation("relu")(z))
+    forward = sr.BatchNorm(skip * z + branch) if normalised else skip * z + mixed * sr.BatchNorm(z) + branch
+    values = {"C_W": 1.3, "C_b": 0.2}
+    told = sr.derive(sr.Layer(forward)).displacement(2, 1.2, C=0.4, **values)
+    width, inputs, size = 300, 200, 60
+    draw, moved = np.random.default_rng(3), []
+    for _ in range(size):
+        start = math.sqrt(0.4) * draw.normal(0, 1, width) + math.sqrt(0.8) * draw.normal(0, 1, (inputs, width))
+        h, passed = start, []
+        for _ in range(2):
+            weights = draw.normal(0, math.sqrt(1.3 / width), (width, width))
+            added = np.maximum(h, 0) @ weights + draw.normal(0, math.sqrt(0.2), width)
+            h = _over_batch(skip * h + added) if normalised else skip * h + mixed * _over_batch(h) + added
+            passed.append(((h - start) ** 2).mean())
+        moved.append(passed)
+    for place in (0, 1):
+        seen = np.array(moved)[:, place]
+        expected, error = float(told[1 + place]), seen.std() / math.sqrt(size)
+        assert error < 0.02 * expected
+        assert abs(seen.mean() - expected) < 4 * error + 3 * expected / inputs
+
+
+def _over_batch(h):
+    return (h - h.mean(axis=0)) / h.std(axis=0)
+
+
+def test_displacement_behind_a_batch_normalisation_by_hand():
+    """One layer BatchNorm(z/2 + y): E (z' - z)^2 = 1 + K - (K - C)/s, s^2 the variance over the batch."""
+    K, C, C_W = 1.5, 0.5, 2
+    told = sr.derive(sr.Layer(sr.BatchNorm(z / 2 + sr.Dense(z)))).displacement(1, K, C=C, C_W=C_W, C_b=1)
+    spread = math.sqrt((K - C) / 4 + C_W * (K - C))
+    assert float(told[1]) == pytest.approx(1 + K - (K - C) / spread, rel=1e-14)
+
+
 def _erf(x):
     return np.array([math.erf(value) for value in x])
 

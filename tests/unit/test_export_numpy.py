@@ -399,3 +399,32 @@ def test_refusals_say_what_to_do(tmp_path):
     body = C_W * sp.Symbol("q") * K
     with pytest.raises(DeclarationError, match="q is no argument"):
         export(Quantity("kernel_map", (K, C_W), body, body, Status.EXACT))
+
+
+NESTED = {
+    "a sum with an inner layer": lambda inner, outer: sr.Dense(outer(z + sr.Dense(inner(z)))),
+    "an inner layer": lambda inner, outer: sr.Dense(outer(sr.Dense(inner(z)))),
+    "an inner layer of fixed variances": lambda inner, outer: z / 2 + sr.Dense(outer(z + sr.Dense(inner(z), 1, 0))),
+    "an inner layer twice": lambda inner, outer: _shared(sr.Dense(inner(z)), inner, outer),
+}
+
+
+def _shared(inner_layer, inner, outer):
+    return sr.Dense(outer(inner_layer) + inner(z + inner_layer))
+
+
+@pytest.mark.parametrize("names", [("erf", "erf"), ("relu", "erf"), ("erf", "relu"), ("gelu", "gelu")])
+@pytest.mark.parametrize("layer", NESTED)
+def test_maps_of_two_inputs_of_nested_layers(layer, names):
+    """The covariances of inner neurons are steps of their own, which stand in sums and products of any kind."""
+    theory_ = sr.derive(sr.Layer(NESTED[layer](*map(sr.activation, names))))
+    points = [(1.3, 0.8, 0.5), (0.4, 2.1, -0.6), (1.0, 1.0, 0.999), (1e-3, 3.0, 0.01)]
+    numbers = {"C_W": 1.4, "C_b": 0.2}
+    for quantity in (theory_.covariance_map, theory_.ntk_map):
+        function = getattr(export(quantity, target="numpy").load(), quantity.name)
+        given = {s.name: numbers[s.name] for s in quantity.symbols if s.name in numbers}
+        columns = np.array(points).T
+        more = {"Theta": 0.7} if quantity is theory_.ntk_map else {}
+        found = function(*columns, *more.values(), **given)
+        for value, (k1, k2, c) in zip(found, points, strict=True):
+            assert value == pytest.approx(float(quantity.evalf(K1=k1, K2=k2, C=c, **more, **given)), rel=1e-13)

@@ -113,6 +113,7 @@ def test_text_is_the_same_under_any_hash_seed():
         (z + 1, "mean"),
         (z + Dense(z, width=4), "width"),
         (Dense(z, width=4), "width"),
+        (sp.oo * z + Dense(z), "not finite"),
     ],
 )
 def test_refused_with_a_remedy(forward, needle):
@@ -120,6 +121,13 @@ def test_refused_with_a_remedy(forward, needle):
         Layer(forward)
     assert needle in str(error.value)
     assert error.value.remedy
+
+
+def test_a_dense_tells_which_widths_and_variances_it_takes():
+    for values, remedy in (({"width": 0}, "pass width > 0"), ({"C_b": -1}, "pass C_b >= 0")):
+        with pytest.raises(DeclarationError) as error:
+            Layer(Dense(tanh(z), **values))
+        assert error.value.remedy == remedy
 
 
 def test_a_layer_without_the_stream_is_refused():

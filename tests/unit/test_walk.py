@@ -1,5 +1,8 @@
 """The walk and the tangent rule: definitions of maps in averages, for layers that nobody gave formulas for."""
 
+import math
+
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -9,7 +12,9 @@ from symres.declare.layer import Layer
 from symres.declare.nodes import Dense, Node
 from symres.errors import UnsupportedLayer
 from symres.gaussian.expectation import Expectation
+from symres.quantity import Status
 from symres.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, x1, x2, xi, z
+from symres.theory.derive import derive
 from symres.theory.tangent import tangent
 from symres.theory.walk import ONE_INPUT, TWO_INPUTS, Walk
 
@@ -106,3 +111,23 @@ def test_three_variables_in_one_product_are_refused():
     a, b, c = Dense(z), Dense(z), Dense(z)
     with pytest.raises(UnsupportedLayer, match="Gaussian variables"):
         one(Layer(Dense(tanh(a + b) * erf(b + c) * gelu(a + c))))
+
+
+def test_maps_of_one_input_exist_where_two_inputs_have_too_many_variables():
+    """<erf(z)^2 relu(z + y)^2> has two variables, the covariance of two inputs four."""
+    theory = derive(Layer(z / 2 + Dense(erf(z) * activation("relu")(z + Dense(z)))))
+    assert theory.covariance_map.status is theory.ntk_map.status is Status.UNKNOWN
+    assert "4 correlated" in theory.covariance_map.reason
+    k, weight, bias = 0.9, 1.4, 0.3
+    nodes, mass = np.polynomial.hermite_e.hermegauss(120)
+    mass = mass / mass.sum()
+    x = math.sqrt(k) * nodes
+    spread = math.sqrt(bias + weight * k)  # of y: <max(x + y, 0)^2> by hand
+    t = x / spread
+    rising = np.array([(1 + math.erf(v / math.sqrt(2))) / 2 for v in t])
+    density = np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi)
+    squared = (x**2 + spread**2) * rising + x * spread * density
+    average = (mass * np.array([math.erf(v) for v in x]) ** 2 * squared).sum()
+    found = theory.kernel_map.evalf(K=k, C_W=weight, C_b=bias)
+    assert float(found) == pytest.approx(k / 4 + bias + weight * average, rel=1e-10)
+    assert theory.kernels(1, k, C_W=weight, C_b=bias)[1] == pytest.approx(found, rel=1e-14)

@@ -246,14 +246,13 @@ class Tiler:
         (size,) = sizes
         return size, sp.Add(*(sp.sign(c) * rest for c, rest in terms))
 
-    @staticmethod
-    def _merged(groups: dict[frozenset, sp.Expr], join: type) -> list[sp.Expr]:
-        """Formulas of each axis in order; what varies along none is put to the first."""
+    def _merged(self, groups: dict[frozenset, sp.Expr], join: type) -> list[sp.Expr]:
+        """Formulas of each axis in order, in the arguments alone; what varies along none is put to the first."""
         constant = groups.pop(frozenset(), None)
         plain = [groups[axis] for axis in sorted(groups, key=lambda axis: str(*axis))]
         if constant is not None and plain:
             plain[0] = join(constant, plain[0])
-        return plain or ([] if constant is None else [constant])
+        return [self._unfolded(e) for e in plain or ([] if constant is None else [constant])]
 
     def _product(self, e: sp.Expr) -> Operand:
         coefficient, rest = constant_factor(e)
