@@ -131,6 +131,8 @@ def _instruction(instruction: Any, notation: Notation) -> str:
     if hasattr(instruction, "integrand"):
         return rf"{name} &= \frac{{1}}{{n}} \sum_i {notation.write(instruction.integrand)}"
     u = notation.write(instruction.u)
+    if not hasattr(instruction, "C_b"):
+        return rf"{name} &= \langle {u} \rangle_{{\text{{inputs}}}}"
     variance = notation.write(instruction.C_b)
     scale = notation.write(instruction.C_W)
     wide = "" if instruction.width == 1 else rf",\quad \text{{width }} {notation.write(instruction.width)}\, n"

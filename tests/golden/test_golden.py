@@ -1,0 +1,82 @@
+"""What users see, kept as files: page, JSON, LaTeX, NumPy and PyTorch text of many activations and layers.
+
+``python -m pytest tests/golden --renew-golden`` writes the files anew; ``git diff`` then shows what changed.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import page
+
+KEPT = Path(__file__).parent / "kept"
+
+CASES = {
+    "gelu_residual": ("gelu", "--layer", "residual"),
+    "relu_mlp": ("relu", "--layer", "mlp"),
+    "tanh_pre_ln": ("tanh", "--layer", "pre_ln"),
+    "erf_ln_act": ("erf", "--layer", "ln_act"),
+    "selu_mlp": ("selu", "--layer", "mlp"),
+    "silu_residual_half": ("silu", "--layer", "residual", "--set", "gamma=1/2"),
+    "mish_residual": ("z*tanh(log(1+exp(z)))", "--layer", "residual", "--set", "gamma=1/2"),
+    "sin_mlp": ("sin", "--layer", "mlp"),
+    "hard_tanh_mlp": ("hard_tanh", "--layer", "mlp"),
+    "relu_two_layer_block": ("relu", "--layer", "two_layer_block"),
+    "erf_batch_norm": ("erf", "--layer", "batch_norm"),
+    "gelu_gated": ("gelu", "--layer", "gamma*z + Dense(phi(Dense(z))*Dense(z))", "--set", "gamma=1/2"),
+    "erf_post_ln": ("erf", "--layer", "LayerNorm(gamma*z + Dense(phi(z)))"),
+    "parameter": ("leaky_relu", "--layer", "residual"),
+}
+KINDS = {
+    "page.txt": "",
+    "results.json": "results.json",
+    "derivation.tex": "derivation.tex",
+    "numpy.txt": "*_numpy.py",
+    "torch.txt": "*_torch.py",
+}
+
+# measured rounding errors depend on the processor: their size may differ by a factor, where they are worst at will
+MEASURED = re.compile(r"(at\s+most\s+)(\d(?:\.\d+)?e-1\d)")
+WORST = re.compile(r";\s+worst\s+at\s[^.]*(?:\.\d[^.]*)*\.\n")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_users_see_is_what_was_kept(case, tmp_path, monkeypatch, capsys, request):
+    texts = _texts(case, tmp_path, monkeypatch, capsys)
+    kept = KEPT / case
+    if request.config.getoption("--renew-golden"):
+        kept.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (kept / name).write_text(text)
+    assert texts.keys() == {path.name for path in kept.iterdir()}
+    for name, text in texts.items():
+        assert_same((kept / name).read_text(), text)
+
+
+def test_another_coefficient_is_seen_and_another_processor_is_not():
+    kept = "Error: at most 5e-15 of the value; worst at K1 = 0.7,\n    C = -0.63.\n\nK' = 2*K\n"
+    assert_same(kept, kept.replace("5e-15", "7e-15").replace("-0.63", "0.9"))
+    for other in (kept.replace("2*K", "3*K"), kept.replace("5e-15", "9e-14"), kept + "\n"):
+        with pytest.raises(AssertionError):
+            assert_same(kept, other)
+
+
+def assert_same(kept, text):
+    errors, now = ([float(m[2]) for m in MEASURED.finditer(t)] for t in (kept, text))
+    assert _fixed(text) == _fixed(kept)
+    assert all(1 / 4 <= a / b <= 4 for a, b in zip(errors, now, strict=True))
+
+
+def _fixed(text):
+    """The text without what is measured, a line each."""
+    return WORST.sub("; worst at ...\n", MEASURED.sub(r"\1...", text)).split("\n")
+
+
+def _texts(case, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    printed = page(capsys, "derive", *CASES[case], "--out", "out")
+    folder = printed.index(f"  {tmp_path}")  # the block that names the files depends on where they are
+    printed = printed[:folder] + printed[printed.index("\n\n", folder) + 2 :]
+    files = {name: next(Path("out").glob(pattern)) for name, pattern in KINDS.items() if pattern}
+    return {"page.txt": printed, **{name: path.read_text() for name, path in files.items()}}
