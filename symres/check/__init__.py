@@ -10,9 +10,9 @@ steepness    where a formula jumps or rises like a root, which no number in doub
 nets         where a forward equation can be walked
 """
 
+from ..results.verdict import CheckReport, Outcome, Verdict
 from .check import check
-from .extrapolate import Budget
-from .jacobian import PartialJacobians, simulate_jacobian
-from .verdict import CheckReport, Outcome, Verdict
+from .simulation.partial_jacobians import PartialJacobians, simulate_jacobian
+from .simulation.width_extrapolation import Budget
 
 __all__ = ["Budget", "CheckReport", "Outcome", "PartialJacobians", "Verdict", "check", "simulate_jacobian"]

@@ -7,11 +7,11 @@ from typing import Any
 
 import sympy as sp
 
-from ..declare.parse import nearest
-from ..errors import DeclarationError
-from ..scalars import parameter
-from ..symbols import K1, K2, C, K, Theta, z
-from .compare import free_symbols
+from ..activations.formula_parser import nearest
+from ..core.errors import DeclarationError
+from ..core.scalars import parameter
+from ..core.symbols import K1, K2, C, K, Theta, z
+from .oracles.comparison import free_symbols
 
 ORACLES = ("quadrature", "simulation")
 _HOLDERS = ("all_quantities", "quantities")  # of a theory; the first may derive what it holds when that is looked up

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from ..errors import DeclarationError
-from ..scalars import whole
-from . import against_quadrature, against_simulation
+from ..core.errors import DeclarationError
+from ..core.scalars import whole
+from ..results.verdict import CheckReport, Verdict, inconclusive
 from .arguments import ORACLES, chosen, given_numbers, is_theory, oracles
-from .claims import is_claim
-from .extrapolate import Budget
 from .progress import Bar, Progress
-from .verdict import CheckReport, Verdict, inconclusive
+from .rows import quadrature_rows, simulation_rows
+from .rows.claims import is_claim
+from .simulation.width_extrapolation import Budget
 
 _QUADRATURE_SHARE = 0.3  # of the time, where both oracles are asked
 
@@ -64,14 +64,14 @@ def check(
     rows: list[Verdict] = []
     with Bar("check") if progress is None else nullcontext(progress) as report:
         if claims is None:
-            return CheckReport(tuple(against_quadrature.average_rows(theory, seed, points, given, report)))
+            return CheckReport(tuple(quadrature_rows.average_rows(theory, seed, points, given, report)))
         share = _QUADRATURE_SHARE if set(names) == set(ORACLES) else 1.0
         if "quadrature" in names:
-            rows += against_quadrature.theory_rows(
+            rows += quadrature_rows.theory_rows(
                 theory, claims, seed, points, given, lambda what, done: report(what, share * done)
             )
         if "simulation" in names:
-            rows += against_simulation.theory_rows(
+            rows += simulation_rows.theory_rows(
                 theory,
                 claims,
                 seed,

@@ -12,9 +12,9 @@ from typing import Any, NoReturn, cast
 
 import typer
 
-from ..errors import CheckRefuted, NoClosedForm, SymresError
+from ..core.errors import CheckRefuted, NoClosedForm, SymresError
+from ..report.text.console import complain
 from .commands import app
-from .console import complain
 
 # typer brings its own copy of click or uses an installed one, depending on its version: this is click's base class
 # of wrong use in both.

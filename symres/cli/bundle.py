@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import DeclarationError, SymresError
-from ..export import export
-from ..export.files import write_text
-from ..export.paper.document import document
-from ..export.paper.figure import Curves, curves, draw
-from ..export.paper.record import dumps
-from ..export.paper.style import METADATA
-from ..report import Report
-from ..theory.derive import Theory
-from .console import complain
+from ..codegen.generate import export
+from ..core.errors import DeclarationError, SymresError
+from ..core.files import write_text
+from ..report.figures.maps_figure import Curves, curves, draw
+from ..report.figures.style import METADATA
+from ..report.latex.document import document
+from ..report.record import dumps
+from ..report.text.console import complain
+from ..results.report import Report
+from ..theory.theory import Theory
 from .request import Request, file_stem
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import DeclarationError, NoClosedForm
-from .console import Line, Output, Span, busy, complain, line
+from ..core.errors import DeclarationError, NoClosedForm
+from ..report.text.console import Line, Output, Span, busy, complain, line
 
 if TYPE_CHECKING:
-    from ..quantity import Quantity
-    from ..report import Report
-    from ..theory.derive import Theory
-    from ..theory.fixedpoints import FixedPoint
+    from ..results.quantity import Quantity
+    from ..results.report import Report
+    from ..theory.criticality.fixed_points import FixedPoint
+    from ..theory.theory import Theory
     from .request import Request
 
 _EXAMPLES = """\b
@@ -105,9 +105,9 @@ def list_(
     json: Annotated[bool, typer.Option("--json", help="averages, criticality: print one JSON document.")] = False,
 ) -> None:
     """List the activations and layers that symres knows by name, or what is known of averages and criticality."""
-    from . import tables
+    from ..report.text import catalogue_tables
 
-    kinds = {"activations": tables.activation_table, "layers": tables.layer_table}
+    kinds = {"activations": catalogue_tables.activation_table, "layers": catalogue_tables.layer_table}
     computed = {"averages": _averages, "criticality": _criticality}
     if what is not None and what not in (*kinds, *computed):
         raise DeclarationError(f"list {what}", "there is no such list", f"use {' or '.join((*kinds, *computed))}")
@@ -128,8 +128,8 @@ def _averages(name: str | None, settings: list[str], json: bool) -> None:
     """The averages of one activation or of all, each printed when it is known."""
     from json import dumps
 
-    from ..declare import catalogue
-    from . import averages
+    from ..activations import catalogue
+    from ..report.text import averages_table
     from .request import chosen
 
     if name is None and settings:
@@ -142,11 +142,11 @@ def _averages(name: str | None, settings: list[str], json: bool) -> None:
     out, document = Output(), []
     for position, phi in enumerate(listed, 1):
         with busy(f"averages of {phi.name}" + (f" ({position} of {len(listed)})" if name is None else "")):
-            known = list(averages.averages_of(phi))
+            known = list(averages_table.averages_of(phi))
         if json:
-            document.append(averages.record(phi, known))
+            document.append(averages_table.record(phi, known))
         else:
-            sheet = averages.Averages(phi, out.width, out.unicode)
+            sheet = averages_table.Averages(phi, out.width, out.unicode)
             out.lines((sheet.legend() if position == 1 else []) + sheet.lines(known, whole=name is not None))
     if json:
         out.text(dumps({"format": 1, "activations": document}, indent=2, allow_nan=False))
@@ -156,7 +156,7 @@ def _criticality(name: str | None, settings: list[str], json: bool) -> None:
     """Critical points and lines, classes, exponents and correlation lengths in several layers."""
     from json import dumps
 
-    from . import survey
+    from ..report.text import criticality_table
     from .request import chosen
 
     if name is None and settings:
@@ -165,15 +165,19 @@ def _criticality(name: str | None, settings: list[str], json: bool) -> None:
             "--set goes with the criticality of one activation",
             "name it: symres list criticality swish --set beta=2",
         )
-    listed = [chosen(name, settings)] if name is not None else list(map(survey.named_activation, survey.ACTIVATIONS))
+    listed = (
+        [chosen(name, settings)]
+        if name is not None
+        else list(map(criticality_table.named_activation, criticality_table.ACTIVATIONS))
+    )
     out, document = Output(), []
-    sheet = survey.Survey(out.width, out.unicode)
+    sheet = criticality_table.Survey(out.width, out.unicode)
     if not json:
         out.lines(sheet.legend())
     for phi in listed:
         with busy(f"criticality of {phi.name}"):
-            rows = list(survey.entries(phi, out.unicode and not json))
-        document += list(map(survey.record, rows))
+            rows = list(criticality_table.entries(phi, out.unicode and not json))
+        document += list(map(criticality_table.record, rows))
         if not json:
             for position, row in enumerate(rows):
                 out.lines(sheet.lines(row, first=position == 0))
@@ -194,10 +198,10 @@ def plot(
 ) -> None:
     """Draw the phase diagram: chi_perp over two parameters, with critical lines and points."""
     from ..check.progress import Bar
-    from ..export import phase_diagram
-    from ..export.files import require_place
-    from ..export.paper.style import format_of
-    from ..theory.derive import derive as theory_of
+    from ..core.files import require_place
+    from ..report.figures.phase_diagram import phase_diagram
+    from ..report.figures.style import format_of
+    from ..theory.theory import derive as theory_of
     from .request import axis, file_stem, make
 
     axes = axis(x), axis(y)
@@ -216,11 +220,11 @@ def plot(
 @app.command(epilog=_FORMULAS)
 def show(activation: Name, settings: Settings = None) -> None:
     """Show the facts of an activation."""
-    from . import tables
+    from ..report.text import catalogue_tables
     from .request import chosen
 
     out = Output()
-    out.lines(tables.facts_page(chosen(activation, settings or []), out.width, out.unicode))
+    out.lines(catalogue_tables.facts_page(chosen(activation, settings or []), out.width, out.unicode))
 
 
 @app.command(short_help="Derive and print kernels, susceptibilities, critical points.", epilog=_FORMULAS)
@@ -238,8 +242,8 @@ def derive(
     from contextlib import nullcontext
     from json import dumps
 
-    from .files import Staging
     from .request import make
+    from .staging import Staging
 
     folder = _place(out, "a folder")
     request = make(activation, layer, settings or [])
@@ -253,13 +257,13 @@ def derive(
 
                 missing = write_bundle(request, theory, report, staging.path)
             if json:
-                from ..export.paper.record import record
+                from ..report.record import record
 
                 shown: list[Line] = [
                     line(text) for text in dumps(record(report), indent=2, allow_nan=False).splitlines()
                 ]
             else:
-                from .page import Page
+                from ..report.text.page import Page
 
                 page = Page(report, request.phi, output.width, output.unicode)
                 files = [] if staging is None else staging.places()
@@ -283,10 +287,10 @@ def export(
     out: OutFile = None,
 ) -> None:
     """Generate a NumPy or PyTorch module, or LaTeX."""
-    from ..export import TARGETS
-    from ..export import export as generate
-    from ..export.files import require_place
-    from ..theory.derive import derive as theory_of
+    from ..codegen.generate import TARGETS
+    from ..codegen.generate import export as generate
+    from ..core.files import require_place
+    from ..theory.theory import derive as theory_of
     from .request import make
 
     if target not in TARGETS:
@@ -326,7 +330,7 @@ def check(
     """Check every derived quantity against independent quadrature and simulated networks."""
     from ..check import Outcome
     from ..check import check as compare
-    from ..theory.derive import derive as theory_of
+    from ..theory.theory import derive as theory_of
     from .request import make
 
     if seed < 0:
@@ -360,8 +364,8 @@ def _report(request: Request) -> tuple[Theory, Report]:
     from dataclasses import replace
 
     from ..check import check as compare
-    from ..quantity import Status
-    from ..theory.derive import derive as theory_of
+    from ..results.quantity import Status
+    from ..theory.theory import derive as theory_of
 
     theory = theory_of(request.layer)
     page = [name for name, quantity in theory.quantities.items() if quantity.status is not Status.UNKNOWN]
@@ -378,7 +382,7 @@ def _report(request: Request) -> tuple[Theory, Report]:
 
 def _fixed_points(theory: Theory) -> tuple[FixedPoint, ...] | None:
     """The kernels that the layer preserves, if all its parameters have numbers."""
-    from ..symbols import K
+    from ..core.symbols import K
 
     maps = (theory.kernel_map, theory.chi_parallel, theory.chi_perp)
     return None if any(set(q.symbols) - {K} for q in maps) else theory.fixed_points()
@@ -397,7 +401,7 @@ def _silent(what: str, share: float) -> None:
 
 def _quantity(theory: Theory, name: str) -> Quantity:
     """A quantity that can be exported."""
-    from ..quantity import Status
+    from ..results.quantity import Status
 
     found = _known(theory, name)
     if found.status is Status.UNKNOWN:
@@ -406,8 +410,8 @@ def _quantity(theory: Theory, name: str) -> Quantity:
 
 
 def _known(theory: Theory, name: str) -> Quantity:
-    from ..declare.parse import nearest
-    from .sheet import NAMES
+    from ..activations.formula_parser import nearest
+    from ..report.text.sheet import NAMES
 
     if name not in _QUANTITIES:
         printed = next((key for key, signs in NAMES.items() if name in signs), None)

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from ..declare import architectures, catalogue
-from ..declare.activation import RESERVED, Activation
-from ..declare.layer import Layer
-from ..declare.parse import NAME, VARIABLE, nearest
-from ..declare.written import is_equation, written
-from ..errors import DeclarationError
-from ..scalars import parameter
-from ..symbols import PARAMETERS, gamma, xi
+from ..activations import catalogue
+from ..activations.activation import RESERVED, Activation
+from ..activations.formula_parser import NAME, VARIABLE, nearest
+from ..core.errors import DeclarationError
+from ..core.scalars import parameter
+from ..core.symbols import PARAMETERS, gamma, xi
+from ..layers import architectures
+from ..layers.equation_parser import is_equation, written
+from ..layers.layer import Layer
 
 Axis = tuple[str, float, float]  # name and ends of its range
 _TITLE, _STEM = 72, 32  # characters of a title, and of the name of a file without its ending

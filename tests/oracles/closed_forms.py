@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from symres.quantity import Quantity, Status
-from symres.symbols import C_W, K1, K2, C, C_b, K, gamma
+from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma
+from symres.results.quantity import Quantity, Status
 
 _ab = (1 + K1) * (1 + K2)
 PAIRS = {

@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from symres.symbols import C_W, K1, K2, K, gamma
+from symres.core.symbols import C_W, K1, K2, K, gamma
 
 HARD = [
     K ** sp.Rational(3, 2) / (-2 * K - 1) ** 3,

@@ -14,7 +14,7 @@ import mpmath as mp
 import sympy as sp
 
 from symres import symbols
-from symres.quantity import Status
+from symres.results.quantity import Status
 
 Function = Callable[..., mp.mpf]
 

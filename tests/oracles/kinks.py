@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import mpmath as mp
 import sympy as sp
 
-from symres.symbols import z
+from symres.core.symbols import z
 
 DIGITS = 30
 

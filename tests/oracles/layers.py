@@ -5,10 +5,10 @@ from __future__ import annotations
 import sympy as sp
 
 import symres as sr
-from symres.check.against_jacobians import jacobian_rows
-from symres.check.extrapolate import Budget
-from symres.check.settings import ORDINARY
-from symres.check.task import Task
+from symres.check.random_points import ORDINARY
+from symres.check.rows.jacobian_rows import jacobian_rows
+from symres.check.rows.simulation_case import Task
+from symres.check.simulation.width_extrapolation import Budget
 
 z, gamma, xi = sr.z, sr.gamma, sr.xi
 Dense, LayerNorm, RMSNorm = sr.Dense, sr.LayerNorm, sr.RMSNorm

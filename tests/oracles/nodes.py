@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symres.declare.nodes import Node
+from symres.layers.nodes import Node
 
 
 class Normed(Node):

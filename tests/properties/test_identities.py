@@ -3,15 +3,15 @@
 import pytest
 import sympy as sp
 
-from symres.balls import enclose
-from symres.declare.architectures import mlp, residual
-from symres.declare.catalogue import activation
-from symres.declare.layer import Layer
-from symres.declare.nodes import Dense
-from symres.symbols import K1, K2, C, gamma, z
-from symres.theory.build import build
-from symres.theory.derive import derive
-from symres.theory.tangent import tangent
+from symres.activations.catalogue import activation
+from symres.core.symbols import K1, K2, C, gamma, z
+from symres.layers.architectures import mlp, residual
+from symres.layers.layer import Layer
+from symres.layers.nodes import Dense
+from symres.numerics.balls import enclose
+from symres.theory.quantities.build import build
+from symres.theory.theory import derive
+from symres.theory.walk.tangent import tangent
 
 tanh, erf, gelu, relu, sin = (activation(name) for name in ("tanh", "erf", "gelu", "relu", "sin"))
 h = Dense(erf(z))

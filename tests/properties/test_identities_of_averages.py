@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symres as sr
-from symres.declare.activation import Activation
-from symres.quantity import Quantity
+from symres.activations.activation import Activation
+from symres.results.quantity import Quantity
 from tests.oracles.sections import PARAMETERS
 
 R = sp.Rational

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symres.declare.activation import Activation
-from symres.errors import SymresError
-from symres.export import export
-from symres.export.code import measure as export_measure
-from symres.export.code import numpy as printer
-from symres.export.code.choose import build_component
-from symres.export.code.fit import fit
-from symres.export.code.plan import ACCURATE, Component
-from symres.export.code.rewrite import stabilise
-from symres.gaussian.expectation import Expectation
-from symres.symbols import K1, K2, C, K, x1, x2, z
+from symres.activations.activation import Activation
+from symres.codegen.fits.chebyshev import fit
+from symres.codegen.generate import export
+from symres.codegen.planning.plan import ACCURATE, Component
+from symres.codegen.stable.rewrites import stabilise
+from symres.codegen.strategy import measured_error
+from symres.codegen.strategy.choose import build_component
+from symres.codegen.targets.numpy import dialect
+from symres.core.errors import SymresError
+from symres.core.symbols import K1, K2, C, K, x1, x2, z
+from symres.gaussian.calculus.expectation import Expectation
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map
 
 WRONG = {
@@ -35,14 +35,14 @@ def test_wrong_code_of_a_pair_kernel_is_measured(name, wrong):
     symbols, formula = (K1, K2, C), PAIRS[name]
     honest = build_component("_average_1", symbols, formula)
     assert honest.error < 1e-14
-    broken = export_measure.measured_pair(Component("_average_1", symbols, formula, wrong(honest.code)))
+    broken = measured_error.measured_pair(Component("_average_1", symbols, formula, wrong(honest.code)))
     assert broken.error > 5e-13
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_wrong_code_of_a_kernel_average_is_replaced_by_a_fit(wrong):
-    honest = export_measure.measured_kernel(Component("_average_1", (K,), KERNELS["gelu"], stabilise(KERNELS["gelu"])))
-    broken = export_measure.measured_kernel(Component("_average_1", (K,), KERNELS["gelu"], wrong(honest.code)))
+    honest = measured_error.measured_kernel(Component("_average_1", (K,), KERNELS["gelu"], stabilise(KERNELS["gelu"])))
+    broken = measured_error.measured_kernel(Component("_average_1", (K,), KERNELS["gelu"], wrong(honest.code)))
     assert honest.error <= ACCURATE < broken.error
 
 
@@ -52,7 +52,7 @@ def test_one_wrong_coefficient_of_a_fit_is_measured():
     table = [list(row) for row in fitted.table]
     table[5][1] *= 1.01
     wrong = replace(fitted, table=tuple(map(tuple, table)))
-    broken = export_measure.measured_kernel(Component("_average_1", (K,), KERNELS["elu"], wrong))
+    broken = measured_error.measured_kernel(Component("_average_1", (K,), KERNELS["elu"], wrong))
     assert component.error < 1e-14 < 1e-10 < broken.error
 
 
@@ -148,17 +148,17 @@ WRONG_AVERAGES = {  # of the helpers that compute averages of two variables at r
 @pytest.mark.parametrize("name", OPEN)
 def test_honest_averages_of_two_variables_are_accurate(name):
     limit = 1e-13 if name == "softshrink" else 4e-15  # kernels of 2e-3, where a value turns with its 500th power
-    measured = export_measure.measured_quadrature(open_component(name))
+    measured = measured_error.measured_quadrature(open_component(name))
     assert measured.error < limit and math.isinf(measured.stop)
 
 
 @pytest.mark.parametrize(("name", "helper", "old", "new"), WRONG_AVERAGES.values(), ids=WRONG_AVERAGES)
 def test_wrong_averages_of_two_variables_are_measured(monkeypatch, name, helper, old, new):
-    text, needed = printer.NUMPY.helpers[helper]
+    text, needed = dialect.NUMPY.helpers[helper]
     assert text.count(old) == 1
-    monkeypatch.setitem(printer.NUMPY.helpers, helper, (text.replace(old, new), needed))
+    monkeypatch.setitem(dialect.NUMPY.helpers, helper, (text.replace(old, new), needed))
     try:
-        measured = export_measure.measured_quadrature(open_component(name))
+        measured = measured_error.measured_quadrature(open_component(name))
     except SymresError as refusal:
         assert "off by" in str(refusal)
     else:  # an error, or an end before the kernel where it would be large

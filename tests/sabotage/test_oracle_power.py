@@ -8,10 +8,10 @@ import sympy as sp
 
 import symres as sr
 from symres.check import Outcome, check
-from symres.check.claims import is_claim
-from symres.check.settings import ORDINARY
-from symres.check.units import natural_units
-from symres.symbols import C_W, C_b, gamma, z
+from symres.check.oracles.natural_scales import natural_units
+from symres.check.random_points import ORDINARY
+from symres.check.rows.claims import is_claim
+from symres.core.symbols import C_W, C_b, gamma, z
 from tests.oracles.kernels import FakeTheory
 
 FORMULAS = {

@@ -7,12 +7,12 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.activations.activation import Activation
 from symres.check import CheckReport, Outcome, check
-from symres.check.quadrature import ORACLES
-from symres.declare.activation import Activation
-from symres.declare.nodes import Dense
-from symres.errors import CheckRefuted
-from symres.symbols import gamma, z
+from symres.check.oracles.layer_oracle import ORACLES
+from symres.core.errors import CheckRefuted
+from symres.core.symbols import gamma, z
+from symres.layers.nodes import Dense
 from tests.oracles.kernels import FORMULAS, FakeTheory, residual_theory
 
 PHI = {name: Activation(name, formula) for name, formula in FORMULAS.items()}

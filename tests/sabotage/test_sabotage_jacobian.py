@@ -5,7 +5,7 @@ import pytest
 
 import symres as sr
 from symres.check import Outcome, check
-from symres.symbols import gamma, xi, z
+from symres.core.symbols import gamma, xi, z
 from tests.oracles.kernels import FakeTheory
 from tests.oracles.layers import rows_about_jacobians
 

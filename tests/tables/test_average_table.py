@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.quantity import Quantity, Status
+from symres.results.quantity import Quantity, Status
 from tests.oracles.line30 import average
 from tests.oracles.plane30 import average2
 from tests.oracles.sections import CATALOGUE, PARAMETERS, Sections, sections

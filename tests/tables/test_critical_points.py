@@ -6,15 +6,15 @@ import pytest
 import sympy as sp
 from scipy import special
 
-from symres.balls import evaluate
-from symres.declare.activation import Activation
-from symres.declare.architectures import mlp, residual
-from symres.declare.catalogue import activation
-from symres.declare.layer import Layer
-from symres.declare.nodes import Dense
-from symres.symbols import C_b, K, gamma, xi, z
-from symres.theory.derive import derive
-from symres.theory.root import Root
+from symres.activations.activation import Activation
+from symres.activations.catalogue import activation
+from symres.core.symbols import C_b, K, gamma, xi, z
+from symres.layers.architectures import mlp, residual
+from symres.layers.layer import Layer
+from symres.layers.nodes import Dense
+from symres.numerics.balls import evaluate
+from symres.numerics.roots.root import Root
+from symres.theory.theory import derive
 from tests.oracles.recursion import averages
 
 HALF_STABLE = {

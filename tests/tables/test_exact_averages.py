@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symres.declare.pieces import Pieces, split
-from symres.gaussian.exact import closed_form
-from symres.symbols import K1, K2, C, K, z
+from symres.activations.piecewise import Pieces, split
+from symres.core.symbols import K1, K2, C, K, z
+from symres.gaussian.closed_form.engine import closed_form
 from tests.oracles import signs
 
 R = sp.Rational

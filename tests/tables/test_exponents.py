@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.theory.exponents import from_expansion
+from symres.theory.criticality.decay_exponents import from_expansion
 from tests.oracles.recursion import FUNCTIONS, averages, iterate
 
 R = sp.Rational

@@ -12,11 +12,11 @@ import mpmath as mp
 import pytest
 import sympy as sp
 
-from symres.balls import evaluate
-from symres.declare.activation import Activation, Formula, Phi, identifier
-from symres.declare.catalogue import activation, activations
-from symres.errors import DeclarationError
-from symres.symbols import C_W, K, z
+from symres.activations.activation import Activation, Formula, Phi, identifier
+from symres.activations.catalogue import activation, activations
+from symres.core.errors import DeclarationError
+from symres.core.symbols import C_W, K, z
+from symres.numerics.balls import evaluate
 
 a = sp.Symbol("a", positive=True)
 b = sp.Symbol("b", real=True)

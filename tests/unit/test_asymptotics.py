@@ -7,16 +7,16 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.balls import evaluate
-from symres.declare.pieces import Pieces, split
-from symres.errors import NoClosedForm
-from symres.gaussian.asymptotics import known_order, large_variance
-from symres.gaussian.closed import closed_moment
-from symres.gaussian.far import far_right
-from symres.gaussian.moments import TailMoment
-from symres.gaussian.reach import Truncation
-from symres.quantity import Status
-from symres.symbols import C_W, K, xi, z
+from symres.activations.piecewise import Pieces, split
+from symres.core.errors import NoClosedForm
+from symres.core.symbols import C_W, K, xi, z
+from symres.gaussian.expansions.exact_tail_moments import closed_moment
+from symres.gaussian.expansions.large_variance import known_order, large_variance
+from symres.gaussian.expansions.tail_decomposition import far_right
+from symres.gaussian.expansions.tail_moments import TailMoment
+from symres.gaussian.expansions.truncation import Truncation
+from symres.numerics.balls import evaluate
+from symres.results.quantity import Status
 from tests.oracles.line30 import average
 from tests.oracles.sections import PARAMETERS, sections
 
@@ -364,7 +364,7 @@ def test_a_wrong_first_term_left_out_is_caught():
 
 
 def test_a_wrong_expansion_does_not_leave(monkeypatch):
-    from symres.theory import expansion
+    from symres.theory.quantities import expansion
 
     right = expansion.large_variance
 

@@ -7,10 +7,10 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.errors import DeclarationError, NoClosedForm
-from symres.gaussian.expectation import Expectation
-from symres.quantity import Status
-from symres.symbols import K1, K2, C, K, x1, x2
+from symres.core.errors import DeclarationError, NoClosedForm
+from symres.core.symbols import K1, K2, C, K, x1, x2
+from symres.gaussian.calculus.expectation import Expectation
+from symres.results.quantity import Status
 from tests.oracles.line30 import average
 from tests.oracles.sections import Sections, sections, x
 

@@ -6,14 +6,14 @@ import pytest
 import sympy as sp
 from sympy.core.cache import clear_cache
 
-from symres.balls import evaluate
-from symres.declare.pieces import split
-from symres.errors import NoClosedForm
-from symres.gaussian.exact import closed_form
-from symres.gaussian.identities import check_identities, identities
-from symres.gaussian.verify import verify
-from symres.special import S2
-from symres.symbols import K1, K2, C, K, z
+from symres.activations.piecewise import split
+from symres.core.errors import NoClosedForm
+from symres.core.symbols import K1, K2, C, K, z
+from symres.gaussian.closed_form.engine import closed_form
+from symres.gaussian.closed_form.identities import check_identities, identities
+from symres.gaussian.closed_form.verification import verify
+from symres.numerics.balls import evaluate
+from symres.numerics.special import S2
 
 R = sp.Rational
 PAIR = (K1, C, K2)

@@ -8,8 +8,8 @@ import pytest
 import sympy as sp
 from flint import acb, arb, ctx
 
-from symres.balls import compile_ball, enclose, evaluate, to_ball
-from symres.errors import DeclarationError, SymresError
+from symres.core.errors import DeclarationError, SymresError
+from symres.numerics.balls import compile_ball, enclose, evaluate, to_ball
 
 x, y = sp.symbols("x y", real=True)
 u, v = sp.symbols("u v", positive=True)

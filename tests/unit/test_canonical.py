@@ -8,8 +8,8 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.gaussian.canonical import canonical, textbook
-from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, x1, xi
+from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma, x1, xi
+from symres.gaussian.algebra.canonical import canonical, textbook
 
 R = sp.Rational
 A = sp.Symbol("a", real=True)

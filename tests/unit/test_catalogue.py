@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symres.declare import catalogue
-from symres.declare.catalogue import Catalogue, Entry, activation, activations
-from symres.errors import DeclarationError
-from symres.symbols import z
+from symres.activations import catalogue
+from symres.activations.catalogue import Catalogue, Entry, activation, activations
+from symres.core.errors import DeclarationError
+from symres.core.symbols import z
 from tests.oracles.activations import ACTIVATIONS, PARAMETERS
 
 POINTS = np.array([-40.0, -9.5, -6.0, -3.25, -2.9, -1.0625, -1e-3, 0.0, 1e-6, 0.5, 0.99, 1.75, 3.5, 5.9, 6.125, 30.0])

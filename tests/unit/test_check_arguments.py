@@ -4,7 +4,7 @@ import pytest
 
 import symres as sr
 from symres.check import check
-from symres.errors import DeclarationError
+from symres.core.errors import DeclarationError
 
 THEORY = sr.derive(sr.residual("relu"))
 AVERAGE = sr.expect("relu")

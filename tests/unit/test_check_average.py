@@ -7,11 +7,11 @@ import mpmath as mp
 import pytest
 import sympy as sp
 
+from symres.activations.activation import Activation
 from symres.check import Outcome, check
-from symres.check.average import average_oracle
-from symres.declare.activation import Activation
-from symres.quantity import Status
-from symres.symbols import K1, K2, C, K, x1, x2, z
+from symres.check.oracles.average_oracle import average_oracle
+from symres.core.symbols import K1, K2, C, K, x1, x2, z
+from symres.results.quantity import Status
 from tests.oracles.averages import Unevaluated
 from tests.oracles.kernels import FORMULAS, KERNELS
 

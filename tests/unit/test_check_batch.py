@@ -9,16 +9,16 @@ import sympy as sp
 
 import symres as sr
 from symres.check import Budget, Outcome, check
-from symres.check.batch import needs_batch
-from symres.check.extrapolate import extrapolated
-from symres.check.forward import Forward
 from symres.check.nets import GramNet, LimitBatch, LimitNet, WeightNet
-from symres.check.nets.field import OracleLimit
-from symres.check.nets.gram import root
-from symres.check.quadrature import QuadratureOracle
-from symres.check.simulate import Simulation
-from symres.declare.nodes import Node
-from symres.symbols import C_W, C_b, gamma, z
+from symres.check.nets.forward_walk import Forward
+from symres.check.nets.gram_net import root
+from symres.check.nets.random_field import OracleLimit
+from symres.check.oracles.batch_layers import needs_batch
+from symres.check.oracles.layer_oracle import QuadratureOracle
+from symres.check.simulation.simulate import Simulation
+from symres.check.simulation.width_extrapolation import extrapolated
+from symres.core.symbols import C_W, C_b, gamma, z
+from symres.layers.nodes import Node
 from tests.oracles.kernels import FakeTheory
 from tests.oracles.nodes import Sorting
 

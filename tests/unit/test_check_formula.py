@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symres.check.formula import NumericFunction, activation_function, switch_points
-from symres.declare.activation import Activation
-from symres.errors import UnsupportedLayer
-from symres.symbols import z
+from symres.activations.activation import Activation
+from symres.check.formulas.numeric_formula import NumericFunction, activation_function, switch_points
+from symres.core.errors import UnsupportedLayer
+from symres.core.symbols import z
 
 POINTS = np.array([-2e4, -1e4, -1e3, -40.0, -3.0, -1e-9, 0.3, 2.0, 40.0, 1e3, 1e4, 2e4])
 

@@ -9,13 +9,13 @@ import sympy as sp
 
 import symres as sr
 from symres.check import Budget, Outcome, check, simulate_jacobian
-from symres.check.claims import fixed_point, travelled
-from symres.check.formula import NumericFunction
-from symres.check.forward import Forward
+from symres.check.formulas.numeric_formula import NumericFunction
 from symres.check.nets import Dual, GramNet, WeightNet
-from symres.check.simulate import Simulation
-from symres.errors import DeclarationError, SymresError
-from symres.symbols import C_W, C_b, gamma, z
+from symres.check.nets.forward_walk import Forward
+from symres.check.rows.claims import fixed_point, travelled
+from symres.check.simulation.simulate import Simulation
+from symres.core.errors import DeclarationError, SymresError
+from symres.core.symbols import C_W, C_b, gamma, z
 from tests.oracles.kernels import FakeTheory
 from tests.oracles.layers import BUILD, PAIRS, VALUES, rows_about_jacobians, theory
 

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symres.check.forward import Forward
+from symres.activations.activation import Activation
 from symres.check.nets import GramNet, LimitNet, WeightNet
-from symres.check.nets.gram import pair, root
-from symres.declare.activation import Activation
-from symres.declare.nodes import Dense
-from symres.errors import UnsupportedLayer
-from symres.symbols import C_W, C_b, gamma, z
+from symres.check.nets.forward_walk import Forward
+from symres.check.nets.gram_net import pair, root
+from symres.core.errors import UnsupportedLayer
+from symres.core.symbols import C_W, C_b, gamma, z
+from symres.layers.nodes import Dense
 from tests.oracles.kernels import FORMULAS, KERNELS
 from tests.oracles.nodes import Normed, Scaled, Shaped, Sorting
 

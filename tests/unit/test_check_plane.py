@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from symres.check.panels import adapted, average1, rounding
-from symres.check.plane import plane
-from symres.errors import SymresError
+from symres.check.rules.adaptive_panels import adapted, average1, rounding
+from symres.check.rules.nested_panels import plane
+from symres.core.errors import SymresError
 
 TOLERANCE = 1e-14
 

@@ -10,17 +10,17 @@ import sympy as sp
 
 import symres as sr
 from symres import symbols
+from symres.activations.activation import Activation
 from symres.check import Outcome, check
-from symres.check.average import average_oracle
-from symres.check.compare import compared
-from symres.check.formula import NumericFunction
-from symres.check.noise import of_square
-from symres.check.quadrature import ORACLES, Found, QuadratureOracle, _extrapolated
-from symres.check.verdict import QUADRATURE
-from symres.declare.activation import Activation
-from symres.declare.nodes import Dense
-from symres.errors import SymresError
-from symres.symbols import C_W, C_b, gamma, z
+from symres.check.formulas.numeric_formula import NumericFunction
+from symres.check.formulas.rounding_noise import of_square
+from symres.check.oracles.average_oracle import average_oracle
+from symres.check.oracles.comparison import compared
+from symres.check.oracles.layer_oracle import ORACLES, Found, QuadratureOracle, _extrapolated
+from symres.core.errors import SymresError
+from symres.core.symbols import C_W, C_b, gamma, z
+from symres.layers.nodes import Dense
+from symres.results.verdict import QUADRATURE
 from tests.oracles.kernels import FORMULAS, KERNELS, FakeTheory, residual_theory
 from tests.oracles.nodes import Normed, Shaped, Sorting
 

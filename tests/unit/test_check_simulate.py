@@ -10,17 +10,18 @@ import sympy as sp
 
 import symres as sr
 from symres import symbols
-from symres.check import Budget, Outcome, against_simulation, check, settings
-from symres.check.claims import iterated
-from symres.check.extrapolate import extrapolated, measured, pilot
-from symres.check.forward import Forward
+from symres.activations.activation import Activation
+from symres.check import Budget, Outcome, check, random_points
 from symres.check.nets import WeightNet
-from symres.check.quadrature import QuadratureOracle
-from symres.check.simulate import Simulation
-from symres.declare.activation import Activation
-from symres.declare.nodes import Dense
-from symres.errors import DeclarationError, SymresError
-from symres.symbols import C_W, C_b, gamma, xi, z
+from symres.check.nets.forward_walk import Forward
+from symres.check.oracles.layer_oracle import QuadratureOracle
+from symres.check.rows import simulation_rows
+from symres.check.rows.claims import iterated
+from symres.check.simulation.simulate import Simulation
+from symres.check.simulation.width_extrapolation import extrapolated, measured, pilot
+from symres.core.errors import DeclarationError, SymresError
+from symres.core.symbols import C_W, C_b, gamma, xi, z
+from symres.layers.nodes import Dense
 from tests.oracles.kernels import FORMULAS, KERNELS, Claim, FakeTheory, residual_theory
 from tests.oracles.nodes import Normed, Sorting
 
@@ -243,7 +244,7 @@ def test_progress_is_told():
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_tail_that_was_not_sampled_refutes_nothing(seed, monkeypatch):
     # the average of exp(4 z) hangs on neurons that a few networks in thousands contain
-    monkeypatch.setattr(against_simulation, "natural_units", lambda *_: settings.ORDINARY)
+    monkeypatch.setattr(simulation_rows, "natural_units", lambda *_: random_points.ORDINARY)
     rows = check(sr.derive("exp(2*z)"), "simulation", seed=seed, depth=1).verdicts
     assert {row.outcome for row in rows} == {Outcome.INCONCLUSIVE}
     assert any("a few networks" in row.reason for row in rows)
@@ -300,7 +301,7 @@ STEEP = {"tanh": sp.tanh(1000 * z), "erf": sp.erf(300 * z), "clip": sp.Max(sp.Mi
 @pytest.mark.parametrize("name", STEEP)
 def test_a_steep_slope_is_no_jump(name, seed, monkeypatch):
     """(K'-C')/(K-C) of tanh(1000 z) grows from 51 to 303 between the distances 1e-4 and 1e-6, and then to its limit."""
-    monkeypatch.setattr(against_simulation, "natural_units", lambda *_: settings.ORDINARY)
+    monkeypatch.setattr(simulation_rows, "natural_units", lambda *_: random_points.ORDINARY)
     forward = Dense(Activation(name, STEEP[name])(z))
     limit = {"tanh": 4000 / 3, "erf": 1200 / math.pi / 2, "clip": 2000}[name]  # int phi'(z)^2 dz, or nearly
     scale = {"erf": math.sqrt(2 * math.pi)}.get(name, 1.0)

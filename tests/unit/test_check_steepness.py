@@ -6,11 +6,12 @@ import sympy as sp
 
 import symres as sr
 from symres import symbols
-from symres.check import Outcome, check, steepness
-from symres.check.formula import NumericFunction, switch_points
-from symres.check.quadrature import QuadratureOracle
-from symres.check.steepness import infinitely_steep
-from symres.symbols import C_W, C_b, z
+from symres.check import Outcome, check
+from symres.check.formulas import steepness
+from symres.check.formulas.numeric_formula import NumericFunction, switch_points
+from symres.check.formulas.steepness import infinitely_steep
+from symres.check.oracles.layer_oracle import QuadratureOracle
+from symres.core.symbols import C_W, C_b, z
 from tests.oracles.kernels import Claim, FakeTheory
 
 SYMBOLS = (symbols.K, C_W, C_b)

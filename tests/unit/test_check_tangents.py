@@ -8,13 +8,13 @@ import torch
 
 import symres as sr
 from symres.check import Budget, Outcome, check
-from symres.check.extrapolate import extrapolated
-from symres.check.forward import Forward
-from symres.check.nets.dual import Dual
-from symres.check.nets.learning import LearningNet
-from symres.check.quadrature import QuadratureOracle
-from symres.check.simulate import Simulation
-from symres.errors import DeclarationError, NoClosedForm
+from symres.check.nets.dual_numbers import Dual
+from symres.check.nets.forward_walk import Forward
+from symres.check.nets.learning_net import LearningNet
+from symres.check.oracles.layer_oracle import QuadratureOracle
+from symres.check.simulation.simulate import Simulation
+from symres.check.simulation.width_extrapolation import extrapolated
+from symres.core.errors import DeclarationError, NoClosedForm
 from tests.oracles.layers import BUILD, VALUES
 
 NEW = ("ntk_map", "chi_delta", "parameter_norm")

@@ -6,9 +6,9 @@ import mpmath as mp
 import pytest
 
 from symres.check import CheckReport, Outcome
-from symres.check.compare import with_open_eyes
-from symres.check.verdict import QUADRATURE, SIMULATION, inconclusive, judge
-from symres.errors import CheckRefuted
+from symres.check.oracles.comparison import with_open_eyes
+from symres.core.errors import CheckRefuted
+from symres.results.verdict import QUADRATURE, SIMULATION, inconclusive, judge
 
 PASSED, REFUTED, INCONCLUSIVE = Outcome.PASSED, Outcome.REFUTED, Outcome.INCONCLUSIVE
 

@@ -17,19 +17,21 @@ import pytest
 import sympy as sp
 
 from symres import cli
+from symres.activations import catalogue
+from symres.activations.formula_parser import FUNCTIONS, parse
 from symres.check import CheckReport, Outcome, Verdict
-from symres.cli import commands, console, request
-from symres.cli.facts import facts_of
-from symres.cli.maths import Maths
-from symres.cli.page import Page
+from symres.cli import commands, request
 from symres.cli.request import file_stem, find_activation
-from symres.declare import architectures, catalogue
-from symres.declare.layer import Layer
-from symres.declare.nodes import Dense
-from symres.declare.parse import FUNCTIONS, parse
-from symres.quantity import Status
-from symres.symbols import C_W, C_b, K, gamma, z
-from symres.theory.derive import Theory, derive
+from symres.core.symbols import C_W, C_b, K, gamma, z
+from symres.layers import architectures
+from symres.layers.layer import Layer
+from symres.layers.nodes import Dense
+from symres.report.text import console
+from symres.report.text.activation_facts import facts_of
+from symres.report.text.formula_text import Maths
+from symres.report.text.page import Page
+from symres.results.quantity import Status
+from symres.theory.theory import Theory, derive
 from tests.command_line import ROOT, assert_plain, page, process, run
 
 ANSI = "\x1b["

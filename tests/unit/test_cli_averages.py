@@ -11,11 +11,11 @@ import pytest
 import sympy as sp
 
 from symres import cli
-from symres.cli import averages
-from symres.declare import catalogue
-from symres.quantity import Status
-from symres.special import T4
-from symres.symbols import K, z
+from symres.activations import catalogue
+from symres.core.symbols import K, z
+from symres.numerics.special import T4
+from symres.report.text import averages_table
+from symres.results.quantity import Status
 from tests.command_line import assert_plain, page, process
 
 ENTRIES = [entry for entry in catalogue._TABLE if entry.name in ("relu", "leaky_relu", "sign", "tanh", "square")]
@@ -99,9 +99,9 @@ def test_one_activation_is_shown_whole_with_its_verification(capsys):
 def test_long_forms_are_left_out_of_the_list_with_the_way_to_see_them():
     phi = catalogue.activations["relu"]
     long = sp.Add(*(sp.exp(-k * K) / (1 + K) ** k for k in range(1, 20)))
-    quantity = replace(next(averages.averages_of(phi)).quantity, body=long)
-    sheet = averages.Averages(phi, 80, True)
-    known = [averages.Known("f", quantity.definition, quantity)]
+    quantity = replace(next(averages_table.averages_of(phi)).quantity, body=long)
+    sheet = averages_table.Averages(phi, 80, True)
+    known = [averages_table.Known("f", quantity.definition, quantity)]
     short, whole = (["".join(s.text for s in line) for line in sheet.lines(known, w)] for w in (False, True))
     assert any(text.endswith("lines: ") for text in short)
     assert "    symres list averages relu" in short
@@ -112,8 +112,10 @@ def test_long_forms_are_left_out_of_the_list_with_the_way_to_see_them():
 
 def test_special_functions_are_explained():
     phi = catalogue.activations["relu"]
-    quantity = replace(next(averages.averages_of(phi)).quantity, body=T4(K / (1 + K)))
-    lines = averages.Averages(phi, 80, True).lines([averages.Known("f", quantity.definition, quantity)], True)
+    quantity = replace(next(averages_table.averages_of(phi)).quantity, body=T4(K / (1 + K)))
+    lines = averages_table.Averages(phi, 80, True).lines(
+        [averages_table.Known("f", quantity.definition, quantity)], True
+    )
     text = " ".join("".join(s.text for s in line).strip() for line in lines)
     assert "T₄(r): the average of sgn(x₁)*sgn(x₂)*sgn(x₃)*sgn(x₄)" in text
     assert "S₄" not in text
@@ -158,11 +160,11 @@ def test_the_document_of_one_activation_holds_its_closed_forms(capsys):
 
 def test_what_is_listed_is_what_the_door_says(few):
     for phi in catalogue.activations.values():
-        for known in averages.averages_of(phi):
+        for known in averages_table.averages_of(phi):
             q = known.quantity
             assert q.status is not Status.EXACT or q.verifications or q.body == sp.oo
             assert len(q.symbols) - len(phi.parameters) <= (1 if " " not in known.key else 3)
-    squared = list(averages.averages_of(catalogue.activations["square"]))[1].quantity
+    squared = list(averages_table.averages_of(catalogue.activations["square"]))[1].quantity
     assert squared.evalf(K=2) == mp.mpf(12)
     assert squared.definition.has(type(catalogue.activations["square"](z)))
 

@@ -3,8 +3,8 @@
 import pytest
 
 from symres.cli import bundle
-from symres.errors import NoClosedForm, SymresError
-from symres.export import export
+from symres.codegen.generate import export
+from symres.core.errors import NoClosedForm, SymresError
 from tests.command_line import run
 
 WHOLE = {"derivation.tex", "results.json", "maps.pdf", "maps.png", "maps.svg", "relu_numpy.py", "relu_torch.py"}

@@ -14,11 +14,11 @@ import pytest
 import sympy as sp
 
 from symres.cli import bundle, commands, request
-from symres.cli.files import Staging
-from symres.errors import DeclarationError
-from symres.export.paper import points
-from symres.export.paper.document import document
-from symres.symbols import K
+from symres.cli.staging import Staging
+from symres.core.errors import DeclarationError
+from symres.core.symbols import K
+from symres.report.latex.document import document
+from symres.studies import criticality_summary
 from tests.command_line import ROOT, page, run
 
 
@@ -174,9 +174,11 @@ def test_what_is_numeric_has_no_empty_proof():
 @pytest.mark.parametrize("name", ["tanh", "elu", "erf", "celu(alpha=1/2)"])
 def test_the_decay_law_solves_the_flow(name):
     report = commands._report(request.make(name, "residual", []))[1]
-    flow = points.flow(next(p for p in report.critical_points if p.K == 0))
+    flow = criticality_summary.flow(next(p for p in report.critical_points if p.K == 0))
     drift = (flow.step - K).subs(K, flow.law)
-    numbers = {s: sp.Rational(2, 5) for s in flow.law.free_symbols - {points.DEPTH}} | {points.DEPTH: 7}
-    slope = flow.law.diff(points.DEPTH)
+    numbers = {s: sp.Rational(2, 5) for s in flow.law.free_symbols - {criticality_summary.DEPTH}} | {
+        criticality_summary.DEPTH: 7
+    }
+    slope = flow.law.diff(criticality_summary.DEPTH)
     assert slope.subs(numbers).evalf(30) == pytest.approx(drift.subs(numbers).evalf(30), rel=1e-25)
     assert slope.subs(numbers) < 0

@@ -4,7 +4,7 @@ import pytest
 
 import symres as sr
 from symres.cli.request import make
-from symres.export import phase_diagram
+from symres.report.figures.phase_diagram import phase_diagram
 from tests.command_line import page, run
 
 ERF = ("plot", "erf", "--layer", "residual", "--set", "gamma=1/2", "--points", "3")

@@ -7,8 +7,8 @@ import re
 import mpmath as mp
 import pytest
 
-from symres.cli import survey
-from symres.declare.catalogue import activation
+from symres.activations.catalogue import activation
+from symres.report.text import criticality_table
 from tests.command_line import assert_plain, page, run
 
 LAYERS = ["mlp", "residual", "pre_ln", "ln_act", "pre_ln, skip"]
@@ -23,7 +23,10 @@ def records(capsys, *words):
 
 @pytest.fixture(scope="module")
 def erf():
-    return {(row.activation, row.layer): survey.record(row) for row in survey.entries(activation("erf"))}
+    return {
+        (row.activation, row.layer): criticality_table.record(row)
+        for row in criticality_table.entries(activation("erf"))
+    }
 
 
 def number(text):
@@ -93,7 +96,7 @@ def test_the_page_holds_what_the_record_holds(capsys, erf):
     for layer in LAYERS:
         assert re.search(rf"^  {re.escape(layer)} +{re.escape(erf['erf', layer]['universality_class'])}$", out, re.M)
         assert erf["erf", layer]["correlation_length"] in out
-    for row in survey.entries(activation("erf"), unicode=True):
+    for row in criticality_table.entries(activation("erf"), unicode=True):
         assert row.where and all(re.sub(r"\s+", "", text) in joined for text in row.where)
 
 
@@ -110,8 +113,8 @@ def test_a_formula_and_its_parameters(capsys):
 
 
 def test_without_a_name_every_activation_of_the_table_is_asked(capsys, monkeypatch):
-    monkeypatch.setattr(survey, "ACTIVATIONS", ("relu", "leaky_relu"))
-    monkeypatch.setattr(survey, "LAYERS", {"mlp": survey.LAYERS["mlp"]})
+    monkeypatch.setattr(criticality_table, "ACTIVATIONS", ("relu", "leaky_relu"))
+    monkeypatch.setattr(criticality_table, "LAYERS", {"mlp": criticality_table.LAYERS["mlp"]})
     rows = records(capsys)
     assert [layer for _, layer in rows] == ["mlp", "mlp"]
     leaky = next(row for (name, _), row in rows.items() if "leaky" in name)

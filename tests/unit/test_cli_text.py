@@ -5,14 +5,14 @@ import re
 import pytest
 import sympy as sp
 
-from symres.cli.breaking import wrap
-from symres.cli.maths import Maths, Typed
-from symres.cli.sheet import Sheet
-from symres.declare.activation import Activation
-from symres.declare.nodes import Dense
-from symres.declare.parse import parse
-from symres.export.paper.prose import prose
-from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
+from symres.activations.activation import Activation
+from symres.activations.formula_parser import parse
+from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma, z
+from symres.layers.nodes import Dense
+from symres.report.latex.prose import prose
+from symres.report.text.formula_text import Maths, Typed
+from symres.report.text.line_breaking import wrap
+from symres.report.text.sheet import Sheet
 from tests.command_line import page
 from tests.oracles.formulas import HARD
 

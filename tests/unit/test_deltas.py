@@ -7,9 +7,9 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.errors import NoClosedForm
-from symres.quantity import Status
-from symres.symbols import C, z
+from symres.core.errors import NoClosedForm
+from symres.core.symbols import C, z
+from symres.results.quantity import Status
 
 R = sp.Rational
 M, M2 = sp.symbols("m m2", real=True)

@@ -9,8 +9,8 @@ import sympy as sp
 
 import symres as sr
 from symres import cli
+from symres.activations import catalogue
 from symres.check import Outcome
-from symres.declare import catalogue
 
 ENTRY = catalogue.Entry("bumpy", "z*exp(-z^2/2) + z/2", "made up for a test")
 

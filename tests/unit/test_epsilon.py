@@ -7,7 +7,7 @@ import sympy as sp
 
 import symres as sr
 from symres.check import Budget, Outcome, check
-from symres.errors import DeclarationError
+from symres.core.errors import DeclarationError
 from tests.oracles.kernels import FakeTheory
 
 EPSILON = sp.Symbol("epsilon", positive=True)

@@ -17,15 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symres as sr
-from symres.declare.architectures import mlp
-from symres.declare.pieces import Pieces, split
-from symres.errors import NoClosedForm, SymresError
-from symres.gaussian import average, exact
-from symres.gaussian.canonical import canonical
-from symres.gaussian.exact import ProductAverage, closed_form
-from symres.proof import Proof, Step
-from symres.symbols import C_W, K1, K2, C, K, z
-from symres.theory.derive import derive
+from symres.activations.piecewise import Pieces, split
+from symres.core.errors import NoClosedForm, SymresError
+from symres.core.proof import Proof, Step
+from symres.core.symbols import C_W, K1, K2, C, K, z
+from symres.gaussian.algebra.canonical import canonical
+from symres.gaussian.closed_form import average
+from symres.gaussian.closed_form import engine as exact
+from symres.gaussian.closed_form.engine import ProductAverage, closed_form
+from symres.layers.architectures import mlp
+from symres.theory.theory import derive
 
 R = sp.Rational
 PI = sp.pi

@@ -4,9 +4,9 @@ import mpmath as mp
 import pytest
 import sympy as sp
 
-from symres.export.code.angles import angle_form, positive
-from symres.export.code.stable import Atan2, determinant
-from symres.symbols import K1, K2, C
+from symres.codegen.stable.angles import angle_form, positive
+from symres.codegen.stable.primitives import Atan2, determinant
+from symres.core.symbols import K1, K2, C
 from tests.oracles.closed_forms import PAIRS
 
 TRIPLE = (K1, C, K2)

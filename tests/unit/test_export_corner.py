@@ -10,21 +10,21 @@ import torch
 from scipy import special
 
 import symres as sr
-from symres.errors import SymresError
-from symres.export import export
-from symres.export.code import choose
-from symres.export.code.angles import angle_form
-from symres.export.code.choose import build_component
-from symres.export.code.corner import cornered, determined, settled
-from symres.export.code.docs import error_text
-from symres.export.code.emit import Dialect
-from symres.export.code.measure import _deviation, round_up
-from symres.export.code.numpy import NUMPY
-from symres.export.code.rewrite import stabilise
-from symres.export.code.stable import Atan2, Dawson, complement, correlation, determinant
-from symres.export.code.torch import TORCH
-from symres.quantity import Quantity, Status
-from symres.symbols import C_W, K1, K2, C, C_b, K
+from symres.codegen.docstrings import error_text
+from symres.codegen.emitter import Dialect
+from symres.codegen.generate import export
+from symres.codegen.stable.angles import angle_form
+from symres.codegen.stable.correlation_form import cornered, determined, settled
+from symres.codegen.stable.primitives import Atan2, Dawson, complement, correlation, determinant
+from symres.codegen.stable.rewrites import stabilise
+from symres.codegen.strategy import choose
+from symres.codegen.strategy.choose import build_component
+from symres.codegen.strategy.measured_error import _deviation, round_up
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.torch.dialect import TORCH
+from symres.core.errors import SymresError
+from symres.core.symbols import C_W, K1, K2, C, C_b, K
+from symres.results.quantity import Quantity, Status
 from tests.oracles.closed_forms import PAIRS
 
 FORMULAS = ["sign(z)+z", "sign(z)+relu(z)", "step(z)+relu(z)", "where(z>0,z+1,z)", "sign(z)*z^2+sign(z)",
@@ -166,9 +166,9 @@ def test_a_closed_form_that_the_language_lacks_is_fitted():
 
 
 def test_an_average_whose_closed_form_the_language_lacks_is_integrated(monkeypatch):
-    from symres.export import render
+    from symres.codegen import generate
 
-    monkeypatch.setattr(render.torch_printer, "TORCH", lacking(TORCH, sp.erf))
+    monkeypatch.setattr(generate.torch_printer, "TORCH", lacking(TORCH, sp.erf))
     erf = sr.expect2("hard_tanh", "z")
     assert erf.expr.has(sp.erf)
     module = export(erf, "torch")

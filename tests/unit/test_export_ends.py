@@ -11,17 +11,17 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.declare.pieces import split
-from symres.errors import NoClosedForm, SymresError
-from symres.export import export
-from symres.export.code import choose, measure
-from symres.export.code.ends import End, end_of
-from symres.export.code.fit import fit
-from symres.export.code.growth import rate
-from symres.export.code.measure import measured_quadrature
-from symres.export.code.plan import Component
-from symres.quantity import Quantity, Status
-from symres.symbols import K1, K2, C, K, z
+from symres.activations.piecewise import split
+from symres.codegen.averages.tail_growth import rate
+from symres.codegen.fits.chebyshev import fit
+from symres.codegen.fits.overflow import End, end_of
+from symres.codegen.generate import export
+from symres.codegen.planning.plan import Component
+from symres.codegen.strategy import choose, measured_error
+from symres.codegen.strategy.measured_error import measured_quadrature
+from symres.core.errors import NoClosedForm, SymresError
+from symres.core.symbols import K1, K2, C, K, z
+from symres.results.quantity import Quantity, Status
 
 
 def until(last, values=lambda k: k):
@@ -142,13 +142,13 @@ def pair_component():
 @pytest.mark.parametrize("last", [0.6, 5.0])
 def test_a_pair_kernel_ends_before_the_first_kernel_without_a_number(monkeypatch, last):
     """A nan is never hidden behind a larger error at another point."""
-    honest = measure.run
+    honest = measured_error.run
 
     def failing(component):
         f = honest(component)
         return lambda k1, k2, c, *rest: np.where(np.maximum(k1, k2) > last, np.nan, f(k1, k2, c, *rest))
 
-    monkeypatch.setattr(measure, "run", failing)
+    monkeypatch.setattr(measured_error, "run", failing)
     if last < 0.7:
         with pytest.raises(SymresError, match=r"no number at K1 = 0\.7"):
             measured_quadrature(pair_component())

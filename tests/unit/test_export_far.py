@@ -12,11 +12,11 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.export import export
-from symres.export.code import choose, measure
-from symres.export.code.emit import LosesDigits
-from symres.export.code.plan import Component
-from symres.symbols import K1, K2, C, K, z
+from symres.codegen.emitter import LosesDigits
+from symres.codegen.generate import export
+from symres.codegen.planning.plan import Component
+from symres.codegen.strategy import choose, measured_error
+from symres.core.symbols import K1, K2, C, K, z
 
 A, B = sp.Symbol("a", positive=True), sp.Symbol("b", real=True)
 GATE = sr.Activation("gate", z / (1 + sp.exp(-A * (z - B))), (A, B))
@@ -57,7 +57,7 @@ def test_averages_of_odd_functions_are_zero(formula):
     """By parity alone: nothing in the code says that they are."""
     node = sr.expect(GATE).body
     code = Component("_average_1", (K, A), node.func(formula.subs(z, sr.symbols.x1), K), None)
-    assert np.all(measure.run(code)(np.array([1e-8, 0.3, 1.0, 1e4]), 2.0) == 0.0)
+    assert np.all(measured_error.run(code)(np.array([1e-8, 0.3, 1.0, 1e4]), 2.0) == 0.0)
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch"])
@@ -103,13 +103,13 @@ def closed_pair():
 
 def test_a_closed_form_that_cancels_at_other_parameters_is_refused(monkeypatch):
     quantity, symbols = closed_pair()
-    honest = measure.run
+    honest = measured_error.run
 
     def wrong(component):
         f = honest(component)
         return lambda k1, k2, c, a, b: f(k1, k2, c, a, b) * (1 + 1e-8 * (b < -1))
 
-    monkeypatch.setattr(measure, "run", wrong)
+    monkeypatch.setattr(measured_error, "run", wrong)
     choose._built.cache_clear()
     with pytest.raises(LosesDigits, match="of the largest value with a = 12, b = -12"):
         choose.build_component("_average_1", symbols, quantity.body)

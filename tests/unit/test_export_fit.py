@@ -8,12 +8,12 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.balls import evaluate
-from symres.errors import SymresError
-from symres.export.code.decay import decay_of
-from symres.export.code.fit import fit, grid
-from symres.export.code.numpy import NUMPY
-from symres.symbols import K
+from symres.codegen.fits.chebyshev import fit, grid
+from symres.codegen.fits.small_kernel import decay_of
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.core.errors import SymresError
+from symres.core.symbols import K
+from symres.numerics.balls import evaluate
 from tests.oracles.closed_forms import KERNELS
 
 

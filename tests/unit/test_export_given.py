@@ -12,17 +12,25 @@ import torch
 from scipy import special
 
 import symres as sr
-from symres.declare.pieces import split
-from symres.export import export
-from symres.export.code import quadrature, rules
-from symres.export.code.features import features
-from symres.export.code.given import centres_of, is_polynomial, jumps, means, suits, tail_ratio, vanishes
-from symres.export.code.growth import growth
-from symres.export.code.measure import measured_quadrature
-from symres.export.code.numpy import NUMPY
-from symres.export.code.plan import Component
-from symres.gaussian.expectation import Expectation
-from symres.symbols import K1, K2, C, x1, x2, z
+from symres.activations.piecewise import split
+from symres.codegen.averages import average_code, rules
+from symres.codegen.averages.conditional_polynomial import (
+    centres_of,
+    is_polynomial,
+    jumps,
+    means,
+    suits,
+    tail_ratio,
+    vanishes,
+)
+from symres.codegen.averages.features import features
+from symres.codegen.averages.tail_growth import growth
+from symres.codegen.generate import export
+from symres.codegen.planning.plan import Component
+from symres.codegen.strategy.measured_error import measured_quadrature
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.core.symbols import K1, K2, C, x1, x2, z
+from symres.gaussian.calculus.expectation import Expectation
 from tests.oracles.kinks import HARD_TANH, RELU6, SOFTSHRINK, Kinked
 
 FUNCTIONS = {"hard_tanh": HARD_TANH, "relu6": RELU6, "softshrink": SOFTSHRINK}
@@ -181,7 +189,7 @@ def test_which_functions_are_averaged_in_closed_form(formula, suited):
 
 
 def test_kernels_of_unlike_size_are_measured(monkeypatch):
-    for module in (rules, quadrature):
+    for module in (rules, average_code):
         monkeypatch.setattr(module, "suits", is_polynomial)
     phi = sr.activation("relu(1-z^2)^2")
     average = Expectation(phi(x1) * phi(x2), K1, C, K2)

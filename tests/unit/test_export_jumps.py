@@ -9,7 +9,7 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.symbols import z
+from symres.core.symbols import z
 
 POINTS = [("1", "1.5", "0.4"), ("1", "1", "0.9"), ("0.2", "3", "-0.6")]
 FORMULAS = [

@@ -9,13 +9,13 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.export import export
-from symres.export.code import stable
-from symres.export.code.loss import _SLOPES, cancels, doubt, one_sign
-from symres.export.code.numpy import standalone
-from symres.export.code.plan import Component
-from symres.export.code.rewrite import stabilise
-from symres.symbols import K, z
+from symres.codegen.generate import export
+from symres.codegen.planning.plan import Component
+from symres.codegen.stable import primitives
+from symres.codegen.stable.rewrites import stabilise
+from symres.codegen.stable.rounding_error import _SLOPES, cancels, doubt, one_sign
+from symres.codegen.targets.numpy.dialect import standalone
+from symres.core.symbols import K, z
 
 A, B = sp.symbols("a b", real=True)
 P, Q = sp.symbols("p q", positive=True)
@@ -250,23 +250,23 @@ def two_tails(h, k, x, y):
 
 
 MEANT = {  # functions of the code in mpmath's words; the others are called alike there
-    stable.Erfc: mp.erfc,
-    stable.Erfcx: lambda u: mp.exp(u * u) * mp.erfc(u),
-    stable.Expm1: mp.expm1,
-    stable.Log1p: mp.log1p,
-    stable.Sigmoid: lambda u: 1 / (1 + mp.exp(-u)),
-    stable.Softplus: lambda u: mp.log(1 + mp.exp(u)),
-    stable.ExpSinh: lambda a, b: mp.exp(a) * mp.sinh(b),
-    stable.ExpCosh: lambda a, b: mp.exp(a) * mp.cosh(b),
-    stable.ExpCoshm1: lambda a, b: mp.exp(a) * (mp.cosh(b) - 1),
-    stable.Atan2: mp.atan2,
-    stable.UpperAngle: mp.atan2,
-    stable.ScaledTail: lambda u, v, w: mp.exp(u) * mp.erfc(w),
-    stable.TwoSigns: two_signs,
-    stable.TwoTails: two_tails,
-    stable.Size: abs,
-    stable.Sure: lambda u: u or mp.mpf(1),
-    stable.Separation: lambda k1, k2, c: mp.sqrt(k1 * k2) - c,
+    primitives.Erfc: mp.erfc,
+    primitives.Erfcx: lambda u: mp.exp(u * u) * mp.erfc(u),
+    primitives.Expm1: mp.expm1,
+    primitives.Log1p: mp.log1p,
+    primitives.Sigmoid: lambda u: 1 / (1 + mp.exp(-u)),
+    primitives.Softplus: lambda u: mp.log(1 + mp.exp(u)),
+    primitives.ExpSinh: lambda a, b: mp.exp(a) * mp.sinh(b),
+    primitives.ExpCosh: lambda a, b: mp.exp(a) * mp.cosh(b),
+    primitives.ExpCoshm1: lambda a, b: mp.exp(a) * (mp.cosh(b) - 1),
+    primitives.Atan2: mp.atan2,
+    primitives.UpperAngle: mp.atan2,
+    primitives.ScaledTail: lambda u, v, w: mp.exp(u) * mp.erfc(w),
+    primitives.TwoSigns: two_signs,
+    primitives.TwoTails: two_tails,
+    primitives.Size: abs,
+    primitives.Sure: lambda u: u or mp.mpf(1),
+    primitives.Separation: lambda k1, k2, c: mp.sqrt(k1 * k2) - c,
     sp.Abs: abs,
 }
 PLACES = {1: ([0.3], [0.8], [-0.6]), 2: ([0.3, 0.8], [0.7, -0.4], [1.2, 0.1]), 3: ([1.2, 0.9, 0.3], [0.7, 1.1, -0.4]),
@@ -277,13 +277,13 @@ PLACES = {1: ([0.3], [0.8], [-0.6]), 2: ([0.3, 0.8], [0.7, -0.4], [1.2, 0.1]), 3
 def test_slopes_are_bounds_of_derivatives(head):
     """Of each function in each argument: no less than the derivative, and no more than a few times as much."""
     function = MEANT.get(head) or getattr(mp, head.__name__)
-    loose = 40 if head in (stable.TwoSigns, stable.TwoTails) else 8
-    places = ([0.3, 0.3 - 0.49, 0.7], [-0.2, -0.2 - 0.16, 0.4]) if head is stable.ScaledTail else None
+    loose = 40 if head in (primitives.TwoSigns, primitives.TwoTails) else 8
+    places = ([0.3, 0.3 - 0.49, 0.7], [-0.2, -0.2 - 0.16, 0.4]) if head is primitives.ScaledTail else None
     for place in places or PLACES[min(head.nargs)]:
-        if head in (sp.log, stable.Log1p) and place[0] < 0:
+        if head in (sp.log, primitives.Log1p) and place[0] < 0:
             continue
         for n, slope in enumerate(_SLOPES[head](*map(sp.Float, place))):
-            if head is stable.ScaledTail and n == 1:  # the same exponent in other words
+            if head is primitives.ScaledTail and n == 1:  # the same exponent in other words
                 continue
             if head is sp.sign:
                 assert slope == 0
@@ -305,7 +305,7 @@ def _innermost(e):
 @pytest.mark.parametrize("power", [3, -2, sp.Rational(1, 2), sp.Rational(-3, 2)])
 def test_a_power_passes_on_the_error_of_its_base(power):
     """(1 + e)**n is 1 + n*e, and the power is rounded itself."""
-    bound = doubt((P + Q) ** power).replace(stable.Size, sp.Abs).subs({P: 0.25, Q: 0.875})
+    bound = doubt((P + Q) ** power).replace(primitives.Size, sp.Abs).subs({P: 0.25, Q: 0.875})
     assert float(bound) == pytest.approx(float((abs(power) + 1) * 1.125**power), rel=1e-14)
 
 

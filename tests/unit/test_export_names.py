@@ -3,8 +3,8 @@
 import pytest
 
 import symres as sr
-from symres.errors import DeclarationError
-from symres.export import TARGETS
+from symres.codegen.generate import TARGETS
+from symres.core.errors import DeclarationError
 
 LINEAR, SQUARE = sr.expect("gelu"), sr.expect("tanh(z)^2")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import symres as sr
-from symres.errors import DeclarationError
+from symres.core.errors import DeclarationError
 from tests.oracles.deep import MORE, PAIRS, STEPS, declared, errors, iterate, near, slopes_of_sums
 
 DEPTHS = (1, 2, 5, 20)

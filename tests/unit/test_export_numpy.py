@@ -14,12 +14,12 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.declare.activation import Activation
-from symres.errors import DeclarationError, NoClosedForm
-from symres.export import export
-from symres.gaussian.expectation import Expectation
-from symres.quantity import NamedStep, Quantity, Status
-from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, x1, x2, z
+from symres.activations.activation import Activation
+from symres.codegen.generate import export
+from symres.core.errors import DeclarationError, NoClosedForm
+from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma, x1, x2, z
+from symres.gaussian.calculus.expectation import Expectation
+from symres.results.quantity import NamedStep, Quantity, Status
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map, theory
 
 RHO = [0.3, 0.99, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12]

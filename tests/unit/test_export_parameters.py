@@ -11,12 +11,12 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.declare.pieces import split
-from symres.export import export
-from symres.export.code import choose, measure, points
-from symres.export.code.features import faint, features
-from symres.export.code.plan import Component
-from symres.symbols import K1, K2, C, K, z
+from symres.activations.piecewise import split
+from symres.codegen.averages.features import faint, features
+from symres.codegen.generate import export
+from symres.codegen.planning.plan import Component
+from symres.codegen.strategy import choose, measured_error, sample_points
+from symres.core.symbols import K1, K2, C, K, z
 
 A, B = sp.Symbol("a", positive=True), sp.Symbol("b", real=True)
 FORMULAS = {
@@ -190,7 +190,7 @@ def test_functions_that_are_faint_around_zero(name):
     with mp.workdps(30):
         law = mp.mpf(kernel)
         exact = mp.quad(lambda x: phi_(x, a, b) * mp.exp(-x * x / (2 * law)), breaks) / mp.sqrt(2 * mp.pi * law)
-    assert measure.run(component(formula))(kernel, a, b) == pytest.approx(float(exact), rel=1e-13)
+    assert measured_error.run(component(formula))(kernel, a, b) == pytest.approx(float(exact), rel=1e-13)
 
 
 @pytest.mark.parametrize("name", ["gate", "kinked"])
@@ -198,7 +198,7 @@ def test_pairs_of_functions_that_are_faint_around_zero(name):
     formula, (a, b, kernel), _ = FAINT[name]
     f = sr.Activation("f", formula, (A, B))
     square = sr.expect(f(z) ** 2).evalf(15, K=kernel, a=a, b=b)
-    average = measure.run(component(formula, pair=True))
+    average = measured_error.run(component(formula, pair=True))
     for rho in (1.0, 0.5, -0.9):
         exact = sr.expect2(f, f).evalf(12, K1=kernel, K2=kernel, C=rho * kernel, a=a, b=b)
         assert abs(average(kernel, kernel, rho * kernel, a, b) - exact) < 1e-13 * square
@@ -225,28 +225,28 @@ def test_which_functions_may_be_faint_around_zero():
 def test_parameters_are_large_and_small_in_turn_and_zero():
     small, one = sp.Rational(1, 12), sp.Symbol("a", nonnegative=True)
     zero = {A: sp.Rational(3, 4), B: 0}
-    assert points.elsewhere((A, B)) == [{A: 12, B: 12}, {A: 12, B: -12}, {A: small, B: 12}, zero]
-    assert points.elsewhere((one, A)) == [
+    assert sample_points.elsewhere((A, B)) == [{A: 12, B: 12}, {A: 12, B: -12}, {A: small, B: 12}, zero]
+    assert sample_points.elsewhere((one, A)) == [
         {one: 12, A: 12},
         {one: 12, A: small},
         {one: small, A: 12},
-        {one: 0, A: points.PARAMETER},
+        {one: 0, A: sample_points.PARAMETER},
     ]
-    assert points.elsewhere((B,)) == [{B: 12}, {B: -12}, {B: small}, {B: 0}]
-    assert points.elsewhere((A,)) == [{A: 12}, {A: small}]
-    assert points.elsewhere(()) == []
+    assert sample_points.elsewhere((B,)) == [{B: 12}, {B: -12}, {B: small}, {B: 0}]
+    assert sample_points.elsewhere((A,)) == [{A: 12}, {A: small}]
+    assert sample_points.elsewhere(()) == []
 
 
 def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
     """An error that only one mixture shows is said, with the mixture."""
-    honest = measure.run
+    honest = measured_error.run
 
     def wrong(component):
         f = honest(component)
         return lambda k, a, b: f(k, a, b) * (1 + 9e-4 * ((a < 1) & (b > 1)))
 
-    monkeypatch.setattr(measure, "run", wrong)
-    found = choose._measured(measure.measured_kernel, component(sp.tanh(A * (z - B))))
+    monkeypatch.setattr(measured_error, "run", wrong)
+    found = choose._measured(measured_error.measured_kernel, component(sp.tanh(A * (z - B))))
     assert found.error < 1e-13
     *right, last, _, cancels = found.elsewhere.split("; ")
     assert cancels == "fewer digits where values of both signs cancel"
@@ -262,6 +262,6 @@ def test_equal_entries_are_integrated_once():
         return k1[some] + 10 * k2[some] + 100 * c[some]
 
     k1, k2, c = np.array([1.0, 2.0, 1.0, 3.0]), np.array([5.0, 6.0, 5.0, 7.0]), np.array([0.1, 0.2, 0.1, 0.3])
-    found = measure._once(integrate)(None, 16, None, None, np.array([2, 1, 0]), k1, k2, c, [])
+    found = measured_error._once(integrate)(None, 16, None, None, np.array([2, 1, 0]), k1, k2, c, [])
     np.testing.assert_array_equal(found, [61.0, 82.0, 61.0])
     assert sizes == [2]

@@ -9,12 +9,12 @@ import sympy as sp
 import torch
 from scipy import special
 
-from symres.errors import DeclarationError
-from symres.export.code.emit import Emitter
-from symres.export.code.numpy import NUMPY
-from symres.export.code.stable import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
-from symres.export.code.torch import TORCH
-from symres.symbols import K1, K2, C, K, z
+from symres.codegen.emitter import Emitter
+from symres.codegen.stable.primitives import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.torch.dialect import TORCH
+from symres.core.errors import DeclarationError
+from symres.core.symbols import K1, K2, C, K, z
 
 NAMES = {K: "K", K1: "K1", K2: "K2", C: "C", z: "z"}
 POINTS = {"K": [0.3, 1.3, 2.5], "K1": [0.7, 1.2, 3.0], "K2": [1.1, 0.4, 2.0], "C": [-0.2, 0.5, 1.9]}

@@ -11,14 +11,14 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.declare.pieces import split
-from symres.export import export
-from symres.export.code import measure
-from symres.export.code.growth import highest, load, rate, wave
-from symres.export.code.plan import Component
-from symres.export.code.rewrite import stabilise
-from symres.export.code.stable import ScaledTail
-from symres.symbols import K1, K2, C, K, z
+from symres.activations.piecewise import split
+from symres.codegen.averages.tail_growth import highest, load, rate, wave
+from symres.codegen.generate import export
+from symres.codegen.planning.plan import Component
+from symres.codegen.stable.primitives import ScaledTail
+from symres.codegen.stable.rewrites import stabilise
+from symres.codegen.strategy import measured_error
+from symres.core.symbols import K1, K2, C, K, z
 
 A, B = sp.Symbol("a", real=True), sp.Symbol("b", real=True)
 STEEP = sp.Symbol("c", positive=True)
@@ -37,13 +37,13 @@ WAVES = {
 def square(formula, parameters):
     """The generated average of the square of a function, as yet unmeasured."""
     f = sr.Activation("f", formula, parameters)
-    return measure.run(Component("_average_1", (K, *parameters), sr.expect(f(z) ** 2).body, None))
+    return measured_error.run(Component("_average_1", (K, *parameters), sr.expect(f(z) ** 2).body, None))
 
 
 def product(formula, parameters):
     """That of a product at two inputs."""
     f = sr.Activation("f", formula, parameters)
-    return measure.run(Component("_average_1", (K1, K2, C, *parameters), sr.expect2(f, f).body, None))
+    return measured_error.run(Component("_average_1", (K1, K2, C, *parameters), sr.expect2(f, f).body, None))
 
 
 def called(function, target, at):

@@ -15,14 +15,14 @@ import torch
 from scipy import special
 
 import symres as sr
-from symres.declare.pieces import split
-from symres.export import export
-from symres.export.code import quadrature
-from symres.export.code.emit import variable
-from symres.export.code.features import features
-from symres.export.code.numpy import NUMPY
-from symres.export.code.torch import TORCH
-from symres.symbols import K1, K2, C, K, z
+from symres.activations.piecewise import split
+from symres.codegen.averages import average_code
+from symres.codegen.averages.features import features
+from symres.codegen.emitter import variable
+from symres.codegen.generate import export
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.torch.dialect import TORCH
+from symres.core.symbols import K1, K2, C, K, z
 
 DIALECTS = {"numpy": NUMPY, "torch": TORCH}
 A, P = sp.Symbol("a", real=True), sp.Symbol("p", positive=True)
@@ -74,7 +74,7 @@ def text(name, power, target="numpy"):
 
 def written(symbols, quantity, target):
     """A module with one average alone, as yet unmeasured."""
-    source = quadrature.source("_average_1", symbols, quantity.body, DIALECTS[target])
+    source = average_code.source("_average_1", symbols, quantity.body, DIALECTS[target])
     helpers = DIALECTS[target].helpers
     needed = DIALECTS[target].needed([*source.lines, *source.preamble])
     parts = ["import math, torch, numpy as np", "from scipy import special", *(helpers[name][0] for name in needed)]

@@ -7,11 +7,22 @@ import sympy as sp
 from scipy import special
 
 import symres as sr
-from symres.export.code.emit import Emitter
-from symres.export.code.numpy import NUMPY
-from symres.export.code.rewrite import stabilise
-from symres.export.code.stable import Atan2, Erfc, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
-from symres.symbols import K1, K2, C, K, z
+from symres.codegen.emitter import Emitter
+from symres.codegen.stable.primitives import (
+    Atan2,
+    Erfc,
+    Erfcx,
+    ExpCosh,
+    ExpCoshm1,
+    Expm1,
+    ExpSinh,
+    Log1p,
+    Sigmoid,
+    Softplus,
+)
+from symres.codegen.stable.rewrites import stabilise
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.core.symbols import K1, K2, C, K, z
 
 # formula, the stable function that must appear, hard point, the 40-digit value in mpmath's own words
 RULES = [

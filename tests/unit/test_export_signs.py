@@ -10,17 +10,17 @@ from flint import arb, ctx
 from scipy import special
 
 import symres as sr
-from symres.export import export
-from symres.export.code import choose
-from symres.export.code.emit import LosesDigits
-from symres.export.code.numpy import NUMPY
-from symres.export.code.rewrite import stabilise
-from symres.export.code.stable import TwoSigns
-from symres.export.code.torch import TORCH
-from symres.quantity import Quantity, Status
-from symres.special import Q2, S2, S4, T4
-from symres.special.integrals import four_signs, two_signs, two_tails
-from symres.symbols import K1, K2, C
+from symres.codegen.emitter import LosesDigits
+from symres.codegen.generate import export
+from symres.codegen.stable.primitives import TwoSigns
+from symres.codegen.stable.rewrites import stabilise
+from symres.codegen.strategy import choose
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.torch.dialect import TORCH
+from symres.core.symbols import K1, K2, C
+from symres.numerics.special import Q2, S2, S4, T4
+from symres.numerics.special.plackett import four_signs, two_signs, two_tails
+from symres.results.quantity import Quantity, Status
 
 GENERATOR = np.random.default_rng(1)
 

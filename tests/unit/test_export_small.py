@@ -9,9 +9,10 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.export import export, render
-from symres.quantity import Quantity, Status
-from symres.symbols import K, z
+from symres.codegen import generate
+from symres.codegen.generate import export
+from symres.core.symbols import K, z
+from symres.results.quantity import Quantity, Status
 from tests.command_line import run
 
 DEAD = {
@@ -157,7 +158,9 @@ def test_accurate_modules_warn_of_nothing():
 
 
 def test_the_command_line_warns_on_standard_error(capsys, monkeypatch):
-    module = render.Module("kernel_map", "numpy", "text = 1\n", (), ("kernel_map: _average_1 is inaccurate: so much.",))
+    module = generate.Module(
+        "kernel_map", "numpy", "text = 1\n", (), ("kernel_map: _average_1 is inaccurate: so much.",)
+    )
     monkeypatch.setattr(sys.modules["symres.export"], "export", lambda *_, **__: module)
     code, out, err = run(capsys, "export", "relu", "--quantity", "kernel_map")
     assert (code, out) == (0, "text = 1\n")

@@ -8,11 +8,11 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.export import export
-from symres.export.code.emit import NoSpelling
-from symres.export.code.numpy import NUMPY
-from symres.export.code.tiles import Guard, Road, Tiler
-from symres.symbols import K1, K2, C, K, z
+from symres.codegen.emitter import NoSpelling
+from symres.codegen.generate import export
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.numpy.tiles import Guard, Road, Tiler
+from symres.core.symbols import K1, K2, C, K, z
 from tests.oracles.closed_forms import PAIRS, covariance_map
 from tests.unit.test_export_numpy import pair_error
 

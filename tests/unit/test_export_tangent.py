@@ -8,9 +8,9 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.export.code.numpy import NUMPY
-from symres.export.code.tiles import Road, Tiler
-from symres.symbols import K1, K2, C, K, Theta
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.numpy.tiles import Road, Tiler
+from symres.core.symbols import K1, K2, C, K, Theta
 
 LAYERS = {
     "mlp": lambda phi: sr.mlp(phi),

@@ -8,12 +8,13 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.declare.pieces import split
-from symres.export import export
-from symres.export.code import measure, signs
-from symres.export.code.plan import Component
-from symres.export.code.tilted import tilt
-from symres.symbols import K1, K2, C, z
+from symres.activations.piecewise import split
+from symres.codegen.averages.conditional_exponential import tilt
+from symres.codegen.generate import export
+from symres.codegen.planning.plan import Component
+from symres.codegen.runtime import sign_averages
+from symres.codegen.strategy import measured_error
+from symres.core.symbols import K1, K2, C, z
 
 NAMES = ("elu", "selu", "celu", "hard_tanh", "relu6", "hard_swish", "hard_sigmoid")
 POINTS = [
@@ -104,17 +105,21 @@ def test_which_functions_are_of_this_kind(formula, exponentials):
 
 def test_a_wrong_weight_is_noticed_in_the_measurement(monkeypatch):
     component = Component("_average_1", (K1, K2, C), sr.expect2("hard_tanh", "hard_tanh").definition, None)
-    assert measure.measured_quadrature(component).error < 1e-14
-    text, after = measure.printer.NUMPY.helpers["_strip"]
-    digits = signs.rows([measure.printer.quadrature.legendre(signs.STRIP)[1]], 4)[0].split(",")[3].strip()
+    assert measured_error.measured_quadrature(component).error < 1e-14
+    text, after = measured_error.printer.NUMPY.helpers["_strip"]
+    digits = (
+        sign_averages.rows([measured_error.printer.quadrature.legendre(sign_averages.STRIP)[1]], 4)[0]
+        .split(",")[3]
+        .strip()
+    )
     helpers = {
-        **measure.printer.NUMPY.helpers,
+        **measured_error.printer.NUMPY.helpers,
         "_strip": (text.replace(digits, repr(float(digits) * (1 + 1e-6))), after),
     }
     monkeypatch.setattr(
-        measure.printer, "NUMPY", sr.export.__globals__["replace"](measure.printer.NUMPY, helpers=helpers)
+        measured_error.printer, "NUMPY", sr.export.__globals__["replace"](measured_error.printer.NUMPY, helpers=helpers)
     )
-    assert measure.measured_quadrature(component).error > 1e-9
+    assert measured_error.measured_quadrature(component).error > 1e-9
 
 
 SHIFT, MEAN = sp.Symbol("b", real=True), sp.Symbol("c", real=True)

@@ -11,12 +11,13 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.declare.activation import Activation
-from symres.export import export, render
-from symres.export.code.plan import Component
-from symres.gaussian.expectation import Expectation
-from symres.quantity import Quantity, Status
-from symres.symbols import K1, K2, C, K, x1, x2, z
+from symres.activations.activation import Activation
+from symres.codegen import generate
+from symres.codegen.generate import export
+from symres.codegen.planning.plan import Component
+from symres.core.symbols import K1, K2, C, K, x1, x2, z
+from symres.gaussian.calculus.expectation import Expectation
+from symres.results.quantity import Quantity, Status
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map, theory
 
 EDGE = [(k, k, c) for k, c in ((1.0, 1.0), (2.0, -2.0), (1e-8, 1e-8), (1e4, 1e4), (1.0, 1.0 + 1e-15), (0.0, 0.0))]
@@ -265,7 +266,7 @@ def cheap_component(name, symbols, formula, dialect, opened):
 @pytest.mark.parametrize("name", sr.activations)
 def test_functions_of_a_layer_are_called_alike_for_every_activation(monkeypatch, name, layer):
     """Kernels and all parameters of the layer by name; by position whatever is good for gelu."""
-    monkeypatch.setattr(render, "build_component", cheap_component)
+    monkeypatch.setattr(generate, "build_component", cheap_component)
     theory = sr.derive(sr.architectures[layer](name))
     own = [str(p) for p in sr.activations[name].parameters]
     known = [q for q in theory.quantities.values() if q.status is not Status.UNKNOWN]

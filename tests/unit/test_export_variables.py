@@ -13,15 +13,15 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.errors import DeclarationError
-from symres.export import export, render
-from symres.export.code import choose
-from symres.export.code.angles import angle_form
-from symres.export.code.emit import argument, variable
-from symres.export.code.stable import Own
-from symres.export.render import _signature
-from symres.quantity import Quantity, Status
-from symres.symbols import K1, K2, SHARED, C, K, z
+from symres.codegen import generate
+from symres.codegen.emitter import argument, variable
+from symres.codegen.generate import _signature, export
+from symres.codegen.stable.angles import angle_form
+from symres.codegen.stable.primitives import Own
+from symres.codegen.strategy import choose
+from symres.core.errors import DeclarationError
+from symres.core.symbols import K1, K2, SHARED, C, K, z
+from symres.results.quantity import Quantity, Status
 
 B = sp.Symbol("be", real=True)
 POINT = {"K": 1.3, "K1": 1.3, "K2": 0.6, "C": 0.4, "be": 0.75}
@@ -101,7 +101,7 @@ def measured_once(monkeypatch):
         opened = known.opened and opened
         return replace(known, symbols=symbols, formula=formula, code=code, form=form, opened=opened)
 
-    monkeypatch.setattr(render, "build_component", build)
+    monkeypatch.setattr(generate, "build_component", build)
 
 
 def assigned(text):

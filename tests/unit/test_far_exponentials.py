@@ -9,9 +9,9 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.gaussian.tails import Q2
-from symres.quantity import Status
-from symres.special import S2
+from symres.gaussian.algebra.complementary import Q2
+from symres.numerics.special import S2
+from symres.results.quantity import Status
 from tests.oracles.line30 import average
 from tests.oracles.plane30 import average2
 from tests.oracles.sections import PARAMETERS, Sections, sections, x

@@ -4,8 +4,8 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.errors import DeclarationError
-from symres.symbols import KERNELS, SHARED, z
+from symres.core.errors import DeclarationError
+from symres.core.symbols import KERNELS, SHARED, z
 
 TWICE = "there are two symbols called {} with different assumptions; rename one of them"
 

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.errors import DeclarationError
+from symres.core.errors import DeclarationError
 from tests.oracles import deep
 
 DIGITS = 50

@@ -5,9 +5,9 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.export.paper.latex import broken, display
+from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma, z
 from symres.notation import Notation, latex, named, shortened, width
-from symres.symbols import C_W, K1, K2, C, C_b, K, gamma, z
+from symres.report.latex.displays import broken, display
 from tests.oracles.closed_forms import KERNELS
 from tests.oracles.formulas import HARD
 from tests.oracles.latex_value import value

@@ -11,16 +11,16 @@ import sympy as sp
 from flint import arb, ctx
 
 import symres as sr
-from symres.balls import to_ball
-from symres.declare.pieces import Pieces, split
-from symres.errors import DeclarationError, NoClosedForm, SymresError
-from symres.gaussian.drift import drift
-from symres.gaussian.law import law_of
-from symres.gaussian.line import compiled
-from symres.gaussian.numeric import average_ball
-from symres.gaussian.panels import patience
-from symres.gaussian.plane import _Side
-from symres.symbols import z
+from symres.activations.piecewise import Pieces, split
+from symres.core.errors import DeclarationError, NoClosedForm, SymresError
+from symres.core.symbols import z
+from symres.gaussian.quadrature.average_ball import average_ball
+from symres.gaussian.quadrature.bivariate import _Side
+from symres.gaussian.quadrature.bivariate_normal import law_of
+from symres.gaussian.quadrature.panels import patience
+from symres.gaussian.quadrature.perturbation import drift
+from symres.gaussian.quadrature.univariate import compiled
+from symres.numerics.balls import to_ball
 from tests.oracles.line30 import average
 from tests.oracles.plane30 import average2
 from tests.oracles.sections import Sections, sections, x

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symres import activation
-from symres.declare.parse import FUNCTIONS, parse
-from symres.errors import DeclarationError
-from symres.symbols import z
+from symres.activations.formula_parser import FUNCTIONS, parse
+from symres.core.errors import DeclarationError
+from symres.core.symbols import z
 
 a = sp.Symbol("a", positive=True)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import symres as sr
-from symres.declare.written import written
-from symres.errors import DeclarationError, NoClosedForm
-from symres.export.paper import diagram
-from symres.export.paper.diagram import phase_diagram
+from symres.core.errors import DeclarationError, NoClosedForm
+from symres.layers.equation_parser import written
+from symres.report.figures import phase_diagram as diagram
+from symres.report.figures.phase_diagram import phase_diagram
 
 GAMMA = 0.5
 

@@ -8,12 +8,12 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.declare.intervals import Range, Undefined
-from symres.declare.pieces import Pieces, split, value_at
-from symres.declare.ranges import RangeProgram, admits, samples, sign_of, signed_sizes, spread, vanishes
-from symres.declare.zeros import zeros
-from symres.errors import DeclarationError
-from symres.symbols import z
+from symres.activations.piecewise import Pieces, split, value_at
+from symres.activations.zeros import zeros
+from symres.core.errors import DeclarationError
+from symres.core.symbols import z
+from symres.numerics.intervals.arithmetic import Range, Undefined
+from symres.numerics.intervals.evaluation import RangeProgram, admits, samples, sign_of, signed_sizes, spread, vanishes
 
 R = sp.Rational
 a = sp.Symbol("a", positive=True)

@@ -6,10 +6,10 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.declare.pieces import split
-from symres.gaussian.exact import closed_form
-from symres.gaussian.price import price_proof
-from symres.symbols import K1, K2, C, z
+from symres.activations.piecewise import split
+from symres.core.symbols import K1, K2, C, z
+from symres.gaussian.closed_form.engine import closed_form
+from symres.gaussian.closed_form.price_proof import price_proof
 
 R = sp.Rational
 PAIR = (K1, C, K2)

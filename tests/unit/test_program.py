@@ -8,13 +8,13 @@ import sys
 import pytest
 import sympy as sp
 
-from symres.declare.architectures import mlp, residual
-from symres.declare.catalogue import activation
-from symres.declare.layer import Layer
-from symres.declare.nodes import Dense, Node
-from symres.declare.program import Draw, Mean, lower
-from symres.errors import DeclarationError, UnsupportedLayer
-from symres.symbols import C_W, C, C_b, K, gamma, xi, z
+from symres.activations.catalogue import activation
+from symres.core.errors import DeclarationError, UnsupportedLayer
+from symres.core.symbols import C_W, C, C_b, K, gamma, xi, z
+from symres.layers.architectures import mlp, residual
+from symres.layers.layer import Layer
+from symres.layers.nodes import Dense, Node
+from symres.layers.program import Draw, Mean, lower
 
 tanh, erf, relu = activation("tanh"), activation("erf"), activation("relu")
 

@@ -55,7 +55,7 @@ def test_what_is_said_to_be_refused_is_refused():
 
 
 def test_formulas_are_explained_with_all_their_functions():
-    from symres.declare.parse import FUNCTIONS, parse
+    from symres.activations.formula_parser import FUNCTIONS, parse
 
     (told,) = re.findall(r"^A formula is made of .*$", README, re.MULTILINE)
     assert set(FUNCTIONS) <= set(re.findall(r"\w+", told))

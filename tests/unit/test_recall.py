@@ -3,9 +3,9 @@
 import sympy as sp
 from flint import arb, ctx
 
-from symres.balls import compile_ball
-from symres.gaussian.recall import recalled
-from symres.symbols import z
+from symres.core.symbols import z
+from symres.gaussian.quadrature.memo import recalled
+from symres.numerics.balls import compile_ball
 
 
 def counted():

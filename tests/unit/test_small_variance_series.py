@@ -5,13 +5,13 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.balls import evaluate
-from symres.declare.pieces import Pieces, split
-from symres.errors import NoClosedForm
-from symres.gaussian.reach import Truncation
-from symres.gaussian.series import small_variance
-from symres.quantity import Status
-from symres.symbols import C_W, K, z
+from symres.activations.piecewise import Pieces, split
+from symres.core.errors import NoClosedForm
+from symres.core.symbols import C_W, K, z
+from symres.gaussian.expansions.small_variance import small_variance
+from symres.gaussian.expansions.truncation import Truncation
+from symres.numerics.balls import evaluate
+from symres.results.quantity import Status
 from tests.oracles.line30 import average
 from tests.oracles.sections import PARAMETERS, sections
 
@@ -268,7 +268,7 @@ def test_a_wrong_coefficient_is_caught(wrong):
 
 
 def test_a_wrong_series_does_not_leave(monkeypatch):
-    from symres.theory import expansion
+    from symres.theory.quantities import expansion
 
     def wrong(factor, order):
         return tuple((e, c if e != 2 else c * (1 + R(1, 10**8))) for e, c in small_variance(factor, order))

@@ -8,11 +8,11 @@ import pytest
 import sympy as sp
 from flint import arb, ctx
 
-from symres.balls import evaluate
-from symres.errors import DeclarationError
-from symres.special import Q2, S2, S4, T4
-from symres.special.integrals import two_tails
-from symres.special.pairs import PAIRS
+from symres.core.errors import DeclarationError
+from symres.numerics.balls import evaluate
+from symres.numerics.special import Q2, S2, S4, T4
+from symres.numerics.special.correlations import PAIRS
+from symres.numerics.special.plackett import two_tails
 from tests.oracles import signs
 
 R = sp.Rational

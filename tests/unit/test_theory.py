@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.theory.root import Root
+from symres.numerics.roots.root import Root
 
 PHI = {  # written by hand, for mpmath
     "tanh": mp.tanh,
@@ -223,8 +223,8 @@ def test_chi_parallel_of_a_jump():
 def test_a_spoilt_closed_form_is_not_returned():
     from dataclasses import replace
 
-    from symres.proof import Proof
-    from symres.theory.build import _verified
+    from symres.core.proof import Proof
+    from symres.theory.quantities.build import _verified
 
     right = sr.derive("gelu").chi_perp
     wrong = replace(right, body=right.body * sp.Rational(101, 100), proof=Proof(right.body * sp.Rational(101, 100)))

@@ -5,9 +5,9 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.errors import NoClosedForm
-from symres.gaussian.symmetry import is_odd
-from symres.gaussian.verify import verify, verify_odd
+from symres.core.errors import NoClosedForm
+from symres.gaussian.closed_form.verification import verify, verify_odd
+from symres.gaussian.quadrature.odd_symmetry import is_odd
 
 CLAIM = sr.K**2 * sp.exp(-3 * sr.K)
 
@@ -79,23 +79,23 @@ def test_a_fast_oscillation_is_verified_all_the_same():
 @pytest.mark.parametrize("function", ["gelu", "relu", "erf", "snake"])
 def test_a_wrong_engine_is_caught(monkeypatch, function, spoil):
     """Whatever the engine returns meets quadrature before it leaves."""
-    from symres.gaussian import average as door
-    from symres.gaussian.expectation import Gaussian
-    from symres.proof import Proof
+    from symres.core.proof import Proof
+    from symres.gaussian.calculus.expectation import Gaussian
+    from symres.gaussian.closed_form import average
 
-    true = door.closed_form
-    monkeypatch.setattr(door, "closed_form", lambda *question: Proof(spoil(true(*question).result)))
-    door._verified.cache_clear()
+    true = average.closed_form
+    monkeypatch.setattr(average, "closed_form", lambda *question: Proof(spoil(true(*question).result)))
+    average._verified.cache_clear()
     try:
         phi = sr.activation(function)
-        found = door.average(phi(sr.symbols.x1) ** 2, Gaussian((sr.K,)))
+        found = average.average(phi(sr.symbols.x1) ** 2, Gaussian((sr.K,)))
         assert not found.exact
         assert "differs from quadrature" in found.reason
-        pair = door.average(phi(sr.symbols.x1) * phi(sr.symbols.x2), Gaussian((sr.K1, sr.C, sr.K2)))
+        pair = average.average(phi(sr.symbols.x1) * phi(sr.symbols.x2), Gaussian((sr.K1, sr.C, sr.K2)))
         assert not pair.exact
         assert "differs from quadrature" in pair.reason
     finally:
-        door._verified.cache_clear()
+        average._verified.cache_clear()
 
 
 def test_points_without_a_number_decide_nothing():

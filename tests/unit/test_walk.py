@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symres.declare.architectures import mlp, residual
-from symres.declare.catalogue import activation
-from symres.declare.layer import Layer
-from symres.declare.nodes import Dense, Node
-from symres.errors import UnsupportedLayer
-from symres.gaussian.expectation import Expectation
-from symres.quantity import Status
-from symres.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, x1, x2, xi, z
-from symres.theory.derive import derive
-from symres.theory.tangent import tangent
-from symres.theory.walk import ONE_INPUT, TWO_INPUTS, Walk
+from symres.activations.catalogue import activation
+from symres.core.errors import UnsupportedLayer
+from symres.core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, x1, x2, xi, z
+from symres.gaussian.calculus.expectation import Expectation
+from symres.layers.architectures import mlp, residual
+from symres.layers.layer import Layer
+from symres.layers.nodes import Dense, Node
+from symres.results.quantity import Status
+from symres.theory.theory import derive
+from symres.theory.walk.tangent import tangent
+from symres.theory.walk.walk import ONE_INPUT, TWO_INPUTS, Walk
 
 tanh, erf, gelu, sign = (activation(name) for name in ("tanh", "erf", "gelu", "sign"))
 

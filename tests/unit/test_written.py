@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.declare.written import written
-from symres.errors import DeclarationError, UnsupportedLayer
+from symres.core.errors import DeclarationError, UnsupportedLayer
+from symres.layers.equation_parser import written
 from tests.command_line import page, run
 
 z, gamma, xi, Dense = sr.z, sr.gamma, sr.xi, sr.Dense

@@ -1,0 +1,225 @@
+"""An activation: a formula in ``z`` with its facts, and the atom ``phi(u)`` that stands for it in equations."""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from ..core.errors import DeclarationError
+from ..core.scalars import equation, parameter, scalar
+from ..core.symbols import SHARED, z
+from .atom import PARAMETRISED, Formula, Phi
+from .formula_parser import parse
+from .piecewise import Pieces, split
+from .symmetries import Parity, homogeneity, parity
+from .tails import Growth
+from .validation import require_supported, validate
+
+__all__ = ["Activation", "Formula", "Phi", "identifier"]
+
+# no parameter of a formula is called so: it would print like the symbol of a layer, and be another one
+RESERVED = frozenset({"x", *SHARED})
+_ASSUMPTIONS = ("positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "rational", "real")
+_WORDS = {"**": "pow", "^": "pow", "*": "times", "/": "over", "+": "plus", "-": "minus", "<": "lt", ">": "gt"}
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A pointwise nonlinearity, declared by its formula.
+
+    Args:
+        name: how it is called in text, code and files.
+        expr: its formula, a real sympy expression in ``sr.z`` and the declared parameters, or text for ``parse``.
+            Decimals are taken exactly; other activations in it (``relu(z)**2``) are replaced by their formulas.
+        parameters: the symbols in ``expr`` other than ``z``, each with its assumptions (``positive=True``...).
+        source: where the formula comes from, for documents.
+
+    Attributes:
+        pieces: the formula between its breakpoints.
+        parity: "even", "odd" or None.
+        homogeneity: p if phi(a z) = a**p phi(z) for all a > 0, else None.
+        growth: how fast it grows for large ``|z|``.
+        jumps: (place, height) of every discontinuity.
+
+    Raises:
+        DeclarationError: the formula contains no ``z`` or an undeclared symbol, is not real and finite on the
+            whole line, or grows so fast that it has no Gaussian average.
+    """
+
+    name: str
+    expr: sp.Expr
+    parameters: tuple[sp.Symbol, ...] = ()
+    source: str = field(default="", compare=False)
+    pieces: Pieces = field(init=False, repr=False, compare=False)
+    parity: Parity | None = field(init=False, repr=False, compare=False)
+    homogeneity: sp.Rational | None = field(init=False, repr=False, compare=False)
+    growth: Growth = field(init=False, repr=False, compare=False)
+    jumps: tuple[tuple[sp.Expr, sp.Expr], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _require_name(self.name)
+        parameters = _required_parameters(self.name, self.parameters)
+        expr = _formula(self.name, self.expr, parameters)
+        pieces = split(expr)
+        if not any(part.has(z) for part in pieces.parts) and not pieces.breaks:
+            raise self._refused("the formula does not depend on z", "write a formula in z")
+        set_ = object.__setattr__
+        set_(self, "expr", expr)
+        set_(self, "parameters", parameters)
+        set_(self, "pieces", pieces)
+        set_(self, "growth", validate(self.name, pieces))
+        set_(self, "jumps", tuple((b, h) for b, h in zip(pieces.breaks, pieces.jumps, strict=True) if not h.is_zero))
+        set_(self, "parity", parity(pieces))
+        set_(self, "homogeneity", homogeneity(pieces))
+
+    def __call__(self, u: Any) -> sp.Expr:
+        """The activation of an expression, kept as an atom: ``phi(z)`` prints as phi(z)."""
+        return Phi(self.formula, equation(u, f"the argument of {self.name}"), sp.Integer(0), *self.parameters)
+
+    @property
+    def breakpoints(self) -> tuple[sp.Expr, ...]:
+        """Where the formula changes: kinks of some order, and jumps."""
+        return self.pieces.breaks
+
+    @property
+    def is_continuous(self) -> bool:
+        """True if phi has no jump."""
+        return not self.jumps
+
+    @property
+    def identifier(self) -> str:
+        """The name as an identifier, for files and functions."""
+        return identifier(self.name)
+
+    @cached_property
+    def formula(self) -> Formula:
+        """The formula as an atom of expressions."""
+        return Formula(self.name, self.expr, self.parameters)
+
+    def subs(self, **values: Any) -> Activation:
+        """The same activation with numbers in the place of parameters; they become part of its name.
+
+        Args:
+            values: parameter name = int, float, str, Fraction or sympy number (decimals are taken exactly).
+
+        Raises:
+            DeclarationError: no such parameter, no number, or a number that the parameter's assumptions exclude.
+        """
+        by_name = {str(p): p for p in self.parameters}
+        unknown = sorted(set(values) - set(by_name))
+        if unknown:
+            raise self._refused(
+                f"it has no parameter {', '.join(unknown)}", f"its parameters are: {', '.join(by_name) or 'none'}"
+            )
+        if not values:
+            return self
+        for key, value in values.items():
+            if isinstance(value, sp.Expr) and value.free_symbols:
+                new = f"phi.expr.subs({key}, ...), parameters=(...)"
+                remedy = f"declare an activation of the formula that you want: Activation('name', {new})"
+                raise self._refused(f"{key} = {value} is no number", remedy)
+        numbers = {by_name[key]: parameter(value, key) for key, value in values.items()}
+        for symbol, value in numbers.items():
+            wanted = [a for a in _ASSUMPTIONS if getattr(symbol, f"is_{a}") and not getattr(value, f"is_{a}")]
+            if wanted:
+                raise self._refused(f"{symbol} = {value}", f"{symbol} must be {wanted[0]}")
+        rest = tuple(p for p in self.parameters if p not in numbers)
+        expr = self.expr.subs(numbers, simultaneous=True)
+        return Activation(self._name_with(numbers), expr, rest, self.source)
+
+    def _name_with(self, numbers: dict[sp.Symbol, sp.Expr]) -> str:
+        named = PARAMETRISED.fullmatch(self.name)
+        if named is None:
+            return formula_name("; ".join([self.name, *(f"{s}={_brief(v)}" for s, v in numbers.items())]))
+        given = [part for part in (named["given"] or "").split(", ") if part]
+        return f"{named['base']}({', '.join([*given, *(f'{s}={_brief(v)}' for s, v in numbers.items())])})"
+
+    def _refused(self, found: str, remedy: str) -> DeclarationError:
+        return DeclarationError(f"activation {self.name}", found, remedy)
+
+
+def identifier(name: str) -> str:
+    """A name as a Python identifier and safe file stem; different names give different identifiers.
+
+    Plain names stay as they are, "elu(alpha=1/2)" becomes "elu_alpha_1_over_2", and a formula gets words for its
+    signs and a digest at the end.
+    """
+    if name.isidentifier() and name.isascii():
+        return f"{name}_" if keyword.iskeyword(name) else name
+    words = re.sub(r"\*\*|[-^*/+<>]", lambda sign: f"_{_WORDS[sign.group()]}_", name)
+    words = re.sub(r"[^A-Za-z0-9]+", "_", words).strip("_")
+    if not PARAMETRISED.fullmatch(name):
+        words = f"{words[:40].rstrip('_')}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return words if words[0].isalpha() else f"f_{words}"
+
+
+def formula_name(text: str) -> str:
+    """The name of an activation that has none but its formula: the formula itself, normalised and not too long."""
+    text = "".join(text.replace("**", "^").split())
+    if len(text) <= 60:
+        return text
+    return f"{text[:48]}...{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _brief(value: sp.Expr) -> str:
+    """A number in a name: exact if that is short."""
+    return str(value) if len(str(value)) <= 24 else mp.nstr(mp.mpf(sp.N(value, 20)), 15)
+
+
+def _require_name(name: str) -> None:
+    if not isinstance(name, str) or not name.strip() or len(name) > 100 or not (name.isascii() and name.isprintable()):
+        raise DeclarationError(
+            f"activation {name!a:.60}", "this is no usable name", "use up to 100 printable ASCII characters"
+        )
+
+
+def _required_parameters(name: str, parameters: Iterable[sp.Symbol]) -> tuple[sp.Symbol, ...]:
+    if isinstance(parameters, sp.Symbol):
+        parameters = (parameters,)
+    parameters = tuple(parameters)
+    for place, p in enumerate(parameters):
+        if not isinstance(p, sp.Symbol):
+            found, remedy = f"the parameter {p!r} is no sympy symbol", "pass sympy.Symbol('a', positive=True)"
+        elif str(p) in RESERVED:
+            found, remedy = f"the name {p} of a parameter is taken by symres", "choose another name"
+        elif not p.is_extended_real:
+            found, remedy = f"the parameter {p} may be complex", f"declare it as Symbol('{p}', real=True)"
+        elif str(p) in map(str, parameters[:place]):
+            found, remedy = f"two parameters are called {p}", "give every parameter a name of its own"
+        else:
+            continue
+        raise DeclarationError(f"activation {name}", found, remedy)
+    return parameters
+
+
+def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr:
+    """The expression with exact numbers, in ``z`` and the parameters only."""
+    asked = f"activation {name}"
+    if isinstance(expr, str):
+        expr = parse(expr, parameters={str(p): p for p in parameters})
+    if isinstance(expr, Formula | Activation):
+        raise DeclarationError(asked, f"{expr} is an activation and no expression", "pass its formula in z, .expr")
+    expr = scalar(expr, "the formula")
+    expr = expr.replace(lambda e: isinstance(e, Phi), lambda e: e.expanded)
+    strangers = sorted(map(str, expr.free_symbols - {z, *parameters}))
+    if strangers:
+        found = f"undeclared symbol{'s' * (len(strangers) > 1)} {', '.join(strangers)}"
+        remedy = "use sr.z for the preactivation and declare the others: Activation(..., parameters=(symbol, ...))"
+        if set(strangers) <= {"z", "x"}:
+            remedy = "write the formula in sr.z: a symbol made elsewhere is another one"
+        raise DeclarationError(asked, found, remedy)
+    if not expr.has(z):
+        raise DeclarationError(asked, "the formula does not contain z", "write a formula in z")
+    unused = sorted(map(str, set(parameters) - expr.free_symbols))
+    if unused:
+        raise DeclarationError(asked, f"the formula does not contain {', '.join(unused)}", "leave the parameter out")
+    require_supported(name, expr)
+    return expr

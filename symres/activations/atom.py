@@ -1,0 +1,181 @@
+"""The atom ``phi(u)`` of equations: an activation that is not expanded to its formula."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import sympy as sp
+from sympy.core.sympify import _sympify
+
+from ..core.errors import DeclarationError
+from ..core.symbols import z
+from .piecewise import Pieces, split
+
+# A plain name, possibly with the values of parameters: "gelu", "elu(alpha=1)".
+PARAMETRISED = re.compile(r"(?P<base>[A-Za-z]\w*)(\((?P<given>\w+=[^()=,]+(, \w+=[^()=,]+)*)\))?", re.ASCII)
+
+
+class Formula(sp.Atom):
+    """The formula of an activation inside an expression.
+
+    An atom, so that substituting ``z`` in an equation never rewrites the formula itself.
+
+    Args:
+        name: the activation's name.
+        expr: the formula in ``z`` and the parameters.
+        parameters: the parameters, in the order of the values of a ``Phi``.
+    """
+
+    __slots__ = ("_split", "expr", "name", "parameters")
+    is_commutative = True
+    _split: Pieces | None
+
+    def __new__(cls, name: str, expr: sp.Expr, parameters: tuple[sp.Symbol, ...]) -> Formula:
+        """Make the atom."""
+        self = super().__new__(cls)
+        self.name, self.expr, self.parameters = name, expr, tuple(parameters)
+        self._split = None
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (self.name, self.expr, self.parameters)
+
+    def _hashable_content(self) -> tuple[Any, ...]:
+        return (self.name, self.expr, *self.parameters)
+
+    @property
+    def pieces(self) -> Pieces:
+        """The formula between its breakpoints."""
+        if self._split is None:
+            self._split = split(self.expr)
+        return self._split
+
+    def label(self) -> tuple[str | None, list[str]]:
+        """The plain name, None for a formula without one, and the parameter values in it ("alpha=1")."""
+        named = PARAMETRISED.fullmatch(self.name)
+        if named is None:
+            return None, []
+        return named["base"], named["given"].split(", ") if named["given"] else []
+
+    def _sympystr(self, printer: Any) -> str:
+        base, given = self.label()
+        return f"[{self.name}]" if base is None or given else base
+
+    def _sympyrepr(self, printer: Any) -> str:
+        parameters = "".join(f"{printer._print(p)}, " for p in self.parameters)
+        return f"Formula({self.name!r}, {printer._print(self.expr)}, ({parameters}))"
+
+    def _latex(self, printer: Any) -> str:
+        base, given = self.label()
+        if base is None:
+            return r"\phi"
+        values = ",".join(_latex_value(*value.split("=")) for value in given)
+        name = base.replace("_", r"\_")
+        return rf"\operatorname{{{name}}}" + (f"_{{{values}}}" if values else "")
+
+    def sort_key(self, order: Any = None) -> Any:
+        """Sort by name and formula."""
+        return self.class_key(), (1, (self.name, str(self.expr))), sp.S.One.sort_key(), sp.S.One
+
+
+class Phi(sp.Expr):
+    """``phi^(k)(u)``: an activation or its derivative away from breakpoints, not expanded.
+
+    Differentiating drops what a jump contributes: before differentiating an atom, ask ``is_continuous``.
+
+    Args:
+        formula: the activation's formula.
+        u: the argument.
+        order: number k of derivatives.
+        values: what stands in the place of the formula's parameters.
+    """
+
+    is_commutative = True
+    is_extended_real = True
+    is_real = True
+
+    def __new__(cls, formula: Formula, u: sp.Expr, order: sp.Integer, *values: sp.Expr) -> Phi:
+        """Make the atom; nothing is evaluated."""
+        return super().__new__(cls, formula, _sympify(u), sp.Integer(order), *map(_sympify, values))
+
+    @property
+    def formula(self) -> Formula:
+        """The activation's formula."""
+        return self.args[0]
+
+    @property
+    def argument(self) -> sp.Expr:
+        """The argument u."""
+        return self.args[1]
+
+    @property
+    def order(self) -> int:
+        """The number of derivatives."""
+        return int(self.args[2])
+
+    @property
+    def values(self) -> dict[sp.Symbol, sp.Expr]:
+        """What stands in the place of the formula's parameters."""
+        return dict(zip(self.formula.parameters, self.args[3:], strict=True))
+
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        """The symbols of the argument and of the parameters' values, not those of the formula."""
+        return set().union(*(a.free_symbols for a in self.args[1:]))
+
+    @property
+    def pieces(self) -> Pieces:
+        """The function ``phi^(k)`` of ``z`` between its breakpoints, with this atom's parameter values."""
+        result = self.formula.pieces.subs(self.values)
+        for _ in range(self.order):
+            result = result.diff()
+        return result
+
+    @property
+    def is_continuous(self) -> bool:
+        """True if ``phi^(k)`` has no jump, so that its derivative is an ordinary function."""
+        return self.pieces.is_continuous
+
+    @property
+    def expanded(self) -> sp.Expr:
+        """The formula itself, at the argument."""
+        formula = self.formula.expr
+        function = self.pieces.as_expr() if self.order else formula.subs(self.values, simultaneous=True)
+        return function.subs(z, self.argument)
+
+    @property
+    def _ball_arguments(self) -> tuple[sp.Expr, ...]:
+        return (self.expanded,)
+
+    def _ball(self, arguments: list[Any], bits: int) -> Any:
+        """Its enclosure, the formula's: an atom of a number, such as a constant ``phi(0)`` inside a layer."""
+        return arguments[0]
+
+    def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
+        if any(value.has(s) for value in self.args[3:]):
+            raise DeclarationError(
+                f"d/d{s} of {self}", f"{s} is a parameter of the activation", "differentiate with respect to the kernel"
+            )
+        return Phi(self.formula, self.argument, sp.Integer(self.order + 1), *self.args[3:]) * self.argument.diff(s)
+
+    def _given(self) -> list[tuple[sp.Symbol, sp.Expr]]:
+        return [(symbol, value) for symbol, value in self.values.items() if symbol != value]
+
+    def _sympystr(self, printer: Any) -> str:
+        base, given = self.formula.label()
+        head = f"[{self.formula.name}]" if base is None else base
+        given = given + [f"{symbol}={printer._print(value)}" for symbol, value in self._given()]
+        return f"{head}{chr(39) * self.order}({'; '.join([printer._print(self.argument), *given])})"
+
+    def _latex(self, printer: Any) -> str:
+        head = printer._print(self.formula)
+        given = ",".join(f"{printer._print(symbol)}={printer._print(value)}" for symbol, value in self._given())
+        if given:
+            head = f"{head[:-1]},{given}}}" if head.endswith("}") and "_{" in head else f"{head}_{{{given}}}"
+        primes = "'" * self.order if self.order <= 3 else f"^{{({self.order})}}"
+        return rf"{head}{primes}\left({printer._print(self.argument)}\right)"
+
+
+def _latex_value(name: str, value: str) -> str:
+    return f"{sp.latex(sp.Symbol(name))}={value}"

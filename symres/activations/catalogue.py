@@ -1,0 +1,247 @@
+"""The activations that symres knows by name. Adding one is one entry of the table at the end of this file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from ..core.errors import DeclarationError
+from ..core.scalars import parameter
+from ..core.symbols import z
+from .activation import Activation, formula_name
+from .formula_parser import FUNCTIONS, NAME, VARIABLE, Function, nearest, parse
+
+_CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)", re.ASCII | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the catalogue.
+
+    Args:
+        name: of the activation.
+        formula: text for ``parse``; it may use the names of earlier entries as functions.
+        source: where the formula comes from.
+        parameters: the symbols of the formula other than z, in the order in which a call gives their values.
+    """
+
+    name: str
+    formula: str
+    source: str
+    parameters: tuple[sp.Symbol, ...] = ()
+
+
+class Catalogue(Mapping[str, Activation]):
+    """Activations by name, in the order of the table; read-only.
+
+    An entry is parsed and validated when it is first asked for.
+
+    Args:
+        entries: the table.
+    """
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = {entry.name: entry for entry in entries}
+        self._built: dict[str, Activation] = {}
+        names = [entry.name for entry in entries]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise DeclarationError(
+                "a catalogue of activations", f"{', '.join(twice)} occurs twice", "give every activation its own name"
+            )
+
+    def __getitem__(self, name: str) -> Activation:
+        if name not in self._built:
+            entry = self._entries[name]
+            earlier = list(self)[: list(self).index(name)]
+            expr = parse(entry.formula, self._functions(earlier), {str(p): p for p in entry.parameters})
+            self._built[name] = Activation(entry.name, expr, entry.parameters, entry.source)
+        return self._built[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"Catalogue({', '.join(self)})"
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The lines of the table."""
+        return tuple(self._entries.values())
+
+    def extended(self, *entries: Entry) -> Catalogue:
+        """A catalogue with further entries; this one stays as it is."""
+        return Catalogue([*self._entries.values(), *entries])
+
+    def find(self, what: Activation | sp.Expr | str, **parameters: Any) -> Activation:
+        """An activation from its name, its name with parameter values, or its formula.
+
+        Args:
+            what: ``"gelu"``; ``"elu(alpha=1)"`` or ``"leaky_relu(0.01)"``; a formula in z or x such as
+                ``"z*tanh(log(1 + exp(z)))"``, which may use other activations as functions (``"relu(z)^2"``);
+                an Activation, or a sympy expression in ``sr.z``.
+            parameters: values of parameters; a sympy symbol declares a parameter of a formula.
+
+        Raises:
+            DeclarationError: an unknown name (with the nearest ones), a formula that cannot be read or validated,
+                or a value that a parameter does not admit.
+        """
+        if isinstance(what, Activation):
+            return what.subs(**parameters)
+        for key in sorted(VARIABLE & set(parameters)):
+            found = f"{key} is the preactivation, on which the formula depends, and no parameter"
+            raise DeclarationError(f"{key} = {parameters[key]}", found, "give numbers to parameters only")
+        declared = {key: value for key, value in parameters.items() if isinstance(value, sp.Symbol)}
+        values = {key: value for key, value in parameters.items() if key not in declared}
+        if isinstance(what, sp.Expr):
+            return Activation(formula_name(str(what)), what, tuple(declared.values())).subs(**values)
+        if not isinstance(what, str):
+            raise DeclarationError(f"activation {what!r:.60}", "this is no activation", "pass a name or a formula")
+        text = what.strip()
+        if text in self:
+            return self[text].subs(**parameters)
+        call = _CALL.fullmatch(text)
+        if call and call[1] in self and self._entries[call[1]].parameters and not _mentions(call[2], *VARIABLE):
+            return self[call[1]].subs(**self._values(self[call[1]], call[2]), **parameters)
+        if NAME.fullmatch(text) and text not in (*VARIABLE, "pi"):
+            raise self._unknown(text)
+        return self._from_formula(text, declared, values)
+
+    def _from_formula(self, text: str, declared: dict[str, sp.Symbol], values: dict[str, Any]) -> Activation:
+        """Values of names in the text go in as numbers; the parameters of activations used as functions are added."""
+        written = {key: parameter(value, key) for key, value in values.items() if _mentions(text, key)}
+        expr = parse(text, self._functions(list(self)), {**written, **declared})
+        own = {p for entry in self._entries.values() for p in entry.parameters if expr.has(p)}
+        parameters = sorted(own | set(declared.values()), key=str)
+        name = formula_name(_with_numbers(text, written))
+        rest = {key: value for key, value in values.items() if key not in written or key in map(str, own)}
+        return Activation(name, expr, tuple(parameters)).subs(**rest)
+
+    def _unknown(self, text: str) -> DeclarationError:
+        if text in FUNCTIONS:
+            return DeclarationError(f"activation {text}", f"{text} is a function", f"write the formula: {text}(z)")
+        remedy = nearest(text, list(self)) or f"known are {', '.join(list(self)[:8])}..."
+        return DeclarationError(
+            f"activation {text:.60}", "unknown name", f"{remedy} A formula in z is welcome too, such as z*tanh(z)"
+        )
+
+    def _functions(self, names: Sequence[str]) -> Mapping[str, Function]:
+        """Activations as functions of formulas."""
+        return {name: self._function(name) for name in names if name not in FUNCTIONS}
+
+    def _function(self, name: str) -> Function:
+        def function(u: sp.Expr, *values: sp.Expr) -> sp.Expr:
+            parameters = self._entries[name].parameters
+            if len(values) > len(parameters):
+                names = ", ".join(map(str, parameters))
+                raise DeclarationError(
+                    f"the function {name}",
+                    f"{len(values)} values for {names}" if names else "it has no parameters",
+                    f"write {name}({', '.join(['z', *map(str, parameters)])})",
+                )
+            given = dict(zip(parameters, values, strict=False))
+            numbers = {str(p): v for p, v in given.items() if v.is_number}
+            formulas = {p: v for p, v in given.items() if not v.is_number}
+            return self[name].subs(**numbers).expr.subs({z: u, **formulas}, simultaneous=True)
+
+        return function
+
+    def _values(self, activation: Activation, text: str) -> dict[str, str]:
+        """The values in a call such as ``alpha=1`` or ``0.01``, by name."""
+        names = [str(p) for p in activation.parameters]
+        found: dict[str, str] = {}
+        for place, argument in enumerate(text.split(",") if text.strip() else []):
+            key, equals, value = argument.partition("=")
+            key, value = (key.strip(), value) if equals else (names[place] if place < len(names) else "", argument)
+            if key in found or key not in names:
+                raise DeclarationError(
+                    f"activation {activation.name}({text:.40})",
+                    f"{argument.strip()} is not the value of a parameter",
+                    f"its parameters are: {', '.join(names) or 'none'}",
+                )
+            found[key] = value.strip()
+        return found
+
+
+def activation(what: Activation | sp.Expr | str, **parameters: Any) -> Activation:
+    """An activation from its name, its name with parameter values, or its formula.
+
+    Args:
+        what: ``"gelu"``; ``"elu(alpha=1)"`` or ``"leaky_relu(0.01)"``; a formula in z or x such as
+            ``"z*tanh(log(1 + exp(z)))"``; an Activation, or a sympy expression in ``sr.z``.
+        parameters: values of parameters; a sympy symbol declares a parameter of a formula.
+
+    Raises:
+        DeclarationError: an unknown name, a formula that cannot be read or validated, or an inadmissible value.
+    """
+    return activations.find(what, **parameters)
+
+
+def _with_numbers(text: str, numbers: Mapping[str, sp.Expr]) -> str:
+    """A formula as it was typed, with numbers in the place of names."""
+
+    def value(word: re.Match[str]) -> str:
+        found = numbers.get(word[0])
+        if found is None:
+            return word[0]
+        return str(found) if found.is_Integer and found >= 0 else f"({found})"
+
+    return NAME.sub(value, text)
+
+
+def _mentions(text: str, *names: str) -> bool:
+    return bool(set(names) & set(NAME.findall(text)))
+
+
+_slope = sp.Symbol("slope", real=True)
+_a_plus, _a_minus = sp.Symbol("a_plus", real=True), sp.Symbol("a_minus", real=True)
+_alpha, _beta = sp.Symbol("alpha", positive=True), sp.Symbol("beta", positive=True)
+
+# as printed, and as every library has them: 31 digits of the solution of <selu> = 0, <selu^2> = 1 at K = 1
+_SELU_SCALE, _SELU_ALPHA = "1.0507009873554804934193349852946", "1.6732632423543772848170429916717"
+
+_TABLE = (
+    Entry("relu", "max(z, 0)", "Nair and Hinton, ICML 2010"),
+    Entry("leaky_relu", "where(z > 0, z, slope*z)", "Maas, Hannun and Ng, ICML 2013", (_slope,)),
+    Entry("scale_invariant", "where(z > 0, a_plus*z, a_minus*z)", "PDLT", (_a_plus, _a_minus)),
+    Entry("abs", "abs(z)", "PDLT"),
+    Entry("linear", "z", "deep linear networks"),
+    Entry("sign", "sign(z)", "perceptron with values -1 and 1"),
+    Entry("step", "step(z)", "perceptron with values 0 and 1"),
+    Entry("erf", "erf(z)", "Williams, NIPS 1996"),
+    Entry("gelu", "z*Phi(z)", "Hendrycks and Gimpel, arXiv:1606.08415"),
+    Entry("gelu_tanh", "z*(1 + tanh(sqrt(2/pi)*(z + 0.044715*z^3)))/2", "Hendrycks and Gimpel, arXiv:1606.08415"),
+    Entry("tanh", "tanh(z)", "LeCun, Bottou, Orr and Mueller, Efficient BackProp, 1998"),
+    Entry("sigmoid", "sigmoid(z)", "the logistic function"),
+    Entry("silu", "z*sigmoid(z)", "Elfwing, Uchibe and Doya, arXiv:1702.03118"),
+    Entry("swish", "z*sigmoid(beta*z)", "Ramachandran, Zoph and Le, arXiv:1710.05941", (_beta,)),
+    Entry("softplus", "softplus(z)", "Dugas, Bengio, Belisle, Nadeau and Garcia, NIPS 2000"),
+    Entry("mish", "z*tanh(softplus(z))", "Misra, arXiv:1908.08681"),
+    Entry("elu", "where(z > 0, z, alpha*(exp(z) - 1))", "Clevert and others, arXiv:1511.07289", (_alpha,)),
+    Entry("selu", f"{_SELU_SCALE}*elu(z, {_SELU_ALPHA})", "Klambauer and others, arXiv:1706.02515"),
+    Entry("celu", "where(z > 0, z, alpha*(exp(z/alpha) - 1))", "Barron, arXiv:1704.07483", (_alpha,)),
+    Entry("sin", "sin(z)", "Sitzmann, Martel, Bergman, Lindell and Wetzstein, arXiv:2006.09661"),
+    Entry("cos", "cos(z)", "Rahimi and Recht, NIPS 2007"),
+    Entry("snake", "z + sin(z)^2", "Ziyin, Hartwig and Ueda, arXiv:2006.08195, with a = 1"),
+    Entry("gaussian", "z*exp(-z^2/2)", "the derivative of the bell, up to a sign"),
+    Entry("bell", "exp(-z^2/2)", "radial basis functions"),
+    Entry("hard_tanh", "max(-1, min(1, z))", "Collobert, thesis, 2004"),
+    Entry("relu6", "min(max(z, 0), 6)", "Krizhevsky, Convolutional deep belief networks on CIFAR-10, 2010"),
+    Entry("hard_sigmoid", "relu6(z + 3)/6", "Howard and others, MobileNetV3, arXiv:1905.02244"),
+    Entry("hard_swish", "z*relu6(z + 3)/6", "Howard and others, MobileNetV3, arXiv:1905.02244"),
+    Entry("softsign", "z/(1 + abs(z))", "Glorot and Bengio, AISTATS 2010"),
+    Entry("square", "z^2", "polynomial networks"),
+    Entry("cube", "z^3", "polynomial networks"),
+)
+
+activations = Catalogue(_TABLE)

@@ -1,0 +1,320 @@
+"""Proof that a smooth formula is real and finite on an interval.
+
+A formula of elementary functions can only fail where it divides, takes a root or a logarithm, or leaves the domain of
+an inverse function. Each such place is a guard, ``h(z) > 0``, and is proved on the whole interval by evaluating ranges
+on smaller and smaller boxes. Parameters range over everything that their assumptions admit, or, where that is not
+enough, over a handful of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import sympy as sp
+from flint import arb, ctx, fmpq
+
+from ..core.errors import DeclarationError
+from ..core.symbols import z
+from ..numerics.intervals.arithmetic import LINE, Range, Undefined, interval
+from ..numerics.intervals.evaluation import BITS, RangeProgram, range_of_assumptions, samples, sign_of
+
+_BOXES = 600  # evaluations per guard before the proof is given up
+_PROBES = (0, 1, -1, 2, -2, Fraction(1, 2), Fraction(-1, 2), 3, -3, 5, -5, 10, -10, 100, -100)
+
+Values = Mapping[sp.Symbol, sp.Rational]
+
+
+def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Expr | None) -> None:
+    """Prove that a smooth formula is real and finite between two points.
+
+    Args:
+        asked: what it is part of, for messages.
+        part: the formula in ``z``, free of Abs, sign, Heaviside, Max, Min and Piecewise.
+        left: the left end of the interval, which counts as its point; None for infinity.
+        right: the right end, likewise.
+
+    Raises:
+        DeclarationError: it is not (and where), or this could not be proved.
+    """
+    if part.has(sp.nan, sp.zoo, sp.oo, sp.S.NegativeInfinity, sp.I):
+        between = f"between {'-oo' if left is None else left} and {'oo' if right is None else right}"
+        kind = "real" if part.has(sp.I) else "finite"
+        raise DeclarationError(asked, f"it is not {kind} {between}", _remedy(left, right, real=kind != "real"))
+    ends = [end for end in (left, right) if end is not None]
+    parameters = set().union(part.free_symbols, *(end.free_symbols for end in ends)) - {z}
+    choices: list[Values] = list(samples(sorted(parameters, key=str)))
+    for guard in _guards(part):
+        guard.prove(asked, left, right, choices)
+
+
+@dataclass(frozen=True)
+class _Guard:
+    """``positive`` must be above zero (``sign`` 0: must not be zero) where ``node`` is evaluated."""
+
+    node: sp.Expr
+    positive: sp.Expr
+    kind: str  # "positive", "nonzero", or "inside": positive but for the ends of the interval
+
+    def prove(self, asked: str, left: sp.Expr | None, right: sp.Expr | None, choices: Sequence[Values]) -> None:
+        """Try all parameter values at once, then the samples."""
+        parameters = self.positive.free_symbols - {z}
+        ends_are_fixed = not any(end is not None and end.free_symbols for end in (left, right))
+        if parameters and ends_are_fixed:
+            try:
+                return self._prove(asked, left, right, {s: range_of_assumptions(s) for s in parameters})
+            except DeclarationError:
+                pass  # only the samples can tell whether a single admissible value fails
+        for values in choices if parameters or not ends_are_fixed else choices[:1]:
+            low, high = (end if end is None else end.xreplace(values) for end in (left, right))
+            fixed = _Guard(self.node, self.positive.xreplace(values), self.kind)
+            fixed._prove(asked, low, high, {}, ", ".join(f"{s} = {v}" for s, v in values.items() if s in parameters))
+
+    def _prove(
+        self,
+        asked: str,
+        left: sp.Expr | None,
+        right: sp.Expr | None,
+        ranges: Mapping[sp.Symbol, Range],
+        where: str = "",
+    ) -> None:
+        with ctx.workprec(BITS):
+            if not self.positive.has(z):
+                box = interval(arb(0), arb(0))
+            else:
+                outside = self.kind != "inside"
+                box = Range(_end(left, -1, outside), _end(right, 1, outside), left is None, right is None)
+            try:
+                _Prover(self, ranges, box, (left, right)).run()
+            except Undefined:
+                raise DeclarationError(
+                    asked, f"{self.positive} is no formula of elementary functions", "write it in the supported ones"
+                ) from None
+            except _Failure as failure:
+                raise DeclarationError(
+                    asked,
+                    f"{failure.found}{' for ' if where else ''}{where}",
+                    _remedy(left, right, bool(where), failure.real),
+                ) from None
+
+
+class _Failure(Exception):
+    """A guard that is violated, or that could not be proved; ``real`` unless the formula has no real value there."""
+
+    def __init__(self, found: str, real: bool = True) -> None:
+        super().__init__(found)
+        self.found = found
+        self.real = real
+
+
+class _Prover:
+    """Proof of one guard on one interval, by bisection."""
+
+    def __init__(
+        self,
+        guard: _Guard,
+        ranges: Mapping[sp.Symbol, Range],
+        domain: Range,
+        ends: tuple[sp.Expr | None, sp.Expr | None],
+    ) -> None:
+        self.guard, self.ranges, self.domain, self.ends = guard, ranges, domain, ends
+        self.program = RangeProgram(guard.positive, ranges)
+        self.sign = 1
+
+    def run(self) -> None:
+        """Raise _Failure unless the guard holds."""
+        if self.guard.kind == "nonzero":
+            self._choose_sign()
+        if self._holds(self.domain):
+            return
+        self._probe(*self._ends(), *self._points())  # simple points first: they make the clearest messages
+        boxes, spent = [self.domain], 0
+        while boxes:
+            box = boxes.pop()
+            spent += 1
+            if self._holds(box):
+                continue
+            middle = _middle(box)
+            if spent > _BOXES or middle is None:
+                raise _Failure(f"{self._shown} could not be shown to be finite {_near(box)}")
+            self._probe(middle)
+            boxes += [box._replace(lo=middle, lo_open=False), box._replace(hi=middle, hi_open=False)]
+
+    @property
+    def _shown(self) -> str:
+        text = str(self.guard.node).replace("**", "^")
+        return text if len(text) <= 60 else f"{text[:57]}..."
+
+    def _holds(self, box: Range) -> bool:
+        value = self._value(box)
+        if value is None:
+            return False
+        if value.is_positive:
+            return True
+        if box.lo.is_finite() != box.hi.is_finite():
+            return self._rises_outwards(box)
+        touches_end = bool(box.lo == self.domain.lo) or bool(box.hi == self.domain.hi)
+        if self.guard.kind != "inside" or not touches_end or not box.hi - box.lo < arb(2) ** -20:
+            return False
+        return value.is_nonnegative or self._rises_inwards(box)
+
+    def _rises_outwards(self, box: Range) -> bool:
+        """Positive at the end of a half-line and increasing away from it."""
+        end = box.lo if box.lo.is_finite() else box.hi
+        start, slope = self._value(Range(end, end)), self._slope(box)
+        rising = slope.is_nonnegative if box.lo.is_finite() else slope.is_nonpositive
+        return rising and start is not None and start.is_positive
+
+    def _rises_inwards(self, box: Range) -> bool:
+        """Not negative at the exact end of the interval and increasing away from it."""
+        is_left = bool(box.lo == self.domain.lo)
+        end = self.ends[0 if is_left else 1]
+        slope = self._slope(box)
+        rising = slope.is_positive if is_left else slope.is_negative
+        return rising and end is not None and sign_of(self.guard.positive, end) in (0, 1)
+
+    def _slope(self, box: Range) -> Range:
+        try:
+            return self._derivative(box)
+        except Undefined:
+            return LINE
+
+    @cached_property
+    def _derivative(self) -> RangeProgram:
+        return RangeProgram((self.sign * self.guard.positive).diff(z), self.ranges)
+
+    def _value(self, box: Range) -> Range | None:
+        try:
+            value = self.program(box)
+        except Undefined:
+            return None
+        return value if self.sign == 1 else Range(-value.hi, -value.lo, value.hi_open, value.lo_open)
+
+    def _choose_sign(self) -> None:
+        for point in self._points():
+            value = self._value(Range(point, point))
+            if value is not None and value.excludes_zero:
+                self.sign = 1 if value.is_positive else -1
+                return
+
+    def _points(self) -> Iterator[arb]:
+        if self.domain.lo == self.domain.hi:
+            yield self.domain.lo
+        for probe in _PROBES:
+            point = arb(fmpq(probe.numerator, probe.denominator))
+            if self.domain.lo < point < self.domain.hi:
+                yield point
+        if (middle := _middle(self.domain)) is not None:
+            yield middle
+
+    def _probe(self, *points: arb) -> None:
+        """Raise _Failure if the guard is violated at one of the points, for the clearest violation first."""
+        found = [(point, value) for point in points if (value := self._value(Range(point, point))) is not None]
+        for point, value in found:
+            if self.guard.kind == "nonzero" and value.is_nonpositive and not value.is_negative:
+                raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
+        for point, value in found:
+            if self.guard.kind == "nonzero" and value.is_negative:
+                raise _Failure(f"{self._shown} is not finite near z = {_readable(self._root(point))}")
+            if value.is_negative:
+                raise _Failure(f"{self._shown} is not real at z = {_readable(point)}", real=False)
+        for point, value in found:
+            if self.guard.kind == "positive" and value.is_nonpositive:
+                raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
+            if value.is_nonpositive and self.domain.lo < point < self.domain.hi:
+                raise _Failure(f"{self._shown} is not smooth at z = {_readable(point)}")
+
+    def _ends(self) -> list[arb]:
+        return [end for end in (self.domain.lo, self.domain.hi) if end.is_finite()]
+
+    def _root(self, negative: arb) -> arb:
+        """Where the sign changes between a point of the right sign and one of the wrong sign."""
+        right = (p for p in self._points() if (v := self._value(Range(p, p))) is not None and v.is_positive)
+        positive = next(right, negative)
+        for _ in range(60):
+            middle = ((positive + negative) / 2).mid()
+            value = self._value(Range(middle, middle))
+            if value is not None and value.is_positive:
+                positive = middle
+            else:
+                negative = middle
+        return negative
+
+
+def _guards(part: sp.Expr) -> Iterator[_Guard]:
+    """Where a formula may fail, innermost places first."""
+    seen: set[_Guard] = set()
+    for node in sp.postorder_traversal(part):
+        for guard in _guards_of(node):
+            if guard not in seen:
+                seen.add(guard)
+                yield guard
+
+
+def _guards_of(node: sp.Basic) -> Iterator[_Guard]:
+    if isinstance(node, sp.Pow) and not isinstance(node, sp.exp):
+        base, exponent = node.base, node.exp
+        if exponent.is_Integer:
+            if exponent < 0:
+                yield _Guard(node, base, "nonzero")
+        elif exponent.has(z) or not exponent.is_positive:
+            yield _Guard(node, base, "positive")
+        else:
+            yield _Guard(node, base, "inside")
+    elif isinstance(node, sp.log):
+        yield _Guard(node, node.args[0], "positive")
+    elif isinstance(node, sp.tan):
+        yield _Guard(node, sp.cos(node.args[0]), "nonzero")
+    elif isinstance(node, sp.asin | sp.acos):
+        for side in (1 - node.args[0], 1 + node.args[0]):  # a quotient in lowest terms has a sharper range
+            yield _Guard(node, sp.cancel(side) if side.is_rational_function(z) else side, "inside")
+
+
+# ------------------------------------------------------------------------------------------------ points
+def _end(end: sp.Expr | None, side: int, outside: bool) -> arb:
+    """An end of the interval as an exact number, outside or inside it by less than a rounding error."""
+    if end is None:
+        return arb.pos_inf() * side
+    value = RangeProgram(end, {})()
+    return value.hi if (side == 1) == outside else value.lo
+
+
+def _middle(box: Range) -> arb | None:
+    """A point inside, or None if the box is too small or too far out to be split."""
+    if not box.lo.is_finite() and not box.hi.is_finite():
+        return arb(0)
+    if not box.hi.is_finite():
+        return None if box.lo > 10**30 else max(arb(1), (2 * box.lo).mid())
+    if not box.lo.is_finite():
+        return None if box.hi < -(10**30) else min(arb(-1), (2 * box.hi).mid())
+    middle = ((box.lo + box.hi) / 2).mid()
+    return middle if box.lo < middle < box.hi and box.hi - box.lo > arb(2) ** -40 * (1 + abs(middle)) else None
+
+
+def _remedy(left: sp.Expr | None, right: sp.Expr | None, parameters: bool = False, real: bool = True) -> str:
+    always = " and every admissible value of its parameters" if parameters else ""
+    if left is None and right is None:
+        advice = "where(...) cannot leave out a single point"
+        if not real:
+            advice = "use abs(z) inside, as sign(z)*abs(z)^(1/3) and log(1 + abs(z)) do, or where(z > 0, ..., 0)"
+        return f"give a formula that is real and finite for every real z{always}; {advice}"
+    return (
+        f"give branches that are real and finite for every z of their intervals, ends included{always}: "
+        "end one before that point, or keep it out as 1/max(1 - z^2, 1/100) does"
+    )
+
+
+def _near(box: Range) -> str:
+    if not box.lo.is_finite():
+        return "for z -> -oo"
+    return f"near z = {_readable(((box.lo + box.hi) / 2).mid())}" if box.hi.is_finite() else "for z -> oo"
+
+
+def _readable(point: arb) -> str:
+    value = float(point)
+    nearest = Fraction(value).limit_denominator(12)
+    if abs(value - nearest) < 1e-9 * (1 + abs(value)):
+        return str(nearest)
+    return f"{value:.6g}"

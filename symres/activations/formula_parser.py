@@ -1,0 +1,410 @@
+"""From the text of a formula to a sympy expression, without ever evaluating text as code.
+
+The grammar, loosest binding first (``^`` and ``**`` mean the same, and bind from the right)::
+
+    comparison: sum [(< | > | <= | >=) sum]            only as the first argument of where()
+    sum:        product {(+ | -) product}
+    product:    sign {(* | /) sign}
+    sign:       {+ | -} power
+    power:      atom [(^ | **) sign]
+    atom:       number | pi | z | x | parameter | function(comparison, ...) | (sum) | |sum|
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import sympy as sp
+from flint import arb, ctx
+
+from ..core.errors import DeclarationError
+from ..core.symbols import z
+from ..numerics.intervals.arithmetic import Undefined
+from ..numerics.intervals.evaluation import BITS, RangeProgram
+from .validation import MAX_POWER, power_bound
+
+Function = Callable[..., sp.Expr]
+
+MAX_LENGTH = 1000  # characters of a formula
+MAX_DEPTH = 40  # nested brackets, signs and powers
+_MAX_BITS = 2000  # of a number
+VARIABLE = frozenset({"z", "x"})  # names of the preactivation
+_NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+NAME = re.compile(rf"(?<![\w.]){_NAME.pattern}", re.ASCII)  # in running text; not the exponent of 1e5
+_OPERATOR = re.compile(r"\*\*|<=|>=|[-+*/^(),<>|]")
+_BLANK = re.compile(r"[ \t\r\n]+")
+
+
+def _sigmoid(u: sp.Expr) -> sp.Expr:
+    return 1 / (1 + sp.exp(-u))
+
+
+def _softplus(u: sp.Expr) -> sp.Expr:
+    return sp.log(1 + sp.exp(u))
+
+
+def _normal_distribution(u: sp.Expr) -> sp.Expr:
+    return (1 + sp.erf(u / sp.sqrt(2))) / 2
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """``left sign right``, the first argument of where()."""
+
+    left: sp.Expr
+    sign: str
+    right: sp.Expr
+
+    def as_condition(self) -> sp.Basic:
+        relation = {"<": sp.Lt, ">": sp.Gt, "<=": sp.Le, ">=": sp.Ge}[self.sign]
+        return relation(self.left, self.right)
+
+
+def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr:
+    if not (condition.left - condition.right).has(sp.Piecewise):
+        rest = otherwise.args if isinstance(otherwise, sp.Piecewise) else ((otherwise, True),)
+        return sp.Piecewise((then, condition.as_condition()), *rest)
+    # sympy would multiply out every combination of branches: exponential in their number
+    difference = condition.left - condition.right
+    chosen = sp.Heaviside(difference if condition.sign in (">", ">=") else -difference)
+    return chosen * then + (1 - chosen) * otherwise
+
+
+# name: (function, least and greatest number of arguments)
+FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
+    {
+        **{f.__name__: (f, 1, 1) for f in (sp.exp, sp.log, sp.sqrt, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)},
+        **{f.__name__: (f, 1, 1) for f in (sp.asin, sp.acos, sp.atan, sp.asinh, sp.erf, sp.erfc, sp.sign)},
+        "ln": (sp.log, 1, 1),
+        "abs": (sp.Abs, 1, 1),
+        "step": (sp.Heaviside, 1, 1),
+        "sigmoid": (_sigmoid, 1, 1),
+        "softplus": (_softplus, 1, 1),
+        "Phi": (_normal_distribution, 1, 1),
+        "max": (sp.Max, 2, 20),
+        "min": (sp.Min, 2, 20),
+        "where": (_where, 3, 3),
+    }
+)
+_COMPARISONS = ("<", ">", "<=", ">=")
+_CHOICE = "write where(z > 0, a, b): a where the comparison holds, b elsewhere"
+# what functions are called elsewhere: the remedy
+_ELSEWHERE = {name: _CHOICE for name in ("piecewise", "if", "ifelse", "if_else", "cases", "cond", "select")}
+_ELSEWHERE |= {"heaviside": "did you mean step?", "logistic": "did you mean sigmoid?"}
+_ELSEWHERE |= {"cbrt": "write sign(z)*abs(z)^(1/3)"}
+# characters of other notations: the remedy
+_STRANGE = {"{": _CHOICE, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
+_STRANGE |= {"\u221a": "write sqrt(...)", "\u2212": "write -"}
+_STRANGE |= {sign: "write *" for sign in "\u00b7\u00d7\u22c5"} | {"\u2264": "write <=", "\u2265": "write >="}
+_GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
+
+
+def parse(
+    text: str,
+    functions: Mapping[str, Function] = MappingProxyType({}),
+    parameters: Mapping[str, sp.Expr] = MappingProxyType({}),
+) -> sp.Expr:
+    """Read a formula in ``z`` (or ``x``, which means the same).
+
+    Args:
+        text: the formula, for instance ``"z*tanh(log(1 + exp(z)))"``. Decimals are taken exactly.
+        functions: further functions of one or more arguments by name, besides those of this module or in their place.
+        parameters: the declared parameters by name; a number stands for its name.
+
+    Returns:
+        The expression; ``z`` is ``symbols.z``.
+
+    Raises:
+        DeclarationError: one line that says what is wrong and at which place.
+    """
+    if not isinstance(text, str):
+        raise DeclarationError(f"the formula {text!r}", "it is not text", "write a formula such as 'z*tanh(z)'")
+    if not text.strip():
+        raise DeclarationError("the formula ''", "it is empty", "write a formula in z such as 'z*tanh(z)'")
+    if len(text) > MAX_LENGTH:
+        raise DeclarationError(
+            f"the formula {text[:20]!r}...", f"it has {len(text)} characters", f"use at most {MAX_LENGTH}"
+        )
+    return _Parser(text, functions, parameters).formula()
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A remedy that names what the user may have meant."""
+    if not 3 <= len(name) <= 40:
+        return ""
+    lower = {k.lower(): k for k in known}
+    if name.lower() in lower:
+        return f"did you mean {lower[name.lower()]}?"
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    close += [lower[c] for c in difflib.get_close_matches(name.lower(), list(lower), n=3, cutoff=0.6)]
+    return f"did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str  # "number", "name", "operator" or "end"
+    text: str
+    start: int
+
+
+class _Parser:
+    def __init__(self, text: str, functions: Mapping[str, Function], parameters: Mapping[str, sp.Expr]) -> None:
+        self.text = text
+        self.functions = functions
+        self.parameters = parameters
+        self.depth = 0
+        self.token = self._read(0)
+
+    # ---- tokens ------------------------------------------------------------------------------------------------
+    def _read(self, place: int) -> _Token:
+        if blank := _BLANK.match(self.text, place):
+            place = blank.end()
+        if place == len(self.text):
+            return _Token("end", "", place)
+        for kind, pattern in (("number", _NUMBER), ("name", _NAME), ("operator", _OPERATOR)):
+            if match := pattern.match(self.text, place):
+                return _Token(kind, match.group(), place)
+        character = self.text[place]
+        shown = repr(character) if character.isascii() else f"{character!r} ({_unicode_name(character)})"
+        raise self.error(_Token("character", character, place), f"unexpected character {shown}", _remedy_for(character))
+
+    def _next(self) -> _Token:
+        token = self.token
+        self.token = self._read(token.start + len(token.text))
+        return token
+
+    def _take(self, *operators: str) -> _Token | None:
+        if self.token.kind == "operator" and self.token.text in operators:
+            return self._next()
+        return None
+
+    def error(self, token: _Token, found: str, remedy: str) -> DeclarationError:
+        """The error with its place: the column, and the text around it with the piece in >> <<."""
+        end = token.start + len(token.text)
+        before, after = self.text[max(0, token.start - 20) : token.start], self.text[end : end + 20]
+        before = ("..." if token.start > 20 else "") + before
+        after += "..." if end + 20 < len(self.text) else ""
+        quoted = " ".join(f"{before}>>{token.text[:40]}<<{after}".split())
+        shown = repr(quoted)[1:-1].replace("\\'", "'")
+        return DeclarationError("the formula", f"{found} at column {token.start + 1}: {shown}", remedy)
+
+    # ---- grammar -----------------------------------------------------------------------------------------------
+    def formula(self) -> sp.Expr:
+        value = self._sum()
+        if self.token.kind != "end":
+            raise self._unexpected()
+        return value
+
+    def _comparison(self) -> sp.Expr | _Comparison:
+        left = self._sum()
+        sign = self._take(*_COMPARISONS)
+        if sign is None:
+            return left
+        right = self._sum()
+        if self.token.text in _COMPARISONS:
+            raise self.error(self.token, "a second comparison", "compare twice: where(a < z, where(z < b, ...), ...)")
+        return _Comparison(left, sign.text, right)
+
+    def _sum(self) -> sp.Expr:
+        self._descend()
+        total = self._product()
+        while operator := self._take("+", "-"):
+            term = self._product()
+            total = self._checked(operator, total + term if operator.text == "+" else total - term)
+        self.depth -= 1
+        return total
+
+    def _product(self) -> sp.Expr:
+        total = self._sign()
+        while operator := self._take("*", "/"):
+            factor = self._sign()
+            if operator.text == "/" and factor == 0:
+                raise self.error(operator, "division by zero", "give a formula that is finite for every real z")
+            total = self._checked(operator, total * factor if operator.text == "*" else total / factor)
+        return total
+
+    def _sign(self) -> sp.Expr:
+        negative = False
+        while operator := self._take("+", "-"):
+            negative ^= operator.text == "-"
+        value = self._power()
+        return -value if negative else value
+
+    def _power(self) -> sp.Expr:
+        base = self._atom()
+        operator = self._take("^", "**")
+        if operator is None:
+            return base
+        self._descend()
+        exponent = self._sign()
+        self.depth -= 1
+        if exponent.is_Rational and not base.is_number:
+            power = power_bound(base) * abs(exponent)
+            if power > MAX_POWER:
+                raise self.error(operator, f"a power of {_brief(power)}", f"powers go up to {MAX_POWER}")
+        elif exponent.is_number and base.is_number:
+            self._check_size(operator, base, exponent)
+        return self._checked(operator, base**exponent)
+
+    def _atom(self) -> sp.Expr:
+        token = self.token
+        if token.kind == "number":
+            return self._number(self._next())
+        if token.kind == "name":
+            return self._name(self._next())
+        if self._take("("):
+            value = self._sum()
+            self._close(token, ")")
+            return value
+        if self._take("|"):
+            value = self._sum()
+            self._close(token, "|")
+            return self._checked(token, sp.Abs(value))
+        raise self._unexpected()
+
+    def _close(self, opening: _Token, closing: str) -> None:
+        if self._take(closing) is None:
+            if self.token.kind == "end":
+                raise self.error(opening, f"{opening.text!r} is never closed", f"add the missing {closing!r}")
+            raise self._unexpected()
+
+    def _number(self, token: _Token) -> sp.Rational:
+        mantissa, _, exponent = token.text.lower().partition("e")
+        if len(mantissa) > 100 or len(exponent) > 5 or abs(int(exponent or 0)) > 300:
+            raise self.error(token, "a number of this size or length", "use numbers from 1e-300 to 1e300, 100 digits")
+        return sp.Rational(token.text)
+
+    def _name(self, token: _Token) -> sp.Expr:
+        name = token.text
+        if self.token.text == "(" and name not in (*VARIABLE, "pi") and name not in self.parameters:
+            return self._call(token)
+        if self.token.text == "(":
+            raise self.error(token, f"{name} is no function", f"write {name}*(...)")
+        if name in self.parameters:
+            return self.parameters[name]
+        if name in VARIABLE:
+            return z
+        if name == "pi":
+            return sp.pi
+        if name in FUNCTIONS or name in self.functions:
+            raise self.error(token, f"the function {name} has no argument", f"write {name}(z)")
+        if name == "e":
+            raise self.error(token, "unknown name 'e'", "write exp(1) or exp(...)")
+        known = ["z", "pi", *self.parameters, *FUNCTIONS, *self.functions]
+        remedy = nearest(name, known) or (
+            f"use z for the preactivation; give a parameter a number with --set {_brief(name)}=... "
+            f'(in Python: sr.activation("...", {_brief(name)}=...))'
+        )
+        raise self.error(token, f"unknown name '{_brief(name)}'", remedy)
+
+    def _call(self, token: _Token) -> sp.Expr:
+        name = token.text
+        if name in self.functions:
+            function, least, greatest = self.functions[name], 1, 20
+        elif name in FUNCTIONS:
+            function, least, greatest = FUNCTIONS[name]
+        else:
+            known = [*FUNCTIONS, *self.functions]
+            remedy = _ELSEWHERE.get(name.lower()) or nearest(name, known)
+            remedy = remedy or f"use {', '.join(FUNCTIONS)} or the name of an activation"
+            raise self.error(token, f"unknown function '{_brief(name)}'", remedy)
+        opening = self._next()
+        arguments = [self._comparison()]
+        while self._take(","):
+            arguments.append(self._comparison())
+        self._close(opening, ")")
+        if not least <= len(arguments) <= greatest:
+            wanted = str(least) if least == greatest else f"{least} to {greatest}"
+            found = f"{name} takes {wanted} argument{'s' * (greatest > 1)}, not {len(arguments)}"
+            example = f"write {name}({', '.join(('z', '0')[:least])})"
+            raise self.error(token, found, _CHOICE if name == "where" else example)
+        for k, argument in enumerate(arguments):
+            is_condition = isinstance(argument, _Comparison)
+            if is_condition != (name == "where" and k == 0):
+                raise self.error(
+                    token,
+                    "a comparison is missing" if name == "where" and k == 0 else "a comparison in a formula",
+                    "write where(condition, then, otherwise), for instance where(z > 0, z, 0)",
+                )
+        first = arguments[0]
+        if function in (sp.exp, sp.sinh, sp.cosh) and isinstance(first, sp.Expr) and first.is_number:
+            self._check_size(token, sp.E, first)
+        try:
+            value = function(*arguments)
+        except (TypeError, ValueError):  # sympy's refusal to compare what may be complex
+            raise self.error(
+                token, "a comparison of values that are not real", "give a formula that is real for every real z"
+            ) from None
+        return self._checked(token, value)
+
+    # ---- guards ------------------------------------------------------------------------------------------------
+    def _descend(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(self.token, f"more than {MAX_DEPTH} nested brackets", "write a simpler formula")
+
+    def _unexpected(self) -> DeclarationError:
+        token = self.token
+        if token.kind == "end":
+            return self.error(token, "the formula stops too early", "complete it")
+        if token.kind == "operator":
+            if token.text in _COMPARISONS:
+                return self.error(token, "a comparison", "comparisons belong in where(z > 0, ..., ...)")
+            return self.error(token, f"unexpected '{token.text}'", "check brackets and operators")
+        remedy = _ELSEWHERE.get(token.text.lower(), "put an operator such as * before it")
+        return self.error(token, f"unexpected '{_brief(token.text)}'", remedy)
+
+    def _check_size(self, token: _Token, base: sp.Expr, exponent: sp.Expr) -> None:
+        """Refuse powers of numbers that would take astronomically many digits."""
+        if base.is_Rational:
+            bits = max(int(base.p).bit_length(), int(base.q).bit_length())
+        else:
+            bits = 1 + int(abs(sp.N(sp.log(abs(base)), 15)))
+        if abs(sp.N(exponent, 15)) * bits > _MAX_BITS:
+            raise self.error(token, "a number of astronomical size", f"numbers may take up to {_MAX_BITS} bits")
+
+    def _checked(self, token: _Token, value: sp.Expr) -> sp.Expr:
+        """Refuse what is already known not to be a finite real number."""
+        if value.has(sp.nan, sp.zoo, sp.oo, sp.S.NegativeInfinity):
+            raise self.error(token, "a value that is not finite", "give a formula that is finite for every real z")
+        if value.has(sp.I):
+            raise self.error(token, "a value that is not real", "give a formula that is real for every real z")
+        if value.is_number and not value.is_Rational:
+            try:
+                with ctx.workprec(BITS):
+                    size = RangeProgram(value, {})()
+            except Undefined:
+                raise self.error(
+                    token, "a constant that is not real and finite, or too involved", "simplify it"
+                ) from None
+            if not (size.lo > -(arb(10) ** 300) and size.hi < arb(10) ** 300):
+                raise self.error(token, "a constant of astronomical size", "use numbers from 1e-300 to 1e300")
+        elif power_bound(value) > MAX_POWER:
+            raise self.error(token, f"a power of {_brief(power_bound(value))}", f"powers go up to {MAX_POWER}")
+        return value
+
+
+def _brief(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 30 else f"{text[:27]}..."
+
+
+def _remedy_for(character: str) -> str:
+    """What to type in the place of a character that formulas do not have."""
+    plain = unicodedata.normalize("NFKC", character)
+    if greek := _GREEK.fullmatch(unicodedata.name(plain, "") if len(plain) == 1 else ""):
+        letter = greek[2].lower().replace("lamda", "lambda")
+        return f"write {letter if greek[1] == 'SMALL' else letter.title()}"
+    if plain != character and plain.isascii() and plain.isprintable():
+        return f"write {'^' * unicodedata.decomposition(character).startswith('<super>')}{plain}"
+    return _STRANGE.get(character, "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |")
+
+
+def _unicode_name(character: str) -> str:
+    return f"U+{ord(character):04X} {unicodedata.name(character, 'unnamed')}"

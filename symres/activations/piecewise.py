@@ -1,0 +1,440 @@
+"""A function of one variable as smooth pieces between breakpoints.
+
+This is the form in which formulas leave the declaration: the exact engine telescopes the pieces into sign
+functions, quadrature splits its panels at the breakpoints, series take the two sides of zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import pairwise
+
+import sympy as sp
+from flint import arb, ctx
+
+from ..core.errors import DeclarationError
+from ..core.symbols import z
+from ..numerics.intervals.arithmetic import Undefined
+from ..numerics.intervals.evaluation import BITS, RangeProgram, sign_of, vanishes
+from .domain_proof import require_finite
+from .zeros import zeros
+
+_STEP = sp.Dummy("step", positive=True)  # distance from a breakpoint
+SWITCHES = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A real function of ``z``, smooth between increasing breakpoints.
+
+    Args:
+        breaks: the breakpoints, increasing; they may contain parameters whose order can be decided.
+        parts: ``len(breaks) + 1`` formulas in ``z``, from left to right; Abs, sign, Heaviside, Max, Min and
+            Piecewise do not occur in them, unless of parameters alone.
+    """
+
+    breaks: tuple[sp.Expr, ...]
+    parts: tuple[sp.Expr, ...]
+
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        """The parameters: every symbol but ``z``."""
+        return set().union(*(e.free_symbols for e in (*self.breaks, *self.parts))) - {z}
+
+    @cached_property
+    def jumps(self) -> tuple[sp.Expr, ...]:
+        """Value on the right minus value on the left, at every breakpoint (exact; zero where continuous)."""
+        return tuple(
+            _tidy_constant(value_at(right, b) - value_at(left, b))
+            for b, left, right in zip(self.breaks, self.parts, self.parts[1:], strict=False)
+        )
+
+    @property
+    def is_continuous(self) -> bool:
+        """True if no breakpoint is a jump."""
+        return all(jump.is_zero for jump in self.jumps)
+
+    @cached_property
+    def has_finite_slopes(self) -> bool:
+        """True if both derivatives at every breakpoint are finite numbers as they are written."""
+        slopes = [derivative(part) for part in self.parts]
+        return all(
+            _is_finite_at(side, b) for b, *sides in zip(self.breaks, slopes, slopes[1:], strict=False) for side in sides
+        )
+
+    def steepness(self) -> tuple[sp.Expr, ...]:
+        """Exponents p of ``|f'| ~ |z - b|**p``, the lower of both sides, at every breakpoint b; 0 for a bounded slope.
+
+        Raises:
+            DeclarationError: a slope that is not bounded and no power near b.
+        """
+        slopes = [derivative(part) for part in self.parts]
+        return tuple(
+            min(_leading_power(side.subs(z, b + step)) for side, step in ((left, -_STEP), (right, _STEP)))
+            for b, left, right in zip(self.breaks, slopes, slopes[1:], strict=False)
+        )
+
+    def diff(self) -> Pieces:
+        """The derivative away from the breakpoints; jumps (delta functions) are the caller's to account for."""
+        return _merged(self.breaks, tuple(map(derivative, self.parts)))
+
+    def map(self, operation: Callable[..., sp.Expr], *others: Pieces) -> Pieces:
+        """Apply a smooth operation to this and other functions, on the common refinement of their breakpoints."""
+        functions = (self, *others)
+        if not any(f.breaks for f in functions):
+            return Pieces((), (operation(*(f.parts[0] for f in functions)),))
+        breaks = _union([f.breaks for f in functions])
+        points = _samples(breaks)
+        return _merged(breaks, tuple(operation(*(f.part_at(p) for f in functions)) for p in points))
+
+    def part_at(self, point: sp.Expr) -> sp.Expr:
+        """The formula that holds at a point that is no breakpoint."""
+        for b, part in zip(self.breaks, self.parts, strict=False):
+            if _sign(point - b) < 0:
+                return part
+        return self.parts[-1]
+
+    def subs(self, values: Mapping[sp.Symbol, sp.Expr]) -> Pieces:
+        """Put numbers or expressions in the place of parameters.
+
+        Raises:
+            DeclarationError: the breakpoints would no longer increase.
+        """
+        values = dict(values)
+        if not self.free_symbols & values.keys():
+            return self
+        breaks = tuple(b.subs(values, simultaneous=True) for b in self.breaks)
+        parts = tuple(p.subs(values, simultaneous=True) for p in self.parts)
+        for left, right in pairwise(breaks):
+            if _sign(right - left) <= 0:
+                raise DeclarationError(
+                    "parameter values of a piecewise formula",
+                    f"its breakpoints {left} and {right} are not in increasing order",
+                    "choose values that satisfy the parameters' assumptions",
+                )
+        return _merged(breaks, parts)
+
+    def mirrored(self) -> Pieces:
+        """The function of ``-z``."""
+        return Pieces(
+            tuple(-b for b in reversed(self.breaks)), tuple(p.xreplace({z: -z}) for p in reversed(self.parts))
+        )
+
+    def as_expr(self) -> sp.Expr:
+        """The function as one sympy expression (a Piecewise if there are breakpoints)."""
+        branches = [(part, z < b) for part, b in zip(self.parts, self.breaks, strict=False)]
+        return sp.Piecewise(*branches, (self.parts[-1], True))
+
+
+def split(expr: sp.Expr) -> Pieces:
+    """Find the breakpoints of a formula in ``z``, bottom-up, and the smooth formula on each interval.
+
+    Raises:
+        DeclarationError: a switching function whose zeros, or breakpoints whose order, cannot be decided.
+    """
+    if not expr.has(z) or expr == z:
+        return _smooth(expr if expr.free_symbols else expr.doit())  # sympy may leave Min(-1, 1) as it is
+    if isinstance(expr, sp.Abs | sp.sign):
+        coefficient, rest = expr.args[0].as_independent(z, as_Add=False)
+        if coefficient != 1:  # its sign need not be known
+            return split(expr.func(rest)).map(lambda u: expr.func(coefficient) * u)
+    if isinstance(expr, sp.Abs):
+        inner = split(expr.args[0])
+        return _switch(inner, inner.map(lambda u: -u), inner)
+    if isinstance(expr, sp.sign):
+        return _switch(split(expr.args[0]), *map(_smooth, (sp.Integer(-1), sp.Integer(1), sp.Integer(0))))
+    if isinstance(expr, sp.Heaviside):
+        return _switch(split(expr.args[0]), *map(_smooth, (sp.Integer(0), sp.Integer(1), expr.args[1])))
+    if isinstance(expr, sp.Max):
+        return reduce(lambda a, b: _switch(a.map(lambda u, v: u - v, b), b, a), map(split, expr.args))
+    if isinstance(expr, sp.Min):
+        return reduce(lambda a, b: _switch(a.map(lambda u, v: u - v, b), a, b), map(split, expr.args))
+    if isinstance(expr, sp.Piecewise):
+        return _split_piecewise(expr)
+    if _has_switches(expr):
+        first, *rest = (split(argument) for argument in expr.args)
+        return _resplit(first.map(expr.func, *rest))
+    return _resplit(_smooth(expr))
+
+
+def derivative(part: sp.Expr) -> sp.Expr:
+    """The derivative of a smooth formula, finite as it is written wherever a power's base may vanish.
+
+    A power of a product, sympy differentiates to ``p*u**p * u'/u`` and cancels no more: ``(-z)**(5/2)/z`` is not a
+    number at 0, ``(-z)**(3/2)`` is; nor is ``z*(1 + z**(-1/3))``, ``z + z**(2/3)`` is.
+    """
+    return _finite(_slope(part))
+
+
+def _finite(formula: sp.Expr) -> sp.Expr:
+    """Write products so that what cancels between their factors is gone: balls around 0 know no 0*oo."""
+    return _with_joined_powers(formula.replace(lambda e: e.is_Mul, _distributed))
+
+
+def _distributed(product: sp.Mul) -> sp.Expr:
+    """Multiply a sum with roots in denominators by powers of what the roots are of."""
+    for total in (f for f in product.args if f.is_Add):
+        roots = (u for term in total.args for u in sp.Mul.make_args(term) if _is_root(u) and u.exp.is_negative)
+        bases = {sign * u.base for u in roots for sign in (1, -1)}
+        powers = [f for f in product.args if f.as_base_exp()[0] in bases]
+        if powers:
+            rest = [f for f in product.args if f is not total and f not in powers]
+            return sp.Mul(*rest, sp.Add(*(sp.Mul(*powers, term) for term in total.args)))
+    return product
+
+
+def _slope(part: sp.Expr) -> sp.Expr:
+    powers = {node: sp.Dummy() for node in part.atoms(sp.Pow) if node.base.is_Mul and _is_root(node)}
+    if not powers:
+        return part.diff(z)
+    named = part.xreplace(powers)  # the outermost ones
+    slopes = (named.diff(name) * u.exp * u.base ** (u.exp - 1) * _slope(u.base) for u, name in powers.items())
+    return sp.Add(named.diff(z), *slopes).xreplace({name: u for u, name in powers.items()})
+
+
+def _is_finite_at(formula: sp.Expr, point: sp.Expr) -> bool:
+    """Whether a formula has a value at a point; bases that vanish there are found also where parameters hide it."""
+    value = formula.subs(z, point)
+    if value.is_finite is False or value.has(sp.nan):
+        return False
+    inverse = (node.base for node in formula.atoms(sp.Pow) if node.exp.is_negative and node.base.has(z))
+    return not any(vanishes(base.subs(z, point)) for base in inverse)
+
+
+def _is_root(node: sp.Pow) -> bool:
+    return node.is_Pow and node.exp.is_Rational and not node.exp.is_Integer and node.base.has(z)
+
+
+def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
+    """The exact value of a formula at a point.
+
+    Raises:
+        DeclarationError: writing the value down would take a number of astronomical size, such as 2**(10**30).
+    """
+    for node in part.atoms(sp.Pow):
+        if not node.exp.has(z) or node.free_symbols != {z} or point.free_symbols:
+            continue
+        try:
+            with ctx.workprec(BITS):
+                size = RangeProgram(node, {})(RangeProgram(point, {})())
+        except Undefined:
+            size = None
+        if size is None or not arb(2) ** -20000 < size.lo <= size.hi < arb(2) ** 20000:
+            raise DeclarationError(
+                f"the value of {part} at z = {point}",
+                f"{node} is too large, too small or undefined there",
+                "use breakpoints and powers of ordinary size",
+            )
+    return part.subs(z, point)
+
+
+def _split_piecewise(expr: sp.Piecewise) -> Pieces:
+    """Conditions become indicator functions: a branch holds where its own is 1 and all earlier ones are 0."""
+    indicators = [_indicator(condition, expr) for _, condition in expr.args]
+    covered = reduce(lambda a, b: a.map(_or, b), indicators)
+    if covered.parts != (sp.Integer(1),):
+        raise DeclarationError(
+            f"the pieces of {expr}", "the conditions leave out part of the line", "end it with an else branch"
+        )
+    result = split(expr.args[-1].expr)
+    for (branch, _), indicator in zip(reversed(expr.args[:-1]), reversed(indicators[:-1]), strict=True):
+        result = _switch(indicator.map(lambda u: u - sp.Rational(1, 2)), result, split(branch))
+    return result
+
+
+def _indicator(condition: sp.Basic, expr: sp.Expr) -> Pieces:
+    """1 where the condition holds, 0 elsewhere; single points do not matter."""
+    if condition in (sp.true, sp.false):
+        return _smooth(sp.Integer(condition == sp.true))
+    if isinstance(condition, sp.Not):
+        return _indicator(condition.args[0], expr).map(lambda u: 1 - u)
+    if isinstance(condition, sp.And):
+        return reduce(lambda a, b: a.map(lambda u, v: u * v, b), (_indicator(c, expr) for c in condition.args))
+    if isinstance(condition, sp.Or):
+        return reduce(lambda a, b: a.map(_or, b), (_indicator(c, expr) for c in condition.args))
+    if isinstance(condition, sp.Eq | sp.Ne):
+        return _smooth(sp.Integer(isinstance(condition, sp.Ne)))
+    if isinstance(condition, sp.StrictGreaterThan | sp.GreaterThan | sp.StrictLessThan | sp.LessThan):
+        no, yes = _smooth(sp.Integer(0)), _smooth(sp.Integer(1))
+        strict = isinstance(condition, sp.StrictGreaterThan | sp.StrictLessThan)
+        return _switch(split(condition.gts - condition.lts), no, yes, no if strict else yes)
+    if isinstance(condition, sp.ITE):
+        test, then, otherwise = (_indicator(c, expr) for c in condition.args)
+        return test.map(lambda u, v, w: u * v + (1 - u) * w, then, otherwise)
+    raise DeclarationError(f"the pieces of {expr}", f"the condition {condition} is no inequality", "use inequalities")
+
+
+def _or(u: sp.Expr, v: sp.Expr) -> sp.Expr:
+    return u + v - u * v
+
+
+def _switch(control: Pieces, negative: Pieces, positive: Pieces, zero: Pieces | None = None) -> Pieces:
+    """``negative`` where ``control < 0``, ``positive`` where ``control > 0``, ``zero`` on intervals of zeros."""
+    zero = positive if zero is None else zero
+    crossings = []
+    for i, part in enumerate(control.parts):
+        # at a pole the sign would change without a zero
+        require_finite(f"the switch at {_brief(part)} = 0", part, *_ends(control, i))
+        for root in zeros(part):
+            after_left = i == 0 or _sign(root - control.breaks[i - 1]) > 0
+            before_right = i == len(control.breaks) or _sign(control.breaks[i] - root) > 0
+            if after_left and before_right:
+                crossings.append(root)
+    breaks = _union([control.breaks, crossings, negative.breaks, positive.breaks, zero.breaks])
+    parts = []
+    for point in _samples(breaks):
+        sign = _sign_at(control.part_at(point), point)
+        parts.append((zero, positive, negative)[sign].part_at(point))
+    return _merged(breaks, tuple(parts))
+
+
+def _leading_power(slope: sp.Expr) -> sp.Expr:
+    """The exponent of a function of the small step, at most 0."""
+    if slope.subs(_STEP, 0).is_finite:
+        return sp.Integer(0)
+    try:
+        coefficient, power = sp.powdenest(slope, force=True).as_leading_term(_STEP).as_coeff_exponent(_STEP)
+    except (NotImplementedError, ValueError):
+        coefficient, power = slope, sp.nan
+    if coefficient.has(_STEP) or not power.is_Rational:
+        raise DeclarationError(
+            "a slope at a breakpoint", f"{_brief(slope)} is unbounded and no power of z there", "smooth the formula"
+        )
+    return min(power, sp.Integer(0))
+
+
+def _ends(pieces: Pieces, i: int) -> tuple[sp.Expr | None, sp.Expr | None]:
+    """The interval of the i-th piece."""
+    edges = (None, *pieces.breaks, None)
+    return edges[i], edges[i + 1]
+
+
+def _brief(expr: sp.Expr) -> str:
+    text = str(expr)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _resplit(pieces: Pieces) -> Pieces:
+    """Putting pieces together can make new switches: sqrt(u**2) is |u|, and so is the root of a polynomial square."""
+    parts = tuple(_with_joined_powers(_with_open_roots(part)) for part in pieces.parts)
+    if not any(map(_has_switches, parts)):
+        return Pieces(pieces.breaks, parts)
+    inner = [split(part) for part in parts]
+    breaks = _union([pieces.breaks, *(p.breaks for p in inner)])
+    places = Pieces(pieces.breaks, tuple(sp.Integer(i) for i in range(len(inner))))
+    chosen = tuple(inner[int(places.part_at(point))].part_at(point) for point in _samples(breaks))
+    return _merged(breaks, chosen)
+
+
+def _has_switches(expr: sp.Expr) -> bool:
+    return any(node.has(z) for node in expr.atoms(*SWITCHES))
+
+
+def _with_open_roots(part: sp.Expr) -> sp.Expr:
+    """Write the root of a polynomial with repeated factors, ``sqrt(z**4 + z**2)``, as ``|z|*sqrt(z**2 + 1)``."""
+    roots = {}
+    for node in part.atoms(sp.Pow):
+        if _is_root(node) and node.base.is_polynomial(z):
+            constant, factors = sp.sqf_list(node.base, z)
+            if any(multiplicity > 1 for _, multiplicity in factors):
+                roots[node] = _opened(constant, factors, node.exp)
+    return part.xreplace(roots) if roots else part
+
+
+def _opened(constant: sp.Expr, factors: list[tuple[sp.Expr, int]], exponent: sp.Rational) -> sp.Expr:
+    squares, rest = sp.Integer(1), constant
+    for factor, multiplicity in factors:
+        even = multiplicity - multiplicity % 2
+        squares *= sp.Abs(factor) ** (even * exponent)
+        rest *= factor ** (multiplicity - even)
+    return squares * rest**exponent
+
+
+def _with_joined_powers(part: sp.Expr) -> sp.Expr:
+    """Write ``z * sqrt(-z)`` as ``-(-z)**(3/2)``: one power of one base, which every law about powers knows."""
+    return part.replace(lambda e: e.is_Mul and any(map(_is_root, e.args)), _joined)
+
+
+def product(one: sp.Expr, other: sp.Expr) -> sp.Expr:
+    """The product of two smooth formulas, finite as it is written where a root of one vanishes with the other."""
+    return _finite(one * other)
+
+
+def _joined(product: sp.Mul) -> sp.Expr:
+    powers: dict[sp.Expr, sp.Expr] = {}
+    for factor in product.args:
+        base, exponent = factor.as_base_exp()
+        powers[base] = powers.get(base, sp.Integer(0)) + exponent
+    for base in [node.base for node in product.args if _is_root(node)]:
+        if powers.get(-base, sp.Integer(0)).is_Integer and -base in powers:
+            exponent = powers.pop(-base)
+            powers[base] += exponent
+            powers[sp.Integer(-1)] = powers.get(sp.Integer(-1), sp.Integer(0)) + exponent
+    return sp.Mul(*(base**exponent for base, exponent in powers.items()))
+
+
+def _smooth(expr: sp.Expr) -> Pieces:
+    return Pieces((), (expr,))
+
+
+def _merged(breaks: Sequence[sp.Expr], parts: Sequence[sp.Expr]) -> Pieces:
+    """Drop breakpoints with the same formula on both sides."""
+    kept_breaks: list[sp.Expr] = []
+    kept_parts = [parts[0]]
+    for b, part in zip(breaks, parts[1:], strict=True):
+        if part != kept_parts[-1]:
+            kept_breaks.append(b)
+            kept_parts.append(part)
+    return Pieces(tuple(kept_breaks), tuple(kept_parts))
+
+
+def _union(groups: Iterable[Sequence[sp.Expr]]) -> tuple[sp.Expr, ...]:
+    ordered: list[sp.Expr] = []
+    for b in (b for group in groups for b in group):
+        place = len(ordered)
+        while place > 0 and (order := _sign(b - ordered[place - 1])) <= 0:
+            place -= 1
+            if order == 0:
+                break
+        else:
+            ordered.insert(place, b)
+    return tuple(ordered)
+
+
+def _samples(breaks: Sequence[sp.Expr]) -> list[sp.Expr]:
+    """One point inside each interval."""
+    if not breaks:
+        return [sp.Integer(0)]
+    middles = [(a + b) / 2 for a, b in pairwise(breaks)]
+    return [breaks[0] - 1, *middles, breaks[-1] + 1]
+
+
+def _sign_at(part: sp.Expr, point: sp.Expr) -> int:
+    """The sign of a formula at a point; its value is not written down if it is a number, which may be huge."""
+    if not point.free_symbols and not part.free_symbols - {z}:
+        sign = sign_of(part, point)
+        if sign is not None:
+            return sign
+    return _sign(value_at(part, point))
+
+
+def _tidy_constant(value: sp.Expr) -> sp.Expr:
+    value = sp.expand(value)
+    return sp.Integer(0) if vanishes(value) else value
+
+
+def _sign(value: sp.Expr) -> int:
+    sign = sign_of(value)
+    if sign is None:
+        sign = sign_of(sp.factor(value))
+    if sign is None and vanishes(value):
+        sign = 0
+    if sign is None:
+        raise DeclarationError(
+            "the pieces of a formula, in the order of breakpoints",
+            f"the sign of {value} is unknown",
+            "declare what decides it (b as a + c with Symbol('c', positive=True)), or give the parameters values",
+        )
+    return sign

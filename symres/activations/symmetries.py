@@ -1,0 +1,159 @@
+"""Symmetries of a formula, proved symbolically: what cannot be proved is not claimed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import chain, pairwise
+from typing import Literal
+
+import mpmath as mp
+import sympy as sp
+
+from ..core.symbols import z
+from ..numerics.intervals.evaluation import samples, sign_of
+from .piecewise import Pieces
+
+Parity = Literal["even", "odd"]
+
+_PROBES = (sp.Rational(3, 7), sp.Rational(-11, 5), sp.Rational(23, 4))
+_LARGEST = 400  # operations of an expression that is worth an algebraic proof
+_WIDE = 6  # polynomials of degree below twice that are seen
+_SPACINGS = ((1, 0), (50, 600))  # of the grid, and digits that exponentials lose: near 0 all is nearly polynomial
+
+
+def parity(pieces: Pieces) -> Parity | None:
+    """Whether ``f(-z) = f(z)`` or ``f(-z) = -f(z)`` for all z, single points aside."""
+    mirrored = pieces.mirrored()
+    if set(mirrored.breaks) != set(pieces.breaks):  # their order may be unknown
+        return None
+    if all(map(_is_zero, pieces.map(lambda u, v: u - v, mirrored).parts)):
+        return "even"
+    if all(map(_is_zero, pieces.map(lambda u, v: u + v, mirrored).parts)):
+        return "odd"
+    return None
+
+
+def even_part(pieces: Pieces) -> Pieces:
+    """``(f(z) + f(-z))/2`` where that is a polynomial times factors that are even: what is odd cancels; else f."""
+    if pieces.breaks:
+        return pieces
+    factors = sp.Mul.make_args(pieces.parts[0])
+    even = [f for f in factors if not f.is_polynomial(z) and f.xreplace({z: -z}) == f]
+    rest = Pieces((), (sp.Mul(*(f for f in factors if f not in even)),))
+    if not rest.parts[0].has(z):
+        even, rest = [], pieces
+    found = _polynomial((rest.parts[0] + rest.mirrored().parts[0]) / 2)
+    return pieces if found is None else Pieces((), (sp.expand(sp.Mul(found, *even)),))
+
+
+def homogeneity(pieces: Pieces) -> sp.Rational | None:
+    """The degree p of ``f(a z) = a**p f(z)`` for all a > 0: then f is ``c*|z|**p`` on each side of 0."""
+    if len(pieces.breaks) > 1 or any(not b.is_zero for b in pieces.breaks):
+        return None
+    t = sp.Dummy("t", positive=True)
+    degrees = set()
+    for side in (pieces.parts[0].xreplace({z: -t}), pieces.parts[-1].xreplace({z: t})):
+        if side.is_zero:
+            continue
+        if any(f.has(t) for f in side.atoms(sp.Function)):
+            return None
+        _, power = sp.collect(sp.expand(side), t).as_independent(t, as_Add=False)
+        base, degree = (t, sp.Integer(0)) if power == 1 else power.as_base_exp()
+        if base != t or not degree.is_Rational:
+            return None
+        degrees.add(degree)
+    return degrees.pop() if len(degrees) == 1 else None
+
+
+def _polynomial(even: sp.Expr) -> sp.Expr | None:
+    """The same as a polynomial in z, if it is one of a low degree."""
+    degree = _degree(even)
+    if degree is None:
+        return None
+    even = sp.expand(even)
+    if even.is_polynomial(z):
+        return even
+    taylor = sum(_reduced(even.diff(z, k).subs(z, 0)) * z**k / sp.factorial(k) for k in range(0, degree + 1, 2))
+    taylor = sp.expand(taylor)
+    return taylor if not taylor.has(sp.nan, sp.zoo, sp.oo) and _is_zero(even - taylor) else None
+
+
+def _degree(even: sp.Expr) -> int | None:
+    """The degree of a function that may be a polynomial, as differences of its values tell: algebra takes longer."""
+    values = next(iter(samples(sorted(even.free_symbols - {z}, key=str))))
+    f = sp.lambdify(z, even.xreplace(values), "mpmath")
+    degrees = {_degree_on_grid(f, *spacing) for spacing in _SPACINGS}
+    return degrees.pop() if len(degrees) == 1 else None
+
+
+def _degree_on_grid(f: Callable[[mp.mpf], mp.mpf], step: int, digits: int) -> int | None:
+    with mp.workdps(digits + 40):
+        try:
+            row = [mp.mpmathify(f(mp.mpf(step * place))) for place in range(-_WIDE, _WIDE + 1)]
+        except (ArithmeticError, ValueError, TypeError, NameError):  # a pole, or what mpmath does not know
+            return None
+        noise = mp.mpf(10) ** -30 * max(map(abs, row))
+        for order in range(2 * _WIDE + 1):
+            if max(map(abs, row)) <= 2**order * noise:
+                return max(0, order - 1)
+            row = [after - before for before, after in pairwise(row)]
+    return None
+
+
+def _is_zero(difference: sp.Expr) -> bool:
+    """Whether an expression vanishes identically: refuted by numbers, proved by algebra."""
+    if difference == 0:
+        return True
+    for values in samples(sorted(difference.free_symbols - {z}, key=str)):
+        if any(sign_of(difference.xreplace(values), probe) for probe in _PROBES):
+            return False
+    if difference.count_ops() > _LARGEST:
+        return False
+    return sp.expand(difference) == 0 or _rational(difference)[0] == 0
+
+
+def _reduced(expr: sp.Expr) -> sp.Expr:
+    """The same with a common denominator, if that is shorter."""
+    if expr.count_ops() > _LARGEST:
+        return expr
+    found, names = _rational(expr)
+    found = found.xreplace(names)
+    shorter = found.count_ops() < expr.count_ops()
+    return found if shorter and all(log.args[0].is_positive for log in found.atoms(sp.log)) else expr
+
+
+def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
+    """An expression as a quotient of polynomials in exponentials and logarithms, and what their symbols stand for.
+
+    Exponents that are rational multiples of each other have one symbol; logarithms are those of irreducible factors,
+    of their absolute values where these are negative.
+    """
+    expr = expr.rewrite((sp.tanh, sp.sinh, sp.cosh), sp.exp)
+    exponentials = expr.atoms(sp.exp, type(sp.E))
+    terms = {e: [t.as_coeff_Mul() for t in sp.Add.make_args(sp.expand(e.as_base_exp()[1]))] for e in exponentials}
+    scales: dict[sp.Expr, int] = {}
+    for coefficient, direction in chain(*terms.values()):
+        if not coefficient.is_Rational:
+            return expr, {}
+        scales[direction] = math.lcm(scales.get(direction, 1), int(coefficient.q))
+    symbols = {d: sp.Dummy("w", positive=True) for d in sorted(scales, key=sp.default_sort_key)}
+    exponents = {w: d / scales[d] for d, w in symbols.items()}
+    expr = expr.xreplace({e: sp.Mul(*(symbols[d] ** (c * scales[d]) for c, d in found)) for e, found in terms.items()})
+    logarithms: dict[sp.Expr, sp.Expr] = {}
+    for log in sorted(expr.atoms(sp.log), key=sp.default_sort_key):
+        argument = sp.together(log.args[0])
+        if argument.is_rational_function(*argument.free_symbols):
+            total = sp.Integer(0)
+            for part, side in zip(argument.as_numer_denom(), (1, -1), strict=True):
+                constant, factors = sp.factor_list(part)
+                total += side * sp.expand_log(sp.log(abs(constant)), factor=True)
+                for factor, power in factors:
+                    known = exponents.get(factor)
+                    if known is None:
+                        known = logarithms.setdefault(factor, sp.Dummy("l", real=True))
+                    total += side * power * known
+            expr = expr.xreplace({log: total})
+    names = {w: sp.exp(exponent) for w, exponent in exponents.items()}
+    names |= {symbol: sp.log(factor.xreplace(names)) for factor, symbol in logarithms.items()}
+    return sp.cancel(sp.together(expr)), names

@@ -1,0 +1,411 @@
+"""How fast a formula grows for large ``|z|``: an upper bound that is proved, not sampled.
+
+Every sub-formula gets a scale for z -> oo, either a power ``t**power * log(t)**logs`` or an exponential of which only
+the logarithm is kept, ``log|f| ~ rate * t**order``. Scales are combined from the leaves up; where terms may cancel
+or oscillate the scale remains an upper bound and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import sympy as sp
+from flint import arb, ctx
+
+from ..core.symbols import z
+from ..numerics.intervals.arithmetic import Range, Undefined
+from ..numerics.intervals.evaluation import BITS, RangeProgram, sign_of
+
+_ZERO, _ONE, _FAST = sp.Integer(0), sp.Integer(1), sp.oo
+_FAR = Range(arb(1000), arb.pos_inf(), False, True)
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The scale of a formula for ``t = |z| -> oo`` on one side.
+
+    Args:
+        order: 0 for a power; else ``log|f| <= rate * t**order * (1 + o(1))``; oo: faster than any ``exp(t**p)``.
+        rate: see order; oo if only the order is known.
+        power, logs: for order 0, the scale ``t**power * log(t)**logs``.
+        lead: for order 0, the number c of ``f ~ c * scale``; for others the sign of f. 0: f is of smaller order than
+            its scale; None: the scale is an upper bound.
+    """
+
+    order: sp.Expr = _ZERO
+    rate: sp.Expr = _ZERO
+    power: sp.Expr = _ZERO
+    logs: int = 0
+    lead: Any = None
+
+    @property
+    def is_sharp(self) -> bool:
+        """The formula is asymptotic to its scale, not only bounded by it."""
+        return self.lead is not None and self.lead != 0
+
+    @property
+    def vanishes(self) -> bool:
+        """The formula tends to 0."""
+        if self.order != 0:
+            return bool(self.rate < 0)
+        size = (self.power, self.logs)
+        return size < (0, 0) or (size == (0, 0) and self.lead == 0)
+
+    @property
+    def is_bounded(self) -> bool:
+        """The formula stays bounded."""
+        return self.vanishes or (self.order == 0 and (self.power, self.logs) <= (0, 0))
+
+    @property
+    def has_average(self) -> bool:
+        """``log|f| / t**2`` does not stay above 0, so f has an average under every Gaussian."""
+        return bool(self.order < 2 or self.rate < 0) or (self.order == 2 and self.rate == 0)
+
+    def __str__(self) -> str:
+        if self == NOTHING:
+            return "zero"
+        if self.vanishes:
+            return "decaying"
+        if self.is_bounded:
+            return "bounded"
+        return self._growing if self.is_sharp else f"at most {self._growing}"
+
+    @property
+    def _growing(self) -> str:
+        """The scale of a formula that is not bounded."""
+        if self.order != 0:
+            if self.order == sp.oo:
+                return "faster than any exponential"
+            return "exponential" if self.order == 1 else f"like the exponential of |z|^{self.order}"
+        if self.power == 0:
+            return "logarithmic"
+        names = {1: "linear", 2: "quadratic", 3: "cubic"}
+        name = names.get(self.power, f"of degree {self.power}")
+        return name if self.logs == 0 else f"{name} times a logarithm"
+
+
+NOTHING = Tail(order=sp.oo, rate=-sp.oo, lead=_ZERO)
+UNKNOWN = Tail(order=sp.oo, rate=sp.oo)
+_BOUNDED = Tail()
+_HALF = Tail(lead=sp.Rational(1, 2))
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How an activation behaves far out, as one phrase: ``str(growth)``.
+
+    Args:
+        left: for z -> -oo.
+        right: for z -> oo.
+    """
+
+    left: Tail
+    right: Tail
+
+    @property
+    def sides(self) -> tuple[Tail, Tail]:
+        """Left and right."""
+        return self.left, self.right
+
+    def __str__(self) -> str:
+        left, right = str(self.left), str(self.right)
+        return left if left == right else f"{left} on the left, {right} on the right"
+
+
+def tail(part: sp.Expr) -> Tail:
+    """The scale of a formula without parameters for z -> oo; for the left side pass the mirrored formula."""
+    return _Walk()(part)
+
+
+def wider(a: Tail, b: Tail) -> Tail:
+    """A scale that bounds two: that of a formula for several values of its parameters."""
+    return a if a == b else replace(max(a, b, key=_Size), lead=None)
+
+
+class _Size:
+    """Orders scales."""
+
+    def __init__(self, scale: Tail) -> None:
+        decaying, growing = scale.order != 0 and scale.rate < 0, scale.order != 0 and scale.rate >= 0
+        if decaying:
+            self.key = (-1, -scale.order, scale.rate)
+        else:
+            self.key = (1, scale.order, scale.rate) if growing else (0, scale.power, sp.Integer(scale.logs))
+
+    def compare(self, other: _Size) -> int:
+        for mine, yours in zip(self.key, other.key, strict=True):
+            if mine != yours:
+                infinite = mine in (sp.oo, -sp.oo) or yours in (sp.oo, -sp.oo)
+                sign = (1 if mine > yours else -1) if infinite else sign_of(sp.sympify(mine - yours))
+                if sign is None:
+                    sign = 1 if sp.N(mine) > sp.N(yours) else -1
+                if sign:
+                    return sign
+        return 0
+
+    def __lt__(self, other: _Size) -> bool:
+        return self.compare(other) < 0
+
+
+class _Walk:
+    """Scales of all sub-formulas of one formula."""
+
+    def __init__(self) -> None:
+        self._known: dict[sp.Basic, Tail] = {}
+
+    def __call__(self, node: sp.Expr) -> Tail:
+        if node not in self._known:
+            self._known[node] = self._find(node)
+        return self._known[node]
+
+    def _find(self, node: sp.Expr) -> Tail:
+        if not node.has(z):
+            return _constant(node)
+        if node.is_polynomial(z):
+            for (degree,), coefficient in sp.Poly(node, z).terms():
+                if sign_of(coefficient) != 0:
+                    return Tail(power=sp.Integer(degree), lead=coefficient)
+            return NOTHING
+        if isinstance(node, sp.Add):
+            return reduce(_add, map(self, _without_cancellation(node)))
+        if isinstance(node, sp.Mul):
+            return reduce(_multiply, map(self, node.args))
+        if isinstance(node, sp.exp):
+            return _exponential(self(node.exp))
+        if isinstance(node, sp.Pow):
+            if node.exp.has(z):
+                return _exponential(_multiply(self(node.exp), self._logarithm(node.base)))
+            return self._power(node.base, node.exp)
+        if isinstance(node, sp.log):
+            return self._logarithm(node.args[0])
+        if isinstance(node, sp.tan):
+            return self._tangent(node)
+        rule = _RULES.get(type(node).__name__)
+        return UNKNOWN if rule is None else rule(self(node.args[0]))
+
+    def _power(self, base: sp.Expr, exponent: sp.Expr) -> Tail:
+        scale = self(base)
+        if sign_of(exponent) == 1:
+            return _raised(scale, exponent)
+        if scale.is_sharp:
+            return _raised(scale, exponent)
+        bounds = _far_range(base)
+        return _BOUNDED if bounds is not None and (bounds.lo > 0 or bounds.hi < 0) else UNKNOWN
+
+    def _logarithm(self, u: sp.Expr) -> Tail:
+        scale = self(u)
+        if isinstance(u, sp.Add) and sp.S.One in u.args and self(u - 1).vanishes:
+            return self(u - 1)
+        if scale.is_sharp and scale.order == 0:
+            if (scale.power, scale.logs) != (0, 0):
+                return Tail(logs=1, lead=scale.power if scale.power != 0 else None)
+            return Tail(lead=_exact(sp.log(scale.lead)))
+        if scale.is_sharp and scale.order != sp.oo:
+            return Tail(power=scale.order, lead=scale.rate)
+        bounds = _far_range(u)
+        if bounds is None or not bounds.lo > 0:  # a formula that may approach 0: its logarithm has no bound
+            return UNKNOWN
+        if scale.order == 0:
+            return _BOUNDED if scale.is_bounded else Tail(logs=1)
+        return UNKNOWN if scale.order == sp.oo else Tail(power=scale.order)
+
+    def _tangent(self, node: sp.Expr) -> Tail:
+        scale = self(node.args[0])
+        if scale.vanishes:
+            return scale
+        bounds = _far_range(node)
+        finite = bounds is not None and bounds.lo.is_finite() and bounds.hi.is_finite()
+        return _BOUNDED if finite else UNKNOWN
+
+
+def _without_cancellation(node: sp.Add) -> tuple[sp.Expr, ...]:
+    """The terms of a sum, with ``c + c*erf(u)`` and ``c + c*tanh(u)`` written as what is left where they cancel."""
+    constant, rest = node.as_independent(z)
+    for term in sp.Add.make_args(rest):
+        factor, function = term.as_independent(z)
+        if factor not in (constant, -constant) or not isinstance(function, sp.erf | sp.tanh):
+            continue
+        u = function.args[0] if factor == constant else -function.args[0]
+        left = sp.erfc(-u) if isinstance(function, sp.erf) else 2 / (1 + sp.exp(-2 * u))
+        return (constant * left, *sp.Add.make_args(rest - term))
+    return node.args
+
+
+def _far_range(node: sp.Expr) -> Range | None:
+    with ctx.workprec(BITS):
+        try:
+            return RangeProgram(node, {})(_FAR)
+        except Undefined:
+            return None
+
+
+def _exact(number: sp.Expr) -> sp.Expr:
+    """A leading coefficient; 0 if it vanishes."""
+    sign = sign_of(number)
+    return _ZERO if sign == 0 else number
+
+
+def _constant(number: sp.Expr) -> Tail:
+    return NOTHING if sign_of(number) == 0 else Tail(lead=number)
+
+
+def _add(a: Tail, b: Tail) -> Tail:
+    order = _Size(a).compare(_Size(b))
+    if order < 0:
+        a, b = b, a
+    if order != 0:
+        return a
+    if a.order != 0:
+        same = a.is_sharp and b.is_sharp and a.lead == b.lead
+        return a if same else replace(a, lead=None)
+    if a.is_sharp and b.is_sharp:
+        return replace(a, lead=_exact(a.lead + b.lead))
+    if a.lead == 0 or b.lead == 0:  # smaller order plus anything
+        return b if a.lead == 0 else a
+    return replace(a, lead=None)
+
+
+def _multiply(a: Tail, b: Tail) -> Tail:
+    if NOTHING in (a, b):
+        return NOTHING
+    if a.order == 0 and b.order == 0:
+        lead = None if a.lead is None or b.lead is None else _exact(a.lead * b.lead)
+        lead = _ZERO if _ZERO in (a.lead, b.lead) else lead
+        return Tail(power=a.power + b.power, logs=a.logs + b.logs, lead=lead)
+    if a.order < b.order:
+        a, b = b, a
+    sign = sp.sign(a.lead) * sp.sign(b.lead) if a.is_sharp and b.is_sharp else None
+    if a.order != b.order:
+        return replace(a, lead=sign) if a.rate != 0 else replace(a, lead=None)
+    if a.order == sp.oo:
+        return replace(a, lead=sign) if a.rate == b.rate == -1 else UNKNOWN
+    rate = sp.oo if sp.oo in (a.rate, b.rate) else _exact(a.rate + b.rate)
+    return Tail(order=a.order, rate=rate, lead=sign if rate != 0 else None)
+
+
+def _raised(scale: Tail, exponent: sp.Expr) -> Tail:
+    """A fixed power; a negative one only of a sharp scale."""
+    if scale == NOTHING:
+        return NOTHING
+    odd = exponent.is_Integer and exponent.is_odd
+    if scale.order != 0:
+        rate = scale.rate * exponent
+        sign = scale.lead if odd or scale.lead is None else sp.Abs(scale.lead)
+        return replace(scale, rate=rate if scale.order != sp.oo else sp.sign(rate) * min(1, abs(scale.rate)), lead=sign)
+    lead = scale.lead
+    if lead is not None and lead != 0:
+        lead = lead**exponent
+    logs = scale.logs * exponent
+    return Tail(power=scale.power * exponent, logs=int(sp.ceiling(logs)), lead=lead if logs.is_Integer else None)
+
+
+def _exponential(u: Tail) -> Tail:
+    if u.vanishes:
+        return Tail(lead=_ONE)
+    if u.order != 0:
+        return Tail(order=_FAST, rate=sp.sign(u.lead), lead=_ONE) if u.is_sharp and u.rate > 0 else UNKNOWN
+    if u.is_bounded:
+        return Tail(lead=sp.exp(u.lead)) if u.is_sharp else _BOUNDED
+    if u.power == 0:  # a logarithm: a power of t, with a margin for what is smaller than the logarithm
+        if u.is_sharp and u.logs == 1:
+            return Tail(power=u.lead + 1)
+        return Tail(order=sp.Rational(1, 100), rate=sp.oo)
+    if not u.is_sharp:
+        slower = u.lead == 0 and u.logs <= 0
+        return Tail(order=u.power if u.logs <= 0 else _beyond(u.power), rate=_ZERO if slower else sp.oo)
+    if u.logs == 0:
+        return Tail(order=u.power, rate=u.lead, lead=_ONE)
+    if u.logs < 0:
+        return Tail(order=u.power, rate=_ZERO)
+    if sign_of(u.lead) == -1:
+        return Tail(order=u.power, rate=-_ONE)
+    return Tail(order=_beyond(u.power), rate=sp.oo)
+
+
+def _beyond(power: sp.Expr) -> sp.Expr:
+    """An order that also covers a factor log(t); below 2 if the power is."""
+    return (power + 2) / 2 if power < 2 else power + 1
+
+
+def _saturating(limit: sp.Expr, slope: sp.Expr) -> Callable[[Tail], Tail]:
+    """tanh, erf, atan: odd, ~ slope*u at 0, -> limit."""
+
+    def rule(u: Tail) -> Tail:
+        if u.vanishes:
+            return _scaled(u, slope)
+        if u.is_sharp and not u.is_bounded:
+            return Tail(lead=limit * sp.sign(u.lead))
+        return _BOUNDED
+
+    return rule
+
+
+def _scaled(u: Tail, factor: sp.Expr) -> Tail:
+    return replace(u, lead=u.lead * factor) if u.order == 0 and u.lead is not None else u
+
+
+def _sine(u: Tail) -> Tail:
+    return u if u.vanishes else _BOUNDED
+
+
+def _cosine(u: Tail) -> Tail:
+    return Tail(lead=_ONE) if u.vanishes else _BOUNDED
+
+
+def _erfc(u: Tail) -> Tail:
+    if u.vanishes:
+        return Tail(lead=_ONE)
+    if not u.is_sharp or u.is_bounded:
+        return _BOUNDED
+    if sign_of(u.lead) == -1:
+        return Tail(lead=sp.Integer(2))
+    if u.order != 0:
+        return Tail(order=_FAST, rate=-_ONE, lead=_ONE)
+    if u.logs != 0 or u.power == 0:
+        return _BOUNDED
+    return Tail(order=2 * u.power, rate=-(u.lead**2), lead=_ONE)
+
+
+def _inverse_sinh(u: Tail) -> Tail:
+    if u.vanishes:
+        return u
+    if u.is_bounded:
+        return _BOUNDED
+    if u.order == sp.oo:
+        return UNKNOWN
+    sign = sp.sign(u.lead) if u.is_sharp else None
+    if u.order != 0:
+        return Tail(power=u.order, lead=None if sign is None else sign * u.rate)
+    return Tail(logs=1, lead=None if sign is None or u.power == 0 else sign * u.power)
+
+
+def _cosh(u: Tail) -> Tail:
+    return _multiply(_HALF, _add(_exponential(u), _exponential(_negated(u))))
+
+
+def _sinh(u: Tail) -> Tail:
+    if u.vanishes:
+        return u
+    return _multiply(_HALF, _add(_exponential(u), _negated(_exponential(_negated(u)))))
+
+
+def _negated(u: Tail) -> Tail:
+    return u if u.lead is None else replace(u, lead=-u.lead)
+
+
+_RULES: dict[str, Callable[[Tail], Tail]] = {
+    "tanh": _saturating(_ONE, _ONE),
+    "erf": _saturating(_ONE, 2 / sp.sqrt(sp.pi)),
+    "atan": _saturating(sp.pi / 2, _ONE),
+    "sin": _sine,
+    "cos": _cosine,
+    "asin": lambda u: u if u.vanishes else _BOUNDED,
+    "acos": lambda u: _BOUNDED,
+    "asinh": _inverse_sinh,
+    "erfc": _erfc,
+    "sinh": _sinh,
+    "cosh": _cosh,
+}

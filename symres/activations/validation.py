@@ -1,0 +1,150 @@
+"""What every formula must satisfy to be an activation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from itertools import combinations, product
+
+import sympy as sp
+
+from ..core.errors import DeclarationError
+from ..core.symbols import PARAMETERS, SHARED, z
+from ..numerics.intervals.arithmetic import FUNCTIONS
+from ..numerics.intervals.evaluation import samples
+from .domain_proof import require_finite
+from .piecewise import Pieces
+from .tails import Growth, Tail, tail, wider
+
+TAKEN = {"self", "digits"}  # what evalf has beside the values of symbols
+MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
+_ALLOWED = {*FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
+_STRUCTURE = (
+    sp.Add,
+    sp.Mul,
+    sp.Pow,
+    sp.Symbol,
+    sp.Rational,
+    sp.core.relational.Relational,
+    sp.logic.boolalg.Boolean,
+    sp.functions.elementary.piecewise.ExprCondPair,
+)
+
+
+def validate(name: str, pieces: Pieces) -> Growth:
+    """Prove that a formula is real and finite on the whole line and has an average under every Gaussian.
+
+    Args:
+        name: of the activation, for messages.
+        pieces: the formula between its breakpoints.
+
+    Returns:
+        How fast it grows on either side.
+
+    Raises:
+        DeclarationError: it is not real or not finite somewhere (and where), this could not be proved, or the
+            formula grows like ``exp(c*z**2)`` or faster.
+    """
+    for part, start, end in zip(pieces.parts, (None, *pieces.breaks), (*pieces.breaks, None), strict=True):
+        require_finite(f"activation {name}", part, start, end)
+    growth = _growth(pieces)
+    fast = {side: scale for side, scale in zip(("-oo", "oo"), growth.sides, strict=True) if not scale.has_average}
+    if fast:
+        found = f"it has no Gaussian average{_like(list(fast.values()), pieces)} for z -> {' and '.join(fast)}"
+        remedy = "give a formula that grows more slowly, for instance at most like exp(z)"
+        raise DeclarationError(f"activation {name}", found, _signs(pieces) or remedy)
+    return growth
+
+
+def _growth(pieces: Pieces) -> Growth:
+    """How fast a formula grows on either side, whatever values its parameters have."""
+    choices = list(samples(sorted(pieces.free_symbols, key=str)))
+    left, right = pieces.parts[0].xreplace({z: -z}), pieces.parts[-1]
+    return Growth(*(reduce(wider, (tail(side.xreplace(values)) for values in choices)) for side in (left, right)))
+
+
+def _like(scales: Sequence[Tail], pieces: Pieces) -> str:
+    """For which kernels there is no average, if that is known, and why."""
+    rates = [scale.rate if scale.order == 2 else sp.oo for scale in scales]
+    if pieces.free_symbols or sp.oo in rates:
+        return ": it may grow like exp(c*z^2) or faster"
+    rate = max(rates)
+    return f" for K >= {1 / (2 * rate)}: it may grow like exp({rate * z**2})".replace("**", "^")
+
+
+def _signs(pieces: Pieces) -> str:
+    """Which parameters need a sign for the formula to have an average, if signs are all that is missing."""
+    free = [p for p in sorted(pieces.free_symbols, key=str) if p.is_nonnegative is None and p.is_nonpositive is None]
+    for count in (1, 2):
+        for chosen in combinations(free, count):
+            for signs in product(("positive", "negative"), repeat=count):
+                declared = {p: sp.Symbol(p.name, **{sign: True}) for p, sign in zip(chosen, signs, strict=True)}
+                if all(scale.has_average for scale in _growth(pieces.subs(declared)).sides):
+                    named = (f"{p} = Symbol('{p}', {sign}=True)" for p, sign in zip(chosen, signs, strict=True))
+                    return f"declare the sign of the parameter: {', '.join(named)}"
+    return ""
+
+
+def require_distinct(asked: str, symbols: Iterable[sp.Symbol]) -> None:
+    """Refuse symbols that print alike: values are given by name, and to sympy other assumptions are another symbol.
+
+    Args:
+        asked: what contains them, for messages.
+        symbols: all of its symbols.
+
+    Raises:
+        DeclarationError: two symbols of one name, or one that has the name of a shared symbol and is another.
+    """
+    known: dict[str, sp.Symbol] = {}
+    for symbol in sorted(symbols, key=sp.default_sort_key):
+        if SHARED.get(symbol.name, symbol) != symbol or symbol.name in TAKEN:
+            remedy = "choose another name" + (f", or use sr.{symbol}" if SHARED.get(symbol.name) in PARAMETERS else "")
+            raise DeclarationError(asked, f"the name {symbol} is taken by symres", remedy)
+        if known.setdefault(symbol.name, symbol) != symbol:
+            found = f"there are two symbols called {symbol} with different assumptions"
+            raise DeclarationError(asked, found, "rename one of them, or make the symbol once and use it everywhere")
+
+
+def require_supported(name: str, expr: sp.Expr) -> None:
+    """Refuse functions that symres does not know, complex and infinite numbers, and powers beyond the limit.
+
+    Raises:
+        DeclarationError: the first such thing found.
+    """
+    for node in sp.preorder_traversal(expr):
+        if node.has(sp.I, sp.oo, sp.nan, sp.zoo) and not node.args:
+            raise DeclarationError(
+                f"activation {name}", f"the formula contains {node}", "give a formula that is real and finite"
+            )
+        known = isinstance(node, _STRUCTURE) or node in (sp.pi, sp.E) or type(node).__name__ in _ALLOWED
+        if not known:
+            raise DeclarationError(
+                f"activation {name}",
+                f"the function {type(node).__name__} is not supported",
+                f"use powers and {', '.join(sorted(_ALLOWED, key=str.lower))}",
+            )
+    power = power_bound(expr)
+    if power > MAX_POWER:
+        raise DeclarationError(
+            f"activation {name}", f"a power of {power} is beyond the limit of {MAX_POWER}", "use a lower power"
+        )
+
+
+def power_bound(expr: sp.Expr) -> sp.Rational:
+    """The highest power in a formula, counted through nested powers and products: the size of what it expands to."""
+    known: dict[sp.Basic, sp.Rational] = {}
+
+    def bound(node: sp.Basic) -> sp.Rational:
+        if node not in known:
+            inner = [bound(a) for a in node.args]
+            if isinstance(node, sp.Pow) and node.exp.is_Rational:
+                known[node] = inner[0] * abs(node.exp)
+            elif isinstance(node, sp.Mul):
+                known[node] = sp.Add(*inner)
+            elif isinstance(node, sp.Symbol):
+                known[node] = sp.Integer(1)
+            else:
+                known[node] = max(inner, default=sp.Integer(0))
+        return known[node]
+
+    return bound(expr)

@@ -1,0 +1,139 @@
+"""Exact real zeros of the formulas at which a piecewise formula switches."""
+
+from __future__ import annotations
+
+import sympy as sp
+from flint import ctx
+
+from ..core.errors import DeclarationError
+from ..core.symbols import z
+from ..numerics.intervals.arithmetic import Undefined
+from ..numerics.intervals.evaluation import BITS, RangeProgram, range_of_assumptions, sign_of
+
+_LIMITS = {sp.tanh: sp.Integer(1), sp.erf: sp.Integer(1), sp.atan: sp.pi / 2}
+_INVERSES = {sp.sinh: sp.asinh, sp.asinh: sp.sinh, sp.tanh: sp.atanh, sp.atan: sp.tan}
+
+
+def zeros(part: sp.Expr) -> list[sp.Expr]:
+    """Every real zero of a smooth formula in ``z``; none for a formula without ``z``.
+
+    Monotone functions are inverted, products taken apart, polynomials factored into degrees one and two.
+
+    Raises:
+        DeclarationError: the zeros cannot be listed exactly.
+    """
+    if not part.has(z):
+        return []
+    if isinstance(part, sp.Mul):
+        return [root for factor in part.args for root in zeros(factor)]
+    if isinstance(part, sp.exp):
+        return []
+    if isinstance(part, sp.Pow):
+        if part.exp.has(z) or sign_of(part.exp) == -1:
+            return []
+        return zeros(part.base)
+    if part.is_polynomial(z) and (sp.degree(part, z) <= 2 or _has_many_powers(part)):
+        return _polynomial_zeros(part)
+    constant, moving = part.as_independent(z, as_Add=True)
+    coefficient, function = moving.as_independent(z, as_Add=False)
+    if not isinstance(function, sp.Add) and (found := _inverted(function, -constant / coefficient)) is not None:
+        return found
+    if _never_zero(part):
+        return []
+    raise _undecided(part)
+
+
+def _has_many_powers(part: sp.Expr) -> bool:
+    return len([c for c in sp.Poly(part, z).all_coeffs()[:-1] if c != 0]) > 1
+
+
+def _polynomial_zeros(part: sp.Expr) -> list[sp.Expr]:
+    polynomial = sp.Poly(part, z)
+    if polynomial.degree() == 1:
+        a, b = polynomial.all_coeffs()
+        _require_sign(a)
+        return [-b / a]
+    if polynomial.degree() == 2:
+        a, b, c = polynomial.all_coeffs()
+        _require_sign(a)
+        discriminant = sp.expand(b**2 - 4 * a * c)
+        sign = _require_sign(discriminant, zero=True)
+        if sign <= 0:
+            return [-b / (2 * a)] * (sign + 1)
+        root = sp.sqrt(discriminant)
+        return [(-b - root) / (2 * a), (-b + root) / (2 * a)]
+    found = []
+    for factor, _ in polynomial.factor_list()[1]:
+        if factor.degree() <= 2:
+            found += _polynomial_zeros(factor.as_expr())
+        elif not (factor.domain.is_ZZ or factor.domain.is_QQ) or factor.count_roots() > 0:
+            raise _undecided(part)
+    return found
+
+
+def _inverted(function: sp.Expr, value: sp.Expr) -> list[sp.Expr] | None:
+    """Zeros of ``function - value``; None if the function has no inverse here."""
+    if isinstance(function, sp.exp):
+        return zeros(function.exp - sp.log(value)) if _require_sign(value, zero=True) > 0 else []
+    if isinstance(function, sp.log):
+        return zeros(function.args[0] - sp.exp(value))
+    if isinstance(function, sp.erf | sp.tanh | sp.atan):
+        limit = _LIMITS[type(function)]
+        if _require_sign(limit - value, zero=True) <= 0 or _require_sign(limit + value, zero=True) <= 0:
+            return []
+    if isinstance(function, sp.erf | sp.erfc):
+        centre = sp.Integer(isinstance(function, sp.erfc))
+        if isinstance(function, sp.erfc) and (value == 0 or value == 2):
+            return []
+        return zeros(function.args[0]) if value == centre else None
+    if type(function) in _INVERSES:
+        return zeros(function.args[0] - _INVERSES[type(function)](value))
+    if isinstance(function, sp.Pow):
+        return _inverted_power(function.base, function.exp, value)
+    return None
+
+
+def _inverted_power(base: sp.Expr, exponent: sp.Expr, value: sp.Expr) -> list[sp.Expr] | None:
+    if exponent.has(z):
+        if base.has(z) or _require_sign(value, zero=True) <= 0:
+            return None if base.has(z) else []
+        return zeros(exponent - sp.log(value) / sp.log(base))
+    if not exponent.is_Rational:
+        return None
+    sign = _require_sign(value, zero=True)
+    if sign == 0:
+        return zeros(base) if exponent > 0 else []
+    root = abs(value) ** (1 / exponent)
+    if exponent.is_Integer and exponent.is_odd:
+        return zeros(base - sign * root)
+    if sign < 0:
+        return []
+    return [*zeros(base - root), *(zeros(base + root) if exponent.is_Integer else [])]
+
+
+def _never_zero(part: sp.Expr) -> bool:
+    values = {s: range_of_assumptions(s) for s in part.free_symbols - {z}}
+    try:
+        with ctx.workprec(BITS):
+            return RangeProgram(part, values)().excludes_zero
+    except Undefined:
+        return False
+
+
+def _require_sign(value: sp.Expr, zero: bool = False) -> int:
+    sign = sign_of(sp.expand(value))
+    if sign is None or (sign == 0 and not zero):
+        raise DeclarationError(
+            "the breakpoints of a formula",
+            f"the sign of {value} decides where they are, and it is unknown",
+            "declare the parameters with assumptions such as positive=True, or give them values",
+        )
+    return sign
+
+
+def _undecided(part: sp.Expr) -> DeclarationError:
+    return DeclarationError(
+        f"the breakpoints of a formula that switches where {part} = 0",
+        "these points cannot be listed exactly",
+        "write the formula with switches at zeros of linear or quadratic functions",
+    )

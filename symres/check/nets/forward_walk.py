@@ -1,0 +1,114 @@
+"""A walk over the forward equation itself: what the equation says is what the network does.
+
+The program to which a layer is lowered is never read here, so a wrong lowering is found like any other error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from ...activations.activation import Phi
+from ...core.errors import UnsupportedLayer
+from ...core.symbols import z
+from ...layers.nodes import Net, Node
+from ..formulas.numeric_formula import NumericFunction, activation_function
+
+Operation = Callable[[Net, list[Any]], Any]
+
+
+class Forward:
+    """A forward equation with numbers in the place of its symbols, ready to be applied to a network's stream.
+
+    A node that occurs twice (the same object or an equal one) is one step, hence one draw.
+
+    Args:
+        forward: expression in ``z``, scalars, activations and nodes.
+        values: exact numbers for every other free symbol.
+
+    Raises:
+        UnsupportedLayer: a symbol without a number, or a function that has no rule here.
+    """
+
+    def __init__(self, forward: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> None:
+        self._values = dict(values)
+        self._slots: dict[sp.Basic, int] = {z: 0}
+        self._operations: list[Operation] = []
+        self._functions: dict[sp.Basic, NumericFunction] = {}
+        self._result = self._slot(forward)
+
+    def __call__(self, net: Net, stream: Any) -> Any:
+        """The next stream; ``net`` draws whatever the layer draws."""
+        held = [stream]
+        with np.errstate(all="ignore"):
+            for operation in self._operations:
+                held.append(operation(net, held))
+        return held[self._result]
+
+    def _slot(self, expr: sp.Basic) -> int:
+        if expr not in self._slots:
+            operation = self._operation(expr)
+            self._slots[expr] = 1 + len(self._operations)
+            self._operations.append(operation)
+        return self._slots[expr]
+
+    def _operation(self, expr: sp.Basic) -> Operation:
+        if isinstance(expr, Node):
+            slots = [self._slot(a) if isinstance(a, sp.Expr) and not _is_tag(a) else None for a in expr.args]
+            arguments = expr.args
+
+            def sample(net: Net, held: list[Any]) -> Any:
+                given = [a if s is None else held[s] for a, s in zip(arguments, slots, strict=True)]
+                return expr.sample(net, *given)
+
+            return sample
+        if not expr.has(z, Node):
+            number = self._number(expr)
+            return lambda net, held: number
+        if isinstance(expr, Phi):
+            return self._pointwise(self._function(expr), expr.argument)
+        if isinstance(expr, sp.Add | sp.Mul | sp.Max | sp.Min):
+            combine = {sp.Add: np.add, sp.Mul: np.multiply, sp.Max: np.maximum, sp.Min: np.minimum}[expr.func]
+            places = [self._slot(a) for a in expr.args]
+            return lambda net, held: reduce(combine, (held[place] for place in places))
+        if len([a for a in expr.args if a.has(z, Node)]) == 1:  # a power, or a function that was not declared
+            argument = next(a for a in expr.args if a.has(z, Node))
+            others = {a: self._exact(a) for a in expr.args if a is not argument}
+            formula = expr.func(*(others.get(a, z) for a in expr.args))
+            return self._pointwise(NumericFunction(formula, z), argument)
+        raise UnsupportedLayer(
+            f"a network with {expr.func.__name__} of several streams",
+            "the check room has no rule for it",
+            "write the forward equation with sums, products, activations and nodes",
+        )
+
+    def _pointwise(self, function: NumericFunction, argument: sp.Expr) -> Operation:
+        slot = self._slot(argument)
+        return lambda net, held: function(held[slot])
+
+    def _function(self, atom: Phi) -> NumericFunction:
+        key = Phi(atom.formula, z, sp.Integer(atom.order), *atom.args[3:])
+        if key not in self._functions:
+            self._functions[key] = activation_function(atom, self._values)
+        return self._functions[key]
+
+    def _exact(self, expr: sp.Expr) -> sp.Expr:
+        value = expr.subs(self._values)
+        if value.free_symbols:
+            raise UnsupportedLayer(
+                f"numbers of {expr}",
+                f"{', '.join(sorted(map(str, value.free_symbols)))} has no value",
+                "give every parameter a number",
+            )
+        return value
+
+    def _number(self, expr: sp.Expr) -> float:
+        return float(self._exact(expr))
+
+
+def _is_tag(argument: sp.Expr) -> bool:
+    return isinstance(argument, sp.Dummy)

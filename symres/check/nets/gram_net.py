@@ -1,0 +1,84 @@
+"""Finite networks drawn from Gram matrices: the exact law of a dense layer without its weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .dual_numbers import Dual
+
+_FEW = 8  # inputs for which columns beat a batched product of tiny matrices
+
+
+class GramNet:
+    """Many networks at once; a dense layer's output is drawn given the empirical Gram matrix of its input.
+
+    Given ``u``, the rows of W are independent Gaussian, so ``y_i = b_i + sum_j W_ij u_j`` is Gaussian in the input
+    index with covariance ``C_b + (C_W/fan_in) sum_j u_ja u_jb``, independent over i: n*P normals instead of n*n.
+
+    Args:
+        n: width of the stream.
+        rng: source of random numbers.
+    """
+
+    def __init__(self, n: int, rng: np.random.Generator) -> None:
+        self.n = n
+        self.rng = rng
+
+    def stream(self, nets: int, covariance: np.ndarray) -> np.ndarray:
+        """A Gaussian stream with given covariance over the inputs, shape (nets, n, inputs)."""
+        factor = np.broadcast_to(root(np.asarray(covariance, dtype=float)[None]), (nets, *np.shape(covariance)))
+        return self._correlated(factor, self.n)
+
+    def mean(self, u: Any) -> Any:
+        """Average over the neurons, shape (nets, 1, inputs)."""
+        return u.mean(axis=1, keepdims=True)
+
+    def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> Any:
+        """A dense layer with fresh weights and biases, shape (nets, width*n, inputs).
+
+        Tangents are further inputs, which the biases do not reach.
+        """
+        drawn = self._correlated(root(self._gram(u, C_W, C_b)), max(1, round(width * self.n)))
+        return Dual.of_columns(drawn, u.shape[2]) if isinstance(u, Dual) else drawn
+
+    def _gram(self, u: Any, C_W: float, C_b: float) -> np.ndarray:
+        """The covariance of the output over the inputs, and over their tangents."""
+        columns, inputs = u.columns if isinstance(u, Dual) else u, u.shape[2]
+        gram: np.ndarray = (C_W / u.shape[1]) * np.matmul(columns.transpose(0, 2, 1), columns)
+        gram[:, :inputs, :inputs] += C_b
+        return gram
+
+    def batch(self, u: Any) -> Any:
+        """Average over the inputs, shape (nets, n, 1)."""
+        return u.mean(axis=2, keepdims=True)
+
+    def _correlated(self, factor: np.ndarray, fan_out: int) -> np.ndarray:
+        nets, inputs, _ = factor.shape
+        fresh = self.rng.standard_normal((nets, fan_out, inputs))
+        if inputs > _FEW:
+            return np.matmul(fresh, factor.transpose(0, 2, 1))
+        result: np.ndarray = np.empty_like(fresh)
+        for a in range(inputs):
+            result[..., a] = sum(factor[:, a, b, None] * fresh[..., b] for b in range(a + 1))
+        return result
+
+
+def root(gram: np.ndarray) -> np.ndarray:
+    """Lower triangular square roots of positive semidefinite matrices, shape (..., P, P); rank deficits give zeros."""
+    size = gram.shape[-1]
+    factor = np.zeros_like(gram)
+    for j in range(size):
+        known = np.matmul(factor[..., j:, :j], factor[..., j, :j, None])[..., 0]
+        rest = gram[..., j:, j] - known
+        # identical inputs leave a remainder of rounding errors, which must not be divided by
+        alive = rest[..., :1] > 1e-15 * gram[..., j, j, None]
+        diagonal = np.sqrt(np.where(alive, rest[..., :1], 1.0))
+        factor[..., j:, j] = np.where(alive, rest / diagonal, 0.0)
+    return factor
+
+
+def pair(K1: Any, K2: Any, C: Any) -> np.ndarray:
+    """The covariance matrix of two inputs."""
+    return np.array([[float(K1), float(C)], [float(C), float(K2)]])

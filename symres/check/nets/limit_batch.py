@@ -1,0 +1,128 @@
+"""Infinitely wide networks with an infinite batch of inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .limit_net import LimitNet
+from .random_field import Affine, Field, OracleLimit
+
+
+class _Exchangeable(LimitNet):
+    """A network at n = infinity whose inputs belong to infinite batches of exchangeable ones.
+
+    Every source is the sum of a part that a whole batch shares and of parts of the single inputs: the average over the
+    batch of a linear form is its shared part.
+    """
+
+    def __init__(self, covariance: np.ndarray, resolution: int, differences: np.ndarray | None = None) -> None:
+        self._common: set[int] = set()
+        super().__init__(covariance, resolution, differences)
+
+    def batch(self, u: Any) -> Any:
+        """Average over the batch, for every neuron.
+
+        Raises:
+            OracleLimit: ``u`` is no linear form: its average is a function of the shared parts that has no formula.
+        """
+        if not isinstance(u, Field):
+            return u if np.ndim(u) == 0 else u[-1]
+        if not isinstance(u, Affine):
+            raise OracleLimit(
+                "an average over a batch at infinite width", "what is averaged is not linear", "rely on simulation"
+            )
+        same = np.ones(self._inputs)
+        shared = {s: c[-1] * same for s, c in u.coefficients.items() if s in self._common}
+        return Affine(shared, u.constant[-1] * same)
+
+    def _shared(self, covariance: np.ndarray) -> np.ndarray:
+        """The covariance of what the batches of any two inputs share."""
+        raise NotImplementedError
+
+    def _drawn(self, covariance: np.ndarray, differences: np.ndarray, sizes: np.ndarray) -> Affine:
+        shared = self._shared(covariance)
+        apart = np.diag(shared)[:, None] + np.diag(shared) - 2 * shared
+        common = super()._drawn(shared, apart, np.abs(shared))
+        self._common |= common.coefficients.keys()
+        return super()._drawn(covariance - shared, differences - apart, sizes).plus(common)
+
+
+class LimitBatch(_Exchangeable):
+    """A network with one batch. One input is added, the last one, a member of the batch like the others.
+
+    What it has in common with the first is what any two members have.
+
+    Args:
+        covariance: of the stream over the inputs that are looked at, (inputs, inputs), kernels on the diagonal.
+        shared: the covariance of any two members of the batch, between 0 and the kernel.
+        resolution: 0 or 1, the finer one.
+        differences: <(z_a - z_b)^2>, where the covariance cannot hold its digits.
+    """
+
+    def __init__(
+        self, covariance: np.ndarray, shared: float, resolution: int = 1, differences: np.ndarray | None = None
+    ) -> None:
+        covariance = np.asarray(covariance, dtype=float)
+        kernel = covariance[0, 0]
+        if differences is not None:
+            differences = _with_member(np.asarray(differences, dtype=float), 2 * (kernel - shared), 0.0)
+        super().__init__(_with_member(covariance, shared, kernel), resolution, differences)
+
+    def _representative(self, a: int, b: int) -> tuple[int, int]:
+        if a == b:
+            return 0, 0
+        return (a, b) if a < self._inputs - 1 else (a, 0)
+
+    def _shared(self, covariance: np.ndarray) -> np.ndarray:
+        return np.full_like(covariance, covariance[0, -1])
+
+
+class CoupledBatch(_Exchangeable):
+    """Two networks whose weights have a correlation below 1, and the same batch in both (see ``CoupledNet``).
+
+    Its inputs are one in the first network, another one there, another one in the second network and, where that is
+    asked for, the first one there.
+
+    Args:
+        kernel: of the stream.
+        shared: the covariance of any two inputs in one network.
+        lost: by how much covariances between networks are smaller.
+        fall: 1 minus the correlation of the weights.
+        resolution: 0 or 1, the finer one.
+        same: whether the last input is the first one.
+    """
+
+    def __init__(
+        self, kernel: float, shared: float, lost: float, fall: float, resolution: int = 1, same: bool = False
+    ) -> None:
+        size = 4 if same else 3
+        self._across, self._fall = _ACROSS[:size, :size], 0.0  # the stream is as it was given
+        halves = np.array([0.0, kernel - shared, kernel - shared + lost, lost])
+        apart = halves[np.array(_ALIKE)[:size, :size]]
+        super().__init__(kernel - apart, resolution, 2 * apart)
+        self._fall = fall
+
+    def _representative(self, a: int, b: int) -> tuple[int, int]:
+        return _ALIKE[a][b], 0
+
+    def _shared(self, covariance: np.ndarray) -> np.ndarray:
+        _, own, across, *_ = covariance[0]
+        return np.where(self._across, across, own)
+
+    def _drawn(self, covariance: np.ndarray, differences: np.ndarray, sizes: np.ndarray) -> Affine:
+        fallen = self._fall * np.where(self._across, covariance, 0.0)
+        return super()._drawn(covariance - fallen, differences + 2 * fallen, sizes)
+
+
+_ALIKE = ((0, 1, 2, 3), (1, 0, 2, 2), (2, 2, 0, 1), (3, 2, 1, 0))  # of two of the four: the first's partner like them
+_ACROSS = np.array([[False, False, True, True]] * 2 + [[True, True, False, False]] * 2)
+
+
+def _with_member(matrix: np.ndarray, mixed: float, own: float) -> np.ndarray:
+    size = len(matrix)
+    result = np.full((size + 1, size + 1), mixed)
+    result[:size, :size] = matrix
+    result[size, size] = own
+    return result

@@ -1,0 +1,202 @@
+"""The infinitely wide network, by deterministic quadrature in the same protocol as the sampled ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..formulas.rounding_noise import of_square
+from ..rules.adaptive_panels import rounding
+from .random_field import Affine, Field, OracleLimit, Place, declared, expanded, leaves
+from .source_law import Law, pair_of
+
+_CANCELLED = 0.01  # a correlation below this has lost digits in the difference of the inputs
+
+
+class LimitNet(Law):
+    """A network at n = infinity: neurons are random variables, ``mean`` is an integral, a dense layer is a new source.
+
+    Args:
+        covariance: of the stream over the inputs, (inputs, inputs).
+        resolution: 0 or 1, the finer one.
+        differences: <(z_a - z_b)^2>, where the covariance cannot hold its digits.
+    """
+
+    def __init__(self, covariance: np.ndarray, resolution: int = 1, differences: np.ndarray | None = None) -> None:
+        covariance = np.asarray(covariance, dtype=float)
+        if differences is None:
+            variances = np.diag(covariance)
+            differences = variances[:, None] + variances - 2 * covariance
+        super().__init__(len(covariance), resolution)
+        self.subtracted = 0.0  # rounding errors of squared differences that were found from second moments
+        self._entered: list[Any] = []
+        self._stream = self._drawn(covariance, differences, np.abs(covariance))
+        self._given = len(self._sources)
+
+    def stream(self) -> Field:
+        """A neuron of the stream."""
+        return self._stream
+
+    def mean(self, u: Any) -> np.ndarray:
+        """Average over the neurons, one number per input."""
+        if not isinstance(u, Field):
+            return np.asarray(u, dtype=float)
+        return np.array(
+            [
+                sum(_at(c, a) * self._product([(f, a) for f in factors])[0] for c, factors in expanded(u))
+                for a in range(self._inputs)
+            ]
+        )
+
+    def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> Field:
+        """A fresh Gaussian source; its covariance does not depend on the width."""
+        moments, differences, sizes = self.measured(u)
+        self._entered.append(u)
+        return self._drawn(C_b + C_W * moments, C_W * differences, C_b + C_W * sizes)
+
+    def batch(self, u: Any) -> Any:
+        """Refused: the inputs are no batch (see ``LimitBatch``)."""
+        raise OracleLimit("an average over the inputs", "the inputs are no batch", "walk the layer with a batch")
+
+    def moments(self, u: Any) -> tuple[np.ndarray, np.ndarray]:
+        """<u_a u_b> and <(u_a - u_b)^2> for all pairs of inputs.
+
+        The second keeps its digits for nearly equal inputs.
+        """
+        return self.measured(u)[:2]
+
+    def measured(self, u: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The moments, and of the first of them the size that their rounding errors are relative to."""
+        second, difference, size = np.empty((3, self._inputs, self._inputs))
+        for a in range(self._inputs):
+            for b in [a, *range(a)]:
+                first = self._representative(a, b)
+                if first == (a, b):
+                    between = self._between(u, a, b, second, size)
+                else:
+                    between = second[first], difference[first], size[first]
+                second[a, b], difference[a, b], size[a, b] = between
+                second[b, a], difference[b, a], size[b, a] = between
+        return second, difference, size
+
+    def _representative(self, a: int, b: int) -> tuple[int, int]:
+        """The first pair of inputs, counted as above, with the same law as this one."""
+        return a, b
+
+    def _between(self, u: Any, a: int, b: int, second: np.ndarray, size: np.ndarray) -> tuple[Any, Any, Any]:
+        """The three for one pair, where those of each input by itself are known."""
+        if a == b:
+            value, own = self._second(u, a, a)
+            return value, 0.0, own
+        if self._is_one(u, a, b):
+            return second[a, a], 0.0, size[a, a]
+        direct = self._difference(u, a, b, second[a, a])
+        both = second[a, a] + second[b, b]
+        if direct is None:
+            self.subtracted = max(self.subtracted, rounding(float(size[a, a] + size[b, b])))
+        if direct is None or abs(both - direct) < _CANCELLED * both:
+            mixed, apart = self._second(u, a, b)
+            direct = both - 2 * mixed if direct is None else direct
+        else:
+            mixed, apart = (both - direct) / 2, size[a, a] + size[b, b]
+        # where the arguments are sources made here, their errors are relative to their standard deviations
+        known = isinstance(u, Affine) or not self._made(u, a, b)
+        return mixed, direct, apart if known else max(apart, np.sqrt(second[a, a]) * np.sqrt(second[b, b]))
+
+    def _is_one(self, u: Any, a: int, b: int) -> bool:
+        """Whether a field is the same variable at two inputs: all that it is made of is, and all laws are."""
+        if not isinstance(u, Field) or any(law[a, a] != law[b, b] for law in self._sources):
+            return False
+        return all(
+            form.constant[a] == form.constant[b]
+            and all(c[a] == c[b] and self._differences[s][a, b] == 0 for s, c in form.coefficients.items())
+            for form, _ in leaves([(u, a), (u, b)]).values()
+        )
+
+    def evaluation_error(self, u: Any) -> float:
+        """What the declared functions in ``u``, and in what entered dense layers, lose in doubles.
+
+        Returns:
+            Relative to second moments, the sum over the functions. Those whose argument is not Gaussian are left out.
+        """
+        found: dict[int, float] = {}
+        places = [(field, a) for field in (*self._entered, u) if isinstance(field, Field) for a in range(self._inputs)]
+        for function, argument, a in declared(places):
+            sigma = np.sqrt(self._covariance((argument, a), (argument, a)))
+            error = of_square(function, float(argument.constant[a]), float(sigma))
+            found[id(function)] = max(found.get(id(function), 0.0), error)
+        return sum(found.values())
+
+    def _made(self, u: Any, *inputs: int) -> bool:
+        found = leaves([(u, a) for a in inputs]) if isinstance(u, Field) else {}
+        return any(source >= self._given for form, _ in found.values() for source in form.coefficients)
+
+    def _second(self, u: Any, a: int, b: int) -> np.ndarray:
+        if not isinstance(u, Field):
+            return pair_of(_at(u, a) * _at(u, b))
+        terms = expanded(u)
+        products = (
+            pair_of(_at(c, a) * _at(d, b)) * self._product([(f, a) for f in left] + [(f, b) for f in right])
+            for c, left in terms
+            for d, right in terms
+        )
+        return sum(products, np.zeros(2))
+
+    def _difference(self, u: Any, a: int, b: int, size: float) -> float | None:
+        """<(u_a - u_b)^2> without a difference of large numbers.
+
+        None where <u_a u_b> is better done by itself: it splits into plane integrals, which this does not, or the
+        inputs are far apart (``size`` is <u_a^2>).
+        """
+        if not isinstance(u, Field):
+            return float(_at(u, a) - _at(u, b)) ** 2
+        if isinstance(u, Affine):
+            return self._affine_difference(u, a, b) + float(u.constant[a] - u.constant[b]) ** 2
+        terms = expanded(u)
+        if len(terms) == 1 and _at(terms[0][0], a) == _at(terms[0][0], b):
+            factor, factors = terms[0]
+            groups = self._independent([[(f, a), (f, b)] for f in factors])
+            if len(groups) > 1:
+                return float(_at(factor, a)) ** 2 * self._difference_of_product(groups)
+        places = [(u, a), (u, b)]
+        _, basis, _ = self._reduced(places)
+        if len(basis) > 2 and terms[0][1] != (u,):
+            return None
+        result = float(self._integral(places, lambda first, second: (first - second) ** 2)[0])
+        return result if len(basis) <= 2 or result < 0.1 * size else None
+
+    def _difference_of_product(self, groups: list[list[Place]]) -> float:
+        """<(f_a g_a ... - f_b g_b ...)^2> for independent groups of factors, each at input a and at input b in turn.
+
+        From f_a g_a - f_b g_b = [(f_a - f_b)(g_a + g_b) + (f_a + f_b)(g_a - g_b)]/2: equal inputs lose no digits.
+        """
+        first, second, apart = 1.0, 1.0, 0.0
+        for group in groups:
+            one, other, distance = self._squares(group)
+            far, sums = 2 * (first + second) - apart, 2 * (one + other) - distance
+            apart = (apart * sums + far * distance + 2 * (first - second) * (one - other)) / 4
+            first, second = first * one, second * other
+        return apart
+
+    def _squares(self, group: list[Place]) -> tuple[float, float, float]:
+        """<f_a^2>, <f_b^2> and <(f_a - f_b)^2> for a product f of factors that depend on each other."""
+        ones, others = group[::2], group[1::2]
+        first, second = (float(self._average(places * 2)[0]) for places in (ones, others))
+        if len(ones) == 1:
+            field, a = ones[0]
+            _, b = others[0]
+            known = self._difference(field, a, b, first)
+            if known is not None:
+                return first, second, known
+
+        def squared(*values: Any) -> Any:
+            return (
+                np.prod(np.broadcast_arrays(*values[::2]), axis=0) - np.prod(np.broadcast_arrays(*values[1::2]), axis=0)
+            ) ** 2
+
+        return first, second, float(self._integral(group, squared)[0])
+
+
+def _at(coefficient: Any, a: int) -> Any:
+    return coefficient if np.ndim(coefficient) == 0 else coefficient[a]

@@ -1,0 +1,197 @@
+"""Neurons of an infinitely wide network as random variables: affine forms in sources, and functions of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from ...core.errors import SymresError
+from ..formulas.numeric_formula import NumericFunction
+
+Place = tuple["Field", int]  # a field at one of the inputs
+
+
+class OracleLimit(SymresError):
+    """What this oracle cannot do: the check is inconclusive, not wrong."""
+
+
+class Field(NDArrayOperatorsMixin):
+    """The value of a neuron, as a random variable per input; only elementwise operations exist.
+
+    Reductions, indexing and shapes are refused on purpose: an average over the neurons of an infinitely wide
+    network is ``net.mean`` and nothing else.
+
+    Args:
+        inputs: number of inputs.
+    """
+
+    def __init__(self, inputs: int) -> None:
+        self.inputs = inputs
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
+        if method != "__call__" or options:
+            return NotImplemented
+        return combine(ufunc, tuple(_operand(a, self.inputs) for a in args))
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
+        if function is np.where and len(args) == 3 and not options:
+            return Applied(np.where, tuple(_operand(a, self.inputs) for a in args))
+        raise TypeError(f"{function.__name__} of a neuron in an infinitely wide network")
+
+    def apply(self, function: NumericFunction) -> Field:
+        """A function of one variable, elementwise."""
+        base, exponent = function.expr.as_base_exp()
+        if base == function.variable and exponent in (1, 2, 3, 4):
+            return combine(np.power, (self, float(exponent)))
+        return Applied(function, (self,))
+
+
+class Affine(Field):
+    """sum over sources of coefficient * source, plus a constant; everything may differ between inputs.
+
+    Args:
+        coefficients: source number -> array (inputs,).
+        constant: array (inputs,).
+    """
+
+    def __init__(self, coefficients: dict[int, np.ndarray], constant: np.ndarray) -> None:
+        super().__init__(len(constant))
+        self.coefficients = coefficients
+        self.constant = constant
+
+    def scaled(self, factor: Any) -> Affine:
+        """The form times a number per input."""
+        return Affine({s: c * factor for s, c in self.coefficients.items()}, self.constant * factor)
+
+    def plus(self, other: Any) -> Affine:
+        """The sum of two forms, or of a form and a number per input."""
+        if not isinstance(other, Affine):
+            return Affine(self.coefficients, self.constant + other)
+        zero = np.zeros(self.inputs)
+        sources = {**self.coefficients, **other.coefficients}
+        return Affine(
+            {s: self.coefficients.get(s, zero) + other.coefficients.get(s, zero) for s in sources},
+            self.constant + other.constant,
+        )
+
+
+class Applied(Field):
+    """A function of fields and numbers per input.
+
+    Args:
+        function: takes arrays, elementwise.
+        arguments: fields or arrays (inputs,).
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        super().__init__(next(a.inputs for a in arguments if isinstance(a, Field)))
+        self.function = function
+        self.arguments = arguments
+
+
+def combine(ufunc: np.ufunc, args: tuple[Any, ...]) -> Field:
+    """Keep affine what is affine, products and sums as such; everything else is a function."""
+    plain = [not isinstance(a, Field) for a in args]
+    affine = all(p or isinstance(a, Affine) for p, a in zip(plain, args, strict=True))
+    if ufunc is np.subtract:
+        return combine(np.add, (args[0], combine(np.negative, (args[1],)) if not plain[1] else -args[1]))
+    if ufunc is np.negative:
+        return combine(np.multiply, (args[0], np.array(-1.0)))
+    if ufunc is np.positive:
+        return args[0]
+    if ufunc in (np.divide, np.true_divide) and plain[1]:
+        return combine(np.multiply, (args[0], 1.0 / np.asarray(args[1], dtype=float)))
+    if ufunc is np.square:
+        return combine(np.power, (args[0], 2.0))
+    if ufunc is np.power and plain[1] and np.ndim(args[1]) == 0 and float(args[1]) in (1.0, 2.0, 3.0, 4.0):
+        result = args[0]
+        for _ in range(int(args[1]) - 1):
+            result = Applied(np.multiply, (result, args[0]))
+        return result
+    if affine and ufunc is np.add:
+        first, second = (args[1], args[0]) if plain[0] else args
+        return first.plus(second)
+    if affine and ufunc is np.multiply and any(plain):
+        first, second = (args[1], args[0]) if plain[0] else args
+        return first.scaled(second)
+    return Applied(ufunc, args)
+
+
+def expanded(field: Field) -> list[tuple[Any, tuple[Field, ...]]]:
+    """The field as a sum of (number per input) * (product of fields)."""
+    if isinstance(field, Applied):
+        if field.function is np.add:
+            found = [term for a in field.arguments for term in _terms(a)]
+            return [term for term in found if np.any(term[0])] or found[:1]
+        if field.function is np.multiply:
+            first, second = (_terms(a) for a in field.arguments)
+            if len(first) * len(second) <= 16:
+                return [(c * d, f + g) for c, f in first for d, g in second]
+    return [(1.0, (field,))]
+
+
+def _terms(argument: Any) -> list[tuple[Any, tuple[Field, ...]]]:
+    return expanded(argument) if isinstance(argument, Field) else [(argument, ())]
+
+
+def leaves(places: Iterable[Place]) -> dict[tuple[int, int], tuple[Affine, int]]:
+    """The Gaussian variables in some fields: their largest affine parts, by identity."""
+    found: dict[tuple[int, int], tuple[Affine, int]] = {}
+    stack, seen = list(places), set()
+    while stack:
+        field, a = stack.pop()
+        if (id(field), a) in seen:
+            continue
+        seen.add((id(field), a))
+        if isinstance(field, Affine):
+            found[id(field), a] = (field, a)
+        elif isinstance(field, Applied):
+            stack.extend((argument, a) for argument in field.arguments if isinstance(argument, Field))
+    return dict(sorted(found.items(), key=lambda item: item[0][1]))
+
+
+def kinks(places: Iterable[Place]) -> dict[tuple[int, int], list[float]]:
+    """Where declared functions switch, for every leaf that is the argument of one."""
+    found: dict[tuple[int, int], list[float]] = {}
+    for function, argument, a in declared(places):
+        found.setdefault((id(argument), a), []).extend(map(float, function.breaks))
+    return found
+
+
+def declared(places: Iterable[Place]) -> Iterator[tuple[NumericFunction, Affine, int]]:
+    """The declared functions of leaves in some fields, each with its argument and the input."""
+    stack, seen = list(places), set()
+    while stack:
+        field, a = stack.pop()
+        if not isinstance(field, Applied) or (id(field), a) in seen:
+            continue
+        seen.add((id(field), a))
+        if isinstance(field.function, NumericFunction) and isinstance(field.arguments[0], Affine):
+            yield field.function, field.arguments[0], a
+        stack.extend((argument, a) for argument in field.arguments if isinstance(argument, Field))
+
+
+def value(field: Any, a: int, held: dict[tuple[int, int], Any]) -> Any:
+    """The field at input ``a``, given the values of the leaves (in ``held``, which also collects what is computed)."""
+    if not isinstance(field, Field):
+        return field if np.ndim(field) == 0 else field[a]
+    key = (id(field), a)
+    if key not in held:
+        assert isinstance(field, Applied)  # leaves are given
+        held[key] = field.function(*(value(argument, a, held) for argument in field.arguments))
+    return held[key]
+
+
+def _operand(argument: Any, inputs: int) -> Any:
+    if isinstance(argument, Field):
+        return argument
+    if isinstance(argument, sp.Basic):
+        argument = float(argument)
+    array = np.asarray(argument, dtype=float)
+    if array.ndim and array.shape[-1] not in (1, inputs):
+        raise TypeError(f"an array of shape {array.shape} next to a neuron of an infinitely wide network")
+    return array if array.ndim == 0 else np.broadcast_to(array.reshape(array.shape[-1]), (inputs,))

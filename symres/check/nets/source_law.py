@@ -1,0 +1,194 @@
+"""Averages over the Gaussian sources of an infinitely wide network, by deterministic quadrature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..rules.adaptive_panels import adapted, average1, average_tensor, hermite, trapezoidal
+from ..rules.nested_panels import plane
+from .random_field import Affine, OracleLimit, Place, kinks, leaves, value
+
+# nodes per panel in one and two dimensions; two resolutions give the error
+_RESOLUTIONS = ({1: 12, 2: 10}, {1: 20, 2: 14})
+# nodes per axis by number of wide axes (three or four in all), and on axes along which inputs are nearly equal
+_TENSOR = ({1: 80, 2: 80, 3: 80, 4: 34}, {1: 118, 2: 118, 3: 118, 4: 50})
+_TENSOR_REACH = (8.2, 8.8)  # they differ, so that mass beyond the ends shows in the error
+_NEARLY_EQUAL = (10, 14)
+_TOLERANCE = {1: 1e-15, 2: 1e-14}
+
+
+class Law:
+    """The joint law of Gaussian sources over some inputs, and averages of fields made of them.
+
+    Averages are pairs, <f> and <|f|>: what doubles lose in the first is relative to the second.
+
+    Args:
+        inputs: their number.
+        resolution: 0 or 1, the finer one.
+    """
+
+    def __init__(self, inputs: int, resolution: int) -> None:
+        self._sources: list[np.ndarray] = []
+        self._differences: list[np.ndarray] = []
+        self._sizes: list[np.ndarray] = []
+        self._resolution = resolution
+        self._inputs = inputs
+
+    def _drawn(self, covariance: np.ndarray, differences: np.ndarray, sizes: np.ndarray) -> Affine:
+        """A fresh Gaussian source."""
+        self._sources.append(covariance)
+        self._differences.append(differences)
+        self._sizes.append(sizes)
+        return Affine({len(self._sources) - 1: np.ones(self._inputs)}, np.zeros(self._inputs))
+
+    def _affine_difference(self, u: Affine, a: int, b: int) -> float:
+        """Var(u_a - u_b); with c_a y_a - c_b y_b = sqrt(c_a c_b) (y_a - y_b) + rest, the rest is 0 for equal c."""
+        total = 0.0
+        for s, c in u.coefficients.items():
+            total += c[a] * c[b] * self._differences[s][a, b]
+            total += (c[a] - c[b]) * (c[a] * self._sources[s][a, a] - c[b] * self._sources[s][b, b])
+        return float(total)
+
+    def _product(self, places: list[Place]) -> np.ndarray:
+        """<product of fields>: one integral for each set of factors that depend on each other."""
+        result = np.ones(2)
+        for members in self._independent([[place] for place in places]):
+            result = result * self._average(members)
+        return result
+
+    def _independent(self, parts: list[list[Place]]) -> list[list[Place]]:
+        """The parts joined to sets that are independent of each other."""
+        groups: list[tuple[list[Place], list[tuple[Affine, int]]]] = []
+        for part in parts:
+            joined, gaussians = part, list(leaves(part).values())
+            apart = []
+            for others, theirs in groups:
+                if any(self._covariance(x, y) != 0 for x in gaussians for y in theirs):
+                    joined, gaussians = others + joined, theirs + gaussians
+                else:
+                    apart.append((others, theirs))
+            groups = [*apart, (joined, gaussians)]
+        return [members for members, _ in groups]
+
+    def _average(self, places: list[Place]) -> np.ndarray:
+        forms = [(f, a) for f, a in places if isinstance(f, Affine)]
+        if len(places) <= 2 and len(forms) == len(places):
+            result = pair_of(np.prod([f.constant[a] for f, a in forms]))
+            if len(forms) == 2:
+                result += [self._covariance(*forms), self._covariance_size(*forms)]
+            return result
+        return self._integral(places, lambda *values: np.prod(np.broadcast_arrays(*values), axis=0))
+
+    def _covariance(self, x: tuple[Affine, int], y: tuple[Affine, int]) -> float:
+        (f, a), (g, b) = x, y
+        return sum(
+            float(f.coefficients[s][a] * g.coefficients[s][b] * self._sources[s][a, b])
+            for s in f.coefficients.keys() & g.coefficients.keys()
+        )
+
+    def _covariance_size(self, x: tuple[Affine, int], y: tuple[Affine, int]) -> float:
+        (f, a), (g, b) = x, y
+        return sum(
+            float(abs(f.coefficients[s][a] * g.coefficients[s][b]) * self._sizes[s][a, b])
+            for s in f.coefficients.keys() & g.coefficients.keys()
+        )
+
+    def _reduced(self, places: list[Place]) -> tuple[dict[Any, Any], list[int], np.ndarray]:
+        """Leaves, the positions of those that form a basis, and all of them as combinations of the basis."""
+        found = leaves(places)
+        forms = list(found.values())
+        covariance = np.array([[self._covariance(x, y) for y in forms] for x in forms]).reshape(len(forms), -1)
+        rest = covariance.copy()
+        basis: list[int] = []
+        variances = np.diag(covariance).copy()
+        while True:
+            share = np.array([r / v if v > 0 else 0.0 for r, v in zip(np.diag(rest), variances, strict=True)])
+            share[basis] = 0.0
+            if len(share) == 0 or share.max() < 1e-12:
+                break
+            pivot = int(np.argmax(share > 0.999 * share.max()))  # the first of equals: results do not jump about
+            basis.append(pivot)
+            rest = rest - np.outer(rest[:, pivot], rest[pivot]) / rest[pivot, pivot]
+        if not basis:
+            return found, basis, np.zeros((len(forms), 0))
+        combination = np.linalg.solve(covariance[np.ix_(basis, basis)], covariance[basis]).T
+        combination[basis] = np.eye(len(basis))
+        for row, place in zip(combination, forms, strict=True):  # multiples exactly: nearly equal inputs cost digits
+            for column, k in enumerate(basis):
+                ratio = _multiple(place, forms[k])
+                if ratio is not None:
+                    row[:] = 0.0
+                    row[column] = ratio
+        return found, basis, combination
+
+    def _integral(self, places: list[Place], function: Any) -> np.ndarray:
+        found, basis, combination = self._reduced(places)
+        keys, forms = list(found), list(found.values())
+        constants = [f.constant[a] for f, a in forms]
+
+        def integrand(*xs: Any) -> Any:
+            held = {
+                key: sum((c * x for c, x in zip(row, xs, strict=True) if c), constant)
+                for key, row, constant in zip(keys, combination, constants, strict=True)
+            }
+            with np.errstate(all="ignore"):
+                return function(*(value(f, a, held) for f, a in places))
+
+        breaks: list[list[float]] = [[] for _ in basis]
+        for key, switches in kinks(places).items():
+            (used,) = np.nonzero(combination[keys.index(key)])
+            if len(used) == 1:
+                slope, constant = combination[keys.index(key), used[0]], constants[keys.index(key)]
+                breaks[used[0]].extend((b - constant) / slope for b in switches)
+        return np.array(self._integrate(integrand, [forms[i] for i in basis], breaks))
+
+    def _integrate(
+        self, integrand: Any, basis: list[tuple[Affine, int]], breaks: list[list[float]]
+    ) -> tuple[float, float]:
+        dimension = len(basis)
+        if dimension == 0:
+            return float(integrand()), abs(float(integrand()))
+        if dimension > 4:
+            raise OracleLimit(
+                "the infinitely wide network", f"it needs a {dimension}-dimensional integral", "rely on simulation"
+            )
+        covariance = np.array([[self._covariance(x, y) for y in basis] for x in basis])
+        sigma = np.sqrt(np.diag(covariance))
+        if dimension == 1:
+            edges = adapted(integrand, sigma[0], breaks[0], _RESOLUTIONS[0][1], _TOLERANCE[1])
+            return average1(integrand, sigma[0], edges, _RESOLUTIONS[self._resolution][1])
+        if dimension == 2:
+            width = np.sqrt(self._determinant(covariance, basis) / covariance[0, 0])
+            panels = plane(integrand, covariance, width, breaks, _RESOLUTIONS[0][2], _TOLERANCE[2])
+            return panels.average(_RESOLUTIONS[self._resolution][2])
+        factor = np.linalg.cholesky(covariance)
+        wide = np.diag(factor) > 0.2 * sigma
+        many, few = _TENSOR[self._resolution][int(wide.sum())], _NEARLY_EQUAL[self._resolution]
+        reach = _TENSOR_REACH[self._resolution]
+        return average_tensor(integrand, factor, [trapezoidal(many, reach) if w else hermite(few) for w in wide])
+
+    def _determinant(self, covariance: np.ndarray, basis: list[tuple[Affine, int]]) -> float:
+        (f, a), (g, b) = basis
+        if f is not g:
+            return float(np.linalg.det(covariance))
+        difference = self._affine_difference(f, a, b)
+        first, second = np.sqrt(np.diag(covariance))
+        return float(((first + second) ** 2 - difference) * (difference - (first - second) ** 2) / 4)
+
+
+def _multiple(x: tuple[Affine, int], y: tuple[Affine, int]) -> float | None:
+    """The number by which one form is another's multiple at the same input, if there is one."""
+    (f, a), (g, b) = x, y
+    if a != b or f.coefficients.keys() != g.coefficients.keys():
+        return None
+    ratios = [float(f.coefficients[s][a] / g.coefficients[s][a]) for s in f.coefficients if g.coefficients[s][a]]
+    if len(ratios) < len(f.coefficients) or max(ratios) - min(ratios) > 1e-15 * max(map(abs, ratios)):
+        return None
+    return ratios[0]
+
+
+def pair_of(number: Any) -> np.ndarray:
+    """A number that is known, and its size."""
+    return np.array([number, abs(number)], dtype=float)

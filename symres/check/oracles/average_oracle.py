@@ -1,0 +1,136 @@
+"""The oracle of a plain Gaussian average, ``sr.expect(f)`` or ``sr.expect2(f, g)``: quadrature of its definition.
+
+One variable: mpmath at 30 digits, split at the switching points of the declared formulas. Two variables: the
+adaptive panels of this room in double precision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import sympy as sp
+
+from ...activations.activation import Phi
+from ...core import symbols
+from ..formulas.numeric_formula import MPMATH, NUMPY, Tape, switch_points
+from ..formulas.rounding_noise import of_average
+from ..nets.random_field import OracleLimit
+from ..random_points import Values
+from ..rules.adaptive_panels import rounding
+from ..rules.nested_panels import plane
+
+DIGITS = 30
+_SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)
+
+
+@dataclass(frozen=True)
+class Average:
+    """What the oracle finds.
+
+    Args:
+        value: the number.
+        error: estimate of its absolute error.
+        scale: the largest average of an integrand's absolute value: what a value that vanishes is compared with.
+    """
+
+    value: mp.mpf
+    error: mp.mpf
+    scale: mp.mpf
+
+
+def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] = ()) -> Average:
+    """A definition in unevaluated averages, as a number.
+
+    Args:
+        definition: expression with nodes that have an ``integrand`` in x1 (and x2) and a ``covariance``.
+        values: exact numbers for its symbols.
+        steps: named intermediate results (``symbol``, ``definition``) that occur in it.
+
+    Raises:
+        OracleLimit: an average over more than two variables.
+    """
+    known = dict(values)
+    parts = []
+    with mp.workdps(DIGITS + 10):
+        for step in steps:
+            parts.append(_evaluated(step.definition, known))
+            known[step.symbol] = sp.Float(parts[-1].value, DIGITS + 5)
+        parts.append(_evaluated(definition, known))
+        return Average(parts[-1].value, mp.fsum(p.error for p in parts), max(p.scale for p in parts))
+
+
+def _evaluated(expr: sp.Expr, values: Values) -> Average:
+    averages: list[Average] = []
+    found: dict[sp.Basic, sp.Expr] = {}
+
+    def replaced(node: sp.Basic) -> sp.Basic:
+        if node in found or not node.args:
+            return found.get(node, node)
+        if hasattr(node, "integrand") and hasattr(node, "covariance"):
+            covariance = [sp.N(replaced(entry).subs(values), DIGITS + 5) for entry in node.covariance]
+            averages.append(_averaged(node.integrand.subs(values), covariance))
+            found[node] = sp.Float(averages[-1].value, DIGITS + 5)
+        else:
+            found[node] = node.func(*map(replaced, node.args))
+        return found[node]
+
+    number = sp.N(replaced(expr).subs(values), DIGITS + 5)
+    if not number.is_real:
+        raise OracleLimit(f"numbers of {expr}", "a symbol has no value", "give every parameter a number")
+    error = mp.fsum(a.error for a in averages) or mp.mpf(10) ** -DIGITS * (abs(mp.mpf(number)) or 1)
+    return Average(mp.mpf(number), error, max((a.scale for a in averages), default=mp.mpf(0)))
+
+
+def _averaged(integrand: sp.Expr, covariance: list[sp.Expr]) -> Average:
+    explicit = _explicit(integrand)
+    if len(covariance) == 1:
+        return _line(explicit, mp.sqrt(mp.mpf(covariance[0])))
+    if len(covariance) == 3:
+        variance1, mixed, variance2 = map(float, covariance)
+        return _plane(explicit, np.array([[variance1, mixed], [mixed, variance2]]))
+    raise OracleLimit("the quadrature of an average", f"{len(covariance)} covariances", "use one or two variables")
+
+
+def _explicit(expr: sp.Expr) -> sp.Expr:
+    """Write the declared formulas in the place of the activation atoms."""
+    if isinstance(expr, Phi):
+        formula = expr.formula
+        written = formula.expr.subs(dict(zip(formula.parameters, expr.args[3:], strict=True)), simultaneous=True)
+        if expr.order:
+            written = written.diff(symbols.z, expr.order)
+        return written.subs(symbols.z, _explicit(expr.argument))
+    return expr.func(*map(_explicit, expr.args)) if expr.args else expr
+
+
+def _line(integrand: sp.Expr, sigma: mp.mpf) -> Average:
+    function = Tape(integrand, [symbols.x1], MPMATH)
+    switches = [b / sigma for b in switch_points(integrand, symbols.x1) if abs(b) < _SPLITS[-1] * sigma]
+    points = sorted({*switches, *map(mp.mpf, _SPLITS), *(-mp.mpf(s) for s in _SPLITS), mp.mpf(0)})
+    # mp.quad works to an absolute tolerance: a small integrand must be brought to size 1 first
+    with mp.workdps(15):
+        scale = mp.quad(lambda t: abs(function(sigma * t)) * mp.npdf(t), points, maxdegree=3)
+    if scale == 0:
+        return Average(mp.mpf(0), mp.mpf(10) ** -DIGITS, mp.mpf(0))
+    value, error = mp.quad(lambda t: function(sigma * t) / scale * mp.npdf(t), points, error=True)
+    return Average(scale * value, scale * max(error, mp.mpf(10) ** -DIGITS), scale)
+
+
+def _plane(integrand: sp.Expr, covariance: np.ndarray) -> Average:
+    tape = Tape(integrand, [symbols.x1, symbols.x2], NUMPY)
+
+    def function(x: Any, y: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.asarray(tape(x, y) + 0.0 * (x + y))
+
+    breaks = [[float(b) for b in switch_points(integrand, variable)] for variable in (symbols.x1, symbols.x2)]
+    width = float(np.sqrt(np.linalg.det(covariance) / covariance[0, 0]))
+    panels = plane(function, covariance, width, breaks, 10, 1e-14)
+    (coarse, _), (fine, size) = (panels.average(points) for points in (10, 14))
+    precise = Tape(integrand, [symbols.x1, symbols.x2], MPMATH)
+    sigma = np.sqrt(covariance[0, 0])
+    lost = of_average(function, precise, np.array([[sigma, 0.0], [covariance[0, 1] / sigma, width]]))
+    error = abs(fine - coarse) + rounding(size) + 2 * lost * size
+    return Average(mp.mpf(fine), mp.mpf(error), mp.mpf(size))

@@ -1,0 +1,46 @@
+"""Whether a layer averages over its inputs: then its theory is that of a batch, with one kernel and one covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from ..nets.forward_walk import Forward
+from ..nets.gram_net import GramNet
+from ..random_points import parameters, stream
+from .comparison import FAILURES
+
+_WIDTH, _INPUTS = 4, 2
+
+
+class _Listening(GramNet):
+    """A small network that notes whether an average over the inputs is asked for."""
+
+    asked = False
+
+    def batch(self, u: Any) -> Any:
+        self.asked = True
+        return super().batch(u)
+
+
+def needs_batch(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, given: Mapping[str, sp.Expr]) -> bool:
+    """Whether a node of a forward equation asks a network for an average over the inputs: read off a walk.
+
+    Args:
+        forward: the forward equation.
+        free: the symbols that need numbers.
+        seed: of those numbers.
+        given: those that the user has fixed, by name.
+
+    Returns:
+        False also for a layer that cannot be walked: whatever is compared will say why.
+    """
+    net = _Listening(_WIDTH, stream(seed, "batch"))
+    try:
+        Forward(forward, parameters(free, net.rng, given))(net, net.stream(1, np.eye(_INPUTS)))
+    except FAILURES:
+        return False
+    return net.asked

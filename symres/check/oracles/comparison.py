@@ -1,0 +1,134 @@
+"""From two numbers to a verdict: what the rows of all oracles have in common."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import sympy as sp
+
+from ...core.errors import SymresError
+from ...results.verdict import Outcome, Thresholds, Verdict, inconclusive, judge
+from .layer_oracle import Found
+
+PERPENDICULAR = "chi_perp"  # what a jump makes infinite
+_SHARE = 3  # times what is seen is what the branch must contribute
+_NONE = 1e-13  # relative: a quantity that changes less does not depend on the branch
+
+# A jump may be too small, or too many deviations away from 0, for any difference of neighbours to see it.
+_UNSEEN = {
+    True: "an activation jumps or rises like a root, but no divergence is seen at resolvable distances",
+    None: "whether an activation jumps or rises like a root cannot be told, and no divergence is seen",
+}
+
+# A node of a user may do with arrays what an infinitely wide network has no meaning for (shapes, sorting, methods
+# that a net lacks), and may fail on numbers. The row then says so; a failed comparison is never a passed one.
+FAILURES = (SymresError, AttributeError, TypeError, ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError)
+
+
+def reason(failure: BaseException) -> str:
+    """An error as the reason of an inconclusive row."""
+    return str(failure) if isinstance(failure, SymresError) else f"{type(failure).__name__}: {failure}"
+
+
+def free_symbols(theory: Any, *quantities: Any) -> set[sp.Symbol]:
+    """The symbols that need numbers: of the forward equation and of what is claimed about it."""
+    found: set[sp.Symbol] = set().union(theory.layer.forward.free_symbols, *(q.symbols for q in quantities))
+    return {s for s in found if not isinstance(s, sp.Dummy)}
+
+
+def compared(
+    name: str,
+    oracle: str,
+    point: str,
+    claim: mp.mpf,
+    found: Found,
+    thresholds: Thresholds,
+    small: float,
+    *,
+    steep: bool | None = False,
+    **facts: Any,
+) -> Verdict:
+    """A verdict, infinite values included.
+
+    Args:
+        name: of the quantity.
+        oracle: its name.
+        point: the arguments, as text.
+        claim: what the derivation says.
+        found: what the oracle says.
+        thresholds: of that oracle.
+        small: fraction of the natural scale on which a claim of 0 is judged.
+        steep: whether an activation of the layer is so steep that this quantity may be infinite; None if that cannot
+            be told.
+        facts: seed, widths, samples.
+    """
+    if math.isinf(found.value) and not found.diverges:
+        said = found.remark or "the oracle's numbers leave the range of doubles"
+        return inconclusive(name, oracle, point, said, claimed=claim, **facts)
+    if math.isnan(found.value) or not (mp.isinf(claim) or math.isinf(found.value)):
+        row = judge(
+            name,
+            oracle,
+            point,
+            claim,
+            found.value,
+            found.error,
+            thresholds,
+            scale=small * found.scale,
+            reason=found.remark,
+            **facts,
+        )
+        if row.outcome is Outcome.PASSED and steep is not False:
+            return replace(row, outcome=Outcome.INCONCLUSIVE, reason=_UNSEEN[steep])
+        return row
+    agree = bool(claim == found.value)
+    if agree:
+        outcome, remark = Outcome.PASSED, found.remark
+    elif mp.isinf(claim) and steep is not False:
+        outcome, remark = Outcome.INCONCLUSIVE, _UNSEEN[steep]
+    elif found.diverges and not steep:
+        outcome, remark = (
+            Outcome.INCONCLUSIVE,
+            f"{found.remark}, but nothing is seen to jump: it may be very steep",
+        )
+    else:
+        outcome, remark = Outcome.REFUTED, found.remark or "the claim is infinite, the oracle finds a finite value"
+    return Verdict(
+        name,
+        oracle,
+        point,
+        claim,
+        found.value,
+        found.error,
+        0.0 if agree else math.inf,
+        0.0,
+        outcome,
+        remark,
+        **facts,
+    )
+
+
+def moved(row: Verdict, first: Verdict, place: str) -> Verdict:
+    """The row of a comparison that was moved from a place where nothing is seen; why, without what to do about it."""
+    where = f"moved here from {place} ({first.reason.partition('; ')[0]})"
+    return replace(row, reason="; ".join(filter(None, (row.reason, where))))
+
+
+def with_open_eyes(verdict: Verdict, bare: mp.mpf | None) -> Verdict:
+    """The verdict, INCONCLUSIVE if it would hardly have been another one without the branch of the layer.
+
+    Args:
+        verdict: a comparison.
+        bare: what the claim would be without the branch; None if that is not known.
+    """
+    if verdict.outcome is not Outcome.PASSED or bare is None or not mp.isfinite(bare) or not verdict.claimed:
+        return verdict
+    share = float(abs((verdict.claimed - bare) / verdict.claimed))
+    if share >= _SHARE * verdict.detectable or share < _NONE:
+        return verdict
+    said = f"the branch contributes {share:.2g} of the claim, of which {verdict.detectable:.2g} is seen: too little"
+    return replace(verdict, outcome=Outcome.INCONCLUSIVE, reason="; ".join(filter(None, (verdict.reason, said))))

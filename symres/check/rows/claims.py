@@ -1,0 +1,185 @@
+"""What a derivation claims, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import sympy as sp
+
+from ...core import symbols
+from ...results.quantity import Status
+from ..nets.random_field import OracleLimit
+from ..oracles.comparison import FAILURES, reason
+from ..random_points import Values
+
+DIGITS = 25
+_ROUNDED = 1e-12  # relative: claims are evaluated to 15 digits, and each layer passes its rounding on
+
+
+def is_claim(quantity: Any) -> bool:
+    """False if the derivation says that it does not know."""
+    return quantity.status is not Status.UNKNOWN
+
+
+def claimed(quantity: Any, values: Values, digits: int = DIGITS) -> mp.mpf:
+    """The quantity at a point.
+
+    Args:
+        quantity: anything with ``symbols`` and ``evalf(digits, **numbers)``.
+        values: numbers for its symbols, and others.
+        digits: relative accuracy.
+    """
+    return quantity.evalf(digits, **{str(s): values[s] for s in quantity.symbols})
+
+
+def branchless(quantity: Any, values: Values) -> mp.mpf | None:
+    """What the quantity would be without the branch, at C_W = 0; None if it knows no C_W, or where that fails."""
+    if symbols.C_W not in quantity.symbols or values.get(symbols.C_W) == 0:
+        return None
+    try:
+        return claimed(quantity, values | {symbols.C_W: sp.S.Zero})
+    except FAILURES:
+        return None
+
+
+@dataclass(frozen=True)
+class LayerClaims:
+    """What a derivation claims about the streams of two inputs after some layers.
+
+    Args:
+        numbers: by name of the map, the kernel of the first input and the covariance, where they could be evaluated.
+        reasons: by name of the map, why there is no number.
+        contradiction: how the claims contradict themselves, in this layer or before; empty if they do not.
+    """
+
+    numbers: Mapping[str, mp.mpf]
+    reasons: Mapping[str, str]
+    contradiction: str = ""
+
+
+def iterated(quantities: Mapping[str, Any], start: Values, values: Values, depth: int) -> list[LayerClaims]:
+    """Kernels and, if it is derived, the covariance after each of ``depth`` layers.
+
+    Each number stands alone: where one cannot be evaluated, or where kernels and covariance are no covariance matrix,
+    the others are still claims.
+    """
+    kernels: list[sp.Rational | str] = [start[symbols.K1], start[symbols.K2]]  # a number, or why there is none
+    mixed: sp.Rational | str = start[symbols.C]
+    contradiction = ""
+    result = []
+    for layer in range(1, depth + 1):
+        # a map of a batch depends on K and C, any other kernel map on K alone
+        at = {symbols.K: kernels[0], symbols.K1: kernels[0], symbols.K2: kernels[1], symbols.C: mixed}
+        mixed = "the covariance is not derived"
+        if "covariance_map" in quantities:
+            mixed = contradiction or _evaluated(quantities["covariance_map"], at, values)
+        kernels = [_evaluated(quantities["kernel_map"], at | {symbols.K: kernel}, values) for kernel in kernels]
+        known = {"kernel_map": kernels[0]} | ({"covariance_map": mixed} if "covariance_map" in quantities else {})
+        if not contradiction:
+            found, mixed = _contradiction(kernels[0], kernels[1], mixed if "covariance_map" in known else "")
+            contradiction = f"the claims contradict each other: after {_layers(layer)} {found}" if found else ""
+        numbers = {name: mp.mpf(sp.Float(v)) for name, v in known.items() if not isinstance(v, str)}
+        reasons = {name: v for name, v in known.items() if isinstance(v, str)}
+        result.append(LayerClaims(numbers, reasons, contradiction))
+    return result
+
+
+_NEXT = {symbols.K: "kernel_map", symbols.C: "covariance_map"}
+_ROUNDS = 20  # of Aitken's extrapolation
+_FAR = 1e100  # kernels beyond it are on their way to nowhere
+_SETTLED = 1e-8  # relative change at a fixed point
+
+
+def travelled(quantities: Mapping[str, Any], place: Values, values: Values, layers: int) -> list[Values]:
+    """The kernel, and for a batch the covariance, at the beginning and after each of so many layers.
+
+    Args:
+        quantities: the maps, by name.
+        place: the kernel, and for a batch the covariance, of the first stream.
+        values: numbers of the parameters.
+        layers: their number.
+
+    Raises:
+        OracleLimit: a kernel leaves the range of doubles.
+    """
+    places = [place]
+    for _ in range(layers):
+        last = values | places[-1]
+        found = {symbol: claimed(quantities[_NEXT[symbol]], last, 15) for symbol in place}
+        if not all(abs(number) < _FAR for number in found.values()):  # maps like exp(K) leave the range of all numbers
+            raise OracleLimit("the kernels of a deep network", "they grow without bound", "check fewer layers")
+        places.append({symbol: _exact(number) for symbol, number in found.items()})
+    return places
+
+
+def fixed_point(quantities: Mapping[str, Any], start: Values, values: Values) -> Values | None:
+    """A place that a layer preserves and to which it returns, found by Aitken's extrapolation; None if there is none.
+
+    Args:
+        quantities: the maps, by name.
+        start: where to begin.
+        values: numbers of the parameters.
+    """
+    place = start
+    for _ in range(_ROUNDS):
+        try:
+            steps = travelled(quantities, place, values, 2)
+        except OracleLimit:
+            return None
+        first, second, third = (np.array([float(number) for number in step.values()]) for step in steps)
+        change, bend = second - first, third - 2 * second + first
+        if np.all(np.abs(third - second) <= _SETTLED * third) and np.all(np.abs(change) <= _SETTLED * second):
+            return dict(zip(start, map(_exact_float, third), strict=True))
+        with np.errstate(all="ignore"):
+            jump = np.where(np.abs(bend) > 0, first - change**2 / bend, third)
+        inside = np.all(np.isfinite(jump)) and np.all(jump > 0) and bool(jump[-1] <= jump[0])
+        place = dict(zip(start, map(_exact_float, jump if inside else third), strict=True))
+    return None
+
+
+def _evaluated(quantity: Any, at: Mapping[sp.Symbol, sp.Rational | str], values: Values) -> sp.Rational | str:
+    at = {symbol: value for symbol, value in at.items() if symbol in quantity.symbols}
+    for argument in at.values():
+        if isinstance(argument, str):
+            return argument
+    try:
+        value = claimed(quantity, values | at, 15)
+    except FAILURES as failure:
+        return reason(failure)
+    return _exact(value) if mp.isfinite(value) else f"the claim is {mp.nstr(value)}"
+
+
+def _contradiction(
+    first: sp.Rational | str, second: sp.Rational | str, mixed: sp.Rational | str
+) -> tuple[str, sp.Rational | str]:
+    """Why these are not the entries of a covariance matrix, if so, and the covariance without its rounding."""
+    for name, kernel in ((symbols.K1, first), (symbols.K2, second)):
+        if not isinstance(kernel, str) and kernel < 0:
+            return f"{name} = {mp.nstr(mp.mpf(sp.Float(kernel)), 6)} is negative", mixed
+    if isinstance(first, str) or isinstance(second, str) or isinstance(mixed, str):
+        return "", mixed
+    with mp.workdps(30):
+        largest = mp.sqrt(mp.mpf(sp.Float(first * second, 30)))
+        size = abs(mp.mpf(sp.Float(mixed, 30)))
+        if size <= largest:
+            return "", mixed
+        if size > largest * (1 + _ROUNDED):
+            excess = mp.nstr(100 * (size / largest - 1), 3)
+            return f"C**2 > K1*K2, no covariance (|C| is {excess} % above sqrt(K1*K2))", mixed
+        return "", sp.sign(mixed) * _exact(largest * (1 - mp.mpf(10) ** -16))
+
+
+def _layers(number: int) -> str:
+    return f"{number} layer" + ("s" if number > 1 else "")
+
+
+def _exact_float(value: float) -> sp.Rational:
+    return sp.Rational(repr(float(value)))
+
+
+def _exact(value: mp.mpf) -> sp.Rational:
+    return sp.Rational(mp.nstr(value, 17))

@@ -1,0 +1,155 @@
+"""Rows about deep networks: their Jacobians, and the length over which these decay or grow.
+
+The APJN of a network of l layers is J^{0,l} = (1/n) sum_ij E (d z^l_i / d z^0_j)^2 (Doshi et al. (3)). A theory claims
+that it is the product of chi_perp at the kernels on the way (Doshi et al. (10)), and at a fixed point an exponential in
+l with the correlation length 1/|log chi_perp| (Doshi et al. (14)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import sympy as sp
+
+from ...core import symbols
+from ...results.verdict import SIMULATION, Verdict
+from .. import random_points
+from ..oracles.comparison import free_symbols
+from ..oracles.layer_oracle import Found
+from ..random_points import Values
+from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder
+from .claims import branchless, claimed, fixed_point, travelled
+from .simulation_case import Task
+
+_EXACT = (24, 48, 96)  # widths of networks with real weights, of which all derivatives are taken
+_NARROW = Ladder(narrowest=_EXACT[0])  # a pilot run with all derivatives of wide networks is slow
+_EXACT_NEURONS = 80_000
+_EXACT_DEPTH = 2
+_PRECISION = 1.5  # times that of the maps: an error of chi_perp is multiplied by the number of layers
+_SHARP = 0.0045  # with which an error of 5 % is seen
+_COARSER = 1.8  # is the precision of the length
+_CALM = TAME / 16  # fluctuations of such networks: they are deep, and must not be wide as well
+_LAYERS = (3, 6)  # of networks that show a correlation length
+_LENGTHS = 1.5  # so many of which they should span
+_SETTINGS = 6  # of parameters, of which the first is taken where the length can be seen
+_SLOPES = (0.2, 1.5)  # of log J, there
+
+
+def jacobian_rows(task: Task, K: Any, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
+    """J^{0,depth} along random directions (Hutchinson), and J of a layer or two with all derivatives and real weights.
+
+    The second where networks of affordable width are wide enough to see 5 %; the first estimates the same in any.
+    """
+    rng = task.rng("jacobian")
+    deepest = max(1, depth)
+    while deepest > 1 and task.fluctuations(task.simulation.jacobians(float(K), deepest), np.abs, rng) > TAME:
+        deepest -= 1
+    asked = task.budget.precision
+    budget = replace(task.budget, precision=min(_PRECISION * asked, max(_SHARP, asked / _PRECISION)))
+    sampler = task.simulation.jacobians(float(K), deepest)
+    estimate = task.extrapolated(sampler, np.abs, rng, lambda share: tell(share / 2), budget)
+    rows = [_row(task, K, deepest, estimate, "along random directions")]
+    if task.batched:  # networks so narrow have no room for a batch
+        return rows
+    layers = min(_EXACT_DEPTH, deepest)
+    estimate = _exact(task, float(K), layers, lambda share: tell((1 + share) / 2))
+    seen = SIMULATION.margin * estimate.errors <= SIMULATION.visible * np.abs(estimate.values)
+    if seen.any():
+        layers = 1 + int(np.flatnonzero(seen)[-1])
+        rows.append(_row(task, K, layers, estimate, "all derivatives, real weights"))
+    return rows
+
+
+def correlation_length_rows(task: Task, K: Any, tell: Callable[[float], None]) -> list[Verdict]:
+    """The correlation length, from the slope of log J in deep networks that start at a fixed point.
+
+    No row where, at a few settings of the parameters, there is no stable fixed point or the length is out of reach.
+    """
+    rng = task.rng("correlation_length")
+    for values in _settings(task, rng):
+        place = fixed_point(task.quantities, _place(task, K), values)
+        if place is None:
+            continue
+        chi = float(claimed(task.quantities["chi_perp"], values | place))
+        if _SLOPES[0] <= abs(math.log(chi)) <= _SLOPES[1]:
+            return [_length_row(task.at(values | place), chi, rng, tell)]
+    return []
+
+
+def _settings(task: Task, rng: np.random.Generator) -> list[Values]:
+    free = free_symbols(task.theory, *task.quantities.values())
+    others = [random_points.parameters(free, rng, task.given, task.units) for _ in range(_SETTINGS - 1)]
+    return [task.values, *others]
+
+
+def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
+    K, slope = float(task.values[symbols.K]), math.log(chi)
+    # what a finite batch does to one layer is done to the next, and grows with the square of their number
+    few, many = _LAYERS
+    depth = few if task.batched else int(np.clip(math.ceil(_LENGTHS / abs(slope)), few, many))
+    while depth > 2 and task.fluctuations(task.simulation.jacobians(K, depth), np.abs, rng) > _CALM:
+        depth -= 1
+    budget = replace(task.budget, precision=_COARSER * task.budget.precision * depth * abs(slope))
+    estimate = task.extrapolated(task.simulation.jacobians(K, depth), np.abs, rng, tell, budget)
+    # the slope has the sign of the claimed one, or the length is negative
+    length = depth / (math.log(estimate.values[-1]) * math.copysign(1.0, slope))
+    error = length**2 * float(estimate.errors[-1] / estimate.values[-1]) / depth
+    theirs = getattr(task.theory, "correlation_length", None)
+    claim = mp.mpf(theirs(**_start(task))) if theirs else mp.mpf(1 / abs(slope))
+    point = f"{random_points.text(_ordered(task))}; {_layers(depth)} from a fixed point on"
+    skip = branchless(task.quantities["chi_perp"], task.values)
+    without = 1 / abs(mp.log(skip)) if skip is not None and skip > 0 and skip != 1 else None
+    return task.row("correlation_length", point, claim, Found(length, error, abs(length)), estimate, without)
+
+
+def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) -> Verdict:
+    place = _place(task, K)
+    theirs = getattr(task.theory, "jacobian", None)
+    claim = mp.mpf(theirs(0, layers, K, **_numbers(task))) if theirs else _product(task, place, layers)
+    value, error = float(estimate.values[layers - 1]), float(estimate.errors[layers - 1])
+    point = f"{random_points.text(place | task.values)}; {_layers(layers)}; {how}"
+    places = travelled(task.quantities, place, task.values, layers - 1)
+    skips = [branchless(task.quantities["chi_perp"], task.values | there) for there in places]
+    without = None if None in skips else mp.fprod(skips)
+    return task.row("jacobian", point, claim, Found(value, error, abs(value)), estimate, without)
+
+
+def _product(task: Task, place: Values, layers: int) -> mp.mpf:
+    chi = task.quantities["chi_perp"]
+    places = travelled(task.quantities, place, task.values, layers - 1)
+    return mp.fprod(claimed(chi, task.values | there) for there in places)
+
+
+def _exact(task: Task, K: float, layers: int, tell: Callable[[float], None]) -> Estimate:
+    sampler = task.simulation.with_weights().jacobians(K, layers, exact=True)
+    budget = Budget(task.budget.precision, min(task.budget.neurons, _EXACT_NEURONS), _EXACT)
+    return task.extrapolated(sampler, np.abs, task.rng("jacobian, all derivatives"), tell, budget, _NARROW)
+
+
+def _place(task: Task, K: sp.Rational) -> Values:
+    return {symbols.K: K} | ({symbols.C: task.values[symbols.C]} if task.batched else {})
+
+
+def _ordered(task: Task) -> Values:
+    """The setting, kernels first and without the digits that nobody reads."""
+    shown = {s: sp.Float(task.values[s], 6) for s in (symbols.K, symbols.C) if s in task.values}
+    return shown | {s: v for s, v in task.values.items() if s not in shown}
+
+
+def _numbers(task: Task) -> dict[str, sp.Expr]:
+    return {str(symbol): value for symbol, value in task.values.items() if symbol is not symbols.K}
+
+
+def _start(task: Task) -> dict[str, sp.Expr]:
+    """The parameters, and as K the kernel of the first stream; of a batch, its variance over the inputs."""
+    numbers = {str(symbol): value for symbol, value in task.values.items() if symbol is not symbols.C}
+    return numbers | ({"K": numbers["K"] - task.values[symbols.C]} if task.batched else {})
+
+
+def _layers(number: int) -> str:
+    return f"{number} layer" + ("s" if number > 1 else "")

@@ -1,0 +1,166 @@
+"""Rows of a report whose oracle is quadrature."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import sympy as sp
+
+from ...core import symbols
+from ...layers.nodes import Dense
+from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
+from .. import random_points
+from ..formulas.steepness import infinitely_steep
+from ..oracles.average_oracle import DIGITS, average_oracle
+from ..oracles.batch_layers import needs_batch
+from ..oracles.comparison import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason
+from ..oracles.layer_oracle import ORACLES, Found, QuadratureOracle
+from ..oracles.natural_scales import natural_units
+from ..progress import Progress
+from ..random_points import Values
+from .claims import claimed
+
+_Numbers = tuple[tuple[sp.Symbol, sp.Expr], ...]
+
+_SMALL = 1e-3  # of the natural scale
+_FULL = 4  # points from which on special cases are compared too
+_TANGENTS = ("ntk_map", "parameter_norm")  # infinite as chi_perp is, for one input of layers that contain it
+_COSTLY = ("ntk_map", "chi_delta")  # limits of integrals in the plane: compared at half as many points
+_MOVES = 2  # each to a quarter of the distance from where the branch changes, on the logarithmic scale
+
+
+def theory_rows(
+    theory: Any,
+    quantities: Mapping[str, Any],
+    seed: int,
+    points: int,
+    given: Mapping[str, sp.Expr],
+    report: Progress,
+) -> list[Verdict]:
+    """Some quantities of a theory, each at some points."""
+    rows = []
+    free = free_symbols(theory, *quantities.values())
+    units = natural_units(theory.layer.forward, free, seed, given)
+    batched = needs_batch(theory.layer.forward, free, seed, given)
+    for done, (name, quantity) in enumerate(quantities.items()):
+        if name not in ORACLES:
+            rows.append(inconclusive(name, "quadrature", "", "there is no oracle for this quantity", seed=seed))
+            continue
+        rng = random_points.stream(seed, "quadrature", name)
+        own = ORACLES[name][1]
+        count = (points + 1) // 2 if name in _COSTLY else points
+        places = _places(_of_batch(own) if batched else own, count, rng, units, special=count >= _FULL)
+        for number, place in enumerate(places):
+            report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
+            values = random_points.parameters(free_symbols(theory, quantity), rng, given, units)
+            rows.append(_seeing_row(theory, name, quantity, place, values, units, seed))
+    return rows
+
+
+def average_rows(
+    quantity: Any, seed: int, points: int, given: Mapping[str, sp.Expr], report: Progress
+) -> list[Verdict]:
+    """A single Gaussian average at some points."""
+    rng = random_points.stream(seed, "quadrature", "average")
+    arguments = tuple(s for s in (symbols.K1, symbols.K2, symbols.C, symbols.K) if s in quantity.symbols)
+    rows = []
+    units = natural_units(_entering(quantity), quantity.symbols, seed, given)
+    places = _places(arguments, points, rng, units)
+    for number, place in enumerate(places):
+        report(f"{quantity.name} by quadrature", number / len(places))
+        values = place | random_points.parameters(quantity.symbols, rng, given)
+        point = random_points.text(values)
+        try:
+            claim = claimed(quantity, values, DIGITS + 5)
+            found = average_oracle(quantity.definition, values, quantity.steps)
+        except FAILURES as failure:
+            rows.append(inconclusive(quantity.name, "quadrature", point, reason(failure), seed=seed))
+            continue
+        rows.append(
+            judge(
+                quantity.name,
+                "quadrature",
+                point,
+                claim,
+                found.value,
+                found.error,
+                QUADRATURE,
+                scale=_SMALL * found.scale,
+                seed=seed,
+            )
+        )
+    return rows
+
+
+def _entering(quantity: Any) -> sp.Expr:
+    """The integrands of an average as what enters dense layers, all variables alike: they have its units."""
+    found = [quantity.definition, *(step.definition for step in quantity.steps)]
+    nodes = [node for expr in found for node in sp.preorder_traversal(expr) if hasattr(node, "integrand")]
+    alike = {symbols.x1: symbols.z, symbols.x2: symbols.z}
+    return sp.Add(*(Dense(node.integrand.xreplace(alike), 1, 0) for node in nodes))
+
+
+def _of_batch(arguments: tuple[sp.Symbol, ...]) -> tuple[sp.Symbol, ...]:
+    """What a map depends on where all inputs have one kernel and all pairs one covariance."""
+    return (symbols.K, symbols.C, *(symbol for symbol in arguments if symbol is symbols.Theta))
+
+
+def _places(
+    arguments: tuple[sp.Symbol, ...], points: int, rng: Any, units: random_points.Units, special: bool = False
+) -> list[Values]:
+    if symbols.Theta in arguments:
+        inputs = tuple(symbol for symbol in arguments if symbol is not symbols.Theta)
+        return [random_points.with_tangent(place, rng) for place in _places(inputs, points, rng, units, special)]
+    if symbols.C in arguments and symbols.K in arguments:
+        return random_points.batches(points, rng, units) + (random_points.outer_batches(rng, units) if special else [])
+    if symbols.C in arguments:
+        return random_points.pairs(points, rng, units) + (random_points.corners(rng, units) if special else [])
+    kernels = random_points.kernels(points, rng, units) + (random_points.outer(rng, units) if special else [])
+    return [{symbols.K: K} for K in kernels]
+
+
+def _seeing_row(
+    theory: Any, name: str, quantity: Any, place: Values, values: Values, units: random_points.Units, seed: int
+) -> Verdict:
+    """The comparison at a point, or at one nearer to where the branch changes if nothing is seen there."""
+    first = _theory_row(theory, name, quantity, place, values, seed)
+    row, nearer = first, place
+    for _ in range(_MOVES):
+        if row.outcome is not Outcome.INCONCLUSIVE or (math.isfinite(row.z) and row.detectable <= QUADRATURE.visible):
+            break
+        nearer = random_points.nearer(nearer, units)
+        row = _theory_row(theory, name, quantity, nearer, values, seed)
+    if row is first or row.outcome is Outcome.INCONCLUSIVE:
+        return first
+    return moved(row, first, random_points.text(place))
+
+
+def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Values, seed: int) -> Verdict:
+    point = random_points.text(place | values)
+    try:
+        claim = claimed(quantity, place | values)
+        found = _measured(theory.layer.forward, name, tuple(place.items()), tuple(values.items()))
+    except FAILURES as failure:
+        return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
+    may_diverge = name == PERPENDICULAR or (name in _TANGENTS and math.isinf(claim))
+    steep = may_diverge and infinitely_steep(theory.layer.forward, values)
+    return compared(name, "quadrature", point, claim, found, QUADRATURE, _SMALL, steep=steep, seed=seed)
+
+
+@lru_cache(maxsize=512)
+def _measured(forward: sp.Expr, name: str, place: _Numbers, values: _Numbers) -> Found:
+    """What the oracle finds: it sees the layer and numbers, never a claim, so that it need not look twice."""
+    where = {symbol: float(value) for symbol, value in place}
+    if name == "covariance_map" and random_points.are_equal(where):
+        oracle = QuadratureOracle(forward, dict(values))
+        return replace(oracle.kernel_map(where[symbols.K1]), remark="against the kernel of one input")
+    measure, arguments = ORACLES[name]
+    K = where.get(symbols.K)
+    if K is None or symbols.C not in where:
+        return measure(QuadratureOracle(forward, dict(values)), *(where[symbol] for symbol in arguments))
+    oracle = QuadratureOracle(forward, dict(values), shared=where[symbols.C])
+    return measure(oracle, *(where.get(symbol, K) for symbol in arguments))

@@ -1,0 +1,98 @@
+"""What all comparisons with simulated networks in one report share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import sympy as sp
+
+from ...core import symbols
+from ...results.verdict import SIMULATION, Verdict, inconclusive
+from .. import random_points
+from ..nets.forward_walk import Forward
+from ..oracles.comparison import PERPENDICULAR, compared, with_open_eyes
+from ..oracles.layer_oracle import Found
+from ..random_points import Values
+from ..simulation.simulate import Simulation
+from ..simulation.width_extrapolation import Budget, Estimate, Ladder, Sampler, extrapolated, pilot
+
+SMALL = 0.1  # of the natural scale
+_UNTAMED = "a few networks make up the average: its standard error is not known"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One layer, its claims, and the setting at which they are compared.
+
+    Args:
+        theory: what is checked.
+        quantities: its claims, by name.
+        values: numbers for the layer's parameters; for a batch, also the covariance C of its inputs.
+        seed: of all random numbers.
+        budget: how much to simulate.
+        units: of the layer.
+        steep: whether an activation is so steep that chi_perp may be infinite; None if that cannot be told.
+        given: numbers that the user has fixed, by name.
+    """
+
+    theory: Any
+    quantities: Mapping[str, Any]
+    values: Values
+    seed: int
+    budget: Budget
+    units: random_points.Units
+    steep: bool | None
+    given: Mapping[str, sp.Expr]
+    simulation: Simulation = field(init=False)
+
+    def __post_init__(self) -> None:
+        shared = float(self.values[symbols.C]) if self.batched else None
+        forward = Forward(self.theory.layer.forward, self.values)
+        object.__setattr__(self, "simulation", Simulation(forward, shared=shared))
+
+    @property
+    def batched(self) -> bool:
+        """Whether the inputs are a batch."""
+        return symbols.C in self.values
+
+    def rng(self, name: str) -> np.random.Generator:
+        """Random numbers of one comparison."""
+        return random_points.stream(self.seed, "simulation", name)
+
+    def at(self, values: Values) -> Task:
+        """The same at another setting."""
+        return replace(self, values=values)
+
+    def extrapolated(
+        self,
+        sampler: Sampler,
+        scales: Callable[[np.ndarray], np.ndarray],
+        rng: np.random.Generator,
+        report: Callable[[float], None] = lambda share: None,
+        budget: Budget | None = None,
+        ladder: Ladder | None = None,
+    ) -> Estimate:
+        """A sampler of this task's simulation, run at several widths."""
+        return extrapolated(sampler, scales, rng, budget or self.budget, report, ladder or self.simulation.ladder)
+
+    def fluctuations(
+        self, sampler: Sampler, scales: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
+    ) -> float:
+        """The largest relative variance times n, from a short run."""
+        return float(pilot(sampler, scales, rng, self.simulation.ladder).max())
+
+    def row(
+        self, name: str, point: str, claim: mp.mpf, found: Found, estimate: Estimate, bare: mp.mpf | None = None
+    ) -> Verdict:
+        """The comparison of a claim with what networks say, which must not be the same without the branch."""
+        facts: dict[str, Any] = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
+        if math.isinf(found.error):
+            return inconclusive(name, "simulation", point, _UNTAMED, claimed=claim, value=found.value, **facts)
+        steep = name == PERPENDICULAR and self.steep
+        row = compared(name, "simulation", point, claim, found, SIMULATION, SMALL, steep=steep, **facts)
+        return with_open_eyes(row, bare)

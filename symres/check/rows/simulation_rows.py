@@ -1,0 +1,253 @@
+"""Rows of a report whose oracle is the simulation of finite networks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import sympy as sp
+
+from ...core import symbols
+from ...results.verdict import SIMULATION, Outcome, Verdict, contradicted, inconclusive
+from .. import random_points
+from ..formulas.steepness import infinitely_steep
+from ..oracles.batch_layers import needs_batch
+from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
+from ..oracles.layer_oracle import Found
+from ..oracles.natural_scales import natural_units
+from ..progress import Progress
+from ..random_points import Values
+from ..simulation.width_extrapolation import TAME, Budget, Estimate, measured
+from .claims import LayerClaims, branchless, claimed, iterated
+from .jacobian_rows import correlation_length_rows, jacobian_rows
+from .simulation_case import SMALL, Task
+from .tangent_rows import parameter_norm_row, tangent_kernel_row
+
+_NEAR = 1e-10  # (K - C)/K in the susceptibility: a kink's bias is of the size of its root, a slope's of its square
+_FARTHER = (1e-4, 1e-6, 1e-8, 1e-10)  # where a divergence is looked for, as far as needed
+_FEW = 256  # networks that show a scale
+_SURE = 6  # standard errors that make a growth
+_ROUNDED = 1e-15  # of a neuron: what doubles lose in the difference of two
+_ELSEWHERE = (-1.0, -0.5, 0.5, 1.0)  # decades: where a susceptibility is compared that nearly vanishes
+_LARGER = 2.0  # times as large, on its natural scale, it must be there
+
+
+def theory_rows(
+    theory: Any,
+    quantities: Mapping[str, Any],
+    seed: int,
+    depth: int,
+    budget: Budget,
+    given: Mapping[str, sp.Expr],
+    report: Progress,
+) -> list[Verdict]:
+    """The maps of a theory after one layer and after ``depth`` layers, its susceptibilities and tangent kernels."""
+    rng = random_points.stream(seed, "simulation")
+    free = free_symbols(theory, *quantities.values())
+    units = natural_units(theory.layer.forward, free, seed, given)
+    values = random_points.parameters(free, rng, given, units)
+    size = 10**units.typical
+    K1, K2 = (random_points.rational(0.5 * size, 2.0 * size, rng) for _ in range(2))
+    mixed = random_points.decimal(rng.uniform(0.5, 0.9) * math.sqrt(K1 * K2))
+    if needs_batch(theory.layer.forward, free, seed, given):  # every map is one of K and C
+        K2, mixed = K1, random_points.decimal(float(mixed / sp.sqrt(K1 * K2)) * float(K1))
+        values = {symbols.C: mixed} | values
+    try:
+        steep = infinitely_steep(theory.layer.forward, values)
+        task = Task(theory, quantities, values, seed, budget, units, steep, given)
+    except FAILURES as failure:
+        return [inconclusive("forward", "simulation", random_points.text(values), reason(failure), seed=seed)]
+
+    runs: list[tuple[str, Callable[[Callable[[float], None]], list[Verdict]]]] = []
+    if "kernel_map" in quantities:
+        start = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
+        runs.append(("kernel_map", lambda tell: _kernel_rows(task, start, depth, tell)))
+    if "chi_parallel" in quantities:
+        runs.append(("chi_parallel", lambda tell: [_parallel_row(task, K1, tell)]))
+    if "chi_perp" in quantities:
+        runs.append(("chi_perp", lambda tell: [_perpendicular_row(task, K1, tell)]))
+    if "kernel_map" in quantities and "chi_perp" in quantities and not steep:
+        runs.append(("jacobian", lambda tell: jacobian_rows(task, K1, depth, tell)))
+        runs.append(("correlation_length", lambda tell: correlation_length_rows(task, K1, tell)))
+    if "ntk_map" in quantities and not steep:
+        inputs = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
+        runs.append(("ntk_map", lambda tell: [tangent_kernel_row(task, inputs, tell)]))
+    if "parameter_norm" in quantities and not steep:
+        runs.append(("parameter_norm", lambda tell: [parameter_norm_row(task, K1, tell)]))
+    rows: list[Verdict] = []
+    for done, (name, run) in enumerate(runs):
+
+        def tell(share: float, name: str = name, done: int = done) -> None:
+            report(f"{name} by simulation", (done + share) / len(runs))
+
+        try:
+            rows += run(tell)
+        except FAILURES as failure:
+            rows.append(inconclusive(name, "simulation", random_points.text(values), reason(failure), seed=seed))
+    return rows
+
+
+def _kernel_rows(task: Task, start: Values, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
+    K1, K2, C = map(float, start.values())
+    rng = task.rng("kernel_map")
+    deepest = max(1, depth)
+    while deepest > 1 and task.fluctuations(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng) > TAME:
+        deepest -= 1
+    estimate = task.extrapolated(task.simulation.kernels(K1, K2, C, deepest), _kernel_scales, rng, tell)
+    claims = iterated(task.quantities, start, task.values, deepest)
+    bare = iterated(task.quantities, start, task.values | {symbols.C_W: sp.S.Zero}, deepest)
+    rows = []
+    for layers in sorted({1, deepest}):
+        remark = "deeper networks fluctuate too much to be simulated" if layers == deepest < depth else ""
+        kernel = estimate.values[2 * (layers - 1)]
+        for place, name in enumerate(("kernel_map", "covariance_map")):
+            if name not in task.quantities:
+                continue
+            number = 2 * (layers - 1) + place
+            used = {symbols.K: start[symbols.K1]} if name == "kernel_map" or task.batched else start
+            point = random_points.text(used | task.values) + (f"; {layers} layers" if layers > 1 else "")
+            found = Found(float(estimate.values[number]), float(estimate.errors[number]), float(abs(kernel)), remark)
+            knows = branchless(task.quantities[name], used | task.values) is not None
+            without = bare[layers - 1].numbers.get(name) if knows else None
+            rows.append(_kernel_row(task, name, point, claims[layers - 1], found, estimate, without))
+    return rows
+
+
+def _kernel_row(
+    task: Task,
+    name: str,
+    point: str,
+    claims: LayerClaims,
+    found: Found,
+    estimate: Estimate,
+    bare: mp.mpf | None,
+) -> Verdict:
+    """One claim after some layers, judged by itself; only the covariance answers for what is no covariance."""
+    facts: dict[str, Any] = {"seed": task.seed, "widths": estimate.widths, "samples": estimate.samples}
+    if claims.contradiction and (name == "covariance_map" or "covariance_map" not in task.quantities):
+        claim = claims.numbers.get(name, mp.nan)
+        return contradicted(name, "simulation", point, claims.contradiction, claim, found, **facts)
+    if name in claims.reasons:
+        said = claims.reasons[name]
+        return inconclusive(name, "simulation", point, said, value=found.value, **facts)
+    return task.row(name, point, claims.numbers[name], found, estimate, bare)
+
+
+def _kernel_scales(values: np.ndarray) -> np.ndarray:
+    """A kernel is its own scale; a covariance too, unless it is small."""
+    scales = np.abs(values)
+    scales[1::2] = np.maximum(scales[1::2], SMALL * scales[::2])
+    return scales
+
+
+def _parallel_row(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
+    """The comparison at a kernel, or at one where the susceptibility is larger if nothing is seen there."""
+    rng = task.rng("chi_parallel")
+    first = _parallel_row_at(task, K, rng, tell)
+    if first.outcome is not Outcome.INCONCLUSIVE or not math.isfinite(first.z) or not first.claimed:
+        return first
+    larger = _larger(task, K, rng)
+    if larger is None:
+        return first
+    row = _parallel_row_at(task, larger, rng, tell)
+    if row.outcome is Outcome.INCONCLUSIVE:
+        return first
+    return moved(row, first, f"K = {random_points.shown(K)}")
+
+
+def _parallel_row_at(task: Task, K: sp.Rational, rng: np.random.Generator, tell: Callable[[float], None]) -> Verdict:
+    quantity, values = task.quantities["chi_parallel"], task.values | {symbols.K: K}
+    claim, natural = claimed(quantity, values), _natural(task, K, rng)
+
+    def scales(values: np.ndarray) -> np.ndarray:
+        return np.maximum(np.abs(values), SMALL * natural)
+
+    estimate = task.extrapolated(task.simulation.chi_parallel(float(K)), scales, rng, tell)
+    point = random_points.text({symbols.K: K} | task.values)
+    return task.row("chi_parallel", point, claim, _found(estimate, natural), estimate, branchless(quantity, values))
+
+
+def _larger(task: Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rational | None:
+    """A kernel at which the claim cancels less, if there is one."""
+
+    def share(kernel: sp.Rational) -> float:
+        claim = claimed(task.quantities["chi_parallel"], task.values | {symbols.K: kernel})
+        return float(abs(claim)) / _natural(task, kernel, rng)
+
+    low, high = task.units.window
+    others = [random_points.decimal(float(K) * 10**shift) for shift in _ELSEWHERE if shift > 0 or not task.batched]
+    shares = {kernel: share(kernel) for kernel in others if low <= math.log10(kernel) <= high}
+    best = max(shares, key=lambda kernel: shares[kernel], default=K)
+    return best if shares and shares[best] > _LARGER * share(K) else None
+
+
+def _perpendicular_row(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
+    quantity, values = task.quantities["chi_perp"], task.values | {symbols.K: K}
+    point = random_points.text({symbols.K: K} | task.values)
+    claim, rng = claimed(quantity, values), task.rng("chi_perp")
+    natural = _natural(task, K, rng)
+
+    def scales(values: np.ndarray) -> np.ndarray:
+        return np.maximum(np.abs(values), SMALL * natural)
+
+    growth = _growth(task, float(K), natural, rng)
+    facts: dict[str, Any] = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": growth.samples}
+    if growth.diverges:
+        found = Found(math.inf, 0.0, natural, growth.remark, diverges=True)
+        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, SMALL, steep=task.steep, **facts)
+    if growth.remark:
+        return inconclusive("chi_perp", "simulation", point, growth.remark, claimed=claim, value=growth.last, **facts)
+    estimate = task.extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, tell)
+    return task.row("chi_perp", point, claim, _found(estimate, natural), estimate, branchless(quantity, values))
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """What (K'-C')/(K-C) does as K - C falls: it diverges, it cannot be told (a remark), or it has a limit."""
+
+    diverges: bool
+    remark: str
+    last: float
+    samples: int
+
+
+def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> _Growth:
+    """Far apart, a jump makes the ratio large but easy to measure; near, it is larger by the root of the distance.
+
+    A steep slope grows like a jump until the distance is below its width; only smaller distances tell.
+    """
+    seen: list[tuple[float, float]] = []
+    remark, glance = "", task.simulation.ladder.glance
+    for number, distance in enumerate(_FARTHER):
+        (value,), (error,), _ = measured(task.simulation.chi_perp(K, distance), *glance, rng)
+        seen.append((float(value), float(error) + natural * _ROUNDED**2 / distance))
+        if number == 0:
+            continue
+        (far, far_error), (close, close_error) = seen[-2:]
+        growth, noise = close - far, math.hypot(close_error, far_error)
+        samples = len(seen) * glance[1]
+        grows = growth > _SURE * noise and growth > abs(far)
+        if grows and (task.steep or number == len(_FARTHER) - 1):
+            said = f"(K'-C')/(K-C) grows from {far:.3g} to {close:.3g} as K-C falls a hundredfold"
+            return _Growth(True, said, close, samples)
+        if abs(growth) + 5 * noise <= 0.5 * abs(far):
+            return _Growth(False, "", close, samples)
+        remark = f"{far:.3g} and {close:.3g} at two distances do not tell whether the limit is finite"
+        if task.steep and not grows:  # nothing but noise, which grows as the distance falls
+            break
+    return _Growth(False, remark, close, samples)
+
+
+def _natural(task: Task, K: sp.Rational, rng: np.random.Generator) -> float:
+    """The scale of a susceptibility, K'/K."""
+    width, _ = task.simulation.ladder.glance
+    means, *_ = measured(task.simulation.kernels(float(K), float(K), 0.0, 1), width, _FEW, rng)
+    return float(abs(means[0])) / float(K)
+
+
+def _found(estimate: Estimate, natural: float) -> Found:
+    return Found(float(estimate.values[0]), float(estimate.errors[0]), natural)

@@ -1,0 +1,220 @@
+"""The oracle of simulation: finite networks of one layer, and what is observed in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..nets.dual_numbers import Dual
+from ..nets.forward_walk import Forward
+from ..nets.gram_net import GramNet, pair
+from ..nets.learning_net import LearningNet
+from ..nets.weight_net import WeightNet
+from .jacobian_norms import Rule, forward_mode
+from .width_extrapolation import BATCH, SINGLE, Ladder, Sample, Sampler
+
+_STEP = 0.01  # relative step of K in the response; the bias of the central difference is its square
+_OWN = 1.1  # the tangent kernel of an input with itself over that of two inputs
+_PER_INPUT = 4  # the width over the number of inputs of a batch
+_BATCHES = Ladder(narrowest=64, rungs=3, pilots=256, neurons=2e4, coarseness=_PER_INPUT, glance=(64, 256), ease=2.0)
+
+
+class Simulation:
+    """Finite networks of one layer at one setting of its parameters.
+
+    A layer that averages over a batch gets a batch of n/4 inputs: one extrapolation in 1/n removes what the finite
+    width adds and what the finite batch adds. Observables are averaged over the batch.
+
+    Args:
+        forward: the layer's forward equation with numbers.
+        net: the class of networks: drawn from Gram matrices, or from weights.
+        shared: where the inputs are a batch, the covariance of any two of them in the first stream.
+    """
+
+    def __init__(self, forward: Forward, net: type[GramNet] = GramNet, shared: float | None = None) -> None:
+        self._forward = forward
+        self._net = net
+        self._shared = shared
+
+    @property
+    def ladder(self) -> Ladder:
+        """Widths that such networks can have."""
+        return SINGLE if self._shared is None else _BATCHES
+
+    def with_weights(self) -> Simulation:
+        """The same with networks that draw their weights."""
+        return Simulation(self._forward, WeightNet, self._shared)
+
+    def kernels(self, K1: float, K2: float, C: float, depth: int) -> Sampler:
+        """Observables (1/n) sum_i z_i^2 of the first input and (1/n) sum_i z_i1 z_i2, for each of ``depth`` layers.
+
+        Of a batch, in which K1 and K2 are one kernel and C is ``shared``, all inputs and all pairs of them.
+        """
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net = self._net(n, rng)
+            if self._shared is None:
+                z, moments = net.stream(nets, pair(K1, K2, C)), _moments
+            else:
+                z, moments = self._inputs(net, nets, K1), _batch_moments
+            controls = moments(z) - np.array([K1, C, K2])[: moments(z).shape[1]]
+            found = []
+            for _ in range(depth):
+                z = self._forward(net, z)
+                found.append(moments(z)[:, :2])
+            return np.concatenate(found, axis=1), controls
+
+        return self._in_parts(sample)
+
+    def chi_parallel(self, K: float) -> Sampler:
+        """Observable [K'(K + step) - K'(K - step)]/(2 step), the same random numbers at both kernels."""
+        step = _STEP * (K - (self._shared or 0.0))
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            seed = int(rng.integers(2**62))
+            results = []
+            for kernel in (K + step, K - step):
+                net = self._net(n, np.random.default_rng(seed))
+                z = self._inputs(net, nets, kernel)
+                control = _norm(z) / kernel - 1
+                results.append(_norm(self._forward(net, z)))
+            return (results[0] - results[1]) / (2 * step), control
+
+        return self._in_parts(sample)
+
+    def chi_perp(self, K: float, nearness: float) -> Sampler:
+        """Observable (K' - C')/(K - C) of two inputs, which differ by little, from differences of neurons.
+
+        Their K - C is ``nearness`` times the kernel; of a batch, times what single inputs do not share.
+        """
+        own = K - (self._shared or 0.0)
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net = self._net(n, rng)
+            z, private = self._parts(net, nets, K)
+            apart = self._parts(net, nets, 2 * nearness * own + (self._shared or 0.0))[1]
+            # z_2 = z_1 (1 - nearness) + ..., built from the difference: no digits are lost
+            second = z - private * nearness + apart * np.sqrt(1 - nearness / 2)
+            both = np.concatenate([z, second], axis=2)
+            controls = np.concatenate([_norm(z) / K - 1, _ratio(both, nearness * own) - 1], axis=1)
+            return _ratio(self._forward(net, both), nearness * own), controls
+
+        return self._in_parts(sample)
+
+    def jacobians(self, K: float, depth: int, exact: bool = False, rule: Rule = forward_mode) -> Sampler:
+        """Observables (1/n) sum_ij (d z^l_i / d z^0_j)^2, the APJN, for l = 1..``depth``.
+
+        Args:
+            K: kernel of the first stream.
+            depth: number of layers.
+            exact: all n^2 derivatives, or their squares along a random direction.
+            rule: how they are taken.
+        """
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net = self._net(n, rng)
+            z = self._inputs(net, nets, K)
+            # the signs have a generator of their own: with one seed, all rules see the same networks
+            found = rule(self._forward, net, z, depth, exact, rng.spawn(1)[0])
+            return found, _hermite(z / np.sqrt(K))
+
+        return self._in_parts(sample, lambda n: n if exact else 1)
+
+    def tangent_kernel(self, K1: float, K2: float, C: float, Theta: float) -> Sampler:
+        """Observable (1/n) sum_i dz_i1 dz_i2 after a layer, for a change d of all weights and biases, as drawn.
+
+        Of a batch, in which K1 and K2 are one kernel and C is ``shared``, over all pairs of inputs.
+
+        Args:
+            K1: kernel of the first input.
+            K2: kernel of the second.
+            C: their covariance.
+            Theta: (1/n) sum_i dz_i1 dz_i2 before the layer.
+        """
+        return self._learning(K1, np.array([[K1, C], [C, K2]]), np.array([[_OWN, 1.0], [1.0, _OWN]]) * Theta)
+
+    def parameter_norm(self, K: float) -> Sampler:
+        """Observable (1/n) sum_i (dz_i)^2 after a layer, for a change d of its weights and biases, as drawn."""
+        return self._learning(K, np.array([[K]]), np.zeros((1, 1)))
+
+    def _learning(self, K: float, covariance: np.ndarray, tangents: np.ndarray) -> Sampler:
+        """The product of the first and the last input's tangents; of a batch, of all pairs or of all inputs."""
+        both = len(covariance) - 1
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net = LearningNet(n, rng)
+            if self._shared is None:
+                z, t = net.stream(nets, covariance), net.stream(nets, tangents)
+                controls = [(x[..., 0] * x[..., -1]).mean(axis=1) for x in (z, t)]
+            else:
+                z = self._inputs(net, nets, K)
+                common = tangents[0, -1] if both else 0.0
+                t = np.sqrt(tangents[0, 0] - common) * rng.standard_normal(z.shape)
+                t += net.stream(nets, np.array([[common]]))
+                controls = [_batch_moments(x)[:, both] for x in (z, t)]
+            neurons = self._forward(net, Dual(z, t[..., None]))
+            changes = neurons.tangent[..., 0]
+            if self._shared is None:
+                found = (changes[..., 0] * changes[..., -1]).mean(axis=1)
+            else:
+                found = _batch_moments(changes)[:, both]
+            expected = covariance[0, -1], tangents[0, -1]
+            return found[:, None], np.stack(controls, axis=1) - np.array(expected)
+
+        return self._in_parts(sample, lambda n: 2)
+
+    def _inputs(self, net: GramNet, nets: int, K: float) -> np.ndarray:
+        return self._parts(net, nets, K)[0]
+
+    def _parts(self, net: GramNet, nets: int, K: float) -> tuple[np.ndarray, np.ndarray]:
+        """One input, or the inputs of a batch, and of these what is not shared; shape (nets, n, inputs)."""
+        if self._shared is None:
+            z = net.stream(nets, np.array([[K]]))
+            return z, z
+        private = np.sqrt(K - self._shared) * net.rng.standard_normal((nets, net.n, self._size(net.n)))
+        return private + net.stream(nets, np.array([[self._shared]])), private
+
+    def _size(self, n: int) -> int:
+        return 1 if self._shared is None else max(2, n // _PER_INPUT)
+
+    def _in_parts(self, sampler: Sampler, columns: Callable[[int], int] = lambda n: 1) -> Sampler:
+        """The sampler, which walks no more networks at a time than memory wants."""
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            most = max(1, BATCH // (n * self._size(n) * columns(n)))
+            parts = [sampler(n, min(most, nets - done), rng) for done in range(0, nets, most)]
+            observed, controls = zip(*parts, strict=True)
+            return np.concatenate(observed), np.concatenate(controls)
+
+        return sample
+
+
+def _moments(z: np.ndarray) -> np.ndarray:
+    first, second = z[..., 0], z[..., 1]
+    return np.stack([(a * b).mean(axis=1) for a, b in ((first, first), (first, second), (second, second))], axis=1)
+
+
+def _batch_moments(z: np.ndarray) -> np.ndarray:
+    """The kernel, over all inputs, and the covariance, over all pairs."""
+    inputs = z.shape[2]
+    own = np.square(z).sum(axis=2)
+    mixed = (np.square(z.sum(axis=2)) - own) / (inputs * (inputs - 1))
+    return np.stack([(own / inputs).mean(axis=1), mixed.mean(axis=1)], axis=1)
+
+
+def _norm(z: np.ndarray) -> np.ndarray:
+    return np.square(z).mean(axis=(1, 2))[:, None]
+
+
+def _hermite(z: np.ndarray) -> np.ndarray:
+    """Averages of the Hermite polynomials 1 to 4, which are 0 for neurons of variance 1."""
+    square = np.square(z)
+    polynomials = (z, square - 1, z * (square - 3), square * (square - 6) + 3)
+    return np.stack([p.mean(axis=(1, 2)) for p in polynomials], axis=1)
+
+
+def _ratio(z: np.ndarray, apart: float) -> np.ndarray:
+    """From the first half of the inputs and the second, which differ by little."""
+    half = z.shape[2] // 2
+    return _norm(z[..., half:] - z[..., :half]) / (2 * apart)

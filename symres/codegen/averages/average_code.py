@@ -1,0 +1,328 @@
+"""Averages at run time: the code of a sum of averages, and of its slopes.
+
+Nodes and weights are in nodes.py, averages of two variables in pairs.py, one of the two in closed form in given.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from ...core.symbols import K1, K2, C, K, z
+from ..emitter import Dialect, Emitter, Source, rows, variable
+from ..runtime.pair_averages import BESIDE, KINKED, LINE, PIECES_BESIDE, SERIES, SMOOTH
+from ..runtime.quadrature_nodes import (
+    FEW,
+    FLAT_NUMPY,
+    FLAT_TORCH,
+    KERNEL,
+    NODES,
+    OVER_ONE,
+    PLAIN,
+    REFINED,
+    RULE_NUMPY,
+    RULE_TORCH,
+    SORTED_NUMPY,
+    SORTED_TORCH,
+    TAKEN,
+)
+from ..stable.primitives import determinant
+from ..stable.rewrites import stabilise
+from . import singular_slopes
+from .conditional_exponential import TILTED, tilt, tilted
+from .conditional_polynomial import GIVEN, GIVEN_THE_SECOND, Closed, closed, is_polynomial, suits
+from .features import faint, features
+from .rules import rule_of
+from .tail_growth import growth, highest, load, rate, wave
+
+Helpers = dict[str, tuple[str, tuple[str, ...]]]
+
+POINTS, FEWER = 16, 11  # of each panel; where two results are compared
+PANEL = 1.2  # its length in t
+FAR = "38.0"  # standard deviations behind which the normal law is no float
+ROWS = {False: 256, True: 1 << 22}  # entries at a time of averages over one and two variables
+WAVY = 16  # over one variable, where waves take many nodes
+
+
+def for_torch(text: str) -> str:
+    """A text that serves both libraries, in the names of PyTorch."""
+    text = text.replace("np.", "torch.").replace("special.", "torch.special.")
+    return text.replace("_determinant(", "_Determinant.apply(")
+
+
+def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Callable[[str], str]) -> Helpers:
+    return {
+        "_rule": (rule, ()),
+        "_sorted": (sorted_, ()),
+        "_line": (spelled(NODES), ("_rule", "_sorted")),
+        "_kernel_average": (spelled(KERNEL), ("_line",)),
+        "_few": (FEW, ()),
+        "_taken": (TAKEN, ()),
+        "_refined": (spelled(REFINED), ("_few", "_line")),
+        "_plain": (spelled(PLAIN), ("_few", "_rule")),
+        "_over_one": (OVER_ONE, ("_plain", "_taken")),
+        "_beside": (spelled(BESIDE), ("_line",)),
+        "_line_average": (spelled(LINE), ("_line",)),
+        "_smooth_plane": (spelled(SMOOTH), ("_line", "_line_average", determinant)),
+        "_kinked_plane": (spelled(KINKED), ("_line", "_line_average", determinant)),
+        "_given": (spelled(GIVEN), ("_line", determinant)),
+        "_pieces_beside": (spelled(PIECES_BESIDE), ("_given", "_beside")),
+        "_given_the_second": (GIVEN_THE_SECOND, ("_given",)),
+        "_tilted": (spelled(TILTED), ("_line", "_given", "_strip", determinant)),
+        "_pair_average": (spelled(SERIES), ("_plain", "_taken", "_line_average", determinant)),
+        "_flat": (flat, ("_few",)),
+    }
+
+
+NUMPY_HELPERS = _helpers(RULE_NUMPY, SORTED_NUMPY, FLAT_NUMPY, "_determinant", str)
+TORCH_HELPERS = _helpers(RULE_TORCH, SORTED_TORCH, FLAT_TORCH, "_Determinant", for_torch)
+
+
+def tables() -> tuple[tuple[str, str], ...]:
+    """The constants that the helpers read: rules on [0, 1], the length of a panel, the reach."""
+    names = ("_POINTS", "_WEIGHTS", "_FEWER_POINTS", "_FEWER_WEIGHTS")
+    numbers = zip(names, rows([*legendre(POINTS), *legendre(FEWER)]), strict=True)
+    return ("_REACH", "9.5"), ("_PANEL", repr(PANEL)), *numbers
+
+
+def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Dialect) -> Source:
+    """Code that evaluates an expression with unevaluated averages of one or two variables.
+
+    Args:
+        name: prefix of the part functions.
+        symbols: the arguments: K or K1, K2, C, then parameters.
+        expr: a linear combination of averages, coefficients in ``symbols``.
+        dialect: NumPy or PyTorch.
+    """
+    is_pair = C in symbols
+    kernels = 3 if is_pair else 1
+    parameters = symbols[kernels:]
+    rest = "".join(f", {variable(p)}" for p in parameters)
+    library = "np" if dialect.name == "NumPy" else "torch"
+    parts: dict[sp.Expr, str] = {}
+    preamble: list[str] = []
+    constants = list(tables())
+    names = {s: variable(s) for s in symbols}
+
+    def part(formula: sp.Expr) -> str:
+        if formula not in parts:
+            parts[formula], stable = f"{name}_part_{len(parts) + 1}", stabilise(formula)
+            capped = f"{library}.exp({library}.clip({{0}}, None, {highest(stable)}.0))"
+            inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})
+            code = Emitter(inside, {z: "z", **names}).function([("return", stable)])
+            preamble.append("\n".join([f"def {parts[formula]}(z{rest}):", *(f"    {line}" for line in code)]))
+        return parts[formula]
+
+    kernel = variable(symbols[0])
+    factors_: dict[Any, str] = {}
+    lines: list[str] = []
+
+    def of_entries(value: sp.Expr) -> str:
+        """A number or a function of parameters, one value for each entry."""
+        code = Emitter(dialect, names).function([("return", value)])
+        text = code[-1].removeprefix("return ")
+        if len(code) > 1:  # with intermediate results
+            text = f"{name}_place_{len(preamble) + 1}({rest.removeprefix(', ')})"
+            preamble.append("\n".join([f"def {text}:", *(f"    {line}" for line in code)]))
+        if value.free_symbols:  # a constant changes nowhere: its place is 0/0 or infinite
+            text = f"{library}.nan_to_num({text}, nan=0.0, posinf=1e100, neginf=-1e100)"
+        return f"{text} + 0.0*{kernel}"
+
+    def listed(places: Iterable[sp.Expr]) -> str:
+        """Points of the line."""
+        return "(" + "".join(f"{of_entries(place)}, " for place in places).strip() + ")"
+
+    def factor(f: Any) -> str:
+        """The variable that holds a factor: parts, breaks, places, scales, reach, growth, average, tilt, steps.
+
+        The scales are the length of the changes, the rate of growth, the load of exponentials and the wave number. The
+        last is what chooses the steps, or None; rules find there by how much their steps are shorter.
+        """
+        if f not in factors_:
+            factors_[f] = f"f{len(factors_) + 1}"
+            polynomial = is_polynomial(f)
+            others, width = features(f)
+            places = f.breaks if f.breaks and (polynomial or 0 in f.breaks) else (*f.breaks, sp.Integer(0))
+            places = (*places, *(place for place in others if place not in places))
+            functions = "".join(f"{part(p)}, " for p in f.parts).strip()
+            flat = (sp.oo, sp.S.Zero, sp.S.Zero, sp.S.Zero)
+            facts = flat if polynomial else (width, rate(f), load(f), wave(f))
+            inner = coded(closed, f) if is_pair and suits(f) else "None"
+            beside = coded(tilted, f) if is_pair and tilt(f) is not None else "None"
+            steps = "_refined" if refines(f) else "None"
+            rest_ = f"{listed(facts)}, {FAR if faint(f) else '_REACH'}, {growth(f)}, {inner}, {beside}, {steps}"
+            lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
+        return factors_[f]
+
+    def coded(average: Callable[..., Closed], f: Any) -> str:
+        """What stands for the average of a function over one variable."""
+        code = average(f, f"{name}_factor_{len(factors_)}", parameters, dialect)
+        preamble.extend(code.preamble)
+        constants.extend(code.tables)
+        return code.text
+
+    def ruled(factors: Sequence[Any]) -> str:
+        rule = rule_of(*factors)
+        return f"{rule.helper}, {rule.cost}, {rule.few}"
+
+    def over_one(rule: str, function: Any, *law: str) -> str:
+        """The call of a rule over one variable."""
+        # the entries of a matrix come all at once, and their nodes would not fit into the memory
+        head = f"_over_one({rule}, " if is_pair or refines(function) else f"{rule}("
+        return f"{head}{', '.join((factor(function), *law))}{rest})"
+
+    values: dict[Any, sp.Expr] = {}
+    conditional = sorted(expr.atoms(singular_slopes.Given), key=sp.default_sort_key)
+    held = {given.args[0] for given in conditional}
+    for node in (node for node in averages(expr) if node not in held):
+        total = sp.Integer(0)
+        for coefficient, factors in _joined(node):
+            called = ", ".join(factor(f) for f in factors)
+            average = f"a{len(lines) + 1}"
+            lines.append(
+                f"{average} = "
+                + (
+                    f"_pair_average({ruled(factors)}, {called}, K1, K2, C{rest})"
+                    if is_pair
+                    else over_one("_kernel_average", *factors, "K")
+                )
+            )
+            names[symbol := sp.Dummy(average)] = average
+            total += coefficient * symbol
+        values[node] = total
+    for n, given in enumerate(conditional, 1):
+        node, *law = given.args
+        results = [(f"mean{n}", law[0]), (f"variance{n}", law[1])]
+        lines += Emitter(dialect, names | {determinant: "determinant"}).function(results, prefix=f"s{n}_")
+        values[given] = sp.Integer(0)
+        for coefficient, (function,) in _joined(node):
+            rule = "_pieces_beside" if suits(function) else "_beside"
+            call = over_one(rule, function, f"mean{n} + 0.0*K1", f"variance{n} + 0.0*K1")
+            average = f"a{len(lines) + 1}"
+            lines.append(f"{average} = {call}")
+            names[symbol := sp.Dummy(average)] = average
+            values[given] += coefficient * symbol
+    expr = expr.xreplace(values)
+    lines += Emitter(dialect, names | {determinant: "determinant"}).function([("return", expr)])
+    if any(e.has(determinant) for e in (expr, *(law for given in conditional for law in given.args[1:]))):
+        lines.insert(0, f"determinant = {'_determinant' if library == 'np' else '_Determinant.apply'}(K1, K2, C)")
+    arguments = ", ".join(variable(s) for s in symbols)
+    for s in symbols[:kernels]:  # quotients such as <z f f'>/K have their limit at K = 0
+        if any(p.base == s and p.exp.is_negative for p in expr.atoms(sp.Pow)):
+            lines.insert(0, f"{variable(s)} = {library}.clip({variable(s)}, {1e-20 if is_pair else 1e-100}, None)")
+    preamble.append("\n".join([f"def {name}_rule({arguments}):", *(f"    {line}" for line in lines)]))
+    step = WAVY if not is_pair and any(wave(f) != 0 for f in factors_) else ROWS[is_pair]
+    return Source((f"return _flat({name}_rule, {step}, {arguments})",), tuple(constants), tuple(preamble))
+
+
+def refines(factor: Any) -> bool:
+    """Whether averages are computed with several steps: parameters may act inside of functions in ways not seen.
+
+    What a shift does to an exponential beside polynomials is seen.
+    """
+    if tilt(factor) is not None:
+        return False
+    inside = (e for part in factor.parts for e in part.atoms(sp.Function, sp.Pow) if e.has(z) and e.free_symbols != {z})
+    return any(not (isinstance(e, sp.Pow) and e.exp.is_integer and e.exp.is_nonnegative) for e in inside)
+
+
+def _joined(node: Any) -> Any:
+    """The terms of an average; over one variable a single one, whose parts may cancel before they are integrated."""
+    if node.dimension > 1:
+        return node.terms
+    first, *rest = (f.map(lambda u, c=coefficient: c * u) for coefficient, (f,) in node.terms)
+    return ((sp.Integer(1), (first.map(sp.Add, *rest),)),)
+
+
+def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
+    """The derivative of a sum of averages in each argument, in averages."""
+    out = {}
+    nodes = {node: sp.Dummy() for node in averages(expr)}
+    linear = expr.xreplace(nodes)
+    for s in symbols:
+        if s in (K1, K2):
+            out[s] = sp.Add(*(linear.diff(d) * variance_slope(node, s == K1) for node, d in nodes.items()))
+        elif s == C:
+            out[s] = sp.Add(*(linear.diff(d) * covariance_slope(node) for node, d in nodes.items()))
+        elif s == K:
+            out[s] = expr.diff(s)
+        elif C in symbols and any(_moves_a_jump(s, node) for node in nodes):
+            back = {d: node for node, d in nodes.items()}
+            moved = (linear.diff(d) * singular_slopes.parameter_slope(node, s) for node, d in nodes.items())
+            out[s] = sp.Add(linear.diff(s).xreplace(back), *moved)
+        else:
+            out[s] = expr.xreplace({node: _written_out(node, s) for node in nodes}).diff(s)
+    return out
+
+
+def _written_out(node: Any, parameter: sp.Symbol) -> Any:
+    """An average whose activations with that parameter are formulas, so that it stands in sight."""
+    hidden = {e for e in sp.preorder_traversal(node.integrand) if hasattr(e, "expanded")}
+    atoms = {e: e.expanded for e in hidden if any(value.has(parameter) for value in e.values.values())}
+    return node.func(node.integrand.xreplace(atoms), *node.covariance)
+
+
+def _moves_a_jump(parameter: sp.Symbol, node: Any) -> bool:
+    factors = [f for _, fs in node.terms for f in fs]
+    return any(not f.is_continuous and any(b.has(parameter) for b in f.breaks) for f in factors)
+
+
+def variance_slope(node: Any, first: bool) -> sp.Expr:
+    """The derivative of a pair average in K1 (or K2), regular on the diagonal.
+
+    Price's <f'' g>/2 for smooth f. With kinks, Stein's lemma <z1 f'(z1) g(z2)> = K1 <f'' g> + C <f' g'> gives the same
+    without second derivatives.
+    """
+    if singular_slopes.jumps(node):
+        return singular_slopes.variance_slope(node, first)
+    i = 0 if first else 1
+    x, y = singular_slopes.inputs(node)[i], singular_slopes.inputs(node)[1 - i]
+    v = (K1, K2)[i]
+    f = node.integrand
+    covariance = node.covariance
+    if all(factors[i].is_continuous and factors[i].diff().is_continuous for _, factors in node.terms):
+        return node.func(f.diff(x, 2), *covariance) / 2
+    return (node.func(x * f.diff(x), *covariance) - C * node.func(f.diff(x, y), *covariance)) / (2 * v)
+
+
+def covariance_slope(node: Any) -> sp.Expr:
+    """The derivative of a pair average in C: Price's theorem, <f' g'>."""
+    if singular_slopes.jumps(node):
+        return singular_slopes.covariance_slope(node)
+    x, y = singular_slopes.inputs(node)
+    return node.func(node.integrand.diff(x, y), *node.covariance)
+
+
+def averages(expr: sp.Expr) -> list[Any]:
+    """The unevaluated averages in an expression, in a fixed order."""
+    found = {e for e in sp.preorder_traversal(expr) if hasattr(e, "integrand") and hasattr(e, "covariance")}
+    return sorted(found, key=lambda e: (len(str(e)), str(e)))
+
+
+def entry_time(expr: sp.Expr) -> str:
+    """How long the quadrature of one entry of a matrix takes, by the slowest rule that it needs."""
+    rules = [rule_of(*factors) for node in averages(expr) for _, factors in node.terms]
+    return max(rules, key=lambda rule: rule.cost).time
+
+
+@cache
+def legendre(n: int) -> tuple[list[float], list[float]]:
+    """Nodes and weights on [0, 1], correctly rounded, by Newton's method on the three-term recursion."""
+    nodes, weights = [], []
+    with mp.workdps(30):
+        for k in range(n):
+            x = mp.cos(mp.pi * (k + mp.mpf(3) / 4) / (n + mp.mpf(1) / 2))
+            for _ in range(6):
+                before, value = mp.mpf(1), x
+                for j in range(2, n + 1):
+                    before, value = value, ((2 * j - 1) * x * value - (j - 1) * before) / j
+                slope = n * (before - x * value) / (1 - x * x)
+                x -= value / slope
+            nodes.append(float((1 - x) / 2))
+            weights.append(float(1 / ((1 - x * x) * slope**2)))
+    return nodes, weights

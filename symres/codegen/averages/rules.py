@@ -1,0 +1,48 @@
+"""Which rule of quadrature suits an average of two variables, and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .conditional_exponential import tilt
+from .conditional_polynomial import suits
+from .features import is_local
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of quadrature for averages of two variables.
+
+    Args:
+        helper: the function.
+        cost: of an entry, in units of ten nanoseconds.
+        few: entries at a time, whose nodes fit into the cache.
+        time: of an entry, as measured on one core of 2.5 GHz.
+    """
+
+    helper: str
+    cost: float
+    few: int
+    time: str
+
+
+_RULES = (
+    Rule("_tilted", 2500.0, 64, "10 to 40 microseconds"),
+    Rule("_smooth_plane", 4000.0, 16, "up to 0.1 milliseconds"),
+    Rule("_given", 5000.0, 64, "0.05 to 0.3 milliseconds"),
+    Rule("_given_the_second", 5000.0, 64, "0.05 to 0.3 milliseconds"),
+    Rule("_kinked_plane", 50000.0, 16, "1 to 4 milliseconds, up to 0.1 seconds beside correlations of 1"),
+)
+
+
+def rule_of(f: Any, g: Any) -> Rule:
+    """The fastest rule for <f(z1) g(z2)>."""
+    tilted, smooth, given, given_the_second, kinked = _RULES
+    if not (f.breaks or g.breaks):
+        return smooth if is_local(f) and is_local(g) else kinked
+    if tilt(f) is not None and tilt(g) is not None:
+        return tilted
+    if suits(g):
+        return given
+    return given_the_second if suits(f) else kinked

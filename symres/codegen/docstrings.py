@@ -1,0 +1,247 @@
+"""The words in generated modules: arguments, domains, measured errors."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import Any
+
+import sympy as sp
+
+from ..core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, xi
+from ..notation import is_activation, shortened
+from ..results.quantity import Quantity
+from .averages.average_code import averages, entry_time, refines
+from .averages.singular_slopes import NEAREST, meet
+from .emitter import argument
+from .fits.chebyshev import Fit
+from .planning.plan import FEW_DIGITS, Component, Function
+from .strategy.measured_error import round_up
+from .strategy.sample_points import MEASURED, PARAMETER
+
+LINE = 112
+ARGUMENTS = {
+    K: "kernel of the preactivation, one input; K >= 0, nan else",
+    K1: "kernel of the first input; K1 >= 0, nan else",
+    K2: "kernel of the second input; K2 >= 0, nan else",
+    C: "covariance of the two inputs, C**2 <= K1*K2; in averages an excess counts as equality",
+    Theta: "tangent kernel of the two inputs, of any sign",
+    C_W: "fan_in times the variance of a weight; C_W >= 0",
+    C_b: "variance of a bias; C_b >= 0",
+    gamma: "weight of the skip connection",
+    xi: "weight of the branch",
+}
+
+OTHER = "parameter of the layer or of an activation"  # what every other symbol is
+
+
+def quoted(text: str) -> str:
+    """A text as it stands between the quotes of a docstring: symbols may be called \\alpha."""
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+def wrapped(text: str, indent: int, hanging: int = 0) -> list[str]:
+    """Lines of a docstring; the first without its indent (the template has it)."""
+    return textwrap.wrap(
+        quoted(text), LINE - indent, subsequent_indent=" " * hanging, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def argument_lines(quantity: Quantity, kind: str) -> list[str]:
+    """One entry of "Args" per argument."""
+    lines: list[str] = []
+    for symbol in (*quantity.symbols, *quantity.unused):
+        name = argument(symbol)
+        own = "" if name == symbol.name else f"{symbol}, "  # as formulas call it
+        meaning = ARGUMENTS.get(symbol, f"{own}{OTHER}")
+        if quantity.directed:
+            meaning = directed(meaning)
+        note = "; of no influence here, may be left out" if symbol in quantity.unused else ""
+        lines += wrapped(f"{name}: {meaning}; {kind}{note}.", 8, 4)
+    return lines
+
+
+def directed(meaning: str) -> str:
+    """What a kernel is where a normaliser needs the direction of an input."""
+    return meaning.replace(" >= 0, nan else", " > 0, nan else: a normaliser divides by the size of the input")
+
+
+def formula_lines(formula: sp.Expr, indent: int) -> list[str]:
+    """A formula as text, broken at spaces."""
+    return wrapped(str(shortened(formula)), indent, 4)
+
+
+def shown(quantity: Quantity) -> str:
+    """The definition of a quantity as text, its steps written out."""
+    return str(shortened(quantity.defined))
+
+
+def meanings(quantity: Quantity) -> list[str]:
+    """What the names in a formula stand for: its steps, and the formulas of activations, as sympy writes them."""
+    definitions = (*(step.definition for step in quantity.steps), quantity.definition)
+    called = {e.formula for d in definitions for e in sp.preorder_traversal(d) if is_activation(e)}
+    lines = [quoted(f"{s.symbol} = {s.definition}") for s in quantity.steps]
+    for formula in sorted(called, key=str):
+        name, given = formula.label()
+        if name is not None:
+            values = f"; {', '.join(given)}" if given else ""
+            lines += wrapped(f"{name}(z{values}) = {shortened(formula.expr)}", 8, 4)
+    return lines
+
+
+def component_lines(component: Component) -> list[str]:
+    """What a component is, how it is computed and how well."""
+    lines = [*formula_lines(component.formula, 4), ""]
+    if isinstance(component.code, Fit):
+        fit = component.code
+        text = (
+            f"Computed as {_shown(fit.shape.scale)} times a piecewise Chebyshev polynomial of "
+            f"u = {_shown(fit.shape.map)} with {len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from "
+            "K = 0 "
+        )
+        if math.isfinite(component.stop):
+            text += f"to {component.stop:g}."
+        else:
+            text += "on." if fit.edges[-1] == 1.0 else "to 1e12, beyond which the polynomial keeps its last value."
+    elif component.code is None and component.is_pair:
+        text = (
+            "Computed as a series in the correlation, its coefficients once for all entries with the same kernel; by "
+            f"quadrature of each entry, {entry_time(component.formula)} on one core, where that is slow: correlations "
+            "near 1 of large kernels or of functions with kinks."
+        )
+    elif component.code is None:
+        text = "Computed by quadrature at every call."
+    elif component.opened is not None:
+        text = "Computed from the closed form; where its terms cancel, so that more than 1e-12 of a value may be lost, "
+        text += "by quadrature"
+        text += f" of each entry, {entry_time(component.opened)} on one core." if component.is_pair else "."
+    else:
+        text = "Computed from the closed form."
+    if component.code is None and any(map(refines, _factors(component.formula))):
+        text += " The nodes become more, and the time with them, until two results agree; nan where parameters make the"
+        text += " function vary too fast for that, or where they never agree to six digits. Digits that the function"
+        text += " itself loses in floats, as a sum of terms that nearly cancel does, are lost in both."
+    if math.isfinite(component.stop):
+        text += f" Beyond kernels of {component.stop:g} the value is nan: {component.reason}."
+    if math.isfinite(component.end):
+        text += f" Where {component.reason}, the value is nan: {_ended(component)}."
+    return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
+
+
+def _factors(formula: sp.Expr) -> list[Any]:
+    """The functions that are averaged."""
+    return [f for node in averages(formula) for _, factors in node.terms for f in factors]
+
+
+def _shown(expr: sp.Expr) -> str:
+    """A formula whose numbers are floats of full precision, in as many digits as tell something."""
+    return str(expr.xreplace({q: sp.Float(q, 6) for q in expr.atoms(sp.Rational) if q.q > 1000 or abs(q.p) > 1000}))
+
+
+def _ended(component: Component) -> str:
+    """Beyond which kernels there are no numbers."""
+    with_ = f" with parameters of {PARAMETER}" if math.isfinite(component.end) else ""
+    return f"beyond kernels of {component.last:g}{with_}"
+
+
+def _measured(stop: float) -> str:
+    """The kernels of a measurement."""
+    return f"1e-8..{'1e4' if stop >= MEASURED else f'{stop:g}'}"
+
+
+def error_text(component: Component) -> str:
+    """The measured error as one sentence, and with other parameters."""
+    return f"{_error_text(component)} {_elsewhere(component)}".strip()
+
+
+def _elsewhere(component: Component) -> str:
+    if not component.elsewhere:
+        return ""
+    return f"That is with parameters of {PARAMETER}; {component.elsewhere}."
+
+
+def _error_text(component: Component) -> str:
+    """The measured error as one sentence."""
+    if component.is_inaccurate and component.beside_largest is not None:
+        beside = round_up(component.beside_largest)
+        return f"Error: fewer than 6 digits for {component.worst}; at most {beside:.0e} of the largest value."
+    if math.isinf(component.error):
+        return f"Error: unbounded, no value at {component.worst}."
+    bound, measured = f"Error: at most {round_up(component.error):.0e}", _measured(component.last)
+    if component.code is None and component.is_pair:
+        tiny = component.next_to_zero
+        small = f"; next to C = 0 up to {round_up(tiny):.0e} of the value itself" if tiny > FEW_DIGITS else ""
+        return (
+            f"{bound} of sqrt(<f**2> <g**2>), for equal functions the geometric mean of the two diagonal values (what "
+            f"is far below has fewer digits, in the end no sign), measured for kernels in {measured} and correlations "
+            f"up to 1 - 1e-12 and of 1; worst at {component.worst}{small}."
+        )
+    if component.is_pair:
+        scope = f"of max(|F|, |C dF/dC|), measured for kernels in {measured} and |C| <= (1 - 1e-12) sqrt(K1 K2)"
+    elif component.by_value:
+        scope = f"of the value, measured for K in {measured}"
+    else:
+        scope = f"of max(|f|, |K df/dK|), measured for K in {measured}"
+    if component.origin is not None and math.isinf(component.origin):
+        scope += "; infinite at K = 0"
+    worst = f"; worst at {component.worst}" if component.error > 1e-13 else ""
+    if component.beside_largest is not None:
+        worst += f"; at most {round_up(component.beside_largest):.0e} of the largest value"
+    return f"{bound} {scope}{worst}."
+
+
+def warnings(function: Function) -> list[str]:
+    """Which averages behind a function are inaccurate, where, and by how much; which end within 1e-8..1e4, and why."""
+    out = [
+        f"{c.name} is inaccurate: {error_text(c).removeprefix('Error: ')}"
+        for c in function.components
+        if c.is_inaccurate
+    ]
+    ends = [f"nan {_ended(c)}: {c.reason}" for c in function.components if c.last < MEASURED]
+    return out + ends
+
+
+def function_lines(function: Function, target: str) -> list[str]:
+    """Domain, error and source of a public function; of derivatives in PyTorch where they are cut off."""
+    quantity = function.quantity
+    last = min((c.last for c in function.components), default=math.inf)
+    until = "on" if math.isinf(last) else f"to {last:g}, nan beyond"
+    if any(c.parameters and c.code is None for c in function.components):
+        until += f" with parameters of {PARAMETER}"
+    start = f"{'above' if quantity.directed else 'from'} K = 0"
+    kernels = f"kernels in {_measured(last)} (measured); finite {start} {until}"
+    holes = [f"at {c.worst}" if math.isinf(c.error) else c.undefined for c in function.components]
+    undefined = " and ".join(dict.fromkeys(filter(None, holes)))
+    if undefined:
+        valid = f"kernels in {_measured(last)} (measured); no value {undefined}"
+    else:
+        valid = f"{kernels}{', on the diagonal and at |C| = sqrt(K1 K2)' if C in quantity.symbols else ''}"
+    lines = wrapped(f"Valid when: {valid}.", 4, 4)
+    for c in function.components:
+        if c.gap is not None:
+            corner, limit = c.gap
+            text = f"At K1 = K2 = C = 0, where the inputs count as uncorrelated, {c.name} is {corner:.6g}"
+            lines += wrapped(f"{text}; its limit along the diagonal is {limit:.6g}.", 4, 4)
+    for text in warnings(function):
+        lines += wrapped(f"Warning: {text}", 4, 4)
+    if not function.components:
+        lines += ["Error: rounding of the operations shown."]
+    for component in function.components:
+        if component.is_inaccurate:
+            continue
+        lines += wrapped(error_text(component).replace("Error:", f"Error ({component.name}):", 1), 4, 4)
+    if target == "torch" and any(meet(node) for c in function.components if c.is_pair for node in averages(c.formula)):
+        lines += wrapped(
+            "Derivatives grow without bound towards C**2 = K1*K2 where a jump at the first input meets one at the "
+            f"second: nearer than {float(NEAREST):g} of K1*K2 they are cut off there. Those in parameters that move "
+            "the jumps are finite, and right to seven digits there.",
+            4,
+            4,
+        )
+    if quantity.reason:
+        unused = quantity.reason.removeprefix("there is one, but ")
+        what = "No closed form" if unused == quantity.reason else "Closed form not used"
+        lines += wrapped(f"{what}: {unused}.", 4, 4)
+    if quantity.source:
+        lines += wrapped(f"Generalises: {quantity.source}.", 4, 4)
+    return lines

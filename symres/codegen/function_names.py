@@ -1,0 +1,63 @@
+"""The names of functions in generated modules: a user's own, where a mapping gives them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..core.errors import DeclarationError
+from ..results.quantity import Quantity
+
+
+def renamed(mapping: Mapping[Any, Any]) -> dict[str, Quantity]:
+    """The quantities of a mapping under the names that it gives them.
+
+    Raises:
+        DeclarationError: a value is no quantity, or a name cannot be that of a function.
+    """
+    return {name: _named(name, quantity) for name, quantity in mapping.items()}
+
+
+def require_distinct(name: str, text: str) -> None:
+    """Refuse a module in which a definition would hide another one, or a function of Python that the module calls.
+
+    Raises:
+        DeclarationError: a quantity has the name of something that the module itself needs.
+    """
+    tree = ast.parse(text)
+    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and hasattr(builtins, node.id)}
+    for needed, count in Counter([*_defined(tree), *called]).items():
+        if count > 1:
+            found = f"the module needs the name {needed} for something else"
+            raise DeclarationError(f"code for {name}", found, "give the quantity another name")
+
+
+def _named(name: Any, quantity: Any) -> Quantity:
+    asked = f"export of {name!r}"
+    if not isinstance(quantity, Quantity):
+        raise DeclarationError(
+            asked, f"it is {type(quantity).__name__}, no quantity", "pass a mapping name -> Quantity"
+        )
+    usable = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
+    if not usable or name.startswith("_"):
+        raise DeclarationError(
+            asked, "it cannot be the name of a function", "use letters and digits, and no word of Python's own"
+        )
+    # a quantity under its own name keeps its notation; another name is what stands on the left of its formula
+    return quantity if name == quantity.name else replace(quantity, name=name, notation="")
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Every name that a module defines at its top level, as often as it does."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))

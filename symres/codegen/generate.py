@@ -1,0 +1,336 @@
+"""``export``: a quantity, or all of a theory, as a module of a target language."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import sympy as sp
+
+from ..core import files
+from ..core.errors import DeclarationError, NoClosedForm, SymresError
+from ..core.symbols import KERNELS, place
+from ..report.latex.document import equations
+from ..report.latex.network_document import recursion
+from ..results.quantity import Quantity, Status
+from . import docstrings
+from .emitter import Dialect, LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
+from .function_names import renamed, require_distinct
+from .network.network_module import FUNCTIONS, is_network, network_text
+from .planning.plan import Component, Function, Planner
+from .strategy.choose import build_component
+from .targets.numpy import dialect as numpy_printer
+from .targets.torch import dialect as torch_printer
+
+Target = Literal["numpy", "torch", "latex"]
+TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")
+
+
+@dataclass(frozen=True, repr=False)
+class Module:
+    """Generated text.
+
+    Args:
+        name: what it is about; the name under which it is loaded.
+        target: "numpy", "torch" or "latex".
+        text: the text itself.
+        missing: quantities that were asked for and have no code, with the reason.
+        warnings: functions with values that have fewer than six digits: which, where, and how wrong they are.
+        functions: the names of what it holds.
+    """
+
+    name: str
+    target: Target
+    text: str
+    missing: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        held, lines = ", ".join(self.functions) or self.name, self.text.count("\n")
+        lacking = f"; without {'; '.join(self.missing)}" if self.missing else ""
+        return f"<{self.target} module: {held}; {lines} lines in .text{lacking}>"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def write(self, path: str | Path) -> Path:
+        """Write the text to a file, whole or not at all.
+
+        Returns:
+            the path written.
+        """
+        return files.write_text(Path(path), self.text)
+
+    def load(self) -> ModuleType:
+        """Run the text as a Python module.
+
+        Raises:
+            DeclarationError: it is LaTeX, or the library that it imports is not installed.
+        """
+        if self.target == "latex":
+            raise DeclarationError(f"loading {self.name}", "LaTeX is no module", "write it to a file")
+        if importlib.util.find_spec(self.target) is None:
+            raise DeclarationError(
+                f"loading {self.name}", f"{self.target} is not installed", f"pip install {self.target}"
+            )
+        module = ModuleType(self.name)
+        module.__doc__ = None
+        exec(compile(self.text, f"<generated {self.name}>", "exec"), module.__dict__)
+        return module
+
+
+def export(subject: Any, target: str = "numpy", *, title: str = "", command: str = "") -> Module:
+    """Generate code or LaTeX.
+
+    Args:
+        subject: a Quantity, a mapping name -> Quantity, or an object with such a mapping as ``.quantities``
+            (a Theory). The names are those of the functions. Of several quantities those without code are named in
+            ``missing`` and in the module's docstring. A Network becomes one function of all its layers, dual_kernel.
+        target: "numpy", "torch" or "latex".
+        title: first line of the generated text; made from the subject if empty.
+        command: the command that generates the text again, for its head.
+
+    Raises:
+        DeclarationError: an unknown target, or a name that no function can have.
+        NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
+    """
+    if target not in TARGETS:
+        raise DeclarationError(f"export to {target!r}", "there is no such target", f"use one of {', '.join(TARGETS)}")
+    if is_network(subject):
+        return _network(subject, target, title, command)
+    quantities = _quantities(subject)
+    title = title or _title(subject, quantities)
+    name = next(iter(quantities)) if len(quantities) == 1 else "theory"
+    command = command or _call(subject, quantities, target)
+    if target == "latex":
+        text = equations(tuple(quantities.values()), title, command)
+        return Module(name, "latex", text, functions=tuple(quantities))
+    printer: Any = numpy_printer if target == "numpy" else torch_printer
+    planner = Planner(partial(build_component, dialect=_dialect(target)))
+    functions: list[Function] = []
+    sources: dict[str, Source] = {}
+    missing: dict[str, str] = {}
+    for quantity in quantities.values():
+        try:
+            functions.append(_planned(planner, printer, quantity, sources))
+        except SymresError as error:
+            if len(quantities) == 1 and isinstance(error, DeclarationError | NoClosedForm):
+                raise
+            missing[quantity.name] = error.found
+    if not functions:
+        raise NoClosedForm(f"{target} code for {_listed(missing)}", _reasons(missing), "export to LaTeX")
+    lacking = tuple(f"{lacks}: {found}" for lacks, found in missing.items())
+    text = _python(printer, target, title, command, functions, sources, lacking)
+    names = tuple(f.quantity.name for f in functions)
+    require_distinct(_listed(names), text)
+    warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docstrings.warnings(f))
+    return Module(name, target, text, lacking, warnings, names)
+
+
+def _network(subject: Any, target: str, title: str, command: str) -> Module:
+    """A network as one function."""
+    title = title or f"Kernel and tangent kernel of a network of {len(subject.layers)} layers, two inputs."
+    command = command or f'symres.export(network, target="{target}")'
+    if target == "latex":
+        return Module("network", "latex", recursion(subject, title, command), functions=("network",))
+    printer: Any = numpy_printer if target == "numpy" else torch_printer
+    planner = Planner(partial(build_component, dialect=_dialect(target)))
+    sources: dict[str, Source] = {}
+    text, warnings = network_text(
+        subject, target, lambda quantity: _planned(planner, printer, quantity, sources), sources, (title, command)
+    )
+    require_distinct("the network", text)
+    return Module("network", "numpy" if target == "numpy" else "torch", text, (), warnings, FUNCTIONS)
+
+
+def _reasons(missing: Mapping[str, str]) -> str:
+    """Why quantities have no code; each reason once."""
+    groups: dict[str, list[str]] = {}
+    for name, found in missing.items():
+        groups.setdefault(found, []).append(name)
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{_listed(names)}: {found}" for found, names in groups.items())
+
+
+def _listed(names: Iterable[str]) -> str:
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def _quantities(subject: Any) -> dict[str, Quantity]:
+    if isinstance(subject, Quantity):
+        return renamed({identifier(subject.name): subject})  # the slope in a symbol such as \alpha has its name
+    found = subject if isinstance(subject, Mapping) else getattr(subject, "quantities", None)
+    if not isinstance(found, Mapping) or not found:
+        raise DeclarationError(
+            f"export of {type(subject).__name__}", "it holds no quantities", "pass a Quantity, a mapping or a Theory"
+        )
+    return renamed(found)
+
+
+def _dialect(target: str) -> Dialect:
+    return numpy_printer.NUMPY if target == "numpy" else torch_printer.TORCH
+
+
+def _planned(planner: Planner, printer: Any, quantity: Quantity, sources: dict[str, Source]) -> Function:
+    """A function that can be printed: by averages where the language lacks a function of the closed form.
+
+    The code of its components goes into ``sources``, by their names.
+    """
+    try:
+        return _printable(planner, printer, quantity, sources)
+    except NoSpelling as refusal:
+        error = refusal
+        steps = tuple(replace(step, expr=step.definition) for step in quantity.steps)
+        reason = f"there is one, but {error.found}"
+        opened = replace(quantity, body=quantity.definition, steps=steps, status=Status.NUMERIC, reason=reason)
+        try:
+            if quantity.status is not Status.EXACT or (opened.body, opened.steps) == (quantity.body, quantity.steps):
+                raise error
+            return _printable(planner, printer, opened, sources)
+        except SymresError:
+            if not isinstance(error, LosesDigits):
+                raise
+            build: Any = planner.build  # there is nothing better
+            planner = replace(planner, build=partial(build, at_any_price=True))
+            return _printable(planner, printer, quantity, sources)
+
+
+def _printable(planner: Planner, printer: Any, quantity: Quantity, sources: dict[str, Source]) -> Function:
+    function = planner.function(quantity)
+    printer.function_source(function)
+    for component in function.components:
+        if component.name not in sources:
+            sources[component.name] = printer.component_source(component)
+    return function
+
+
+def _title(subject: Any, quantities: dict[str, Quantity]) -> str:
+    layer = getattr(getattr(subject, "layer", None), "name", "")
+    if len(quantities) == 1:
+        (quantity,) = quantities.values()
+        return (quantity.meaning or quantity.name).capitalize() + "."
+    if isinstance(subject, Mapping):
+        return "Functions made of Gaussian averages."
+    return f"Kernels and susceptibilities of {layer}." if layer else "Kernels and susceptibilities."
+
+
+def _call(subject: Any, quantities: dict[str, Quantity], target: str) -> str:
+    what = next(iter(quantities)) if isinstance(subject, Quantity) else "theory"
+    if isinstance(subject, Mapping):
+        what = "{" + ", ".join(f'"{name}": {name}' for name in quantities) + "}"
+    return f'symres.export({what}, target="{target}")'
+
+
+def _python(
+    printer: Any,
+    target: str,
+    title: str,
+    command: str,
+    functions: list[Function],
+    sources: Mapping[str, Source],
+    missing: tuple[str, ...],
+) -> str:
+    components: dict[str, Component] = {c.name: c for f in functions for c in f.components}
+    sources = {name: sources[name] for name in components}  # those of refused functions are left out
+    bodies = [printer.function_source(f) for f in functions]
+    tiles = [numpy_printer.function_tile(f) if target == "numpy" else None for f in functions]
+    dialect = _dialect(target)
+    needed = [_needed(f.quantity) for f in functions]
+    listed = [_function(*parts, target, needed) for parts in zip(functions, bodies, tiles, strict=True)]
+    code = [line for function in listed for line in (*function["lines"], function["call"])]
+    for source in sources.values():
+        code += [*source.lines, *source.preamble]
+    for tile in (*tiles, *(source.tile for source in sources.values())):
+        code += [] if tile is None else [*tile.axes, *tile.lines]
+    helpers = [dialect.helpers[n][0].strip("\n") for n in dialect.needed([*code, *printer.ALWAYS])]
+    text = "\n".join([*code, *helpers])
+    tables = dict(table for source in sources.values() for table in source.tables)
+    return files.render(
+        f"{target}.py.j2",
+        {
+            "title": docstrings.quoted(title),
+            "command": docstrings.quoted(command),
+            "missing": [line for text_ in missing for line in docstrings.wrapped(text_, 4, 4)],
+            "special": "special." in text and target == "numpy",
+            "math": "math." in text,
+            "functools": "functools." in text,
+            "scratch": numpy_printer.SCRATCH if any(tiles) else 0,
+            "tables": sorted(tables.items()),
+            "helpers": helpers,
+            "components": [_component(c, sources[name]) for name, c in components.items()],
+            "functions": listed,
+        },
+    )
+
+
+def _component(component: Component, source: Any) -> dict[str, Any]:
+    return {
+        "name": component.name,
+        "arguments": ", ".join(map(variable, component.symbols)),
+        "doc": docstrings.component_lines(component),
+        "preamble": source.preamble,
+        "lines": source.lines,
+        "tile": source.tile,
+        "factor": f"/({source.tile.factor})" if source.tile and source.tile.factor != 1 else "",
+    }
+
+
+def _needed(quantity: Quantity) -> tuple[sp.Symbol, ...]:
+    """The parameters that a value depends on."""
+    return tuple(s for s in quantity.symbols if s not in KERNELS)
+
+
+def _signature(quantity: Quantity, options: Sequence[str], needed: Sequence[tuple[sp.Symbol, ...]]) -> str:
+    """The arguments that a value depends on, then the others.
+
+    Those that would stand before one that is needed, or where a function of the module needs another one, have a name
+    and no place.
+
+    Args:
+        quantity: of which the function gives values.
+        options: further arguments, by name alone.
+        needed: the parameters that each function of the module needs.
+    """
+    placed = list(_needed(quantity))
+    named: list[sp.Symbol] = []
+    last = max(map(place, placed), default=(-1, ""))
+    for symbol in sorted(quantity.unused, key=place):
+        more = (*placed, symbol)
+        clash = any(parameters[: len(more)] != more for parameters in needed if len(parameters) >= len(more))
+        (named if clash or place(symbol) < last else placed).append(symbol)
+    optional = [f"{argument(s)}=0.0" for s in placed if s not in quantity.symbols]
+    options = [*(f"{argument(s)}=0.0" for s in named), *options]
+    return ", ".join([*map(argument, quantity.symbols), *optional, *(["*", *options] if options else [])])
+
+
+def _function(
+    function: Function, body: tuple[str, ...], tile: Tile | None, target: str, needed: Sequence[tuple[sp.Symbol, ...]]
+) -> dict[str, Any]:
+    quantity = function.quantity
+    kind = "array_like" if target == "numpy" else "tensor or number"
+    meaning = quantity.meaning or quantity.name
+    names, ignored = list(map(argument, quantity.symbols)), list(map(argument, quantity.unused))
+    out = ["out=None"] if target == "numpy" else []
+    return {
+        "name": quantity.name,
+        "signature": _signature(quantity, out, needed),
+        "arguments": ", ".join([*names, *ignored]),
+        "variables": ", ".join(map(variable, function.arguments)),
+        "names": [*names, *ignored],
+        "meaning": docstrings.quoted(f"{meaning[:1].upper()}{meaning[1:]}."),
+        "formula": docstrings.formula_lines(quantity.definition, 8),
+        "where": docstrings.meanings(quantity),
+        "parameters": docstrings.argument_lines(quantity, kind),
+        "facts": docstrings.function_lines(function, target),
+        "lines": body,
+        "tile": tile,
+        "call": numpy_printer.call(function, tile) if target == "numpy" else "",
+    }

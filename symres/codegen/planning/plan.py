@@ -1,0 +1,454 @@
+"""What a generated module computes, before any language: functions that call components.
+
+A quantity is a polynomial in C_W, C_b, gamma ... whose coefficients depend on kernels only. Those coefficients, and
+the averages without a closed form, are the components: each is computed, stabilised, fitted and measured once, and
+called by every function that contains it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import sympy as sp
+
+from ...core.errors import DeclarationError, NoClosedForm
+from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n, n_L, r, variables, xi
+from ...numerics.balls import enclose, evaluate
+from ...results.quantity import Quantity, Status
+from ..averages.average_code import averages
+from ..emitter import argument, distinct
+from ..fits.chebyshev import Fit
+from ..stable.angles import AngleForm, angle_form, positive
+from ..stable.primitives import Own, determinant
+from ..stable.rewrites import stabilise
+from ..stable.rounding_error import one_sign
+from .homogeneity import scaling
+
+KERNELS = (K, K1, K2)  # what is no variance below 0
+INSIDE = {C_W, C_b}  # what fresh neurons bring into averages
+GLOBAL = {Theta, C_W, C_b, gamma, xi, n, n_L, r}  # no variance or covariance of a neuron
+INACCURATE = 1e-6  # a larger error is announced
+FEW_DIGITS = 1e-13  # a larger error of a closed form in special functions, and its average is integrated instead
+_SEEN = [Fraction(10) ** n for n in (-8, -4, -2, 0, 2, 4)]  # kernels
+ACCURATE = 2e-14  # a closed form of one kernel with a larger error in floats is replaced by a fit
+
+
+@dataclass(frozen=True)
+class Component:
+    """A function of one kernel (K), or of two kernels and their covariance (K1, K2, C), and of parameters.
+
+    Args:
+        name: of the generated function.
+        symbols: its arguments.
+        formula: what it computes: a closed form, or an unevaluated average.
+        code: how it is computed: an expression in stable functions, a fit, or None for quadrature at run time.
+        form: the closed form written with angles, where it is of that shape.
+        error: largest measured error, relative to max(abs(F), abs(v*dF/dv)), v = C or K; for quadrature relative
+            to the geometric mean of the two diagonal values.
+        worst: where it was found, as text.
+        origin: the limit at K = 0 where ``code`` is undefined there.
+        start: the kernel up to which the limit is returned: 0, or more where floats underflow to 0/0.
+        beside_largest: for a function that is accurate beside its largest value only: its error relative to that.
+        stop: the largest kernel for which there are numbers; beyond it the function is nan.
+        end: the largest of the measured kernels for which an average has numbers with these parameters; where they
+            end depends on those, and the code finds it out.
+        reason: why it ends there.
+        gap: of a pair, its value at K1 = K2 = C = 0 and its limit there along the diagonal, if they differ.
+        next_to_zero: of a pair by quadrature, the error relative to the value itself at tiny covariances.
+        elsewhere: what was measured with other parameters of the activation, as text; empty if there are none.
+        floored: whether kernels and determinant are kept above 0, where the closed form is 0/0, or has a limit that
+            depends on parameters.
+        undefined: of a pair, where the code still has no value, as text.
+        opened: the same in averages, which are integrated at parameters where terms of the closed form cancel.
+    """
+
+    name: str
+    symbols: tuple[sp.Symbol, ...]
+    formula: sp.Expr
+    code: sp.Expr | Fit | None
+    form: AngleForm | None = None
+    error: float = 0.0
+    worst: str = ""
+    origin: float | None = None
+    start: float = 0.0
+    beside_largest: float | None = None
+    stop: float = math.inf
+    end: float = math.inf
+    reason: str = ""
+    gap: tuple[float, float] | None = None
+    next_to_zero: float = 0.0
+    elsewhere: str = ""
+    floored: bool = False
+    undefined: str = ""
+    opened: sp.Expr | None = None
+
+    @property
+    def is_inaccurate(self) -> bool:
+        """Whether some values have so few digits that nobody should use them unwarned."""
+        return self.error > INACCURATE
+
+    @property
+    def by_value(self) -> bool:
+        """Whether the error of a function of one kernel is relative to its value alone."""
+        decays = isinstance(self.code, Fit) and self.code.shape.decay > 0
+        return decays or bool(averages(self.formula))
+
+    @property
+    def last(self) -> float:
+        """The largest kernel for which there are numbers with the parameters that errors are measured at."""
+        return min(self.stop, self.end)
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it depends on two inputs."""
+        return C in self.symbols
+
+    @property
+    def parameters(self) -> tuple[sp.Symbol, ...]:
+        """The arguments that are no kernels."""
+        return self.symbols[3 if self.is_pair else 1 :]
+
+    @property
+    def call(self) -> Any:
+        """The undefined sympy function that stands for it in expressions."""
+        return sp.Function(self.name)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the module: straight-line results, the last of which is returned.
+
+    Args:
+        quantity: what it computes.
+        lines: (variable, expression in earlier names, arguments and component calls); the last is "return".
+        names: symbol -> variable for arguments and earlier lines.
+        components: those that it calls.
+    """
+
+    quantity: Quantity
+    lines: tuple[tuple[str, sp.Expr], ...]
+    names: tuple[tuple[sp.Symbol, str], ...]
+    components: tuple[Component, ...]
+
+    @property
+    def arguments(self) -> tuple[sp.Symbol, ...]:
+        """The kernels, the parameters that the value depends on, and, optional, those of the layer that it ignores.
+
+        One rule for every target: all functions of a layer can be called with the same names.
+        """
+        return (*self.quantity.symbols, *self.quantity.unused)
+
+    @property
+    def idle(self) -> tuple[sp.Symbol, ...]:
+        """The arguments that stand in no line: they lend the result their shape only."""
+        used = set().union(*(e.free_symbols for _, e in self.lines))
+        return tuple(s for s in self.arguments if s not in used)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What the planning of one quantity knows.
+
+    Args:
+        parameters: the arguments that are neither kernels nor scalars of the layer.
+        triples: (K1, C, K2) and the like, the covariances of its averages over two variables.
+        used: the components that it calls, by name, as they are found.
+    """
+
+    parameters: frozenset[sp.Symbol]
+    triples: list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]
+    used: dict[str, Component] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, quantity: Quantity) -> _Scope:
+        """That of a quantity."""
+        return cls(frozenset(quantity.symbols) - GLOBAL - {K, K1, K2, C}, _triples(quantity))
+
+
+@dataclass
+class Planner:
+    """Finds the components of quantities; equal ones are shared between the functions of one module.
+
+    Args:
+        build: makes and measures a component from its name, arguments and formula, and the latter in averages.
+    """
+
+    build: Callable[..., Component]
+    components: dict[tuple[sp.Expr, tuple[sp.Symbol, ...]], Component] = field(default_factory=dict)
+
+    def function(self, quantity: Quantity) -> Function:
+        """Plan one quantity.
+
+        Raises:
+            NoClosedForm: the quantity is unknown.
+        """
+        if quantity.status is Status.UNKNOWN:
+            raise NoClosedForm(
+                f"code for {quantity.name}", f"it is unknown ({quantity.reason})", "export another quantity"
+            )
+        scope = _Scope.of(quantity)
+        arguments = (*quantity.symbols, *quantity.unused)
+        distinct(arguments, argument)
+        names = distinct(arguments)
+        lines = []
+        for step in quantity.steps:
+            names[step.symbol] = step.symbol.name
+            lines.append((names[step.symbol], self._split(step.expr, step.definition, scope)))
+        lines.append(("return", self._split(quantity.body, quantity.definition, scope)))
+        unknown = sorted({str(s) for _, e in lines for s in e.free_symbols if s not in (*names, determinant)})
+        if unknown:
+            raise DeclarationError(
+                f"code for {quantity.name}", f"{', '.join(unknown)} is no argument of it", "give it a value first"
+            )
+        return Function(quantity, tuple(lines), tuple(names.items()), tuple(scope.used.values()))
+
+    # ---- splitting ---------------------------------------------------------------------------------------------
+
+    def _split(self, expr: sp.Expr, definition: sp.Expr, scope: _Scope) -> sp.Expr:
+        """The expression with everything that depends on kernels alone replaced by calls.
+
+        Args:
+            expr: closed forms, and averages that have none.
+            definition: the same in averages; where terms of a closed form cancel, they are integrated.
+            scope: what is known about the quantity.
+        """
+        nested = [a for a in averages(expr) if not all(c.is_Symbol for c in a.covariance)]
+        held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(nested)}
+        opaque = expr.xreplace(held)
+        others = (opaque.free_symbols & GLOBAL) | set(held.values())
+        parts = decompose(opaque, others | scope.parameters)
+        if parts is None and decompose(opaque, others) is None:
+            normalised = _normalised(expr)
+            if normalised is not None:
+                return sp.Add(*(self._product(factors, scope) for factors in normalised))
+            others -= INSIDE
+        opened: dict[sp.Expr, sp.Expr] = {}
+        may_cancel = scope.parameters and not averages(opaque)
+        if parts is None or (may_cancel and not _adds_up(parts)):
+            parts = decompose(opaque, others) or {sp.Integer(1): opaque}
+            if all(c.is_Symbol for a in averages(definition) for c in a.covariance):
+                opened = decompose(definition.xreplace(held), others) or {}
+        out = sp.Add(*(m * self._kernel_function(f, scope, opened.get(m)) for m, f in parts.items()))
+        return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
+
+    def _product(self, factors: Iterable[sp.Expr], scope: _Scope) -> sp.Expr:
+        """A product whose factors are split one by one, inside of powers."""
+        parts = (factor.as_base_exp() for factor in factors)
+        return sp.Mul(*(self._split(base, base, scope) ** power for base, power in parts))
+
+    def _kernel_function(self, expr: sp.Expr, scope: _Scope, opened: sp.Expr | None = None) -> sp.Expr:
+        """Calls of components.
+
+        Args:
+            expr: a function of kernels and parameters.
+            scope: what is known about the quantity.
+            opened: the same in averages, if they are known.
+        """
+        open_ = averages(expr)
+        if not open_ and expr.is_polynomial(*expr.free_symbols):
+            return expr
+        variables = expr.free_symbols
+        parameters = scope.parameters | GLOBAL  # the latter where they stand inside of averages
+        single = variables - parameters
+        if len(single) == 1:
+            (v,) = single
+            return self._call(expr.xreplace({v: K}), (K,), (v,), scope, _renamed(opened, {v: K}))
+        if open_:
+            held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(open_)}
+            parts = decompose(expr.xreplace(held), held.values())
+            if parts is None:
+                raise NoClosedForm(f"code for {expr}", "its averages stand inside functions", "export it to LaTeX")
+            out = sp.Add(*(m * self._kernel_function(f, scope) for m, f in parts.items()))
+            return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
+        for triple in scope.triples:
+            if triple[1] in variables and variables <= set(triple) | parameters:
+                canonical = dict(zip(triple, (K1, C, K2), strict=True))
+                arguments = (triple[0], triple[2], triple[1])
+                return self._call(expr.xreplace(canonical), (K1, K2, C), arguments, scope, _renamed(opened, canonical))
+        if isinstance(expr, sp.Add):  # functions of different kernels: one at a time
+            groups: dict[frozenset, list[sp.Expr]] = {}
+            for term in expr.args:
+                groups.setdefault(frozenset(term.free_symbols), []).append(term)
+            if len(groups) > 1:
+                return sp.Add(*(self._kernel_function(sp.Add(*g), scope) for g in groups.values()))
+        return stabilise(expr)
+
+    def _average(self, node: Any, scope: _Scope) -> sp.Expr:
+        """A call of the component of an average without a closed form; kernels in its integrand become parameters."""
+        if not node.free_symbols - {*variables}:
+            return sp.Float(evaluate(node, {}, 20)[0], 20)
+        inside = node.integrand.free_symbols - {*variables}
+        given = {s: Own(f"{s}_given", **s.assumptions0) for s in inside - scope.parameters}
+        integrand, back = node.integrand.xreplace(given), {name: s for s, name in given.items()}
+        if node.dimension == 1:  # the variance of one input given the other is a determinant over a kernel
+            variance = positive(node.covariance[0], (K1, C, K2))
+            return self._call(node.func(integrand, K), (K,), (variance,), scope).xreplace(back)
+        if node.dimension == 2:
+            k1, c, k2 = node.covariance
+            return self._call(node.func(integrand, K1, C, K2), (K1, K2, C), (k1, k2, c), scope).xreplace(back)
+        raise NoClosedForm(f"code for {node}", "it is an average over more than two variables", "export it to LaTeX")
+
+    def _call(
+        self,
+        expr: sp.Expr,
+        kernels: tuple[sp.Symbol, ...],
+        arguments: tuple[sp.Expr, ...],
+        scope: _Scope,
+        opened: sp.Expr | None = None,
+    ) -> sp.Expr:
+        """A call of the component for a function of kernels and parameters; mere scales stay outside."""
+        parameters = _ordered(expr.free_symbols - set(kernels))
+        angles, rest = _of_angles(expr) if kernels == (K1, K2, C) else (None, expr)
+        if angles is not None:
+            first, second, _ = arguments
+            return self._call(angles, kernels, arguments, scope) / (sp.sqrt(first) * sp.sqrt(second)) + rest
+        if len(parameters) == 1:
+            (p,) = parameters
+            law = scaling(expr, kernels, p)
+            if law is not None:
+                m, s = law
+                component = self._component(expr.xreplace({p: sp.Integer(1)}), kernels, scope)
+                return p**m * component.call(*(p**s * a for a in arguments))
+        symbols = (*kernels, *parameters)
+        if (
+            opened == expr
+            or opened is None
+            or not parameters
+            or not opened.free_symbols <= set(symbols)
+            or any(2 * a.dimension - 1 != len(kernels) for a in averages(opened))
+        ):
+            opened = None
+        component = self._component(expr, symbols, scope, opened)
+        return component.call(*arguments, *parameters)
+
+    def _component(
+        self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], scope: _Scope, opened: sp.Expr | None = None
+    ) -> Component:
+        key = (expr, symbols)
+        if key not in self.components:
+            distinct(symbols)
+            self.components[key] = self.build(f"_average_{len(self.components) + 1}", symbols, expr, opened=opened)
+        component = self.components[key]
+        scope.used[component.name] = component
+        return component
+
+
+def decompose(expr: sp.Expr, others: Iterable[sp.Symbol]) -> dict[sp.Expr, sp.Expr] | None:
+    """Write an expression as a polynomial in ``others``: monomial -> coefficient; None if it is no polynomial.
+
+    Only products and powers that contain ``others`` are multiplied out; coefficients keep their shape.
+    """
+    others = set(others)
+    if not expr.free_symbols & others:
+        return {sp.Integer(1): expr}
+    if isinstance(expr, sp.Symbol):
+        return {expr: sp.Integer(1)}
+    if isinstance(expr, sp.Add):
+        total: dict[sp.Expr, sp.Expr] = {}
+        for argument in expr.args:
+            part = decompose(argument, others)
+            if part is None:
+                return None
+            for monomial, coefficient in part.items():
+                total[monomial] = total.get(monomial, sp.Integer(0)) + coefficient
+        return total
+    if isinstance(expr, sp.Mul):
+        total = {sp.Integer(1): sp.Integer(1)}
+        for argument in expr.args:
+            part = decompose(argument, others)
+            if part is None:
+                return None
+            total = _multiply(total, part)
+        return total
+    if isinstance(expr, sp.Pow) and expr.exp.is_Integer and expr.exp > 0:
+        base = decompose(expr.base, others)
+        if base is None:
+            return None
+        power = base
+        for _ in range(int(expr.exp) - 1):
+            power = _multiply(power, base)
+        return power
+    if isinstance(expr, sp.Pow) and isinstance(expr.base, sp.Symbol) and expr.base in others:
+        return {expr: sp.Integer(1)}  # 1/gamma and the like
+    return None
+
+
+def _of_angles(expr: sp.Expr) -> tuple[sp.Expr | None, sp.Expr]:
+    """A function of two inputs as A/sqrt(K1*K2) + B: A written with angles, B free of kernels; (None, itself) if not.
+
+    None too where the function is itself written with angles.
+    """
+    triple = (K1, C, K2)
+    if angle_form(expr, triple) is not None:
+        return None, expr
+    constant, factor = expr.as_independent(*triple, as_Add=False)
+    rest, varying = sp.expand(factor).as_independent(*triple, as_Add=True)
+    times = constant * sp.Add(*(sp.sqrt(K1) * sp.sqrt(K2) * term for term in sp.Add.make_args(varying)))
+    return (None, expr) if angle_form(times, triple) is None else (times, constant * rest)
+
+
+def _normalised(expr: sp.Expr) -> list[tuple[sp.Expr, ...]] | None:
+    """The factors of products with roots of, or quotients by, sums, as behind a normalisation; None if there are none.
+
+    Terms with the same roots and quotients are one product.
+    """
+    groups: dict[tuple[sp.Expr, ...], list[sp.Expr]] = {}
+    for term in sp.Add.make_args(expr):
+        powers = [f for f in sp.Mul.make_args(term) if isinstance(f, sp.Pow) and isinstance(f.base, sp.Add)]
+        rest = sp.Mul(*(f for f in sp.Mul.make_args(term) if f not in powers))
+        groups.setdefault(tuple(powers), []).append(rest)
+    if not any(groups):
+        return None
+    return [(*powers, *sp.Mul.make_args(sp.Add(*rests))) for powers, rests in groups.items()]
+
+
+def _adds_up(parts: Mapping[sp.Expr, sp.Expr]) -> bool:
+    """Whether the terms of a polynomial in parameters cannot cancel, by signs and by those at some kernels."""
+    return len(parts) == 1 or one_sign(m * _sign_of(f) for m, f in parts.items())
+
+
+@lru_cache(maxsize=256)
+def _sign_of(function: sp.Expr) -> sp.Expr:
+    """A number of the sign that a function of kernels has at some places; 0/0 if it changes."""
+    if not function.free_symbols <= {K, K1, K2, C}:
+        return sp.nan
+    signs = set()
+    for k, rho in product(_SEEN, (Fraction(-9, 10), Fraction(1, 100), Fraction(1))):
+        ball = enclose(function, {K: k, K1: k, K2: k, C: k * rho}, 128)
+        signs.add(1 if ball > 0 else -1 if ball < 0 else 0)
+        if len(signs) > 1:
+            return sp.nan
+    return sp.Integer(signs.pop())
+
+
+def _renamed(expr: sp.Expr | None, names: Mapping[sp.Symbol, sp.Symbol]) -> sp.Expr | None:
+    return None if expr is None else expr.xreplace(dict(names))
+
+
+def _multiply(a: dict[sp.Expr, sp.Expr], b: dict[sp.Expr, sp.Expr]) -> dict[sp.Expr, sp.Expr]:
+    total: dict[sp.Expr, sp.Expr] = {}
+    for m, u in a.items():
+        for k, v in b.items():
+            total[m * k] = total.get(m * k, sp.Integer(0)) + u * v
+    return total
+
+
+def _triples(quantity: Quantity) -> list[tuple[sp.Symbol, sp.Symbol, sp.Symbol]]:
+    """(K1, C, K2) and the like: the covariances of the quantity's averages over two variables."""
+    found = [(K1, C, K2)]
+    for expr in (*(step.definition for step in quantity.steps), quantity.definition):
+        for node in averages(expr):
+            covariance = tuple(node.covariance)
+            if len(covariance) == 3 and all(c.is_Symbol for c in covariance) and covariance not in found:
+                found.append(covariance)
+    return found
+
+
+def _ordered(symbols: Iterable[sp.Symbol]) -> tuple[sp.Symbol, ...]:
+    return tuple(sorted(symbols, key=str))

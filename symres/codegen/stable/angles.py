@@ -1,0 +1,287 @@
+"""Pair kernels as angles: F = sum_j (A_j*theta_j + R_j*s_j) + R_0 with rational A, R in K1, K2, C.
+
+Here s = sqrt(D), D = Q - N**2, and theta is the angle asin(N/sqrt(Q)) = atan2(N, s). Every closed form from centred
+orthants (ReLU family, erf, GELU and their products with polynomials) has this shape. It matters twice: D and the
+rational functions can be written as sums of positive terms, so nothing cancels; and derivatives, whose 1/s parts
+cancel in exact arithmetic but give inf - inf in floats, are again of this shape with the cancellation done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+from sympy.polys.fields import FracField
+
+from ...core.symbols import K1, K2, C
+from .primitives import Atan2, Distance, UpperAngle, determinant
+
+Triple = tuple[sp.Symbol, sp.Symbol, sp.Symbol]
+ROOTS = (sp.Dummy("s1", positive=True), C, sp.Dummy("s2", positive=True))  # K1 = s1**2 and K2 = s2**2
+_KERNELS = {K1: ROOTS[0], K2: ROOTS[2]}
+Terms = dict[tuple[int, int, int, int, sp.Expr], sp.Expr]  # powers of K1, K2, C, D, what has no kernel -> number
+
+
+@dataclass(frozen=True)
+class Angle:
+    """A*theta + R*s with theta = asin(N/sqrt(Q)) + shift*pi/2, shift = -1, 0 or 1, and s = sqrt(Q - N**2)."""
+
+    N: sp.Expr
+    Q: sp.Expr
+    A: sp.Expr
+    R: sp.Expr
+    shift: int = 0
+
+    @property
+    def D(self) -> sp.Expr:
+        """The radicand of s."""
+        return sp.expand(self.Q - self.N**2)
+
+
+@dataclass(frozen=True)
+class AngleForm:
+    """A kernel of two inputs with variances K1, K2 and covariance C, written with angles."""
+
+    triple: Triple  # K1, C, K2
+    angles: tuple[Angle, ...]
+    rest: sp.Expr
+
+    def stable(self) -> sp.Expr:
+        """The expression to print, in K1, K2, C and their determinant."""
+        if self.triple == ROOTS:
+            return self._printed().xreplace({root: sp.sqrt(kernel) for kernel, root in _KERNELS.items()})
+        return self._printed()
+
+    def _printed(self) -> sp.Expr:
+        out = positive(self.rest, self.triple)
+        for angle in self.angles:
+            s = sp.sqrt(positive(angle.D, self.triple))
+            right = self._is_undefined(angle) and angle.A.subs(self.triple[1], 0) != 0
+            turned = UpperAngle if right else Atan2
+            theta = (-turned(s, angle.N), Atan2(angle.N, s), turned(s, -angle.N))[angle.shift + 1]
+            out += positive(angle.A, self.triple) * theta + self._times_root(angle, s)
+        return out
+
+    def _times_root(self, angle: Angle, s: sp.Expr) -> sp.Expr:
+        """R*s, with a factor 1/D of R turned into 1/s**2."""
+        over, under = map(sp.factor, sp.fraction(angle.R))  # lowest terms, as they are made
+        (scale, here), (unit, there) = ((c, dict(factors)) for c, factors in map(sp.factor_list, (under, angle.D)))
+        poles = min(here.get(base, 0) // power for base, power in there.items() if base.has(*self.triple))
+        left = {base: here.get(base, 0) - poles * there.get(base, 0) for base in {**here, **there}}
+        under = sp.Mul(scale / unit**poles, *(base**power for base, power in left.items()))
+        return positive(over, self.triple) / positive(under, self.triple) * s ** (1 - 2 * poles)
+
+    def diff(self, v: sp.Symbol) -> AngleForm:
+        """The derivative, its poles at D = 0 cancelled where they can be."""
+        if self.triple == ROOTS and v in _KERNELS:
+            return self.diff(_KERNELS[v])._times(1 / (2 * _KERNELS[v]))
+        angles = []
+        for a in self.angles:
+            slope = _cancelled(
+                lambda A, R, N, Q, dA, dR, dN, dD, D: dR + R * dD / (2 * D) + A * (dN - N * dD / (2 * D)) / Q,
+                *(a.A, a.R, a.N, a.Q, a.A.diff(v), a.R.diff(v), a.N.diff(v), a.D.diff(v), a.D),
+            )
+            angles.append(Angle(a.N, a.Q, sp.cancel(a.A.diff(v)), slope, a.shift))
+        return AngleForm(self.triple, tuple(angles), sp.cancel(self.rest.diff(v)))
+
+    def _times(self, factor: sp.Expr) -> AngleForm:
+        parts = (Angle(a.N, a.Q, sp.cancel(a.A * factor), sp.cancel(a.R * factor), a.shift) for a in self.angles)
+        return AngleForm(self.triple, tuple(parts), sp.cancel(self.rest * factor))
+
+    @property
+    def vanishing(self) -> bool:
+        """True if some s vanishes at C**2 = K1*K2, so that float derivatives of the form itself are undefined."""
+        return any(map(self._is_undefined, self.angles))
+
+    def _is_undefined(self, angle: Angle) -> bool:
+        """Whether both legs of an angle vanish where the kernels do."""
+        return positive(angle.D, self.triple).as_coeff_Add()[0] == 0
+
+
+def _cancelled(formula: Callable[..., Any], *values: sp.Expr) -> sp.Expr:
+    """A rational formula of rational functions in lowest terms.
+
+    It is computed in their field, where nothing is multiplied out that cancels; roots and pi are further variables.
+    """
+    basis = {s for value in values for s in value.free_symbols}
+    for power in {p for value in values for p in value.atoms(sp.Pow) if not p.exp.is_Integer}:
+        basis.add(power.base ** sp.Rational(1, power.exp.q))
+    basis |= {number for value in values for number in value.atoms(sp.NumberSymbol)}
+    field = FracField(sorted(basis, key=sp.default_sort_key), sp.QQ)
+    return formula(*map(field.from_expr, values)).as_expr()
+
+
+def angle_form(expr: sp.Expr, triple: Triple) -> AngleForm | None:
+    """Find the form, or None if the expression is not of this shape."""
+    arcs = sorted({a for a in expr.atoms(sp.asin) if a.has(*triple)}, key=sp.default_sort_key)
+    if not arcs or expr.has(sp.acos, sp.atan, sp.atan2):
+        return None
+    angles, roots, replaced = [], [], expr
+    for arc in arcs:
+        over, under = sp.fraction(sp.together(arc.args[0]))
+        Q = sp.expand(under**2)
+        if not (over.is_polynomial(*triple) and Q.is_polynomial(*triple)):
+            return None
+        theta, s = sp.Dummy("theta"), sp.Dummy("s", positive=True)
+        angles.append((theta, s, over, Q))
+        roots.append((sp.expand(Q - over**2), s))
+        replaced = replaced.xreplace({arc: theta})
+    if any(f.has(*triple) for f in replaced.atoms(sp.Function)):
+        return None
+    replaced = replaced.replace(
+        lambda e: isinstance(e, sp.Pow) and e.exp.is_Rational and e.exp.q == 2 and e.has(*triple),
+        lambda e: _root(e, roots, triple),
+    )
+    if any(isinstance(p, sp.Pow) and not p.exp.is_Integer and p.has(*triple) for p in sp.preorder_traversal(replaced)):
+        return None
+    return _collect(replaced, angles, triple)
+
+
+def rooted_form(expr: sp.Expr) -> AngleForm | None:
+    """The form in the roots of the kernels: behind normalisers angles depend on C/sqrt(K1*K2)."""
+    return angle_form(expr.xreplace({kernel: root**2 for kernel, root in _KERNELS.items()}), ROOTS)
+
+
+def _root(power: sp.Pow, roots: list[tuple[sp.Expr, sp.Symbol]], triple: Triple) -> sp.Expr:
+    for radicand, s in roots:
+        ratio = sp.cancel(radicand / power.base)  # 1, or what depends on parameters
+        if not ratio.has(*triple):
+            return s ** (2 * power.exp) / ratio**power.exp
+    return power
+
+
+def _collect(
+    expr: sp.Expr, angles: list[tuple[sp.Symbol, sp.Symbol, sp.Expr, sp.Expr]], triple: Triple
+) -> AngleForm | None:
+    found = []
+    dummies = [d for theta, s, _, _ in angles for d in (theta, s)]
+    rest = expr
+    for theta, s, N, Q in angles:
+        D = sp.expand(Q - N**2)
+        A = _even(rest.diff(theta), s, D)
+        rest = rest.subs(theta, 0)
+        odd = _even((rest - rest.subs(s, -s)) / (2 * s), s, D)
+        rest = sp.cancel(sp.together((rest + rest.subs(s, -s)) / 2))
+        rest = _even(rest, s, D)
+        if A is None or odd is None or rest is None or not (A + odd).is_rational_function(*triple):
+            return None
+        if (A.free_symbols | odd.free_symbols) & set(dummies):
+            return None
+        found.append(Angle(N, Q, A, odd))
+    rest = sp.cancel(rest)
+    if not rest.is_rational_function(*triple):
+        return None
+    return AngleForm(triple, *_shift(found, rest))
+
+
+def _even(e: sp.Expr, s: sp.Symbol, D: sp.Expr) -> sp.Expr | None:
+    """A rational function of s**2 with s**2 = D put in; None if odd powers of s remain."""
+    parts = []
+    for part in sp.fraction(sp.cancel(sp.together(e))):
+        polynomial = sp.Poly(part, s)
+        if any(degree % 2 for (degree,) in polynomial.monoms()):
+            return None
+        parts.append(sp.Add(*(c * D ** (degree // 2) for (degree,), c in polynomial.terms())))
+    return sp.cancel(parts[0] / parts[1])
+
+
+def _shift(angles: list[Angle], rest: sp.Expr) -> tuple[tuple[Angle, ...], sp.Expr]:
+    """Count theta from -pi/2 or pi/2 where that swallows a term: C/4 + C*asin(..)/(2*pi) is C*theta/(2*pi)."""
+    out = []
+    for a in angles:
+        shift = next((k for k in (1, -1) if _contains(rest, k * a.A * sp.pi / 2)), 0)
+        rest = sp.cancel(rest - shift * a.A * sp.pi / 2)
+        out.append(Angle(a.N, a.Q, a.A, a.R, shift))
+    return tuple(out), rest
+
+
+def _contains(total: sp.Expr, step: sp.Expr) -> bool:
+    """Whether each term of ``step`` stands in ``total`` with the same sign and at least the same size."""
+    present, wanted = (sp.expand(e).as_coefficients_dict() for e in (total, step))
+    ratios = [present[term] / c for term, c in wanted.items() if c != 0]
+    return bool(ratios) and all(ratio.is_number and ratio >= 1 for ratio in ratios)
+
+
+# ---- sums of positive terms --------------------------------------------------------------------------------------
+def positive(expr: sp.Expr, triple: Triple) -> sp.Expr:
+    """A rational function with each polynomial factor rewritten, where possible, as a sum of positive terms.
+
+    K1*K2 - C**2 is the symbol ``determinant`` in the result, also beside parameters. Odd powers of C have no sign and
+    are left alone. In roots of kernels everything is.
+    """
+    if not expr.has(*triple):
+        return expr
+    if triple == ROOTS:
+        return sp.factor(expr)
+    over, under = sp.fraction(sp.factor(expr))
+    return _positive_product(over, triple) / _positive_product(under, triple)
+
+
+def _positive_product(expr: sp.Expr, triple: Triple) -> sp.Expr:
+    out = sp.Integer(1)
+    for factor in sp.Mul.make_args(expr):
+        base, exponent = factor.as_base_exp()
+        if base.is_Add and exponent.is_Integer and base.is_polynomial(*triple):
+            factor = _positive_sum(base, triple) ** exponent
+        out *= factor
+    return out
+
+
+def _positive_sum(expr: sp.Expr, triple: Triple) -> sp.Expr:
+    best, least = expr, _cost(_terms(expr, triple))
+    for sign in (1, -1):
+        terms = _paired(_terms(sign * expr, triple))
+        if _cost(terms) < least:
+            least = _cost(terms)
+            total = _distances(terms, triple)
+            best = total if sign == 1 else sp.Mul(-1, total, evaluate=False)
+    return best
+
+
+def _terms(polynomial: sp.Expr, triple: Triple) -> Terms:
+    K1, C, K2 = triple
+    return {
+        (*powers, 0, p): number
+        for powers, c in sp.Poly(polynomial, K1, K2, C).terms()
+        for p, number in sp.expand(c).as_coefficients_dict().items()
+    }
+
+
+def _distances(terms: Terms, triple: Triple) -> sp.Expr:
+    """The sum of terms; c*(K1 + K2 - 2*C) with c > 0 is a distance, which vanishes without cancellation."""
+    K1, C, K2 = triple
+    terms, total = dict(terms), sp.Integer(0)
+    for i, j, k, d, p in sorted(((i - 1, *rest) for i, *rest in terms if i > 0), key=str):
+        corners = (i + 1, j, k, d, p), (i, j + 1, k, d, p), (i, j, k + 1, d, p)
+        first, second, cross = (terms.get(corner, sp.Integer(0)) for corner in corners)
+        if first == second == -cross / 2 and first.is_positive:
+            total += first * p * K1**i * K2**j * C**k * determinant**d * Distance(K1, K2, C)
+            terms = {key: c for key, c in terms.items() if key not in corners}
+    return total + sp.Add(*(c * p * K1**i * K2**j * C**k * determinant**d for (i, j, k, d, p), c in terms.items()))
+
+
+def _cost(terms: Terms) -> tuple[int, int]:
+    """How many terms may be negative, but for odd powers of C, and how many there are."""
+    even = [c * p for (_, _, k, _, p), c in terms.items() if k % 2 == 0]
+    return sum(1 for c in even if not c.is_nonnegative), len(terms)
+
+
+def _paired(terms: Terms) -> Terms:
+    """Pair c*K1**i*K2**j*C**k with -c*K1**(i+m)*K2**(j+m)*C**(k-2m), first for c < 0: their sum has a factor D."""
+    terms = dict(terms)
+    for key in sorted(terms, key=lambda key: (bool(terms[key] > 0), key[:4], str(key[4]))):
+        i, j, k, d, p = key
+        for m in range(1, k // 2 + 1) if k % 2 == 0 else ():
+            partner = (i + m, j + m, k - 2 * m, d, p)
+            here, there = terms[key], terms.get(partner, sp.Integer(0))
+            if here * there >= 0:
+                continue
+            amount = sp.sign(there) * min(abs(here), abs(there))
+            terms[key] += amount
+            terms[partner] -= amount
+            for q in range(m):  # (K1*K2)**m - C**(2m) = D*sum_q (K1*K2)**(m-1-q)*C**(2q)
+                new = (i + m - 1 - q, j + m - 1 - q, k - 2 * m + 2 * q, d + 1, p)
+                terms[new] = terms.get(new, sp.Integer(0)) + amount
+    return {k: c for k, c in terms.items() if c != 0}

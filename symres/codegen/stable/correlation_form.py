@@ -1,0 +1,136 @@
+"""Pair kernels where a kernel vanishes: quotients like C/sqrt(K1) in terms of the correlation, which has no 0/0.
+
+With K1 = s1**2, K2 = s2**2, C = s1*s2*correlation and determinant = (s1*s2*complement)**2 the negative powers of s1 and
+s2 cancel in exact arithmetic wherever a limit exists. What remains is finite at vanishing kernels, where the code
+takes the correlation to be 0.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from ...core.symbols import K1, K2, C
+from .angles import positive
+from .primitives import Atan2, Distance, Separation, Sure, complement, correlation, determinant
+from .rewrites import bottom_up
+
+TRIPLE = (K1, C, K2)
+_FIRST, _SECOND = sp.Dummy("s1", positive=True), sp.Dummy("s2", positive=True)
+
+
+def settled(code: sp.Expr) -> sp.Expr:
+    """Code of a pair kernel with the determinant in sight, and without quotients that are 0/0 at vanishing kernels."""
+    return divided(cornered(determined(separated(code))))
+
+
+def separated(code: sp.Expr) -> sp.Expr:
+    """Roots of what vanishes for parallel inputs like sqrt(K1*K2) - C, with that as a factor of its own."""
+
+    def rule(e: sp.Expr) -> sp.Expr:
+        if not (isinstance(e, sp.Pow) and abs(e.exp) == sp.Rational(1, 2) and e.base.is_Add and e.has(C)):
+            return e
+        if not e.base.has(sp.sqrt(K1)) or not e.base.has(sp.sqrt(K2)):
+            return e
+        written = e.base.xreplace({K1: _FIRST**2, K2: _SECOND**2})
+        if not written.is_polynomial(_FIRST, _SECOND, C):
+            return e
+        rest, remainder = sp.div(sp.expand(written), _FIRST * _SECOND - C, C)
+        if remainder != 0:
+            return e
+        rest = sp.factor_terms(rest).xreplace({_FIRST: sp.sqrt(K1), _SECOND: sp.sqrt(K2)})
+        return Separation(K1, K2, C) ** e.exp * sp.Max(rest, 0, evaluate=False) ** e.exp
+
+    return bottom_up(code, rule)
+
+
+def determined(code: sp.Expr) -> sp.Expr:
+    """K1*K2 - C**2 as the symbol ``determinant`` wherever it stands in a sum, alone or beside positive terms."""
+
+    def rule(e: sp.Expr) -> sp.Expr:
+        if not isinstance(e, sp.Add) or not e.is_rational_function(*TRIPLE) or not e.has(C):
+            return e
+        found = positive(e, TRIPLE)
+        return found if found.has(determinant) else e
+
+    return bottom_up(code, rule)
+
+
+def cornered(code: sp.Expr) -> sp.Expr:
+    """The same in terms of the correlation, if the code divides by what vanishes with a kernel and need not."""
+    if not any(_vanishes(p.base) for p in code.atoms(sp.Pow) if p.exp.is_negative):
+        return code
+    point = {K1: _FIRST**2, K2: _SECOND**2, C: correlation * _FIRST * _SECOND}
+    point[determinant] = (complement * _FIRST * _SECOND) ** 2
+    found = bottom_up(_placed(code, point), _factored)
+    if any(p.exp.is_negative and p.base in (_FIRST, _SECOND) for p in found.atoms(sp.Pow)):
+        return code
+    return found.xreplace({_FIRST: sp.sqrt(K1), _SECOND: sp.sqrt(K2)})
+
+
+def divided(code: sp.Expr) -> sp.Expr:
+    """The same, where it divides by what is 0 for parallel inputs a numerator that vanishes faster: 0/1 there."""
+
+    def rule(e: sp.Expr) -> sp.Expr:
+        if not isinstance(e, sp.Mul):
+            return e
+        poles = [p for p in e.args if isinstance(p, sp.Pow) and p.exp.is_negative and p.base.has(determinant)]
+        poles = [p for p in poles if _removable(p.base, e / p)]
+        return e.xreplace({p: Sure(p.base) ** p.exp for p in poles})
+
+    return bottom_up(code, rule)
+
+
+def _removable(base: sp.Expr, rest: sp.Expr) -> bool:
+    """Whether what stands beside a divisor vanishes wherever that does: for equal inputs, or for parallel ones."""
+    parallel = base.subs(determinant, 0)
+    if _undone(parallel).subs({K2: K1, C: K1}) != 0:
+        return False
+    places = [{}] if parallel == 0 else [{p: 0} for p in parallel.free_symbols if parallel.subs(p, 0) == 0]
+    lines = [
+        {**place, K1: _FIRST**2, K2: _SECOND**2, C: sign * _FIRST * _SECOND} for place in places for sign in (1, -1)
+    ]
+    points = lines if parallel == 0 else [{K2: K1, C: K1}, *lines]
+    return all(sp.expand(_undone(rest).subs({determinant: 0}).subs(p)) == 0 for p in points)
+
+
+def _undone(code: sp.Expr) -> sp.Expr:
+    """Distances written out."""
+    return code.replace(Distance, lambda first, second, both: first + second - 2 * both)
+
+
+def _placed(code: sp.Expr, point: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """The expression at a point, powers of products taken apart."""
+    known: dict[sp.Basic, sp.Basic] = dict(point)
+
+    def walk(e: sp.Basic) -> sp.Basic:
+        if e not in known:
+            known[e] = _factored(e.func(*map(walk, e.args))) if e.args else e
+        return known[e]
+
+    return walk(code)
+
+
+def _vanishes(base: sp.Expr) -> bool:
+    """Whether a positive function of kernels is 0 where one of them is."""
+    return any(base.subs({k: 0, C: 0, determinant: 0}) == 0 for k in (K1, K2))
+
+
+def _factored(e: sp.Expr) -> sp.Expr:
+    """A sum with the powers of the deviations that all terms share in front; an angle without those of both sides."""
+    if isinstance(e, Atan2):
+        y, x = e.args
+        shared = _shared(y, x)
+        return Atan2(y / shared, x / shared)
+    if isinstance(e, sp.Add):
+        shared = _shared(*e.args)
+        if shared != 1:
+            return shared * sp.Add(*(term / shared for term in e.args))
+    return e
+
+
+def _shared(*terms: sp.Expr) -> sp.Expr:
+    """The product of powers of the deviations that divides all terms and leaves one of them without each."""
+    out = sp.Integer(1)
+    for s in (_FIRST, _SECOND):
+        out *= s ** min(term.as_powers_dict().get(s, sp.Integer(0)) for term in terms)
+    return out

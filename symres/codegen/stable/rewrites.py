@@ -1,0 +1,351 @@
+"""Stabilising rewrites: the same function, spelled so that float arithmetic keeps its digits.
+
+Every rule is an identity over the reals; tests/unit/test_export_rewrite.py holds a hard point for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sympy as sp
+
+from ...core.symbols import z
+from ...numerics.special import Q2, S2
+from .primitives import (
+    Atan2,
+    Dawson,
+    Erfc,
+    Erfcx,
+    ExpCosh,
+    ExpCoshm1,
+    Expm1,
+    ExpSinh,
+    Log1p,
+    ScaledTail,
+    Sigmoid,
+    Softplus,
+    TwoSigns,
+    TwoTails,
+)
+
+_ERFC = lambda u: (Erfc if u.could_extract_minus_sign() else sp.erfc)(u)  # noqa: E731, sympy's is 2 - erfc(-u)
+COMPLEMENTS: dict[Any, Callable[[sp.Expr], tuple[sp.Expr, sp.Expr]]] = {  # 1 - f and 1 + f of functions within -1 .. 1
+    sp.erf: lambda u: (_ERFC(u), _ERFC(-u)),
+    sp.tanh: lambda u: (2 * Sigmoid(-2 * u), 2 * Sigmoid(2 * u)),
+    sp.cos: lambda u: (2 * sp.sin(u / 2) ** 2, 2 * sp.cos(u / 2) ** 2),
+}
+
+
+PRODUCTS: dict[Any, Callable[[sp.Expr, sp.Expr], sp.Expr]] = {  # f(s + d) - f(s - d)
+    sp.exp: lambda s, d: 2 * ExpSinh(s, d),
+    sp.sin: lambda s, d: 2 * sp.cos(s) * sp.sin(d),
+    sp.cos: lambda s, d: -2 * sp.sin(s) * sp.sin(d),
+}
+
+
+_ROOM = 500  # below, exponents stay as they are: their exponentials are floats, and so are products with powers
+
+
+def stabilise(expr: sp.Expr) -> sp.Expr:
+    """Apply every rule, bottom-up, in the order that lets each see what the one before leaves."""
+    for rule in (
+        _arcus_tangent,
+        _two_variables,
+        _logistic,
+        _log_sum,
+        _saturated,
+        _scaled_erfc,
+        _scaled_erfi,
+        _bare_erfi,
+        _scaled_hyperbolic,
+        _offset_waves,
+        _differences,
+        _small_differences,
+        _root_differences,
+        _log1p,
+        _log_cosh,
+    ):
+        expr = bottom_up(expr, rule)
+    return expr
+
+
+def bottom_up(expr: sp.Expr, rule: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+    """Rewrite the arguments first, then the node (sympy's own walker re-evaluates unevaluated nodes likewise).
+
+    Constants stay as they are: they become floats, and only sympy's own functions have numbers for that.
+    """
+    known: dict[sp.Basic, sp.Basic] = {}
+
+    def walk(e: sp.Basic) -> sp.Basic:
+        if e not in known and not e.free_symbols:
+            known[e] = e
+        if e not in known:
+            arguments = [walk(a) for a in e.args]
+            changed = any(a is not b for a, b in zip(arguments, e.args, strict=True))
+            known[e] = rule(e.func(*arguments) if changed else e)
+        return known[e]
+
+    return walk(expr)
+
+
+def _arcus_tangent(e: sp.Expr) -> sp.Expr:
+    """asin(p/q) -> the angle of (sqrt(q**2 - p**2), p): asin loses half of the digits where p is close to q."""
+    if isinstance(e, sp.acos):
+        return sp.pi / 2 - _arcus_tangent(sp.asin(e.args[0]))
+    if not isinstance(e, sp.asin) or not e.free_symbols:
+        return e
+    over, under = sp.fraction(sp.together(e.args[0]))
+    radicand = sp.expand(under**2 - over**2)
+    return Atan2(over, sp.sqrt(sp.factor_terms(radicand)))
+
+
+def _two_variables(e: sp.Expr) -> sp.Expr:
+    """S2(h, k, p/q) and Q2 by the legs p and sqrt(q**2 - p**2) of an angle, as the arcsine."""
+    if not isinstance(e, S2 | Q2):
+        return e
+    h, k, r = e.args
+    over, under = sp.fraction(sp.together(r))
+    rest = sp.factor_terms(sp.expand(under**2 - over**2))
+    return (TwoSigns if isinstance(e, S2) else TwoTails)(h, k, over, sp.sqrt(rest))
+
+
+def _logistic(e: sp.Expr) -> sp.Expr:
+    """1/(1 + exp(u)) and its products with exp(u): no infinity over infinity. log(1 + exp(u)) likewise."""
+    if isinstance(e, sp.log):
+        u = _one_plus_exp(e.args[0])
+        return e if u is None else Softplus(u)
+    if isinstance(e, sp.Pow) and e.exp.is_Integer and e.exp < 0:
+        u = _one_plus_exp(e.base)
+        return e if u is None else Sigmoid(-u) ** -e.exp
+    if isinstance(e, sp.Mul) and e.has(Sigmoid) and e.has(sp.exp):
+        return _merge_logistic(e)
+    return e
+
+
+def _log_sum(e: sp.Expr) -> sp.Expr:
+    """log(r + a*exp(u) + b*exp(v)): what would overflow is taken out.
+
+    For numbers r, a, b > 0 it is log(r) + log(1 + exp(w)), which keeps its digits where exp(u) and exp(v) are small.
+    Otherwise it stays as it is, digits next to log(1) included, as long as exponents are below the room.
+    """
+    if not (isinstance(e, sp.log) and isinstance(e.args[0], sp.Add)):
+        return e
+    terms = [_exponential(term) for term in e.args[0].args]
+    if not any(u.has(z) for _, u in terms):
+        return e
+    multiplied = sp.expand_mul(e.args[0].rewrite((sp.cosh, sp.sinh), sp.exp))
+    positive = [_exponential(term) for term in sp.Add.make_args(multiplied)]
+    if all(c.is_positive and not c.has(z) for c, _ in positive):
+        growing, rest = _growing(positive)
+        top = sp.Max(*(u + sp.log(c / (rest or 1)) for c, u in growing))
+        more = sp.log(sp.Add(*(c / (rest or 1) * sp.exp(u - top) for c, u in growing))) if len(growing) > 1 else 0
+        return Softplus(top + more) + sp.log(rest) if rest else top + more
+    growing, rest = _growing(terms)
+    top = sp.Max(0, *(u - _ROOM for _, u in growing)) if rest else sp.Max(*(u for _, u in growing))
+    if top == 0:
+        return e
+    number, others = rest.as_coeff_Add()
+    total = sp.Add(others * sp.exp(-top), *(c * sp.exp(u - top) for c, u in growing))
+    return top + (Log1p(Expm1(-top) + total) if number == 1 else sp.log(number * sp.exp(-top) + total))
+
+
+def _growing(terms: list[tuple[sp.Expr, sp.Expr]]) -> tuple[list[tuple[sp.Expr, sp.Expr]], sp.Expr]:
+    """The terms (c, u) for c*exp(u) whose exponent varies, and the sum of the others."""
+    return [(c, u) for c, u in terms if u.has(z)], sp.Add(*(c * sp.exp(u) for c, u in terms if not u.has(z)))
+
+
+def _exponential(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """(c, u) for c*exp(u)."""
+    factors = sp.Mul.make_args(term)
+    exponents = [f.args[0] for f in factors if isinstance(f, sp.exp)]
+    return sp.Mul(*(f for f in factors if not isinstance(f, sp.exp))), sp.Add(*exponents)
+
+
+def _one_plus_exp(e: sp.Expr) -> sp.Expr | None:
+    """U if e = 1 + exp(u)."""
+    if isinstance(e, sp.Add) and len(e.args) == 2 and sp.S.One in e.args:
+        rest = e - 1
+        if isinstance(rest, sp.exp):
+            return rest.args[0]
+    return None
+
+
+def _merge_logistic(e: sp.Expr) -> sp.Expr:
+    """exp(m*u)*sigmoid(-u)**n -> sigmoid(u)**m*sigmoid(-u)**(n-m) for integers 0 < m <= n."""
+    factors = list(e.args)
+    for i, exponential in enumerate(factors):
+        if not isinstance(exponential, sp.exp):
+            continue
+        for j, factor in enumerate(factors):
+            base, n = factor.as_base_exp()
+            if not isinstance(base, Sigmoid) or not n.is_Integer:
+                continue
+            u = -base.args[0]
+            m = sp.cancel(exponential.args[0] / u)
+            if m.is_Integer and 0 < m <= n:
+                rest = [f for k, f in enumerate(factors) if k not in (i, j)]
+                return sp.Mul(*rest, Sigmoid(u) ** m, Sigmoid(-u) ** (n - m))
+    return e
+
+
+def _saturated(e: sp.Expr) -> sp.Expr:
+    """Write q + q*erf(u) as q*erfc(-u), and so on for others and for squares: digits where erf(u) is -1 in floats."""
+    for term in e.args if isinstance(e, sp.Add) else ():
+        for factor in sp.Mul.make_args(term):
+            base, n = factor.as_base_exp()
+            if type(base) not in COMPLEMENTS or not base.free_symbols or not (n.is_Integer and n > 0):
+                continue
+            (less, more), q = COMPLEMENTS[type(base)](*base.args), term / base
+            for held, meant in ((q, q * more), (-q, -q * less), (-q / base, -q / base * less * more)):
+                if held in e.args and (held != -q / base or n > 1):
+                    return _saturated(e - held - term + meant)
+    return e
+
+
+def _scaled_erfc(e: sp.Expr) -> sp.Expr:
+    """exp(u)*erfc(w) -> exp(u - w**2)*erfcx(w) for w > 0: no infinity times zero. An average has one tail a term.
+
+    Where the sign of w depends on parameters, it is chosen when they are known.
+    """
+    if not isinstance(e, sp.Mul):
+        return e
+    tails = [f for f in e.args if isinstance(f, sp.erfc | Erfc) and not f.args[0].is_nonpositive]
+    exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
+    if len(tails) != 1 or not exponents:
+        return e
+    (w,) = tails[0].args
+    rest = [f for f in e.args if f is not tails[0] and not isinstance(f, sp.exp)]
+    inside = sp.Add(*exponents)
+    beyond = sp.expand(inside - w**2)
+    return sp.Mul(*rest, sp.exp(beyond) * Erfcx(w) if w.is_nonnegative else ScaledTail(inside, beyond, w))
+
+
+def _scaled_erfi(e: sp.Expr) -> sp.Expr:
+    """exp(u)*erfi(w) -> exp(u + w**2)*dawson(w)*2/sqrt(pi): neither overflows where the product does not."""
+    factors = e.args if isinstance(e, sp.Mul) else ()
+    growing = [f.args[0] for f in factors if isinstance(f, sp.erfi)]
+    if not growing:
+        return e
+    exponent = sp.Add(*(w**2 for w in growing), *(f.args[0] for f in factors if isinstance(f, sp.exp)))
+    rest = [f for f in factors if not isinstance(f, sp.erfi | sp.exp)]
+    return sp.Mul(*rest, sp.exp(sp.expand(exponent)), *(2 / sp.sqrt(sp.pi) * Dawson(w) for w in growing))
+
+
+def _bare_erfi(e: sp.Expr) -> sp.Expr:
+    """erfi(w) -> exp(w**2)*dawson(w)*2/sqrt(pi)."""
+    return 2 / sp.sqrt(sp.pi) * sp.exp(e.args[0] ** 2) * Dawson(e.args[0]) if isinstance(e, sp.erfi) else e
+
+
+def _scaled_hyperbolic(e: sp.Expr) -> sp.Expr:
+    """exp(a)*sinh(b), exp(a)*cosh(b): one function each, so that the growth of one cancels that of the other."""
+    if not isinstance(e, sp.Mul):
+        return e
+    waves = [f for f in e.args if isinstance(f, sp.sinh | sp.cosh)]
+    exponents = [f.args[0] for f in e.args if isinstance(f, sp.exp)]
+    if len(waves) != 1 or not exponents:
+        return e
+    scaled = ExpSinh if isinstance(waves[0], sp.sinh) else ExpCosh
+    rest = [f for f in e.args if f is not waves[0] and not isinstance(f, sp.exp)]
+    return sp.Mul(*rest, scaled(sp.Add(*exponents), waves[0].args[0]))
+
+
+def _offset_waves(e: sp.Expr) -> sp.Expr:
+    """1 - exp(a) - exp(b) + exp(a + b)*cosh(c) -> expm1(a)*expm1(b) + exp(a + b)*(cosh(c) - 1), times a number."""
+    if not isinstance(e, sp.Add) or not e.has(ExpCosh):
+        return e
+    flat, rest = sp.Integer(0), sp.Integer(0)
+    for term in e.args:
+        k, function = term.as_coeff_Mul()
+        if isinstance(function, ExpCosh):
+            flat += k * sp.exp(function.args[0])
+            rest += k * ExpCoshm1(*function.args)
+        elif function == 1 or isinstance(function, sp.exp):
+            flat += term
+        else:
+            rest += term
+    flat = sp.expand(flat, power_exp=True)
+    names = {a: sp.Dummy() for a in sorted(flat.atoms(sp.exp), key=sp.default_sort_key)}
+    factors = sp.factor_list(flat.xreplace(names))
+    if len(factors[1]) < 2 or any(f + 1 not in names.values() and 1 - f not in names.values() for f, _ in factors[1]):
+        return e
+    product = factors[0]
+    for f, power in factors[1]:
+        sign = 1 if f + 1 in names.values() else -1
+        argument = next(a.args[0] for a, d in names.items() if d == sign * f + 1)
+        product *= (sign * Expm1(argument)) ** power
+    return product + rest
+
+
+def _differences(e: sp.Expr) -> sp.Expr:
+    """q*exp(u) - q*exp(v) as a product, and so on for sin and cos: digits where u is next to v."""
+    seen: dict[tuple[sp.Expr, Any], sp.Expr] = {}  # (q, f) -> u
+    for term in sorted(e.args, key=sp.default_sort_key) if isinstance(e, sp.Add) else ():
+        factors = sp.Mul.make_args(term)
+        found: list[Any] = [f for f in factors if isinstance(f, tuple(PRODUCTS))]
+        if len(found) != 1 or len(term.atoms(*PRODUCTS)) != 1:
+            continue
+        (head, (v,)), q = (found[0].func, found[0].args), sp.Mul(*(f for f in factors if f is not found[0]))
+        if (-q, head) not in seen:
+            seen[q, head] = v
+            continue
+        u = seen[-q, head]
+        return e - term + q * head(u) - q * PRODUCTS[head](sp.factor_terms(u + v) / 2, sp.factor_terms(u - v) / 2)
+    return e
+
+
+def _small_differences(e: sp.Expr) -> sp.Expr:
+    """C*exp(u) - c -> c*expm1(u), c - c*erf(w) -> c*erfc(w), c - c*cos(u) -> 2*c*sin(u/2)**2.
+
+    Also where several such terms share a constant.
+    """
+    half = lambda u: -2 * sp.sin(u / 2) ** 2  # noqa: E731
+    for head, difference in ((sp.exp, Expm1), (sp.erf, lambda w: -sp.erfc(w)), (sp.cos, half)):
+        if isinstance(e, sp.Add):
+            e = _without_constant(e, head, difference)
+    return e
+
+
+def _without_constant(e: sp.Add, head: Any, difference: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+    """k*head(u) -> k + k*difference(u) for all numbers k, if that makes the constant term smaller."""
+    constant, terms = e.as_coeff_Add()
+    split = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]
+    moved = constant + sum(k for k, function in split if isinstance(function, head))
+    if abs(moved) >= abs(constant):
+        return e
+    return sp.Add(moved, *(k * (difference(f.args[0]) if isinstance(f, head) else f) for k, f in split))
+
+
+def _log1p(e: sp.Expr) -> sp.Expr:
+    """log(1 + u) -> log1p(u)."""
+    if isinstance(e, sp.log) and isinstance(e.args[0], sp.Add) and sp.S.One in e.args[0].args:
+        return Log1p(e.args[0] - 1)
+    return e
+
+
+def _root_differences(e: sp.Expr) -> sp.Expr:
+    """Write k*sqrt(q + u) - k*sqrt(q) as k*u/(sqrt(q + u) + sqrt(q)) for a number q."""
+    numbers = sp.Add(*(term for term in e.args if term.is_number)) if isinstance(e, sp.Add) else sp.Integer(0)
+    for term in e.args if numbers else ():
+        k, root = term.as_independent(*term.free_symbols, as_Add=False)
+        if isinstance(root, sp.Pow) and root.exp == sp.S.Half:
+            q, u = root.base.as_coeff_Add()
+            if q.is_positive and numbers == -k * sp.sqrt(q):
+                return e - term - numbers + k * u / (root + sp.sqrt(q))
+    return e
+
+
+def _log_cosh(e: sp.Expr) -> sp.Expr:
+    """log(q*cosh(u)) -> log1p(2*sinh(u/2)**2) + log(q) for abs(u) < 1, and what is more from there on.
+
+    That is m + log((1 + exp(-2*m - 2))/(1 + exp(-2))), m = abs(u) - 1; next to 0 it is 0 to all digits.
+    """
+    if not isinstance(e, sp.log):
+        return e
+    q, wave = e.args[0].as_independent(sp.cosh, as_Add=False)
+    if not isinstance(wave, sp.cosh) or not q.is_positive:
+        return e
+    size = sp.Abs(wave.args[0])
+    more = sp.Max(size - 1, 0)
+    near = Log1p(2 * sp.sinh(sp.Min(size, 1) / 2) ** 2)
+    return near + more + Log1p(Expm1(-2 * more) / (1 + sp.exp(2))) + sp.log(q)

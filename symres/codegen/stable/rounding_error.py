@@ -1,0 +1,186 @@
+"""How much rounding can cost where a closed form is evaluated: a bound that is computed beside the value.
+
+Standard running error analysis. What an operation adds is its result (in units of the rounding of floats), what it
+inherits are the errors of its operands times its slopes; arguments are exact. Where terms cancel the bound is much
+larger than the value, whatever the values of parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import sympy as sp
+
+from .primitives import (
+    Atan2,
+    Erfc,
+    Erfcx,
+    ExpCosh,
+    ExpCoshm1,
+    Expm1,
+    ExpSinh,
+    Log1p,
+    ScaledTail,
+    Separation,
+    Sigmoid,
+    Size,
+    Softplus,
+    Sure,
+    TwoSigns,
+    TwoTails,
+    UpperAngle,
+    complement,
+    correlation,
+    determinant,
+)
+
+_ROUNDED = (determinant, correlation, complement)  # computed by helpers, to a rounding
+_TILT = 2 / sp.sqrt(sp.pi)
+
+# The slopes of functions in each argument, or bounds of them.
+_SLOPES: dict[type, Any] = {
+    sp.exp: lambda u: (sp.exp(u),),
+    sp.sin: lambda u: (Size(sp.cos(u)),),
+    sp.cos: lambda u: (Size(sp.sin(u)),),
+    sp.erf: lambda u: (_TILT * sp.exp(-(u**2)),),
+    sp.erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
+    Erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
+    Erfcx: lambda u: (2 * Size(u) * Erfcx(u) + _TILT,),
+    Expm1: lambda u: (sp.exp(u),),
+    Log1p: lambda u: (1 / (1 + u),),
+    sp.log: lambda u: (1 / u,),
+    sp.tanh: lambda u: (1 - sp.tanh(u) ** 2,),
+    sp.sinh: lambda u: (sp.cosh(u),),
+    sp.cosh: lambda u: (Size(sp.sinh(u)),),
+    sp.atan: lambda u: (1 / (1 + u**2),),
+    sp.asin: lambda u: (1 / sp.sqrt(1 - u**2),),
+    sp.acos: lambda u: (1 / sp.sqrt(1 - u**2),),
+    sp.asinh: lambda u: (1 / sp.sqrt(1 + u**2),),
+    sp.Abs: lambda u: (sp.Integer(1),),
+    Size: lambda u: (sp.Integer(1),),
+    Sure: lambda u: (sp.Integer(1),),
+    Separation: lambda x, y, c: (sp.sqrt(y) / sp.sqrt(x) / 2, sp.sqrt(x) / sp.sqrt(y) / 2, sp.Integer(1)),
+    sp.sign: lambda u: (sp.Integer(0),),
+    Sigmoid: lambda u: (Sigmoid(u) * Sigmoid(-u),),
+    Softplus: lambda u: (Sigmoid(u),),
+    ExpSinh: lambda a, b: (Size(ExpSinh(a, b)), ExpCosh(a, b)),
+    ExpCosh: lambda a, b: (ExpCosh(a, b), Size(ExpSinh(a, b))),
+    ExpCoshm1: lambda a, b: (ExpCoshm1(a, b), Size(ExpSinh(a, b))),
+    Atan2: lambda y, x: _turned(y, x),
+    UpperAngle: lambda y, x: _turned(y, x),
+    ScaledTail: lambda u, v, w: (ScaledTail(u, v, w), ScaledTail(u, v, w), _TILT * sp.exp(v)),
+    TwoSigns: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
+    TwoTails: lambda h, k, x, y: (sp.exp(-(h**2) / 2), sp.exp(-(k**2) / 2), *_turned(x, y)),
+}
+_ODD = (sp.erf, Expm1, sp.atan, sp.asinh, sp.tanh, sp.sinh)  # they have the sign of their argument
+_SOUND = (
+    *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, Sigmoid, Atan2, UpperAngle, Sure, *_ODD),
+    *(ExpSinh, ExpCosh, ExpCoshm1, sp.erfc, Erfc, sp.exp),  # but where they are next to nothing
+)
+_SOUND_ABOVE_0 = (ScaledTail, Erfcx, Softplus, Log1p)
+_POSITIVE = (
+    Softplus,
+    Sigmoid,
+    ExpCosh,
+    ExpCoshm1,
+    Erfcx,
+    Erfc,
+    ScaledTail,
+    UpperAngle,
+    Size,
+    Sure,
+    Separation,
+    TwoTails,
+)
+
+
+def _turned(x: sp.Expr, y: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """The slopes of the angle of a point."""
+    return _size(y) / (x**2 + y**2), _size(x) / (x**2 + y**2)
+
+
+def doubt(code: sp.Expr) -> sp.Expr | None:
+    """A bound of the rounding error of a formula, in units of the rounding of floats; None if a function is unknown."""
+    known: dict[sp.Expr, sp.Expr] = {}
+
+    def bound(e: sp.Expr) -> sp.Expr:
+        if e not in known:
+            known[e] = _bound(e, bound)
+        return known[e]
+
+    try:
+        return bound(code)
+    except KeyError:
+        return None
+
+
+def _bound(e: sp.Expr, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+    if e.is_Symbol:
+        return _size(e) if e in _ROUNDED else sp.Integer(0)
+    if not e.free_symbols:
+        return sp.Integer(0) if e.is_Rational and _is_power_of_2(sp.Integer(e.q)) else sp.Abs(e)
+    if isinstance(e, sp.Add):
+        rounding = _size(e) if len(e.args) == 2 else sp.Add(*map(_size, e.args))
+        return sp.Add(*map(bound, e.args), rounding)
+    if isinstance(e, sp.Mul):
+        inherited = []
+        for place, factor in enumerate(e.args):
+            others = (_size(f) for k, f in enumerate(e.args) if k != place)
+            inherited.append(bound(factor) * sp.Mul(*others))
+        rounded = sum(1 for f in e.args if not _is_power_of_2(f)) - 1
+        return sp.Add(*inherited, max(rounded, 0) * _size(e))
+    if isinstance(e, sp.Pow) and e.base != sp.E:
+        slope = abs(e.exp) * _size(e) / _size(e.base) if e.exp.is_number else _size(e * e.exp / e.base)
+        moved = sp.Integer(0) if e.exp.is_number else _size(e) * Size(sp.log(e.base)) * bound(e.exp)
+        return bound(e.base) * slope + moved + _size(e)
+    if isinstance(e, sp.Max | sp.Min):
+        return sp.Add(*map(bound, e.args))
+    slopes = _SLOPES[type(e)](*e.args)
+    return sp.Add(*(slope * bound(u) for slope, u in zip(slopes, e.args, strict=True)), _size(e))
+
+
+def _is_power_of_2(e: sp.Expr) -> bool:
+    """Whether multiplication with a number is exact."""
+    return bool(e.is_Rational) and math.frexp(abs(float(e)))[0] == 0.5
+
+
+def _size(e: sp.Expr) -> sp.Expr:
+    """The absolute value of what may be negative."""
+    if (e.is_Symbol and e.is_nonnegative) or isinstance(e, sp.exp | Size | Softplus | Sigmoid | ExpCosh | Erfcx):
+        return e
+    if isinstance(e, sp.Mul):
+        return sp.Mul(*map(_size, e.args))
+    if isinstance(e, sp.Pow) and e.exp.is_Rational:
+        return e if e.exp.is_even else _size(e.base) ** e.exp
+    return sp.Abs(e) if e.is_number else Size(e)
+
+
+def cancels(code: sp.Expr) -> bool:
+    """Whether there may be values at which a formula loses digits, as far as signs tell."""
+    if not code.args or not code.free_symbols:
+        return False
+    if isinstance(code, sp.Add) and not one_sign(code.args):  # a difference of two arguments is exact but for rounding
+        return len(code.args) > 2 or any(doubt(u) != 0 for u in code.args)
+    if isinstance(code, sp.Pow) and not code.exp.is_number and code.base != sp.E:
+        return True
+    if isinstance(code, _SOUND_ABOVE_0) and any(_sign(u) < 1 for u in code.args):
+        return True
+    return not isinstance(code, (*_SOUND, *_SOUND_ABOVE_0)) or any(map(cancels, code.args))
+
+
+def one_sign(terms: Iterable[sp.Expr]) -> bool:
+    """Whether all terms of a sum are known to have the same sign."""
+    return {*map(_sign, terms)} in ({1}, {-1})
+
+
+def _sign(e: sp.Expr) -> int:
+    """1 for what is known to be positive or 0, -1 for what is known to be negative or 0, else 0."""
+    if isinstance(e, sp.Mul):
+        return math.prod(map(_sign, e.args))
+    if isinstance(e, _ODD):
+        return _sign(e.args[0])
+    if isinstance(e, _POSITIVE) or e.is_nonnegative:
+        return 1
+    return -1 if e.is_nonpositive else 0

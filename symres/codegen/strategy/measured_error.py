@@ -1,0 +1,339 @@
+"""Run the generated NumPy code of a component, and measure its error against ball arithmetic."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from ...core.errors import SymresError
+from ...core.symbols import K1, K2, C, K, x1, z
+from ...numerics.balls import enclose, to_ball
+from ...numerics.special import S4
+from ..averages.average_code import averages
+from ..fits.chebyshev import Fit, grid
+from ..planning.plan import FEW_DIGITS, INACCURATE, Component
+from ..targets.numpy import dialect
+from .sample_points import (
+    DIAGONAL,
+    ENDS,
+    NEAR_ZERO,
+    PARAMETER,
+    TINY,
+    Point,
+    Values,
+    all_pairs,
+    larger,
+    named,
+    open_pairs,
+)
+
+BITS = 240
+LARGEST, SMALLEST = sys.float_info.max, 1e-300
+SHORTEST = 0.5  # kernels of order one, without which a function is of no use
+LITTLE = 64  # bits
+UNREACHED = "exponentials would be no floats, or waves need too many nodes"
+ALIKE = 1e-4  # of the largest value: how far it may be from one end to the point beside it
+SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
+
+
+def run(component: Component) -> Callable[..., Any]:
+    """The component's generated NumPy function; averages of equal entries are integrated once."""
+    space: dict[str, Any] = {}
+    exec(compile(dialect.standalone(component), component.name, "exec"), space)
+    if "_by_quadrature" in space:
+        space["_by_quadrature"] = _once(space["_by_quadrature"])
+    return space[component.name]
+
+
+def _once(integrate: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule for entries, which computes equal ones once: what the measured matrices have many of."""
+
+    def wrapped(rule: Any, few: int, f: Any, g: Any, some: Any, *kernels: Any) -> Any:
+        columns = np.stack([column[some] for column in kernels[:3]])
+        _, first, place = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        return integrate(rule, few, f, g, some[first], *kernels)[place.reshape(-1)]
+
+    return wrapped
+
+
+def measured_kernel(component: Component, values: Values | None = None) -> Component:
+    """Error relative to max(|f|, |K f'|) on K = 1e-8 .. 1e4; a value at K = 0 is supplied where the code has none.
+
+    Averages without a closed form, and what decays at small K, are judged by |f| alone.
+    """
+    formula, extra = with_numbers(component, values)
+    points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.stop])
+    slope = None if component.by_value else formula.diff(K)
+    function = run(component)
+    with np.errstate(all="ignore"):
+        found = function(points, *extra) * np.ones(points.shape)
+        tiny = function(np.array(NEAR_ZERO), *extra) * np.ones(len(NEAR_ZERO))
+    origin, divides = _at_zero(function, extra)
+    integrated = component.code is None or component.opened is not None  # nan is no limit then, but lack of digits
+    undefined = np.isnan(tiny) & (not integrated)
+    if divides or undefined.any() or not math.isfinite(origin):
+        if isinstance(component.code, sp.Expr):
+            limit = _limit(formula)
+            if limit is not None or not math.isfinite(origin):
+                origin = math.nan if limit is None else limit
+        if math.isnan(origin):
+            return replace(component, error=math.inf, worst="K = 0")
+        start = _start(tiny, origin) if undefined.any() else 0.0
+        if start is None:
+            return replace(component, error=math.inf, worst=f"K = {NEAR_ZERO[np.argmax(undefined)]:g}")
+        component = replace(component, origin=origin, start=start)
+    if averages(formula) and np.isfinite(found[0]) and not np.isfinite(found[-1]):
+        inside = int(np.argmin(np.isfinite(found)))
+        component = replace(component, end=float(f"{points[inside - 1]:.2g}"), reason=UNREACHED)
+        points, found = points[:inside], found[:inside]
+    errors = []
+    for k, value in zip(points, found, strict=True):
+        scale = 0.0 if slope is None else _size(enclose(slope, {K: Fraction(k)}, BITS)) * float(k)
+        errors.append((_deviation(formula, {K: k}, float(value), scale), f"K = {k:.3g}"))
+    if isinstance(component.code, Fit) and component.code.absolute:
+        exact = np.array([float(enclose(formula, {K: Fraction(k)}, BITS).mid()) for k in points])
+        component = replace(component, beside_largest=float(np.max(np.abs(found - exact)) / np.max(np.abs(exact))))
+    worst, where = max(errors)
+    poor = [k for k, (error, _) in zip(points, errors, strict=True) if error > INACCURATE]
+    if poor and component.beside_largest is not None:
+        where = f"K in {min(poor):.1e}..{max(poor):.1e}"
+    return replace(component, error=worst, worst=where)
+
+
+def _at_zero(function: Callable[..., Any], extra: list[Any]) -> tuple[float, bool]:
+    """The value at K = 0, and whether it takes a division by zero."""
+    divisions: list[str] = []
+    with np.errstate(all="ignore", divide="call"), np.errstate(call=lambda kind, _: divisions.append(kind)):
+        value = float((function(np.zeros(1), *extra) * np.ones(1))[0])
+    return value, bool(divisions)
+
+
+def _start(tiny: Any, limit: float) -> float | None:
+    """A kernel below which a function is its limit or, in floats, no number; None if some value is neither."""
+    close = np.isnan(tiny) | (np.abs(tiny - limit) <= 1e-16 * abs(limit))
+    last = int(np.argmin(close)) if not close.all() else len(NEAR_ZERO)
+    return None if np.isnan(tiny[last:]).any() else NEAR_ZERO[last - 1]
+
+
+def _limit(formula: sp.Expr) -> float | None:
+    """The value at K -> 0, from two small kernels; None if they disagree."""
+    near, nearer = (enclose(formula, {K: sp.Rational(1, 10**n)}, 4 * BITS) for n in (60, 80))
+    if not (near.is_finite() and nearer.is_finite()):
+        return None
+    a, b = float(near.mid()), float(nearer.mid())
+    if abs(b) > 100 * abs(a) > 1e6:
+        return math.copysign(math.inf, b)
+    if abs(a) < 1e-18 and abs(b) <= abs(a):
+        return 0.0
+    return b if abs(a - b) <= 1e-16 * abs(b) else None
+
+
+def measured_pair(component: Component, values: Values | None = None) -> Component:
+    """Error relative to max(|F|, |C dF/dC|) over kernels 1e-8 .. 1e4 and correlations to 1 - 1e-12."""
+    component = _ended(component, values)
+    formula, extra = with_numbers(component, values)
+    points = open_pairs() if formula.has(S4) else all_pairs()  # a ball of S4 takes a second
+    function = run(component)
+    with np.errstate(all="ignore"):
+        found = function(*map(np.array, zip(*points, strict=True)), *extra) * np.ones(len(points))
+    slope = formula.diff(C)
+    errors = []
+    for point, value in zip(points, found, strict=True):
+        errors.append((pair_deviation(formula, slope, point, float(value)), named(point)))
+    worst, where = max(errors)
+    beside = _beside_largest(formula, points, found) if worst > FEW_DIGITS else None
+    return replace(component, error=worst, worst=where, beside_largest=beside, gap=_gap(function, extra))
+
+
+def _ended(component: Component, values: Values | None) -> Component:
+    """A closed form with values where inputs are parallel or vanish: as it is, floored, or known to have none."""
+    floored = replace(component, floored=True)
+    if not _undefined(component, values) or _undefined(floored, values):
+        return replace(component, undefined=_undefined(component, values))
+    return floored
+
+
+def _undefined(component: Component, values: Values | None) -> str:
+    """Where a closed form has no value in floats, or a floored one none that continues those beside it."""
+    function, (_, extra) = run(component), with_numbers(component, values)
+    found = []
+    for name, ends in ENDS.items():
+        with np.errstate(all="ignore"):
+            at, beside = (
+                function(*map(np.array, zip(*points, strict=True)), *extra) for points in zip(*ends, strict=True)
+            )
+        jumps = np.abs(at - beside) > ALIKE * np.max(np.abs(beside))
+        if np.any(np.isnan(at)) or (component.floored and np.any(jumps)):
+            found.append(name)
+    return " and ".join(found)
+
+
+def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Any) -> float:
+    """The largest error of a pair kernel, relative to its largest value for the same two kernels."""
+    errors: dict[tuple[float, float], list[tuple[float, float]]] = {}
+    for (k1, k2, c), value in zip(points, found, strict=True):
+        exact = enclose(formula, _exact({K1: k1, K2: k2, C: c}), BITS)
+        if exact.is_finite():
+            errors.setdefault((k1, k2), []).append((abs(float(value) - float(exact.mid())), _size(exact)))
+    return max(max(e for e, _ in group) / max(max(size for _, size in group), SMALLEST) for group in errors.values())
+
+
+def pair_deviation(formula: sp.Expr, slope: sp.Expr, point: Point, value: float) -> float:
+    """The error of a value, relative to max(|F|, |C dF/dC|)."""
+    at = dict(zip((K1, K2, C), point, strict=True))
+    scale = _size(enclose(slope, _exact(at), BITS)) * abs(point[2])
+    return _deviation(formula, at, value, scale)
+
+
+def _gap(function: Callable[..., Any], extra: list[Any]) -> tuple[float, float] | None:
+    """The value of a pair kernel at vanishing kernels and its limit along the diagonal, if they differ.
+
+    They do for activations that jump at 0: the correlation of what vanishes counts as 0.
+    """
+    diagonal = np.array([0.0, *DIAGONAL, 1.0])
+    with np.errstate(all="ignore"):
+        corner, near, nearer, ordinary = map(float, function(diagonal, diagonal, diagonal, *extra) * np.ones(4))
+    rounding = 1e-12 * abs(ordinary)  # an average that vanishes leaves the rounding of terms that cancel
+    if not abs(near - nearer) <= 1e-9 * abs(nearer) or not abs(corner - nearer) > 1e-9 * abs(nearer) + rounding:
+        return None
+    return corner, nearer
+
+
+def measured_quadrature(component: Component, values: Values | None = None) -> Component:
+    """Error relative to sqrt(<f**2> <g**2>), of single entries and of matrices; it ends with the accurate kernels.
+
+    Raises:
+        SymresError: kernels of order one are inaccurate.
+    """
+    formula, extra = with_numbers(component, values)
+    function = run(component)
+    points = sorted(open_pairs(), key=larger)[:: 1 if values is None else 2]  # balls take most of the time
+    largest = _bound(formula)
+    with np.errstate(all="ignore"):
+        single = [float(function(*map(np.array, point), *extra)) for point in points]
+        matrix = function(*(np.repeat(column, SHARED) for column in np.array(points).T), *extra)[::SHARED]
+    errors, stop = [(0.0, "")], math.inf
+    for place, (point, *found) in enumerate(zip(points, single, matrix, strict=True)):
+        error, reason = _pair_error(formula, point, found, largest)
+        if error < INACCURATE:
+            errors.append((error, named(point)))
+            continue
+        stop = max((larger(p) for p in points[:place] if larger(p) < larger(point)), default=0.0)
+        if stop < SHORTEST:
+            raise SymresError(f"code for {component.formula}", reason, "export it to LaTeX")
+        if component.parameters and not np.isfinite(found).any():
+            component = replace(component, end=stop, reason=UNREACHED)
+        else:
+            component = replace(component, stop=stop, reason=reason)
+        break
+    worst, where = max(errors)
+    tiny = _next_to_zero(formula, [(point, float(function(*map(np.array, point), *extra))) for point in TINY])
+    return replace(component, error=worst, worst=where, gap=_gap(function, extra), next_to_zero=tiny)
+
+
+def _next_to_zero(formula: sp.Expr, found: Iterable[tuple[Point, float]]) -> float:
+    """The largest error relative to the value itself at tiny covariances, where it may be as small as they are."""
+    errors = [0.0]
+    for point, value in found:
+        exact = enclose(formula, _exact(dict(zip((K1, K2, C), point, strict=True))), LITTLE)
+        if exact.rel_accuracy_bits() > 45 and _size(exact) > SMALLEST:
+            errors.append(abs(value / float(exact.mid()) - 1))
+    return max(errors)
+
+
+def _pair_error(
+    formula: sp.Expr,
+    point: Point,
+    found: Sequence[float],
+    largest: Callable[[float, float], float],
+) -> tuple[float, str]:
+    """The error of values of a pair kernel, infinite where it cannot be told, and what to say of a large one."""
+    if not np.isfinite(found).all():
+        return math.inf, f"quadrature has no number at {named(point)}"
+    try:
+        scale = largest(*point[:2])
+        at = _exact(dict(zip((K1, K2, C), point, strict=True)))
+        exact = float(enclose(formula, at, 60).mid()) if scale > 1e-290 else 0.0
+    except SymresError as error:
+        return math.inf, f"{error.found} at {named(point)}"
+    deviation = max(abs(float(value) - exact) for value in found) / max(scale, 1e-290)
+    if not math.isfinite(deviation):
+        return math.inf, f"the values are no floats at {named(point)}"
+    return deviation, f"quadrature is off by {deviation:.1e} at {named(point)}"
+
+
+def _bound(formula: sp.Expr) -> Callable[[float, float], float]:
+    """The inequality of Cauchy and Schwarz, |<f g>| <= sqrt(<f**2> <g**2>), for a sum of averages."""
+    nodes = {node: sp.Dummy() for node in averages(formula)}
+    linear = formula.xreplace(nodes)
+
+    @cache
+    def square(node: Any, factor: Any, k: float) -> float:
+        squared = factor.map(lambda u: u * u).as_expr().subs(z, x1)
+        return _size(enclose(node.func(squared, K), {K: Fraction(k)}, 60))
+
+    def bound(k1: float, k2: float) -> float:
+        total = 0.0
+        for node, dummy in nodes.items():
+            outer = linear.diff(dummy)
+            for coefficient, (f, g) in node.terms:
+                size = abs(float(outer * coefficient))
+                total += size * math.sqrt(square(node, f, k1)) * math.sqrt(square(node, g, k2))
+        return total
+
+    return bound
+
+
+def with_numbers(component: Component, values: Values | None) -> tuple[sp.Expr, list[Any]]:
+    """The formula with numbers for free parameters, and the arrays to pass to the code."""
+    names = component.parameters
+    values = values or dict.fromkeys(names, PARAMETER)
+    return component.formula.xreplace(values), [np.float64(values[p]) for p in names]
+
+
+def _exact(at: dict[sp.Symbol, Any]) -> dict[sp.Symbol, Any]:
+    """Floats as the binary numbers that they are."""
+    return {s: Fraction(v) for s, v in at.items()}
+
+
+def _deviation(formula: sp.Expr, at: dict[sp.Symbol, Any], value: float, scale: float) -> float:
+    exact = _known(formula, at)
+    if math.isinf(value) and exact.is_finite() and math.copysign(1.0, value) * exact > LARGEST:
+        return 0.0  # it is no float
+    if not math.isfinite(value) or not exact.is_finite():
+        return math.inf
+    distance = float(abs(exact - to_ball(Fraction(value), BITS)).mid())
+    size = max(_size(exact), scale)
+    if size < 1e-290:  # underflow is no error
+        return 0.0 if distance < 1e-290 else math.inf
+    return distance / size
+
+
+def _known(formula: sp.Expr, at: dict[sp.Symbol, Any]) -> Any:
+    """The value to more digits than floats have, unless it is less than any float or out of reach."""
+    for attempt in range(5):
+        ball = enclose(formula, _exact(at), BITS << attempt)
+        if not ball.is_finite() or ball.rel_accuracy_bits() > 60 or ball.abs_upper() < SMALLEST:
+            break
+    return ball
+
+
+def _size(ball: Any) -> float:
+    return abs(float(ball.mid())) if ball.is_finite() else 0.0
+
+
+def round_up(error: float) -> float:
+    """The next of 1, 2, 5 times a power of ten, after doubling: another processor rounds a little differently."""
+    if not math.isfinite(error) or error <= 0:
+        return 1e-16 if error == 0 else error
+    doubled = max(2 * error, 1e-16)
+    power = 10.0 ** math.floor(math.log10(doubled))
+    return next(float(f"{m * power:.0e}") for m in (1, 2, 5, 10) if m * power >= doubled)

@@ -1,1 +1,0 @@
-"""Documents: LaTeX, figures, records."""

@@ -1,0 +1,65 @@
+"""The canonical form: equal closed forms become the same expression, and it looks as in a textbook."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from ...core.symbols import C_W, C_b, gamma, xi
+from .from_sympy import Reader, domain_conditions
+from .rational_functions import Field
+from .to_sympy import write_collected
+
+_SCALES = (C_W, C_b, gamma, xi)  # what a layer multiplies averages with: collected, never multiplied out
+
+
+def canonical(expr: sp.Expr) -> sp.Expr:
+    """Write a closed form in its canonical form.
+
+    Sums of products of rational functions, square roots, exp, sin, cos, sinh, cosh, erf, erfc, asin and unknown
+    functions are equal if and only if their canonical forms are, as long as the functions' values are independent.
+
+    Args:
+        expr: any sympy expression, real on its domain. The signs of factors under square roots are read off from
+            the assumptions of its symbols, and where these do not suffice from points where all roots are real.
+
+    Returns:
+        The canonical expression; the same text in every process.
+    """
+    expr = sp.sympify(expr)
+    if expr.is_Atom:
+        return expr
+    field = Field(s for s in expr.free_symbols if isinstance(s, sp.Symbol))
+    field.restrict(domain_conditions(expr, Reader(field)))
+    return write_collected(Reader(field).read(expr), _SCALES)
+
+
+def textbook(expr: sp.Expr) -> sp.Expr:
+    """The canonical form, but a quotient as that of two canonical forms where one fraction would be twice as long.
+
+    The canonical form has no roots in its denominator; to free a sum of several roots of them takes high powers of it.
+
+    Args:
+        expr: as for ``canonical``.
+
+    Returns:
+        An expression with the same value; that of 0 is 0.
+    """
+    divisors: dict[sp.Expr, sp.Expr] = {}
+    for term in sp.Add.make_args(expr):
+        for base, power in sp.fraction(term)[1].as_powers_dict().items():
+            if base.is_Add:
+                divisors[base] = max(power, divisors.get(base, sp.Integer(0)))
+    if not divisors:
+        return canonical(expr)
+    common = sp.Mul(*(base**power for base, power in divisors.items()))
+    numerator = sp.Add(*(term * common for term in sp.Add.make_args(expr)))
+    quotient = canonical(numerator) / sp.Mul(*(canonical(base) ** power for base, power in divisors.items()))
+    if any(len(_radicands(base)) > 1 for base in divisors):
+        return quotient
+    whole = canonical(expr)
+    return quotient if 2 * quotient.count_ops() < whole.count_ops() else whole
+
+
+def _radicands(expr: sp.Expr) -> set[sp.Expr]:
+    """What stands under the roots of symbols."""
+    return {p.base for p in expr.atoms(sp.Pow) if p.free_symbols and p.exp.is_Rational and not p.exp.is_Integer}

@@ -1,0 +1,251 @@
+"""Derivatives of averages as averages: in the covariances by Price's theorem, in parameters and means by Leibniz' rule.
+
+``d<F>/dS_ij = <d_i d_j F>``, half of it for i = j, with the delta functions of F's jumps and kinks: a density times
+the average of the other factors given that the variable is there. This also holds for singular covariances. Where F is
+infinitely steep, and for one variable of variance K, whose averages read better with a factor z/K, the derivative moves
+onto the Gaussian weight by Stein's lemma, ``<d_i F> = <s_i F>`` with the score ``s = S^-1 z``. A parameter that moves a
+jump adds the jump times the density there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import sympy as sp
+
+from ...activations.atom import Phi
+from ...activations.piecewise import Pieces, derivative, value_at
+from ...core.errors import NoClosedForm
+from ...core.symbols import variables, z
+from .integrand import Term, separate
+
+Average = Any  # an Expectation: it imports this module
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A derivative of ``<F>`` in a covariance as an average: slopes of F times a polynomial weight.
+
+    Args:
+        theorem: by Price, or by Stein.
+        slopes: the variables in which F is differentiated, counted from 0.
+        weight: (coefficient, power of every variable) of each monomial that multiplies them.
+    """
+
+    theorem: str
+    slopes: tuple[int, ...]
+    weight: tuple[tuple[sp.Expr, tuple[int, ...]], ...]
+
+
+def covariance_rule(smooth: Sequence[bool], matrix: sp.Matrix, i: int, j: int) -> Rule:
+    """How an average is differentiated in the covariance of variables i and j.
+
+    Args:
+        smooth: for every variable, whether F is continuous in it, with finite slopes.
+        matrix: the covariance matrix.
+        i: one variable, counted from 0.
+        j: the other, or the same for a variance.
+    """
+    size = len(smooth)
+    if i != j and smooth[i] and smooth[j]:
+        return Rule("Price's theorem", (i, j), ((sp.Integer(1), (0,) * size),))
+    bound = sp.symbols(f"z:{size}", real=True)
+    inverse = matrix.inv()
+    score = inverse * sp.Matrix(bound)
+    front = sp.Rational(1, 2) if i == j else sp.Integer(1)
+    slopes: tuple[int, ...] = ()
+    weight = score[i] * score[j] - inverse[i, j]
+    if smooth[i] or smooth[j]:
+        at, other = (i, j) if smooth[i] else (j, i)
+        slopes, weight = (at,), score[other]
+    terms = sp.Poly(weight, *bound).terms()
+    return Rule("Stein's lemma", slopes, tuple((front * c, powers) for powers, c in terms))
+
+
+def covariance_derivative(average: Average, i: int, j: int) -> sp.Expr:
+    """The derivative of an average in the covariance of variables i and j.
+
+    Args:
+        average: an Expectation.
+        i: one variable, counted from 0.
+        j: the other, or the same for a variance.
+    """
+    bound = variables[: average.dimension]
+    front = sp.Rational(1, 2) if i == j else sp.Integer(1)
+    if _has_finite_slopes(average, i, j) and not (len(bound) == 1 and average.matrix[0, 0].is_Symbol):
+        return front * _differentiated(average, (i, j))
+    rule = covariance_rule([_is_smooth(average, k) for k in range(len(bound))], average.matrix, i, j)
+    f = average.integrand
+    for k in rule.slopes:
+        f = _slope(f, len(bound), k)
+    return sp.Add(*(c * average.like(f * sp.Mul(*map(sp.Pow, bound, powers))) for c, powers in rule.weight))
+
+
+def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
+    """The derivative of an average in a parameter of its integrand; a mean is the m in f(x + m).
+
+    Args:
+        average: an Expectation.
+        s: a symbol that does not stand in the covariance.
+    """
+    jumps = (b for _, factors in average.terms for f in factors for b, _ in _jumps(f))
+    inside = (value for phi in average.integrand.atoms(Phi) for value in phi.values.values())
+    steep = any(s in f.free_symbols and not f.has_finite_slopes for _, factors in average.terms for f in factors)
+    if not steep and not any(e.has(s) for e in (*jumps, *inside)):
+        slope = average.integrand.diff(s)
+        if _is_ordinary(slope):
+            return average.like(slope)
+    total = sp.Integer(0)
+    for c, factors in average.terms:
+        total += c.diff(s) * average.like(_product(factors))
+        for k, f in enumerate(factors):
+            if steep and s in f.free_symbols and not f.has_finite_slopes:
+                total += c * _rate(f, s) * average.like(_score(average, k) * _product(factors))
+                continue
+            moved = (f.map(lambda u: u.diff(s)), *(Delta(-b.diff(s) * jump, b) for b, jump in _jumps(f)))
+            for part in moved:
+                total += c * _mean(average.law, [part if n == k else g for n, g in enumerate(factors)])
+    return total
+
+
+def _rate(f: Pieces, s: sp.Symbol) -> sp.Expr:
+    """How fast a parameter shifts a function that is steep somewhere: c in f(x + c*s).
+
+    Raises:
+        NoClosedForm: it does more than that.
+    """
+    (rate, *others) = {-b.diff(s) for b in f.breaks}
+    if others or any(sp.expand(part.diff(s) - rate * derivative(part)) != 0 for part in f.parts):
+        raise NoClosedForm(
+            f"the derivative of the average of {f.as_expr()} in {s}",
+            "its slope is infinite somewhere, and the parameter does not merely shift it",
+            f"set a number for {s}, or take differences",
+        )
+    return rate
+
+
+def _score(average: Average, k: int) -> sp.Expr:
+    """Minus the logarithmic derivative of the density in one variable: Stein's lemma is ``<d_k F> = <score F>``."""
+    bound = sp.Matrix(variables[: average.dimension])
+    return (average.matrix.inv() * bound)[k]
+
+
+# ---- derivatives with delta functions ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Delta:
+    """``weight*delta(x - place)``, or its derivative of that order."""
+
+    weight: sp.Expr
+    place: sp.Expr
+    order: int = 0
+
+
+Part = Pieces | Delta
+
+
+def _differentiated(average: Average, slopes: tuple[int, int]) -> sp.Expr:
+    """The average of an integrand differentiated in two variables, or twice in one, with its delta functions."""
+    regular = average.integrand
+    for k in slopes:
+        regular = _slope(regular, average.dimension, k)
+    total = average.like(regular)
+    for c, factors in average.terms:
+        parts: list[list[Part]] = [[f] for f in factors]
+        for k in slopes:
+            parts[k] = [slope for part in parts[k] for slope in _slopes(part)]
+        for choice in product(*parts):
+            if any(isinstance(part, Delta) for part in choice):
+                total += c * _mean(average.law, choice)
+    return total
+
+
+def _slopes(part: Part) -> Iterator[Part]:
+    """The derivative: between the breakpoints, and a delta function at every jump."""
+    if isinstance(part, Delta):
+        yield replace(part, order=part.order + 1)
+        return
+    yield part.diff()
+    for b, jump in _jumps(part):
+        yield Delta(jump, b)
+
+
+def _mean(law: Any, parts: Sequence[Part]) -> sp.Expr:
+    """The average of a product of functions and delta functions, one of each variable."""
+    for k, part in enumerate(parts):
+        if isinstance(part, Delta):
+            others = [other for m, other in enumerate(parts) if m != k]
+            return part.weight * _moment(law, k, part, others)
+    return law.expectation(_product(parts))
+
+
+def _moment(law: Any, k: int, delta: Delta, others: Sequence[Part]) -> sp.Expr:
+    """The average of a delta function: what density and the others' average are there, differentiated in the place."""
+    place = sp.Dummy(real=True) if delta.order else delta.place
+    density, rest = law.given(k, place)
+    value = density * (_mean(rest, others) if others else 1)
+    for _ in range(delta.order):
+        value = -value.diff(place)
+    return value.subs(place, delta.place)
+
+
+# ---- regularity ----------------------------------------------------------------------------------------------------
+
+
+def _has_finite_slopes(average: Average, i: int, j: int) -> bool:
+    """Whether the derivative in variables i and j is made of finite slopes and delta functions."""
+    orders = Counter((i, j))
+    return all(
+        f.has_finite_slopes and (orders[k] < 2 or f.diff().has_finite_slopes)
+        for _, factors in average.terms
+        for k, f in enumerate(factors)
+        if k in orders
+    )
+
+
+def _is_smooth(average: Average, i: int) -> bool:
+    """Whether F is continuous in variable i, with slopes that have finite values."""
+    return _is_continuous(average.terms, i) and all(factors[i].has_finite_slopes for _, factors in average.terms)
+
+
+def _is_continuous(terms: Sequence[Term], i: int) -> bool:
+    """Whether the whole integrand is continuous in variable i (a kink of phi is one, of phi' is a jump)."""
+    if any(len(factors) > 1 for _, factors in terms):
+        return all(factors[i].is_continuous for _, factors in terms)
+    total = None
+    for coefficient, (factor,) in terms:
+        scaled = factor.map(lambda u, c=coefficient: c * u)
+        total = scaled if total is None else total.map(lambda u, v: u + v, scaled)
+    return total is None or total.is_continuous
+
+
+def _jumps(f: Pieces) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Where a function jumps, and by how much."""
+    for b, jump, left, right in zip(f.breaks, f.jumps, f.parts, f.parts[1:], strict=False):
+        if not jump.is_zero:
+            yield b, value_at(right, b) - value_at(left, b)
+
+
+# ---- terms ---------------------------------------------------------------------------------------------------------
+
+
+def _slope(integrand: sp.Expr, dimension: int, i: int) -> sp.Expr:
+    """The derivative in variable i away from breakpoints; activations that are continuous keep their names."""
+    slope, terms = integrand.diff(variables[i]), separate(integrand, dimension)
+    if _is_ordinary(slope) and _is_continuous(terms, i):
+        return slope
+    return sp.Add(*(c * _product([f.diff() if k == i else f for k, f in enumerate(factors)]) for c, factors in terms))
+
+
+def _is_ordinary(slope: sp.Expr) -> bool:
+    """Whether sympy wrote a function: a delta function times a continuous one that vanishes there is none."""
+    return not slope.has(sp.DiracDelta, sp.Derivative, sp.Subs)
+
+
+def _product(factors: Any) -> sp.Expr:
+    return sp.Mul(*(f.as_expr().subs(z, x) for f, x in zip(factors, variables, strict=False)))

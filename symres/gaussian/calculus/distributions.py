@@ -1,0 +1,156 @@
+"""Delta functions: the derivative of an activation that jumps is a function and a delta at every jump.
+
+``phi' = (phi' between the jumps) + sum of jump * delta(z - b)``, so a factor phi' adds the density at b times the
+average of all other factors given that z is there. A product of two deltas at one input has no average: its square
+is infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import sympy as sp
+
+from ...activations.atom import Phi
+from ...activations.piecewise import Pieces
+from ...core.errors import NoClosedForm
+from ...core.symbols import variables, z
+from .expectation import Gaussian
+from .integrand import pieces_of
+
+Peak = tuple[sp.Expr, sp.Expr]  # (weight, place): weight*delta(x - place)
+
+
+def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
+    """The unevaluated average of an integrand that may contain slopes of jumping activations.
+
+    Args:
+        integrand: in the bound variables.
+        law: of the variables.
+
+    Returns:
+        A sum of averages of functions and of densities; infinite for the mean square of a delta function.
+
+    Raises:
+        NoClosedForm: the average does not exist.
+    """
+    bound = variables[: law.dimension]
+    _require_finite_slopes(integrand)
+    singular = {phi: sp.Dummy() for phi in _sorted(integrand.atoms(Phi)) if has_deltas(phi)}
+    if not singular:
+        return law.expectation(integrand)
+    names = list(singular.values())
+    owner = {name: next(k for k, x in enumerate(bound) if phi.argument.has(x)) for phi, name in singular.items()}
+    atoms = {name: phi for phi, name in singular.items()}
+    total = sp.Integer(0)
+    for powers, rest in sp.Poly(integrand.xreplace(singular), *names).terms():
+        used = [name for name, power in zip(names, powers, strict=True) for _ in range(power)]
+        if len({owner[name] for name in used}) < len(used):
+            total += _infinite(integrand, rest, powers)
+            continue
+        # every slope is its regular part (no peak) or one of its peaks
+        for choice in product(*([None, *_peaks(atoms[name], bound[owner[name]])] for name in used)):
+            regular = [_between(atoms[name]) for name, peak in zip(used, choice, strict=True) if peak is None]
+            peaks = {owner[name]: peak for name, peak in zip(used, choice, strict=True) if peak is not None}
+            total += _at_peaks(integrand, sp.Mul(rest, *regular), law, peaks)
+    return total
+
+
+def _require_finite_slopes(integrand: sp.Expr) -> None:
+    for phi in _sorted(integrand.atoms(Phi)):
+        for lower in (_lower(phi, steps) for steps in range(1, phi.order + 1)):
+            if not lower.pieces.has_finite_slopes:
+                raise NoClosedForm(
+                    f"the average of {integrand}",
+                    f"{lower} has an infinite slope",
+                    "take the derivative in C of the average of f(z1) f(z2) instead",
+                )
+
+
+def has_deltas(phi: Phi, fewer: int = 1) -> bool:
+    """Whether one of the derivatives of an activation, so many orders below or lower, jumps; 0 for itself."""
+    return any(not _lower(phi, steps).is_continuous for steps in range(fewer, phi.order + 1))
+
+
+def _lower(phi: Phi, steps: int) -> Phi:
+    return Phi(phi.formula, phi.argument, sp.Integer(phi.order - steps), *phi.args[3:])
+
+
+def _peaks(phi: Phi, x: sp.Symbol) -> Iterator[Peak]:
+    """The delta functions of a slope, in the bound variable.
+
+    Raises:
+        NoClosedForm: it contains derivatives of delta functions, or its argument is not affine.
+    """
+    if has_deltas(phi, fewer=2):
+        raise NoClosedForm(
+            f"the average of {phi}", "it contains derivatives of delta functions", "differentiate an average instead"
+        )
+    steepness = phi.argument.diff(x)
+    if steepness.has(x):
+        raise NoClosedForm(f"the average of {phi}", "its argument is not affine", "declare the function as a whole")
+    below: Pieces = _lower(phi, 1).pieces
+    for b, jump in zip(below.breaks, below.jumps, strict=True):
+        if not jump.is_zero:
+            # delta(a x + c - b) = delta(x - (b - c)/a)/|a|
+            yield jump / abs(steepness), (b - phi.argument.subs(x, 0)) / steepness
+
+
+def _between(phi: Phi) -> sp.Expr:
+    """The slope between the jumps, as a plain function."""
+    return phi.pieces.as_expr().subs(z, phi.argument)
+
+
+def _at_peaks(asked: sp.Expr, rest: sp.Expr, law: Gaussian, peaks: dict[int, Peak]) -> sp.Expr:
+    """The average of a function times delta functions of different variables."""
+    front = sp.Integer(1)
+    left = list(range(law.dimension))
+    for k, (weight, place) in peaks.items():
+        x = variables[k]
+        _require_continuous(asked, rest, x, place)
+        density, law = law.given(left.index(k), place)
+        left.remove(k)
+        front *= weight * density
+        rest = _value(rest, x, place)
+    if not left:
+        return front * rest
+    renamed = {variables[old]: variables[new] for new, old in enumerate(left)}
+    return front * law.expectation(rest.subs(renamed, simultaneous=True))
+
+
+def _require_continuous(asked: sp.Expr, rest: sp.Expr, x: sp.Symbol, place: sp.Expr) -> None:
+    for factor in sp.Mul.make_args(rest):
+        if not factor.has(x):
+            continue
+        pieces = pieces_of(factor, x)
+        if any(
+            not jump.is_zero
+            for b, jump in zip(pieces.breaks, pieces.jumps, strict=True)
+            if (b - place).is_zero is not False
+        ):
+            raise NoClosedForm(
+                f"the average of {asked}",
+                f"a delta function at {place} meets a factor that jumps there",
+                "write the product as the derivative of one function",
+            )
+
+
+def _value(rest: sp.Expr, x: sp.Symbol, place: sp.Expr) -> sp.Expr:
+    """A continuous function of x at a place; activations are expanded to their formulas there."""
+    here = {phi: phi.expanded.subs(x, place) for phi in rest.atoms(Phi) if phi.argument.has(x)}
+    return rest.xreplace(here).subs(x, place)
+
+
+def _infinite(asked: sp.Expr, rest: sp.Expr, powers: tuple[int, ...]) -> sp.Expr:
+    """The mean of the square of a delta function, if what stands before it is positive."""
+    if rest.is_positive and all(power % 2 == 0 for power in powers):
+        return sp.oo
+    raise NoClosedForm(
+        f"the average of {asked}", "it contains products of delta functions", "average the functions, not their slopes"
+    )
+
+
+def _sorted(atoms: Any) -> list[Phi]:
+    return sorted(atoms, key=str)

@@ -1,0 +1,301 @@
+"""The door of the exact engine: a Gaussian average in closed form, with the proof that leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import sympy as sp
+
+from ...activations.piecewise import Pieces
+from ...activations.symmetries import even_part
+from ...core.errors import NoClosedForm
+from ...core.proof import Proof, Step
+from ...core.symbols import variables, z
+from ..algebra.canonical import canonical
+from ..algebra.from_sympy import Reader
+from ..algebra.radical_forms import UndecidedSign
+from ..algebra.rational_functions import Field, Frac
+from ..algebra.to_sympy import write_terms
+from ..quadrature.odd_symmetry import is_odd
+from .orthants import Matrix
+from .stein import average_terms
+from .terms import parse_terms
+
+
+@dataclass(frozen=True)
+class ProductAverage:
+    """<f_1(x1) f_2(x2) ...> over centred, jointly Gaussian variables: the start of a proof.
+
+    Args:
+        factors: one function of each variable.
+        covariance: upper triangle, row by row.
+    """
+
+    factors: tuple[Pieces, ...]
+    covariance: tuple[sp.Expr, ...]
+
+    def __str__(self) -> str:
+        return _angle((f.as_expr() for f in self.factors), self.covariance)
+
+
+@dataclass(frozen=True)
+class SignAverage:
+    """The same average with every breakpoint written as a sign function.
+
+    Args:
+        factors: one expression in ``z`` for each variable, smooth but for sign functions of ``z``.
+        covariance: upper triangle, row by row.
+    """
+
+    factors: tuple[sp.Expr, ...]
+    covariance: tuple[sp.Expr, ...]
+
+    def __str__(self) -> str:
+        return _angle(self.factors, self.covariance)
+
+
+def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> Proof:
+    """The average of a product of functions of jointly Gaussian, centred variables, in closed form.
+
+    Args:
+        factors: one function of each variable, each written in ``z``; products of functions of one variable are
+            formed by the caller.
+        covariance: upper triangle, row by row: ``(K,)`` or ``(K1, C, K2)``; symbols or rational numbers.
+
+    Returns:
+        A proof; its result is the canonical closed form.
+
+    Raises:
+        NoClosedForm: the engine does not close on this average; the message names the obstacle.
+    """
+    start = ProductAverage(tuple(factors), tuple(map(sp.sympify, covariance)))
+    if len(start.covariance) != len(factors) * (len(factors) + 1) // 2:
+        raise NoClosedForm(
+            f"an average over {len(factors)} variables",
+            f"{len(start.covariance)} entries of the covariance",
+            "give the upper triangle row by row",
+        )
+    try:
+        return _for_real(start)
+    except NoClosedForm:
+        folded = fold(start)
+        if folded != start:
+            with suppress(NoClosedForm):
+                return _folded(start, _for_real(folded))
+        raise
+
+
+def _for_real(start: ProductAverage) -> Proof:
+    """The closed form, for positive parameters first where the signs of real ones are in its way."""
+    try:
+        return _closed(start)
+    except NoClosedForm:
+        signed = _signed(start)
+        if not signed:
+            raise
+    return _continued(start, signed)
+
+
+def _closed(start: ProductAverage) -> Proof:
+    """The closed form where the signs of all parameters are known, or do not matter."""
+    if is_odd(start.factors):
+        rule = "the law of -z is that of z, and the integrand changes its sign"
+        return Proof(start, (Step("symmetry", rule, cancel, cancel(start)),))
+    signs = telescope(start)
+    details: list[str] = []
+    try:
+        recursion = _average_signs(signs, details)
+    except NoClosedForm as error:
+        raise NoClosedForm(f"the average {start}", error.found, error.remedy) from None
+    except UndecidedSign:
+        raise NoClosedForm(
+            f"the average {start}", "the sign of a factor under a root is unknown", "declare the parameters' signs"
+        ) from None
+    result = canonical(recursion)
+    if result.has(sp.I):
+        raise NoClosedForm(f"the average {start}", "its closed form has complex arguments", "use the numeric value")
+    return Proof(
+        start,
+        (
+            Step(
+                "breakpoints as signs",
+                "f = (p_first + p_last)/2 + sum_i (p_(i+1) - p_i)/2 * sgn(z - b_i)",
+                telescope,
+                signs,
+            ),
+            Step(
+                "Stein's lemma",
+                "E[z_i F] = mu_i E[F] + sum_j Sigma_ij E[dF/dz_j], down to averages of products of signs",
+                average_signs,
+                recursion,
+                tuple(dict.fromkeys(details)),
+            ),
+            Step("canonical form", "collected by powers of pi, coefficients factored", canonical, result),
+        ),
+    )
+
+
+def _folded(start: ProductAverage, even: Proof) -> Proof:
+    """The closed form of the average of the even part."""
+    rule = "the law of -z is that of z: f(z) and (f(z) + f(-z))/2 have one average"
+    return Proof(start, (Step("even part", rule, fold, even.start), *even.steps))
+
+
+def _continued(start: ProductAverage, signed: dict[sp.Symbol, sp.Symbol]) -> Proof:
+    """The closed form for positive parameters, which holds for all real ones: both sides are analytic in them."""
+    there = partial(_renamed, names=signed)
+    back = partial(sp.Expr.xreplace, rule={positive: s for s, positive in signed.items()})
+    names = ", ".join(s.name for s in signed)
+    for_positive = _closed(there(start))
+    return Proof(
+        start,
+        (
+            Step("positive parameters", f"for {names} > 0 first", there, for_positive.start),
+            *for_positive.steps,
+            Step(
+                "analytic continuation",
+                f"the integrand is analytic in {names}: what holds for positive values holds for all real ones",
+                back,
+                back(for_positive.result),
+            ),
+        ),
+    )
+
+
+def _signed(average: ProductAverage) -> dict[sp.Symbol, sp.Symbol]:
+    """A positive symbol for each real parameter of unknown sign in which the integrand is analytic."""
+    breaks = {s for f in average.factors for b in f.breaks for s in b.free_symbols}
+    symbols = {s for f in average.factors for s in f.free_symbols}
+    positive = {s: sp.Symbol(s.name, positive=True) for s in symbols - breaks if s.is_real and s.is_nonnegative is None}
+    return {
+        s: positive[s]
+        for s in sorted(positive, key=str)
+        if positive[s] not in symbols and all(_is_analytic(part, s) for f in average.factors for part in f.parts)
+    }
+
+
+def _is_analytic(expr: sp.Expr, s: sp.Symbol) -> bool:
+    """Whether an expression is analytic for all real values of a symbol, as it is written."""
+    if not expr.has(s) or expr == s:
+        return True
+    composed = isinstance(expr, sp.Add | sp.Mul | sp.exp | sp.erf | sp.erfc | sp.sin | sp.cos | sp.sinh | sp.cosh)
+    power = isinstance(expr, sp.Pow) and ((expr.exp.is_Integer and expr.exp.is_positive) or expr.base.is_positive)
+    return bool(composed or power) and all(_is_analytic(argument, s) for argument in expr.args)
+
+
+def _renamed(average: ProductAverage, names: dict[sp.Symbol, sp.Symbol]) -> ProductAverage:
+    return ProductAverage(tuple(f.subs(names) for f in average.factors), average.covariance)
+
+
+def coefficients(average: ProductAverage) -> dict[sp.Expr, sp.Symbol]:
+    """A real symbol for each expression in parameters, such as a - 1, whose sign is unknown."""
+    found = set().union(*(_unsigned(_gathered(part)) for f in average.factors for part in f.parts))
+    taken = {s.name for f in average.factors for s in f.free_symbols}
+    names = (s for s in sp.numbered_symbols("c", start=1, real=True) if s.name not in taken)
+    return dict(zip(sorted(found, key=str), names, strict=False))
+
+
+def _unsigned(expr: sp.Basic) -> set[sp.Expr]:
+    """The largest real expressions without z whose sign is unknown; of a product or a power, those in it."""
+    if expr.is_Symbol:
+        return set()
+    whole = isinstance(expr, sp.Expr) and not isinstance(expr, sp.Mul | sp.Pow) and not expr.has(z)
+    if whole and expr.is_real and expr.is_nonnegative is None:
+        return {expr}
+    return set().union(*map(_unsigned, expr.args))
+
+
+def _gathered(expr: sp.Expr) -> sp.Expr:
+    """The same with what multiplies a power of z in an argument in one place: erf(a*z - z) is erf((a - 1)*z)."""
+    arguments = {u for function in expr.atoms(sp.Function) for u in function.args if u.is_polynomial(z)}
+    return expr.xreplace({u: sp.collect(sp.expand(u), z) for u in arguments})
+
+
+def named(average: ProductAverage, names: dict[sp.Expr, sp.Symbol]) -> ProductAverage:
+    """The average with symbols for expressions in parameters; breakpoints keep theirs."""
+    factors = (Pieces(f.breaks, tuple(_gathered(part).xreplace(names) for part in f.parts)) for f in average.factors)
+    return ProductAverage(tuple(factors), average.covariance)
+
+
+def put_back(start: ProductAverage, names: dict[sp.Expr, sp.Symbol], proof: Proof) -> Proof:
+    """The closed form of an average from that with symbols for expressions: it holds whatever they stand for."""
+    there, back = partial(named, names=names), partial(sp.Expr.xreplace, rule={s: e for e, s in names.items()})
+    meant = ", ".join(f"{s} = {e}" for e, s in names.items())
+    return Proof(
+        start,
+        (
+            Step("names for coefficients", meant, there, proof.start),
+            *proof.steps,
+            Step("coefficients put back", meant, back, back(proof.result)),
+        ),
+        None if proof.second is None else put_back(start, names, proof.second),
+    )
+
+
+def cancel(average: ProductAverage) -> sp.Expr:
+    """Zero, for an odd integrand."""
+    if not is_odd(average.factors):
+        raise NoClosedForm(f"the average {average}", "its integrand is not odd", "use another rule")
+    return sp.Integer(0)
+
+
+def fold(average: ProductAverage) -> ProductAverage:
+    """The average of the even part, over one variable."""
+    if len(average.factors) > 1:
+        return average
+    return ProductAverage((even_part(*average.factors),), average.covariance)
+
+
+def telescope(average: ProductAverage) -> SignAverage:
+    """Write every function as one expression with a sign function for each breakpoint."""
+    return SignAverage(tuple(_telescoped(f) for f in average.factors), average.covariance)
+
+
+def _telescoped(function: Pieces) -> sp.Expr:
+    parts = function.parts
+    total = (parts[0] + parts[-1]) / 2 if len(parts) > 1 else parts[0]
+    for b, left, right in zip(function.breaks, parts, parts[1:], strict=False):
+        total += sp.expand((right - left) / 2) * sp.sign(z - b)
+    return total
+
+
+def average_signs(average: SignAverage) -> sp.Expr:
+    """Stein's recursion, from sign functions to the sum of all terms."""
+    return _average_signs(average, [])
+
+
+def _average_signs(average: SignAverage, details: list[str]) -> sp.Expr:
+    symbols = set().union(*(e.free_symbols for e in (*average.factors, *average.covariance))) - {z}
+    field = Field(symbols)
+    covariance = _matrix(average.covariance, len(average.factors), Reader(field))
+    field.restrict(_leading_minors(covariance))
+    reader = Reader(field)
+    terms = [parse_terms(f, reader) for f in average.factors]
+    return write_terms(average_terms(terms, covariance, reader, details))
+
+
+def _matrix(triangle: tuple[sp.Expr, ...], size: int, reader: Reader) -> Matrix:
+    entries = []
+    for expr in triangle:
+        entry = reader.fraction(expr)
+        if entry is None:
+            raise NoClosedForm(
+                "a Gaussian average", f"the covariance {expr} is no rational function", "use symbols or rationals"
+            )
+        entries.append(entry)
+    place = {pair: k for k, pair in enumerate((i, j) for i in range(size) for j in range(i, size))}
+    return tuple(tuple(entries[place[min(i, j), max(i, j)]] for j in range(size)) for i in range(size))
+
+
+def _leading_minors(matrix: Matrix) -> list[Frac]:
+    if len(matrix) == 1:
+        return []
+    return [matrix[i][i] * matrix[j][j] - matrix[i][j] ** 2 for i in range(len(matrix)) for j in range(i)]
+
+
+def _angle(factors: object, covariance: tuple[sp.Expr, ...]) -> str:
+    written = [f"({f.subs(z, x)})" for f, x in zip(factors, variables, strict=False)]  # type: ignore[call-overload]
+    return f"<{'*'.join(written)}> with covariance {', '.join(map(str, covariance))}"

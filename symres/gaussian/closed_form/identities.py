@@ -1,0 +1,138 @@
+"""What a closed form must satisfy besides agreeing with quadrature: each identity is checked in numbers.
+
+The derivation is repeated with rational numbers in place of symbols (it meets other branches: no signs are guessed);
+the slope in every variance and covariance is an average again, by the theorems of Price and Stein; independent inputs
+factorise; two equal inputs are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations_with_replacement
+
+import sympy as sp
+from flint import arb, ctx
+
+from ...activations.piecewise import Pieces
+from ...core.symbols import K1, K2, C, z
+from ...numerics.balls import enclose, evaluate, value_and_radius
+from ...results.quantity import Verification
+from ..calculus.derivatives import covariance_rule
+from ..quadrature.average_ball import average_ball
+from .engine import closed_form
+from .verification import Ball, Values, verify
+
+_CLOSE = sp.Rational(1, 2**160)  # 1 - correlation of inputs that are taken for equal: its root is the error
+
+Factors = tuple[Pieces, ...]
+Terms = list[tuple[sp.Expr, Factors]]  # sum of coefficient * average of a product of functions
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One equation that a closed form satisfies.
+
+    Args:
+        oracle: its name, for the reader.
+        formula: what follows from the closed form.
+        measure: the value and its radius at given numbers, from elsewhere.
+        kernels: the entries of the law that are free.
+    """
+
+    oracle: str
+    formula: sp.Expr
+    measure: Callable[[Values], Ball]
+    kernels: tuple[sp.Symbol, ...]
+
+
+def check_identities(
+    asked: str, claim: sp.Expr, factors: Factors, law: tuple[sp.Symbol, ...], bits: int, tolerance: float
+) -> tuple[Verification, ...]:
+    """Check every identity that applies, each at a random point.
+
+    Args:
+        asked: what is verified, for messages.
+        claim: the closed form.
+        factors: one function of each variable.
+        law: the upper triangle of the covariance matrix.
+        bits: precision of quadrature.
+        tolerance: largest relative deviation that passes.
+
+    Raises:
+        NoClosedForm: one of them fails.
+    """
+    parameters = sorted(set().union(*(f.free_symbols for f in factors)), key=str)
+    return tuple(
+        verify(
+            f"{asked} ({identity.oracle})",
+            identity.formula,
+            identity.measure,
+            [*parameters, *identity.kernels],
+            oracle=identity.oracle,
+            points=1,
+            tolerance=tolerance,
+            digits=int(bits / 3.33),
+        )
+        for identity in identities(claim, factors, law, bits)
+    )
+
+
+def identities(claim: sp.Expr, factors: Factors, law: tuple[sp.Symbol, ...], bits: int) -> Iterator[Identity]:
+    """The identities of a closed form; arguments as for ``check_identities``."""
+    yield Identity("the derivation repeated with numbers", claim, partial(_repeated, factors, law, bits), law)
+    for symbol, terms, theorem in _slopes(factors, law):
+        yield Identity(theorem, claim.diff(symbol), partial(_measured, terms, law, bits), law)
+    if len(law) == 3:
+        equal = claim.subs({K2: K1, C: K1 * (1 - _CLOSE)}, simultaneous=True)
+        yield Identity("independent inputs", claim.subs(C, 0), partial(_product, factors, (K1, K2), bits), (K1, K2))
+        yield Identity("equal inputs", equal, partial(_one_input, factors, bits), (K1,))
+
+
+def _repeated(factors: Factors, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Ball:
+    numbers = closed_form(tuple(f.subs(values) for f in factors), [values[s] for s in law])
+    return evaluate(numbers.result, {}, int(bits / 3.33))
+
+
+def _slopes(factors: Factors, law: tuple[sp.Symbol, ...]) -> Iterator[tuple[sp.Symbol, Terms, str]]:
+    """The derivative in every entry of the law as averages; the two routes of one variance are the same identity."""
+    size = len(factors)
+    entries = list(combinations_with_replacement(range(size), 2))
+    matrix = sp.zeros(size)
+    for (i, j), symbol in zip(entries, law, strict=True):
+        matrix[i, j] = matrix[j, i] = symbol
+    smooth = [f.is_continuous and f.has_finite_slopes for f in factors]
+    for (i, j), symbol in zip(entries, law, strict=True):
+        rule = covariance_rule(smooth, matrix, i, j)
+        bent = [f.diff() if k in rule.slopes else f for k, f in enumerate(factors)]
+        terms = [
+            (c, tuple(f.map(lambda u, p=p: u * z**p) for f, p in zip(bent, powers, strict=True)))
+            for c, powers in rule.weight
+        ]
+        yield symbol, terms, rule.theorem
+
+
+def _measured(terms: Terms, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Ball:
+    balls = tuple(enclose(values[s], {}, bits) for s in law)
+    with ctx.workprec(bits):
+        total = arb(0)
+        for c, factors in terms:
+            average = average_ball(tuple(f.subs(values) for f in factors), balls, bits)
+            total += enclose(c.subs(values), {}, bits) * average
+        return value_and_radius(total)
+
+
+def _product(factors: Factors, kernels: Sequence[sp.Symbol], bits: int, values: Values) -> Ball:
+    """The product of averages over independent variables."""
+    with ctx.workprec(bits):
+        total = arb(1)
+        for f, k in zip(factors, kernels, strict=True):
+            total *= average_ball((f.subs(values),), (enclose(values[k], {}, bits),), bits)
+        return value_and_radius(total)
+
+
+def _one_input(factors: Factors, bits: int, values: Values) -> Ball:
+    """The average of the product of both functions at one input, their breakpoints in the order that numbers give."""
+    one, other = (f.subs(values) for f in factors)
+    return _product((one.map(lambda u, v: u * v, other),), (K1,), bits, values)

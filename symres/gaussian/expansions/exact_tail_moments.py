@@ -1,0 +1,186 @@
+"""Exact moments ``integral_0^oo z**n r(z) dz`` of what decays exponentially, where they close.
+
+Three kinds do. Polynomials on bounded intervals. From 0 on, sums of ``z**j q**l/(1 + q)**a`` and ``z**j log(1 + q)``
+with ``q = exp(-c z)``: in powers of q, with coefficients ``(-1)**l`` times a polynomial in l, such a function has the
+Mellin transform ``integral z**(s-1) G(exp(-c z)) dz = Gamma(s) c**-s sum_l g_l l**-s``, and the sum is one of values
+of Dirichlet's eta function, continued: the integral converges for all s > 0, for nothing happens at z = 0. And
+polynomials in z, erf(b z) and Gaussians: by parts every term gets a Gaussian, and is an average at a finite variance.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+
+import sympy as sp
+
+from ...activations.piecewise import Pieces
+from ...core.errors import NoClosedForm
+from ...core.symbols import K, z
+from ...numerics.intervals.evaluation import sign_of
+from ..closed_form.engine import closed_form
+
+_Q = sp.Dummy("q", positive=True)
+_LOG = sp.Dummy("log(1+q)", positive=True)
+_W = sp.Dummy("1+q", positive=True)
+_L = sp.Dummy("l", positive=True, integer=True)
+_ERF = sp.Dummy("erf(b z)", positive=True)
+
+Power = tuple[int, bool, int, sp.Expr]  # (j, log, e, c): c z**j (1 + q)**e, or c z**j log(1 + q)
+
+
+def closed_moment(remainder: Pieces, n: int) -> sp.Expr | None:
+    """The exact moment of a function on the half-line, None if it is not known to close.
+
+    Args:
+        remainder: the function on the right of 0.
+        n: the power of z.
+
+    Returns:
+        The moment. It may contain zeta(3), zeta(5), ..., which often cancel against those of another moment.
+    """
+    total, ends = sp.Integer(0), (sp.Integer(0), *remainder.breaks)
+    for (low, high), part in zip(pairwise(ends), remainder.parts, strict=False):
+        if not part.is_polynomial(z):
+            return None
+        primitive = sp.integrate(sp.expand(z**n * part), z)
+        total += primitive.subs(z, high) - primitive.subs(z, low)
+    formula = remainder.parts[-1]
+    if formula == 0:
+        return sp.expand(total)
+    if len(ends) > 1:
+        return None
+    found = _in_exponentials(formula)
+    return _moment_of_erfs(formula, n) if found is None else _mellin(*found, n)
+
+
+# ---------------------------------------------------------------------------------------------------- exponentials
+def _mellin(powers: tuple[Power, ...], rate: sp.Expr, n: int) -> sp.Expr:
+    """The moment of a sum of powers, by their Mellin transforms."""
+    total = sp.Integer(0)
+    for j, log, e, value in powers:
+        s = n + j + 1
+        front = value * sp.factorial(s - 1) / rate**s
+        total += front * (_eta(s + 1) if log else _power_sum(e, s))
+    return sp.expand(total)
+
+
+@lru_cache(maxsize=256)
+def _in_exponentials(formula: sp.Expr) -> tuple[tuple[Power, ...], sp.Expr] | None:
+    """A decaying formula as a sum of ``c z**j (1 + q)**e`` and ``c z**j log(1 + q)``, and the rate of ``q``."""
+    found = _in_q(formula)
+    if found is None:
+        return None
+    expr, rate = found
+    numerator, denominator = sp.fraction(sp.cancel(sp.together(expr)))
+    if denominator.has(z, _LOG):
+        return None
+    order, scale = 0, sp.Poly(denominator, _Q)
+    while scale.degree() > 0 and scale.eval(-1) == 0:
+        scale, order = scale.quo(sp.Poly(_Q + 1, _Q)), order + 1
+    if scale.degree() > 0:
+        return None
+    powers: list[Power] = []
+    constants: dict[int, sp.Expr] = {}
+    for (j, logs), coefficient in sp.Poly(numerator, z, _LOG).terms():
+        in_w = sp.Poly(sp.expand((coefficient / scale.as_expr()).subs(_Q, _W - 1)), _W)
+        for (degree,), value in in_w.terms():
+            if logs > 1 or (logs == 1 and degree != order):  # of log(1 + q)**2 and log(1 + q)/(1 + q), no rule here
+                return None
+            powers.append((j, logs == 1, degree - order, value))
+            if not logs:
+                constants[j] = constants.get(j, sp.Integer(0)) + value
+    if any(sp.expand(value) != 0 for value in constants.values()):  # it would not decay
+        return None
+    return tuple(powers), rate
+
+
+def _in_q(formula: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
+    """A formula in z, q = exp(-rate*z) and log(1 + q), and the rate."""
+    exponential = formula.replace(sp.tanh, lambda u: 1 - 2 / (sp.exp(2 * u) + 1))
+    exponential = exponential.rewrite((sp.sinh, sp.cosh, sp.sech), sp.exp)
+    slopes = [sp.cancel(e.args[0] / z) for e in exponential.atoms(sp.exp) if e.has(z)]
+    if not slopes or any(slope.has(z) for slope in slopes) or not sign_of(slopes[0]):
+        return None
+    ratios = [sp.cancel(slope / slopes[0]) for slope in slopes]
+    if not all(ratio.is_Rational for ratio in ratios):
+        return None
+    rate = sp.gcd_list(ratios) * slopes[0] * sign_of(slopes[0])
+    expr = exponential.replace(
+        lambda e: isinstance(e, sp.exp) and e.has(z), lambda e: _Q ** -sp.cancel(e.args[0] / (z * rate))
+    )
+    expr = expr.xreplace({sp.log(1 + _Q): _LOG, sp.log(1 + 1 / _Q): rate * z + _LOG})
+    if not expr.is_rational_function(z, _Q, _LOG) or not all(map(_known_poles, expr.atoms(sp.Pow))):
+        return None
+    return expr, rate
+
+
+def _known_poles(power: sp.Pow) -> bool:
+    """Whether a denominator vanishes at q = 0 and -1 only: asked early, for long quotients take seconds to sort."""
+    if not power.exp.is_negative or not power.base.has(_Q):
+        return True
+    numerator = sp.numer(sp.together(power.base))
+    if numerator.has(z, _LOG):
+        return False
+    roots = (sp.Poly(factor, _Q) for factor, _ in sp.Poly(numerator, _Q).factor_list()[1])
+    return all(factor.degree() == 1 and factor.eval(0) * factor.eval(-1) == 0 for factor in roots)
+
+
+def _power_sum(power: int, s: int) -> sp.Expr:
+    """``sum_(l >= 1) g_l l**-s`` for ``(1 + q)**power = sum g_l q**l``."""
+    if power >= 0:
+        return sp.Add(*(sp.binomial(power, k) * sp.Integer(k) ** -s for k in range(1, power + 1)))
+    counts = sp.Poly(sp.prod([_L + i for i in range(1, -power)]) / sp.factorial(-power - 1), _L)
+    return -sp.Add(*(value * _eta(s - degree) for (degree,), value in counts.terms()))
+
+
+def _eta(s: int) -> sp.Expr:
+    """``sum_(l >= 1) (-1)**(l-1) l**-s``, continued."""
+    return sp.log(2) if s == 1 else (1 - sp.Integer(2) ** (1 - s)) * sp.zeta(s)
+
+
+# -------------------------------------------------------------------------------------------------- error functions
+def _moment_of_erfs(formula: sp.Expr, n: int) -> sp.Expr | None:
+    """The moment of a polynomial in z, one erf(b z) and Gaussians, from 0 on."""
+    formula = formula.replace(sp.erfc, lambda u: 1 - sp.erf(u))
+    inner = {node.args[0] for node in formula.atoms(sp.erf)}
+    if len(inner) > 1:
+        return None
+    slope = sp.cancel(inner.pop() / z) if inner else sp.Integer(1)
+    if slope.has(z) or sign_of(slope) != 1:
+        return None
+    expr = sp.expand(formula.xreplace({node: _ERF for node in formula.atoms(sp.erf)}))
+    gaussians = {e for e in expr.atoms(sp.exp) if e.has(z)}
+    if any(sp.cancel(e.args[0] / z**2).has(z) or sign_of(e.args[0] / z**2) != -1 for e in gaussians):
+        return None
+    names = {e: sp.Dummy() for e in gaussians}
+    expr = expr.xreplace(names)
+    if not expr.is_polynomial(z, _ERF, *names.values()):
+        return None
+    total = sp.Integer(0)
+    for powers, value in sp.Poly(expr, z, _ERF, *names.values()).terms():
+        j, i, *rest = powers
+        decay = -sp.Add(*(count * sp.cancel(e.args[0] / z**2) for e, count in zip(names, rest, strict=True)))
+        if decay == 0:  # by parts; the constants of the terms cancel, for their sum decays
+            j, i, value, decay = j + 1, i - 1, -value * i / (n + j + 1) * 2 * slope / sp.sqrt(sp.pi), slope**2
+        if i < 0:
+            continue
+        moment = _gaussian_moment(n + j, i, slope, decay)
+        if moment is None:
+            return None
+        total += value * moment
+    return sp.expand(total)
+
+
+@lru_cache(maxsize=1024)
+def _gaussian_moment(power: int, erfs: int, slope: sp.Expr, decay: sp.Expr) -> sp.Expr | None:
+    """``integral_0^oo z**power erf(slope z)**erfs exp(-decay z**2) dz``."""
+    function = z**power * sp.erf(slope * z) ** erfs
+    # an even function needs no step at 0, and has more closed forms for it
+    even = (power + erfs) % 2 == 0
+    pieces = Pieces((), (function / 2,)) if even else Pieces((sp.Integer(0),), (sp.Integer(0), function))
+    try:
+        closed = closed_form((pieces,), (K,)).result
+    except NoClosedForm:
+        return None
+    return sp.sqrt(sp.pi / decay) * closed.subs(K, 1 / (2 * decay))

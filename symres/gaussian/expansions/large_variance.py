@@ -1,0 +1,115 @@
+"""The large-variance expansion of an average, from the polynomials that the function approaches on both sides.
+
+With f = p + r, p a polynomial on each side of 0 and r exponentially small far out,
+
+    <f>_K = <p>_K + (2 pi K)**(-1/2) sum_m (-1)**m/(m! (2K)**m) integral z**(2m) r(z) dz,
+
+for the Gaussian is flat where r is not small. The expansion is asymptotic. Where r falls like a power of 1/z, it holds
+as long as the moments exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import sympy as sp
+
+from ...activations.piecewise import Pieces
+from ...activations.symmetries import even_part
+from ...core.errors import NoClosedForm
+from ...core.symbols import z
+from ..quadrature.odd_symmetry import is_odd
+from .algebraic_tails import algebraic_moment, algebraic_right
+from .exact_tail_moments import closed_moment
+from .small_variance import absolute_moment
+from .tail_decomposition import far_right
+from .tail_moments import TailMoment
+
+Term = tuple[sp.Rational, sp.Expr]
+
+
+def large_variance(factor: Pieces, order: sp.Expr | int) -> tuple[Term, ...]:
+    """The asymptotic expansion of ``<f>_K`` for K -> oo.
+
+    Args:
+        factor: the function f; it may contain parameters.
+        order: terms down to ``K**-order`` are wanted; at most ``known_order(factor)``.
+
+    Returns:
+        (exponent of K, coefficient) for every term that does not vanish, in decreasing order. Coefficients are exact,
+        but for unevaluated moments of the remainder where these do not close.
+
+    Raises:
+        NoClosedForm: f is not polynomial far out, up to what decays; or terms so far down have logarithms.
+    """
+    if is_odd((factor,)):
+        return ()
+    if order > known_order(factor):
+        raise NoClosedForm(
+            "a large-variance expansion",
+            f"its function has algebraic tails, and logarithms below K**{-known_order(factor)}",
+            "use numbers instead",
+        )
+    factor = even_part(factor)
+    halves = [_half(factor), _half(factor.mirrored())]
+    terms: dict[sp.Rational, sp.Expr] = {}
+    for polynomial, _ in halves:
+        for (n,), value in sp.Poly(polynomial, z).terms():
+            exponent = sp.Rational(n, 2)
+            terms[exponent] = terms.get(exponent, 0) + value * absolute_moment(n) / 2
+    for m in range(int(order + sp.Rational(1, 2))):
+        moment = _moment([remainder for _, remainder in halves], 2 * m)
+        front = sp.Rational((-1) ** m, 2**m) / (sp.factorial(m) * sp.sqrt(2 * sp.pi))
+        exponent = -sp.Rational(2 * m + 1, 2)
+        terms[exponent] = sp.expand(front * moment)
+    return tuple((e, c) for e, c in sorted(terms.items(), reverse=True) if c != 0)
+
+
+@lru_cache(maxsize=256)
+def known_order(factor: Pieces) -> sp.Expr:
+    """Down to which power of 1/K the expansion has no logarithms; infinite for what decays exponentially.
+
+    Raises:
+        NoClosedForm: f is not polynomial far out, up to what decays.
+    """
+    if is_odd((factor,)):
+        return sp.oo
+    factor = even_part(factor)
+    return min((_right(side.parts[-1])[2] - 1) / sp.Integer(2) for side in (factor, factor.mirrored()))
+
+
+def _right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """The polynomial far out, the remainder, and the power of 1/z with which that decays."""
+    try:
+        return *far_right(part), sp.oo
+    except NoClosedForm:
+        found = algebraic_right(part)
+        if found is None:
+            raise
+        return found
+
+
+def _half(factor: Pieces) -> tuple[sp.Expr, Pieces]:
+    """The polynomial on the right, and what is left of the function from 0 on."""
+    polynomial, rest, _ = _right(factor.parts[-1])
+    places = [k for k, b in enumerate(factor.breaks) if b.is_positive]
+    first = places[0] if places else len(factor.breaks)
+    parts = [sp.expand(part - polynomial) for part in factor.parts[first:-1]]
+    parts.append(factor.parts[-1] - polynomial if rest != 0 else rest)
+    return polynomial, Pieces(factor.breaks[first:], tuple(parts))
+
+
+def _moment(halves: Sequence[Pieces], n: int) -> sp.Expr:
+    """The sum of the moments of both halves: exact if both are, and what has no other name cancels."""
+    if any(_right(remainder.parts[-1])[2] != sp.oo for remainder in halves):
+        exact = [algebraic_moment(remainder, n) for remainder in halves]
+        if None in exact:
+            raise NoClosedForm("a large-variance expansion", "a moment has no closed form", "use numbers instead")
+        return sp.expand(sp.Add(*exact))
+    closed = [closed_moment(remainder, n) for remainder in halves]
+    opened = [TailMoment(n, remainder.breaks, remainder.parts) for remainder in halves]
+    values = [o if c is None else c for c, o in zip(closed, opened, strict=True)]
+    if sp.expand(sp.Add(*values)).has(sp.zeta):
+        values = [o if c is None or c.has(sp.zeta) else c for c, o in zip(closed, opened, strict=True)]
+    return sp.expand(sp.Add(*values))

@@ -1,0 +1,335 @@
+"""The exact small-variance series of an average, from the Taylor coefficients of the function on both sides of zero.
+
+``<f>_K ~ sum_p K**(p/2) E|x|**p (r_p + l_p)/2`` with ``r_p``, ``l_p`` the coefficients of ``t**p`` in ``f(t)`` and
+``f(-t)``, t > 0, and ``E|x|**p = 2**(p/2) Gamma((p+1)/2)/sqrt(pi)``. The powers p are integers, or fractions where f
+has roots of what vanishes at 0: these are Taylor's in ``t**(1/q)``. Breakpoints elsewhere add less than any power of K.
+The series is asymptotic: it converges only for entire functions of small growth.
+
+Taylor coefficients are polynomials, with rational coefficients, in the constants that occur (log(2), sqrt(2), pi**-1/2,
+parameters); every function is reduced to sums, products, powers, exp, log, sin and cos of power series.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import sympy as sp
+from flint import fmpq
+
+from ...activations.piecewise import Pieces
+from ...activations.symmetries import even_part
+from ...core.errors import NoClosedForm
+from ...core.symbols import z
+from ...numerics.balls import enclose
+from ..algebra.canonical import canonical
+
+Constant = dict[tuple[tuple[sp.Expr, int], ...], fmpq]  # monomial -> coefficient; a monomial is ((base, exponent), ...)
+Series = list[Constant]  # Taylor coefficients 0..n
+
+_ONE: Constant = {(): fmpq(1)}
+_MOST_ROOT = 32  # denominator of the powers of a function at 0: series have as many terms for every power of K
+_MOST = 300  # terms of a coefficient: beyond, nobody would read it, and products of such coefficients take minutes
+
+
+def small_variance(factor: Pieces, order: int) -> tuple[tuple[sp.Rational, sp.Expr], ...]:
+    """The asymptotic series of ``<f>_K`` for K -> 0.
+
+    Args:
+        factor: the function f; it may contain parameters.
+        order: the highest power of K wanted.
+
+    Returns:
+        (exponent of K, exact coefficient) for every term that does not vanish, in increasing order.
+
+    Raises:
+        NoClosedForm: f has no Taylor series on one side of zero.
+    """
+    left, right = _sides(even_part(factor))
+    halves = (right, left.xreplace({z: -z}))
+    root = math.lcm(*map(_ramification, halves))
+    if root > _MOST_ROOT:
+        raise NoClosedForm("a small-variance series", f"its powers have the denominator {root}", "use numbers instead")
+    terms = []
+    for n, (one, other) in enumerate(zip(*(_taylor(half, 2 * order * root, root) for half in halves), strict=True)):
+        power = sp.Rational(n, root)
+        coefficient = _expression(_product(_scaled(_added(one, other), fmpq(1, 2)), _constant(absolute_moment(power))))
+        if coefficient != 0 and not _vanishes(coefficient):
+            terms.append((power / 2, coefficient))
+    return tuple(terms)
+
+
+def absolute_moment(p: sp.Rational | int) -> sp.Expr:
+    """E|x|**p for a standard Gaussian x."""
+    power = sp.Rational(p)
+    if power.is_odd:  # the roots of 2 and pi as one
+        n = (power - 1) / 2
+        return sp.sqrt(2 / sp.pi) * 2**n * sp.factorial(n)
+    return 2 ** (power / 2) * sp.expand_func(sp.gamma((power + 1) / 2)) / sp.sqrt(sp.pi)  # gammas of 0 to 1
+
+
+def _sides(factor: Pieces) -> tuple[sp.Expr, sp.Expr]:
+    """The formulas that hold just left and just right of zero."""
+    left = right = factor.parts[0]
+    for b, part in zip(factor.breaks, factor.parts[1:], strict=True):
+        if b.is_zero:
+            right = part
+        elif b.is_negative or (b.is_positive is None and b.is_number and enclose(b, {}, 64) < 0):
+            left = right = part
+        elif not (b.is_positive or b.is_number):
+            raise NoClosedForm(
+                "a small-variance series", f"the sign of the breakpoint {b} is unknown", "declare its parameters' signs"
+            )
+    return left, right
+
+
+# ------------------------------------------------------------------------------------------------------- constants
+def _constant(expr: sp.Expr) -> Constant:
+    """A number or a parameter expression as a polynomial in its irreducible parts."""
+    total: Constant = {}
+    for term in sp.Add.make_args(sp.expand(expr)):
+        number = fmpq(1)
+        powers: dict[sp.Expr, int] = {}
+        for factor in sp.Mul.make_args(term):
+            if factor.is_Rational:
+                number *= fmpq(int(factor.p), int(factor.q))
+                continue
+            base, exponent = factor.as_base_exp()
+            if isinstance(factor, sp.exp) or not exponent.is_Integer:
+                base, exponent = factor, sp.Integer(1)
+            powers[base] = powers.get(base, 0) + int(exponent)
+        total = _added(total, {_monomial(powers): number})
+    return total
+
+
+def _monomial(powers: Mapping[sp.Expr, int]) -> tuple[tuple[sp.Expr, int], ...]:
+    return tuple(sorted(((b, e) for b, e in powers.items() if e), key=lambda item: sp.default_sort_key(item[0])))
+
+
+def _expression(constant: Constant) -> sp.Expr:
+    return sp.Add(
+        *(
+            sp.Rational(int(number.p), int(number.q)) * sp.Mul(*(base**exponent for base, exponent in monomial))
+            for monomial, number in constant.items()
+        )
+    )
+
+
+def _added(a: Constant, b: Constant) -> Constant:
+    total = dict(a)
+    for monomial, number in b.items():
+        number += total.pop(monomial, fmpq(0))
+        if number != 0:
+            total[monomial] = number
+    return total
+
+
+def _scaled(a: Constant, number: fmpq) -> Constant:
+    return {monomial: number * value for monomial, value in a.items()} if number != 0 else {}
+
+
+def _product(a: Constant, b: Constant) -> Constant:
+    total: Constant = {}
+    for one, x in a.items():
+        for other, y in b.items():
+            if one and other:
+                powers = dict(one)
+                for base, exponent in other:
+                    powers[base] = powers.get(base, 0) + exponent
+                monomial = _monomial(powers)
+            else:
+                monomial = one or other
+            number = x * y + total.pop(monomial, fmpq(0))
+            if number != 0:
+                total[monomial] = number
+    if len(total) > _MOST:
+        raise NoClosedForm(
+            "a small-variance series", f"a coefficient has more than {_MOST} terms", "use numbers instead"
+        )
+    return total
+
+
+def _vanishes(expr: sp.Expr) -> bool:
+    """Whether a constant is zero: certainly not if a ball says so, else by its canonical form."""
+    if expr.is_zero is not None:
+        return bool(expr.is_zero)
+    if not expr.free_symbols and not enclose(expr, {}, 200).contains(0):
+        return False
+    return canonical(expr) == 0
+
+
+# ---------------------------------------------------------------------------------------------------- power series
+def _ramification(expr: sp.Expr) -> int:
+    """A number q for which the formula has a Taylor series in ``z**(1/q)`` for z > 0, as far as its roots go."""
+    inner = math.lcm(*map(_ramification, expr.args))
+    if not (expr.is_Pow and expr.exp.is_Rational and not expr.exp.is_Integer and expr.base.has(z)):
+        return inner
+    start = expr.base.subs(z, 0)
+    regular = start.has(sp.nan) or start.is_finite is False or not _vanishes(start)
+    return inner if regular else inner * int(expr.exp.q)
+
+
+def _taylor(expr: sp.Expr, n: int, root: int) -> Series:
+    """Taylor coefficients 0..n in ``z**(1/root)``, z > 0."""
+    for extra in (0, root, 4 * root, 16 * root):  # roots use up what is known of their bases
+        series = _expanded(expr, n + extra, root)
+        if len(series) > n:
+            return series[: n + 1]
+    raise _no_series(expr)
+
+
+def _expanded(expr: sp.Expr, n: int, root: int) -> Series:
+    """Taylor coefficients in ``z**(1/root)`` from those of the parts up to n."""
+    memo: dict[sp.Expr, Series] = {}
+
+    def visit(node: sp.Expr) -> Series:
+        if node not in memo:
+            memo[node] = lowered(node)
+        return memo[node]
+
+    def lowered(node: sp.Expr) -> Series:
+        if not node.has(z):
+            return [_constant(node), *({} for _ in range(n))]
+        if node == z:
+            return [_ONE if k == root else {} for k in range(n + 1)]
+        if isinstance(node, sp.Add):
+            return [_total(column) for column in zip(*map(visit, node.args), strict=False)]
+        if isinstance(node, sp.Mul):
+            first, *rest = map(visit, node.args)
+            for other in rest:
+                first = _times(first, other)
+            return first
+        if isinstance(node, sp.Pow) and not node.exp.has(z):
+            return _power(visit(node.base), node.exp, node)
+        if isinstance(node, sp.exp):
+            return _exp(visit(node.args[0]))
+        if isinstance(node, sp.log):
+            return _log(visit(node.args[0]), node)
+        if isinstance(node, sp.sin | sp.cos):
+            sine, cosine = _sin_cos(visit(node.args[0]))
+            return sine if isinstance(node, sp.sin) else cosine
+        if type(node) in _DERIVATIVES:
+            u = node.args[0]
+            start = _expression(visit(u)[0])
+            slope = visit(_DERIVATIVES[type(node)](u))
+            return _integrated(node.func(start), _times(_derivative(visit(u)), slope))
+        if type(node) in _REWRITTEN:
+            return visit(_REWRITTEN[type(node)](*node.args))
+        if isinstance(node, sp.Pow):
+            return visit(sp.exp(node.exp * sp.log(node.base)))
+        raise _no_series(node)
+
+    return visit(expr)
+
+
+_DERIVATIVES: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
+    sp.erf: lambda u: 2 / sp.sqrt(sp.pi) * sp.exp(-(u**2)),
+    sp.erfi: lambda u: 2 / sp.sqrt(sp.pi) * sp.exp(u**2),
+    sp.atan: lambda u: 1 / (1 + u**2),
+    sp.atanh: lambda u: 1 / (1 - u**2),
+    sp.asin: lambda u: 1 / sp.sqrt(1 - u**2),
+    sp.acos: lambda u: -1 / sp.sqrt(1 - u**2),
+    sp.asinh: lambda u: 1 / sp.sqrt(1 + u**2),
+}
+
+_REWRITTEN: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
+    sp.erfc: lambda u: 1 - sp.erf(u),
+    sp.sinh: lambda u: (sp.exp(u) - sp.exp(-u)) / 2,
+    sp.cosh: lambda u: (sp.exp(u) + sp.exp(-u)) / 2,
+    sp.tanh: lambda u: 1 - 2 / (sp.exp(2 * u) + 1),
+    sp.sech: lambda u: 2 / (sp.exp(u) + sp.exp(-u)),
+    sp.tan: lambda u: sp.sin(u) / sp.cos(u),
+    sp.sec: lambda u: 1 / sp.cos(u),
+}
+
+
+def _no_series(node: sp.Expr) -> NoClosedForm:
+    return NoClosedForm(
+        "a small-variance series", f"{node} has no Taylor series at 0 that is known here", "use numbers instead"
+    )
+
+
+def _total(constants: tuple[Constant, ...]) -> Constant:
+    total = constants[0]
+    for constant in constants[1:]:
+        total = _added(total, constant)
+    return total
+
+
+def _convolved(u: Series, v: Series, weights: list[fmpq]) -> Constant:
+    """sum_j weights[j] u_j v_{k-j} with k + 1 weights."""
+    total: Constant = {}
+    for j, weight in enumerate(weights):
+        if u[j] and weight != 0:
+            total = _added(total, _scaled(_product(u[j], v[len(weights) - 1 - j]), weight))
+    return total
+
+
+def _times(u: Series, v: Series) -> Series:
+    return [_convolved(u, v, [fmpq(1)] * (k + 1)) for k in range(min(len(u), len(v)))]
+
+
+def _derivative(u: Series) -> Series:
+    return [_scaled(u[k], fmpq(k)) for k in range(1, len(u))]
+
+
+def _integrated(start: sp.Expr, slope: Series) -> Series:
+    return [_constant(start), *(_scaled(c, fmpq(1, k + 1)) for k, c in enumerate(slope))]
+
+
+def _exp(u: Series) -> Series:
+    """By y' = u' y."""
+    y = [_constant(sp.exp(_expression(u[0])))]
+    for k in range(1, len(u)):
+        y.append(_convolved(u, [*y, {}], [fmpq(j, k) for j in range(k + 1)]))
+    return y
+
+
+def _sin_cos(u: Series) -> tuple[Series, Series]:
+    """By s' = u' c, c' = -u' s."""
+    start = _expression(u[0])
+    sine, cosine = [_constant(sp.sin(start))], [_constant(sp.cos(start))]
+    for k in range(1, len(u)):
+        weights = [fmpq(j, k) for j in range(k + 1)]
+        more = _convolved(u, [*cosine, {}], weights), _convolved(u, [*sine, {}], weights)
+        sine.append(more[0])
+        cosine.append(_scaled(more[1], fmpq(-1)))
+    return sine, cosine
+
+
+def _log(u: Series, node: sp.Expr) -> Series:
+    start = sp.expand_log(sp.log(_expression(u[0])), factor=True)
+    return _integrated(start, _times(_derivative(u), _power(u, sp.Integer(-1), node)))
+
+
+def _power(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
+    """By u y' = exponent u' y for a constant exponent."""
+    start = _expression(u[0])
+    if exponent.is_Integer and exponent.is_nonnegative:
+        result: Series = [_ONE, *({} for _ in u[1:])]
+        for _ in range(int(exponent)):
+            result = _times(result, u)
+        return result
+    if _vanishes(start):
+        return _root(u, exponent, node)
+    if not exponent.is_Rational:
+        return _exp([_product(_constant(exponent), c) for c in _log(u, node)])
+    inverse, ratio = _constant(sp.radsimp(1 / start)), fmpq(int(exponent.p), int(exponent.q))
+    y = [_constant(sp.radsimp(start**exponent))]
+    for k in range(1, len(u)):
+        weights = [fmpq(0), *((ratio * j - (k - j)) / k for j in range(1, k + 1))]
+        y.append(_product(_convolved(u, [*y, {}], weights), inverse))
+    return y
+
+
+def _root(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
+    """A power of what vanishes at 0: its leading term apart."""
+    if not (exponent.is_Rational and exponent > 0):
+        raise _no_series(node)
+    lead = next((k for k, c in enumerate(u) if not _vanishes(_expression(c))), len(u))
+    if lead == len(u):
+        return [{} for _ in range(int(sp.ceiling(lead * exponent)))]
+    front = lead * exponent
+    if not front.is_Integer:
+        raise _no_series(node)
+    return [*({} for _ in range(int(front))), *_power(u[lead:], exponent, node)]

@@ -1,0 +1,264 @@
+"""Formulas far out on the right: a polynomial plus a remainder that decays exponentially, both exact.
+
+Every sub-formula is written as ``exp(rate)*(main + rest)``, an identity for all z: rate and main are polynomials, rest
+is below a negative power of ``exp(z**p)``. Nothing cancels in the rest: 1 - tanh(z) becomes 2 exp(-2z)/(1 + exp(-2z)),
+so that it can be evaluated where it is tiny.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import sympy as sp
+from sympy.utilities.iterables import sift
+
+from ...core.errors import NoClosedForm
+from ...core.symbols import z
+from ...numerics.intervals.evaluation import sign_of
+
+_ZERO, _ONE = sp.Integer(0), sp.Integer(1)
+
+
+@dataclass(frozen=True)
+class Far:
+    """``exp(rate)*(main + rest)``.
+
+    Args:
+        rate: a polynomial in z without constant term.
+        main: a polynomial in z.
+        rest: what decays exponentially.
+        body: main + rest as it was declared, if it was; so products of long formulas stay short.
+    """
+
+    rate: sp.Expr
+    main: sp.Expr
+    rest: sp.Expr
+    body: sp.Expr | None = None
+
+    @property
+    def sum(self) -> sp.Expr:
+        """The polynomial and the rest together."""
+        return self.main + self.rest if self.body is None else self.body
+
+    @property
+    def whole(self) -> sp.Expr:
+        """The formula itself."""
+        return sp.exp(self.rate) * self.sum
+
+
+def far_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """The polynomial that a formula approaches for z -> oo, and the remainder that decays exponentially.
+
+    Raises:
+        NoClosedForm: it approaches no polynomial, or only like a power of z.
+    """
+    found = _Walk()(part)
+    sign = _direction(found.rate)
+    if sign > 0:
+        raise _refusal(part, "grows exponentially" if found.main != 0 else "may grow exponentially")
+    return (found.main, found.rest) if sign == 0 else (_ZERO, found.whole)
+
+
+class _Walk:
+    """The sub-formulas of one formula."""
+
+    def __init__(self) -> None:
+        self._known: dict[sp.Expr, Far] = {}
+
+    def __call__(self, node: sp.Expr) -> Far:
+        if node not in self._known:
+            found = self._find(node)
+            self._known[node] = replace(found, body=node) if found.rate == 0 else found
+        return self._known[node]
+
+    def _find(self, node: sp.Expr) -> Far:
+        if node.is_polynomial(z):
+            return Far(_ZERO, sp.expand(node), _ZERO)
+        if isinstance(node, sp.Add):
+            return reduce(_sum, map(self, node.args))
+        if isinstance(node, sp.Mul):
+            waves, others = sift(node.args, _is_wave, binary=True)
+            if waves and others and _direction(reduce(_product, map(self, others)).rate) < 0:
+                return Far(_ZERO, _ZERO, node)
+            return reduce(_product, map(self, node.args))
+        if isinstance(node, sp.exp):
+            return self._exp(node)
+        if isinstance(node, sp.Pow) and not node.exp.has(z):
+            return self._power(node)
+        if isinstance(node, sp.Pow):
+            return self(sp.exp(node.exp * sp.log(node.base)))
+        if type(node) in _REWRITTEN:
+            return self(_REWRITTEN[type(node)](*node.args))
+        if type(node) in _SATURATING:
+            return self._saturating(node)
+        if isinstance(node, sp.erfc):
+            return self._erfc(node)
+        if isinstance(node, sp.log):
+            return self._log(node)
+        if isinstance(node, sp.sin | sp.cos | sp.tan):
+            raise _refusal(node, "oscillates")
+        raise _algebraic(node)
+
+    def _exp(self, node: sp.Expr) -> Far:
+        u = self(node.args[0])
+        direction = _direction(u.rate)
+        if direction < 0:
+            u = Far(_ZERO, _ZERO, u.whole)
+        elif direction > 0:
+            if sign_of(_leading(u.main)) == -1:  # exp(-exp(z))
+                return Far(_ZERO, _ZERO, node)
+            raise _refusal(node, "grows faster than any exponential of a power")
+        constant = u.main.subs(z, 0)
+        front = sp.exp(constant)
+        return Far(sp.expand(u.main - constant), front, front * (sp.exp(u.rest) - 1) if u.rest != 0 else _ZERO)
+
+    def _power(self, node: sp.Expr) -> Far:
+        base, exponent = self(node.base), node.exp
+        if exponent.is_Integer:
+            return _raised(base if exponent > 0 else _inverse(base, node), abs(int(exponent)))
+        front = _constant(base, node)
+        if sign_of(front) != 1:
+            raise _algebraic(node)
+        rest = front**exponent * (sp.exp(exponent * _log_of_one_plus(base.rest / front)) - 1)
+        return Far(sp.expand(exponent * base.rate), front**exponent, rest if base.rest != 0 else _ZERO)
+
+    def _log(self, node: sp.Expr) -> Far:
+        u = self(node.args[0])
+        front = _constant(u, node)
+        if sign_of(front) != 1:
+            raise _algebraic(node)
+        rest = _log_of_one_plus(u.rest / front) if u.rest != 0 else _ZERO
+        return Far(_ZERO, sp.expand(u.rate + sp.log(front)), rest)
+
+    def _saturating(self, node: sp.Expr) -> Far:
+        inner = node.args[0]
+        u, (far, near) = self(inner), _SATURATING[type(node)]
+        sign = _towards(u, node)
+        if sign:
+            return Far(_ZERO, sp.Integer(sign), -sign * far(sign * inner))
+        rest = u.rest if _direction(u.rate) == 0 else u.whole
+        front = _constant(u, node) if _direction(u.rate) == 0 and u.main != 0 else _ZERO
+        return Far(_ZERO, node.func(front), near(front, rest))
+
+    def _erfc(self, node: sp.Expr) -> Far:
+        inner = node.args[0]
+        sign = _towards(self(inner), node)
+        if sign > 0:
+            return Far(_ZERO, _ZERO, node)
+        return Far(_ZERO, sp.Integer(2), -sp.erfc(-inner)) if sign < 0 else self(1 - sp.erf(inner))
+
+
+def _is_wave(node: sp.Expr) -> bool:
+    """Whether a factor stays bounded as it oscillates."""
+    if isinstance(node, sp.Pow) and node.exp.is_Integer and node.exp > 0:
+        node = node.base
+    return isinstance(node, sp.sin | sp.cos)
+
+
+def _towards(u: Far, node: sp.Expr) -> int:
+    """The sign of the infinity that a formula tends to; 0 if it tends to a number."""
+    direction = _direction(u.rate)
+    if direction < 0 or (direction == 0 and not u.main.has(z)):
+        return 0
+    sign = sign_of(_leading(u.main))
+    if not sign:
+        raise _refusal(node, "has an argument of unknown sign")
+    return sign
+
+
+def _tanh_near(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
+    """tanh(front + rest) - tanh(front)."""
+    value, small = sp.tanh(front), sp.tanh(rest)
+    return small * (1 - value**2) / (1 + value * small)
+
+
+def _erf_near(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
+    if front != 0:
+        raise _refusal(sp.erf(front + rest), "approaches a number in a way that is not known here")
+    return sp.erf(rest)
+
+
+# what is left of 1 far out, and the change by a small rest
+_SATURATING: Mapping[type, tuple[Callable[[sp.Expr], sp.Expr], Callable[[sp.Expr, sp.Expr], sp.Expr]]] = {
+    sp.tanh: (lambda u: 2 * sp.exp(-2 * u) / (1 + sp.exp(-2 * u)), _tanh_near),
+    sp.erf: (sp.erfc, _erf_near),
+}
+
+_REWRITTEN: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
+    sp.sinh: lambda u: (sp.exp(u) - sp.exp(-u)) / 2,
+    sp.cosh: lambda u: (sp.exp(u) + sp.exp(-u)) / 2,
+    sp.sech: lambda u: 2 / (sp.exp(u) + sp.exp(-u)),
+    sp.csch: lambda u: 2 / (sp.exp(u) - sp.exp(-u)),
+    sp.coth: lambda u: 1 / sp.tanh(u),
+}
+
+
+def _sum(a: Far, b: Far) -> Far:
+    if _direction(a.rate - b.rate) < 0:
+        a, b = b, a
+    if a.rate == b.rate:
+        return Far(a.rate, sp.expand(a.main + b.main), a.rest + b.rest)
+    return Far(a.rate, a.main, a.rest + sp.exp(b.rate - a.rate) * b.sum)
+
+
+def _product(a: Far, b: Far) -> Far:
+    rest = a.main * b.rest + a.rest * b.sum
+    return Far(sp.expand(a.rate + b.rate), sp.expand(a.main * b.main), rest)
+
+
+def _raised(u: Far, power: int) -> Far:
+    """By ``(p + r)**n - p**n = r*sum_k p**(n-1-k) (p + r)**k``."""
+    rest = u.rest * sp.Add(*(u.main ** (power - 1 - k) * u.sum**k for k in range(power)))
+    return Far(sp.expand(power * u.rate), sp.expand(u.main**power), rest)
+
+
+def _inverse(u: Far, node: sp.Expr) -> Far:
+    if u.main.has(z) and _direction(u.rate) > 0:
+        return Far(_ZERO, _ZERO, 1 / u.whole)
+    front = _constant(u, node)
+    return Far(-u.rate, 1 / front, -u.rest / (front * u.sum))
+
+
+def _constant(u: Far, node: sp.Expr) -> sp.Expr:
+    """The polynomial of a sub-formula that must be a number other than 0."""
+    if u.main.has(z):
+        raise _algebraic(node)
+    if not sign_of(u.main):
+        raise _refusal(node, f"has an argument that may vanish far out ({u.main} but for what decays)")
+    return u.main
+
+
+def _log_of_one_plus(rest: sp.Expr) -> sp.Expr:
+    """log(1 + rest), with all digits where rest is tiny."""
+    return sp.log(1 + rest) if isinstance(rest, sp.exp) else 2 * sp.atanh(rest / (2 + rest))
+
+
+def _leading(polynomial: sp.Expr) -> sp.Expr:
+    return sp.Poly(polynomial, z).LC()
+
+
+def _direction(rate: sp.Expr) -> int:
+    """Whether ``exp(rate)`` grows (1), decays (-1) or is 1 (0)."""
+    rate = sp.expand(rate)
+    if rate == 0:
+        return 0
+    sign = sign_of(_leading(rate))
+    if not sign:
+        raise _refusal(sp.exp(rate), "grows or decays: the sign of its exponent is unknown")
+    return sign
+
+
+def _refusal(node: sp.Expr, found: str) -> NoClosedForm:
+    return NoClosedForm("a large-variance expansion", f"{_short(node)} {found} for |z| -> oo", "use numbers instead")
+
+
+def _algebraic(node: sp.Expr) -> NoClosedForm:
+    found = "is no polynomial up to what decays exponentially: it has algebraic tails, or tails unknown here,"
+    return _refusal(node, found)
+
+
+def _short(node: sp.Expr) -> str:
+    text = str(node)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,134 @@
+"""Moments ``integral_0^oo z**n r(z) dz`` of what decays exponentially, enclosed rigorously.
+
+The half-line is cut at the breakpoints and where the rest is small: shells beyond are followed until they have fallen
+by 16 times the bits asked for, and what lies beyond these is taken to keep falling, as in line.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import sympy as sp
+from flint import arb, ctx
+
+from ...activations.piecewise import Pieces
+from ...core.errors import DeclarationError, NoClosedForm, SymresError
+from ...core.symbols import z
+from ...numerics.balls import as_float, compile_ball
+from ..quadrature.panels import Function, Weight, integrate, log2_sum, log2_upper, plan, power_of_two
+from ..quadrature.univariate import GUARD, TINY, Segment, compiled, largest, refine, rough_size, segments_between
+from .tail_decomposition import far_right
+
+
+class TailMoment(sp.Expr):
+    """``integral_0^oo z**n r(z) dz``, a number or a function of parameters.
+
+    Args:
+        n: the power.
+        breaks: positive breakpoints of r, as a Tuple.
+        parts: formulas in z between 0, the breakpoints and infinity, as a Tuple; the last decays exponentially.
+    """
+
+    is_commutative = True
+    is_extended_real = True
+    is_real = True
+    _ball_arguments = ()
+
+    def __new__(cls, n: Any, breaks: Iterable[sp.Expr], parts: Iterable[sp.Expr]) -> TailMoment:
+        """The moment, unevaluated."""
+        return super().__new__(cls, sp.Integer(n), sp.Tuple(*breaks), sp.Tuple(*parts))
+
+    @property
+    def remainder(self) -> Pieces:
+        """The function r on the right of 0."""
+        return Pieces(tuple(self.args[1]), tuple(self.args[2]))
+
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        """The parameters."""
+        return self.remainder.free_symbols
+
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        for symbol in sorted(self.free_symbols, key=str):
+            raise DeclarationError(
+                f"a number for {self}", f"the parameter {symbol} has no value", f"pass {symbol}=... as a number"
+            )
+        return _enclosed(self.remainder, int(self.args[0]), bits)
+
+    def _eval_evalf(self, prec: int) -> sp.Expr | None:
+        return as_float(self, prec)
+
+    def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
+        if s in self.free_symbols:
+            return sp.Derivative(self, s)
+        return sp.Integer(0)
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"Integral({printer._print(z ** self.args[0] * self.remainder.as_expr())}, (z, 0, oo))"
+
+    def _latex(self, printer: Any) -> str:
+        power = "" if self.args[0] == 0 else printer._print(z ** self.args[0])
+        return rf"\int_0^\infty {power} \left({printer._print(self.remainder.as_expr())}\right) dz"
+
+
+# --------------------------------------------------------------------------------------------------------- numbers
+@lru_cache(maxsize=1024)
+def _enclosed(remainder: Pieces, n: int, bits: int) -> arb:
+    """Enclose a moment to a relative accuracy: by the formula as it is, and far out by one in which nothing cancels."""
+    function = compiled(remainder.map(lambda u: z**n * u))
+    tail = compile_ball(z**n * _far(remainder.parts[-1]), (z,))
+
+    def attempt(size: float | None, precision: int) -> tuple[arb, float]:
+        with ctx.workprec(precision):
+            flat = Weight(arb.pos_inf(), arb(1))
+            segments = list(segments_between(function.places(), function.parts))
+            if segments and segments[0].left is None:
+                segments[0] = Segment(segments[0].function, arb(0), segments[0].right)
+            if size is None:
+                size = max((rough_size(segment, flat) for segment in segments), default=TINY)
+            return _integral(segments, tail, flat, size - bits - 6, precision), size
+
+    return refine(attempt, bits + GUARD, bits)
+
+
+def _far(part: sp.Expr) -> sp.Expr:
+    """What decays far out, so that nothing cancels; as it is where waves stand in the way, which decay by a factor."""
+    try:
+        return far_right(part)[1]
+    except NoClosedForm:
+        return part
+
+
+def _integral(segments: list[Segment], tail: Function, flat: Weight, tolerance: float, precision: int) -> arb:
+    """The integral over the half-line, to about 2**tolerance."""
+    if not segments:
+        return arb(0)
+    last = [Segment(tail, segments[-1].left, None)] if segments[-1].right is None else []
+    end, rest = _end(last, flat, tolerance, precision)
+    panels = []
+    for s in segments:
+        left, right = s.left, arb(end) if s.right is None else s.right
+        panels += plan(s.function, flat, left, right, tolerance - 6, precision // 2 + 8)
+    return integrate(panels, flat, precision) + arb(0, power_of_two(rest))
+
+
+def _end(segments: list[Segment], flat: Weight, tolerance: float, bits: int) -> tuple[float, float]:
+    """Where to end the panels, and log2 of a bound on what is left out: shells are followed until they have fallen far.
+
+    Raises:
+        SymresError: the function does not seem to decay.
+    """
+    end = max([2.0, *(2 * float(s.left.upper()) for s in segments if s.left is not None)])  # it may end before
+    while end < 1e9:
+        bounds: list[float] = []
+        inner = end
+        while inner < 1e12 and (not bounds or bounds[-1] <= tolerance):
+            outer = 1.25 * inner
+            bounds.append(largest(segments, flat, inner, outer) + log2_upper(arb(outer - inner)))
+            if bounds[-1] < min(tolerance, 0.0) - 16 * bits:
+                return end, log2_sum(bounds)
+            inner = outer
+        end *= 1.25
+    raise SymresError("a moment of a remainder", "its tail could not be bounded", "use numbers of the average itself")

@@ -1,0 +1,196 @@
+"""How far a truncated expansion in powers of K reaches, estimated from the first term left out and seen in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import mpmath as mp
+import sympy as sp
+
+from ...core.errors import NoClosedForm
+from ...numerics.balls import evaluate
+from ...results.quantity import Verification
+
+ERRORS = (1e-3, 1e-6, 1e-12)  # relative errors whose range is stated
+_DIGITS, _MOST_DIGITS = 170, 150  # of coefficients, of numbers
+_SMALL, _ALIKE = 1e-14, 4  # the first term left out where it is checked, relative; 1/4 of the last may be missed
+_SPAN = 4  # of exponents, against that of the first term left out: beyond, terms are smaller than numbers can tell
+_ROUNDING, _NOTHING = 1e-30, 1e-14  # of a number, relative; a number without any term, absolute
+_POINTS, _TRIES = 3, 12  # that must pass in a row, out of so many
+_STEP = 16
+_NICE = (1, 2, 5)
+_FARTHEST = 60  # steps of 1, 2, 5, 10, ... of a search: 20 decades
+
+Terms = Mapping[sp.Expr, sp.Expr]
+Numbers = list[tuple[mp.mpf, mp.mpf]]
+
+
+@dataclass(frozen=True)
+class Truncation:
+    """A truncated expansion and what it expands.
+
+    Args:
+        asked: what it is, for messages.
+        kept: {exponent of K: coefficient}, coefficients without parameters.
+        omitted: the terms that follow.
+        number: the exact value at a K, to so many digits.
+        large: whether it is one for large K.
+    """
+
+    asked: str
+    kept: Terms
+    omitted: Terms
+    number: Callable[[sp.Rational, int], mp.mpf]
+    large: bool
+
+    def verification(self) -> Verification:
+        """Compare with numbers where the terms left out are tiny: the difference must be their sum.
+
+        Raises:
+            NoClosedForm: it is not; a coefficient is wrong.
+        """
+        passed, worst = 0, mp.mpf(0)
+        with mp.workdps(_DIGITS):
+            start = self._start()
+            for step in range(_TRIES):
+                K = start * sp.Integer(_STEP) ** (step if self.large else -step)
+                error, size = self._error(K)
+                expected, last = self._left_out(K)
+                slack = last / _ALIKE if self._next else size * _ROUNDING if self._kept else _NOTHING
+                as_expected = abs(error - expected) <= slack
+                deviation = _relative(error, size if self._kept else mp.mpf(0))  # nothing is compared with 0 by ratio
+                passed, worst = (passed + 1, max(worst, deviation)) if as_expected else (0, mp.mpf(0))
+                if passed == _POINTS:
+                    return Verification("numbers", _POINTS, float(worst))
+        found = f"at K = {mp.nstr(_mpf(K), 3)} it is off by {mp.nstr(error, 3)}, not by {mp.nstr(expected, 3)}"
+        raise NoClosedForm(self.asked, f"{found}, a defect of symres", "report it, and use numbers")
+
+    def reach(self) -> str:
+        """From which K on the relative error is below the errors of the list."""
+        if not self._kept:
+            return "every term up to there vanishes"
+        words = "from K = {} on" if self.large else "up to K = {}"
+        found = [(error, self._limit(error)) for error in ERRORS]
+        if all(limit is None for _, limit in found):
+            return "no difference from numbers at any K tried"
+        places = ["at every K tried" if limit is None else words.format(_brief(limit)) for _, limit in found]
+        return "relative error below " + ", ".join(f"{_brief(e)} {p}" for e, p in zip(ERRORS, places, strict=True))
+
+    # ---- numbers
+    @cached_property
+    def _kept(self) -> Numbers:
+        return self._numbers(self.kept)
+
+    @cached_property
+    def _next(self) -> Numbers:
+        terms = self._numbers(self.omitted)
+        lead, _ = self._lead
+        return [(e, c) for e, c in terms if abs(e - lead) <= _SPAN * abs(terms[0][0] - lead)]
+
+    def _numbers(self, terms: Terms) -> Numbers:
+        """Exponents and coefficients other than 0, the largest term first."""
+        with mp.workdps(_DIGITS):
+            pairs = ((_mpf(e), evaluate(terms[e], {}, _DIGITS)[0]) for e in sorted(terms, reverse=self.large))
+            return [(e, c) for e, c in pairs if c]
+
+    @property
+    def _lead(self) -> tuple[mp.mpf, mp.mpf]:
+        """The leading term; without any, one of order 1."""
+        return self._kept[0] if self._kept else (mp.mpf(0), mp.mpf(1))
+
+    def _estimate(self, error: float) -> sp.Rational:
+        """The K at which the first term left out has a size relative to the leading one, 1 if that is on its way."""
+        (lead, top), ((first, value), *_) = self._lead, self._next
+        K = _nice((error * abs(top / value)) ** (1 / (first - lead)), self.large)
+        return (max if self.large else min)(K, sp.Integer(1))
+
+    def _start(self) -> sp.Rational:
+        """A K at which the first term left out is tiny, and each of the others small against the one before."""
+        if not self._next:
+            return sp.Integer(1)
+        places = [self._estimate(_SMALL)]
+        for (first, one), (second, other) in pairwise(self._next):
+            places.append(_nice(abs(one / other / 8) ** (1 / (second - first)), self.large))
+        return (max if self.large else min)(places)
+
+    def _error(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
+        """The error at a place, and the size of the number."""
+        place, (following, last) = _mpf(K), self._left_out(K)
+        series = mp.fsum(c * place**e for e, c in self._kept)
+        largest = abs(series) or abs(following)
+        digits = max(15, int(mp.log10(largest / last)) + 8) if largest and last else 32
+        number = self.number(K, min(digits, _MOST_DIGITS))
+        return number - series, abs(number)
+
+    def _left_out(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
+        """The sum of the terms that follow at a place, and the size of the last of them."""
+        values = [c * _mpf(K) ** e for e, c in self._next]
+        return mp.fsum(values), abs(values[-1]) if values else mp.mpf(0)
+
+    def _limit(self, error: float) -> sp.Rational | None:
+        """The first of the numbers 1, 2, 5, 10, ... from which on the error is small; None if it is at all tried."""
+        with mp.workdps(_DIGITS):
+            index = _index(self._estimate(error) if self._next else sp.Integer(1), self.large)
+            out = 1 if self.large else -1
+            if not self._next:  # no estimate: look on both sides of 1
+                while abs(index) < _FARTHEST // 3 and self._small(index - out, error):
+                    index -= out
+                if abs(index) >= _FARTHEST // 3:
+                    return None
+            run = 0
+            for _ in range(_FARTHEST):
+                run = run + 1 if self._small(index, error) else 0
+                index += out
+                if run == _POINTS:
+                    return _place(index - _POINTS * out)
+        raise NoClosedForm(self.asked, f"its error does not fall below {error:.0e}", "use numbers")
+
+    @cached_property
+    def _seen(self) -> dict[int, mp.mpf]:
+        return {}
+
+    def _small(self, index: int, error: float) -> bool:
+        if index not in self._seen:
+            K = _place(index)
+            difference, size = self._error(K)
+            self._seen[index] = _relative(difference, size)
+        return bool(self._seen[index] <= error)
+
+
+def _relative(error: mp.mpf, size: mp.mpf) -> mp.mpf:
+    """Of the size; of 1 where that vanishes."""
+    return abs(error) / size if size else abs(error)
+
+
+def _place(index: int) -> sp.Rational:
+    """The numbers 1, 2, 5, 10, ... by index, 1 at 0."""
+    return sp.Integer(_NICE[index % 3]) * sp.Integer(10) ** (index // 3)
+
+
+def _index(K: sp.Rational, large: bool) -> int:
+    """The number of the list that is not nearer than K."""
+    index = 3 * int(mp.floor(mp.log10(_mpf(K))))
+    while _place(index) < K:
+        index += 1
+    while _place(index) > K and not large:
+        index -= 1
+    return index
+
+
+def _nice(K: mp.mpf, large: bool) -> sp.Rational:
+    """A power of two beyond K."""
+    exponent = mp.log(K, 2)
+    return sp.Integer(2) ** int(mp.ceil(exponent) if large else mp.floor(exponent))
+
+
+def _brief(number: sp.Rational | float) -> str:
+    """One digit: 200, 5e-3, 2e6."""
+    mantissa, exponent = f"{float(number):.0e}".split("e")
+    return str(int(number)) if 0 <= int(exponent) < 4 else f"{mantissa}e{int(exponent)}"
+
+
+def _mpf(number: sp.Rational) -> mp.mpf:
+    return mp.mpf(int(number.p)) / int(number.q)

@@ -1,0 +1,106 @@
+"""The law of two correlated Gaussian variables, in coordinates in which both are of order one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from flint import arb, ctx
+
+from ...core.errors import DeclarationError
+from .univariate import check_variance, gaussian_weight
+
+_REGULAR = 8  # bits: a determinant known to fewer might as well be zero
+
+
+@dataclass(frozen=True)
+class Law:
+    """Two centred variables ``z1 = scale1*x`` and ``z2 = scale2*w``.
+
+    Args:
+        scale1, scale2: powers of two.
+        k1, c, k2: variances and covariance of x and w.
+        determinant: ``k1*k2 - c**2``; exactly 0 where that is known.
+    """
+
+    scale1: arb
+    scale2: arb
+    k1: arb
+    c: arb
+    k2: arb
+    determinant: arb
+
+    @cached_property
+    def is_regular(self) -> bool:
+        """The variables have a joint density, and it is known."""
+        return bool(self.determinant > 0) and self.determinant.rel_accuracy_bits() > _REGULAR
+
+    @cached_property
+    def slope(self) -> arb:
+        """The mean of w given x is slope*x."""
+        return arb(1) if self.c is self.k1 else self.c / self.k1
+
+    @cached_property
+    def spread(self) -> arb:
+        """The standard deviation of w given x; a ball around zero where it is hardly known."""
+        if self.is_regular:
+            return (self.determinant / self.k1).sqrt()
+        largest = (self.determinant.abs_upper() / self.k1).sqrt().upper()
+        return arb(0).union(largest)
+
+    @cached_property
+    def middle(self) -> Law:
+        """The law with exact numbers in the middle of the balls."""
+        k1, c, k2 = self.k1.mid(), self.c.mid(), self.k2.mid()
+        with ctx.workprec(_exact(k1, c, k2)):
+            return replace(self, k1=k1, c=c, k2=k2, determinant=k1 * k2 - c * c)
+
+    @cached_property
+    def inverse(self) -> tuple[arb, arb, arb]:
+        """The upper triangle of the inverse covariance matrix."""
+        return self.k2 / self.determinant, -self.c / self.determinant, self.k1 / self.determinant
+
+    @cached_property
+    def width(self) -> arb:
+        """A bound on the distance of any law in the ball from the middle.
+
+        Along a path S(t) of covariances, ``d<h>/dt`` is the average of h times a polynomial of degree 2 with mean 0
+        and variance ``tr((S^-1 dS/dt)^2)/2``; the root of that, the speed of Fisher and Rao, bounds it by Schwarz.
+        """
+        p11, p12, p22 = self.inverse
+        d1, d, d2 = (x.rad() for x in (self.k1, self.c, self.k2))
+        diagonal = abs(p11) * d1 + abs(p12) * d, abs(p12) * d + abs(p22) * d2
+        product = (abs(p11) * d + abs(p12) * d2) * (abs(p12) * d1 + abs(p22) * d)
+        return ((diagonal[0] ** 2 + 2 * product + diagonal[1] ** 2) / 2).sqrt().upper()
+
+
+def law_of(covariance: tuple[arb, arb, arb]) -> Law:
+    """The law with a covariance (K1, C, K2) of positive variances.
+
+    Three times the very same ball is the law of one variable counted twice, even if the ball is wide: it stands for
+    one number. Equal balls of different origin are no proof of that.
+
+    Raises:
+        DeclarationError: there is no such law.
+    """
+    K1, C, K2 = covariance
+    check_variance(K1)
+    check_variance(K2)
+    single = K1 is C is K2
+    with ctx.workprec(_exact(K1, C, K2)):
+        determinant = arb(0) if single else K1 * K2 - C * C
+        one, two = gaussian_weight(K1), gaussian_weight(K2)
+        k1, k2, scale = one.variance, two.variance, one.scale * two.scale
+        law = Law(one.scale, two.scale, k1, k1 if single else C / scale, k2, determinant / scale**2)
+    if determinant < 0 or not C.is_finite():
+        raise DeclarationError(
+            "a Gaussian average over two variables",
+            f"|C| = {abs(C).str(5)} exceeds sqrt(K1*K2) = {(K1 * K2).sqrt().str(5)}",
+            "pass a covariance with C**2 <= K1*K2",
+        )
+    return law
+
+
+def _exact(*balls: arb) -> int:
+    """A precision in which products of the midpoints are exact: ``|C| = sqrt(K1*K2)`` must give exactly 0."""
+    return 2 * max(ball.mid().bits() for ball in balls) + 64

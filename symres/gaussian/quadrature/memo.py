@@ -1,0 +1,45 @@
+"""Bounds and values of compiled functions at exact places are kept: panels recur with every variance.
+
+A scan for critical points asks for hundreds of averages of the same functions, and the panels have round ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TypeVar
+
+from flint import arb, ctx
+
+from ...numerics.balls import Program
+
+Result = TypeVar("Result")
+
+_MOST_BITS = 256  # beyond, panels have hundreds of nodes, whose values take megabytes
+
+
+def recalled(most: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Keep the last results of a computation with a function and numbers, at the same precision.
+
+    Only where the function is a program (others live for one average), every ball among the numbers is exact, and the
+    precision is not high.
+
+    Args:
+        most: number of results that are kept.
+    """
+
+    def decorate(compute: Callable[..., Result]) -> Callable[..., Result]:
+        @lru_cache(maxsize=most)
+        def kept(function: Program, precision: int, *numbers: tuple | float) -> Result:
+            return compute(function, *(arb(n) if isinstance(n, tuple) else n for n in numbers))
+
+        @wraps(compute)
+        def recall(function: Callable, *numbers: arb | float) -> Result:
+            exact = all(n.is_exact() and n.is_finite() for n in numbers if isinstance(n, arb))
+            if not exact or not isinstance(function, Program) or ctx.prec > _MOST_BITS:
+                return compute(function, *numbers)
+            return kept(function, ctx.prec, *(n.man_exp() if isinstance(n, arb) else n for n in numbers))
+
+        return recall
+
+    return decorate

@@ -1,0 +1,329 @@
+"""Gauss-Legendre panels in ball arithmetic, with the error bounded by the size of the integrand in the complex plane.
+
+For f analytic with ``|f| <= M`` in the ellipse with foci at the ends of a panel of half-width h and sum of half-axes
+``h*rho``, the n-point rule is off by at most ``h*(64/15)*M*rho**(-2n)/(1 - rho**-2)``: Chebyshev coefficients of f are
+below ``2*M*rho**-k``, and the rule errs by at most 32/15 on each ``T_k``, k even and >= 2n. M comes from one ball
+evaluation on a rectangle around the ellipse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from flint import acb, arb, ctx
+
+from ...core.errors import SymresError
+from ...numerics.balls import Ball
+from .memo import recalled
+
+Function = Callable[[list[Ball], bool], Ball]  # it may have a method log2_sup, which then answers for sup()
+
+LOW = 32  # bits: enough for bounds
+LOG2_E = 1.4426950408889634
+_SIZES = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
+_MAX_DEPTH = 900  # halvings: widths remain floats
+_MOST_PANELS = ContextVar("_MOST_PANELS", default=2000)  # beyond, an answer would take too long
+
+
+@contextmanager
+def patience(panels: int) -> Iterator[None]:
+    """Give up averages that need more panels than this: where a hundred averages are asked for, not one."""
+    token = _MOST_PANELS.set(panels)
+    try:
+        yield
+    finally:
+        _MOST_PANELS.reset(token)
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A weight in the coordinate x = z/scale with ``|weight(x + iy)| <= exp(-x**2/2v + y**2/2u)``.
+
+    The Gaussian ``exp(-x**2/2v)`` is one, with u = v.
+
+    Args:
+        variance: ball of v, of order one by the choice of scale.
+        scale: a power of two.
+        across: ball of u; None for v.
+    """
+
+    variance: arb
+    scale: arb
+    across: arb | None = None
+
+    @cached_property
+    def largest(self) -> float:
+        """A float above v."""
+        return math.nextafter(float(self.variance.upper()), math.inf)
+
+    @cached_property
+    def smallest_across(self) -> float:
+        """A float below u."""
+        across = self.variance if self.across is None else self.across
+        return math.nextafter(float(across.lower()), 0.0)
+
+    def log2_sup(self, left: float, right: float, height: float) -> float:
+        """Upper bound of log2 |weight| on the rectangle left..right, -height..height."""
+        nearest = 0.0 if left <= 0 <= right else min(abs(left), abs(right))
+        fall = nearest**2 / (2 * self.largest) * LOG2_E
+        rise = height**2 / (2 * self.smallest_across) * LOG2_E
+        return rise - fall + 1e-14 * (rise + fall) + 1e-9  # 1e-14: the rounding of floats, with room
+
+
+@lru_cache(maxsize=256)
+def gauss_legendre(n: int, bits: int) -> tuple[tuple[arb, arb], ...]:
+    """The (node, weight) pairs of the n-point rule on (-1, 1); n is even.
+
+    Only the positive nodes: the others are their mirror images.
+    """
+    with ctx.workprec(bits):
+        return tuple(arb.legendre_p_root(n, k, weight=True) for k in range(n // 2))
+
+
+def log2_upper(value: Ball) -> float:
+    """An upper bound of log2 |value|, less than two bits above it."""
+    if not value.is_finite():
+        return math.inf
+    mantissa, exponent = value.abs_upper().man_exp()
+    return int(mantissa).bit_length() + int(exponent) if mantissa else -math.inf
+
+
+def log2_sum(terms: Iterable[float]) -> float:
+    """An upper bound of log2 of a sum of powers of two, given by their exponents."""
+    exponents = [*terms, -math.inf]
+    top = max(exponents)
+    return top if math.isinf(top) else top + math.log2(sum(2.0 ** (t - top) for t in exponents)) + 1e-6
+
+
+@recalled(2**15)
+def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) -> float:
+    """Upper bound of log2 |function| on a real interval, or on the rectangle of that height on both sides of it.
+
+    On a rectangle the bound is infinite unless the function is analytic there. A function may bring its own bound.
+    """
+    own = getattr(function, "log2_sup", None)
+    if own is not None:
+        return own(left, right, height)
+    precision = ctx.prec
+    narrowness = left.union(right).rel_accuracy_bits()  # in few bits every interval is wide
+    ctx.prec = LOW
+    try:
+        if narrowness > LOW // 2:  # a short interval far from 0, next to a breakpoint
+            ctx.prec = min(narrowness, precision) + LOW
+        interval = left.union(right)
+        reach = log2_upper(interval)
+        if -1e6 < reach < -LOW // 2:  # near 0, acb.erf gives nan for some balls of few bits: 1e-14 +/- 5e-15 at 32
+            ctx.prec = max(ctx.prec, LOW - int(reach))
+        if not height:
+            return log2_upper(function([interval], False))
+        return log2_upper(function([acb(interval, arb(0, height))], True))
+    finally:
+        ctx.prec = precision
+
+
+@recalled(2**12)
+def size_at(function: Function, place: arb) -> float:
+    """Upper bound of log2 |function| at one place, tight in the current precision."""
+    own = getattr(function, "log2_sup", None)
+    return own(place, place, 0.0) if own is not None else log2_upper(function([place], False))
+
+
+def sup_refined(
+    function: Function, left: arb, right: arb, pieces: int = 20000, enough: float = math.inf, few: int = 64
+) -> float:
+    """Upper bound of log2 |function| on an interval that is halved where the ball evaluation overflows.
+
+    Where the bound is above ``enough``, a few more halvings are tried: the ball of exp(z) on a wide interval has lost
+    its lower end, and with it that exp(z)*sech(exp(z)) is small.
+    """
+    worst, stack, used = -math.inf, [(left, right)], 0
+    while stack:
+        a, b = stack.pop()
+        bound = sup(function, a, b)
+        used += 1
+        if bound <= max(enough, worst) and bound < math.inf:
+            worst = max(worst, bound)
+            continue
+        if used + len(stack) >= (few if bound < math.inf else pieces):
+            worst = max(worst, bound)
+            if worst == math.inf:
+                return worst
+            continue
+        middle = ((a + b) / 2).mid()
+        stack += [(a, middle), (middle, b)]
+    return worst
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One interval with its rule.
+
+    Args:
+        function: smooth function of z = scale*x on the interval.
+        left: where it starts, in x.
+        right: where it ends.
+        nodes: number of nodes; 0 if the whole interval goes into the error.
+        log2_error: log2 of a bound on what the rule misses.
+        log2_size: log2 of a bound on |function| around the interval, if there are nodes.
+    """
+
+    function: Function
+    left: arb
+    right: arb
+    nodes: int
+    log2_error: float
+    log2_size: float = math.inf
+
+
+def plan(
+    function: Function,
+    weight: Weight,
+    left: arb,
+    right: arb,
+    log2_tolerance: float,
+    most_nodes: int,
+    shortest: float = 0.0,
+) -> list[Panel]:
+    """Cut an interval into panels whose bounded errors stay below a tolerance each, from left to right.
+
+    Args:
+        function: smooth function of z = scale*x on the interval.
+        weight: the weight of the integral.
+        left: where the interval starts, in x.
+        right: where it ends.
+        log2_tolerance: log2 of the error allowed per panel, for the integral over x without the constant.
+        most_nodes: panels that need more are halved.
+        shortest: panels of this width are not halved; they come back without nodes and with too large an error.
+
+    Raises:
+        SymresError: more panels than can be evaluated in reasonable time.
+    """
+    panels: list[Panel] = []
+    stack, most_panels = [(left, right, 0)], _MOST_PANELS.get()
+    while stack:
+        a, b, depth = stack.pop()
+        panel = _rule(function, weight, a, b, log2_tolerance, most_nodes)
+        endless = len(panels) + len(stack) > most_panels
+        if panel is None and (depth > _MAX_DEPTH or _is_narrow(b - a, shortest)):
+            panel = Panel(function, a, b, 0, _mass(function, weight, a, b))
+            endless |= depth > _MAX_DEPTH and panel.log2_error < math.inf  # else it has no finite value there
+        if endless:
+            raise SymresError(
+                "a Gaussian average",
+                "the function varies too fast beside the width of the Gaussian",
+                "use a smaller variance",
+            )
+        if panel is not None:
+            panels.append(panel)
+        else:
+            middle = _roundest(a, b)
+            stack += [(middle, b, depth + 1), (a, middle, depth + 1)]
+    return panels
+
+
+def _is_narrow(width: arb, shortest: float) -> bool:
+    """Whether halving gains nothing: the ends are not known any better, or the caller wants no shorter panels."""
+    return width.rel_accuracy_bits() < 2 or bool(shortest and not width > shortest)
+
+
+def _roundest(a: arb, b: arb) -> arb:
+    """The number with the fewest binary digits in the middle half of an interval: equal panels recur everywhere."""
+    step = arb(2) ** (int(log2_upper((b - a).mid())) - 2)
+    return ((a + b).mid() / (2 * step) + 0.5).floor().mid() * step
+
+
+def _extent(a: arb, b: arb) -> tuple[float, float, float]:
+    """Floats outside the ends of a panel, and above its half-width."""
+    half = math.nextafter(float((b - a).upper()), math.inf) / 2
+    return math.nextafter(float(a.lower()), -math.inf), math.nextafter(float(b.upper()), math.inf), half
+
+
+def _above(number: float) -> float:
+    """A number of few digits, not below."""
+    return math.ceil(number * 1024) / 1024
+
+
+def _mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
+    """log2 of a bound on the integral of the absolute value over a panel."""
+    left, right, half = _extent(a, b)
+    if not half > 0:
+        return -math.inf
+    size = sup(function, weight.scale * a, weight.scale * b)
+    return size + weight.log2_sup(left, right, 0.0) + math.log2(2 * half) + 1e-3
+
+
+def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: float, most_nodes: int) -> Panel | None:
+    """The cheapest rule that meets the tolerance, None if the interval must be halved."""
+    left, right, half = _extent(a, b)
+    if not half > 0:
+        return Panel(function, a, b, 0, -math.inf)
+    z_left, z_right = weight.scale * a, weight.scale * b
+    z_half = ((z_right - z_left) / 2).upper()
+
+    def attempt(rho: float) -> Panel | None:
+        # of the ellipse, outside the ends and above the axis: short numbers, so that round panels have round rectangles
+        out, up = _above((rho + 1 / rho) / 2 - 1), _above((rho - 1 / rho) / 2)
+        size = sup(function, z_left - z_half * out, z_right + z_half * out, z_half * up)
+        beyond, high = half * out * (1 + 1e-9), half * up * (1 + 1e-9)
+        bound = size + weight.log2_sup(left - beyond, right + beyond, high) + math.log2(half)
+        if bound + 1.1 <= log2_tolerance:
+            return Panel(function, a, b, 0, bound + 1.1)
+        error = bound + 2.1 - math.log2(1 - rho**-2)
+        needed = (error - log2_tolerance) / (2 * math.log2(rho))
+        n = next((size for size in _SIZES if size >= needed), math.inf)
+        return Panel(function, a, b, int(n), error - 2 * n * math.log2(rho), size) if n <= most_nodes else None
+
+    best: Panel | None = None
+    for rho in (4.0, 8.0, 16.0):
+        panel = attempt(rho)
+        if panel is None or (best is not None and panel.nodes >= best.nodes):
+            break
+        best = panel
+        if not panel.nodes:
+            break
+    best = best or attempt(2.2)  # below 2.2, halving is cheaper
+    if best is None and (mass := _mass(function, weight, a, b)) <= log2_tolerance:
+        return Panel(function, a, b, 0, mass)  # the end of an interval where the function is not analytic
+    return best
+
+
+def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
+    """The integral of function*exp(-x**2/2v) over the panels, in the current ``flint.ctx`` precision."""
+    total, decay = arb(0), -1 / (2 * weight.variance)
+    stored = stored_bits(bits)
+    for panel in panels:
+        if panel.log2_error == math.inf:
+            return arb(0, math.inf)
+        total += arb(0, power_of_two(panel.log2_error))
+        if not panel.nodes:
+            continue
+        half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
+        part = arb(0)
+        values = _values(panel.function, weight.scale * centre, weight.scale * half, panel.nodes, stored)
+        for (node, mass), (over, under) in zip(gauss_legendre(panel.nodes, stored), values, strict=True):
+            above, below = centre + half * node, centre - half * node
+            part += mass * (over * (decay * above * above).exp() + under * (decay * below * below).exp())
+        total += part * half
+    return total
+
+
+@recalled(2**11)
+def _values(function: Function, centre: arb, half: arb, nodes: int, stored: int) -> tuple[tuple[arb, arb], ...]:
+    """The values of a function of z at the nodes of a panel, right and left of its centre."""
+    steps = [half * node for node, _ in gauss_legendre(nodes, stored)]
+    return tuple((function([centre + step], False), function([centre - step], False)) for step in steps)
+
+
+def stored_bits(bits: int) -> int:
+    """The precision in which nodes are kept: few different ones."""
+    return (bits // 64 + 1) * 64
+
+
+def power_of_two(exponent: float) -> arb:
+    """An upper bound of 2**exponent, for exponents beyond the range of floats; 0 for -inf."""
+    return arb(0) if exponent == -math.inf else arb(2) ** math.ceil(exponent)

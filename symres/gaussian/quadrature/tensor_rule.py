@@ -1,0 +1,163 @@
+"""The part of <f(z1) g(z2)> from a rectangle, by the product of a rule for z1 and a rule for z2.
+
+With the inverse covariance p, the weight ``exp(-(p11*x**2 + 2*p12*x*w + p22*w**2)/2)`` is a function of x times one of
+w times ``exp(-p12*x*w)``: f and g are evaluated at the nodes of their own rules only, and two blocks of nodes around
+x0 and w0 meet in two vectors and the matrix ``exp(-p12*(x - x0)*(w - w0))``, the same for all blocks of their widths.
+
+What the rules miss: the quadratic form is above ``x**2/k1`` and above ``w**2/k2``, so above half their sum, and an
+imaginary part y of x lowers it by ``p11*y**2``. So each rule faces its own function with a weight of one variable, and
+its error is multiplied by the size of the other function.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from flint import arb, arb_mat, ctx
+
+from .bivariate_normal import Law
+from .node_compression import Block, block_of, compressed, exactly
+from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan, power_of_two
+from .univariate import Interval, Segment, clip
+
+_Floats = np.ndarray | float
+_ROOM = 8  # bits: many panels share the error allowed
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A function of one of the variables on an interval of its coordinate.
+
+    Args:
+        segments: its smooth pieces.
+        ends: of the interval.
+        log2_square: log2 of a bound on the integral of its square times ``exp(-x**2/2k)``.
+    """
+
+    segments: list[Segment]
+    ends: Interval
+    log2_square: float
+
+    @property
+    def log2_size(self) -> float:
+        """log2 of a bound on the integral of its absolute value times ``exp(-x**2/4k)``: the Schwarz inequality."""
+        return (log2_upper(self.ends[1] - self.ends[0]) + self.log2_square) / 2
+
+    @property
+    def reach(self) -> arb:
+        """The largest distance from 0."""
+        return self.ends[0].union(self.ends[1]).abs_upper()
+
+    def plan(self, weight: Weight, log2_tolerance: float) -> list[Panel]:
+        """Panels for the interval, from left to right."""
+        panels = []
+        for s in self.segments:
+            a, b = clip(s, *self.ends)
+            if not a > b:
+                panels += plan(s.function, weight, a, b, log2_tolerance - _ROOM, ctx.prec // 2)
+        return panels
+
+
+def product_average(f: Strip, g: Strip, law: Law, log2_tolerance: float) -> arb:
+    """Enclose the average of f(z1) g(z2) over the rectangle where both strips are, zero elsewhere.
+
+    Args:
+        f: of z1.
+        g: of z2.
+        law: of exact numbers, with a density.
+        log2_tolerance: log2 of the error to aim at.
+    """
+    p11, _, p22 = law.inverse
+    norm = 2 * arb.pi() * law.determinant.sqrt()
+    goal = log2_tolerance + log2_upper(norm)
+    lost = log2_upper(p11 * f.reach**2 + p22 * g.reach**2)  # bits of the exponentials
+    with ctx.workprec(ctx.prec + max(0, int(lost))):
+        columns, missed = _blocks(g, Weight(2 * law.k2, law.scale2, 1 / p22), goal - f.log2_size)
+        errors = [missed + f.log2_size]
+        size = log2_sum(block.log2_size - _fall(block, law.k2) for block in columns)
+        total = arb(0)
+        if size > -math.inf:
+            rows, missed = _blocks(f, Weight(2 * law.k1, law.scale1, 1 / p11), goal - size)
+            total, skipped = _sum(rows, columns, law, goal - 2 * _ROOM)
+            errors += [missed + size, skipped]
+        total += arb(0, power_of_two(log2_sum(errors)))
+        return total / norm
+
+
+def _blocks(strip: Strip, weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
+    """The rule for one variable, and log2 of a bound on its error for ``|weight|``."""
+    panels = strip.plan(weight, log2_tolerance)
+    blocks = [block_of(panel, weight.scale) for panel in panels if panel.nodes]
+    blocks, error = compressed(blocks, weight, log2_tolerance - _ROOM)
+    return blocks, log2_sum([error, *(panel.log2_error for panel in panels)])
+
+
+def _fall(block: Block, k: arb) -> float:
+    """Lower bound of ``x**2/4k*log2(e)`` on a block."""
+    nearest = max(block.low, -block.high, 0.0)
+    return nearest**2 / (4 * float(k.upper())) * LOG2_E * (1 - 1e-12)
+
+
+def _sum(rows: list[Block], columns: list[Block], law: Law, threshold: float) -> tuple[arb, float]:
+    """The double sum over the nodes, and log2 of a bound on the pairs of blocks left out."""
+    total, skipped = arb(0), [-math.inf]
+    p11, p12, p22 = law.inverse
+    lows, highs = np.array([c.low for c in columns]), np.array([c.high for c in columns])
+    sizes = np.array([c.log2_size for c in columns])
+    weighted = [_weighted(column, p22) for column in columns]
+    # The form is (w - b x)^2/v + x^2/k1, and the same with x and w exchanged.
+    forward = _Form(law.c / law.k1, law.determinant / law.k1, law.k1)
+    backward = _Form(law.c / law.k2, law.determinant / law.k2, law.k2)
+    cores: dict[tuple, arb_mat] = {}
+    for row in rows:
+        form = np.maximum(forward(row.low, row.high, lows, highs), backward(lows, highs, row.low, row.high))
+        bounds = row.log2_size + sizes - form * (LOG2_E / 2) + 1e-6
+        small = bounds < threshold
+        skipped += list(bounds[small])
+        masses = _weighted(row, p11) if not small.all() else []
+        for k in np.flatnonzero(~small):
+            column = columns[k]
+            a, b = -p12 * column.centre, -p12 * row.centre
+            left = [m * (a * x).exp() for m, x in zip(masses, row.points, strict=True)]
+            right = [m * (b * t).exp() for m, t in zip(weighted[k], column.steps, strict=True)]
+            core = _core(row, column, -p12, cores)
+            total += (arb_mat(1, len(left), left) * (core * arb_mat(len(right), 1, right)))[0, 0]
+    return total, log2_sum(skipped)
+
+
+def _weighted(block: Block, p: arb) -> list[arb]:
+    """The masses times ``exp(-p x^2/2)``."""
+    decay = -p / 2
+    return [m * (decay * x * x).exp() for m, x in zip(block.masses, block.points, strict=True)]
+
+
+def _core(row: Block, column: Block, gamma: arb, known: dict[tuple, arb_mat]) -> arb_mat:
+    """The matrix of ``exp(gamma*(x - x0)*(w - w0))``."""
+    area = row.half * column.half
+    key = (id(row.units), id(column.units), exactly(area))
+    if key not in known:
+        rising = [[(gamma * area * x * w).exp() for w in column.units] for x in row.units]
+        falling = [[1 / e for e in line] for line in rising]
+        above = [up + down for up, down in zip(rising, falling, strict=True)]
+        below = [down + up for up, down in zip(rising, falling, strict=True)]
+        known[key] = arb_mat(above + below)
+    return known[key]
+
+
+class _Form:
+    """Lower bounds of ``(w - slope*x)^2/variance + x^2/k`` on rectangles, in floats."""
+
+    def __init__(self, slope: arb, variance: arb, k: arb) -> None:
+        self._slope, self._doubt = float(slope.mid()), float(slope.rad()) + 1e-14 * abs(float(slope.mid()))
+        self._variance, self._k = (float(v.upper()) * (1 + 1e-12) for v in (variance, k))
+
+    def __call__(self, low: _Floats, high: _Floats, start: _Floats, end: _Floats) -> np.ndarray:
+        """For x in low..high and w in start..end."""
+        low, high, start, end = map(np.asarray, (low, high, start, end))
+        a, b = self._slope * low, self._slope * high
+        gap = np.maximum(start - np.maximum(a, b), np.minimum(a, b) - end)
+        gap = gap - self._doubt * np.maximum(abs(low), abs(high)) - 1e-14 * np.maximum(abs(start), abs(end))
+        nearest = np.maximum(np.maximum(low, -high), 0)
+        return np.maximum(gap, 0) ** 2 / self._variance + nearest**2 / self._k

@@ -1,0 +1,61 @@
+"""The usual layers. Adding one is one function and its name in the table below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ..activations.activation import Activation
+from ..activations.catalogue import activation
+from ..core import symbols
+from ..core.scalars import scalar, whole
+from .layer import Layer
+from .nodes import Dense
+from .normalisation import BatchNorm, LayerNorm
+
+
+def mlp(phi: Activation | str) -> Layer:
+    """Multilayer perceptron, ``z' = Dense(phi(z))``."""
+    return Layer(Dense(activation(phi)(symbols.z)), "mlp")
+
+
+def residual(phi: Activation | str, gamma: Any = symbols.gamma, xi: Any = 1) -> Layer:
+    """Residual perceptron, ``z' = gamma*z + xi*Dense(phi(z))`` (PDLT (B.3))."""
+    branch = Dense(activation(phi)(symbols.z))
+    return Layer(_skip(gamma) + scalar(xi, "xi") * branch, "residual")
+
+
+def pre_ln(phi: Activation | str, gamma: Any = 0) -> Layer:
+    """LayerNorm on preactivations, ``z' = gamma*z + Dense(phi(LayerNorm(z)))`` (Doshi et al. (61))."""
+    return Layer(_skip(gamma) + Dense(activation(phi)(LayerNorm(symbols.z))), "pre_ln")
+
+
+def ln_act(phi: Activation | str, gamma: Any = 0) -> Layer:
+    """LayerNorm on activations, ``z' = gamma*z + Dense(LayerNorm(phi(z)))`` (Doshi et al. (49))."""
+    return Layer(_skip(gamma) + Dense(LayerNorm(activation(phi)(symbols.z))), "ln_act")
+
+
+def batch_norm(phi: Activation | str, gamma: Any = 0, units: Any = 1) -> Layer:
+    """BatchNorm on preactivations, ``z' = gamma*z + branch`` with so many units ``u -> Dense(phi(BatchNorm(u)))``.
+
+    One unit is Doshi et al. (24) and (25), two are the block of (26).
+    """
+    branch = symbols.z
+    for _ in range(whole(units, "units", 1)):
+        branch = Dense(activation(phi)(BatchNorm(branch)))
+    return Layer(_skip(gamma) + branch, "batch_norm")
+
+
+def two_layer_block(phi: Activation | str, gamma: Any = 1, xi: Any = symbols.xi) -> Layer:
+    """Residual two-layer block, ``z' = gamma*z + xi*Dense(phi(Dense(z)))`` (Chizat, section 1.1, for wide streams)."""
+    return Layer(_skip(gamma) + scalar(xi, "xi") * Dense(activation(phi)(Dense(symbols.z))), "two_layer_block")
+
+
+def _skip(gamma: Any) -> Any:
+    return scalar(gamma, "gamma") * symbols.z
+
+
+architectures: Mapping[str, Callable[..., Layer]] = MappingProxyType(
+    {build.__name__: build for build in (mlp, residual, pre_ln, ln_act, batch_norm, two_layer_block)}
+)

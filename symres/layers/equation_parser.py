@@ -1,0 +1,74 @@
+"""Layers from the text of their forward equation, ``gamma*z + Dense(phi(z))``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+import sympy as sp
+
+from ..activations.activation import Activation
+from ..activations.catalogue import activation, activations
+from ..activations.formula_parser import FUNCTIONS, Function, parse
+from ..core.errors import DeclarationError
+from ..core.symbols import gamma, xi, z
+from .layer import Layer
+from .nodes import Dense, Node
+from .normalisation import BatchNorm, LayerNorm, RMSNorm
+
+_ARGUMENTS: dict[type[Node], tuple[str, ...]] = {
+    Dense: ("u", "C_W", "C_b"),
+    LayerNorm: ("u", "epsilon"),
+    RMSNorm: ("u", "epsilon"),
+    BatchNorm: ("u", "epsilon"),
+}
+
+
+def is_equation(text: str) -> bool:
+    """Whether text is meant as a forward equation, and not as the name of a layer."""
+    return "(" in text
+
+
+def written(text: str, phi: Activation, parameters: Mapping[str, sp.Expr] = MappingProxyType({})) -> Layer:
+    """The layer of a forward equation.
+
+    Args:
+        text: in z, ``phi``, ``Dense``, ``LayerNorm``, ``RMSNorm``, ``BatchNorm``, activations by name, gamma, xi and
+            numbers. Every ``Dense`` draws weights of its own.
+        phi: the activation that ``phi`` stands for.
+        parameters: further names, and numbers for any.
+
+    Raises:
+        DeclarationError: what cannot be read, with its place; an equation without phi.
+        UnsupportedLayer: what cannot be derived.
+    """
+    used: list[Activation] = []
+
+    def chosen(u: sp.Expr) -> sp.Expr:
+        used.append(phi)
+        return phi(u)
+
+    functions: dict[str, Function] = {name: partial(_pointwise, name) for name in (*FUNCTIONS, *activations)}
+    functions |= {node.__name__: partial(_node, node) for node in _ARGUMENTS}
+    known = {s.name: s for s in (gamma, xi)} | dict(parameters)
+    forward = parse(text, functions | {"phi": chosen}, known)
+    if not used:
+        raise DeclarationError(f"the layer {text}", f"{phi.name} does not occur in it", "write phi(...) where it acts")
+    return Layer(forward, " ".join(text.split()))
+
+
+def _node(node: type[Node], *arguments: sp.Expr) -> sp.Expr:
+    names = _ARGUMENTS[node]
+    if len(arguments) > len(names):
+        found = f"{len(arguments)} arguments"
+        raise DeclarationError(f"the node {node.__name__}", found, f"write {node.__name__}({', '.join(names)})")
+    return node(*arguments)
+
+
+def _pointwise(name: str, *arguments: sp.Expr) -> sp.Expr:
+    """An activation of the catalogue, with numbers for its parameters, or a function of formulas as one."""
+    u, *values = arguments
+    if name in activations:
+        return activation(f"{name}({', '.join(map(str, values))})" if values else name)(u)
+    return FUNCTIONS[name][0](*arguments) if values else Activation(name, FUNCTIONS[name][0](z), ())(u)

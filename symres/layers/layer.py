@@ -1,0 +1,80 @@
+"""A layer: its forward equation, declared once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+
+from ..activations.activation import Formula
+from ..core.errors import DeclarationError
+from ..core.scalars import equation, scalar
+from ..core.symbols import z
+from .program import Program, lower
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of a deep network, as the equation of the next stream.
+
+    Each application in a network draws weights of its own. Two layers are equal if their programs are.
+
+    Args:
+        forward: expression in ``sr.z`` (a neuron of the stream), scalars, activations and nodes, for instance
+            ``gamma*z + Dense(phi(z))``.
+        name: how the layer is called in text and files.
+
+    Attributes:
+        program: the lowered form.
+
+    Raises:
+        UnsupportedLayer: the next stream is not linear in Gaussian sources.
+        DeclarationError: no ``z``, or a mix of widths.
+    """
+
+    forward: sp.Expr = field(compare=False)
+    name: str = field(default="layer", compare=False)
+    program: Program = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "forward", equation(self.forward, "the layer z'"))
+        object.__setattr__(self, "program", lower(self.forward))
+
+    def __hash__(self) -> int:
+        return hash(self.program.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layer) and self.program.text == other.program.text
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """The activations' formulas."""
+        return self.program.formulas
+
+    @property
+    def parameters(self) -> tuple[sp.Symbol, ...]:
+        """Every free symbol but the stream, by name."""
+        return tuple(sorted(self.forward.free_symbols - {z}, key=str))
+
+    def subs(self, **values: Any) -> Layer:
+        """The same layer with numbers or expressions in the place of parameters, by name.
+
+        Raises:
+            DeclarationError: no such parameter.
+        """
+        by_name = {str(p): p for p in self.parameters}
+        unknown = sorted(set(values) - set(by_name))
+        if unknown:
+            raise DeclarationError(
+                f"the layer {self.name}",
+                f"it has no parameter {', '.join(unknown)}",
+                f"its parameters are: {', '.join(by_name) or 'none'}",
+            )
+        numbers = {by_name[key]: scalar(value, key) for key, value in values.items()}
+        for symbol, value in numbers.items():
+            if symbol.is_nonnegative and value.is_negative:
+                raise DeclarationError(
+                    f"the layer {self.name}", f"{symbol} = {value} is negative", f"pass {symbol} >= 0, a variance"
+                )
+        return Layer(self.forward.subs(numbers), self.name)

@@ -1,0 +1,136 @@
+"""The nodes of a forward equation. A new node is one class: how it lowers, how it is sampled, how it prints.
+
+    lower(program, u, *rest)   its meaning in the instructions ``program.mean``, ``program.draw`` and ``program.batch``
+    sample(net, u, *rest)      its meaning in a network: the definition that the oracles use, independent of ``lower``
+    _latex(printer)            its notation
+
+``u`` is the first argument (already lowered, or an array of shape (nets, n, inputs)), ``rest`` are the others
+(expressions, or numbers).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import sympy as sp
+
+from ..core.errors import UnsupportedLayer
+from ..core.scalars import equation, scalar
+from ..core.symbols import C_W, C_b
+
+
+class Instructions(Protocol):
+    """What a program offers to a node that lowers."""
+
+    def mean(self, integrand: sp.Expr) -> sp.Expr:
+        """The average of a pointwise expression over the neurons."""
+
+    def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
+        """Fresh Gaussian neurons with covariance ``C_b + C_W <u u'>``."""
+
+    def batch(self, u: sp.Expr) -> sp.Expr:
+        """The average over the inputs of a large batch, for every neuron."""
+
+
+class Net(Protocol):
+    """A network that an oracle walks; arrays have shape (nets, n, inputs)."""
+
+    def mean(self, u: Any) -> Any:
+        """Average over the neurons, shape (nets, 1, inputs)."""
+
+    def dense(self, u: Any, C_W: float, C_b: float, width: float) -> Any:
+        """A dense layer with fresh weights and biases applied to ``u``."""
+
+    def batch(self, u: Any) -> Any:
+        """Average over the inputs, shape (nets, n, 1)."""
+
+
+class Node(sp.Expr):
+    """Base of everything in a forward equation that is not pointwise algebra."""
+
+    is_commutative = True
+    is_extended_real = True
+    is_real = True
+
+    def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
+        """The node as an expression in sources and statistics of the program."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it lowers")
+
+    def sample(self, net: Net, u: Any, *rest: Any) -> Any:
+        """The node's value in a network."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it is sampled")
+
+    def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
+        raise UnsupportedLayer(
+            f"the derivative of {self} with respect to {s}",
+            "a node depends on the whole layer, not on one neuron",
+            "derive the layer and differentiate its maps (kernel_map, covariance_map, chi_perp)",
+        )
+
+
+class Dense(Node):
+    """A wide dense layer: ``y_i = b_i + sum_j W_ij u_j`` with ``Var W = C_W / fan_in`` and ``Var b = C_b``.
+
+    Every call draws weights of its own, also with the same ``u``; bind the result to a name to use one draw twice:
+    ``h = Dense(z); phi(h)*h`` has one source, ``phi(Dense(z))*Dense(z)`` has two.
+
+    Args:
+        u: what enters, an expression in the neurons.
+        C_W: fan_in * Var(weight).
+        C_b: Var(bias).
+        width: width of the output, in units of the stream's width n.
+        tag: the identity of this draw; made by the call.
+    """
+
+    def __new__(cls, u: Any, C_W: Any = C_W, C_b: Any = C_b, width: Any = 1, tag: sp.Dummy | None = None) -> Dense:
+        """A new draw; numbers may be int, float, str, Fraction or sympy."""
+        # A Dummy, because its index survives pickling and copies without colliding with the tags of later calls.
+        tag = sp.Dummy("dense") if tag is None else tag
+        return super().__new__(
+            cls,
+            equation(u, "the argument of a Dense"),
+            scalar(C_W, "C_W"),
+            scalar(C_b, "C_b"),
+            scalar(width, "width"),
+            tag,
+        )
+
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        """Symbols of the arguments; the tag is no parameter."""
+        return set().union(*(a.free_symbols for a in self.args[:4]))
+
+    def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
+        """One Draw."""
+        weight_variance, bias_variance, width, _ = rest
+        return program.draw(u, weight_variance, bias_variance, width)
+
+    def sample(self, net: Net, u: Any, *rest: Any) -> Any:
+        """Fresh weights and biases."""
+        weight_variance, bias_variance, width = rest[:3]
+        return net.dense(u, weight_variance, bias_variance, width)
+
+    def _sympystr(self, printer: Any) -> str:
+        u, weight_variance, bias_variance, width, _ = self.args
+        shown = [printer._print(u)]
+        if weight_variance != C_W:
+            shown.append(f"C_W={printer._print(weight_variance)}")
+        if bias_variance != C_b:
+            shown.append(f"C_b={printer._print(bias_variance)}")
+        if width != 1:
+            shown.append(f"width={printer._print(width)}")
+        return f"Dense({', '.join(shown)})"
+
+    def _latex(self, printer: Any) -> str:
+        u, weight_variance, bias_variance, width, _ = self.args
+        marks = [
+            f"{symbol}={printer._print(value)}"
+            for symbol, value, usual in (
+                ("C_W", weight_variance, C_W),
+                ("C_b", bias_variance, C_b),
+                ("n", width, sp.Integer(1)),
+            )
+            if value != usual
+        ]
+        below = f"_{{{','.join(marks)}}}" if marks else ""
+        return rf"\operatorname{{Dense}}{below}\left({printer._print(u)}\right)"

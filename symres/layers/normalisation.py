@@ -1,0 +1,88 @@
+"""Nodes that measure a layer's neurons and set their scale: no program instruction knows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from ..core.errors import DeclarationError, UnsupportedLayer
+from ..core.scalars import equation, scalar
+from .nodes import Instructions, Net, Node
+
+
+class Normaliser(Node):
+    """``(u - centre)/sqrt(variance + epsilon)``; a new normaliser says what its centre is.
+
+    Learnable gains and shifts have their initial values, 1 and 0.
+
+    Args:
+        u: what is normalised, an expression in the neurons.
+        epsilon: what is added to the variance, a nonnegative number or parameter.
+
+    Raises:
+        DeclarationError: epsilon is negative.
+    """
+
+    def __new__(cls, u: Any, epsilon: Any = 0) -> Normaliser:
+        """A node; numbers may be int, float, str, Fraction or sympy."""
+        added = scalar(epsilon, "epsilon")
+        if added.is_negative:
+            raise DeclarationError(f"{cls.__name__} with epsilon = {added}", "it is negative", "pass epsilon >= 0")
+        return super().__new__(cls, equation(u, f"the argument of a {cls.__name__}"), added)
+
+    def centre(self, averages: Any, u: Any) -> Any:
+        """What is subtracted; ``averages`` is a program or a network, which offer ``mean`` and ``batch``."""
+        raise NotImplementedError(f"{type(self).__name__} must say what its centre is")
+
+    def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
+        """Two averages."""
+        apart = u - self.centre(program, u)
+        variance = program.mean(apart**2) + rest[0]
+        if variance == 0:
+            raise UnsupportedLayer(
+                f"the node {self}", "what it divides by is 0", "normalise something that varies between neurons"
+            )
+        return apart / sp.sqrt(variance)
+
+    def sample(self, net: Net, u: Any, *rest: Any) -> Any:
+        """The averages over the neurons, or the inputs, of this network."""
+        apart = u - self.centre(net, u)
+        return apart / (net.mean(apart * apart) + float(rest[0])) ** 0.5
+
+    def _sympystr(self, printer: Any) -> str:
+        u, epsilon = map(printer._print, self.args)
+        return f"{type(self).__name__}({u}{'' if self.args[1] == 0 else f', epsilon={epsilon}'})"
+
+    def _latex(self, printer: Any) -> str:
+        u, epsilon = map(printer._print, self.args)
+        below = "" if self.args[1] == 0 else rf"_{{\epsilon={epsilon}}}"
+        return rf"\operatorname{{{type(self).__name__}}}{below}\left({u}\right)"
+
+
+class LayerNorm(Normaliser):
+    """Mean 0 and variance 1 over the neurons, for every input by itself (Doshi et al. (19))."""
+
+    def centre(self, averages: Any, u: Any) -> Any:
+        """The average over the neurons."""
+        return averages.mean(u)
+
+
+class RMSNorm(Normaliser):
+    """Mean square 1 over the neurons, for every input by itself; nothing is subtracted."""
+
+    def centre(self, averages: Any, u: Any) -> Any:
+        """Nothing."""
+        return 0
+
+
+class BatchNorm(Normaliser):
+    """Mean 0 and variance 1 over a large batch of exchangeable inputs, for every neuron (Doshi et al. (23)).
+
+    All inputs have one kernel K and all pairs one covariance C. At infinite width the variance over the batch is the
+    same for every neuron, so it is also the average over the neurons.
+    """
+
+    def centre(self, averages: Any, u: Any) -> Any:
+        """The average over the batch."""
+        return averages.batch(u)

@@ -1,0 +1,342 @@
+"""The canonical form of a layer: a straight-line program of two instructions and one output.
+
+    Mean(s, h)                     s = (1/n) sum_i h(neuron i)
+    Draw(y, u, C_W, C_b, width)    y_i ~ N(0, C_b + C_W (1/n) sum u u')
+    out                            the next stream, linear in the sources z, y1, y2, ...
+
+A batch normalisation needs a third, Batch(t, u): the average of u over the inputs of a large batch, at every neuron.
+
+Equality, hashing and cache keys of layers come from the program's text, never from the user's expression, whose
+draws carry tags that differ between two runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import sympy as sp
+
+from ..activations.activation import Formula, Phi
+from ..activations.validation import require_distinct
+from ..core.errors import DeclarationError, UnsupportedLayer
+from ..core.symbols import KERNELS, at_input, shared, source, statistic, variance, z
+from .nodes import Node
+
+
+@dataclass(frozen=True)
+class Mean:
+    """``name = (1/n) sum_i integrand(neuron i)``, one value per input; ``node`` is what it belongs to, for messages."""
+
+    name: sp.Symbol
+    integrand: sp.Expr
+    node: Node | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.name} = mean({self.integrand})"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Fresh Gaussian neurons ``name_i ~ N(0, C_b + C_W (1/n) sum u u')``: a dense layer of wide fan-in."""
+
+    name: sp.Symbol
+    u: sp.Expr
+    C_W: sp.Expr
+    C_b: sp.Expr
+    width: sp.Expr
+
+    def __str__(self) -> str:
+        wide = "" if self.width == 1 else f", width {self.width}"
+        return f"{self.name} ~ N(0, {self.C_b} + {self.C_W}*<u u'>), u = {self.u}{wide}"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """``name_i = average of u_i over a large batch of exchangeable inputs``, for u linear in the sources."""
+
+    name: sp.Symbol
+    u: sp.Expr
+
+    def __str__(self) -> str:
+        return f"{self.name} = batch({self.u})"
+
+
+Instruction = Mean | Draw | Batch
+
+
+@dataclass(frozen=True)
+class Program:
+    """A lowered layer.
+
+    Args:
+        instructions: in order.
+        out: the next stream.
+    """
+
+    instructions: tuple[Instruction, ...]
+    out: sp.Expr
+
+    @cached_property
+    def sources(self) -> tuple[sp.Symbol, ...]:
+        """The Gaussian neurons: the stream z and every Draw."""
+        return (z, *(draw.name for draw in self.draws))
+
+    @cached_property
+    def draws(self) -> tuple[Draw, ...]:
+        """The dense layers."""
+        return tuple(i for i in self.instructions if isinstance(i, Draw))
+
+    @cached_property
+    def batches(self) -> dict[sp.Symbol, sp.Expr]:
+        """What is averaged over the inputs, by the name of the average."""
+        return {i.name: i.u for i in self.instructions if isinstance(i, Batch)}
+
+    @cached_property
+    def coefficients(self) -> dict[sp.Symbol, sp.Expr]:
+        """The output as a linear form in the sources and batch averages."""
+        return {s: self.out.diff(s) for s in (*self.sources, *self.batches) if self.out.has(s)}
+
+    @cached_property
+    def formulas(self) -> tuple[Formula, ...]:
+        """The formulas of the activations, by name."""
+        atoms = set().union(*(e.atoms(Formula) for e in self._expressions))
+        return tuple(sorted(atoms, key=lambda f: (f.name, str(f.expr))))
+
+    @cached_property
+    def divisors(self) -> tuple[sp.Expr, ...]:
+        """What the layer divides by that is made of averages over neurons: the work of normalisers."""
+        powers = set().union(*(e.atoms(sp.Pow) for e in self._expressions))
+        names = {i.name for i in self.instructions if isinstance(i, Mean)}
+        found = {p.base for p in powers if p.exp.could_extract_minus_sign() and p.base.free_symbols & names}
+        return tuple(sorted(found, key=sp.default_sort_key))
+
+    @property
+    def _expressions(self) -> tuple[sp.Expr, ...]:
+        return (self.out, *(i.integrand if isinstance(i, Mean) else i.u for i in self.instructions))
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """One instruction a line."""
+        return (*map(str, self.instructions), f"z' = {self.out}")
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical text; it also defines the activations."""
+        return "\n".join((*(f"{f.name}: {f.expr}" for f in self.formulas), *self.lines))
+
+
+class Builder:
+    """What a node's ``lower`` talks to."""
+
+    def __init__(self) -> None:
+        self.instructions: list[Instruction] = []
+        self._widths: dict[sp.Symbol, sp.Expr] = {z: sp.Integer(1)}
+        self._centred: dict[sp.Symbol, sp.Expr] = {}  # statistics that vanish at infinite width, and that value
+        self._node: sp.Expr = z  # that is being lowered
+
+    def lower(self, node: Node, arguments: list[sp.Expr]) -> sp.Expr:
+        """The node in sources and statistics, which know from now on what they belong to."""
+        known, self._node = len(self.instructions), node
+        lowered = node.lower(self, *arguments)
+        new = self.instructions[known:]
+        self.instructions[known:] = [replace(i, node=node) if isinstance(i, Mean) else i for i in new]
+        return lowered
+
+    def mean(self, integrand: sp.Expr) -> sp.Expr:
+        """The average of a pointwise expression over the neurons; averaging the same twice is one statistic."""
+        self._check(integrand)
+        if not integrand.free_symbols & self._widths.keys():
+            return integrand
+        for instruction in self.instructions:
+            if isinstance(instruction, Mean) and instruction.integrand == integrand:
+                return instruction.name
+        name = statistic(1 + sum(isinstance(i, Mean) for i in self.instructions))
+        self.instructions.append(Mean(name, integrand))
+        if self._is_linear(integrand) and self._constant(integrand) == 0:
+            self._centred[name] = sp.Integer(0)
+        return name
+
+    def batch(self, u: sp.Expr) -> sp.Expr:
+        """The average over the inputs of a large batch, for every neuron; averaging the same twice is one average."""
+        self._check(u)
+        if not u.free_symbols & self._widths.keys():
+            return u
+        if not self._is_linear(u):
+            raise UnsupportedLayer(
+                f"the node {self._node}",
+                f"the average of {u} over the inputs is not that of Gaussian neurons: what follows an activation or a "
+                f"product has batch statistics that differ from neuron to neuron{self._told(u)}",
+                "normalise before the activation: phi(BatchNorm(Dense(...)))",
+            )
+        for instruction in self.instructions:
+            if isinstance(instruction, Batch) and instruction.u == u:
+                return instruction.name
+        name = shared(1 + sum(isinstance(i, Batch) for i in self.instructions))
+        widths = {self._widths[s] for s in u.free_symbols & self._widths.keys()}
+        self._widths[name] = widths.pop() if widths else sp.Integer(1)
+        self.instructions.append(Batch(name, u))
+        return name
+
+    def _is_linear(self, u: sp.Expr) -> bool:
+        """Whether an expression is a linear combination of neurons, and a number."""
+        neurons = self._widths.keys()
+        return not any((u.diff(s)).free_symbols & neurons for s in u.free_symbols & neurons) and not u.has(Phi)
+
+    def _constant(self, u: sp.Expr) -> sp.Expr:
+        """What a linear combination has besides neurons, at infinite width."""
+        return sp.expand(u.xreplace(dict.fromkeys(self._widths, sp.Integer(0))).xreplace(self._centred))
+
+    def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
+        """Fresh Gaussian neurons; every call is a source of its own."""
+        self._check(u)
+        self._check_variances(C_W, C_b, width)
+        name = source(1 + sum(isinstance(i, Draw) for i in self.instructions))
+        self._widths[name] = width
+        self.instructions.append(Draw(name, u, C_W, C_b, width))
+        return name
+
+    def finish(self, out: sp.Expr) -> Program:
+        """Check the output and freeze the program."""
+        self._check(out)
+        self._check_names(out)
+        out = sp.expand(out, deep=False, power_exp=False, power_base=False, log=False, multinomial=True, basic=False)
+        program = Program(tuple(self.instructions), out)
+        for s, coefficient in program.coefficients.items():
+            if coefficient.free_symbols & self._widths.keys():
+                raise UnsupportedLayer(
+                    f"the layer z' = {out}",
+                    f"it is not linear in {s}, so the next stream is not Gaussian{self._told(out)}",
+                    "put a Dense around the nonlinear part",
+                )
+        if (constant := self._constant(out)) != 0:
+            raise UnsupportedLayer(
+                f"the layer z' = {out}",
+                f"it adds {constant} to every neuron, so the stream has a mean",
+                "leave constants to the biases of a Dense (C_b)",
+            )
+        if any(self._widths[s] != 1 for s in program.coefficients):
+            raise UnsupportedLayer(
+                f"the layer z' = {out}", "its output has another width than its input", "end the layer with width=1"
+            )
+        return program
+
+    def _check(self, expression: sp.Expr) -> None:
+        """Polynomials in neurons and activations: only an activation's formula is validated and knows its jumps."""
+        self._check_width(expression)
+        atoms = {phi: sp.Dummy() for phi in expression.atoms(Phi)}
+        for inner in (expression, *(phi.argument for phi in atoms)):
+            bare = inner.xreplace(atoms)
+            neurons = [s for s in bare.free_symbols if s in self._widths or s in atoms.values()]
+            if not bare.is_polynomial(*neurons):
+                raise UnsupportedLayer(
+                    f"the expression {inner} in a layer",
+                    f"it is no polynomial in neurons and activations{self._told(inner)}",
+                    "write sums and products of them; any other function is an activation: phi = sr.activation(...), "
+                    "then phi(z)",
+                )
+            if bare.has(sp.I):
+                raise DeclarationError(f"the expression {inner} in a layer", "it is not real", "use real coefficients")
+            if bare.has(sp.oo, sp.S.NegativeInfinity, sp.zoo, sp.nan):
+                raise DeclarationError(f"the expression {inner} in a layer", "it is not finite", "use finite numbers")
+
+    def _told(self, expression: sp.Expr) -> str:
+        """What the names of sources and statistics in an expression stand for."""
+        used = [i for i in self.instructions if expression.has(i.name)]
+        nodes = dict.fromkeys(i.node for i in used if isinstance(i, Mean) and i.node is not None)
+        names = {node: [str(i.name) for i in used if isinstance(i, Mean) and i.node == node] for node in nodes}
+        draws = "".join(f"; {i.name} is the neuron of Dense({i.u})" for i in used if isinstance(i, Draw))
+        return draws + "".join(
+            f"; {' and '.join(own)} belong{'s' * (len(own) == 1)} to {node}" for node, own in names.items()
+        )
+
+    def _check_variances(self, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> None:
+        for name, value in (("C_W", C_W), ("C_b", C_b), ("width", width)):
+            if (
+                value.free_symbols & self._widths.keys()
+                or value.is_negative
+                or value.is_finite is False
+                or value is sp.nan
+                or (name == "width" and value.is_zero)
+            ):
+                least = "> 0" if name == "width" else ">= 0"
+                raise DeclarationError(
+                    f"a Dense with {name} = {value}", f"it is no number or parameter {least}", f"pass {name} {least}"
+                )
+
+    def _check_names(self, out: sp.Expr) -> None:
+        """Texts are keys: one name must not stand for two formulas."""
+        by_name: dict[str, Formula] = {}
+        for formula in Program(tuple(self.instructions), out).formulas:
+            if by_name.setdefault(formula.name, formula) != formula:
+                raise DeclarationError(
+                    f"a layer with two activations called {formula.name}",
+                    f"one is {by_name[formula.name].expr}, the other {formula.expr}",
+                    "give different formulas different names",
+                )
+
+    def _check_width(self, expression: sp.Expr) -> None:
+        widths = {self._widths[s] for s in expression.free_symbols & self._widths.keys()}
+        if len(widths) > 1:
+            raise DeclarationError(
+                f"the expression {expression}",
+                f"it mixes neurons of layers with widths {', '.join(sorted(map(str, widths)))}",
+                "give the Dense calls that meet in one expression the same width",
+            )
+
+
+def lower(forward: sp.Expr) -> Program:
+    """Lower a forward equation to its program.
+
+    Args:
+        forward: expression in ``sr.z``, scalars, activations and nodes.
+
+    Raises:
+        UnsupportedLayer: the next stream would not be a centred Gaussian of the same width.
+        DeclarationError: an expression mixes neurons of different widths, or ``z`` does not occur.
+    """
+    if not forward.has(z):
+        raise DeclarationError(f"the layer {forward}", "the forward equation does not contain z", "write it in sr.z")
+    _check_symbols(forward)
+    builder = Builder()
+    lowered: dict[sp.Expr, sp.Expr] = {}
+    shapes: dict[sp.Expr, str] = {}
+
+    def shape(e: sp.Basic) -> str:
+        """The expression's text without tags: draws are numbered in an order that no tag can influence."""
+        if e not in shapes:
+            children = [shape(a) for a in e.args if not isinstance(a, sp.Dummy)]
+            if isinstance(e, sp.Add | sp.Mul):
+                children.sort()
+            head = type(e).__name__ if e.args else f"{e}:{getattr(e, 'expr', '')}"
+            shapes[e] = f"{head}({','.join(children)})"
+        return shapes[e]
+
+    def visit(e: sp.Basic) -> sp.Basic:
+        if e not in lowered:
+            done = {a: visit(a) for a in sorted(e.args, key=shape)}
+            arguments = [done[a] for a in e.args]
+            if isinstance(e, Node):
+                lowered[e] = builder.lower(e, arguments)
+            else:
+                lowered[e] = e.func(*arguments) if arguments else e
+        return lowered[e]
+
+    return builder.finish(visit(forward))
+
+
+def _check_symbols(forward: sp.Expr) -> None:
+    """Parameters must not be taken for kernels, sources or each other: sympy compares names with assumptions."""
+    sources = [source(i) for i in range(1, 100)]
+    variances = {variance(s, a, b) for s in sources for a, b in ((0, 0), (1, 1), (2, 2), (1, 2))}
+    statistics = {at_input(statistic(i), a) for i in range(1, 100) for a in (0, 1, 2)}
+    own = {*sources, *variances, *statistics, *(shared(i) for i in range(1, 100)), *KERNELS}
+    for symbol in sorted(forward.free_symbols & own, key=str):
+        found = f"{symbol} is a kernel or a name of the program's own"
+        raise DeclarationError(f"the layer {forward}", found, "rename the parameter")
+    require_distinct(f"the layer {forward}", forward.free_symbols)
+
+
+def phis(expression: sp.Expr) -> list[Phi]:
+    """The activation atoms of an expression, in a deterministic order."""
+    return sorted(expression.atoms(Phi), key=str)

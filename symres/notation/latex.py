@@ -1,0 +1,186 @@
+"""Formulas as LaTeX, with the field's names and in the order of the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import sympy as sp
+from sympy.printing.latex import LatexPrinter
+
+from ..core.symbols import C_W, C_b, gamma, variables, xi, z
+from .term_order import (
+    Product,
+    arranged,
+    common_denominator,
+    decimal_text,
+    has_decimals,
+    is_activation,
+    is_decimal,
+    is_plain_fraction,
+    ordered_terms,
+    readable,
+    scaled,
+)
+from .width import width
+
+_NAMES = {"C_W": "C_W", "C_b": "C_b", "K1": "K_1", "K2": "K_2", "n_L": "n_L", "a_plus": "a_+", "a_minus": "a_-"}
+_SETTINGS = {"inv_trig_style": "full", "parenthesize_super": True, "fold_frac_powers": True}
+_OF_LAYERS = {C_W, C_b, gamma, xi}
+_LONG = 16.0  # width of a numerator whose sums are written behind the fraction
+_FLAT = r"(?:[\w .,+=-]|\\(?!left|right|frac|sqrt|begin|\\)[a-zA-Z]+|_\{\w+\}|\^\{\w+\}|\^\*|'|\([^()\\{}]*\))*?"
+_SHORT = re.compile(rf"\\left\(({_FLAT}) *\\right\)")  # one letter high
+_WORD = re.compile(r"^([A-Za-z]{2,})")  # a name of several letters is no product
+_NAMED = re.compile(r"(\\(?:[a-z]*(?:sin|cos|tan|log)h?|operatorname\{\w+\}))\{(\([^(){}]*\))\}")
+
+
+class Notation(LatexPrinter):
+    """A printer of formulas.
+
+    Args:
+        heads: what has a name of its own, {expression, or formula of an activation: LaTeX}.
+        decimals: whether rationals may be written as decimals; if None, where the formulas of the heads have some.
+    """
+
+    def __init__(self, heads: Mapping[Any, str] | None = None, decimals: bool | None = None) -> None:
+        super().__init__(dict(_SETTINGS))
+        self._heads = dict(heads or {})
+        formulas = (head.expr for head in self._heads if hasattr(head, "pieces"))
+        self._decimals = has_decimals(*formulas) if decimals is None else decimals
+        self._inline = False
+        self._printed: dict[tuple[Any, bool], str] = {}  # a sum is ordered by its terms' texts, level by level
+
+    def write(self, expr: sp.Expr) -> str:
+        """A formula on one line, without dollar signs."""
+        return self._brief(self.doprint(readable(expr, r"\ldots", r" \cdot 10^{{{}}}")))
+
+    @staticmethod
+    def _brief(text: str) -> str:
+        """Brackets of one line's height are plain: they do not stretch, and stand close to a function's name."""
+        return _NAMED.sub(r"\1\2", _SHORT.sub(r"(\1)", text))
+
+    # ---- leaves ------------------------------------------------------------------------------------------------
+
+    def _print(self, expr: Any, **settings: Any) -> str:
+        if self._heads and isinstance(expr, sp.Basic) and expr in self._heads:
+            return self._heads[expr]
+        if settings or not isinstance(expr, sp.Basic):
+            return str(super()._print(expr, **settings))
+        key = expr, self._inline
+        if key not in self._printed:
+            self._printed[key] = str(super()._print(expr))
+        return self._printed[key]
+
+    def _print_Symbol(self, expr: sp.Symbol, style: str = "plain") -> str:
+        if expr.name[:1].isdigit():  # a rounded constant
+            return expr.name
+        text = _NAMES.get(expr.name) or str(super()._print_Symbol(expr, style))
+        return _WORD.sub(r"\\mathrm{\1}", text)
+
+    def _print_Rational(self, expr: sp.Rational) -> str:
+        if self._decimals and is_decimal(expr):
+            return decimal_text(expr)
+        return self._print_Mul(expr) if expr.q != 1 else super()._print_Rational(expr)
+
+    _print_Half = _print_Rational
+
+    # ---- algebra -----------------------------------------------------------------------------------------------
+
+    def _print_Add(self, expr: sp.Add, order: Any = None) -> str:
+        shared = common_denominator(expr) if is_plain_fraction(expr) else 1
+        if shared != 1:
+            return self._fraction(self._print(scaled(expr, shared)), str(shared))
+        text = ""
+        for term in ordered_terms(expr.args, self._print):
+            shown = self._print(term)
+            text += shown if not text else f" - {shown[1:].lstrip()}" if shown.startswith("-") else f" + {shown}"
+        return text
+
+    def _print_Mul(self, expr: sp.Expr) -> str:
+        product = arranged(expr, self._print)
+        sign = "-" if product.negative else ""
+        decimal = self._decimals and is_decimal(product.number)
+        number = decimal_text(product.number) if decimal else str(product.number.p)
+        divisor = 1 if decimal else product.number.q
+        under = self._factors("" if divisor == 1 else str(divisor), product.under)
+        if not under:
+            return sign + (self._factors("" if number == "1" else number, product.over) or number)
+        above, behind = self._split(product, under)
+        top = self._factors("" if number == "1" and above else number, above, alone=len(above) == 1 and number == "1")
+        alone = divisor == 1 and len(product.under) == 1
+        bottom = self._factors("" if divisor == 1 else str(divisor), product.under, alone=alone)
+        fraction = self._fraction(top, bottom, simple=alone or not product.under)
+        return f"{sign}{fraction} {self._factors('', behind)}" if behind else sign + fraction
+
+    def _split(self, product: Product, under: str) -> tuple[tuple[sp.Expr, ...], tuple[sp.Expr, ...]]:
+        """Factors above the line, and those behind a fraction whose numerator would be long."""
+        top = self._factors("", product.over)
+        if self._inline or ("\\frac" not in top and width(top) <= max(_LONG, 1.5 * width(under))):
+            return product.over, ()
+        simple = tuple(f for f in product.over if isinstance(f.as_base_exp()[0], sp.Symbol | sp.Rational))
+        return simple, tuple(f for f in product.over if f not in simple)
+
+    def _factors(self, number: str, factors: tuple[sp.Expr, ...], alone: bool = False) -> str:
+        """A product without its sign."""
+        text = number
+        for factor in factors:
+            sums = isinstance(factor, sp.Add | sp.Piecewise) or (isinstance(factor, sp.Mul) and not alone)
+            shown = self._print(factor)
+            if sums and not alone:
+                shown = rf"\left({shown} \right)"
+            digits = text[-1:].isdigit() and (shown[:1].isdigit() or shown.startswith(r"\frac"))
+            text = shown if not text else rf"{text} \cdot {shown}" if digits else f"{text} {shown}"
+        return text
+
+    def _fraction(self, top: str, bottom: str, simple: bool = True) -> str:
+        if not self._inline:
+            return rf"\frac{{{top}}}{{{bottom}}}"
+        if " + " in top or " - " in top:
+            top = rf"\left({top} \right)"
+        if not simple or " " in bottom.strip():
+            bottom = rf"\left({bottom} \right)"
+        return f"{top}/{bottom}"
+
+    def _print_Pow(self, expr: sp.Pow) -> str:
+        base, exponent = expr.args
+        if exponent.is_Rational and exponent.is_negative:
+            return self._print_Mul(expr)
+        if not exponent.is_Rational:
+            return rf"{self.parenthesize(base, 100)}^{{{self._small(exponent)}}}"
+        return str(super()._print_Pow(expr))
+
+    def _print_ExpBase(self, expr: sp.exp, exp: str | None = None) -> str:
+        text = rf"e^{{{self._small(expr.args[0])}}}"
+        return text if exp is None else rf"\left({text} \right)^{{{exp}}}"
+
+    def _small(self, exponent: sp.Expr) -> str:
+        """An exponent: its fractions stay on the line."""
+        before, self._inline = self._inline, True
+        try:
+            return self._print(exponent)
+        finally:
+            self._inline = before
+
+    # ---- functions ---------------------------------------------------------------------------------------------
+
+    def _print_Heaviside(self, expr: sp.Heaviside, exp: str | None = None) -> str:
+        text = rf"\mathbf{{1}}_{{{self._print(expr.args[0])} > 0}}"
+        return text if exp is None else rf"\left({text}\right)^{{{exp}}}"
+
+    def _print_sign(self, expr: sp.sign, exp: str | None = None) -> str:
+        power = "" if exp is None else f"^{{{exp}}}"
+        return rf"\operatorname{{sgn}}{power}\left({self._print(expr.args[0])} \right)"
+
+
+def latex(expr: sp.Expr) -> str:
+    """A formula that stands by itself, on one line and without dollar signs.
+
+    In the maps of a layer an activation that was typed as a formula is called phi, as in the layer's equation. In an
+    average of its own nothing would say what phi is: there the formula is written out. Decimals stay decimals in a
+    formula of the preactivation; the numbers of a result are fractions.
+    """
+    expr = sp.sympify(expr)
+    if not expr.free_symbols & _OF_LAYERS:
+        expr = expr.replace(lambda e: is_activation(e) and e.formula.label()[0] is None, lambda e: e.expanded)
+    return Notation(decimals=expr.has(z, *variables)).write(expr)

@@ -1,0 +1,280 @@
+"""The order of a formula, and what stands above and below a fraction's line: the same for every printer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..core.symbols import K1, K2, C, K
+
+Text = Callable[
+    [sp.Basic], str
+]  # how a printer writes an expression: what it cannot order otherwise, it orders by text
+
+_LONG = 12  # digits of numerator and denominator together, twice that: beyond, a rational is shown rounded
+_SHOWN = 8  # digits of it
+_ALGEBRA = (sp.Add, sp.Mul, sp.Pow, sp.Atom)
+_ODD = (sp.asin, sp.atan, sp.erf, sp.asinh)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product as one writes it.
+
+    Args:
+        negative: whether a minus sign stands in front.
+        number: its positive rational factor.
+        over: the other factors above the line, in order.
+        under: factors below it.
+    """
+
+    negative: bool
+    number: sp.Rational
+    over: tuple[sp.Expr, ...]
+    under: tuple[sp.Expr, ...]
+
+
+def ordered_terms(terms: Iterable[sp.Expr], text: Text) -> list[sp.Expr]:
+    """The terms of a sum as one writes them; a sum does not begin with a minus sign if it can be helped."""
+    terms = list(terms)
+    if powers := _falling(terms):
+        return sorted(terms, key=lambda e: -powers[e])
+    # sympy's own order would compare the text of a root in sympy's own printer: a number that takes its time
+    ordered = sorted(terms, key=lambda e: (_complexity(e), len(text(e)), text(e)))
+    positive = [t for t in ordered if not t.could_extract_minus_sign()]
+    if positive and ordered[0] not in positive:
+        ordered.remove(positive[0])
+        ordered.insert(0, positive[0])
+    return ordered
+
+
+def _falling(terms: list[sp.Expr]) -> dict[sp.Expr, sp.Expr]:
+    """The powers in an expansion at infinity, numbers times powers of one symbol; empty for any other sum."""
+    symbols = set().union(*(term.free_symbols for term in terms))
+    if len(symbols) != 1 or len(terms) < 3:
+        return {}
+    (s,) = symbols
+    powers = {}
+    for term in terms:
+        base, exponent = term.as_independent(s, as_Add=False)[1].as_base_exp()
+        if base not in (s, 1) or not exponent.is_Rational:
+            return {}
+        powers[term] = exponent if base == s else sp.Integer(0)
+    return powers if min(powers.values()) < 0 else {}
+
+
+def arranged(product: sp.Expr, text: Text) -> Product:
+    """A product, or a power, in order and with its denominator."""
+    coefficient, rest = product.as_coeff_Mul()
+    coefficient, parts = _turned(coefficient, sp.Mul.make_args(rest))
+    factors = sorted(parts, key=lambda factor: _rank(factor, text)) if len(parts) > 1 else parts  # none calls itself
+    coefficient, under = _lowered_root(coefficient, factors)
+    over: list[sp.Expr] = []
+    for factor in factors:
+        if factor in under:
+            continue
+        base, exponent = factor.as_base_exp()
+        if not isinstance(factor, sp.exp) and exponent.is_Rational and exponent.is_negative:
+            shared = common_denominator(base) if exponent.is_Integer else 1
+            coefficient *= shared**-exponent  # 1/(1/4 + K/2) is written 4/(1 + 2K)
+            under.append(sp.Pow(scaled(base, shared), -exponent))
+        elif factor != 1:
+            shared = common_denominator(factor) if isinstance(factor, sp.Add) and is_plain_fraction(factor) else 1
+            coefficient /= shared
+            over.append(scaled(factor, shared))
+    over, under = _common_root(_one_root(over), _one_root(under))
+    return Product(bool(coefficient.is_negative), abs(coefficient), tuple(over), tuple(under))
+
+
+def common_denominator(expr: sp.Expr) -> sp.Integer:
+    """The least common denominator of a sum's rational coefficients; 1 for what is no sum."""
+    if not isinstance(expr, sp.Add):
+        return sp.Integer(1)
+    return sp.ilcm(1, 1, *(term.as_coeff_Mul()[0].q for term in expr.args if term.as_coeff_Mul()[0].is_Rational))
+
+
+def scaled(expr: sp.Expr, factor: sp.Expr) -> sp.Expr:
+    """A sum times a number, term by term."""
+    return sp.Add(*(factor * term for term in expr.args)) if isinstance(expr, sp.Add) and factor != 1 else factor * expr
+
+
+def is_activation(expr: sp.Basic) -> bool:
+    """Whether an expression is an activation of an argument (known by its looks: this room sees no other)."""
+    return hasattr(expr, "formula") and hasattr(expr, "expanded")
+
+
+def is_plain_fraction(expr: sp.Expr) -> bool:
+    """Whether a sum of numbers is written with one denominator, as (3 + sqrt(17))/2."""
+    return bool(expr.is_number) and all(term.as_coeff_Mul()[0].is_Rational for term in expr.args)
+
+
+def is_decimal(number: sp.Expr) -> bool:
+    """A rational that somebody wrote as a decimal of three digits or more: shorter so than as a fraction."""
+    if not number.is_Rational or number.q < 1000:
+        return False
+    rest = int(number.q)
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return rest == 1 and len(decimal_text(number)) <= len(str(number))
+
+
+def has_decimals(*formulas: sp.Expr) -> bool:
+    """Whether results are written with decimals: only if a declared formula has one; True if no formula is known."""
+    return not formulas or any(is_decimal(number) for formula in formulas for number in formula.atoms(sp.Rational))
+
+
+def decimal_text(number: sp.Rational) -> str:
+    """All digits of a terminating decimal."""
+    places = int(number.q).bit_length()  # enough: q divides 10**places
+    digits = str(abs(int(number.p)) * 10**places // int(number.q)).rjust(places + 1, "0")
+    text = f"{digits[:-places]}.{digits[-places:]}".rstrip("0")
+    return f"-{text}" if number.is_negative else text
+
+
+def readable(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:
+    """The formula as one reads it: long constants rounded, odd functions of negative numbers turned round."""
+    return shortened(_positive_arguments(sp.sympify(expr)), dots, ten)
+
+
+def shortened(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:
+    """The formula with constants of many digits (those of selu) as 8 digits and dots: to be read, not computed.
+
+    Nodes that know their own notation (averages, roots) are left as they are.
+
+    Args:
+        expr: the formula.
+        dots: what follows the digits that are shown.
+        ten: how a power of ten is written after them.
+    """
+    expr = sp.sympify(expr)
+    if isinstance(expr, sp.Rational):
+        return _rounded(expr, dots, ten) if len(str(expr.p)) + len(str(expr.q)) > 2 * _LONG else expr
+    if not expr.args or hasattr(expr, "_ball_arguments"):
+        return expr
+    arguments = [shortened(a, dots, ten) for a in expr.args]
+    return expr if arguments == list(expr.args) else expr.func(*arguments)
+
+
+def _rounded(number: sp.Rational, dots: str, ten: str) -> sp.Expr:
+    """A symbol that prints as the number's first digits; they are cut, not rounded: the dots stand for the rest."""
+    magnitude = abs(number)
+    size = len(str(magnitude.p)) - len(str(magnitude.q))
+    if magnitude < sp.Integer(10) ** size:
+        size -= 1
+    mantissa = magnitude * sp.Integer(10) ** (_SHOWN - 1 - size)
+    digits, more = str(int(mantissa)), dots
+    if mantissa.is_Integer:
+        digits, more = digits.rstrip("0"), ""
+    if -5 <= size < _SHOWN:
+        head = digits[: size + 1].ljust(size + 1, "0") if size >= 0 else "0"
+        tail = digits[size + 1 :] if size >= 0 else "0" * (-size - 1) + digits
+        power = ""
+    else:
+        head, tail, power = digits[0], digits[1:], ten.format(size)
+    text = head + (f".{tail}" if tail else "") + more + power
+    symbol = sp.Symbol(text.removeprefix(r"1 \cdot "), positive=True)
+    return symbol if number > 0 else -symbol
+
+
+def _positive_arguments(expr: sp.Expr) -> sp.Expr:
+    """-asin((1 - sqrt(17))/4) is written asin((sqrt(17) - 1)/4)."""
+    if not expr.args or hasattr(expr, "_ball_arguments"):
+        return expr
+    arguments = [_positive_arguments(a) for a in expr.args]
+    if isinstance(expr, _ODD) and arguments[0].is_algebraic and arguments[0].is_negative:
+        return -expr.func(-arguments[0], evaluate=False)
+    return expr if arguments == list(expr.args) else expr.func(*arguments)
+
+
+# ---- what comes first ----------------------------------------------------------------------------------------------
+
+
+def _is_involved(expr: sp.Expr) -> bool:
+    """Whether it contains a function, an average, an activation: anything beyond algebra."""
+    return any(not isinstance(node, _ALGEBRA) for node in sp.preorder_traversal(expr))
+
+
+def _complexity(e: sp.Expr) -> tuple[int, sp.Expr]:
+    """Powers before fractions of sums, functions last, low powers before high ones: 1 + 2K."""
+    factors = [factor.as_base_exp() for factor in sp.Mul.make_args(e)]
+    degree = sp.Add(*(exponent for base, exponent in factors if base.free_symbols and exponent.is_Rational))
+    if _is_involved(e):
+        return 2, degree
+    involved = any(not base.is_Symbol and not (n.is_Integer and n > 0) for base, n in factors if base.free_symbols)
+    return int(involved), degree
+
+
+def _rank(factor: sp.Expr, text: Text) -> tuple[int, str]:
+    """Numbers, parameters, kernels, other powers, sums, functions."""
+    base, _ = factor.as_base_exp()
+    if is_activation(base):
+        return 5, f"{base.order}{text(factor)}"  # phi before its derivatives
+    if _is_involved(factor):
+        return 6, text(factor)
+    if not factor.free_symbols:
+        return 0 if not isinstance(base, sp.Add) else 3, text(factor)
+    if base.is_Symbol:
+        return (2 if base in (K, K1, K2, C) or base.name == "K*" else 1), base.name
+    return (4 if base.is_Add else 3), text(factor)
+
+
+def _turned(coefficient: sp.Expr, factors: Iterable[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:
+    """-(K - 4 - 12K**2) is written 4 + 12K**2 - K, and -1/(C - K) as 1/(K - C): sums are positive if that is known."""
+    result = []
+    for factor in factors:
+        base, exponent = factor.as_base_exp()
+        if isinstance(base, sp.Add) and exponent.is_Integer and _is_turned(base, abs(exponent) == 1):
+            coefficient *= (-1) ** exponent
+            factor = sp.Pow(scaled(base, sp.Integer(-1)), exponent)
+        result.append(factor)
+    return coefficient, result
+
+
+def _is_turned(total: sp.Expr, is_simple: bool) -> bool:
+    """Whether a sum is negative; where that is not known, whether a simple factor has more minus than plus signs."""
+    if total.is_number:
+        return bool(total.is_negative)
+    if total == C - K:
+        return True  # no covariance of a batch is larger than the variance
+    return is_simple and 2 * sum(t.could_extract_minus_sign() for t in total.args) > len(total.args)
+
+
+# ---- roots ---------------------------------------------------------------------------------------------------------
+
+
+def _is_root(factor: sp.Expr) -> bool:
+    """A square root of symbols and numbers."""
+    return factor.is_Pow and factor.exp == sp.Rational(1, 2) and not factor.base.is_Add
+
+
+def _root_of(radicand: sp.Expr) -> sp.Expr:
+    return sp.Pow(radicand, sp.Rational(1, 2), evaluate=False)  # sympy would take it apart
+
+
+def _one_root(factors: list[sp.Expr]) -> list[sp.Expr]:
+    """sqrt(K1)*sqrt(K2) is written sqrt(K1*K2): roots of symbols and numbers are drawn together, at the end."""
+    roots = [f for f in factors if _is_root(f)]
+    if len(roots) < 2:
+        return factors
+    return [*(f for f in factors if f not in roots), _root_of(sp.Mul(*(f.base for f in roots)))]
+
+
+def _common_root(over: list[sp.Expr], under: list[sp.Expr]) -> tuple[list[sp.Expr], list[sp.Expr]]:
+    """sqrt(K)/sqrt(2) is written sqrt(K/2)."""
+    above, below = (next(filter(_is_root, side), None) for side in (over, under))
+    if above is None or below is None:
+        return over, under
+    kept = [f for f in over if f is not above]
+    return [*kept, _root_of(above.base / below.base)], [f for f in under if f is not below]
+
+
+def _lowered_root(coefficient: sp.Expr, factors: list[sp.Expr]) -> tuple[sp.Expr, list[sp.Expr]]:
+    """sqrt(2)/2 is written 1/sqrt(2): the coefficient times p, and sqrt(p) for the denominator, where p divides it."""
+    for root in factors:
+        base, exponent = root.as_base_exp()
+        if exponent == sp.Rational(1, 2) and base.is_Integer and coefficient.is_Rational and coefficient.q % base == 0:
+            return coefficient * base, [root]
+    return coefficient, []

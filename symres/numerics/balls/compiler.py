@@ -1,0 +1,332 @@
+"""A sympy expression compiled to a straight-line program over its distinct nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import sympy as sp
+from flint import acb, arb, ctx, fmpq
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import BooleanFalse, BooleanTrue
+
+from ...core.errors import DeclarationError
+from .elementary import FUNCTIONS, Ball, half_integer_power, integer_power, real_power
+from .exponential import grouped, operation
+
+
+def compile_ball(expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> Program:
+    """Compile an expression for repeated evaluation.
+
+    Args:
+        expr: the expression.
+        arguments: its free symbols, in the order in which the program takes their balls.
+
+    Raises:
+        DeclarationError: a free symbol that is no argument, or a function unknown here.
+    """
+    return _compiled(sp.sympify(expr), tuple(arguments))
+
+
+@lru_cache(maxsize=512)
+def _compiled(expr: sp.Expr, arguments: tuple[sp.Symbol, ...]) -> Program:
+    return Program(expr, arguments)
+
+
+class Program:
+    """A straight-line program: registers hold the arguments, then one ball per instruction.
+
+    Args:
+        expr: the expression.
+        arguments: its free symbols in the order of the balls to come.
+    """
+
+    def __init__(self, expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> None:
+        self._expr = expr
+        self._arguments = tuple(arguments)
+        self._registers: dict[Any, int] = {symbol: i for i, symbol in enumerate(self._arguments)}
+        self._instructions: list[tuple[Callable, Callable, tuple[int, ...]]] = []
+        self._needs_complex = expr.has(sp.I)
+        self._result = self._visit(expr)
+
+    def __call__(self, values: Sequence[Ball], analytic: bool = False) -> Ball:
+        """Run on balls, in the current ``flint.ctx`` precision.
+
+        Args:
+            values: one arb or acb per argument.
+            analytic: for acb: answer nan unless the function is analytic on the whole ball.
+        """
+        registers = list(values)
+        complex_ = self._needs_complex
+        for value in values:
+            complex_ = complex_ or type(value) is acb
+        if complex_:
+            for _, operation, operands in self._instructions:
+                registers.append(operation(analytic, *[registers[i] for i in operands]))
+        else:
+            for operation, _, operands in self._instructions:
+                registers.append(operation(*[registers[i] for i in operands]))
+        return registers[self._result]
+
+    def _emit(self, key: Any, real: Callable, complex_: Callable, *operands: int) -> int:
+        if key not in self._registers:
+            self._instructions.append((real, complex_, operands))
+            self._registers[key] = len(self._arguments) + len(self._instructions) - 1
+        return self._registers[key]
+
+    def _call(self, name: str, *nodes: sp.Expr) -> int:
+        """A function of the table below, of sub-expressions."""
+        return self._emit((name, *nodes), *FUNCTIONS[name], *map(self._visit, nodes))
+
+    def _visit(self, node: sp.Basic) -> int:
+        if node not in self._registers:
+            self._registers[node] = self._lower(node)
+        return self._registers[node]
+
+    def _lower(self, node: sp.Basic) -> int:
+        if hasattr(node, "_ball"):
+            operands = tuple(map(self._visit, _operands(node)))
+            real = lambda *balls: node._ball(list(balls), ctx.prec)  # noqa: E731
+            return self._emit(("node", node), real, lambda analytic, *balls: real(*balls), *operands)
+        if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
+            return self._call("softplus", exponent)
+        if (exponential := operation(node)) is not None:
+            argument, (function, continued) = exponential
+            return self._emit(("exponential", node), function, continued, self._visit(argument))
+        if isinstance(node, sp.Add):
+            return self._lower_add(node)
+        if isinstance(node, sp.Mul):
+            return self._fold(node, [self._visit(a) for a in grouped(node.args)], lambda a, b: a * b)
+        if isinstance(node, sp.Pow):
+            return self._lower_power(*node.as_base_exp())
+        if isinstance(node, sp.log) and _is_one_plus(node.args[0]):
+            return self._call("log1p", node.args[0] - 1)
+        if isinstance(node, sp.Heaviside):
+            return self._emit(("heaviside", node), *FUNCTIONS["heaviside"], *map(self._visit, node.args))
+        if isinstance(node, sp.Max | sp.Min):
+            name = "max" if isinstance(node, sp.Max) else "min"
+            return self._fold(node, [self._visit(a) for a in node.args], *FUNCTIONS[name])
+        if isinstance(node, sp.Piecewise):
+            return self._lower_piecewise(node)
+        if node.func.__name__ in FUNCTIONS and node.args and not isinstance(node, Relational):
+            return self._call(node.func.__name__, *node.args)
+        if not node.args and (constant := _constant(node)) is not None:
+            return self._emit(("constant", node), constant, lambda analytic: acb(constant()))
+        if isinstance(node, sp.Symbol):
+            raise DeclarationError(f"the value of {short(self._expr)}", f"no number for {node}", f"pass {node}=...")
+        raise DeclarationError(
+            f"the value of {short(self._expr)}",
+            f"{node.func.__name__} has no ball evaluation",
+            "use elementary functions, or give the node a method _ball(arguments, bits)",
+        )
+
+    def _fold(self, node: sp.Basic, operands: list[int], real: Callable, complex_: Callable | None = None) -> int:
+        complex_ = complex_ or (lambda analytic, a, b: real(a, b))
+        total, *rest = operands
+        for place, operand in enumerate(rest):
+            total = self._emit(("fold", node, place), real, complex_, total, operand)
+        return total
+
+    def _lower_add(self, node: sp.Add) -> int:
+        terms, registers = list(node.args), []
+        for term in node.args:
+            if term not in terms:
+                continue
+            for partner, coefficient, name, argument in _cancelling(term):
+                if partner in terms:
+                    terms.remove(term)
+                    terms.remove(partner)
+                    value = self._call(name, argument)
+                    factor = self._visit(coefficient)
+                    registers.append(self._fold((name, argument, coefficient), [factor, value], lambda a, b: a * b))
+                    break
+        registers += [self._visit(term) for term in terms]
+        return self._fold(node, registers, lambda a, b: a + b)
+
+    def _lower_power(self, base: sp.Expr, exponent: sp.Expr) -> int:
+        if base is sp.S.Exp1:
+            return self._call("exp", exponent)
+        return self._power(self._visit(base), exponent, (base, exponent))
+
+    def _power(self, base: int, exponent: sp.Expr, key: Any) -> int:
+        if exponent == 1:
+            return base
+        if exponent.is_Integer:
+            return self._emit(("power", key), *integer_power(int(exponent)), base)
+        if exponent.is_Rational and exponent.q == 2:
+            real, complex_ = half_integer_power(int(exponent.p))
+            return self._emit(("power", key), real, complex_, base)
+        return self._emit(
+            ("power", key), real_power, lambda analytic, x, y: acb(x).pow(y, analytic), base, self._visit(exponent)
+        )
+
+    def _lower_piecewise(self, node: sp.Piecewise) -> int:
+        operands, tests = [], []
+        for value, condition in node.args:
+            operands.append(self._visit(value))
+            tests.append(self._condition(condition, operands))
+        first = [operands.index(self._visit(value)) for value, _ in node.args]
+
+        def real(*balls: arb) -> arb:
+            result = None
+            for place, test in zip(first, tests, strict=True):
+                verdict = test(balls)
+                if verdict is not False:
+                    result = balls[place] if result is None else result.union(balls[place])
+                if verdict is True:
+                    break
+            return arb.nan() if result is None else result
+
+        def complex_(analytic: bool, *balls: Ball) -> acb:
+            for place, test in zip(first, tests, strict=True):
+                verdict = test([acb(b).real for b in balls])
+                if verdict is True:
+                    return acb(balls[place])
+                if verdict is None:
+                    break
+            return acb(arb.nan())
+
+        return self._emit(("piecewise", node), real, complex_, *operands)
+
+    def _condition(self, node: sp.Basic, operands: list[int]) -> Callable[[Sequence[arb]], bool | None]:
+        """A three-valued test on the balls of ``operands``, to which it appends what it needs."""
+        if isinstance(node, BooleanTrue | BooleanFalse):
+            answer = bool(node)
+            return lambda balls: answer
+        if isinstance(node, sp.Not):
+            inner = self._condition(node.args[0], operands)
+            return lambda balls: None if (v := inner(balls)) is None else not v
+        if isinstance(node, sp.And | sp.Or):
+            inners = [self._condition(a, operands) for a in node.args]
+            decisive = isinstance(node, sp.Or)
+
+            def combined(balls: Sequence[arb]) -> bool | None:
+                verdicts = [inner(balls) for inner in inners]
+                if decisive in verdicts:
+                    return decisive
+                return None if None in verdicts else not decisive
+
+            return combined
+        if isinstance(node, Relational):
+            place = len(operands)
+            operands.append(self._visit(node.lhs - node.rhs))
+            return lambda balls: _compare(node.rel_op, balls[place])
+        raise DeclarationError(
+            f"the value of {short(self._expr)}", f"the condition {node}", "use inequalities between real formulas"
+        )
+
+
+def _one_plus_exp(node: sp.Basic) -> sp.Expr | None:
+    """The exponent u of ``1 + exp(u)``, else None."""
+    if isinstance(node, sp.Add) and len(node.args) == 2 and sp.S.One in node.args:
+        (other,) = (a for a in node.args if a != 1)
+        if isinstance(other, sp.exp) and not other.has(sp.I):
+            return other.args[0]
+    return None
+
+
+def _is_one_plus(node: sp.Basic) -> bool:
+    """Whether it is 1 + rest, the rest unable to swallow the 1 (log(1 - tanh(u)**2) is better off with sech)."""
+    if not isinstance(node, sp.Add) or sp.S.One not in node.args:
+        return False
+    return not any(partner == 1 for term in node.args for partner, *_ in _cancelling(term))
+
+
+def _cancelling(term: sp.Expr) -> list[tuple[sp.Expr, sp.Expr, str, sp.Expr]]:
+    """(partner, coefficient, function, argument): term + partner = coefficient*function(argument)."""
+    found = []
+    for factor in sp.Mul.make_args(term):
+        base, exponent = (factor, 1) if isinstance(factor, sp.exp) else factor.as_base_exp()
+        if not isinstance(base, sp.exp | sp.erf | sp.tanh) or base.has(sp.I):
+            continue
+        rest, u = term / factor, base.args[0]
+        if isinstance(base, sp.exp):
+            found.append((-rest, rest, "expm1", u))
+        elif isinstance(base, sp.erf) and exponent == 1:
+            found += [(-rest, -rest, "erfc", u), (rest, rest, "erfc", -u)]
+        elif isinstance(base, sp.tanh) and exponent == 1:
+            found += [(-rest, -2 * rest, "logistic", 2 * u), (rest, 2 * rest, "logistic", -2 * u)]
+        elif isinstance(base, sp.tanh) and exponent == 2:
+            found.append((-rest, -rest, "sech_squared", u))
+    return found
+
+
+def _constant(node: sp.Basic) -> Callable[[], Ball] | None:
+    if isinstance(node, sp.Integer):
+        exact = arb(int(node))
+        return lambda: exact
+    if isinstance(node, sp.Rational):
+        ratio = fmpq(int(node.p), int(node.q))
+        return lambda: arb(ratio)
+    if isinstance(node, sp.Float):
+        value = binary(node._mpf_)
+        return lambda: value
+    return _CONSTANTS.get(node)
+
+
+_CONSTANTS: Mapping[sp.Basic, Callable[[], Ball]] = {
+    sp.pi: arb.pi,
+    sp.E: arb.const_e,
+    sp.EulerGamma: arb.const_euler,
+    sp.Catalan: arb.const_catalan,
+    sp.GoldenRatio: lambda: (1 + arb(5).sqrt()) / 2,
+    sp.I: lambda: acb(0, 1),
+    sp.oo: arb.pos_inf,
+    sp.S.NegativeInfinity: arb.neg_inf,
+    sp.nan: arb.nan,
+    sp.zoo: arb.nan,
+}
+
+
+def _compare(relation: str, difference: arb) -> bool | None:
+    """Whether ``difference relation 0`` holds: True, False, or None if the ball does not decide."""
+    if difference.is_nan():
+        return None
+    positive, negative, zero = difference > 0, difference < 0, difference.is_zero()
+    if relation in ("==", "!="):
+        answer = True if zero else False if positive or negative else None
+        return answer if relation == "==" or answer is None else not answer
+    if relation in ("<", "<="):
+        positive, negative = negative, positive
+    if positive:
+        return True
+    if zero:
+        return relation in (">=", "<=")
+    if negative or (relation in (">", "<") and _one_sided(difference, relation)):
+        return False
+    return True if relation in (">=", "<=") and _one_sided(-difference, relation) else None
+
+
+def _one_sided(difference: arb, relation: str) -> bool:
+    return bool(difference <= 0 if relation in (">", ">=") else difference >= 0)
+
+
+def symbols_of(expr: sp.Basic) -> set[sp.Symbol]:
+    """Symbols that need a value; a node with ``_ball_arguments`` hides its bound variables."""
+    found, seen, stack = set(), set(), [expr]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, sp.Symbol):
+            found.add(node)
+        stack.extend(_operands(node))
+    return found
+
+
+def _operands(node: sp.Basic) -> tuple[sp.Basic, ...]:
+    return getattr(node, "_ball_arguments", node.args)
+
+
+def short(expr: sp.Expr) -> str:
+    """An expression for a message."""
+    text = str(expr)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def binary(mpf: tuple[int, int, int, int]) -> arb:
+    """The exact ball of a binary floating point number in mpmath's raw form."""
+    sign, mantissa, exponent, _ = mpf
+    return arb((-int(mantissa) if sign else int(mantissa), int(exponent)))

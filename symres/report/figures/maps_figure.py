@@ -1,0 +1,242 @@
+"""The plot of a theory over the kernel: <phi^2>, the susceptibilities, the critical point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from ...codegen.generate import export
+from ...core import files
+from ...core.errors import DeclarationError
+from ...core.symbols import C_W, C_b, K, gamma, xi
+from ...notation.decimals import at_zero_gamma
+from ...results.quantity import Quantity, Status
+from ...results.report import Report
+from ...studies.criticality_summary import example
+from ..latex.displays import latex
+from .style import METADATA, STYLE, format_of
+
+POINTS = 400
+_ROUNDING = 1e-14
+_AROUND = 1e3  # the upper panel reaches so far beyond the values at which kernels are preserved, or at the centre
+DECADES = 2.5  # on both sides of the centre
+RATIO = "kernel_ratio"
+_SOURCES = ("phi_squared", "kernel_map", "chi_parallel", "chi_perp")
+# colours of Okabe and Ito, which colour-blind readers tell apart; dashes keep equal curves visible
+_CURVES = {
+    "phi_squared": (r"$g(K) = \langle \phi^2 \rangle_K$", "#000000", "-"),
+    "chi_parallel": (r"$\chi_\parallel$", "#0072B2", "-"),
+    "chi_perp": (r"$\chi_\perp$", "#D55E00", (0, (6, 2))),
+    RATIO: (r"$K'/K$", "#009E73", (0, (1.2, 2.4))),
+}
+_GREY = "#999999"
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What is drawn.
+
+    Args:
+        kernels: values of K, increasing.
+        values: name -> values at ``kernels``; names as in ``_CURVES``.
+        critical: critical kernel; 0 is marked at the left edge.
+        title: above the plot.
+        setting: at which parameters, as LaTeX without dollar signs.
+        preserved: g where K' = K, at ``kernels``, if the layer's map is one of g.
+        everywhere: whether every kernel is critical.
+    """
+
+    kernels: np.ndarray
+    values: Mapping[str, np.ndarray]
+    critical: float | None = None
+    title: str = ""
+    setting: str = ""
+    preserved: np.ndarray | None = None
+    everywhere: bool = False
+
+    @property
+    def caption(self) -> str:
+        """What the plot shows, as LaTeX."""
+        upper = r"Above: $g(K) = \langle \phi^2 \rangle_K$"
+        if self.preserved is not None:
+            upper += r" and, in grey, the value at which $K' = K$; kernels grow where $g$ is above it"
+        where = " Every kernel is critical." if self.everywhere else ""
+        if self.critical is not None:
+            where = f" They meet at 1 in the critical point, $K^* = {_short(self.critical)}$."
+        return rf"{upper}. Below: the growth $K'/K$ of the kernel and the susceptibilities at ${self.setting}$.{where}"
+
+
+def curves(report: Report) -> Curves:
+    """Sample a report at its critical parameters, or at C_W = 1, C_b = 0 where it has none, without skip connection.
+
+    The kernel is drawn over two decades and a half on both sides of the critical one, or of 1.
+
+    Raises:
+        DeclarationError: free parameters of the activation have no numbers.
+    """
+    point = example(report)
+    known = {C_W: 1.0, C_b: 0.0, gamma: 0.0, xi: 1.0}
+    critical = None
+    if point is not None:
+        known |= {C_W: _number(point.C_W) or 1.0, C_b: _number(point.C_b) or 0.0}
+        critical = _number(point.K)  # None where every kernel is critical
+    centre = critical or 1.0
+    kernels = np.geomspace(centre / 10**DECADES, centre * 10**DECADES, POINTS)
+    shown = {q.name: q for q in report.quantities if q.name in _SOURCES and q.status is not Status.UNKNOWN}
+    module = export(shown, "numpy").load()
+    values, preserved = {}, None
+    for name in module.__all__:  # a quantity for which no accurate code was found is left out
+        found = getattr(module, name)(kernels, *_numbers(shown[name], known))
+        if not np.isnan(found).all():
+            values[name if name != "kernel_map" else RATIO] = found / kernels if name == "kernel_map" else found
+    if "phi_squared" in values and RATIO in values:
+        preserved = _preserved(kernels, values["phi_squared"], values[RATIO] * kernels, shown["kernel_map"], known)
+    return Curves(
+        kernels,
+        {name: values[name] for name in _CURVES if name in values},
+        critical,
+        f"{report.activation}, {report.layer}",
+        _setting({s for q in shown.values() for s in q.symbols}, known, report),
+        preserved,
+        point is not None and point.K == K,
+    )
+
+
+def _preserved(
+    kernels: np.ndarray, g: np.ndarray, growth: np.ndarray, quantity: Quantity, known: Mapping[Any, float]
+) -> np.ndarray | None:
+    """(K - C_b)/C_W, where the kernel map is C_b + C_W g."""
+    weight, bias = (known[s] if s in quantity.symbols else None for s in (C_W, C_b))
+    if weight is None or bias is None or not np.allclose(growth, bias + weight * g, rtol=1e-6):
+        return None
+    return (kernels - bias) / weight
+
+
+def _setting(symbols: set[sp.Symbol], known: Mapping[Any, float], report: Report) -> str:
+    """The parameters of the curves: what the user set, and what was chosen here."""
+    shown = [(latex(sp.Symbol(name)), value) for name, value in report.settings]
+    shown += [(latex(s), _short(known[s])) for s in (C_W, C_b, gamma, xi) if s in symbols]
+    return r",\ ".join(f"{name} = {value}" for name, value in shown)
+
+
+def _short(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def draw(path: str | Path, drawn: Curves) -> Path:
+    """Write the plot; the suffix of the path (.pdf, .png, .svg) decides the format.
+
+    Raises:
+        DeclarationError: another suffix, or a folder that cannot be written.
+    """
+    path = Path(path)
+    format_of(path)
+    return files.write_whole(path, lambda temporary: _plot(temporary, drawn))
+
+
+def _plot(path: Path, drawn: Curves) -> None:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(5.6, 5.4), dpi=200, layout="constrained")
+        if "phi_squared" in drawn.values:
+            upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 1.35))
+        else:
+            upper, lower = None, figure.subplots()
+        for layer, (name, series) in enumerate(drawn.values.items(), 2):
+            label, colour, dash = _CURVES[name]
+            axes = upper if name == "phi_squared" else lower
+            if np.isposinf(series).all():  # words alone: there is no curve
+                axes.plot([], [], linestyle="", label=rf"{label} $= \infty$")
+                continue
+            axes.plot(drawn.kernels, series, color=colour, linestyle=dash, label=label, linewidth=1.6, zorder=layer)
+        lower.set_xscale("log")
+        lower.set_xlim(drawn.kernels[0], drawn.kernels[-1])
+        lower.axhline(1.0, color=_GREY, linewidth=0.8, zorder=1)
+        lower.set_ylim(*_limits([s for n, s in drawn.values.items() if n.startswith("chi")]))
+        lower.set_xlabel(r"$K$")
+        if upper is not None:
+            _average(upper, drawn)
+        _mark(upper, lower, drawn)
+        setting = f"${drawn.setting}$" if drawn.setting else ""
+        figure.suptitle("\n".join(filter(None, (drawn.title, setting))), fontsize=11)
+        for axes in figure.axes:  # above the axes: no label is crossed by a curve
+            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+            axes.legend(frameon=False, ncols=4, handlelength=2.4, columnspacing=1.4, **place)
+        figure.savefig(path, format=path.suffix[1:], metadata=METADATA[path.suffix])
+
+
+def _average(upper: Any, drawn: Curves) -> None:
+    """The panel of g: where K' = K, and the scale."""
+    upper.set_yscale("log")
+    if drawn.preserved is not None:
+        seen = drawn.preserved > 0
+        upper.plot(drawn.kernels[seen], drawn.preserved[seen], color=_GREY, linewidth=1.2, zorder=1, label=r"$K' = K$")
+    upper.set_ylim(*_window(drawn))
+
+
+def _window(drawn: Curves) -> tuple[float, float]:
+    """The range of g: all of it, but for what is far from where K' = K (from the centre, if that is nowhere known)."""
+    g = drawn.values["phi_squared"]
+    grey = np.array([]) if drawn.preserved is None else drawn.preserved[drawn.preserved > 0]
+    shown = np.concatenate([g, grey])
+    shown = shown[np.isfinite(shown) & (shown > 0)]
+    if not shown.size:
+        return 0.1, 10.0
+    focus = grey if grey.size else g[[g.size // 2]]
+    if np.isfinite(focus).all() and (focus > 0).all():
+        inside = shown[(shown >= focus.min() / _AROUND) & (shown <= focus.max() * _AROUND)]
+        shown = inside if inside.size else shown
+    high = float(shown.max())
+    low = max(float(shown.min()), _ROUNDING * high)  # what is smaller is rounding
+    margin = (high / low) ** 0.05 if high > low else 2.0
+    return low / margin, high * margin
+
+
+def _mark(upper: Any, lower: Any, drawn: Curves) -> None:
+    """The critical point, in both panels."""
+    if drawn.everywhere:
+        lower.plot([], [], linestyle="", label="every kernel is critical")
+    if drawn.critical is None:
+        return
+    label = rf"critical point, $K^* = {_short(drawn.critical)}$"
+    if drawn.critical == 0:
+        lower.plot(drawn.kernels[0], 1.0, "k<", markersize=7, zorder=9, clip_on=False, linestyle="", label=label)
+        return
+    lower.axvline(drawn.critical, color=_GREY, linewidth=0.8, zorder=1)
+    lower.plot(drawn.critical, 1.0, "ko", markersize=5.5, zorder=9, linestyle="", label=label)
+    if upper is not None:
+        upper.axvline(drawn.critical, color=_GREY, linewidth=0.8, zorder=1)
+        height = np.interp(drawn.critical, drawn.kernels, drawn.values["phi_squared"])
+        upper.plot(drawn.critical, height, "ko", markersize=5.5, zorder=9)
+
+
+def _limits(series: Sequence[np.ndarray]) -> tuple[float, float]:
+    """The range of the susceptibilities with the level 1 inside, extremes clipped; growth may run out of it."""
+    values = np.concatenate([np.ones(1), *(s[np.isfinite(s)] for s in series)])
+    low, high = float(values.min()), min(float(values.max()), 10.0)
+    low = max(low, high - 10.0)
+    margin = 0.08 * (high - low) or 0.5
+    return low - margin, high + margin
+
+
+def _number(expr: sp.Expr) -> float | None:
+    value = at_zero_gamma(expr)
+    return None if value is None else float(sp.N(value, 17))
+
+
+def _numbers(quantity: Quantity, known: Mapping[Any, float]) -> list[float]:
+    """Values for the parameters after K."""
+    rest = [s for s in quantity.symbols if s != K]
+    free = [str(s) for s in rest if s not in known]
+    if free:
+        raise DeclarationError(
+            f"a figure of {quantity.name}", f"{', '.join(free)} has no number", f"set it, for instance {free[0]}=1"
+        )
+    return [known[s] for s in rest]

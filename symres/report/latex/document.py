@@ -1,0 +1,396 @@
+"""The LaTeX document of a report, and of single quantities."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from ...core import files
+from ...core.symbols import K, S_in, gamma
+from ...notation import Notation, has_decimals, named
+from ...notation.decimals import decimal
+from ...numerics.special import legend
+from ...results.quantity import Quantity, Status
+from ...results.report import PointRow, Report
+from ...studies import criticality_summary
+from ...studies.initialisation import advice
+from ...studies.kernel_expansions import Expansion, expansions
+from .displays import broken, display, escape, latex, typed, width
+from .proof_appendix import Appendix
+from .prose import PDLT, absent, prose, scientific, sentence, settings, unclosed
+
+COLUMNS = 96  # of verbatim text
+_NARROW = 40.0  # width of a formula beside its decimals
+_WIDE = 80.0  # of one on its own
+_ROWS = 24  # of a table of verdicts, which does not break across pages
+_INLINE = 30.0  # width of formulas at the end of a sentence
+
+
+def document(report: Report, caption: str = "") -> str:
+    """The whole derivation as a LaTeX document.
+
+    Args:
+        report: what was derived.
+        caption: of the plot ``maps.pdf`` beside the document; empty if there is none.
+    """
+    heads = _heads(report)
+    notation = Notation(heads)
+    appendix = Appendix(report.quantities, notation)
+    return files.render(
+        "report.tex.j2",
+        {
+            "title": _title(report, notation),
+            "command": verbatim(report.command),
+            "formulas": [
+                display(f"{head}(z)", formula, tail=",", notation=notation)
+                for head, formula in _functions(report, heads)
+            ],
+            "name": _called(report),
+            "source": prose(report.source),
+            "forward": display("z'", report.forward, tail=".", notation=notation),
+            "program": [_instruction(i, notation) for i in report.instructions],
+            "settings": [f"${latex(sp.Symbol(name))} = {escape(value)}$" for name, value in report.settings],
+            "quantities": sections(report.quantities, notation, appendix.uses),
+            "points": [_point(row, report, heads) for row in report.critical_points],
+            "universality_class": _class(report),
+            "line": _line(report, heads),
+            "line_remark": sentence(report.line_remark),
+            "deep": _deep(report),
+            "fixed_points": _fixed_points(report),
+            "advice": _advice(report),
+            "samples": _samples(report),
+            "remarks": [sentence(line).rstrip(".") for line in report.remarks],
+            "caption": caption,
+            "checks": [_check(row, report) for row in report.checks],
+            "check_rows": _ROWS,
+            "rules": appendix.rules,
+            "lemmas": appendix.lemmas,
+            "rest": [(_meaning(q), appendix.rest[q.name]) for q in report.quantities if appendix.rest[q.name]],
+            "reference": escape(PDLT),
+            "versions": [escape(line) for line in files.versions()],
+        },
+    )
+
+
+def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
+    """Quantities alone as a LaTeX document."""
+    formulas = sorted(formulas_of(q.definition for q in quantities), key=str)
+    notation = Notation(decimals=has_decimals(*(f.expr for f in formulas)))
+    return files.render(
+        "equations.tex.j2",
+        {
+            "title": escape(title),
+            "command": verbatim(command),
+            "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
+            "quantities": sections(quantities, notation, {}),
+            "reference": escape(PDLT),
+        },
+    )
+
+
+# ---- declaration ---------------------------------------------------------------------------------------------------
+
+
+def formulas_of(expressions: Iterable[sp.Expr]) -> set[Any]:
+    """The formulas of the activations in expressions (atoms that know their pieces)."""
+    return {atom for e in expressions for atom in e.atoms() if hasattr(atom, "pieces")}
+
+
+def _heads(report: Report) -> dict[Any, str]:
+    """A single activation is phi; several keep their names."""
+    found = formulas_of([report.forward, *(q.definition for q in report.quantities)])
+    return {formula: r"\phi" for formula in found} if len(report.formulas) == 1 else {}
+
+
+def _functions(report: Report, heads: Mapping[Any, str]) -> list[tuple[str, sp.Expr]]:
+    written = [r"\phi"] if len(report.formulas) == 1 else list(report.heads)
+    return [(head, formula) for head, (_, formula) in zip(written, report.formulas, strict=True)]
+
+
+def _called(report: Report) -> str:
+    """The name of the one activation, if it has a name that is not its formula."""
+    return prose(report.activation) if len(report.formulas) == 1 and report.heads != (r"\phi",) else ""
+
+
+def _title(report: Report, notation: Notation) -> str:
+    name = prose(report.activation)
+    if report.heads == (r"\phi",):
+        formula = notation.write(report.formulas[0][1])
+        short = width(formula) < _NARROW and r"\begin" not in formula
+        name = rf"$\phi(z) = {formula}$" if short else typed(report.activation)
+    return f"{name} in the layer {escape(report.layer)}"
+
+
+def _instruction(instruction: Any, notation: Notation) -> str:
+    """One line of the lowered program: a fresh Gaussian draw, or an average over the neurons."""
+    name = notation.write(instruction.name)
+    if hasattr(instruction, "integrand"):
+        return rf"{name} &= \frac{{1}}{{n}} \sum_i {notation.write(instruction.integrand)}"
+    u = notation.write(instruction.u)
+    if not hasattr(instruction, "C_b"):
+        return rf"{name} &= \langle {u} \rangle_{{\text{{inputs}}}}"
+    variance = notation.write(instruction.C_b)
+    scale = notation.write(instruction.C_W)
+    wide = "" if instruction.width == 1 else rf",\quad \text{{width }} {notation.write(instruction.width)}\, n"
+    return rf"{name} &\sim \mathcal{{N}}\bigl(0,\ {variance} + {scale} \langle u^2 \rangle\bigr),\quad u = {u}{wide}"
+
+
+# ---- quantities ----------------------------------------------------------------------------------------------------
+
+
+def _meaning(q: Quantity) -> str:
+    return sentence(q.meaning or q.name.replace("_", " "))
+
+
+def sections(
+    quantities: Iterable[Quantity], notation: Notation, uses: Mapping[str, Sequence[int]]
+) -> list[dict[str, Any]]:
+    """One section a quantity; a reason that several have is told once."""
+    known: set[str] = set()
+    return [_section(q, notation, uses.get(q.name, ()), known) for q in quantities]
+
+
+def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[str]) -> dict[str, Any]:
+    left = q.notation or rf"\mathrm{{{escape(q.name)}}}"
+    sides = [] if q.definition.has(sp.nan) else [q.definition]
+    body, determinants = named(q.body)
+    if q.status is not Status.UNKNOWN and q.body != q.definition:
+        sides.append(body)
+    rows = [(left, sides)] if sides else []
+    rows += [(notation.write(symbol), [determinant]) for symbol, determinant in determinants]
+    rows += [(notation.write(step.symbol), list(dict.fromkeys([step.definition, step.expr]))) for step in q.steps]
+    tails = [*["," for _ in rows[1:]], "."]
+    shown = [display(head, *sides, tail=t, notation=notation) for (head, sides), t in zip(rows, tails, strict=False)]
+    return {
+        "title": _meaning(q),
+        "displays": shown,
+        "status": absent(q.reason) if q.status is Status.UNKNOWN else str(q.status),
+        "text": _text(q, uses, known),
+        "expansions": [_expansion(found, left, notation) for found in expansions(q)],
+        "source": escape(q.source),
+        "legend": _first(known, [kind.tex for kind in legend(q.body, *(step.expr for step in q.steps))]),
+    }
+
+
+def _first(known: set[str], texts: list[str]) -> list[str]:
+    """Those that have not been told yet."""
+    new = [text for text in texts if text not in known]
+    known.update(new)
+    return new
+
+
+def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
+    """What is known, in sentences."""
+    sentences = []
+    kind = q.reason.partition(" is ")[2] or q.reason
+    again = kind in known
+    known.add(kind)
+    if q.status is Status.EXACT:
+        sentences.append("closed form" + (f", by {_listed(uses)}" if uses else ""))
+    elif q.status is Status.NUMERIC and again:
+        sentences.append("no closed form, for the reason above; numbers are enclosed likewise")
+    elif q.status is Status.NUMERIC:
+        sentences.append(
+            f"{unclosed(q.reason)}: {prose(q.reason)}. Numbers are enclosed in ball arithmetic, with a relative "
+            f"error of at most ${scientific(q.error_bound)}$"
+        )
+    elif q.status is Status.SERIES:
+        sentences.append(f"truncated series, {prose(q.reason)}")
+    else:
+        sentences.append(prose(q.reason))
+    if v := q.verified:
+        found = f"largest relative deviation ${scientific(v.worst)}$" if v.worst else "without deviation"
+        sentences.append(f"Verified at {v.points} points ({v.oracle}), {found}")
+    return ". ".join(sentences) + "."
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = [f"(A{n})" for n in numbers]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _expansion(found: Expansion, left: str, notation: Notation) -> dict[str, str]:
+    """The display of an expansion, what leads to it, and how far it reaches."""
+    size, limit = ("small", "0") if found.limit == 0 else ("large", r"\infty")
+    tail = rf" + \ldots \qquad (K \to {limit})."
+    return {
+        "lead": f"For {size} kernels it is, exactly,",
+        "display": display(left, found.body, tail=tail, notation=notation),
+        "reach": sentence(found.reach),
+    }
+
+
+# ---- criticality ---------------------------------------------------------------------------------------------------
+
+
+def _advice(report: Report) -> dict[str, Any] | None:
+    found = advice(report)
+    if found is None:
+        return None
+    return {"text": " ".join(map(prose, found.sentences)), "code": [verbatim(line) for line in found.code]}
+
+
+def _class(report: Report) -> str:
+    name, colon, words = criticality_summary.class_sentence(report).partition(":")
+    return rf"\textbf{{Universality class {prose(name)}{colon}}}{prose(words)}".rstrip(".")
+
+
+def _line(report: Report, heads: Mapping[Any, str]) -> str:
+    """The critical line as an equation, or as two along the fixed point."""
+    notation = Notation({**heads, criticality_summary.STAR: "K^*"})
+    if report.critical_line is not None:
+        parts = criticality_summary.weights(report.critical_line_weights)
+        where = " ".join(p if isinstance(p, str) else latex(p) for p in parts)
+        shown = display("C_b", report.critical_line, tail="," if parts else ".", notation=notation)
+        return f"{shown}\nfor ${where}$." if parts else shown
+    if report.critical_curve is None:
+        return ""
+    weight, bias = criticality_summary.along(report.critical_curve)
+    first = display("C_W", weight, tail=",", notation=notation)
+    return f"{first}\n{display('C_b', bias, tail='.', notation=notation)}"
+
+
+def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str, Any]:
+    star = {criticality_summary.STAR: "K^*"} | (
+        {row.K: "K^*"} if row.K == K or not row.exact else {}
+    )  # K: on a line of points
+    notation = Notation({**heads, **star})
+    rows = []
+    for name, value in (("K", row.K), ("C_W", row.C_W), ("C_b", row.C_b)):
+        left = "K^*" if name == "K" else name
+        if value in (K, row.along):
+            rows.append(rf"{left} &\ \text{{any}}")
+            continue
+        rounded = criticality_summary.in_units(row, name)
+        if rounded is not None:
+            text = latex(rounded)
+        else:
+            text = "" if name == "K" and not row.exact else _short(value, name, row, report, notation)
+        rows.append(f"{left} {_value(sp.sympify(value), text)}")
+    if row.along == S_in:
+        rows.append(rf"{notation.write(S_in)} &\ \text{{any, the variance inside of the averages}}")
+    moves = criticality_summary.flow(row)
+    return {
+        "rows": " \\\\\n".join(rows),
+        "stability": prose(criticality_summary.stability(row)),
+        "flow": "" if moves is None else _flow(moves, notation),
+    }
+
+
+def _value(value: sp.Expr, formula: str) -> str:
+    """``= formula = number``, either of which may be missing."""
+    number = criticality_summary.value(value)
+    if number is None or value.is_Integer:
+        return f"&= {formula}"
+    shown = decimal(number, criticality_summary.DIGITS)
+    sign = "=" if sp.Rational(shown) == value.subs(gamma, 0) else r"\approx"
+    at = r"\quad (\gamma = 0)" if value.has(gamma) else ""
+    return rf"&= {formula} &\qquad &{sign} {shown}{at}" if formula else f"&{sign} {shown}{at}"
+
+
+def _short(value: sp.Expr, name: str, row: PointRow, report: Report, notation: Notation) -> str:
+    """A critical value on one line: its closed form, or in averages where that is long; nothing if a number will do."""
+    for candidate in (value, criticality_summary.in_averages(report, row, name) if name != "K" else None):
+        if candidate is not None:
+            lines = broken(candidate, 10.0 * _NARROW, notation)
+            if len(lines) == 1 and width(lines[0]) <= _NARROW:
+                return lines[0]
+    return (
+        "" if criticality_summary.value(value) is not None else " \\\\\n&\\quad ".join(broken(value, _WIDE, notation))
+    )
+
+
+def _flow(moves: criticality_summary.Flow, notation: Notation) -> str:
+    if moves.step == K:
+        return (
+            "Around $K = 0$ the difference $K' - K$ is smaller than every power of $K$: small kernels are preserved "
+            "for very many layers, as in a scale-invariant network"
+        )
+    law = ""
+    if moves.law is not None:
+        law = rf", so that $K \approx {notation.write(moves.law)}$ in a deep layer $l$"
+    return rf"Around $K = 0$ it is $K' = {notation.write(moves.step)} + \cdots${law}"
+
+
+def _fixed_points(report: Report) -> list[str] | None:
+    if report.fixed_points is None:
+        return None
+    rows = []
+    for row in report.fixed_points:
+        kernel = "any" if row.K == K else f"${_nstr(row.K, 12)}$"
+        rows.append(f"{kernel} & ${_nstr(row.chi_parallel, 12)}$ & ${_nstr(row.chi_perp, 12)}$ & {escape(row.phase)}")
+    return rows
+
+
+def _samples(report: Report) -> dict[str, Any] | None:
+    """A table of values, for theories whose functions have no formula to evaluate."""
+    if all(q.status is not Status.NUMERIC or q.symbols[:1] != (K,) for q in report.quantities):
+        return None
+    table = criticality_summary.samples(report)
+    if table is None:
+        return None
+    notations = {q.name: q.notation for q in report.quantities}
+    return {
+        "heads": ["K", *(notations[name] for name in table.names)],
+        "rows": [" & ".join([f"${_star(k)}$", *(f"${_nstr(v, 10)}$" for v in row)]) for k, row in table.rows],
+        "setting": settings(table.setting) if table.setting else "",
+    }
+
+
+def _deep(report: Report) -> str:
+    """How kernel and Jacobian go with the depth: in the sentence, a long law displayed."""
+    notation = Notation({criticality_summary.STAR: "K^*"})
+    laws = criticality_summary.deep(report)
+    parts = []
+    for count, (left, law) in enumerate(laws, 1):
+        tail = "," if count < len(laws) else "."
+        inline = rf"{_star(left)} \sim {notation.write(law)}"
+        wide = width(inline) > _INLINE
+        shown = (
+            display(_star(left), law, relation=r"\sim", tail=tail, notation=notation) if wide else f"${inline}${tail}"
+        )
+        parts.append(shown)
+    return "\n".join(parts)
+
+
+def _star(text: str) -> str:
+    return text.replace("K*", "K^*").replace("log J", r"\log J")
+
+
+# ---- verdicts ------------------------------------------------------------------------------------------------------
+
+
+def _check(row: Any, report: Report) -> dict[str, str]:
+    notation = next((q.notation for q in report.quantities if q.name == row.quantity), "")
+    return {
+        "quantity": f"${notation}$" if notation else prose(row.quantity),
+        "oracle": escape(row.oracle),
+        "point": settings(row.point),
+        "claimed": f"${_nstr(row.claimed, 8)}$",
+        "value": f"${_nstr(row.value, 8)}$",
+        "z": f"${float(row.z):.1f}$".replace("-0.0", "0.0"),
+        "outcome": escape(row.outcome),
+    }
+
+
+def _nstr(value: Any, digits: int) -> str:
+    """A number as LaTeX; one with a power of ten has fewer digits, for it needs their place."""
+    text = mp.nstr(mp.mpf(value), digits)
+    if "e" in text:
+        text = mp.nstr(mp.mpf(value), max(digits - 3, 4))
+    mantissa, e, exponent = text.partition("e")
+    mantissa = mantissa.removesuffix(".0").replace("inf", r"\infty")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e else mantissa
+
+
+def verbatim(text: str) -> str:
+    """Wrapped lines for a verbatim environment."""
+    lines = []
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        lines += textwrap.wrap(line, COLUMNS, subsequent_indent=" " * (indent + 4), break_on_hyphens=False) or [""]
+    return "\n".join(lines)

@@ -1,0 +1,347 @@
+"""Proofs as typeset mathematics: the rules that are used, once, and the averages that follow from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from ...core.proof import Proof, Step
+from ...core.symbols import variables, z
+from ...notation import Notation, named
+from ...results.quantity import Quantity
+from ..formula_reader import read
+from .displays import display, escape
+from .prose import prose
+
+_PIECES, _STEIN, _CANONICAL = "breakpoints as signs", "Stein's lemma", "canonical form"
+
+# what the engine's rules and identities say, by the first words of their text
+RULES: dict[str, tuple[str, str]] = {
+    _PIECES: (
+        "Breakpoints as signs",
+        r"A function with the parts $p_0, \ldots, p_m$ between the breakpoints $b_1 < \ldots < b_m$ is"
+        "\n\\begin{align*}\nf(z) &= \\frac{p_0 + p_m}{2} + \\sum_{i=1}^m \\frac{p_i - p_{i-1}}{2}"
+        "\\operatorname{sgn}(z - b_i).\n\\end{align*}",
+    ),
+    _STEIN: (
+        "Stein's lemma",
+        r"For jointly Gaussian $z_i$ of mean $\mu$ and covariance $\Sigma$,"
+        "\n\\begin{align*}\n\\langle z_i F \\rangle &= \\mu_i \\langle F \\rangle + \\sum_j \\Sigma_{ij}"
+        "\\langle \\partial_j F \\rangle.\n\\end{align*}\n"
+        "It lowers the degree of a polynomial factor until averages of products of signs are left.",
+    ),
+    "erf(a z + b) =": (
+        "Error functions as signs",
+        r"For $a > 0$ and a fresh Gaussian $\varepsilon$ of variance $1/(2a^2)$,"
+        "\n\\begin{align*}\n\\operatorname{erf}(az + b) &= \\langle \\operatorname{sgn}(z + b/a + \\varepsilon)"
+        "\\rangle_\\varepsilon.\n\\end{align*}",
+    ),
+    "derivative of sgn(y)": (
+        "Boundary terms",
+        r"The derivative of a sign is $2\delta(y)$; with $m = \langle y \rangle$ and $V = \langle (y - m)^2 \rangle$,"
+        "\n\\begin{align*}\n\\langle 2\\delta(y) F \\rangle &= \\frac{2}{\\sqrt{2\\pi V}}\\, e^{-m^2/(2V)}"
+        "\\langle F \\rangle_{y = 0},\n\\end{align*}\nthe average on the right being conditioned on $y = 0$.",
+    ),
+    "exp(alpha z^2) in the density": (
+        "Gaussian factors",
+        r"With $\alpha$ the diagonal matrix of the exponents,"
+        "\n\\begin{align*}\n\\Bigl\\langle e^{z^{\\mathsf T} \\alpha z} F \\Bigr\\rangle_\\Sigma &="
+        "\\det(1 - 2\\Sigma\\alpha)^{-1/2} \\langle F \\rangle_{\\Sigma'},"
+        "\\qquad \\Sigma' = (1 - 2\\Sigma\\alpha)^{-1} \\Sigma.\n\\end{align*}",
+    ),
+    "exp(beta z) in the density": (
+        "Exponential factors",
+        "\\begin{align*}\n\\Bigl\\langle e^{\\beta \\cdot z} F(z) \\Bigr\\rangle &= e^{\\beta \\cdot \\Sigma\\beta/2}"
+        "\\langle F(z + \\Sigma\\beta) \\rangle.\n\\end{align*}",
+    ),
+    "<sgn(y)> =": (
+        "One sign",
+        r"For $y$ of mean $m$ and variance $V$,"
+        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y) \\rangle &= \\operatorname{erf}"
+        "\\Bigl( \\frac{m}{\\sqrt{2V}} \\Bigr).\n\\end{align*}",
+    ),
+    "<sgn(y1) sgn(y2)> =": (
+        "Two signs (Sheppard)",
+        r"For centred $y_1$ and $y_2$,"
+        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y_1) \\operatorname{sgn}(y_2) \\rangle &= \\frac{2}{\\pi}"
+        "\\arcsin\\frac{\\langle y_1 y_2 \\rangle}{\\sqrt{\\langle y_1^2 \\rangle \\langle y_2^2 \\rangle}}."
+        "\n\\end{align*}",
+    ),
+    "<sgn(m1 + y1) sgn(m2 + y2)> =": (
+        "Two shifted signs (bivariate normal law)",
+        r"For centred $y_1$ and $y_2$ of variances $V_1$ and $V_2$,"
+        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(m_1 + y_1) \\operatorname{sgn}(m_2 + y_2) \\rangle &="
+        "\\mathrm{S}_2 \\Bigl( \\frac{m_1}{\\sqrt{V_1}}, \\frac{m_2}{\\sqrt{V_2}},"
+        "\\frac{\\langle y_1 y_2 \\rangle}{\\sqrt{V_1 V_2}} \\Bigr), \\\\\n"
+        "\\mathrm{S}_2(h, k, r) &= \\operatorname{erf}\\frac{h}{\\sqrt{2}} \\operatorname{erf}\\frac{k}{\\sqrt{2}}"
+        "+ \\frac{2}{\\pi} \\int_0^r e^{-(h^2 - 2hks + k^2)/(2(1 - s^2))} \\frac{ds}{\\sqrt{1 - s^2}},"
+        "\n\\end{align*}\nthe integral being Plackett's identity.",
+    ),
+    "<sgn(y1) sgn(y2) sgn(y3) sgn(y4)> =": (
+        "Four signs",
+        r"For centred $y_i$ of variances $V_i$ and correlations $r_{ij} = \langle y_i y_j \rangle/\sqrt{V_i V_j}$,"
+        "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y_1) \\operatorname{sgn}(y_2) \\operatorname{sgn}(y_3)"
+        "\\operatorname{sgn}(y_4) \\rangle &= \\mathrm{S}_4(r_{12}, r_{13}, r_{14}, r_{23}, r_{24}, r_{34}),"
+        "\\qquad \\frac{\\partial \\mathrm{S}_4}{\\partial r_{ij}} = \\frac{4}{\\pi^2}"
+        "\\frac{\\arcsin r_{kl \\mid ij}}{\\sqrt{1 - r_{ij}^2}}"
+        "\n\\end{align*}\nwith the correlation of the other two given $y_i$ and $y_j$; "
+        r"$\mathrm{T}_4(r)$ is the case of equal correlations.",
+    ),
+    "sgn(y + h) sgn(y) =": (
+        "Two signs of one variable",
+        r"For $h > 0$,"
+        "\n\\begin{align*}\n\\operatorname{sgn}(y + h) \\operatorname{sgn}(y) &="
+        "1 - \\operatorname{sgn}(y + h) + \\operatorname{sgn}(y).\n\\end{align*}",
+    ),
+}
+_BOUNDARY = re.compile(
+    r"boundary where y = (?P<y>.*?)(?P<noise> \+ eps)? = 0(?:, <eps\^2> = (?P<spread>.*?))?: "
+    r"m = <y> = (?P<m>.*), V = Var\(y\) = (?P<V>.*)"
+)
+_VALID = re.compile(r"valid where the average converges: (?P<left>.*) > 0")
+_ROWS = 14  # of a table that does not break across pages
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """A Gaussian average in closed form.
+
+    Args:
+        statement: displayed equation.
+        paragraphs: its derivation, LaTeX.
+    """
+
+    statement: str
+    paragraphs: tuple[str, ...]
+
+
+class Appendix:
+    """The derivations of quantities, each rule and each average once.
+
+    Args:
+        quantities: what is derived, in order.
+        notation: how formulas are written.
+
+    Attributes:
+        rules: (name, statement) of every rule that is used.
+        lemmas: the averages.
+        uses: name of a quantity -> numbers of the averages in it.
+        rest: name of a quantity -> paragraphs, for steps that are no averages.
+    """
+
+    def __init__(self, quantities: Sequence[Quantity], notation: Notation) -> None:
+        self.notation = notation
+        self._numbers: dict[str, int] = {}
+        self._averages: dict[Any, int] = {}
+        self._determinants: dict[sp.Symbol, sp.Expr] = {}  # of the average that is written
+        self._defined: set[sp.Symbol] = set()
+        self.lemmas: list[Lemma] = []
+        self.uses: dict[str, list[int]] = {}
+        self.rest: dict[str, list[str]] = {}
+        for quantity in quantities:
+            self.uses[quantity.name] = list(dict.fromkeys(self._lemma(*found) for found in _averages(quantity.proof)))
+            self.rest[quantity.name] = [text for step in quantity.proof.steps for text in self._other(step)]
+
+    @property
+    def rules(self) -> list[tuple[str, str]]:
+        """The rules in the order of their numbers."""
+        return [RULES[key] for key in self._numbers]
+
+    # ---- averages ----------------------------------------------------------------------------------------------
+
+    def _lemma(self, node: sp.Expr, proof: Proof) -> int:
+        if node not in self._averages:
+            self._averages[node] = len(self.lemmas) + 1
+            parts = _products(proof)
+            self._determinants = _determinants(proof.result, *_formulas(proof, *(inner for _, inner in parts)))
+            self._defined = set()
+            statement = self._display(self._write(node), proof.result)
+            label = f"(A{len(self.lemmas) + 1})"
+            paragraphs = [text for c, product in parts for text in self._product(c, product, proof.result, label)]
+            for _, product in parts[:1]:  # all terms are averaged over the same law
+                renamed = [p for p in zip(product.start.covariance, node.covariance, strict=True) if p[0] != p[1]]
+                given = ", ".join(f"${self._write(general)} = {self._write(own)}$" for general, own in renamed)
+                paragraphs += [f"Here {given}."] if given else []
+            self.lemmas.append(Lemma(statement, tuple(paragraphs)))
+        return self._averages[node]
+
+    def _product(self, coefficient: sp.Expr, proof: Proof, claim: sp.Expr, label: str) -> Iterator[str]:
+        """The average of one product of functions of one variable each, a part of the claim with that label."""
+        start = proof.start
+        factors = [factor.as_expr() for factor in start.factors]
+        z_names = _bound(len(factors))
+        yield from self._integrand(factors, z_names, coefficient)
+        for step, before in zip(proof.steps, (start, *(s.after for s in proof.steps)), strict=False):
+            if step.rule == _PIECES and any(factor.breaks for factor in start.factors):
+                numbers = self._cite([_PIECES])
+                yield f"Written with signs, by {numbers},"
+                yield from (
+                    display(name, factor.xreplace({z: x}), notation=self.notation)
+                    for name, factor, x in _functions(step.after.factors, z_names)
+                )
+            elif step.rule == _STEIN:
+                identities = [key for key in RULES if any(line.startswith(key) for line in step.details)]
+                yield f"By {self._cite([_STEIN, *identities])}"
+                yield from self._boundaries(step.details, z_names)
+                yield f"the average is {label}." if step.after == claim else "the average is"
+                if step.after != claim:
+                    yield self._display("", step.after)
+                yield from self._unknown(step.details)
+            elif step.rule not in (_PIECES, _CANONICAL):
+                yield prose(step.statement[0].upper() + step.statement[1:]) + "."
+            elif step.rule == _CANONICAL and step.after != before:
+                yield f"Terms collected, this is {label}." if step.after == claim else "Terms collected, this is"
+                if step.after != claim:
+                    yield self._display("", step.after)
+        if proof.second is not None:
+            yield from self._again(proof.second)
+
+    def _again(self, second: Proof) -> Iterator[str]:
+        """A proof by Price's theorem: the slope in the covariance and the value at independence."""
+        slope, corner = second.steps[0].after
+        yield "A second proof: with $f$ and $g$ the functions of $z_1$ and $z_2$, by Price's theorem"
+        left = r"\frac{\partial}{\partial C} \langle f(z_1) g(z_2) \rangle = \langle f'(z_1) g'(z_2) \rangle"
+        yield self._display(left, slope, tail=",")
+        yield r"and at $C = 0$ the average is"
+        yield self._display(r"\langle f \rangle \langle g \rangle", corner)
+        yield "The closed form has this slope and this value."
+
+    def _integrand(self, factors: Sequence[sp.Expr], names: Sequence[sp.Symbol], coefficient: sp.Expr) -> Iterator[str]:
+        """What is averaged, written out."""
+        times = "" if coefficient == 1 else f", to be multiplied with ${self._write(coefficient)}$,"
+        yield f"The integrand{times} is{self._product_of(factors)}"
+        for name, factor, x in _functions(factors, names):
+            yield display(name, factor.xreplace({z: x}), notation=self.notation)
+
+    @staticmethod
+    def _product_of(factors: Sequence[sp.Expr]) -> str:
+        if len(factors) == 1:
+            return ""
+        if len(set(factors)) > 1:
+            return " the product of"
+        return " the product of " + " and ".join(f"$f(z_{k})$" for k in range(1, len(factors) + 1)) + " with"
+
+    def _boundaries(self, details: Iterable[str], names: Sequence[sp.Symbol]) -> Iterator[str]:
+        """The boundary terms as a table; the noise of an error function has a column where there is any."""
+        found = [match for match in map(_BOUNDARY.fullmatch, details) if match]
+        if not found:
+            return
+        noisy = any(match["noise"] for match in found)
+        heads = ["$y$", *([r"$\langle \varepsilon^2 \rangle$"] if noisy else []), "$m$", "$V$"]
+        rows = []
+        for match in found:
+            noise = r" + \varepsilon" if match["noise"] else ""
+            spread = [self._read(match["spread"], names) if match["spread"] else "0"] if noisy else []
+            cells = (self._read(match["y"], names) + noise, *spread, *(self._read(match[k], names) for k in "mV"))
+            rows.append(" & ".join(f"${cell}$" for cell in cells))
+        yield "with the boundary terms"
+        for k in range(0, len(rows), _ROWS):
+            body = " \\\\\n".join(rows[k : k + _ROWS])
+            yield (
+                "\\begin{center}\n\\renewcommand{\\arraystretch}{1.6}\n"
+                f"\\begin{{tabular}}{{{'l' * len(heads)}}}\n{' & '.join(heads)} \\\\\n\\hline\n"
+                f"{body}\n\\end{{tabular}}\n\\end{{center}}"
+            )
+
+    def _unknown(self, details: Iterable[str]) -> Iterator[str]:
+        """Lines that no table here knows are shown as they are."""
+        for line in details:
+            valid = _VALID.fullmatch(line)
+            if valid:
+                yield f"It converges where ${self._read(valid['left'], ())} > 0$."
+            elif not _BOUNDARY.fullmatch(line) and not line.startswith(tuple(RULES)):
+                yield prose(line) + "."
+
+    def _cite(self, keys: Sequence[str]) -> str:
+        numbers = sorted(self._numbers.setdefault(key, len(self._numbers) + 1) for key in keys)
+        return f"rule {numbers[0]}" if len(numbers) == 1 else f"rules {', '.join(map(str, numbers))}"
+
+    # ---- steps of other kinds ----------------------------------------------------------------------------------
+
+    def _other(self, step: Step) -> Iterator[str]:
+        """A step that inserts nothing and is no mere reordering: its rule, what it says, its result."""
+        if _inserted(step) is not None or (step.rule == _CANONICAL and not step.details):
+            return
+        yield rf"\textbf{{{escape(step.rule)}.}} {prose(step.statement)}."
+        yield from (prose(line) + "." for line in step.details)
+        if isinstance(step.after, sp.Expr):
+            yield display("", step.after, notation=self.notation)
+
+    # ---- formulas ----------------------------------------------------------------------------------------------
+
+    def _display(self, left: str, expr: sp.Expr, tail: str = ".") -> str:
+        """A formula of an average with names for its determinants; each is told where the average first has it."""
+        shown = expr.xreplace({determinant: name for name, determinant in self._determinants.items()})
+        new = [name for name in self._determinants if name in shown.free_symbols - self._defined]
+        self._defined.update(new)
+        rows = [(left, shown), *((self._write(name), self._determinants[name]) for name in new)]
+        tails = [*["," for _ in new], tail]
+        return "\n".join(
+            display(head, side, tail=end, notation=self.notation) for (head, side), end in zip(rows, tails, strict=True)
+        )
+
+    def _write(self, expr: sp.Expr) -> str:
+        return self.notation.write(expr)
+
+    def _read(self, text: str, names: Sequence[sp.Symbol]) -> str:
+        """A formula of the engine's text as LaTeX."""
+        formula = read(text, dict(zip(map(str, variables), names, strict=False)))
+        return rf"\texttt{{{escape(text)}}}" if formula is None else self._write(formula)
+
+
+def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:
+    """The averages that a quantity's proof inserts, those of named steps included."""
+    for step in proof.steps:
+        found = _inserted(step)
+        if found is None:
+            continue
+        place, inner = found
+        if isinstance(place, sp.Symbol):
+            yield from _averages(inner)
+        else:
+            yield place, inner
+
+
+def _inserted(step: Step) -> tuple[sp.Expr, Proof] | None:
+    """What a step proves elsewhere and puts in: the arguments of the function that replays it."""
+    arguments = getattr(step.apply, "keywords", {})
+    place = arguments.get("node", arguments.get("symbol"))
+    return (place, arguments["proof"]) if place is not None and "proof" in arguments else None
+
+
+def _products(proof: Proof) -> tuple[tuple[sp.Expr, Proof], ...]:
+    """The terms of an average: coefficient, and the proof for one product of functions."""
+    return tuple(part for step in proof.steps for part in getattr(step.apply, "keywords", {}).get("parts", ()))
+
+
+def _determinants(result: sp.Expr, *formulas: sp.Expr) -> dict[sp.Symbol, sp.Expr]:
+    """Names for the determinants in formulas; those of the result come first."""
+    found = sorted((determinant for _, determinant in named(sp.Tuple(*formulas))[1]), key=lambda d: not result.has(d))
+    names = ["Delta"] if len(found) == 1 else [f"Delta{k}" for k in range(1, len(found) + 1)]
+    return {sp.Symbol(name, positive=True): d for name, d in zip(names, found, strict=True)}
+
+
+def _formulas(*proofs: Proof) -> Iterator[sp.Expr]:
+    """What proofs display: their states, those of second proofs included."""
+    for proof in proofs:
+        states = [step.after for step in proof.steps]
+        yield from (state for state in (proof.result, *states) if isinstance(state, sp.Expr))
+        if proof.second is not None:
+            yield from proof.second.steps[0].after
+
+
+def _bound(count: int) -> tuple[sp.Symbol, ...]:
+    return (z,) if count == 1 else tuple(sp.Symbol(f"z{k}", real=True) for k in range(1, count + 1))
+
+
+def _functions(factors: Sequence[sp.Expr], names: Sequence[sp.Symbol]) -> Iterator[tuple[str, sp.Expr, sp.Symbol]]:
+    """Name, formula and variable of every function; equal ones once."""
+    if len(set(factors)) == 1:
+        yield "f(z)", factors[0], z
+        return
+    for k, (factor, x) in enumerate(zip(factors, names, strict=True), 1):
+        yield f"f_{k}(z_{k})", factor, x

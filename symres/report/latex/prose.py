@@ -1,0 +1,122 @@
+"""Sentences of the program as LaTeX: names of quantities and small formulas in them become mathematics."""
+
+from __future__ import annotations
+
+import re
+
+from ..formula_reader import segments
+from .displays import escape, latex
+
+PDLT = "D. A. Roberts, S. Yaida, B. Hanin, The Principles of Deep Learning Theory, arXiv:2106.10165"
+
+_SIGNS = {
+    "chi_parallel": r"\chi_\parallel",
+    "chi_perp": r"\chi_\perp",
+    "phi_squared": r"\langle\phi^2\rangle_K",
+    "kernel_map": "K'",
+    "covariance_map": "C'",
+    "dK'/dK": r"\mathrm{d}K'/\mathrm{d}K",
+    "C_W": "C_W",
+    "S_in": "S_{in}",
+    "C_b": "C_b",
+    "K1": "K_1",
+    "K2": "K_2",
+    "K*": r"K^*",
+    "K'": "K'",
+    "C'": "C'",
+    "phi'": r"\phi'",
+    "phi''": r"\phi''",
+    **{greek: rf"\{greek}" for greek in ("alpha", "beta", "gamma", "phi", "xi", "rho")},
+    **{letter: letter for letter in "KChz"},
+}
+_WORD = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True))
+_CALL = r"(?P<name>[a-z]\w+)\((?P<inside>[\w +]+)\)"
+_MATHS = re.compile(
+    rf"(?<![\w\\])(?:{_CALL}|(?P<sign>{_WORD})(?![\w(]))"
+    r"(?P<tail> ?(?:=|>=|<=|>|<) ?[-+]?(?:\d[\d.]*(?:e-?\d+)?(?:/\d+)?|K\*|K)(?![\w*]))?"
+)
+_POWER = re.compile(r"(?<![\w.])(\d[\d.]*)e(-?\d+)(?!\w)")
+_TYPED = re.compile(r"(--[a-z]+ \w+=\.\.\.)")  # what a user is to type
+_RELATIONS = {">=": r"\ge", "<=": r"\le"}
+
+
+def prose(text: str) -> str:
+    """A sentence: ``K* = 0``, ``C_W > 0``, ``chi_perp`` and ``tanh(z)`` are set as mathematics, the rest as text."""
+    return "".join(_sentence(part) if isinstance(part, str) else f"${latex(part)}$" for part in segments(text))
+
+
+def _sentence(text: str) -> str:
+    before, *rest = _TYPED.split(text, maxsplit=1)
+    if rest:
+        return _sentence(before) + rf"\texttt{{{escape(rest[0])}}}" + _sentence(rest[1])
+    parts, end = [], 0
+    for found in _MATHS.finditer(text):
+        parts += [_text(text[end : found.start()]), f"${_maths(found)}$"]
+        end = found.end()
+    return "".join([*parts, _text(text[end:])])
+
+
+def _text(text: str) -> str:
+    """Words and numbers."""
+    before, *rest = _POWER.split(text, maxsplit=1)
+    return escape(before) + (f"${_scaled(*rest[:2])}${_text(rest[2])}" if rest else "")
+
+
+def _scaled(mantissa: str, exponent: str) -> str:
+    """A number such as 5e-2 as mathematics."""
+    return ("" if mantissa == "1" else rf"{mantissa} \cdot ") + f"10^{{{exponent}}}"
+
+
+def _maths(found: re.Match[str]) -> str:
+    if found["name"]:
+        head = rf"\operatorname{{{escape(found['name'])}}}({_names(found['inside'])})"
+    else:
+        head = _SIGNS[found["sign"]]
+    tail = found["tail"] or ""
+    for plain, sign in _RELATIONS.items():
+        tail = tail.replace(plain, f"{sign} ")
+    tail = _POWER.sub(lambda number: _scaled(*number.groups()), tail)
+    return head + tail.replace("K*", "K^*")
+
+
+def _names(text: str) -> str:
+    return re.sub(r"[A-Za-z]\w*", lambda m: _SIGNS.get(m[0], rf"\mathrm{{{escape(m[0])}}}"), text)
+
+
+def sentence(text: str) -> str:
+    """``prose`` with a capital letter, unless it begins with mathematics."""
+    shown = prose(text)
+    return shown[:1].upper() + shown[1:]
+
+
+def absent(reason: str) -> str:
+    """What a quantity without a value is: what would be made of something infinite does not exist."""
+    return "undefined" if " is infinite" in reason else "unknown"
+
+
+def unclosed(reason: str) -> str:
+    """What to say before the reason why a quantity is numeric: nobody knows all closed forms, symres some families."""
+    outside = " is no " in reason or reason.startswith("it needs ")
+    return "outside the families that symres closes" if outside else "symres has no closed form"
+
+
+def settings(text: str) -> str:
+    """Numbers of symbols, ``K=0.6, C_W=1.3``, as mathematics."""
+    shown = []
+    for pair in text.split(", "):
+        name, equals, value = pair.partition("=")
+        shown.append(f"${_names(name.strip())} = {_number(value.strip())}$" if equals else escape(pair))
+    return ", ".join(shown)
+
+
+def _number(text: str) -> str:
+    mantissa, e, exponent = text.partition("e")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e and exponent.lstrip("+-").isdigit() else escape(text)
+
+
+def scientific(value: float) -> str:
+    """A small number rounded up to one digit, as LaTeX."""
+    if value == 0:
+        return "0"
+    mantissa, exponent = f"{float(value):.0e}".split("e")
+    return _scaled(mantissa, str(int(exponent)))

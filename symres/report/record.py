@@ -1,0 +1,147 @@
+"""A report as plain data, for programs that read results."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from enum import Enum
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from ..core import files
+from ..core.symbols import gamma
+from ..notation.decimals import at_zero_gamma, decimal
+from ..results.quantity import Quantity, Status
+from ..results.report import PointRow, Report
+from ..studies.initialisation import advice
+from ..studies.kernel_expansions import expansions
+from .latex.displays import latex
+
+FORMAT = 1  # raised when a key changes its meaning
+DIGITS = 20
+
+
+def record(report: Report) -> dict[str, Any]:
+    """Everything in a report as strings, numbers, lists and dicts.
+
+    Returns:
+        keys: format, activation, formulas, layer, forward, program, settings, quantities, critical_points (of a line
+        of them, ``along`` names what runs along it), critical_points_decimals_at (where gamma is free: "gamma = 0"),
+        fixed_points (null unless all parameters have numbers), universality_class, critical_line (C_b; null unless
+        explicit), critical_line_weights (between which C_W it lies; null if everywhere or unknown), critical_curve
+        (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
+        is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), initialisation (null without
+        a critical point), remarks, checks, command,
+        versions. Expressions are text that sympy reads, and LaTeX.
+    """
+    rows, advised = report.critical_points, advice(report)
+    free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
+    return {
+        "format": FORMAT,
+        "activation": report.activation,
+        "formulas": {name: str(formula) for name, formula in report.formulas},
+        "layer": report.layer,
+        "forward": _expression(report.forward),
+        "program": list(report.program),
+        "settings": dict(report.settings),
+        "quantities": {q.name: _quantity(q) for q in report.quantities},
+        "critical_points": [_point(row) for row in rows],
+        "critical_points_decimals_at": "gamma = 0" if free else "",
+        "fixed_points": None if report.fixed_points is None else [_fixed_point(row) for row in report.fixed_points],
+        "universality_class": report.universality_class,
+        "critical_line": None if report.critical_line is None else _expression(report.critical_line),
+        "critical_line_weights": None
+        if report.critical_line_weights is None
+        else [_expression(e) for e in report.critical_line_weights],
+        "critical_curve": None
+        if report.critical_curve is None
+        else {name: _expression(e) for name, e in zip(("C_W", "C_b"), report.critical_curve, strict=True)},
+        "line_remark": report.line_remark,
+        "exponents": None if report.exponents is None else _exponents(report.exponents),
+        "initialisation": None if advised is None else _plain(dataclasses.asdict(advised) | {"code": advised.code}),
+        "remarks": list(report.remarks),
+        "checks": [_plain(dataclasses.asdict(row)) for row in report.checks],
+        "command": report.command,
+        "versions": dict(line.split(" ", 1) for line in files.versions()),
+    }
+
+
+def dumps(report: Report) -> str:
+    """The record as JSON text."""
+    return json.dumps(record(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _exponents(found: Any) -> dict[str, Any]:
+    """K - K* ~ amplitude*l**-kernel, and J ~ l**-jacobian or log J ~ rate*l**power."""
+    values = {name: getattr(found, name) for name in ("kernel", "jacobian", "amplitude")}
+    if found.stretch is not None:
+        values |= {"stretch_power": found.stretch.power, "stretch_rate": found.stretch.rate}
+    return {name: None if e is None else _expression(e) for name, e in values.items()} | {"remark": found.remark}
+
+
+def _quantity(q: Quantity) -> dict[str, Any]:
+    bound = q.error_bound
+    return {
+        "name": q.name,
+        "status": str(q.status),
+        "symbols": [str(s) for s in q.symbols],
+        "meaning": q.meaning,
+        "notation": q.notation,
+        "source": q.source,
+        "definition": None if q.definition.has(sp.nan) else _expression(q.definition),
+        "steps": [
+            {"symbol": str(s.symbol), "definition": _expression(s.definition), "expression": _expression(s.expr)}
+            for s in q.steps
+        ],
+        "expression": None if q.status is Status.UNKNOWN else _expression(q.expr),
+        "expansions": [
+            {"limit": f"K -> {found.limit}", **_expression(found.body), "reach": found.reach} for found in expansions(q)
+        ],
+        "error_bound": bound if math.isfinite(bound) else None,
+        "reason": q.reason,
+        "verifications": [_plain(dataclasses.asdict(v)) for v in q.verifications],
+    }
+
+
+def _point(row: PointRow) -> dict[str, Any]:
+    out: dict[str, Any] = {"stability": row.stability, "exact": row.exact}
+    for name in ("K", "C_W", "C_b"):
+        value = sp.sympify(getattr(row, name))
+        number = at_zero_gamma(value)
+        out[name] = {
+            **_expression(value),
+            "decimal": None if number is None else decimal(number, DIGITS),
+        }
+    out["along"] = None if row.along is None else row.along.name
+    out["inside"] = None if row.inside is None else _expression(row.inside)
+    out["correction"] = None if row.correction is None else _expression(row.correction)
+    return out
+
+
+def _fixed_point(row: Any) -> dict[str, Any]:
+    """Rows with K, chi_parallel, chi_perp and phase; K is "any" where every kernel is preserved."""
+    kernel = "any" if isinstance(row.K, sp.Expr) else row.K
+    values = {"K": kernel, "chi_parallel": row.chi_parallel, "chi_perp": row.chi_perp, "phase": row.phase}
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def _expression(e: sp.Expr) -> dict[str, str]:
+    return {"text": str(e), "latex": latex(e)}
+
+
+def _plain(value: Any) -> Any:
+    """The value in JSON's own types; numbers that JSON does not know are text."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, Enum):
+        return str(value)
+    if isinstance(value, mp.mpf):
+        return mp.nstr(value, DIGITS)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,0 +1,177 @@
+"""``symres list averages``: what is known of the Gaussian averages of activations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import sympy as sp
+
+from ...activations.activation import Activation
+from ...api.averages import expect, expect2
+from ...core.errors import NoClosedForm
+from ...core.symbols import K1, K2, C, K, x1, x2, z
+from ...gaussian.calculus.expectation import Expectation
+from ...numerics.special import legend
+from ...results.quantity import Quantity, Status
+from ...theory.quantities.build import unknown
+from ..latex.prose import absent
+from .console import Line, Span, line
+from .formula_text import Maths, Typed
+from .line_breaking import wrap
+from .sheet import INDENT, Sheet
+
+STYLES = {Status.EXACT: "bold green", Status.SERIES: "bold cyan", Status.NUMERIC: "bold yellow", Status.UNKNOWN: "red"}
+_STATUS = 9  # columns
+_LONGEST = 3  # lines of a closed form in the list of all
+_LEGEND = (
+    "z has kernel K; two inputs z1, z2 have kernels K1, K2 and covariance C. EXACT is a closed form, verified by "
+    "quadrature; NUMERIC a number with a bound on its error, to as many digits as asked for."
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """One average of an activation.
+
+    Args:
+        key: what is averaged, in ASCII: ``f^2``, ``f' f'``.
+        asked: the average, unevaluated.
+        quantity: what the engine says.
+    """
+
+    key: str
+    asked: sp.Expr
+    quantity: Quantity
+
+
+def averages_of(phi: Activation) -> Iterator[Known]:
+    """<f>, <f^2>, <f'^2>, <f^4> in one input and <f f>, <f' f'>, <f^2 f^2> in two.
+
+    Args:
+        phi: the activation; its parameters stay symbols.
+    """
+    f = phi(z)
+    slope = f.diff(z)
+    one = {"f": f, "f^2": f**2, "f'^2": slope**2, "f^4": f**4}
+    two = {"f f": f, "f' f'": slope, "f^2 f^2": f**2}
+    for key, integrand in one.items():
+        asked = Expectation(integrand.subs(z, x1), K)
+        yield Known(key, asked, _known(key, (K,), partial(expect, integrand)))
+    for key, integrand in two.items():
+        asked = Expectation(integrand.subs(z, x1) * integrand.subs(z, x2), K1, C, K2)
+        yield Known(key, asked, _known(key, (K1, K2, C), partial(expect2, integrand, integrand)))
+
+
+def _known(key: str, arguments: tuple[sp.Symbol, ...], ask: Callable[[], Quantity]) -> Quantity:
+    """An average, or that it does not exist: powers of infinite slopes."""
+    try:
+        return ask()
+    except NoClosedForm as error:
+        return unknown(key, arguments, f"{error.found}; {error.remedy}")
+
+
+class Averages(Sheet):
+    """Lays out averages.
+
+    Args:
+        phi: the activation.
+        width: columns.
+        unicode: whether mathematical characters can be shown.
+    """
+
+    def __init__(self, phi: Activation, width: int, unicode: bool) -> None:
+        super().__init__(width, Maths(unicode, phi.formula))
+        self.phi = phi
+
+    def legend(self) -> list[Line]:
+        """The title and what the words mean."""
+        return [*self.rule("Averages"), *self.wrapped(self.words(_LEGEND), "dim")]
+
+    def lines(self, known: list[Known], whole: bool) -> list[Line]:
+        """The activation and its averages.
+
+        Args:
+            known: the averages.
+            whole: print long formulas, reasons and verifications as well.
+        """
+        labels = [self.maths(k.asked) for k in known]
+        column = max(map(len, labels)) + 2
+        head = wrap(Typed()(self.phi.expr), self.width - len(self.phi.name) - 2)
+        lines = [line(""), line(Span(f"{self.phi.name}  ", "bold"), Span(head[0], "dim"))]
+        lines += [line(" " * (len(self.phi.name) + 2), Span(text, "dim")) for text in head[1:]]
+        said: dict[str, str] = {}
+        for label, one in zip(labels, known, strict=True):
+            status = one.quantity.status
+            start: list[str | Span] = [
+                " " * INDENT,
+                label.ljust(column),
+                Span(str(status).ljust(_STATUS), STYLES[status]),
+            ]
+            lines += self._row(start, INDENT + column + _STATUS, one.quantity, whole)
+            notes = self._notes(label, one.quantity, said) if whole else []
+            lines += [row for note in notes for row in self.wrapped(note, "dim", 2 * INDENT)]
+        return lines + (self._functions(known) if whole else [])
+
+    def _row(self, start: list[str | Span], column: int, q: Quantity, whole: bool) -> list[Line]:
+        text = self._result(q)
+        beside, below = wrap(text, max(self.width - column, 1)), wrap(text, self.width - 2 * INDENT)
+        if len(beside) == 1:
+            rows = [line(*start, text)]
+        elif len(below) <= _LONGEST or whole:
+            rows = [line(*start), *(line(" " * (2 * INDENT), part) for part in below)]
+        else:
+            rows = [line(*start, f"{len(below)} lines: "), *self.wrapped(self._command(), "dim", 2 * INDENT)]
+        return rows
+
+    def _result(self, q: Quantity) -> str:
+        if q.status is Status.UNKNOWN:
+            return absent(q.reason)
+        return f"to {q.error_bound:.0e} or better" if q.status is Status.NUMERIC else self.maths(q.expr)
+
+    def _command(self) -> str:
+        return f"symres list averages {self.phi.name}"
+
+    def _notes(self, label: str, q: Quantity, said: dict[str, str]) -> list[str]:
+        """Why there is no closed form, told once under its first label, and by what it was verified."""
+        notes = []
+        if q.reason:
+            first = said.setdefault(q.reason, label)
+            notes.append(self.words(q.reason) if first == label else f"for the same reason as {first}")
+        if v := q.verified:
+            how = f" to {v.worst:.0e}" if v.worst else ", without deviation"
+            notes.append(f"verified at {v.points} points{how}: {v.oracle}")
+        return notes
+
+    def _functions(self, known: list[Known]) -> list[Line]:
+        """What the special functions in the results are."""
+        meanings = [kind.meaning for kind in legend(*(one.quantity.body for one in known))]
+        rows = [row for meaning in meanings for row in self.wrapped(self.words(meaning), "dim")]
+        return [line(""), *rows] if rows else []
+
+
+def record(phi: Activation, known: list[Known]) -> dict[str, Any]:
+    """The averages as strings, numbers, lists and dicts."""
+    return {
+        "activation": phi.name,
+        "formula": str(phi.expr),
+        "parameters": [str(p) for p in phi.parameters],
+        "averages": [_entry(one) for one in known],
+    }
+
+
+def _entry(one: Known) -> dict[str, Any]:
+    q = one.quantity
+    text = None if q.status is Status.UNKNOWN else str(q.expr)
+    return {
+        "average": one.key,
+        "status": str(q.status),
+        "symbols": [str(s) for s in q.symbols],
+        "definition": str(one.asked),
+        "expression": text,
+        "error_bound": None if q.status is Status.UNKNOWN else q.error_bound,
+        "reason": q.reason,
+        "verifications": [{"oracle": v.oracle, "points": v.points, "worst": v.worst} for v in q.verifications],
+    }

@@ -1,0 +1,160 @@
+"""The parts of a page about criticality: points, fixed points, how to initialise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from ...core.symbols import K, S_in
+from ...numerics.roots.implicit_number import ImplicitNumber
+from ...results.report import PointRow, Report
+from ...studies import criticality_summary
+from ...studies.initialisation import advice
+from .console import Line, Span, line
+from .formula_text import Maths
+from .line_breaking import wrap
+from .sheet import DIGITS, INDENT, LABEL, Sheet, digits
+
+_MOST_LINES = 5  # of a number's closed form
+_INNER = sp.Symbol("S*", positive=True)
+
+
+def _inner(point: PointRow) -> list[ImplicitNumber]:
+    """The variance inside of a layer's averages at a point that is given by it; empty where that is K* itself."""
+    found = point.K.atoms(ImplicitNumber)
+    return [] if point.K in found or len(found) != 1 else list(found)
+
+
+class Criticality(Sheet):
+    """Where a deep network neither explodes nor vanishes.
+
+    Args:
+        report: what was derived.
+        width: columns.
+        maths: how formulas are printed.
+    """
+
+    def __init__(self, report: Report, width: int, maths: Maths) -> None:
+        super().__init__(width, maths)
+        self.report = report
+        self._numbers: dict[sp.Expr, mp.mpf | None] = {}
+
+    @cached_property
+    def _column(self) -> int:
+        """Where exact values begin: behind the longest number."""
+        values = (value for p in self.report.critical_points for value in (p.K, p.C_W, p.C_b) if value != K)
+        numbers = (number for number in map(self._number, values) if number is not None)
+        return INDENT + LABEL + max([DIGITS + 5, *(len(digits(number)) + 2 for number in numbers)])
+
+    def points(self) -> list[Line]:
+        """Every critical point, exactly and as decimals, and the universality class."""
+        report = self.report
+        lines = self.rule("Criticality")
+        if report.critical_points:
+            about = self.words(criticality_summary.conditions(report))
+            if any(criticality_summary.is_free(p) and self._number(p.C_W) is not None for p in report.critical_points):
+                about += f"; decimals at {self.maths.symbol('gamma')} = 0"
+            lines += self.wrapped(about, "dim")
+        for point in report.critical_points:
+            for name, value in (("K*", point.K), ("C_W", point.C_W), ("C_b", point.C_b)):
+                on_line = (
+                    {K: criticality_summary.STAR} if point.along == K and value != K else {}
+                )  # each K* has a C_W of its own
+                lines += self._value(point, name, value.xreplace(on_line))
+            if point.along == S_in:
+                lines += self.aligned(S_in.name, Span("any, the variance inside of the averages"))
+            lines += [
+                shown
+                for inner in _inner(point)
+                for shown in self.aligned(_INNER.name, Span(f"{inner}, the variance inside of the averages"))
+            ]
+            lines += [shown for text in self._about(point) for shown in self.wrapped(text, "italic", INDENT + LABEL)]
+            lines.append(line(""))
+        lines += self.wrapped(f"universality class {criticality_summary.class_sentence(report)}", "bold")
+        if rows := criticality_summary.deep(report):
+            laws = ", ".join(f"{left} ~ {self.maths(law)}" for left, law in rows)
+            lines += [line(" " * INDENT, text) for text in wrap(f"in layer l: {laws}", self.width - INDENT)]
+        if report.critical_line is not None:
+            lines += self.wrapped(self.words("critical line, K' = K and chi_perp = 1:"))
+            lines += self.equation("C_b", [self.maths(report.critical_line)], "")
+            if parts := criticality_summary.weights(report.critical_line_weights):
+                lines += self.wrapped("for " + " ".join(p if isinstance(p, str) else self.maths(p) for p in parts))
+        elif report.critical_curve is not None:
+            lines += self.wrapped(self.words("critical line along the fixed point, K' = K* and chi_perp = 1:"))
+            for name, value in zip(("C_W", "C_b"), criticality_summary.along(report.critical_curve), strict=True):
+                lines += self.equation(name, [self.maths(value)], "")
+        if report.line_remark:
+            lines += self.wrapped(self.words(report.line_remark))
+        return lines
+
+    def _value(self, point: PointRow, name: str, value: sp.Expr) -> list[Line]:
+        """``K*    3.56155281280884    (3 + √17)/2``: a number, and where it comes from."""
+        if value in (K, point.along):
+            return self.aligned(name, Span("any"))
+        number = self._number(value)
+        shown = "" if number is None else digits(number)
+        if isinstance(value, ImplicitNumber):
+            exact = ["a root, known to any number of digits"]
+        elif value.is_Integer:
+            exact = [""]
+        else:
+            value = value.xreplace(dict.fromkeys(_inner(point), _INNER))
+            value = criticality_summary.in_units(point, "K" if name == "K*" else name) or value
+            exact = wrap(self.maths(value), self.width - self._column)
+            compact = criticality_summary.in_averages(self.report, point, name) if len(exact) > 2 else None
+            if compact is not None:
+                exact = wrap(self.maths(compact), self.width - self._column)
+            if number is not None and len(exact) > _MOST_LINES:
+                exact = ["a closed form, too long for a page (--json has it)"]
+        return [
+            *self.aligned(name, Span(shown.ljust(self._column - INDENT - LABEL)), Span(exact[0])),
+            *(line(" " * self._column, text) for text in exact[1:]),
+        ]
+
+    def _about(self, point: PointRow) -> list[str]:
+        """The stability, and for K* = 0 how fast the kernel gets there."""
+        flow = criticality_summary.flow(point)
+        if flow is None:
+            return [criticality_summary.stability(point)]
+        if flow.step == K:
+            return [
+                criticality_summary.stability(point),
+                "around 0, K' - K is smaller than every power of K: small kernels are preserved for very many layers, "
+                "as in a scale-invariant network",
+            ]
+        law = f", so K falls like {self.maths(flow.law)} in layer l" if flow.law is not None else ""
+        return [criticality_summary.stability(point), f"around 0, K' = {self.maths(flow.step)} + ...{law}"]
+
+    def _number(self, value: sp.Expr) -> mp.mpf | None:
+        """The value without a skip connection; None if other parameters remain. A root is searched once."""
+        if value not in self._numbers:
+            self._numbers[value] = criticality_summary.value(value)
+        return self._numbers[value]
+
+    def fixed_points(self, found: Sequence[Any]) -> list[Line]:
+        """The kernels that a layer with given numbers preserves (rows with K, chi_parallel, chi_perp, phase)."""
+        lines = self.rule("Fixed points")
+        if not found:
+            return lines + self.wrapped("no kernel between 1e-9 and 1e12 is preserved")
+        columns = ("K", self.name("chi_parallel"), self.name("chi_perp"))
+        lines.append(line(" " * INDENT, Span("".join(c.ljust(18) for c in columns).rstrip(), "bold")))
+        for row in found:
+            values = (row.K, row.chi_parallel, row.chi_perp)
+            shown = ("any" if v == K else self.maths(sp.oo) if v == math.inf else f"{v:.12g}" for v in values)
+            lines.append(line(" " * INDENT, "".join(c.ljust(18) for c in shown), Span(row.phase, "italic")))
+        return lines
+
+    def initialisation(self) -> list[Line]:
+        """What to write in a training script."""
+        found = advice(self.report)
+        if found is None:
+            return []
+        draw, *rest = found.sentences
+        lines = self.rule("How to initialise") + self.wrapped(self.words(f"{draw} In PyTorch:" if found.code else draw))
+        lines += [line("    ", Span(text, "cyan")) for text in found.code]
+        return lines + [shown for text in rest for shown in self.wrapped(self.words(text))]

@@ -1,0 +1,188 @@
+"""``symres list criticality``: where deep networks of several activations and layers are critical, in one table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from ...activations import catalogue
+from ...activations.activation import Activation
+from ...core.errors import SymresError
+from ...core.symbols import C_W, K, S_in, gamma
+from ...gaussian.calculus.expectation import Expectation
+from ...layers import architectures
+from ...layers.layer import Layer
+from ...numerics.roots.implicit_number import ImplicitNumber
+from ...studies import criticality_summary
+from ...theory.criticality.conditions.critical_conditions import joined
+from ...theory.theory import Theory, derive
+from .console import Line, Span, line
+from .formula_text import Maths
+from .line_breaking import wrap
+from .sheet import INDENT, Sheet
+
+ACTIVATIONS = ("relu", "leaky_relu", "erf", "gelu", "tanh", "sin", "silu", "softplus", "elu", "selu")
+_NUMBERS: Mapping[str, Mapping[str, Any]] = {
+    "leaky_relu": {"slope": "0.01"},
+    "elu": {"alpha": 1},
+}  # parameters of activations
+LAYERS: Mapping[str, Callable[[Activation], Layer]] = {
+    "mlp": architectures.mlp,
+    "residual": architectures.residual,
+    "pre_ln": architectures.pre_ln,
+    "ln_act": architectures.ln_act,
+    "pre_ln, skip": lambda phi: architectures.pre_ln(phi, gamma),
+}
+_SETTING = {"C_W": sp.Rational(13, 10), "C_b": sp.Rational(1, 10), "gamma": sp.Rational(1, 2)}  # off the critical line
+_DIGITS = 12
+_LONG = 60  # characters of a formula
+_LABEL = 14
+_LEGEND = (
+    "Critical is where K' = K and chi_perp = 1, at a point also chi_parallel = 1. K - K* ~ a l^-p and J ~ l^-q in "
+    "layer l; the correlation length is 1/|log chi_perp| at C_W = 1.3, C_b = 0.1, gamma = 1/2 for an "
+    "input of kernel 1. What is written as a formula is exact; decimals are right to 12 digits."
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One activation in one layer.
+
+    Args:
+        activation: its name.
+        layer: the name of the layer.
+        universality_class: of it.
+        where: the critical point or line, or why there is none.
+        exponents: of kernel and Jacobian, or why there are none.
+        correlation_length: at the setting of the legend.
+    """
+
+    activation: str
+    layer: str
+    universality_class: str
+    where: tuple[str, ...]
+    exponents: str
+    correlation_length: str
+
+
+def named_activation(name: str) -> Activation:
+    """An activation with numbers for its parameters."""
+    return catalogue.activation(name, **_NUMBERS.get(name, {}))
+
+
+def entries(phi: Activation, unicode: bool = False) -> Iterator[Entry]:
+    """The rows of an activation."""
+    for layer, build in LAYERS.items():
+        yield entry(phi.name, layer, derive(build(phi)), unicode)
+
+
+def entry(activation: str, layer: str, theory: Theory, unicode: bool = False) -> Entry:
+    """One row."""
+    maths = Maths(unicode, *theory.layer.formulas)
+    return Entry(
+        activation,
+        layer,
+        theory.universality_class,
+        _where(theory, maths),
+        _exponents(theory, maths),
+        _length(theory),
+    )
+
+
+def _where(theory: Theory, maths: Maths) -> tuple[str, ...]:
+    found = []
+    for p in theory.critical_points:
+        on_line = {K: criticality_summary.STAR} if p.along == K else {}  # each K* has a C_W of its own
+        values = {"K*": p.K, "C_W": p.C_W.xreplace(on_line), "C_b": p.C_b.xreplace(on_line)}
+        shown = [f"{name} = {'any' if v in (K, p.along) else _value(v, maths)}" for name, v in values.items()]
+        found.append(f"{p.stability}: {', '.join(shown)}")
+    explicit = theory.critical_line_expr
+    if explicit is not None:
+        is_negative = (explicit / C_W).is_number and sp.N(explicit / C_W) < 0
+        parts = criticality_summary.weights(theory.critical_line_weights)
+        where = " for " * bool(parts) + " ".join(p if isinstance(p, str) else _value(p, maths) for p in parts)
+        found.append(f"{'no line with C_b >= 0' if is_negative else 'line'}: C_b = {_value(explicit, maths)}{where}")
+    elif theory.critical_line_averages is not None:
+        weight, bias = (maths(e) for e in criticality_summary.along(theory.critical_line_averages))
+        found.append(f"line along K*: C_W = {weight}, C_b = {bias}")
+    return tuple(found) or ("no critical point and no line",)
+
+
+def _value(value: sp.Expr, maths: Maths) -> str:
+    """A value as a formula if that is short, else with decimals for its numbers."""
+    text = maths(value)
+    is_line = value.has(criticality_summary.STAR, C_W, S_in)  # decimals do not make a function any clearer
+    if not value.has(ImplicitNumber, Expectation) and len(text) <= _LONG * (1 + is_line):
+        return text
+    number, rest = sp.factor(value).as_independent(*value.free_symbols, as_Add=False)
+    sign, rest = joined(rest).as_coeff_Mul()
+    number *= sign
+    if rest.is_Add and sp.N(number) < 0:
+        number, rest = -number, -rest
+    if rest.has(ImplicitNumber, Expectation):
+        return str(sp.N(value, _DIGITS)).replace("**", "^")
+    factor = f"({maths(rest)})" if rest.is_Add else maths(rest)
+    if rest == 1:
+        return str(sp.N(number, _DIGITS))
+    return str(sp.N(number, _DIGITS)) + (factor[1:] if factor.startswith("1/") else f"*{factor}")
+
+
+def _exponents(theory: Theory, maths: Maths) -> str:
+    found = theory.exponents
+    if found.kernel is None or found.amplitude is None:
+        return f"none: {found.remark}"
+    kernel = f"p = {_value(found.kernel, maths)}, a = {_value(found.amplitude.xreplace({K: criticality_summary.STAR}), maths)}"
+    if found.stretch is not None:
+        rate = _value(found.stretch.rate, maths)
+        return f"{kernel}; log J ~ {rate} l^{_value(found.stretch.power, maths)}"
+    return (
+        f"{kernel}, q = {_value(found.jacobian, maths)}" if found.jacobian is not None else f"{kernel}; {found.remark}"
+    )
+
+
+def _length(theory: Theory) -> str:
+    own = {s.name: _SETTING[s.name] for s in theory.layer.parameters}
+    try:
+        phase = theory.phase(K=1, **own)
+    except SymresError as error:
+        return f"unknown: {error.found}"
+    length = "infinite" if math.isinf(phase.correlation_length) else f"{phase.correlation_length:.{_DIGITS}g}"
+    return f"{length} ({phase.name})"
+
+
+class Survey(Sheet):
+    """Lays the table out.
+
+    Args:
+        width: columns.
+        unicode: whether mathematical characters can be shown.
+    """
+
+    def __init__(self, width: int, unicode: bool) -> None:
+        super().__init__(width, Maths(unicode))
+
+    def legend(self) -> list[Line]:
+        """The title and what the words mean."""
+        return [*self.rule("Criticality"), *self.wrapped(self.words(_LEGEND), "dim")]
+
+    def lines(self, row: Entry, first: bool) -> list[Line]:
+        """One row; the first of an activation has its name above."""
+        shown = [line(""), line(Span(row.activation, "bold"))] if first else []
+        shown.append(
+            line(" " * INDENT, Span(row.layer.ljust(_LABEL), "bold"), Span(row.universality_class, "bold green"))
+        )
+        for text in row.where:
+            for part in wrap(text, self.width - INDENT - _LABEL):
+                shown.append(line(" " * (INDENT + _LABEL), part))
+        for text in (f"exponents: {row.exponents}", f"correlation length: {row.correlation_length}"):
+            shown += self.wrapped(self.words(text), "", INDENT + _LABEL)
+        return shown
+
+
+def record(row: Entry) -> dict[str, Any]:
+    """One row as strings and lists."""
+    return {**vars(row), "where": list(row.where)}

@@ -1,0 +1,71 @@
+"""What the analysis of criticality returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+if TYPE_CHECKING:
+    from ..theory.criticality.unbounded_growth import Growth
+
+
+# sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
+STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
+
+
+@dataclass(frozen=True)
+class CriticalPoint:
+    """A fixed point with both susceptibilities equal to 1 (PDLT (B.19)).
+
+    Args:
+        K: the kernel; ``sr.K`` itself if every kernel is one (scale-invariant layers).
+        C_W: the critical weight variance, an expression in the remaining parameters (gamma...).
+        C_b: the critical bias variance.
+        stability: "stable" or "unstable" (K flows to the point or away from it), "half-stable" (to it from one
+            side only), "neutral" (K is preserved everywhere), "marginal" (undecided).
+        exact: whether K is a closed form; otherwise it is a root that evaluates to any number of digits.
+        correction: at K* = 0, K' - K to the first power of K that does not vanish, ``-2*K**2``; 0 if all of them
+            vanish; None at other points.
+        side: of a half-stable point, "below" or "above": where the kernels are that flow to it; "" if not known.
+        along: what runs along a line of critical points, each of its values being one: ``sr.K``, ``sr.C_W``, or the
+            variance ``S_in`` inside of the averages; None for a single point.
+        inside: the variance inside of the averages, where it is known apart from the kernel of the stream.
+    """
+
+    K: sp.Expr
+    C_W: sp.Expr
+    C_b: sp.Expr
+    stability: str
+    exact: bool = True
+    correction: sp.Expr | None = None
+    side: str = ""
+    along: sp.Symbol | None = None
+    inside: sp.Expr | None = None
+
+
+@dataclass(frozen=True)
+class Criticality:
+    """The outcome of the analysis, with what a reader should know about it.
+
+    Args:
+        points: the critical points.
+        universality_class: its name.
+        remarks: for readers.
+        growth: of kernels without a fixed point, where that is what the class describes.
+    """
+
+    points: tuple[CriticalPoint, ...]
+    universality_class: str
+    remarks: tuple[str, ...] = ()
+    growth: Growth | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """Some critical points, what a reader should know about the search, and whether it went through to the end."""
+
+    points: tuple[CriticalPoint, ...] = ()
+    remarks: tuple[str, ...] = ()
+    complete: bool = True

@@ -1,0 +1,391 @@
+"""A derived quantity: an expression, what is known about it, and a way to evaluate it to any precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+from sympy.utilities.iterables import sift
+
+from ..core.errors import DeclarationError, NoClosedForm, SymresError
+from ..core.proof import Proof
+from ..core.scalars import is_rounded, number, whole
+from ..core.symbols import K1, K2, KERNELS, SHARED, C, K
+from ..numerics.balls import evaluate
+
+_FEW = 15  # digits that any value should have
+_ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
+
+
+class Status(Enum):
+    """What a quantity is: a closed form, a truncated series, numbers with an error bound, or unknown."""
+
+    EXACT = "EXACT"
+    SERIES = "SERIES"
+    NUMERIC = "NUMERIC"
+    UNKNOWN = "UNKNOWN"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One numerical comparison that a result passed before it was returned.
+
+    Args:
+        oracle: what it was compared with.
+        points: at how many random parameter points.
+        worst: largest deviation that was seen, relative; absolute where the result is 0.
+    """
+
+    oracle: str
+    points: int
+    worst: float
+
+
+@dataclass(frozen=True)
+class NamedStep:
+    """An intermediate result of a straight-line derivation, ``symbol = definition = expr``."""
+
+    symbol: sp.Symbol
+    definition: sp.Expr
+    expr: sp.Expr
+
+
+@dataclass(frozen=True, repr=False)
+class Quantity:
+    """A result of symres.
+
+    Args:
+        name: the field's name of the quantity; the name of its function in generated modules.
+        symbols: the arguments, in the order of generated functions.
+        definition: the quantity in unevaluated Gaussian averages, and in the symbols of ``steps``.
+        body: ``definition`` with every average that closes in closed form.
+        status: EXACT, SERIES, NUMERIC or UNKNOWN.
+        steps: named intermediate results, in order; later ones may contain the symbols of earlier ones.
+        notation: LaTeX of the left-hand side.
+        meaning: one line that says what it is.
+        source: document and equation that it generalises.
+        proof: the derivation of ``body`` from ``definition``.
+        verifications: comparisons that it passed.
+        reason: for NUMERIC and UNKNOWN, why there is no closed form.
+        unused: parameters of the layer on which the quantity does not depend; ``evalf`` accepts and ignores them.
+        expansion: makes the series in the kernel, small or large, for quantities that have one.
+        directed: whether kernels must not be 0: a normaliser needs the direction of an input.
+    """
+
+    name: str
+    symbols: tuple[sp.Symbol, ...]
+    definition: sp.Expr
+    body: sp.Expr
+    status: Status
+    steps: tuple[NamedStep, ...] = ()
+    notation: str = ""
+    meaning: str = ""
+    source: str = ""
+    proof: Proof = field(default_factory=lambda: Proof(None))
+    verifications: tuple[Verification, ...] = ()
+    reason: str = ""
+    unused: tuple[sp.Symbol, ...] = ()
+    expansion: Callable[..., Quantity] | None = None
+    directed: bool = False
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(s.name for s in self.symbols)
+        return f"<{self.name}({arguments}) = {self.expr} [{self.status}]>"
+
+    @cached_property
+    def expr(self) -> sp.Expr | None:
+        """The result as one expression: closed where EXACT, with unevaluated averages where NUMERIC."""
+        if self.status is Status.UNKNOWN:
+            return None
+        result = self.body
+        for step in reversed(self.steps):
+            result = result.xreplace({step.symbol: step.expr})
+        return result
+
+    @cached_property
+    def defined(self) -> sp.Expr:
+        """The definition as one expression in unevaluated averages: named steps are written out."""
+        result = self.definition
+        for step in reversed(self.steps):
+            result = result.xreplace({step.symbol: step.definition})
+        return result
+
+    @property
+    def error_bound(self) -> float:
+        """Largest relative error of ``evalf()``: 0 for a closed form, 1e-15 where numbers are enclosed."""
+        return {Status.EXACT: 0.0, Status.NUMERIC: 1e-15}.get(self.status, float("inf"))
+
+    @property
+    def verified(self) -> Verification | None:
+        """All comparisons of closed forms together: by what, at how many points, the largest deviation.
+
+        None if there was none: numbers of what is NUMERIC need none, they are enclosed.
+        """
+        if not self.verifications:
+            return None
+        oracles = ", ".join(dict.fromkeys(v.oracle for v in self.verifications))
+        return Verification(
+            oracles, sum(v.points for v in self.verifications), max(v.worst for v in self.verifications)
+        )
+
+    def evalf(self, digits: Any = 15, **values: Any) -> mp.mpf:
+        """The value to so many correct digits.
+
+        Args:
+            digits: relative accuracy 10**-digits. A value too small to be told from 0, even with 16 times the usual
+                working precision, is returned as 0 (10**-542868102, for instance).
+            values: one number for every symbol, by name (``K=1.7, C_W=2``): int, float (as the decimal that it
+                prints), str, Fraction, mpf or sympy number. A covariance that floats have rounded to just above
+                ``sqrt(K1*K2)`` means exactly that.
+
+        Raises:
+            DeclarationError: a symbol without a value, an unknown name, a value outside the symbol's domain.
+        """
+        return self.enclosure(digits, **values)[0]
+
+    def enclosure(self, digits: Any = 15, **values: Any) -> tuple[mp.mpf, mp.mpf]:
+        """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative unless it is 0.
+
+        An average without a closed form is integrated numerically over the bulk of the Gaussian, and its tails are
+        bounded: they are followed outwards until they contribute less than about 10**(-16*digits). Farther out the
+        integrand times the Gaussian is assumed to go on falling.
+        """
+        if self.status is Status.UNKNOWN:
+            raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
+        assert self.expr is not None
+        exact = self._exact(values)
+        digits = whole(digits, "digits", 1)
+        try:
+            return self._enclosed(exact, digits)
+        except ValueError:  # of sympy: it cannot take the root of some large numbers. Balls can
+            kernels = {s: exact[s] for s in KERNELS if s in exact}
+            parameters = {s: v for s, v in exact.items() if s not in kernels}
+            return evaluate(self.expr.subs(parameters), kernels, digits)
+
+    def _enclosed(self, exact: dict[sp.Symbol, sp.Expr], digits: int) -> tuple[mp.mpf, mp.mpf]:
+        assert self.expr is not None
+        if self.expansion is not None and exact[self.symbols[0]] == 0:
+            expression = self._at_zero(exact)
+        else:
+            expression = self.expr.subs(exact)
+        if expression.has(sp.nan, sp.zoo):  # inputs that are parallel, or vanish: the average itself has a value there
+            expression = self._parallel(exact)
+        if expression.has(sp.oo, -sp.oo):
+            return mp.mpf(float(expression)), mp.mpf(0)
+        try:
+            return self._number(expression, exact, digits)
+        except DeclarationError:
+            raise
+        except SymresError as error:
+            raise self._beyond(digits, expression, exact, error) from None
+
+    def _number(self, expression: sp.Expr, exact: dict[sp.Symbol, sp.Expr], digits: int) -> tuple[mp.mpf, mp.mpf]:
+        try:
+            return evaluate(expression, {}, digits)
+        except DeclarationError:
+            raise
+        except SymresError:  # terms that cancel to more digits than any precision tried: the averages do not
+            averages = self.defined.subs(exact)
+            if averages == expression:
+                raise
+            return evaluate(averages, {}, digits)
+
+    def _beyond(
+        self, digits: int, expression: sp.Expr, exact: dict[sp.Symbol, sp.Expr], error: SymresError
+    ) -> SymresError:
+        """The error, or that only the digits asked for stand in the way: a few would do."""
+        if digits <= _FEW:
+            return error
+        try:
+            self._number(expression, exact, _FEW)
+        except SymresError:
+            return error
+        return SymresError(f"{digits} digits of {self.name}", f"{_FEW} can be had, but not so many", "ask for fewer")
+
+    def _parallel(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
+        """The definition where inputs become parallel, or vanish: averages have a value there, densities a limit.
+
+        Raises:
+            NoClosedForm: a slope is infinite there, or infinite terms of both signs meet.
+        """
+        along, end = self._towards(exact)
+        fronts: dict[sp.Expr, sp.Expr] = {}
+        for term in sp.Add.make_args(sp.expand_mul(along)):
+            front, averages = map(sp.Mul.fromiter, sift(sp.Mul.make_args(term), _is_elementary, binary=True))
+            fronts[averages] = fronts.get(averages, sp.Integer(0)) + front
+        terms = [_at_end(front, averages, end, exact.get(end, end)) for averages, front in fronts.items()]
+        endless = {term for term in terms if term.has(sp.nan, sp.zoo, sp.oo, -sp.oo)}
+        if not endless:
+            return sp.Add(*terms)
+        if endless not in ({sp.oo}, {-sp.oo}):
+            raise NoClosedForm(
+                f"{self.name} at {', '.join(f'{s} = {v}' for s, v in exact.items())}",
+                "its terms have no limit there that is known, or grow against each other",
+                "pass values a little beside it",
+            )
+        return endless.pop()
+
+    def _towards(self, exact: dict[sp.Symbol, sp.Expr]) -> tuple[sp.Expr, sp.Symbol]:
+        """The definition with numbers for all symbols but one, and that: a kernel that vanishes, or the covariance."""
+        vanishing = [s for s in (K1, K2) if exact.get(s) == 0]
+        if not vanishing:
+            return self.defined.subs({s: v for s, v in exact.items() if s != C}), C
+        end, *equal = vanishing  # both vanish together
+        given = {s: v for s, v in exact.items() if s not in vanishing}
+        return self.defined.subs(given).subs(dict.fromkeys(equal, end)), end
+
+    def _at_zero(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
+        """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""
+        kernel = self.symbols[0]
+        given = {s: v for s, v in exact.items() if s != kernel}  # numbers also tell on which side of 0 a breakpoint is
+        try:
+            series = replace(self, definition=self.defined.subs(given), steps=()).series(0, checked=False).body
+        except NoClosedForm:
+            value = self.expr.subs(exact) if self.expr is not None else sp.nan
+            if value.has(sp.nan, sp.zoo):
+                raise
+            return value
+        return sp.limit(series, kernel, 0, "+")
+
+    def __call__(self, **values: Any) -> float:
+        """The value as a float."""
+        return float(self.evalf(16, **values))
+
+    def series(self, order: Any = 3, *, checked: bool = True) -> Quantity:
+        """The exact series in the kernel around K = 0, up to and including K**order.
+
+        Args:
+            order: the highest power of K.
+            checked: whether to compare it with numbers; its ``reason`` then says how far it reaches.
+
+        Returns:
+            A SERIES quantity; ``evalf`` gives the truncated sum, whose distance from the quantity ``reason`` bounds.
+
+        Raises:
+            NoClosedForm: the quantity has no expansion in powers of sqrt(K), or more than one kernel.
+        """
+        return self._expanded("a series", order, False, checked)
+
+    def asymptotics(self, order: Any = 3, *, checked: bool = True) -> Quantity:
+        """The expansion in the kernel for K -> oo, down to and including ``K**-order``.
+
+        Args:
+            order: the highest power of 1/K.
+            checked: whether to compare it with numbers; its ``reason`` then says from which K on it holds.
+
+        Returns:
+            A SERIES quantity, as for ``series``; coefficients without a closed form are enclosed integrals.
+
+        Raises:
+            NoClosedForm: the integrand is not polynomial far out, up to what decays exponentially, or the quantity has
+                more than one kernel.
+        """
+        return self._expanded("an expansion for large K", order, True, checked)
+
+    def _expanded(self, asked: str, order: Any, large: bool, checked: bool) -> Quantity:
+        if self.expansion is None:
+            raise NoClosedForm(
+                f"{asked} of {self.name}",
+                "it is not a function of one kernel",
+                "take that of a one-input quantity",
+            )
+        return self.expansion(self, whole(order, "order", 0), large=large, checked=checked)
+
+    def latex(self) -> str:
+        """The expression as LaTeX."""
+        from ..notation import latex
+
+        return latex(self.expr if self.expr is not None else self.definition)
+
+    def _exact(self, values: dict[str, Any]) -> dict[sp.Symbol, sp.Expr]:
+        by_name = {s.name: s for s in self.symbols}
+        ignored = {s.name for s in self.unused}
+        for name in values:
+            if name not in by_name and name not in ignored:
+                raise DeclarationError(
+                    f"a value for {name} in {self.name}", "there is no such symbol", f"pass {', '.join(by_name)}"
+                )
+        missing = [name for name in by_name if name not in values]
+        if missing:
+            raise DeclarationError(
+                f"a number for {self.name}",
+                f"no value for {', '.join(missing)}",
+                f"pass it by name, for instance {missing[0]}=1",
+            )
+        exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
+        for symbol, value in exact.items():
+            require_range(self.name, symbol, value)
+            if self.directed and symbol in (K1, K2) and value == 0:
+                raise undirected(self.name, symbol)
+        if {K1, K2, C} <= exact.keys():
+            largest = sp.sqrt(exact[K1] * exact[K2])
+            excess = abs(exact[C]) - largest
+            if excess.is_positive:
+                if not (excess <= _ROUNDED * largest and any(is_rounded(values[s.name]) for s in (K1, K2, C))):
+                    raise DeclarationError(
+                        f"{self.name} at C = {exact[C]}", "C**2 > K1*K2 is no covariance", "pass |C| <= sqrt(K1*K2)"
+                    )
+                exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
+        if {K, C} <= exact.keys() and not 0 <= exact[C] <= exact[K]:
+            raise DeclarationError(
+                f"{self.name} at K = {exact[K]}, C = {exact[C]}",
+                "a large batch has no such mean covariance",
+                "pass 0 <= C <= K",
+            )
+        return exact
+
+
+def undirected(asked: str, symbol: sp.Symbol) -> DeclarationError:
+    """What is wrong with an input of kernel 0 where a normaliser divides by the size of inputs."""
+    return DeclarationError(
+        f"{asked} at {symbol} = 0",
+        "such an input has no direction, and a normaliser of the layer divides by its size",
+        f"pass {symbol} > 0; a read-in with biases has none that vanish",
+    )
+
+
+def require_range(asked: str, symbol: sp.Symbol, value: sp.Expr) -> None:
+    """Refuse a number that a symbol does not stand for.
+
+    Args:
+        asked: what is evaluated.
+        symbol: with its assumptions.
+        value: a number.
+
+    Raises:
+        DeclarationError: its sign is wrong.
+    """
+    if symbol.is_nonnegative and value.is_negative:
+        found, side = "it is negative", ">"
+    elif symbol.is_nonpositive and value.is_positive:
+        found, side = "it is positive", "<"
+    else:
+        return
+    side += "" if symbol.is_nonzero and symbol not in SHARED.values() else "="  # kernels may vanish
+    raise DeclarationError(f"{asked} at {symbol} = {value}", found, f"pass {symbol} {side} 0")
+
+
+def _at_end(front: sp.Expr, averages: sp.Expr, symbol: sp.Symbol, value: sp.Expr) -> sp.Expr:
+    """A product at the end of the range of a symbol: the limit of what is elementary, the value of the rest."""
+    averages = averages.subs(symbol, value)
+    if front.has(symbol):
+        try:
+            front = sp.limit(front, symbol, value, "-" if value.is_positive else "+")
+        except (NotImplementedError, ValueError):
+            return sp.nan
+    if front.is_infinite:
+        averages = sp.sign(sp.Float(evaluate(averages, {}, _FEW)[0]))
+    return front * averages
+
+
+def _is_elementary(factor: sp.Expr) -> bool:
+    """Whether a factor is made of powers and exponentials alone: densities are, and have a limit."""
+    return all(isinstance(node, sp.Atom | sp.Add | sp.Mul | sp.Pow | sp.exp) for node in sp.preorder_traversal(factor))

@@ -1,0 +1,285 @@
+"""Verdicts: what an oracle found, how sharp its eye was, and what follows."""
+
+from __future__ import annotations
+
+import math
+import sys
+import textwrap
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+import mpmath as mp
+
+from ..core.errors import CheckRefuted
+
+Number: TypeAlias = Any  # float or mpf
+
+WIDTH = 80
+_NAME = 15  # columns of a name; a longer one has a line of its own
+_COLUMN = 13  # of a number
+_LEGEND = (
+    "z: claimed minus found, in units of the oracle's error",
+    "sees: the smallest relative error of the claim that would have been noticed",
+)
+
+
+class Outcome(Enum):
+    """PASSED and REFUTED are statements; INCONCLUSIVE says that the oracle could not tell, and counts as neither."""
+
+    PASSED = "PASSED"
+    REFUTED = "REFUTED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where the three outcomes begin, in units of the oracle's error.
+
+    Args:
+        agree: at most this far away is agreement.
+        disagree: further away than this is a contradiction; between the two nothing is said.
+        visible: the relative error that an oracle must be able to see before its agreement counts.
+        margin: an error of ``margin`` times the oracle's error is seen (almost) every time.
+    """
+
+    agree: float
+    disagree: float
+    visible: float
+    margin: float
+
+
+# The error of a quadrature is an estimate of its order of magnitude, hence the wide gap between yes and no.
+# A standard error has a law: with some ten rows a report, |z| > 5 happens by chance once in 10**5 reports, and
+# an error of 7 standard errors is refuted with probability 0.98.
+QUADRATURE = Thresholds(agree=5, disagree=20, visible=0.01, margin=25)
+SIMULATION = Thresholds(agree=4, disagree=5, visible=0.05, margin=7)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One comparison of a derived number with an oracle.
+
+    Args:
+        quantity: name of the derived quantity.
+        oracle: "quadrature" or "simulation".
+        point: the arguments at which the two were compared, as text.
+        claimed: what the derivation says.
+        value: what the oracle says.
+        error: standard error (simulation) or estimated error (quadrature) of the oracle, absolute; a number of mpmath
+            where it may be smaller than any float.
+        z: (claimed - value) / error.
+        detectable: the smallest error that this comparison would have refuted, relative to the claim; relative to
+            a scale that ``reason`` names where the claim is 0.
+        outcome: PASSED, REFUTED or INCONCLUSIVE.
+        reason: why the outcome is not PASSED, or on which scale it was judged.
+        seed: seed of the random numbers.
+        widths: widths of the simulated networks.
+        samples: number of simulated networks.
+    """
+
+    quantity: str
+    oracle: str
+    point: str
+    claimed: Number
+    value: Number
+    error: Number
+    z: float
+    detectable: float
+    outcome: Outcome
+    reason: str = ""
+    seed: int | None = None
+    widths: tuple[int, ...] = ()
+    samples: int = 0
+
+
+def judge(
+    quantity: str,
+    oracle: str,
+    point: str,
+    claimed: Number,
+    value: Number,
+    error: Number,
+    thresholds: Thresholds,
+    *,
+    scale: Number = 0.0,
+    reason: str = "",
+    seed: int | None = None,
+    widths: tuple[int, ...] = (),
+    samples: int = 0,
+) -> Verdict:
+    """Compare two finite numbers.
+
+    Args:
+        quantity: its name.
+        oracle: the oracle's name.
+        point: the arguments, as text.
+        claimed: what the derivation says.
+        value: what the oracle says.
+        error: of the oracle.
+        thresholds: of the oracle.
+        scale: of such quantities. A claim that is exactly 0 has no relative error: its error is judged relative to
+            ``scale``. Every other claim must stand by itself, however small: on any other scale than its own,
+            whatever is small enough would pass.
+        reason: a remark for the reader of the row.
+        seed: of the random numbers.
+        widths: of the networks.
+        samples: number of networks.
+    """
+    missing = ""
+    if not (mp.isfinite(claimed) and mp.isfinite(value) and mp.isfinite(error)):
+        missing = f"not finite: {_number(claimed)} against {_number(value)} +- {_error(error)}"
+    elif error <= 0:
+        missing = "what the oracle averages is 0, or below the range of floating-point numbers: it has no error"
+    if missing:
+        return inconclusive(
+            quantity,
+            oracle,
+            point,
+            reason or missing,
+            claimed=claimed,
+            value=value,
+            seed=seed,
+            widths=widths,
+            samples=samples,
+        )
+    z = float((claimed - value) / error)
+    size = abs(mp.mpf(claimed or scale))  # may be smaller than any float
+    detectable = float(thresholds.margin * error / size) if size else math.inf
+    if not claimed and scale:
+        reason = "; ".join(filter(None, (reason, f"the claim is 0: judged on the scale {mp.nstr(mp.mpf(scale), 2)}")))
+    if abs(z) > thresholds.disagree:
+        outcome = Outcome.REFUTED
+    elif abs(z) > thresholds.agree:
+        outcome = Outcome.INCONCLUSIVE
+        reason = f"{abs(z):.1f} errors away: neither agreement nor a contradiction"
+    elif detectable > thresholds.visible:
+        outcome = Outcome.INCONCLUSIVE
+        reason = f"an error of {thresholds.visible:.0%} would not have been seen"
+        if math.isinf(detectable):
+            reason = "no error would have been seen"
+        elif claimed:
+            reason += f"; the smallest that would is {detectable:.2g} of the claim"
+        if claimed and size < sys.float_info.min:
+            reason += "; the claim is below the range of floating-point numbers"
+    else:
+        outcome = Outcome.PASSED
+    return Verdict(
+        quantity, oracle, point, claimed, value, error, z, detectable, outcome, reason, seed, widths, samples
+    )
+
+
+def inconclusive(
+    quantity: str,
+    oracle: str,
+    point: str,
+    reason: str,
+    *,
+    claimed: Number = math.nan,
+    value: Number = math.nan,
+    seed: int | None = None,
+    widths: tuple[int, ...] = (),
+    samples: int = 0,
+) -> Verdict:
+    """A row that says why nothing can be said."""
+    return Verdict(
+        quantity,
+        oracle,
+        point,
+        claimed,
+        value,
+        math.nan,
+        math.nan,
+        math.inf,
+        Outcome.INCONCLUSIVE,
+        reason,
+        seed,
+        widths,
+        samples,
+    )
+
+
+def contradicted(
+    quantity: str, oracle: str, point: str, reason: str, claimed: Number, found: Any, **facts: Any
+) -> Verdict:
+    """A claim that is impossible whatever the oracle finds: it contradicts itself or another claim."""
+    return Verdict(
+        quantity, oracle, point, claimed, found.value, found.error, math.nan, math.inf, Outcome.REFUTED, reason, **facts
+    )
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The verdicts of a check.
+
+    Args:
+        verdicts: one for each quantity, oracle and point.
+    """
+
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """REFUTED if any row is; PASSED only if there are rows and every one passed."""
+        outcomes = {verdict.outcome for verdict in self.verdicts}
+        if Outcome.REFUTED in outcomes:
+            return Outcome.REFUTED
+        return Outcome.PASSED if outcomes == {Outcome.PASSED} else Outcome.INCONCLUSIVE
+
+    def table(self) -> str:
+        """Plain text in 80 columns: one row a verdict, under it the point and, if there is one, the reason."""
+        head = f"{'quantity':<{_NAME}}{'oracle':<11}{'claimed':>13}{'found':>13}{'z':>7}{'sees':>7} verdict"
+        lines = [head, "-" * WIDTH]
+        for verdict in self.verdicts:
+            lines.extend(_rows(verdict))
+        lines.append("-" * WIDTH)
+        lines.extend(_LEGEND)
+        count = {outcome: sum(v.outcome is outcome for v in self.verdicts) for outcome in Outcome}
+        lines.append(f"{self.outcome}: " + ", ".join(f"{number} {str(o).lower()}" for o, number in count.items()))
+        return "\n".join(lines)
+
+    def raise_if_refuted(self) -> None:
+        """Raise :class:`CheckRefuted` for the first refuted row; INCONCLUSIVE rows do not raise."""
+        for verdict in self.verdicts:
+            if verdict.outcome is Outcome.REFUTED:
+                found = f"claimed {_number(verdict.claimed)}, {verdict.oracle} finds {_number(verdict.value)}"
+                found += f" +- {_error(verdict.error)}" if mp.isfinite(verdict.error) else ""
+                raise CheckRefuted(
+                    f"{verdict.quantity} at {verdict.point}",
+                    verdict.reason if math.isnan(verdict.z) else found,
+                    "do not use this result; report it as a defect of symres",
+                )
+
+
+def _rows(verdict: Verdict) -> list[str]:
+    size = abs(verdict.z)
+    z = "" if math.isnan(size) else f"{verdict.z:.{1 if size < 100 else 0}{'f' if size < 1e5 else 'e'}}"
+    sees = "" if math.isinf(verdict.detectable) else f"{verdict.detectable:.0e}"
+    name, long = (verdict.quantity, []) if len(verdict.quantity) < _NAME else ("", [verdict.quantity])
+    lines = [
+        *long,
+        f"{name:<{_NAME}}{verdict.oracle:<11}{_number(verdict.claimed):>13}{_number(verdict.value):>13}"
+        f"{z:>7}{sees:>7} {verdict.outcome}",
+    ]
+    notes = [verdict.point]
+    if verdict.samples:
+        notes.append(f"{verdict.samples} nets of width {', '.join(map(str, verdict.widths))}")
+    if verdict.reason:
+        notes.append(verdict.reason)
+    for note in filter(None, notes):
+        lines.extend(textwrap.wrap(note, WIDTH, initial_indent="    ", subsequent_indent="    "))
+    return lines
+
+
+def _number(value: Number) -> str:
+    if mp.isnan(value):
+        return "-"
+    texts = (mp.nstr(mp.mpf(value), digits) for digits in (6, 5, 4, 3))
+    return next((text for text in texts if len(text) < _COLUMN), mp.nstr(mp.mpf(value), 2))
+
+
+def _error(value: Number) -> str:
+    return f"{float(value):.1e}" if float(value) else mp.nstr(mp.mpf(value), 2)

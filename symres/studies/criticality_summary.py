@@ -1,0 +1,350 @@
+"""What a reader wants to know of criticality, from a report: the conditions in averages, the flow, some numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, Context
+
+import mpmath as mp
+import sympy as sp
+
+from ..core.errors import SymresError
+from ..core.symbols import C_W, C_b, K, gamma, xi
+from ..notation.decimals import at_zero_gamma, decimal
+from ..numerics.balls import evaluate
+from ..results.quantity import Quantity, Status
+from ..results.report import PointRow, Report
+
+DIGITS = 15
+STAR = sp.Symbol("K*", positive=True)
+DEPTH = sp.Symbol("l", positive=True)
+CLASSES = {
+    "scale-invariant": "every kernel is a fixed point, kept from layer to layer",
+    "K*=0": "at criticality the kernel decays to zero, slower than exponentially",
+    "half-stable": "K* attracts the kernels on one side of it and lets those on the other go",
+    "everywhere-critical": "without a choice of C_W and C_b the Jacobian is at most a power of the depth",
+    "subcritical": "without a choice of C_W and C_b the Jacobian is a stretched exponential of the depth",
+    "unstable": "the critical point repels: kernels flow away from it",
+    "none": "no C_W, C_b make both susceptibilities 1 at a fixed point",
+    "unknown": "the search for critical points could not decide; the remarks say why",
+}
+_STABILITY = {
+    "neutral": "neutral: every kernel is preserved",
+    "half-stable": "half-stable: it attracts nearby kernels from one side only",
+    "marginal": "marginal: its stability is not decided",
+    "stable": "stable: it attracts the kernels around it",
+    "unstable": "unstable: kernels flow away from it",
+}
+
+
+def along(curve: tuple[sp.Expr, sp.Expr]) -> tuple[sp.Expr, sp.Expr]:
+    """C_W and C_b on a critical line along the kernel, to be shown: K* is the fixed point that is critical."""
+    weight, bias = (e.subs(K, STAR) for e in curve)
+    return weight, bias
+
+
+_SKIP_POWERS = tuple(sp.Rational(p, 2) for p in range(-8, 9))
+_PLACES = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100")))  # on a line of points
+_ROUNDED = 8  # digits of a number that is shown with dots behind it
+_PLAIN = (1e-4, 1e12)  # sizes of numbers that are written so
+_LONG = 24  # characters of an exact number that is printed as it is
+_SAMPLES = ("0.01", "0.1", "1", "10", "100")
+_SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
+
+
+# ---- words ---------------------------------------------------------------------------------------------------------
+
+
+def fixed_by_user(report: Report) -> tuple[str, ...]:
+    """Which of C_W and C_b have numbers, so that nobody can tune them to criticality."""
+    names = {str(C_W), str(C_b)}
+    return tuple(f"{name} = {value}" for name, value in report.settings if name in names)
+
+
+def class_sentence(report: Report) -> str:
+    """The universality class and what it means."""
+    fixed = fixed_by_user(report)
+    if fixed:
+        free = [name for name in ("C_W", "C_b") if not any(f.startswith(f"{name} ") for f in fixed)]
+        ask = f" Give {free[0]} a number too for the fixed points." if free else ""
+        return (
+            f"not decided: {' and '.join(fixed)} {'is' if len(fixed) == 1 else 'are'} set, and criticality is a choice "
+            f"of C_W and C_b. Leave them free for critical points and the universality class.{ask}"
+        )
+    words = CLASSES.get(report.universality_class, "")
+    if report.universality_class == "none" and report.critical_points:
+        words = CLASSES["unstable"]
+    return f"{report.universality_class}: {words}" if words else report.universality_class
+
+
+def stability(point: PointRow) -> str:
+    """The stability of a critical point in words; of a half-stable one, from which side it attracts."""
+    if point.stability == "half-stable" and point.side:
+        far = {"below": "above", "above": "below"}[point.side]
+        return f"half-stable: it attracts nearby kernels from {point.side}; those {far} move away"
+    return _STABILITY.get(point.stability, point.stability)
+
+
+def at_point(point: PointRow) -> dict[str, str] | None:
+    """Numbers of the usual parameters at a critical point, without skip connection; None if it has others."""
+    found = {"C_W": value(point.C_W), "C_b": value(point.C_b)}
+    if any(v is None for v in found.values()):
+        return None
+    return {n: mp.nstr(v, 30) for n, v in found.items()} | {"gamma": "0", "xi": "1"}
+
+
+def example(report: Report) -> PointRow | None:
+    """The first critical point at which a network can be built, with numbers."""
+    found = chosen(report)
+    return None if found is None else found[0]
+
+
+def chosen(report: Report) -> tuple[PointRow, tuple[str, ...]] | None:
+    """The example, and what was chosen for it: parameters, and the place on a line of critical points."""
+    for point in report.critical_points:
+        choices = ["gamma = 0"] * (gamma in _parameters(point)) + ["xi = 1"] * (xi in _parameters(point))
+        for place in (sp.Integer(1),) if point.along is None else _PLACES:
+            at = {xi: sp.Integer(1)} | ({} if point.along is None else {point.along: place})
+            there = replace(point, K=point.K.subs(at), C_W=point.C_W.subs(at), C_b=point.C_b.subs(at), along=None)
+            weight, bias = value(there.C_W), value(there.C_b)
+            if weight is not None and bias is not None and weight > 0 and bias >= 0:
+                if point.along is not None:
+                    others = "any other" if place == 1 else "any other with C_b >= 0"
+                    choices.append(f"{runs(point)} = {place} ({others} will do)")
+                return there, tuple(choices)
+    return None
+
+
+def runs(point: PointRow) -> str:
+    """The name of what runs along a line of critical points; empty for a single point."""
+    return "" if point.along is None else "K*" if point.along == K else point.along.name
+
+
+def is_free(point: PointRow) -> bool:
+    """Whether the critical parameters depend on the skip connection."""
+    return gamma in _parameters(point)
+
+
+def conditions(report: Report) -> str:
+    """What holds at a critical point; with parameters in it, where it exists."""
+    holds = "K' = K, and both susceptibilities are 1"
+    return f"{holds}, where C_W > 0 and C_b >= 0" if any(map(_parameters, report.critical_points)) else holds
+
+
+def _parameters(point: PointRow) -> set[sp.Symbol]:
+    return (sp.sympify(point.C_W).free_symbols | sp.sympify(point.C_b).free_symbols) - {K, point.along}
+
+
+# ---- the critical parameters ---------------------------------------------------------------------------------------
+
+
+def value(expr: sp.Expr) -> mp.mpf | None:
+    """The number without a skip connection; None if other parameters remain."""
+    exact = at_zero_gamma(expr)
+    return None if exact is None else evaluate(exact, {}, DIGITS + 3)[0]
+
+
+def in_units(point: PointRow, name: str) -> sp.Expr | None:
+    """K, C_W or C_b where K* is measured in units of a parameter: the number rounded, ``14.32/beta**2``.
+
+    None if K* is a number, or K is asked for and known exactly: then the value stands for itself.
+    """
+    expr = {"K": point.K, "C_W": point.C_W, "C_b": point.C_b}[name]
+    if point.along is not None or not point.K.free_symbols - {K} or (name == "K" and point.exact):
+        return None
+    number, rest = sp.sympify(expr).as_independent(*expr.free_symbols, as_Add=False)
+    if number.is_Rational:
+        return None
+    return sp.Symbol(decimal(evaluate(number, {}, DIGITS + 3)[0], DIGITS), positive=True) * rest
+
+
+def in_averages(report: Report, point: PointRow, name: str) -> sp.Expr | None:
+    """C_W or C_b in averages at K*, written ``STAR``: where the closed form is long. None unless the numbers agree."""
+    growth, perp = (named(report, n) for n in ("kernel_map", "chi_perp"))
+    if growth is None or perp is None or growth.steps or perp.steps:
+        return None
+    weight = (1 - perp.definition.subs(C_W, 0)) / perp.definition.diff(C_W)
+    bias = K - growth.definition.subs(C_b, 0)
+    exact, general, shown = point.C_W, weight, weight
+    if name == "C_b":
+        exact, general, shown = point.C_b, bias.subs(C_W, weight), bias
+    claimed, derived = value(exact), at_zero_gamma(general.subs(K, point.K))
+    if claimed is None or derived is None or not _agree(claimed, derived):
+        return None
+    return shown.subs(K, STAR)
+
+
+def _agree(claimed: mp.mpf, derived: sp.Expr) -> bool:
+    found, radius = evaluate(derived, {}, DIGITS)
+    return bool(abs(found - claimed) <= abs(claimed) * mp.mpf(10) ** (3 - DIGITS) + radius)
+
+
+# ---- the flow near K* = 0 ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Flow:
+    """How the kernel moves near K* = 0 at criticality.
+
+    Args:
+        step: K' to its first correction, ``K - 2*K**2``; K where every power's correction vanishes.
+        law: the kernel in a deep layer l, if it decays with a power of l.
+    """
+
+    step: sp.Expr
+    law: sp.Expr | None
+
+
+def flow(point: PointRow) -> Flow | None:
+    """The first correction to K' = K at a critical point K* = 0; None at other points."""
+    if point.correction is None:
+        return None
+    if point.correction == 0:
+        return Flow(K, None)
+    coefficient, power = point.correction.as_independent(K, as_Add=False)
+    exponent = power.as_base_exp()[1]
+    if not _is_negative(sp.expand(coefficient)):
+        return Flow(K + _factored(sp.expand(coefficient)) * power, None)
+    loss = _factored(sp.expand(-coefficient))  # dK/dl = -loss K**p
+    law = ((exponent - 1) * loss * DEPTH) ** (-1 / (exponent - 1)) if exponent > 1 else None
+    return Flow(K + sp.Mul(-1, loss, power), law)
+
+
+def _is_zero(coefficient: sp.Expr) -> bool:
+    """Linear coefficients cancel by the choice of C_W, whether or not sympy sees it: at generic parameters they do."""
+    generic = {s: sp.Rational(7 + k, 11) for k, s in enumerate(sorted(coefficient.free_symbols, key=str))}
+    return bool(abs(sp.N(coefficient.subs(generic), 40)) < sp.Rational(1, 10**30))
+
+
+def _factored(coefficient: sp.Expr) -> sp.Expr:
+    """The coefficient with the parameters' common factor in front, mostly 1 - gamma**2."""
+    front = 1 - gamma**2
+    rest = coefficient.subs(gamma, 0)
+    if coefficient.has(gamma) and _is_zero(sp.expand(coefficient - front * rest)):
+        return sp.factor_terms(coefficient) if rest.is_Rational else front * sp.factor_terms(_together(rest))
+    return sp.factor_terms(_together(coefficient))
+
+
+def _together(coefficient: sp.Expr) -> sp.Expr:
+    """One fraction in the root of pi, if that is shorter."""
+    root = sp.Dummy("root", positive=True)
+    joined = sp.factor(sp.cancel(sp.together(coefficient.subs(sp.pi, root**2))))
+    return min(coefficient, joined.subs(root, sp.sqrt(sp.pi)), key=lambda e: len(str(e)))
+
+
+def _is_negative(coefficient: sp.Expr) -> bool:
+    return bool(coefficient.subs({gamma: 0, xi: 1}).is_negative)
+
+
+def weights(ends: tuple[sp.Expr, sp.Expr] | None) -> tuple[sp.Expr | str, ...]:
+    """Where a critical line lies, as parts of an inequality: C_W > pi/4, or 0 < C_W < 32; empty if everywhere."""
+    if ends is None:
+        return ()
+    low, high = ends
+    return (C_W, ">", low) if high == sp.oo else (low, "<", C_W, "<", high)
+
+
+# ---- deep networks -------------------------------------------------------------------------------------------------
+
+
+def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
+    """How kernel and Jacobian go with the depth l at criticality; empty if not known.
+
+    ("K", 3*l/2) and ("J", 1/l), or ("log J", sqrt(l)).
+    """
+    found = report.exponents
+    if found is None or found.kernel is None or report.universality_class == "scale-invariant":
+        return ()
+    rows = [("K" if report.universality_class != "half-stable" else "K - K*", found.amplitude * DEPTH**-found.kernel)]
+    if found.stretch is not None:
+        rows.append(("log J", found.stretch.rate * DEPTH**found.stretch.power))  # J has a power of l in front
+    elif found.jacobian is not None:
+        rows.append(("J", DEPTH ** -_shown(found.jacobian)))
+    return tuple((left, _shown_in(e).subs(K, STAR)) for left, e in rows)  # of a line: each K* has an amplitude
+
+
+def _shown_in(expr: sp.Expr) -> sp.Expr:
+    """A power law with a power of 1 - gamma^2 in front, and its number rounded where that is long."""
+    at_zero = expr.subs(gamma, 0)
+    front = sp.Integer(1)
+    if expr.has(gamma) and at_zero.is_finite is not False:
+        powers = (p for p in _SKIP_POWERS if _is_zero(expr / at_zero - (1 - gamma**2) ** p))
+        power = next(powers, None)
+        if power is None:
+            return expr
+        front = (1 - gamma**2) ** power
+    number, rest = at_zero.as_independent(*at_zero.free_symbols, as_Add=False)
+    return _shown(number) * rest * front
+
+
+def _shown(number: sp.Expr) -> sp.Expr:
+    """A number as it is, or rounded: a long rational is printed as a decimal with dots behind it."""
+    if number.free_symbols or len(str(number)) <= _LONG:
+        return number
+    value = evaluate(number, {}, DIGITS)[0]
+    sign, size = (1 if value > 0 else -1), abs(value)
+    if not _PLAIN[0] < size < _PLAIN[1]:
+        return sign * sp.Rational(mp.nstr(size, DIGITS))
+    first = Context(prec=_ROUNDED, rounding=ROUND_DOWN).create_decimal(mp.nstr(size, DIGITS))
+    return sign * sp.Symbol(f"{first:f}...", positive=True)
+
+
+# ---- numbers -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A small table of a theory's functions.
+
+    Args:
+        names: of the quantities, one column each.
+        rows: kernel as text, and the values.
+        setting: numbers of the parameters, as text: "C_W = 1, gamma = 0".
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[mp.mpf, ...]], ...]
+    setting: str
+
+
+def samples(report: Report, count: int = 10) -> Samples | None:
+    """Some values of g and the susceptibilities, the critical kernel among them; None if parameters have no numbers.
+
+    Args:
+        report: what was derived.
+        count: digits.
+    """
+    point = example(report)
+    numbers = {str(C_W): "1", str(C_b): "0"}
+    if point is not None:
+        numbers = {str(s): mp.nstr(value(e), 30) for s, e in ((C_W, point.C_W), (C_b, point.C_b))}
+    numbers |= {str(gamma): "0", str(xi): "1"}
+    known = [q for q in map(lambda n: named(report, n), _SAMPLED) if q is not None and q.status is not Status.UNKNOWN]
+    used = {str(s) for q in known for s in q.symbols} - {str(K)}
+    if not known or used - numbers.keys():
+        return None
+    kernels = [(k, k) for k in _SAMPLES]
+    star = None if point is None or point.K in (K, 0) else value(point.K)
+    if star is not None:
+        kernels.append((f"{mp.nstr(star, 5)} = K*", mp.nstr(star, 30)))
+    kernels.sort(key=lambda pair: mp.mpf(pair[1]))
+    try:
+        rows = tuple(
+            (shown, tuple(q.evalf(count, K=k, **{n: numbers[n] for n in names_of(q)}) for q in known))
+            for shown, k in kernels
+        )
+    except SymresError:
+        return None
+    rounded = {name: mp.nstr(mp.mpf(number), 9).removesuffix(".0") for name, number in numbers.items()}
+    setting = ", ".join(f"{n} = {rounded[n]}" for n in numbers if n in used)
+    return Samples(tuple(q.name for q in known), rows, setting)
+
+
+def names_of(quantity: Quantity) -> list[str]:
+    """The parameters of a function of K."""
+    return [str(s) for s in quantity.symbols if s != K]
+
+
+def named(report: Report, name: str) -> Quantity | None:
+    """The quantity of that name."""
+    return next((q for q in report.quantities if q.name == name), None)

@@ -1,0 +1,43 @@
+"""What is known of a function of one kernel without a closed form: its expansions around 0 and far out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..core.errors import NoClosedForm
+from ..core.symbols import K
+from ..results.quantity import Quantity, Status
+
+SMALL, LARGE = 3, 2  # orders
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """An exact expansion, truncated.
+
+    Args:
+        limit: 0 or oo, where K goes.
+        body: its first terms.
+        reach: how far it is how good, measured.
+    """
+
+    limit: sp.Expr
+    body: sp.Expr
+    reach: str
+
+
+def expansions(q: Quantity) -> list[Expansion]:
+    """Those whose terms are numbers that one can write down; none where there is a closed form."""
+    if q.status is not Status.NUMERIC or q.symbols != (K,):
+        return []
+    out = []
+    for expand, order, limit in ((q.series, SMALL, sp.S.Zero), (q.asymptotics, LARGE, sp.oo)):
+        try:
+            found = expand(order)
+        except NoClosedForm:
+            continue
+        if found.body != 0 and not any(hasattr(node, "_ball") for node in sp.preorder_traversal(found.body)):
+            out.append(Expansion(limit, found.body, found.reason.partition("; ")[2]))
+    return out

@@ -1,0 +1,270 @@
+"""Where a deep network neither explodes nor vanishes: critical points and the universality class.
+
+A layer enters only through its maps K'(K), chi_parallel and chi_perp; no architecture has formulas of its own.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import mpmath as mp
+import sympy as sp
+
+from ...core.errors import NoClosedForm, SymresError
+from ...core.symbols import C_W, C_b, K, S_in, gamma, kappa, xi
+from ...gaussian.algebra.canonical import canonical
+from ...numerics.balls import enclose, evaluate
+from ...numerics.roots.bracketing import at_kappa, zeros
+from ...numerics.roots.root import Root
+from ...results.critical_point import Criticality, CriticalPoint, Found
+from ...results.quantity import Quantity, Status
+from .conditions.critical_conditions import Conditions, affine, conditions_of, solved, written_out
+from .conditions.inner_variance import nested_conditions
+from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
+from .lines.degenerate_line import agree, line_of_points
+from .numerical_search import searched_points
+from .unbounded_growth import Growth, growth
+from .vanishing_kernel import zero_points
+
+_LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)
+_BITS = 60
+_DIGITS = 12
+_LONGEST = 60  # of a condition in a sentence
+_FALLS = (
+    "the kernel grows without bound and chi_perp falls to 1, by a law that has no expansion in powers: compare "
+    "jacobian() at several depths"
+)
+_CONVERGE = "kernels converge exponentially and Jacobians to a constant"
+_UNSEEN = "not searched for critical points:"
+
+
+def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Criticality:
+    """Find the critical points of a layer and name its class.
+
+    Args:
+        kernel_map: K'(K).
+        parallel: chi_parallel(K).
+        perp: chi_perp(K).
+    """
+    lost = [q for q in (kernel_map, parallel, perp) if q.status is Status.UNKNOWN]
+    if lost:
+        return Criticality((), "unknown", tuple(f"{q.name} is unknown: {q.reason}" for q in lost))
+    if perp.body.has(sp.oo):
+        steep = "the activation jumps or is at least as steep as a square root is at 0, small angles always grow"
+        return Criticality((), "none", (f"chi_perp is infinite: {steep}",))
+    grown = growth(kernel_map, perp)
+    if grown is not None:
+        return Criticality((), grown.universality_class, _grown(grown), grown)
+    if C_W not in (*kernel_map.symbols, *kernel_map.unused):
+        given = "C_W is no free parameter of the layer: critical points are a choice of C_W and C_b"
+        return Criticality((), "unknown", (given,))
+    invariant = _scale_invariant(kernel_map, parallel, perp)
+    if invariant is not None:
+        return invariant
+    alone = _skip_alone(perp)
+    if alone:
+        return Criticality((), "unknown", (_FALLS,)) if _falls_to_one(perp) else Criticality((), "none", alone)
+    conditions = nested_conditions(kernel_map, parallel, perp) or conditions_of(kernel_map, parallel, perp)
+    fixed = next((q.name for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
+    if fixed is not None:
+        positive = Found(remarks=(_never(fixed, *map(written_out, (kernel_map, parallel, perp))),))
+    elif agree(conditions, parallel, perp):
+        positive = line_of_points(conditions, (kernel_map, parallel, perp))
+    elif isinstance(conditions, str):
+        positive = _unsolved(conditions, kernel_map, parallel, perp)
+    else:
+        positive = _positive_points(conditions, parallel)
+    zero = zero_points(kernel_map, parallel, perp)
+    stable = tuple(p for p in zero.points if p.stability == "stable")
+    others = tuple(p for p in zero.points if p.stability != "stable")
+    named, why = _named(zero, positive)
+    remarks = (*positive.remarks, *zero.remarks, *why)
+    return Criticality((*stable, *positive.points, *others), named, remarks)
+
+
+def _unsolved(why: str, kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Found:
+    """Points of layers whose conditions have no formula: searched in numbers, where all else is numbers."""
+    maps = (kernel_map, parallel, perp)
+    free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K}
+    if free == {C_W, C_b}:
+        return searched_points(*maps)
+    others = ", ".join(sorted(s.name for s in free - {C_W, C_b}))
+    remedy = f"; set numbers for {others}" if others and "set numbers" not in why else ""
+    return Found(remarks=(f"{_UNSEEN} K* > 0, because {why}{remedy}",), complete=False)
+
+
+def _never(fixed: str, flow: sp.Expr, parallel: sp.Expr, perp: sp.Expr) -> str:
+    """Why no C_W makes both susceptibilities 1."""
+    if fixed != "chi_parallel" or parallel.free_symbols & {K, C_W, C_b}:
+        return f"{fixed} does not depend on C_W: no choice of it is critical"
+    begin, kept = f"chi_parallel = {_text(parallel)}, whatever the kernel is: no point is critical; ", affine(flow, K)
+    if kept is not None and kept[1] != 1:
+        there = canonical(sp.cancel(perp.subs(K, kept[0] / (1 - kept[1]))))
+        if not there.free_symbols & {K, C_W, C_b}:
+            return f"{begin}nor is a line, for at the fixed point chi_perp = {_text(there)}, whatever C_W and C_b are"
+    how = "one layer makes kernels and Jacobians constant" if parallel == 0 else _CONVERGE
+    return f"{begin}where chi_perp = 1, on a critical line, {how}"
+
+
+def _text(value: sp.Expr) -> str:
+    """An expression in a sentence; irrational numbers with decimals."""
+    if value.free_symbols or value.is_Rational:
+        return str(value)
+    return mp.nstr(evaluate(value, {}, _DIGITS)[0], _DIGITS)
+
+
+def _grown(grown: Growth) -> tuple[str, ...]:
+    """What a reader should know of kernels that grow."""
+    which = "C_W and every C_b > 0 (set C_b = 0 for the law without biases)" if grown.needs_biases else "C_W and C_b"
+    begin = f"for every {which} the kernel grows without bound and chi_perp falls to 1"
+    if grown.universality_class == "subcritical":
+        return (f"{begin} so slowly that the Jacobian is a stretched exponential of the depth",)
+    return (f"{begin}: every initialisation is critical",)
+
+
+def _falls_to_one(perp: Quantity) -> bool:
+    """Whether chi_perp - 1 vanishes for large kernels, by a law that the expansions do not know, at the reference."""
+    beyond = (written_out(perp) - 1).subs({C_W: 1, C_b: sp.Rational(1, 10)})
+    try:
+        near, far = (enclose(at_generic(beyond.subs(K, k)), {}, _BITS) for k in _LARGE)
+    except SymresError:
+        return True  # it may be so
+    return not (far > near / 2)
+
+
+def _skip_alone(perp: Quantity) -> tuple[str, ...]:
+    """A skip connection that leaves nothing to the branch."""
+    alone = written_out(perp).subs(C_W, 0)
+    if not (alone.is_number and alone >= 1):
+        return ()
+    scaled = ", or a branch that is scaled down with the depth (C_W ~ 1/depth)" if alone == 1 else ""
+    return (
+        f"without the branch chi_perp is {float(alone):g} already: with every C_W > 0 gradients grow from layer to "
+        f"layer; critical are skip connections below 1{scaled}",
+    )
+
+
+def _named(zero: Found, positive: Found) -> tuple[str, tuple[str, ...]]:
+    """The universality class, and why it is none or unknown."""
+    if any(p.stability == "stable" for p in zero.points):
+        return "K*=0", ()
+    if not zero.complete:
+        return "unknown", ()
+    if any(p.stability == "half-stable" for p in positive.points):
+        return "half-stable", ()
+    marginal = [p for p in (*zero.points, *positive.points) if p.stability == "marginal"]
+    if marginal:
+        return "unknown", tuple(map(_undecided, marginal))
+    named = "none" if positive.complete else "unknown"
+    if any(p.stability == "unstable" for p in zero.points):
+        return named, ("K* = 0 is critical but unstable: the kernel flows away from it",)
+    return named, ()
+
+
+def _undecided(point: CriticalPoint) -> str:
+    """Why a point is neither stable nor unstable."""
+    which = "the critical point" if point.K else "K* = 0"
+    law = sp.factor(point.correction.subs(K, 1)) if point.correction else sp.Integer(0)
+    signs = {f: signs_where(f, sp.Integer(1)) for f in sp.Mul.make_args(law)}
+    # factors of one sign for all parameters, such as 1 - gamma**2, decide nothing
+    varying = sp.Mul(*(f for f in signs if signs[f] != {1} and signs[f] != {-1}))
+    if sum(found == {-1} for found in signs.values()) % 2:
+        varying = -varying
+    found = varying if law else point.K + point.C_W
+    names = sorted(found.free_symbols - {K, C_W, S_in} - (set() if law else {gamma, xi}), key=str)
+    if not names:
+        return f"the stability of {which} is undecided"
+    where = f": K' - K has the sign of {varying} there" if law and len(str(varying)) < _LONGEST else ""
+    return f"the stability of {which} depends on {' and '.join(map(str, names))}{where}"
+
+
+def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Criticality | None:
+    """Constant and equal susceptibilities: critical at every kernel, or at none."""
+    maps = (kernel_map, parallel, perp)
+    chi = written_out(perp)
+    if chi.has(K) or not all(q.status is Status.EXACT for q in maps) or canonical(written_out(parallel) - chi) != 0:
+        return None
+    points = []
+    for weight in solved(chi - 1):
+        if not can_be_positive(weight):
+            continue
+        rest, slope = affine(canonical((written_out(kernel_map) - K).subs(C_W, weight)), C_b) or (sp.nan, sp.nan)
+        bias = sp.Integer(0) if rest == 0 else -rest / slope
+        if bias == 0 or (bias.is_finite and sign_at_reference(bias) >= 0):
+            points.append(CriticalPoint(K, weight, bias, "neutral"))
+    if points:
+        return Criticality(tuple(points), "scale-invariant")
+    return Criticality((), "none", ("every kernel has equal susceptibilities, but no C_W > 0 and C_b >= 0 keep it",))
+
+
+# ---- K* > 0 ------------------------------------------------------------------------------------------------------
+
+
+def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
+    points, remarks = [], []
+    roots, unseen = _roots(conditions.gap)
+    if unseen:
+        remarks.append(f"{_UNSEEN} {unseen}")
+    for k, exact in roots:
+        star = conditions.kernel_at(k, exact)
+        weight, bias = (conditions.at(solution, k, exact) for solution in (conditions.C_W, conditions.C_b))
+        if not can_be_positive(conditions.unscaled(weight)):
+            remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_W > 0 is critical there")
+            continue
+        if sign_at_reference(conditions.unscaled(bias)) < 0:
+            remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_b >= 0 is critical there")
+            continue
+        place = {s: conditions.unscaled(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}
+        curvature = conditions.unscaled(written_out(parallel)).diff(K).subs(place)
+        stability, side = stability_where(curvature, conditions.unscaled(weight))
+        inside = None if conditions.kernel == K else k
+        points.append(CriticalPoint(star, weight, bias, stability, exact, side=side, inside=inside))
+    return Found(tuple(points), tuple(remarks), not unseen)
+
+
+def _roots(gap: sp.Expr) -> tuple[list[tuple[sp.Expr, bool]], str]:
+    """Positive zeros in order, exact from rational polynomials, the others by a scan; and what that has not seen."""
+    algebraic, rest = [], []
+    for factor in sp.Mul.make_args(sp.factor_terms(sp.together(gap))):
+        base = factor.as_base_exp()[0]
+        if not base.has(K):
+            continue
+        if base.is_polynomial(K) and (polynomial := sp.Poly(base, K)).domain.is_QQ | polynomial.domain.is_ZZ:
+            algebraic += _algebraic(polynomial)
+        else:
+            rest.append(factor)
+    scanned, unseen = _scanned(sp.Mul(*rest))
+    roots = sorted({*algebraic, *scanned}, key=sp.N)
+    return [(r, not isinstance(r, Root)) for r in roots], unseen
+
+
+def _algebraic(polynomial: sp.Poly) -> list[sp.Expr]:
+    """Positive zeros of a polynomial in K: in radicals up to degree 2, those of higher irreducible factors as roots."""
+    found: list[sp.Expr] = []
+    for factor, _ in polynomial.factor_list()[1]:
+        if factor.degree() <= 2:
+            found += [sp.radsimp(r) for r in sp.real_roots(factor) if r.is_positive]
+            continue
+        equation = factor.as_expr().xreplace({K: kappa})
+        for (low, high), _ in factor.intervals(inf=0):
+            while low == 0:  # no zero itself: the factor is irreducible
+                low, high = factor.refine_root(low, high, steps=1)
+            found.append(Root.between(equation, low, high))
+    return found
+
+
+def _scanned(function: sp.Expr) -> tuple[list[Root], str]:
+    if not function.has(K):
+        return [], ""
+    equation = function.xreplace({K: kappa})
+    try:
+        slope = kappa * equation.diff(kappa)
+    except NoClosedForm:  # two zeros in one cell of the grid would be missed, nothing else
+        slope = sp.nan
+    value, rise = (partial(at_kappa, expression) for expression in (equation, slope))
+    found = zeros(value, rise)
+    return [Root.between(equation, *ends) for ends in found.crossings], found.unseen
+
+
+def _short(k: sp.Expr) -> str:
+    return str(sp.N(k, 6))

@@ -1,0 +1,232 @@
+"""The critical conditions K' = K, chi_parallel = 1, chi_perp = 1, solved for the variances of weights and biases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ....core.errors import SymresError
+from ....core.symbols import C_W, C_b, K, xi
+from ....gaussian.algebra.canonical import canonical
+from ....numerics.balls import enclose
+from ....numerics.roots.implicit_number import ImplicitNumber
+from ....results.quantity import Quantity
+from .scaling_symmetry import ONE, Unit, unit_of
+
+Maps = tuple[Quantity, Quantity, Quantity]  # kernel_map, chi_parallel, chi_perp
+
+_BITS = 60
+_DEPTHS = (1, 2, 3, 4)  # how many Dense may stand one inside the other
+_APART = (sp.Rational(4, 5), sp.Rational(13, 7))
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The critical conditions of a layer that is affine in C_W and in C_b.
+
+        chi_perp = p0 + p1 C_W = 1,    chi_parallel = q0 + q1 C_W = 1,    K' = k0 + k1 C_b = K
+
+    Args:
+        C_W: its solution, with ``numbers`` standing for functions of K alone.
+        C_b: likewise.
+        numbers: {stand-in: function of K}, so that the parameters' part factors visibly: (1 - gamma**2)*number.
+        gap: the function of K that vanishes where both susceptibilities can be 1 together.
+        unit: of K in ``numbers`` and ``gap``.
+        kernel: of the stream, where the solutions are functions of another variance, called K in them.
+    """
+
+    C_W: sp.Expr
+    C_b: sp.Expr
+    numbers: dict[sp.Symbol, sp.Expr]
+    gap: sp.Expr
+    unit: Unit
+    kernel: sp.Expr = K
+
+    def kernel_at(self, k: sp.Expr, exact: bool) -> sp.Expr:
+        """The kernel where K, given in units, has a value."""
+        return k * self.unit.kernel if self.kernel == K else self.at(self.kernel, k, exact)
+
+    def unscaled(self, expression: sp.Expr) -> sp.Expr:
+        """An expression where the unit is 1: its sign is the same."""
+        return self.unit.removed(expression)
+
+    def written_out(self, solution: sp.Expr) -> sp.Expr:
+        """A solution as a function of K."""
+        return solution.xreplace(self.numbers)
+
+    def at(self, solution: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
+        """A solution at one kernel, given in units."""
+        values = {s: at_kernel(f, k, exact) for s, f in self.numbers.items()}
+        return joined(solution.subs(K, k).xreplace(values))
+
+
+def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | str:
+    """The solution, or why there is none."""
+    if C_b not in (*kernel_map.symbols, *kernel_map.unused):
+        return "C_b has a value"
+    in_weight = [affine(written_out(q), C_W) for q in (perp, parallel)]
+    in_bias = affine(written_out(kernel_map), C_b)
+    pairs = [pair for pair in (*in_weight, in_bias) if pair is not None and pair[1] != 0]
+    if len(pairs) < 3 or any(e.has(C_b) for pair in pairs for e in pair):
+        return "the maps are not linear in C_W and C_b"
+    (p0, p1), (q0, q1), (k0, k1) = pairs
+    gap = gap_of((p0, p1), (q0, q1))
+    unit = ONE
+    if gap.free_symbols - {K}:
+        if _vanishes(gap):
+            gap = sp.Integer(0)
+        elif (found := unit_of(gap)) is not None and _measured_in(found, (p0, p1), (k0, k1)):
+            unit, gap = found, found.removed(gap)
+        else:
+            names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
+            return f"the condition on K contains {names}; set numbers for them"
+    numbers: dict[sp.Symbol, sp.Expr] = {}
+    offset, slope = affine(k0, C_W) or (k0, sp.Integer(0))
+    weight = (1 - p0) / stand_in(p1, unit, numbers)
+    excess = (K - offset).subs(K, K * unit.kernel)
+    bias = _grouped(sp.factor((excess - stand_in(slope, unit, numbers) * weight) / k1), {K, *numbers})
+    return Conditions(weight, bias, numbers, gap, unit)
+
+
+def gap_of(perp: tuple[sp.Expr, sp.Expr], parallel: tuple[sp.Expr, sp.Expr]) -> sp.Expr:
+    """What vanishes where ``p0 + p1*w = 1`` and ``q0 + q1*w = 1`` have one solution w, without common parameters."""
+    (p0, p1), (q0, q1) = perp, parallel
+    # with equal skip parts the parameters drop out
+    gap = canonical(q1 - p1) if sp.expand(p0 - q0) == 0 else canonical((1 - p0) * q1 - (1 - q0) * p1)
+    gap = _in_kernel(gap)[1]
+    return _in_kernel(sp.factor(gap))[1] if gap.free_symbols - {K} else gap
+
+
+def stand_in(expression: sp.Expr, unit: Unit, numbers: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """The expression with a symbol for its function of K alone.
+
+    Args:
+        expression: in K and parameters.
+        unit: of K.
+        numbers: the symbols and their meanings, to which the new one is added.
+    """
+    coefficient, function = unit.split(*_in_kernel(expression))
+    if function.free_symbols != {K}:
+        return coefficient * function
+    name = sp.Dummy("number", real=True)
+    numbers[name] = function
+    return coefficient * name
+
+
+def _measured_in(unit: Unit, perp: tuple[sp.Expr, sp.Expr], kernel_map: tuple[sp.Expr, sp.Expr]) -> bool:
+    """Whether C_W and C_b are powers of the parameter times functions of the kernel in units: one sign for all."""
+    (p0, p1), (k0, k1) = perp, kernel_map
+    offset, slope = affine(k0, C_W) or (k0, sp.nan)
+    if {unit.parameter, K} & (p0.free_symbols | k1.free_symbols | sp.cancel(offset / K).free_symbols):
+        return False
+    powers = []
+    for coefficient, function in map(_in_kernel, (p1, slope)):
+        weight = unit.weight(function)
+        if weight is None:
+            return False
+        powers.append(weight * coefficient.as_independent(unit.parameter, as_Add=False)[1])
+    return sp.powsimp(powers[1] / powers[0] / unit.kernel) == 1
+
+
+def _in_kernel(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """A common factor of parameters alone, such as xi**2, and the rest."""
+    return sp.factor_terms(expression).as_independent(K, as_Add=False)
+
+
+def _grouped(product: sp.Expr, kernels: set[sp.Symbol]) -> sp.Expr:
+    """The factors in parameters alone multiplied out: (1 - gamma**2) instead of -(gamma - 1)*(gamma + 1)."""
+    parameters = [f for f in sp.Mul.make_args(product) if not f.free_symbols & kernels]
+    rest = [f for f in sp.Mul.make_args(product) if f.free_symbols & kernels]
+    return sp.Mul(*rest) * sp.factor_terms(sp.expand(sp.Mul(*parameters)))
+
+
+def joined(expression: sp.Expr) -> sp.Expr:
+    """An expression with (1 - gamma)(1 + gamma) written as 1 - gamma^2, and xi^2/|xi| as |xi|, as one does."""
+    return _in_sizes(expression).replace(lambda e: e.is_Mul, _joined)
+
+
+def _joined(product: sp.Expr) -> sp.Expr:
+    factors = dict(f.as_base_exp() for f in product.args)
+    for base, exponent in factors.items():
+        for s in base.free_symbols if base.is_Add else ():
+            if (
+                factors.get(s + 1) != exponent
+                or base not in (1 - s, s - 1)
+                or not (base == 1 - s or exponent.is_Integer)
+            ):
+                continue
+            rest = [f for f in product.args if f not in (base**exponent, (s + 1) ** exponent)]
+            return sp.Mul(*((-1) ** exponent,) * (base == s - 1), *rest, (1 - s**2) ** exponent)
+    return product
+
+
+def _in_sizes(expression: sp.Expr) -> sp.Expr:
+    """An expression that is even in xi as one in |xi|."""
+    if not expression.has(sp.Abs(xi)) or expression.subs(xi, -xi) != expression:
+        return expression
+    size = sp.Dummy(positive=True)
+    return expression.subs(xi, size).subs(size, sp.Abs(xi))
+
+
+def affine(expression: sp.Expr, s: sp.Symbol) -> tuple[sp.Expr, sp.Expr] | None:
+    """``(a, b)`` of an expression ``a + b*s``, None if it is no such expression."""
+    slope = expression.diff(s) if expression.has(s) else sp.Integer(0)
+    if slope.has(s):
+        if _varies(slope, s):
+            return None
+        slope = sp.expand(slope)
+        if slope.has(s):
+            return None
+    return expression.subs(s, 0), slope
+
+
+def _varies(expression: sp.Expr, s: sp.Symbol) -> bool:
+    """Whether numbers show that an expression depends on a symbol: expanding a large one could take minutes."""
+    rest = {t: sp.Rational(7 + k, 10) for k, t in enumerate(sorted(expression.free_symbols - {s}, key=str))}
+    try:
+        one, other = (enclose(expression.subs({**rest, s: value}), {}, _BITS) for value in _APART)
+    except SymresError:
+        return False
+    return not one.overlaps(other)
+
+
+def _vanishes(expression: sp.Expr) -> bool:
+    return canonical(sp.expand(expression)) == 0
+
+
+def power_form(chi: sp.Expr) -> tuple[int, sp.Expr, sp.Expr] | None:
+    """``(n, p, q)`` of an expression ``p + q*C_W**n``, None if it is no such expression."""
+    alone = chi.subs(C_W, 0)
+    rest = sp.expand(chi - alone)
+    slopes = ((n, sp.expand(rest / C_W**n)) for n in _DEPTHS)
+    return next(((n, alone, slope) for n, slope in slopes if not slope.has(C_W)), None)
+
+
+def positive_root(value: sp.Expr, coefficient: sp.Expr, n: int) -> sp.Expr:
+    """The positive w of ``coefficient*w**n = value``, with common factors such as xi**2 outside of the root."""
+    parts = [factor ** sp.Rational(1, n) for factor in sp.Mul.make_args(sp.factor_terms(coefficient))]
+    return sp.factor_terms(value) ** sp.Rational(1, n) / sp.Mul(*parts)
+
+
+def solved(equation: sp.Expr) -> list[sp.Expr]:
+    """The solutions for C_W; of p + q*C_W^n = 0 the positive one, as (1 - gamma**2)/number rather than expanded."""
+    if not equation.has(C_W):
+        return []
+    form = power_form(sp.expand(equation))
+    if form is not None:
+        return [sp.factor_terms(positive_root(-form[1], form[2], form[0]))]
+    return [sp.factor_terms(w) for w in sp.solve(equation, C_W)]
+
+
+def at_kernel(expression: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
+    """A function of K at one kernel."""
+    result = expression.subs(K, k)
+    return canonical(result) if exact and not result.has(ImplicitNumber) else result
+
+
+def written_out(quantity: Quantity) -> sp.Expr:
+    """The quantity as one expression."""
+    expr = quantity.expr
+    assert expr is not None
+    return expr

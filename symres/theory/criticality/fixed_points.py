@@ -1,0 +1,124 @@
+"""Kernels that a layer preserves, at given parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+from flint import arb, ctx
+
+from ...core.errors import NoClosedForm
+from ...core.scalars import number
+from ...core.symbols import K
+from ...gaussian.algebra.canonical import canonical
+from ...numerics.balls import compile_ball, enclose, evaluate
+from ...numerics.roots.bracketing import zero, zeros
+from ...results.quantity import Quantity, Status
+
+CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A kernel that a layer preserves, at given parameters.
+
+    Args:
+        K: the kernel; the symbol ``sr.K`` if every kernel is preserved.
+        chi_parallel: parallel susceptibility there; the fixed point attracts if it is below 1.
+        chi_perp: perpendicular susceptibility there.
+        phase: "ordered" (chi_perp < 1), "chaotic" (chi_perp > 1) or "critical"; "unknown" if chi_perp is.
+    """
+
+    K: float | sp.Symbol
+    chi_parallel: float
+    chi_perp: float
+    phase: str
+
+
+def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+    """The fixed points of the kernel map between 1e-9 and 1e12, and K = 0 where it is one.
+
+    Args:
+        maps: kernel_map, chi_parallel and chi_perp.
+        params: a number for every parameter, by name.
+    """
+    # critical values come as nested averages: once to 30 digits, not at every kernel
+    params = {name: _plain(number(value, name)) for name, value in params.items()}
+
+    def at(k: Any) -> FixedPoint:
+        place = mp.mpf(1) if k == K else k
+        known = [q.status is not Status.UNKNOWN for q in maps]
+        numbers = [float(q.evalf(16, K=place, **params)) if k else math.nan for q, k in zip(maps, known, strict=True)]
+        return _fixed_point(k, *numbers[1:])
+
+    kernel_map = maps[0]
+    kernel_map.evalf(5, K=1, **params)  # complains of missing and unknown parameters
+    values = {s: params[s.name] for s in kernel_map.symbols[1:]}
+    if canonical(kernel_map.proof.result.subs(values)) == K:
+        return (at(K),)
+    return (*_zero_fixed_point(maps, params), *map(at, _positive(kernel_map, maps[1], params)))
+
+
+def _positive(kernel_map: Quantity, parallel: Quantity, params: dict[str, sp.Expr]) -> list[float]:
+    """The zeros of the excess K'/K - 1: where it changes sign, and where its extremum touches zero.
+
+    The slope of the excess in log K is chi_parallel - K'/K.
+    """
+    maps = [_function(q, params) for q in (kernel_map, parallel)]
+
+    def excess(k: Any, bits: int) -> arb:
+        ball = enclose(k, {}, bits)
+        with ctx.workprec(bits):
+            return maps[0](ball) / ball - 1
+
+    def slope(k: Any, bits: int) -> arb:
+        ball = enclose(k, {}, bits)
+        with ctx.workprec(bits):
+            return maps[1](ball) - maps[0](ball) / ball
+
+    found = zeros(excess, slope)
+    return sorted([*(zero(excess, *ends) for ends in found.crossings), *map(float, found.touches)])
+
+
+def _function(quantity: Quantity, params: dict[str, sp.Expr]) -> Callable[[arb], arb]:
+    assert quantity.expr is not None
+    program = compile_ball(quantity.expr.subs({s: params[s.name] for s in quantity.symbols[1:]}), (K,))
+    return lambda ball: program([ball])
+
+
+def _plain(value: sp.Expr) -> sp.Expr:
+    return value if value.is_Rational else number(evaluate(value, {}, 30)[0], "a parameter")
+
+
+def _zero_fixed_point(maps: tuple[Quantity, ...], params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+    """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
+
+    def limit(quantity: Quantity, checked: bool = True) -> sp.Expr:
+        values = {s: number(params[s.name], s.name) for s in quantity.symbols[1:]}
+        known = replace(quantity, definition=quantity.defined.subs(values), steps=())
+        return known.series(0, checked=checked).body
+
+    try:
+        if limit(maps[0], checked=False) != 0:  # as with biases: to check that would take the orders beyond
+            return ()
+        limits = [limit(quantity) for quantity in maps]
+    except NoClosedForm:
+        return ()
+    if limits[0] != 0 or any(end.has(K) for end in limits):
+        return ()
+    return (_fixed_point(mp.mpf(0), float(limits[1]), float(limits[2])),)
+
+
+def _fixed_point(k: Any, parallel: float, perp: float) -> FixedPoint:
+    return FixedPoint(k if k == K else float(k), parallel, perp, named(perp))
+
+
+def named(perp: float) -> str:
+    """What Jacobians do at a fixed point with this chi_perp."""
+    if math.isnan(perp):
+        return "unknown"
+    return "critical" if abs(perp - 1) < CRITICAL else "ordered" if perp < 1 else "chaotic"

@@ -1,0 +1,337 @@
+"""Critical lines: where a layer keeps a kernel, K' = K, and chi_perp = 1 there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+from flint import arb, ctx
+
+from ....core.errors import NoClosedForm, SymresError
+from ....core.scalars import number
+from ....core.symbols import C_W, C_b, K, kappa
+from ....gaussian.algebra.canonical import canonical
+from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
+from ....numerics.intervals.evaluation import spread
+from ....numerics.roots.bracketing import GRID, at_kappa, zeros
+from ....numerics.roots.root import Root
+from ....results.quantity import Status
+from ..conditions.critical_conditions import Maps, affine, joined, written_out
+from ..conditions.inner_variance import Nested, nested, nested_line
+from ..conditions.parameter_signs import at_generic, at_reference
+from .explicit_line import FUNCTIONS, below_one, explicit_line
+
+_DIGITS = 17
+_BITS = 80
+_ROUNDED = 1e-12  # of chi_parallel at the end of a line, where it is 1
+_LARGEST = 1e30  # of biases, relative to the kernel
+_NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
+_ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
+_MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
+
+
+class LinePoint(float):
+    """A bias variance C_b on the critical line, with the fixed point that is critical there.
+
+    Attributes:
+        K: the kernel.
+        chi_parallel: parallel susceptibility there.
+        reachable: whether the kernel flows to the fixed point (abs(chi_parallel) <= 1); if not, the line is no phase
+            boundary there, for a deep network does not see it.
+    """
+
+    K: float
+    chi_parallel: float
+
+    def __new__(cls, value: float, K: float, chi_parallel: float) -> LinePoint:
+        """The number with what belongs to it."""
+        self = super().__new__(cls, value)
+        self.K, self.chi_parallel = K, chi_parallel
+        return self
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the kernel flows to the fixed point."""
+        return abs(self.chi_parallel) <= 1 + _ROUNDED
+
+    def __repr__(self) -> str:
+        marked = "" if self.reachable else " (unreachable: the kernel flows away)"
+        return f"{float(self)!r}{marked}"
+
+
+def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> tuple[LinePoint, ...]:
+    """The bias variances on the critical line at one weight variance, in increasing order.
+
+    Args:
+        maps: kernel_map, chi_parallel, chi_perp.
+        weight: C_W, a number.
+        values: numbers for all other parameters but C_b.
+
+    Raises:
+        NoClosedForm: a map is unknown.
+    """
+    for q in maps:
+        if q.status is Status.UNKNOWN:
+            raise NoClosedForm("the critical line", f"{q.name} is unknown: {q.reason}", "nothing")
+    fixed = {C_W: weight, **values}
+    flow, parallel, perp = (written_out(q).subs(fixed) for q in maps)
+    if perp.has(sp.oo):
+        return ()
+    found = []
+    inner = nested(*maps)
+    for k, bias in _solutions(flow, perp) if inner is None else _of_inner(inner, fixed):
+        if _number(bias) >= -_ZERO * _number(k):
+            slope = _number(parallel.subs({K: k or _NEAR, C_b: bias}))
+            found.append(LinePoint(max(_number(bias), 0.0), _number(k), slope))
+    return tuple(sorted(found))
+
+
+def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Pairs of kernel and bias variance."""
+    linear = affine(flow, C_b)
+    if linear is not None and linear[1] != 0:
+        bias = (K - linear[0]) / linear[1]
+        condition = perp.subs(C_b, bias) - 1
+        if not condition.has(K):
+            if _vanishes(condition) and not canonical(bias).has(K):
+                yield sp.Integer(1), canonical(bias)
+            return
+        for k in _roots(condition, K):
+            yield k, bias.subs(K, k)
+        yield from _at_zero(bias, condition)
+    elif not flow.has(C_b):
+        kernels = [flow] if not flow.has(K) else _roots(flow / K - 1, K)
+        for k in kernels:
+            condition = perp.subs(K, k) - 1
+            if _vanishes(condition.subs(C_b, 0)):
+                yield k, sp.Integer(0)
+            for bias in _roots(condition, C_b):
+                yield k, bias
+    else:
+        yield from _nested(flow, perp)
+
+
+def _of_inner(maps: Nested, fixed: dict[sp.Symbol, sp.Expr]) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Biases inside of averages over one variance: chi_perp = 1 gives that, K' = K the kernel and the bias variance."""
+    for inner in _roots(maps.perp.subs(fixed) - 1, K):
+        kernel = maps.kernel.subs(fixed).subs(K, inner)
+        if _number(kernel) > 0:
+            yield kernel, maps.bias_at(kernel).subs(fixed).subs(K, inner)
+
+
+def _at_zero(bias: sp.Expr, condition: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """K = 0 without biases, where chi_perp tends to 1."""
+    try:
+        ends = [abs(_number(e.subs(K, _NEAR))) for e in (bias, condition)]
+    except SymresError:
+        return
+    if max(ends) < 1e-13:
+        yield sp.Integer(0), sp.Integer(0)
+
+
+def _nested(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Biases that stand inside of averages: for every kernel the bias that keeps it, then chi_perp = 1 there.
+
+    K' grows with the biases, so a kernel has one bias variance, or none.
+    """
+    from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
+
+    def drift(bias: float, k: float) -> float:
+        return _float(flow / K - 1, k, bias)
+
+    def kept(k: float) -> float | None:
+        if drift(0.0, k) > 0:
+            return None
+        high = k
+        while drift(high, k) < 0:
+            high *= 2
+            if high > _LARGEST * k:
+                return None
+        return float(brentq(drift, 0.0, high, args=(k,), xtol=1e-300, rtol=1e-14))
+
+    def condition(k: float) -> float:
+        return _float(perp - 1, k, kept(k) or 0.0)
+
+    def ends() -> Iterator[float]:
+        """Kernels that are kept by some bias, and between them and others those that are kept without one."""
+        for low, high in pairwise(map(float, GRID)):
+            if kept(low) is not None:
+                yield low
+            if (kept(low) is None) != (kept(high) is None):
+                yield float(brentq(lambda k: drift(0.0, k), low, high, xtol=1e-300, rtol=1e-14))
+
+    values = {k: condition(k) for k in ends()}
+    for low, high in pairwise(values):
+        if values[low] * values[high] < 0:
+            k = float(brentq(condition, low, high, xtol=1e-300, rtol=1e-13))
+            yield _polished(flow / K - 1, perp - 1, k, kept(k) or 0.0)
+
+
+def _polished(flow: sp.Expr, perp: sp.Expr, k: float, bias: float) -> tuple[sp.Expr, sp.Expr]:
+    """Both conditions solved to the digits of a result."""
+
+    def at(*point: mp.mpf) -> list[mp.mpf]:
+        values = dict(zip((K, C_b), point, strict=True))
+        return [value_and_radius(enclose(e, values, 2 * _BITS))[0] for e in (flow, perp)]
+
+    with mp.workdps(2 * _DIGITS):
+        found = mp.findroot(at, (k, bias), tol=mp.mpf(10) ** (-2 * _DIGITS + 6))
+        kernel, variance = (number(x, "the critical line") for x in found)
+    return kernel, variance
+
+
+def _float(expression: sp.Expr, k: float, bias: float) -> float:
+    return float(enclose(expression, {K: k, C_b: bias}, _BITS).mid())
+
+
+def _roots(condition: sp.Expr, variable: sp.Symbol) -> list[Root]:
+    """The positive zeros of a function of one variable."""
+    equation = condition.xreplace({variable: kappa})
+    try:
+        slope = kappa * equation.diff(kappa)
+    except NoClosedForm:
+        slope = sp.nan
+    found = zeros(partial(at_kappa, equation), partial(at_kappa, slope))
+    return [Root.between(equation, *ends) for ends in found.crossings]
+
+
+def _vanishes(expression: sp.Expr) -> bool:
+    return abs(_number(expression)) < 1e-14
+
+
+def _number(expression: sp.Expr) -> float:
+    return float(evaluate(expression, {}, _DIGITS)[0])
+
+
+# ---- lines along the kernel ----------------------------------------------------------------------------------------
+
+
+def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
+    """The weight variances between which a critical line lies: C_W of small and of large kernels, in order.
+
+    None where that says nothing (from 0 to infinity, or one value), or where C_W does not go one way with the kernel.
+    """
+    explicit = parametric_line(maps)
+    if explicit is None:
+        return None
+    varying, rest = explicit[0].as_independent(K, as_Add=False)[::-1]
+    if not varying.has(K) or any(not isinstance(f, sp.exp) for f in varying.atoms(*FUNCTIONS)):
+        return None
+    found = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
+    limits = [sp.oo if limit.has(sp.oo, sp.zoo) else limit for limit in found]  # weights are positive
+    if set(limits) == {sp.Integer(0), sp.oo}:
+        return None
+    at_hand = at_reference(explicit[0])
+    names = sorted(at_hand.free_symbols - {K}, key=str)
+    tried = (_along_kernels(at_hand.subs(numbers)) for numbers in spread(names))
+    weights = [run for run in tried if all(map(math.isfinite, run))]  # at zero a parameter may leave nothing
+    steps = {(high > low) - (high < low) for run in weights for low, high in pairwise(run)} - {0}  # but for rounding
+    if len(steps) != 1 or not all(weight >= 0 for run in weights for weight in run):
+        return None
+    low, high = (end if end in (0, sp.oo) else joined(rest * end) for end in limits[:: min(steps)])
+    return low, high
+
+
+def _along_kernels(weight: sp.Expr) -> list[float]:
+    """A function of the kernel at kernels of all magnitudes."""
+    compiled = compile_ball(weight, (K,))
+    with ctx.workprec(_BITS):
+        return [float(compiled([arb(k)])) for k in (float(_NEAR), *_MAGNITUDES, 1 / float(_NEAR))]
+
+
+def parametric_line(maps: Maps, *, opened: bool = False) -> tuple[sp.Expr, sp.Expr] | None:
+    """(C_W, C_b) on the critical line as functions of the kernel K; None if the maps are not linear in them.
+
+    chi_perp = 1 gives C_W, and K' = K then C_b. Only kernels where both are positive belong to the line.
+
+    Args:
+        maps: kernel_map, chi_parallel, chi_perp.
+        opened: whether they are written in averages, C_b in C_W too.
+    """
+    if any(q.status is Status.UNKNOWN for q in maps) or C_W not in (*maps[0].symbols, *maps[0].unused):
+        return None
+    flow, _, perp = (q.defined if opened else written_out(q) for q in maps)
+    slope = None if perp.has(C_b, sp.oo) else affine(perp, C_W)
+    if slope is None or slope[1] == 0:
+        return None
+    weight = (1 - slope[0]) / slope[1]
+    kept = affine(flow, C_b)
+    if kept is None or kept[1] == 0 or kept[1].has(C_W):
+        return None
+    bias = (K - kept[0]) / kept[1]
+    return sp.factor_terms(weight), bias if opened else bias.subs(C_W, weight)
+
+
+def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[Any]) -> list[tuple[float, float, bool]]:
+    """The critical line in the plane of C_W and C_b at given parameters, along the kernel.
+
+    Args:
+        maps: kernel_map, chi_parallel, chi_perp.
+        values: numbers for all parameters but C_W and C_b.
+        kernels: at which it is evaluated; of layers with biases inside of their averages, the variances there, and of
+            other layers whose line is explicit in C_W, that.
+
+    Returns:
+        (C_W, C_b, whether the kernel flows there) for every kernel, nan where there is none; empty for layers whose
+        line is not explicit along the kernel.
+    """
+    explicit = parametric_line(maps)
+    found = nested_line(*maps) if explicit is None else (*explicit, K)
+    if found is None and (solved := explicit_line(maps)) is not None:
+        kernel, bias = (e.xreplace({C_W: K}) for e in solved)
+        found = K, bias, kernel
+    if found is None:
+        return []
+    place = tuple(e.subs(values) for e in (found[2], *found[:2]))
+    slope = written_out(maps[1]).subs(values)
+    return [_row(place, slope, kernel) for kernel in kernels]
+
+
+def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, kernel: Any) -> tuple[float, float, bool]:
+    """A row of a curve, from the kernel, C_W and C_b as functions of what runs along it; nan where they are none."""
+    try:
+        with ctx.workprec(_BITS):
+            star, weight, bias = (enclose(e, {K: kernel}, _BITS) for e in place)
+            if not (star > 0 and weight > 0):
+                return math.nan, math.nan, False
+            flows = abs(enclose(slope, {K: star, C_W: weight, C_b: bias}, _BITS)) <= 1 + _ROUNDED
+            return float(weight), float(bias), bool(flows)
+    except SymresError:  # the root of a negative number
+        return math.nan, math.nan, False
+
+
+def reach(maps: Maps, explicit: sp.Expr | None) -> str:
+    """Where a critical line separates phases, as a sentence: everywhere if it is empty, or nothing is known.
+
+    It is read off at kernels of many magnitudes, and says so: between those a line may be another one. Parameters
+    other than C_W and C_b have reference values.
+
+    Args:
+        maps: kernel_map, chi_parallel, chi_perp.
+        explicit: C_b on the line, if it is known as a function of C_W.
+    """
+    if explicit is not None and (explicit / C_W).is_number and _number(explicit / C_W) < 0:
+        return "there is none: C_b is negative on all of it"
+    free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
+    try:
+        rows = [row for row in curve(maps, {s: at_generic(s) for s in free}, _MAGNITUDES) if math.isfinite(row[1])]
+    except SymresError:  # functions that oscillate too often under wide Gaussians
+        return ""
+    inside = [flows for weight, bias, flows in rows if weight > 0 and bias >= -_ZERO * weight]
+    tried = f"at all kernels from {min(_MAGNITUDES):g} to {max(_MAGNITUDES):g} that were tried"
+    if not rows:
+        return f"there is none: {tried} no C_W > 0 keeps a kernel with chi_perp = 1"
+    conditions = ["C_b >= 0"] * (len(inside) < len(rows)) + ["-1 <= chi_parallel <= 1"] * (not all(inside))
+    if not inside:
+        told = f"{tried} C_b is negative on it"
+    elif not any(inside):
+        told = f"{tried} the kernel flows away from it: deep networks do not see it"
+    else:
+        told = f"it separates ordered from chaotic networks where {' and '.join(conditions)}" if conditions else ""
+    skips = "skip connections have to be below 1, |gamma| < 1" if below_one(maps[2]) else ""
+    return "; ".join(filter(None, (told, skips)))

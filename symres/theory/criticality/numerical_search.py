@@ -1,0 +1,126 @@
+"""Critical points of layers whose conditions do not separate: a search along the kernel, at given parameters.
+
+For every kernel of a grid the variances with K' = K and chi_perp = 1, in numbers; where chi_parallel passes 1 on the
+way from one kernel to the next is a critical point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import sympy as sp
+from flint import arb, ctx
+
+from ...core.errors import SymresError
+from ...core.symbols import K
+from ...numerics.balls import compile_ball, enclose
+from ...numerics.roots.bracketing import GRID, sign
+from ...numerics.roots.system_root import PLACE, Meeting
+from ...results.critical_point import STABILITY, CriticalPoint, Found
+from ...results.quantity import Quantity
+from .conditions.critical_conditions import written_out
+
+_BITS = 60
+_SIGN_BITS = (60, 240)
+_STEP = 3  # of the grid of kernels
+_RANGE = (1e-5, 1e5)
+_WEIGHTS = 8  # intervals between 0 and the largest weight variance that keeps a kernel
+_LARGEST = 2.0**40  # of variances
+_EQUAL = 1e-9  # susceptibilities that differ by less agree up to rounding
+_CLOSE, _ROUNDED = 1e-9, 1e-14  # of the logarithm of a kernel, of variances
+
+Place = tuple[float, float, float]  # K, C_W, C_b
+_Function = Callable[[float, float, float], float]
+
+
+def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Found:
+    """The critical points with K* > 0 of a layer without other parameters than C_W and C_b.
+
+    It is taken for granted that K' does not fall where C_W or C_b grow: then a kernel and a weight variance have one
+    bias variance at most.
+    """
+    conditions = (written_out(kernel_map) / K - 1, written_out(perp) - 1, written_out(parallel) - 1)
+    drift, gradient, slope = (_compiled(e) for e in conditions)
+    points: list[CriticalPoint] = []
+    last: list[Place] = []
+    lost = agree = False
+    for kernel in (float(k) for k in GRID[::_STEP] if _RANGE[0] <= k <= _RANGE[1]):
+        try:
+            here = list(_on_the_line(drift, gradient, kernel))
+            for branch, (one, other) in enumerate(zip(last, here, strict=False)):
+                ends = slope(*one), slope(*other)
+                agree = agree or max(map(abs, ends)) < _EQUAL
+                if ends[0] * ends[1] < 0 and not agree:
+                    start = _crossing(drift, gradient, slope, branch, one, other)
+                    points.append(_point(Meeting.near(conditions, start), written_out(parallel)))
+        except (SymresError, ArithmeticError, ValueError, RuntimeError, IndexError):  # no number, or no root there
+            lost, here = True, []
+        lost = lost or (len(here) != len(last) and bool(here) and bool(last))
+        last = here
+    seen = f"critical points with K* > 0 were searched in numbers, for {_RANGE[0]:g} < K < {_RANGE[1]:g}"
+    if agree:
+        seen += ": the susceptibilities agree on a line of critical points (critical_line gives its C_b)"
+    return Found(tuple(points), (seen,), complete=not (lost or agree))
+
+
+def _compiled(expression: sp.Expr) -> _Function:
+    program = compile_ball(expression, PLACE)
+
+    def value(*place: float) -> float:
+        with ctx.workprec(_BITS):
+            return float(program([arb(x) for x in place]).mid())
+
+    return value
+
+
+def _on_the_line(drift: _Function, gradient: _Function, kernel: float) -> Iterator[Place]:
+    """The variances that keep a kernel with chi_perp = 1, by increasing C_W."""
+    from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
+
+    def kept(weight: float) -> float:
+        """The bias variance that keeps the kernel; 0 where none is needed."""
+        high = kernel
+        if drift(kernel, weight, 0.0) >= 0:
+            return 0.0
+        while drift(kernel, weight, high) < 0 and high < _LARGEST:
+            high *= 2
+        return float(brentq(lambda bias: drift(kernel, weight, bias), 0.0, high, xtol=1e-300, rtol=_ROUNDED))
+
+    def critical(weight: float) -> float:
+        return gradient(kernel, weight, kept(weight))
+
+    most = 1.0
+    while drift(kernel, most, 0.0) < 0 and most < _LARGEST:
+        most *= 2
+    least = most
+    while drift(kernel, least, 0.0) >= 0 and least > 1 / _LARGEST:
+        least /= 2
+    if drift(kernel, least, 0.0) >= 0:
+        return  # the kernel grows, whatever the variances
+    if drift(kernel, most, 0.0) >= 0:
+        most = float(brentq(lambda weight: drift(kernel, weight, 0.0), least, most, rtol=_ROUNDED))
+    values = {w: critical(w) for w in (most * k / _WEIGHTS for k in (1e-9, *range(1, _WEIGHTS + 1)))}
+    for low, high in pairwise(values):
+        if values[low] * values[high] < 0:
+            weight = float(brentq(critical, low, high, rtol=_ROUNDED))
+            yield kernel, weight, kept(weight)
+
+
+def _crossing(drift: _Function, gradient: _Function, slope: _Function, branch: int, one: Place, other: Place) -> Place:
+    """The place between two on one branch of the line where chi_parallel = 1."""
+    from scipy.optimize import brentq
+
+    def at(logarithm: float) -> Place:
+        return list(_on_the_line(drift, gradient, math.exp(logarithm)))[branch]
+
+    ends = math.log(one[0]), math.log(other[0])
+    return at(float(brentq(lambda logarithm: slope(*at(logarithm)), *ends, xtol=_CLOSE)))
+
+
+def _point(place: tuple[Meeting, Meeting, Meeting], parallel: sp.Expr) -> CriticalPoint:
+    curvature, values = parallel.diff(K), dict(zip(PLACE, place, strict=True))
+    told = next(filter(None, (sign(enclose(curvature, values, bits)) for bits in _SIGN_BITS)), 0)
+    stability, side = STABILITY[told]
+    return CriticalPoint(*place, stability, exact=False, side=side)

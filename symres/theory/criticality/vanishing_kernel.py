@@ -1,0 +1,94 @@
+"""Critical points at K* = 0, from the series of the maps around it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy as sp
+
+from ...core.errors import NoClosedForm, SymresError
+from ...core.symbols import C_W, C_b, K
+from ...gaussian.algebra.canonical import canonical
+from ...gaussian.calculus.expectation import Expectation
+from ...numerics.balls import enclose
+from ...numerics.intervals.evaluation import samples
+from ...results.critical_point import CriticalPoint, Found
+from ...results.quantity import Quantity
+from ..quantities.expansion import powers_of_kernel
+from .conditions.critical_conditions import joined, solved, written_out
+from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where
+
+_NO_FIXED_POINT = "K* = 0 is no fixed point: K' does not vanish with K"
+_ORDERS = (3, 6, 12, 24, 48)  # the kernel map is expanded so far around K = 0, until a correction shows
+_FAR = (20, 40, 80)  # variances of the distance to a breakpoint: the Gaussian beyond is below 1e-5
+_STABILITY = {-1: "stable", 1: "unstable", 0: "marginal"}
+
+
+def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Found:
+    """Around K = 0 the maps are series: K' must vanish with K and both susceptibilities tend to one value."""
+    if not _vanishes_with_kernel(kernel_map):
+        return Found(remarks=(_NO_FIXED_POINT,))
+    try:
+        growth = without_bias(kernel_map).series(1).body
+        limits = [without_bias(q).series(0).body for q in (parallel, perp)]
+    except NoClosedForm as error:
+        return Found(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
+    if growth.subs(K, 0) != 0:
+        return Found(remarks=(_NO_FIXED_POINT,))
+    if any(limit.has(K) for limit in limits) or sp.expand(limits[0] - limits[1]) != 0:
+        return Found(remarks=("the susceptibilities differ at K = 0",))
+    solutions = [joined(w) for w in solved(limits[0] - 1) if can_be_positive(w)]
+    if not solutions:
+        return Found(remarks=("at K = 0 no C_W > 0 makes the susceptibilities 1",))
+    try:
+        return Found(tuple(_point(kernel_map, w) for w in solutions))
+    except NoClosedForm as error:
+        return Found(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
+
+
+def _vanishes_with_kernel(kernel_map: Quantity) -> bool:
+    """Whether K' may vanish at K = 0: numbers at some parameters say no before a series is worked out."""
+    limit = without_bias(kernel_map).definition.subs(K, 0)
+    try:
+        tried = samples(sorted(limit.free_symbols, key=str))
+        return any(enclose(limit.subs(numbers), {}, 60).contains(0) for numbers in tried)
+    except SymresError:
+        return True
+
+
+def without_bias(quantity: Quantity) -> Quantity:
+    """K' vanishes with K only without biases."""
+    return replace(quantity, definition=quantity.defined.subs(C_b, 0), steps=())
+
+
+def _point(kernel_map: Quantity, weight: sp.Expr) -> CriticalPoint:
+    """K* = 0 at its C_W: the kernel flows as the lowest power of K in K' - K says, or, without one, its value."""
+    zero = sp.Integer(0)
+    correction = _correction(kernel_map, weight)
+    signs = signs_where(correction / K, weight) if correction else _drifts(kernel_map, weight)
+    stability = _STABILITY[signs.pop()] if len(signs) == 1 else "marginal"
+    return CriticalPoint(zero, weight, zero, stability, correction=correction)
+
+
+def _correction(kernel_map: Quantity, weight: sp.Expr) -> sp.Expr:
+    """The lowest power of K in K' - K, with its coefficient; 0 if there is none."""
+    for order in _ORDERS:
+        growth = without_bias(kernel_map).series(order).body
+        excess = sp.expand(sp.expand(growth - K).subs(C_W, weight))
+        for power, coefficient in sorted(powers_of_kernel(excess).items()):
+            # zero to all digits: a linear coefficient cancels by the choice of C_W, whether or not sympy sees it
+            if sign_at_reference(at_generic(coefficient)):
+                return joined(canonical(coefficient)) * K**power
+    return sp.Integer(0)
+
+
+def _drifts(kernel_map: Quantity, weight: sp.Expr) -> set[int]:
+    """The signs of K' - K at kernels where a Gaussian hardly reaches the nearest breakpoint.
+
+    What is smaller than every power of K comes from the breakpoints, that of b like exp(-b^2/2K): the nearest decides.
+    """
+    averages = kernel_map.defined.atoms(Expectation)
+    breaks = {abs(b) for e in averages for _, factors in e.terms for f in factors for b in f.breaks}
+    nearest = min((b for b in breaks if b.is_positive and b.is_number), default=sp.Integer(1))
+    drift = (written_out(kernel_map) - K).subs({C_b: 0, C_W: weight})
+    return set().union(*(signs_where(drift.subs(K, nearest**2 / k), weight) for k in _FAR))

@@ -1,0 +1,259 @@
+"""Many layers with small branches: residual networks in the limit of infinite depth.
+
+A layer that is the identity without its branch, ``K' = K + xi^p B(K) + ...``, has a limit where the depth L grows and
+``xi^p L = tau`` is kept: the kernel obeys ``dK/dtau = B(K)``, the Jacobian ``d log J/dtau = R(K)``, the tangent kernel
+``dTheta/dtau = R Theta + T``. With larger branches kernels explode or saturate within few layers, with smaller ones the
+network is the identity at initialisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import sympy as sp
+from flint import arb, ctx
+
+from ...core.errors import DeclarationError, NoClosedForm
+from ...core.scalars import number, scalar
+from ...core.symbols import K1, K2, C, K, L, M, Theta, tau
+from ...gaussian.algebra.canonical import canonical
+from ...gaussian.calculus.expectation import Expectation
+from ...numerics.balls import compile_ball
+from ...results.quantity import Quantity, Status
+from ..criticality.conditions.critical_conditions import affine, written_out
+from ..quantities.build import build
+from ..quantities.closed_forms import closed
+
+if TYPE_CHECKING:
+    from ..theory import Theory
+
+_POWERS = (1, 2, 3, 4)  # of the branch's weight, that the first correction may have
+_REMEDY = 'use an identity and a weighted branch, z + xi*branch, and pass the name of the weight: depth_limit("xi")'
+_BITS, _RTOL = 80, 1e-13  # of the integration along the depth
+_LEAST, _EXPLODED = 1e-12, 1e100  # a kernel that stands for 0, and a growth that nothing stops
+
+
+@dataclass(frozen=True)
+class Regime:
+    """How a residual network of width M and depth L trains when its branches have a given scale.
+
+    All of them are orders of magnitude for large M and L, of the first step of gradient descent, with a learning rate
+    that moves the output by order 1.
+
+    Args:
+        name: "exploding", "lazy", "lazy ODE", "local feature learning" or "unstable"; a crossover has both names.
+        displacement: squared distance of the initial output from the input, relative to the input.
+        learning_rate: of all parameters.
+        features: change of a hidden unit by its own parameters, relative to the unit.
+    """
+
+    name: str
+    displacement: sp.Expr
+    learning_rate: sp.Expr
+    features: sp.Expr
+
+
+@dataclass(frozen=True)
+class DepthLimit:
+    """The limit of infinite depth of equal layers with small branches; its rates are derived when asked for.
+
+    Args:
+        theory: of one layer.
+        scale: the weight of the branch, xi.
+        power: p, so that ``tau = xi^p * depth`` stays finite: xi falls like depth^(-1/p).
+        kernel_term: what xi^p multiplies in the kernel map, in averages.
+    """
+
+    theory: Theory
+    scale: sp.Symbol
+    power: int
+    kernel_term: sp.Expr
+
+    @cached_property
+    def kernel_rate(self) -> Quantity:
+        """B(K): dK/dtau = B."""
+        return self._rate("kernel_rate", (K,), self.kernel_term, r"\frac{dK}{d\tau}", "growth of the kernel")
+
+    @cached_property
+    def gradient_rate(self) -> Quantity:
+        """R(K): d(log J)/dtau = R for Jacobians J."""
+        term = self._term(self.theory.chi_perp, sp.Integer(1))
+        meaning = "growth of the Jacobian's logarithm"
+        return self._rate("gradient_rate", (K,), term, r"\frac{d\log J}{d\tau}", meaning)
+
+    @cached_property
+    def tangent_rate(self) -> Quantity:
+        """dTheta/dtau of K1, K2, C and Theta, in the NTK parametrisation."""
+        term, arguments = self._term(self.theory.ntk_map, Theta), (K1, K2, C, Theta)
+        return self._rate("tangent_rate", arguments, term, r"\frac{d\Theta}{d\tau}", "growth of the tangent kernel")
+
+    def _term(self, quantity: Quantity, identity: sp.Expr) -> sp.Expr:
+        """What xi^p multiplies in a map."""
+        order, term = _first_term(quantity, self.scale, identity)
+        if order < self.power:
+            found = f"{quantity.name} grows with xi^{order}, the kernel with xi^{self.power}"
+            raise NoClosedForm(f"the limit of many layers of {quantity.name}", found, "nothing")
+        return term if order == self.power else sp.Integer(0)
+
+    def _rate(self, name: str, arguments: tuple[sp.Symbol, ...], term: sp.Expr, notation: str, words: str) -> Quantity:
+        rest = tuple(s for s in self.theory.layer.parameters if s != self.scale)
+        meaning = f"{words} along the depth"
+        return build(name, arguments, term, notation=notation, meaning=meaning, parameters=rest)
+
+    @property
+    def growth(self) -> Quantity:
+        """c(K) = B(K)/K: a branch of weight xi adds the fraction c xi^p to the kernel (Chizat (4), for all M units).
+
+        A number for homogeneous activations; for others Chizat's bound is its supremum over K.
+        """
+        rate = self.kernel_rate
+        return build(
+            "growth",
+            (K,),
+            sp.expand(rate.defined / K),
+            notation="c",
+            meaning="relative growth of the kernel along the depth",
+            source="Chizat (4)",
+            parameters=(*rate.symbols[1:], *rate.unused),
+        )
+
+    @property
+    def kernel_expr(self) -> sp.Expr | None:
+        """K(tau) from the kernel K of the input, where the flow is linear; None elsewhere."""
+        rate = self.kernel_rate
+        linear = affine(rate.proof.result, K) if rate.status is Status.EXACT else None
+        if linear is None:
+            return None
+        start, slope = linear
+        if slope == 0:
+            return K + start * tau
+        return (K + start / slope) * sp.exp(slope * tau) - start / slope
+
+    def kernel(self, time: Any, start: Any, **params: Any) -> float:
+        """K(tau) for the kernel ``start`` of the input, by integration of dK/dtau = B to about 12 digits.
+
+        Args:
+            time: tau = xi^p * depth.
+            start: kernel of the input.
+            params: numbers for all parameters but the weight of the branch, by name.
+        """
+        from scipy.integrate import solve_ivp  # here, because it takes longer to import than the rest of symres
+
+        end, begin = (float(number(value, name)) for value, name in ((time, "tau"), (start, "K")))
+        if end < 0 or begin < 0:
+            raise DeclarationError("the kernel along the depth", "tau or K is negative", "pass numbers >= 0")
+        begin = max(begin, _LEAST)
+        rate = self.kernel_rate
+        rate.evalf(5, K=begin, **params)  # complains of missing and unknown parameters
+        body = written_out(rate).subs({s: number(params[s.name], s.name) for s in rate.symbols[1:]})
+        program = compile_ball(body, (K,))
+
+        def slope(_: float, kernel: Sequence[float]) -> list[float]:
+            with ctx.workprec(_BITS):
+                return [float(program([arb(kernel[0])]).mid())]
+
+        def explosion(_: float, kernel: Sequence[float]) -> float:
+            return kernel[0] - _EXPLODED * begin
+
+        explosion.terminal = True  # type: ignore[attr-defined]
+        found = solve_ivp(slope, (0.0, end), [begin], method="DOP853", rtol=_RTOL, atol=_RTOL * begin, events=explosion)
+        if not found.success or found.t[-1] < end:
+            raise NoClosedForm(
+                f"the kernel at tau = {end:g}", f"it grows without bound before tau = {found.t[-1]:.6g}", "pass less"
+            )
+        return float(found.y[0, -1])
+
+    def scale_at(self, depth: Any, time: Any = tau) -> sp.Expr:
+        """The weight of the branch at a depth: ``(tau/depth)^(1/p)``, the largest for which kernels stay finite."""
+        layers = scalar(depth, "depth")
+        if layers.is_positive is False:
+            raise DeclarationError(f"a depth of {layers}", "it is not positive", "pass a number or a symbol")
+        return (scalar(time, "tau") / layers) ** sp.Rational(1, self.power)
+
+    def regime(self, scale: Any) -> Regime:
+        """How networks train whose branches are ``scale`` times a sum over M hidden units (Chizat, section 3).
+
+        The weights of the sum have a variance of order 1, so C_W = M in the branch's last Dense:
+
+            displacement of the output        scale^2 M L
+            speed of the output               rate * scale^2 M L    all units of all layers
+            speed of a unit by its own        rate * scale          it sees the output's gradient through scale
+
+        Args:
+            scale: an expression in ``sr.M`` and ``sr.L``, a power of each times a number.
+        """
+        if self.power != 2:
+            raise NoClosedForm("the regimes of training", f"branches add xi^{self.power} to the kernel", "nothing")
+        alpha = scalar(scale, "scale")
+        if not alpha.free_symbols and not (alpha.is_positive and alpha.is_finite):
+            raise DeclarationError(f"the scale {alpha}", "it is not positive", "pass 1/sympy.sqrt(sr.M*sr.L)")
+        if alpha.free_symbols - {M, L} or any(sp.simplify(s * alpha.diff(s) / alpha).free_symbols for s in (M, L)):
+            raise DeclarationError(f"the scale {alpha}", "it is no product of powers of M and L", "pass 1/(sr.M*sr.L)")
+        moved = sp.powsimp(alpha**2 * M * L)
+        rate = 1 / moved
+        features = sp.powsimp(rate * alpha)
+        return Regime(_named(_trend(moved), _trend(features)), moved, rate, features)
+
+
+def _trend(size: sp.Expr) -> int:
+    """Whether a product of powers of M and L grows (1) or falls (-1) with both, or is of order 1.
+
+    Raises:
+        NoClosedForm: it grows with one and falls with the other.
+    """
+    signs = {int(sp.sign(s * size.diff(s) / size)) for s in (M, L)} - {0}
+    if len(signs) > 1:
+        raise NoClosedForm(f"the trend of {size}", "it depends on how width and depth grow together", "set L = M**a")
+    return signs.pop() if signs else 0
+
+
+def _named(moved: int, features: int) -> str:
+    if moved > 0:
+        return "exploding"
+    if moved == 0:
+        return "lazy" if features < 0 else "lazy, local feature learning"
+    return {-1: "lazy ODE", 0: "local feature learning", 1: "unstable"}[features]
+
+
+def depth_limit(theory: Theory, scale: str) -> DepthLimit:
+    """The limit, from the first terms of the maps in the weight of the branch.
+
+    Args:
+        theory: of one layer.
+        scale: name of the parameter that weighs the branch.
+
+    Raises:
+        DeclarationError: the layer has no such parameter.
+        NoClosedForm: the layer is no identity without the branch, or its maps are no polynomials in the weight.
+    """
+    names = {s.name: s for s in theory.layer.parameters}
+    if scale not in names:
+        listed = ", ".join(names) or "none"
+        raise DeclarationError(f"a branch of weight {scale}", f"the parameters are: {listed}", _REMEDY)
+    return DepthLimit(theory, names[scale], *_first_term(theory.kernel_map, names[scale], K))
+
+
+def _first_term(quantity: Quantity, branch: sp.Symbol, identity: sp.Expr) -> tuple[int, sp.Expr]:
+    """The first power of the branch's weight in a map beside the identity, and its coefficient, in averages.
+
+    Raises:
+        NoClosedForm: the map is unknown, not the identity without the branch, or no polynomial in its weight.
+    """
+    asked = f"the limit of many layers of {quantity.name}"
+    if quantity.status is Status.UNKNOWN:
+        raise NoClosedForm(asked, f"it is unknown: {quantity.reason}", "nothing")
+    if any(e.has(branch) for e in quantity.defined.atoms(Expectation)):
+        raise NoClosedForm(asked, f"{branch} stands inside of an average", f"write {branch}*branch, a weight outside")
+    alone = canonical(closed(quantity.defined.subs(branch, 0)))
+    if alone != identity:
+        raise NoClosedForm(asked, f"without the branch it is {alone}, not {identity}", "set the skip's weight to 1")
+    slope = quantity.defined
+    for order in _POWERS:
+        slope = slope.diff(branch)
+        term = slope.subs(branch, 0) / sp.factorial(order)
+        if canonical(closed(term)) != 0:
+            return order, term
+    raise NoClosedForm(asked, f"the first {_POWERS[-1]} derivatives in {branch} vanish", "nothing")

@@ -1,0 +1,299 @@
+"""A deep network as a list of layers: kernels, tangent kernels and Jacobians, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import mpmath as mp
+
+from ...core.errors import DeclarationError
+from ...core.scalars import number, whole
+from ...core.symbols import K as KERNEL
+from ...results.quantity import Quantity, undirected
+
+if TYPE_CHECKING:
+    from ..theory import Theory
+
+_DIGITS = 18  # of every step: results are good to 15
+
+Values = dict[str, Any]
+
+
+class DualKernel(NamedTuple):
+    """The kernels of a layer for two inputs.
+
+    Args:
+        K1, K2: kernels of the inputs.
+        C: their covariance, the kernel of the Gaussian process.
+        Theta: their tangent kernel.
+    """
+
+    K1: Any
+    K2: Any
+    C: Any
+    Theta: Any
+
+
+@dataclass(frozen=True)
+class Network:
+    """Layers one after the other, the first nearest to the input.
+
+    A read-in is the layer ``Layer(Dense(z))`` of inputs with kernels ``x.x'/fan_in``, a readout one without a skip.
+
+    Args:
+        layers: the theory of each layer.
+
+    Methods take numbers by name for all parameters; a list or tuple holds one number for each layer.
+    """
+
+    layers: tuple[Theory, ...]
+
+    @property
+    def depth(self) -> int:
+        """The number of layers."""
+        return len(self.layers)
+
+    def kernels(self, K: Any, **params: Any) -> list[Any]:
+        """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits."""
+        return [state["K"] for state in self._states(K, params)]
+
+    def chi_perp(self, K: Any, **params: Any) -> list[Any]:
+        """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers."""
+        states = self._states(K, params)
+        rows = zip(self.layers, states, self._by_layer(params), strict=False)
+        return [_value(layer.chi_perp, state | own) for layer, state, own in rows]
+
+    def displacement(self, K: Any, **params: Any) -> list[Any]:
+        """How far the stream has moved: ``Delta_l^2 = E (z^l_i - z^0_i)^2`` of one neuron, from 0 for l = 0.
+
+        Args:
+            K: kernel that enters the first layer.
+            params: numbers, by name.
+
+        Returns:
+            depth + 1 numbers, in units of kernels; times the width it is the squared distance (Chizat, 2.1).
+        """
+        states = self._states(K, params)
+        rows = zip(self.layers, states, self._by_layer(params), strict=False)
+        left = [
+            [_value(quantity, state | own) for quantity in (layer.memory, layer.shared_memory)]
+            for layer, state, own in rows
+        ]
+        first = states[0]["K"]
+        with mp.workdps(_DIGITS + 2):  # those of the kernels: 0 is 0
+            covariance, between = first, states[0].get("C", mp.mpf(0))  # with the first stream; of another input's
+            covariances = [covariance]
+            for own, shared in left:
+                covariance, between = own * covariance + shared * between, (own + shared) * between
+                covariances.append(covariance)
+            return [state["K"] - 2 * c + first for state, c in zip(states, covariances, strict=True)]
+
+    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
+        """The averaged partial Jacobian norm ``J^{l0,l}``: the product of chi_perp from layer l0 to l.
+
+        Args:
+            l0: from the stream after so many layers; 0 is the stream of kernel K.
+            l: to the stream after so many layers.
+            K: kernel that enters the first layer.
+            params: numbers, by name.
+
+        Returns:
+            ``E[(1/n) sum_ij (dz^l_j/dz^l0_i)^2]`` at infinite width (Doshi et al. (3), (14)).
+        """
+        first, last = whole(l0, "l0", 0), whole(l, "l", 0)
+        if not first <= last <= self.depth:
+            found = f"it has {self.depth} layers" if first <= last else f"layer {last} comes before layer {first}"
+            raise DeclarationError(f"the Jacobian from layer {first} to {last}", found, "pass l0 <= l <= depth")
+        return mp.fprod(self.chi_perp(K, **params)[first:last])
+
+    def input_jacobian(self, l: Any, K: Any, n_0: Any, read_in: tuple[Any, Any], **params: Any) -> Any:  # noqa: E741
+        """``J^{0,l}`` from inputs of finite dimension through a read-in ``Dense(x)`` and the network's layers.
+
+        Args:
+            l: the stream that is differentiated, 1 for the one after the read-in, l - 1 layers deep.
+            K: its kernel after the read-in, ``C_b + C_W |x|^2/n_0``.
+            n_0: dimension of the input.
+            read_in: C_W and C_b of the read-in.
+            params: numbers, by name.
+
+        Returns:
+            ``J`` at the end of ``J' = chi_perp J + 2 chi_Delta S``, ``S' = chi_parallel^2 S``, from ``J = C_W`` and
+            ``S = C_W (K - C_b)/n_0``, which is ``|dK/dx|^2/4``: a neuron is correlated with its own gradient, which its
+            average over many inputs would hide. Doshi et al. (36) has the correction of the first layer alone.
+
+        Raises:
+            DeclarationError: the network is not that deep, or no input has that kernel after that read-in.
+        """
+        last = whole(l, "l", 1)
+        if last > self.depth + 1:
+            raise DeclarationError(f"the Jacobian to layer {last}", f"the network has {self.depth + 1}", "pass less")
+        pair = tuple(read_in) if isinstance(read_in, Iterable) and not isinstance(read_in, str) else ()
+        if len(pair) != 2:
+            raise DeclarationError(f"a read-in {read_in!r}", "it is no pair of variances", "pass (C_W, C_b)")
+        weight, bias = (_mpf(value, name) for value, name in zip(pair, ("C_W", "C_b"), strict=True))
+        dimension, start = whole(n_0, "n_0", 1), _mpf(K, "K")
+        if weight <= 0 or not 0 <= bias <= start:
+            found = f"no input has kernel K = {K} after a read-in with C_W = {pair[0]}, C_b = {pair[1]}"
+            raise DeclarationError("the Jacobian in the input", found, "pass C_W > 0 and 0 <= C_b <= K")
+        norm, along = weight, weight * (start - bias) / dimension
+        states = self._states(K, params)
+        for layer, state, own in list(zip(self.layers, states, self._by_layer(params), strict=False))[: last - 1]:
+            chi, parallel, delta = (
+                _value(q, state | own) for q in (layer.chi_perp, layer.chi_parallel, layer.chi_delta)
+            )
+            norm, along = chi * norm + 2 * delta * along, parallel**2 * along
+        return norm
+
+    def gradient_norms(self, K: Any, **params: Any) -> list[Any]:
+        """For each layer the squared gradient of an output neuron in its parameters, in the NTK parametrisation.
+
+        ``|dz^L/dtheta^l|^2 = J^{l+1,L} |dz^{l+1}/dtheta^l|^2`` (Doshi et al. (37)); their sum is the tangent kernel of
+        the input with itself.
+
+        Args:
+            K: kernel that enters the first layer.
+            params: numbers, by name.
+
+        Raises:
+            DeclarationError: a layer normalises over a batch, all of whose inputs a change of parameters moves.
+        """
+        if any(layer.is_batch for layer in self.layers):
+            raise DeclarationError(
+                "gradient norms of a network",
+                "a layer normalises over a batch, and a change of parameters moves all of its inputs",
+                "ask for parameter_norm of one layer, or for dual_kernels of two inputs",
+            )
+        chis = self.chi_perp(K, **params)
+        rows = zip(self.layers, self._states(K, params), self._by_layer(params), strict=False)
+        own = [_value(layer.parameter_norm, state | values) for layer, state, values in rows]
+        return [norm * mp.fprod(chis[place + 1 :]) for place, norm in enumerate(own)]
+
+    def nearby_inputs(self, K: Any, dK: Any, ddK: Any, **params: Any) -> list[tuple[Any, Any, Any]]:
+        """Kernels of two nearly equal inputs, ``K +- dK + ddK`` and covariance ``K - ddK`` (PDLT (B.12) to (B.14)).
+
+        Args:
+            K: kernel of the midpoint that enters the first layer.
+            dK: half the difference of the kernels, of first order.
+            ddK: quarter of the squared distance, of second order.
+            params: numbers, by name.
+
+        Returns:
+            ``(K, dK, ddK)`` for every layer, the first as passed:
+            ``dK' = chi_parallel dK`` and ``ddK' = chi_perp ddK + chi_Delta/2 dK^2``, where chi_Delta/2 is h for layers
+            without normalisation.
+        """
+        first, second = _mpf(dK, "dK"), _mpf(ddK, "ddK")
+        states = self._states(K, params)
+        found = [(states[0]["K"], first, second)]
+        for layer, state, after, own in zip(self.layers, states, states[1:], self._by_layer(params), strict=False):
+            here = state | own
+            second = _value(layer.chi_perp, here) * second + _value(layer.chi_delta, here) / 2 * first**2
+            first *= _value(layer.chi_parallel, here)
+            found.append((after["K"], first, second))
+        return found
+
+    def dual_kernels(self, K1: Any, K2: Any, C: Any, Theta: Any = 0, **params: Any) -> list[DualKernel]:
+        """The kernels of two inputs after every layer, the tangent kernel in the NTK parametrisation.
+
+        Args:
+            K1: kernel of the first input.
+            K2: kernel of the second input.
+            C: their covariance.
+            Theta: their tangent kernel: 0 where no trained layer comes before.
+            params: numbers, by name.
+
+        Returns:
+            depth + 1 entries; the first is what was passed. Equal inputs keep C = K1 = K2 exactly.
+        """
+        state = DualKernel(*(_mpf(value, name) for value, name in ((K1, "K1"), (K2, "K2"), (C, "C"), (Theta, "Theta"))))
+        if any(layer.is_batch for layer in self.layers) and state.K1 != state.K2:
+            raise DeclarationError(
+                "two inputs of a batch", f"their kernels are {state.K1} and {state.K2}", "pass equal K1 and K2"
+            )
+        found = [state]
+        for layer, own in zip(self.layers, self._by_layer(params), strict=True):
+            state = _next_pair(layer, state, own)
+            found.append(state)
+        return found
+
+    def _states(self, K: Any, params: Mapping[str, Any]) -> list[Values]:
+        """What the one-input maps depend on, before every layer and after the last: K, and C of a batch."""
+        given = dict(params)
+        batch = any(layer.is_batch for layer in self.layers)
+        state: Values = {"K": _mpf(K, "K")}
+        if batch:
+            if "C" not in given:
+                raise DeclarationError(
+                    "kernels of a batch", "no value for C, the covariance of its inputs", "pass it by name: C=0.5"
+                )
+            state["C"] = _mpf(given.pop("C"), "C")
+        states = [state]
+        for layer, own in zip(self.layers, self._by_layer(given), strict=True):
+            if layer.covariance_map.directed and state["K"] == 0:
+                raise undirected("a network", KERNEL)
+            follow = {"K": _value(layer.kernel_map, state | own)}
+            if batch:
+                follow["C"] = _value(layer.covariance_map, _as_pair(layer, state) | own)
+            state = follow
+            states.append(state)
+        return states
+
+    def _by_layer(self, params: Mapping[str, Any]) -> list[Values]:
+        """The parameters of every layer: a sequence has one value for each."""
+        params = {name: list(value) if _is_listed(value) else value for name, value in params.items()}
+        for name, value in params.items():
+            if isinstance(value, list) and len(value) != self.depth:
+                raise DeclarationError(
+                    f"{name} of {self.depth} layers", f"it has {len(value)} values", "pass one value for each layer"
+                )
+        known = {s.name for layer in self.layers for s in layer.layer.parameters}
+        for name in params:
+            if name not in known and name != "C":
+                raise DeclarationError(
+                    f"a value for {name}", "no layer has such a parameter", f"pass {', '.join(sorted(known))}"
+                )
+        rows = []
+        for place, layer in enumerate(self.layers):
+            names = {s.name for s in layer.layer.parameters}
+            rows.append(
+                {
+                    name: value[place] if isinstance(value, list) else value
+                    for name, value in params.items()
+                    if name in names
+                }
+            )
+        return rows
+
+
+def _is_listed(value: Any) -> bool:
+    """Whether a parameter has one value for each layer: a list, a tuple or an array of one dimension."""
+    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
+
+
+def _next_pair(layer: Theory, state: DualKernel, own: Values) -> DualKernel:
+    values = _as_pair(layer, state._asdict()) | own
+    first = _value(layer.kernel_map, {"K": state.K1} | values)
+    equal = state.K1 == state.K2 == state.C
+    second = first if state.K1 == state.K2 else _value(layer.kernel_map, {"K": state.K2} | values)
+    both = first if equal and not layer.is_batch else _value(layer.covariance_map, values)
+    return DualKernel(first, second, both, _value(layer.ntk_map, values | {"Theta": state.Theta}))
+
+
+def _as_pair(layer: Theory, state: Mapping[str, Any]) -> Values:
+    """What the two-input maps of a layer depend on."""
+    if layer.is_batch:
+        return {"K": state.get("K", state.get("K1")), "C": state["C"]}
+    return {"K1": state.get("K1", state.get("K")), "K2": state.get("K2", state.get("K")), "C": state["C"]}
+
+
+def _value(quantity: Quantity, values: Mapping[str, Any]) -> Any:
+    names: Sequence[str] = [s.name for s in (*quantity.symbols, *quantity.unused)]
+    return quantity.evalf(_DIGITS, **{name: value for name, value in values.items() if name in names})
+
+
+def _mpf(value: Any, name: str) -> Any:
+    exact = number(value, name)
+    with mp.workdps(_DIGITS + 2):
+        return mp.mpf(int(exact.p)) / int(exact.q) if exact.is_Rational else mp.mpf(exact.evalf(_DIGITS + 2))

@@ -1,0 +1,191 @@
+"""From unevaluated averages to a verified Quantity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import sympy as sp
+
+from ...activations.validation import require_distinct
+from ...core.errors import NoClosedForm
+from ...core.proof import Proof, Step
+from ...core.symbols import K1, K2, C, K, place
+from ...gaussian.calculus.expectation import Expectation
+from ...gaussian.closed_form.verification import MIRRORED, Ball, Values, verify
+from ...numerics.balls import enclose, evaluate, value_and_radius
+from ...results.quantity import NamedStep, Quantity, Status
+from ..walk.walk import Assignment
+from .closed_forms import Closer
+from .expansion import expansion
+
+_POINTS = 2
+_INFINITE = (
+    "the mean square of a slope is infinite where a function jumps or is at least as steep as a square root is at 0"
+)
+_DIGITS, _BITS, _TOLERANCE = 25, 100, 1e-20  # of a verification
+
+
+def total_derivative(result: sp.Expr, assignments: Sequence[Assignment], s: sp.Symbol) -> sp.Expr:
+    """d(result)/ds through a straight-line list: forward mode, one derivative per assignment."""
+    slopes: dict[sp.Symbol, sp.Expr] = {}
+
+    def through(expression: sp.Expr) -> sp.Expr:
+        inner = [expression.diff(t) * slope for t, slope in slopes.items() if slope != 0 and expression.has(t)]
+        return sp.Add(expression.diff(s), *inner)
+
+    for symbol, definition in assignments:
+        slopes[symbol] = through(definition)
+    return through(result)
+
+
+def build(
+    name: str,
+    arguments: tuple[sp.Symbol, ...],
+    definition: sp.Expr,
+    assignments: Sequence[Assignment] = (),
+    *,
+    notation: str = "",
+    meaning: str = "",
+    source: str = "",
+    parameters: Sequence[sp.Symbol] = (),
+) -> Quantity:
+    """Close what closes, verify it, and say what it is.
+
+    Args:
+        name: name of the quantity.
+        arguments: the kernels; parameters are appended in a fixed order.
+        definition: the result in unevaluated averages and assigned symbols.
+        assignments: the walk's straight-line list; only those that the result needs are kept, and those that do not
+            stand inside another average are inlined.
+        notation: LaTeX of the left-hand side.
+        meaning: one line that says what it is.
+        source: document and equation that it generalises.
+        parameters: of the layer, whether or not this quantity depends on them.
+
+    Raises:
+        DeclarationError: values cannot be given by name: two symbols have the same one.
+    """
+    definition, kept = _inlined(definition, assignments)
+    symbols = _arguments(arguments, definition, kept)
+    require_distinct(meaning or name, {*symbols, *parameters, *(step for step, _ in kept)})
+    closer = Closer()
+    steps, inner = [], []
+    for symbol, meaning_of_step in kept:
+        proof = closer.prove(meaning_of_step)
+        steps.append(NamedStep(symbol, meaning_of_step, proof.result))
+        inner.append((symbol, proof))
+    proof = closer.prove(definition)
+    quantity = Quantity(
+        name=name,
+        symbols=symbols,
+        unused=tuple(s for s in parameters if s not in symbols),
+        definition=definition,
+        body=proof.result,
+        status=Status.NUMERIC if closer.open else Status.EXACT,
+        steps=tuple(steps),
+        notation=notation or name,
+        meaning=meaning,
+        source=source,
+        proof=_with_steps(proof, inner),
+        verifications=tuple(closer.verifications),
+        reason=_INFINITE if proof.result.has(sp.oo) else "; ".join(dict.fromkeys(a.reason for a in closer.open)),
+        expansion=expansion if arguments == (K,) else None,
+    )
+    return _verified(quantity)
+
+
+def derivative(quantity: Quantity, s: sp.Symbol) -> Quantity:
+    """The derivative of a quantity in a kernel, a mean or another parameter: averages again, closed where they close.
+
+    Raises:
+        NoClosedForm: the quantity is unknown.
+    """
+    if quantity.status is Status.UNKNOWN:
+        raise NoClosedForm(f"a derivative of {quantity.name}", f"it is unknown ({quantity.reason})", "take another one")
+    assignments = [(step.symbol, step.definition) for step in quantity.steps]
+    return build(
+        f"d{quantity.name}_d{s}",
+        tuple(k for k in (K, K1, K2, C) if k in quantity.symbols),
+        total_derivative(quantity.definition, assignments, s),
+        assignments,
+        meaning=f"derivative in {s} of: {quantity.meaning}",
+        parameters=quantity.symbols,
+    )
+
+
+def unknown(name: str, arguments: tuple[sp.Symbol, ...], reason: str, **words: Any) -> Quantity:
+    """A quantity that does not exist or could not be found, with the reason."""
+    return Quantity(name, arguments, sp.nan, sp.nan, Status.UNKNOWN, reason=reason, **words)
+
+
+def _insert(state: sp.Expr, symbol: sp.Symbol, proof: Proof) -> sp.Expr:
+    return state.xreplace({symbol: proof.replay()})
+
+
+def _with_steps(proof: Proof, inner: Sequence[tuple[sp.Symbol, Proof]]) -> Proof:
+    """Append the insertion of the named steps, so that the proof ends in one expression."""
+    state, steps = proof.result, list(proof.steps)
+    for symbol, own in reversed(inner):
+        state = state.xreplace({symbol: own.result})
+        statement = f"{symbol} = {own.start} = {own.result}"
+        steps.append(Step("named step", statement, partial(_insert, symbol=symbol, proof=own), state))
+    return Proof(proof.start, tuple(steps))
+
+
+def _arguments(first: tuple[sp.Symbol, ...], definition: sp.Expr, kept: Sequence[Assignment]) -> tuple[sp.Symbol, ...]:
+    names = {s for s, _ in kept}
+    free = set().union(definition.free_symbols, *(d.free_symbols for _, d in kept)) - names - set(first)
+    return (*first, *sorted(free, key=place))
+
+
+def _inlined(definition: sp.Expr, assignments: Sequence[Assignment]) -> tuple[sp.Expr, list[Assignment]]:
+    """Keep the named steps that stand inside of averages; write the others out."""
+    pending = dict(assignments)
+    for symbol, value in reversed(list(assignments)):
+        users = [definition, *(d for s, d in pending.items() if s != symbol)]
+        if not any(node.has(symbol) for e in users for node in e.atoms(Expectation)):
+            definition = definition.xreplace({symbol: value})
+            pending = {s: d.xreplace({symbol: value}) for s, d in pending.items() if s != symbol}
+    # a step that nothing uses any more was inlined everywhere or never needed
+    kept: list[Assignment] = []
+    for symbol, value in reversed(list(pending.items())):
+        if definition.has(symbol) or any(d.has(symbol) for _, d in kept):
+            kept.insert(0, (symbol, value))
+    return definition, kept
+
+
+def _verified(quantity: Quantity) -> Quantity:
+    """Compare the assembled closed form with its definition, averages by quadrature, at random points.
+
+    Each closed average has been verified by itself; this guards what happened since: substitution, canonical form.
+    """
+    if quantity.status is not Status.EXACT or quantity.body.has(sp.oo):
+        return quantity
+    if isinstance(quantity.definition, Expectation) and quantity.definition.covariance in ((K,), (K1, C, K2)):
+        return quantity  # a single average, which has been verified as it stands
+    if quantity.body == 0 and {v.oracle for v in quantity.verifications} == {MIRRORED}:
+        return quantity  # quadrature uses the same symmetry, and would confirm nothing
+
+    def measure(values: Values) -> Ball:
+        numbers = quantity.defined.subs(values)
+        if quantity.body == 0:  # no relative accuracy is worth more precision
+            return value_and_radius(enclose(numbers, {}, _BITS))
+        return evaluate(numbers, {}, _DIGITS)
+
+    try:
+        verification = verify(
+            quantity.name,
+            quantity.proof.result,
+            measure,
+            quantity.symbols,
+            oracle="quadrature",
+            points=_POINTS,
+            tolerance=_TOLERANCE,
+            digits=_DIGITS,
+        )
+    except NoClosedForm as error:
+        return replace(quantity, body=quantity.definition, status=Status.NUMERIC, reason=error.found)
+    return replace(quantity, verifications=(*quantity.verifications, verification))

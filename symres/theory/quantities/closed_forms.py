@@ -1,0 +1,58 @@
+"""Averages in an expression replaced by their closed forms."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import sympy as sp
+
+from ...core.proof import Proof, Step
+from ...gaussian.algebra.canonical import textbook
+from ...gaussian.calculus.expectation import Expectation
+from ...gaussian.closed_form.average import Average, average
+from ...results.quantity import Verification
+
+
+class Closer:
+    """Replaces averages by closed forms, innermost first, and remembers how."""
+
+    def __init__(self) -> None:
+        self.averages: dict[sp.Expr, Average] = {}
+        self.open: list[Average] = []
+        self.verifications: list[Verification] = []
+
+    def prove(self, definition: sp.Expr) -> Proof:
+        """The chain from a definition to its canonical closed form."""
+        state, steps = definition, []
+        for node in sorted(definition.atoms(Expectation), key=str):
+            found = self._average(node)
+            if found.exact:
+                put_in = partial(_put_in, node=node, proof=found.proof)
+                state = state.xreplace({node: found.expr})
+                steps.append(Step("Gaussian average", f"{node} = {found.expr}", put_in, state, _lines(found.proof)))
+        final = textbook(state)
+        if final != state:
+            steps.append(Step("canonical form", "textbook order", textbook, final))
+        return Proof(definition, tuple(steps))
+
+    def _average(self, node: Expectation) -> Average:
+        if node not in self.averages:
+            found = self.averages[node] = average(node.integrand, node.law)
+            if not found.exact:
+                self.open.append(found)
+            else:
+                self.verifications += found.verifications
+        return self.averages[node]
+
+
+def _lines(proof: Proof) -> tuple[str, ...]:
+    return tuple(proof.explain().splitlines())
+
+
+def _put_in(state: sp.Expr, node: sp.Expr, proof: Proof) -> sp.Expr:
+    return state.xreplace({node: proof.replay()})
+
+
+def closed(expression: sp.Expr) -> sp.Expr:
+    """An expression with the closed forms, verified, of all its averages that have one."""
+    return expression if not expression.has(Expectation) else Closer().prove(expression).result

@@ -1,0 +1,211 @@
+"""Expansions of one-kernel quantities: the exact series around K = 0, and the one for K -> oo."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import mpmath as mp
+import sympy as sp
+
+from ...activations.piecewise import Pieces
+from ...core.errors import NoClosedForm, SymresError
+from ...core.proof import Proof
+from ...core.symbols import K
+from ...gaussian.calculus.expectation import Expectation
+from ...gaussian.expansions.large_variance import known_order, large_variance
+from ...gaussian.expansions.small_variance import small_variance
+from ...gaussian.expansions.truncation import Truncation
+from ...numerics.balls import evaluate
+from ...numerics.intervals.evaluation import of_size
+from ...results.quantity import Quantity, Status, Verification
+from .closed_forms import closed
+from .power_sums import Powers
+
+_DEEPER = 6  # times that averages are expanded to higher orders until enough is known of the whole
+_AHEAD = (2, 6, 14)  # orders in which the terms after the last one are looked for: z + z**7 has none for long
+_REFERENCE = sp.Integer(1)  # size of every parameter where the reach of an expansion is found
+
+
+def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: bool = True) -> Quantity:
+    """The expansion of a one-kernel quantity around K = 0 or K = oo, from the integrands of its averages.
+
+    Args:
+        quantity: a function of K.
+        order: the highest power of K that is kept, of 1/K if it is large.
+        large: whether K is.
+        checked: whether to compare it with numbers, and to state how far it reaches.
+
+    Raises:
+        NoClosedForm: a law that does not vanish with K, or does not grow with it; a function that does not allow an
+            expansion; an expansion that differs from numbers.
+    """
+    for ahead in _AHEAD if checked else (0,):
+        terms = terms_of(quantity, order + ahead, large)
+        if any(e > order for e in terms):
+            break
+    body = sp.Add(*(value * K ** (-e if large else e) for e, value in sorted(terms.items()) if e <= order))
+    reason = f"terms {'down' if large else 'up'} to K**{-order if large else order}"
+    verifications: tuple[Verification, ...] = ()
+    if checked and not body.has(sp.oo, sp.nan, sp.zoo):
+        reach, verifications = _checked(quantity, terms, order, large)
+        reason = f"{reason}; {reach}"
+    name = "expansion for large K" if large else "series around K = 0"
+    return replace(
+        quantity,
+        name=f"{quantity.name}_{'asymptotics' if large else 'series'}",
+        body=body,
+        steps=(),
+        status=Status.SERIES,
+        meaning=f"{name} of: {quantity.meaning}" if quantity.meaning else name,
+        reason=reason,
+        verifications=verifications,
+        proof=Proof(body),
+        expansion=None,
+    )
+
+
+def _checked(
+    quantity: Quantity, terms: dict[sp.Expr, sp.Expr], order: int, large: bool
+) -> tuple[str, tuple[Verification, ...]]:
+    """How far an expansion reaches, and its comparison with numbers."""
+    defined = quantity.defined
+    parameters = sorted(defined.free_symbols - {K}, key=str)
+    values = {p: of_size(p, _REFERENCE) for p in parameters}
+    signed = {-e if large else e: value.subs(values) for e, value in terms.items()}
+    at_reference = defined.subs(values)
+
+    def number(place: sp.Rational, digits: int) -> mp.mpf:
+        return evaluate(at_reference.subs(K, place), {}, digits)[0]
+
+    cut = sp.Integer(-order if large else order)
+    inside = {e: c for e, c in signed.items() if (e >= cut if large else e <= cut)}
+    outside = {e: c for e, c in signed.items() if e not in inside}
+    asked = f"the {'large-variance expansion' if large else 'small-variance series'} of {quantity.name}"
+    truncation = Truncation(asked, inside, outside, number, large)
+    where = f" (at {', '.join(f'{p} = {value}' for p, value in values.items())})" if parameters else ""
+    try:
+        verification = truncation.verification()
+        return truncation.reach() + where, (verification,)
+    except NoClosedForm:
+        raise
+    except SymresError as error:
+        found = f"it cannot be compared with numbers{where}: {error.found}"
+        raise NoClosedForm(asked, found, "pass checked=False to have it as it is") from None
+
+
+def terms_of(quantity: Quantity, order: sp.Expr | int, large: bool) -> dict[sp.Expr, sp.Expr]:
+    """Exponents and coefficients of the expansion in K around 0, in 1/K if K is large; not compared with numbers.
+
+    From the integrands of the averages, or, where one has no expansion (it oscillates), from the closed form.
+
+    Raises:
+        NoClosedForm: neither has an expansion in powers of K.
+    """
+    try:
+        found = _expanded_at_zero(quantity.defined, order, large)
+    except NoClosedForm:
+        if quantity.status is not Status.EXACT or quantity.expr is None:
+            raise
+        try:
+            found = _expanded_at_zero(quantity.expr, order, large)
+        except NoClosedForm:
+            found = {}
+        if not found:
+            raise
+    closed_terms = {exponent: closed(value) for exponent, value in found.items()}
+    return {exponent: value for exponent, value in closed_terms.items() if value != 0}
+
+
+def _expanded_at_zero(defined: sp.Expr, order: sp.Expr | int, large: bool) -> dict[sp.Expr, sp.Expr]:
+    expander = _Expander(large_variance, True) if large else _Expander(small_variance, False)
+    expression, wanted = defined.subs(K, 1 / K) if large else defined, sp.sympify(order)
+    before = -sp.oo
+    for _ in range(_DEEPER):
+        found = expander(expression, wanted)
+        if found.known >= order:
+            return {e: value for e, value in found.settled.terms.items() if e <= order}
+        if found.known == before:
+            told = f"a function has algebraic tails: terms beyond K**{-before} have logarithms"
+            raise NoClosedForm(f"an expansion of {defined}", told, "use numbers")
+        before = found.known
+        wanted += sp.ceiling(order - found.known)  # factors such as 1/K**2 use up what their partners know
+    raise NoClosedForm(f"an expansion of {defined}", "its lowest terms cancel", "use numbers")
+
+
+@dataclass(frozen=True)
+class _Expander:
+    """Expands expressions in averages around K = 0.
+
+    Args:
+        terms: the expansion of an average in its variance.
+        large: whether the variances grow as K vanishes.
+    """
+
+    terms: Callable[[Pieces, Any], tuple[tuple[sp.Rational, sp.Expr], ...]]
+    large: bool
+
+    def __call__(self, e: sp.Expr, wanted: sp.Expr) -> Powers:
+        """The sum of powers of K, averages and infinite series in it up to K**wanted."""
+        if e == K:
+            return Powers({sp.Integer(1): sp.Integer(1)})
+        if not e.has(K):
+            return Powers({sp.Integer(0): e})
+        if isinstance(e, Expectation):
+            return self._average(e, wanted)
+        if isinstance(e, sp.Add | sp.Mul):
+            return reduce(operator.add if e.is_Add else operator.mul, (self(part, wanted) for part in e.args))
+        if isinstance(e, sp.Pow) and e.exp.is_Rational:
+            return self(e.base, wanted).power(e.exp, wanted)
+        if isinstance(e, sp.exp):
+            return self(e.args[0], wanted).exponential(wanted)
+        raise NoClosedForm(f"a series of {e}", f"{e.func.__name__} of K has none that is known here", "use numbers")
+
+    def _average(self, e: Expectation, wanted: sp.Expr) -> Powers:
+        if e.dimension != 1:
+            raise NoClosedForm(
+                f"a series of {e}", "it averages over two variables", "take the series of a one-input map"
+            )
+        if e.integrand.has(K):
+            raise NoClosedForm(f"a series of {e}", "what is averaged depends on K", "use numbers")
+        law = self(e.covariance[0], wanted).settled
+        if law.low == 0 and not law.terms and not self.large:  # all that is known of the variance is that it vanishes
+            limits = (c * value for c, (f,) in e.terms for power, value in self.terms(f, 0) if power == 0)
+            return Powers({sp.Integer(0): sp.Add(*limits)}, sp.Integer(0))
+        if law.low == 0:
+            return self._around(e, law, wanted)
+        self._require_end(e, law)
+        order = max(int(sp.ceiling(wanted / abs(law.low))), 0)
+        total = Powers({})
+        for coefficient, (factor,) in e.terms:
+            known = min(order, known_order(factor)) if self.large else order
+            for power, value in self.terms(factor, known):
+                total += Powers({sp.Integer(0): coefficient * value}) * law.power(power, wanted)
+            total += Powers({}, known * abs(law.low))
+        return total
+
+    def _around(self, e: Expectation, law: Powers, wanted: sp.Expr) -> Powers:
+        """Taylor's series of an average in its variance, around the limit of that."""
+        start, variance = law.terms[sp.Integer(0)], sp.Dummy("S", positive=True)
+        rest = Powers({p: c for p, c in law.terms.items() if p != 0}, law.known)
+        slope, total, power = Expectation(e.integrand, variance), Powers({}), Powers({sp.Integer(0): sp.Integer(1)})
+        for n in range(max(int(sp.ceiling(wanted / rest.low)), 0) + 1 if rest.terms else 1):
+            coefficient = slope.subs(variance, start) / sp.factorial(n)
+            total += Powers({sp.Integer(0): coefficient}) * power
+            power = power * rest
+            slope = slope.diff(variance)
+        return Powers(total.terms, min(total.known, wanted if rest.terms else rest.known))
+
+    def _require_end(self, e: Expectation, law: Powers) -> None:
+        if self.large and not law.low < 0:
+            raise NoClosedForm(f"an expansion of {e}", "its variance does not grow with K", "use numbers for large K")
+        if not self.large and not law.low > 0:
+            raise NoClosedForm(f"a series of {e}", "its variance does not vanish with K", "use numbers")
+
+
+def powers_of_kernel(e: sp.Expr) -> dict[sp.Expr, sp.Expr]:
+    """A finite sum of powers of K, without averages, as {exponent: coefficient}."""
+    return dict(_Expander(small_variance, False)(e, sp.Integer(0)).settled.terms)

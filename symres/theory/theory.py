@@ -1,0 +1,318 @@
+"""From layers to the theory of deep networks: recursions, criticality, reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import sympy as sp
+
+from ..activations.activation import Activation
+from ..core import symbols
+from ..core.errors import DeclarationError
+from ..core.scalars import number, parameter, whole
+from ..gaussian.algebra.canonical import canonical
+from ..layers.architectures import mlp
+from ..layers.layer import Layer
+from ..notation import latex
+from ..results.critical_point import CriticalPoint
+from ..results.quantity import require_range
+from ..results.report import PointRow, Report
+from .criticality import analysis, fixed_points
+from .criticality.conditions.critical_conditions import Maps, joined
+from .criticality.decay_exponents import Exponents, exponents_at
+from .criticality.fixed_points import FixedPoint
+from .criticality.lines import critical_line
+from .criticality.lines.critical_line import LinePoint
+from .criticality.lines.explicit_line import explicit_line
+from .criticality.phase import Phase, phase
+from .depth.batch_flow import variance_maps, with_kernel
+from .depth.infinite_depth import DepthLimit, depth_limit
+from .depth.jacobian_product import jacobian_product
+from .depth.network import DualKernel, Network
+from .quantities.layer_maps import Recursion
+
+
+def derive(layer: Layer | Activation | str) -> Theory:
+    """The theory of deep networks built from one layer.
+
+    Args:
+        layer: a Layer; an activation (or its name or formula) means the multilayer perceptron built from it.
+
+    Returns:
+        A lazy object: each quantity is derived, and verified, when it is first asked for.
+    """
+    return Theory(layer if isinstance(layer, Layer) else mlp(layer))
+
+
+def network(layers: Iterable[Layer | Activation | str]) -> Network:
+    """A deep network of different layers, each with its theory.
+
+    Args:
+        layers: in the order from input to output; equal ones are derived once. A read-in is ``Layer(Dense(z))``, a
+            readout a layer without a skip, for instance ``mlp(phi)``.
+    """
+    theories: dict[Layer, Theory] = {}
+    listed = [layer if isinstance(layer, Layer) else mlp(layer) for layer in layers]
+    return Network(tuple(theories.setdefault(layer, Theory(layer)) for layer in listed))
+
+
+@dataclass(frozen=True)
+class Theory(Recursion):
+    """Kernels, susceptibilities and criticality of a deep network of equal layers at infinite width.
+
+    Args:
+        layer: the forward equation.
+    """
+
+    def subs(self, **values: Any) -> Theory:
+        """The theory with numbers in the place of parameters, by name."""
+        return Theory(self.layer.subs(**values))
+
+    # ---- the deep network --------------------------------------------------------------------------------------
+
+    @cached_property
+    def jacobian_expr(self) -> sp.Expr | None:
+        """``J^{l0,l}`` of any depth as a function of l0, l, the kernel K of layer 0 and the parameters.
+
+        None where the product of chi_perp along the kernel's path has no closed form; of a batch, K is the variance
+        over its inputs.
+        """
+        return jacobian_product(self._maps[0], self._maps[2])
+
+    def network(self, depth: Any) -> Network:
+        """So many of these layers, one after the other."""
+        return Network((self,) * whole(depth, "depth", 0))
+
+    def kernels(self, depth: Any, K: Any, **params: Any) -> list[Any]:
+        """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``."""
+        return self.network(depth).kernels(K, **params)
+
+    def dual_kernels(self, depth: Any, K1: Any, K2: Any, C: Any, Theta: Any = 0, **params: Any) -> list[DualKernel]:
+        """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``."""
+        return self.network(depth).dual_kernels(K1, K2, C, Theta, **params)
+
+    def displacement(self, depth: Any, K: Any, **params: Any) -> list[Any]:
+        """Mean squared change of a neuron after 0 to ``depth`` layers, ``Delta_l^2`` of Chizat; see ``Network``."""
+        return self.network(depth).displacement(K, **params)
+
+    def depth_limit(self, scale: str = "xi") -> DepthLimit:
+        """The limit of many layers whose branches are small: ODEs in depth, critical scale, regimes of training.
+
+        Args:
+            scale: name of the parameter that weighs the branch.
+
+        Raises:
+            NoClosedForm: the layer is no identity without its branch.
+        """
+        return depth_limit(self, scale)
+
+    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
+        """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``."""
+        return self.network(l).jacobian(l0, l, K, **params)
+
+    def fixed_points(self, **params: Any) -> tuple[FixedPoint, ...]:
+        """The kernels that a layer preserves.
+
+        Args:
+            params: a number for every parameter of the layer, by name (C_W=, C_b=, gamma=...).
+
+        Returns:
+            FixedPoint(K, chi_parallel, chi_perp, phase) in increasing order of K, floats.
+        """
+        found = fixed_points.fixed_points(self._maps, params)
+        return with_kernel(found, self.kernel_map, params) if self.is_batch else found
+
+    def phase(self, K: Any = None, **params: Any) -> Phase:
+        """What a deep network at given parameters ends in: an ordered, chaotic, critical or diverging phase.
+
+        Args:
+            K: the kernel of the input, of a batch its variance over the inputs; needed only where the end depends on
+                it.
+            params: a number for every parameter of the layer, by name.
+        """
+        return phase(self._maps, fixed_points.fixed_points(self._maps, params), params, K)
+
+    def correlation_length(self, K: Any = None, **params: Any) -> float:
+        """The depth ``1/|log chi_perp|`` over which gradients grow or fall by a factor e (Doshi et al. (17)).
+
+        Args:
+            K: the kernel of the input; needed only where the end of the kernel depends on it.
+            params: a number for every parameter of the layer, by name.
+
+        Returns:
+            A float with 15 digits; infinite where the network is critical.
+
+        Raises:
+            DeclarationError: it ends at several places, and K is not given.
+            NoClosedForm: the kernel diverges, and the limit of chi_perp is not known, or it alternates.
+        """
+        return self.phase(K, **params).correlation_length
+
+    def critical_line(self, C_W: Any, **params: Any) -> tuple[LinePoint, ...]:
+        """The bias variances for which a layer keeps a kernel and chi_perp = 1 there, in increasing order.
+
+        Args:
+            C_W: the weight variance.
+            params: numbers for all other parameters but C_b, by name.
+
+        Returns:
+            Numbers, floats with 15 digits, each with its kernel ``K``, ``chi_parallel`` there and whether the kernel
+            flows to it (``reachable``).
+        """
+        values = self._numbers({"C_W": C_W, **params}, but={"C_b"})
+        return critical_line.critical_line(self._maps, values.pop(symbols.C_W), values)
+
+    @cached_property
+    def critical_line_expr(self) -> sp.Expr | None:
+        """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
+        found = explicit_line(self._maps)
+        return None if found is None else found[1]
+
+    @cached_property
+    def critical_line_weights(self) -> tuple[sp.Expr, sp.Expr] | None:
+        """The weight variances between which the explicit line has kernels, (pi/4, oo); None if that is all or unknown.
+
+        The formula has values elsewhere too, which mean nothing.
+        """
+        return None if self.critical_line_expr is None else critical_line.line_weights(self._maps)
+
+    def critical_curve(self, kernels: Iterable[Any], **params: Any) -> list[tuple[float, float, bool]]:
+        """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
+
+        Args:
+            kernels: numbers; of layers with biases inside of their averages, the variances there, and of other layers
+                whose line is explicit in C_W, that.
+            params: numbers for all parameters but C_W and C_b, by name.
+
+        Returns:
+            nan where there is none; empty for layers whose line has no explicit form.
+
+        Raises:
+            DeclarationError: what is no number, or a parameter without one.
+        """
+        places = [number(k, "a kernel") for k in (kernels if isinstance(kernels, Iterable) else [kernels])]
+        return critical_line.curve(self._maps, self._numbers(params, but={"C_W", "C_b"}), places)
+
+    @cached_property
+    def critical_line_parametric(self) -> tuple[sp.Expr, sp.Expr] | None:
+        """(C_W, C_b) on the critical line as functions of the kernel K; None where they are not explicit."""
+        return critical_line.parametric_line(self._maps)
+
+    @cached_property
+    def critical_line_averages(self) -> tuple[sp.Expr, sp.Expr] | None:
+        """(C_W, C_b) on the critical line along the kernel K in averages, C_b in C_W too.
+
+        None where the line is explicit, a line of critical points, or has no such form.
+        """
+        known = self.critical_line_parametric
+        if self.critical_line_expr is not None or known is None or not any(e.has(symbols.K) for e in known):
+            return None
+        if any(point.K == symbols.K or point.along for point in self.critical_points):
+            return None
+        weight, bias = critical_line.parametric_line(self._maps, opened=True) or known
+        return joined(sp.factor(weight)), joined(sp.collect(canonical(bias), symbols.K))
+
+    @cached_property
+    def _maps(self) -> Maps:
+        """What the flow of the kernel is analysed by; of a batch, K is the variance over its inputs there."""
+        maps = self.kernel_map, self.chi_parallel, self.chi_perp
+        return variance_maps(maps[0], self.covariance_map, maps[2]) if self.is_batch else maps
+
+    def _numbers(self, params: dict[str, Any], but: set[str]) -> dict[sp.Symbol, sp.Expr]:
+        """Exact numbers for all parameters of the layer but some.
+
+        Raises:
+            DeclarationError: one is missing, is no parameter, or has the wrong sign.
+        """
+        known = {s.name: s for s in self.layer.parameters if s.name not in but}
+        for name in [*known, *params]:
+            if name not in known or name not in params:
+                found = "has no value" if name in known else "is no parameter that has a choice here"
+                listed = ", ".join(known) or "none"
+                raise DeclarationError(f"{name} of the layer {self.layer.name}", f"it {found}", f"pass: {listed}")
+        values = {known[name]: parameter(value, name) for name, value in params.items()}
+        for symbol, value in values.items():
+            require_range(f"the layer {self.layer.name}", symbol, value)
+        return values
+
+    @cached_property
+    def _criticality(self) -> analysis.Criticality:
+        return analysis.analyse(*self._maps)
+
+    @property
+    def critical_points(self) -> tuple[CriticalPoint, ...]:
+        """Where K' = K and both susceptibilities are 1 (PDLT (B.19)), the most useful first; exact where possible."""
+        return self._criticality.points
+
+    @property
+    def universality_class(self) -> str:
+        """The name of the class, a word of the literature.
+
+        "scale-invariant", "K*=0" or "half-stable" for critical points; "everywhere-critical" or "subcritical" where
+        every C_W and C_b is critical, with a power law or a stretched exponential; "none"; "unknown" if the search
+        could not decide.
+        """
+        return self._criticality.universality_class
+
+    @cached_property
+    def exponents(self) -> Exponents:
+        """How kernel and Jacobian go with the depth at the critical point, or wherever all points are critical.
+
+        ``K - K* ~ amplitude*l**-kernel`` and ``J ~ l**-jacobian`` (Doshi et al., appendix G), for the point that names
+        the universality class.
+        """
+        found = self._criticality
+        if found.growth is not None:
+            return found.growth.exponents
+        named = {"scale-invariant": "neutral", "K*=0": "stable", "half-stable": "half-stable"}
+        wanted = named.get(found.universality_class)
+        point = next((p for p in found.points if p.stability == wanted), None)
+        if point is None:
+            why = "; ".join(found.remarks) or f"the universality class is {found.universality_class}"
+            return Exponents(None, None, None, remark=why)
+        kernel_map, _, perp = self._maps
+        return exponents_at(point, kernel_map, perp)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know about the criticality analysis: why something is missing or unknown."""
+        return self._criticality.remarks
+
+    @property
+    def _searched(self) -> str:
+        """How to look for a critical line that has no formula."""
+        perp = self.chi_perp
+        free = {symbols.C_W, symbols.C_b} <= {*self.kernel_map.symbols, *self.kernel_map.unused}
+        if not free or perp.expr is None or not perp.expr.has(symbols.C_W) or not perp.expr.has(symbols.K, symbols.C_b):
+            return ""
+        if any(point.K == symbols.K or point.along for point in self.critical_points):
+            return ""
+        return "critical lines have no formula here: in Python critical_line(C_W=...) searches for their C_b"
+
+    def report(self, settings: dict[str, str] | None = None, checks: tuple[Any, ...] = (), command: str = "") -> Report:
+        """Everything that is known, as plain data for a page or a document."""
+        explicit, curve = self.critical_line_expr, self.critical_line_averages
+        known = explicit is not None or curve is not None
+        return Report(
+            activation=", ".join(f.name for f in self.layer.formulas),
+            formulas=tuple((f.name, f.expr) for f in self.layer.formulas),
+            heads=tuple(latex(f) for f in self.layer.formulas),
+            layer=self.layer.name,
+            forward=self.layer.forward,
+            program=self.layer.program.lines,
+            settings=tuple((settings or {}).items()),
+            quantities=tuple(self.quantities.values()),
+            critical_points=tuple(PointRow(**vars(p)) for p in self.critical_points),
+            universality_class=self.universality_class,
+            critical_line=explicit,
+            critical_line_weights=self.critical_line_weights,
+            critical_curve=curve,
+            line_remark=critical_line.reach(self._maps, explicit) if known else self._searched,
+            exponents=self.exponents,
+            remarks=self.remarks,
+            checks=checks,
+            command=command,
+        )

@@ -1,0 +1,196 @@
+"""The walk: the law of the neurons carried through a program.
+
+Every Gaussian variable is a linear form in base sources (the stream and the Draws), so covariances are dot products.
+An empirical average becomes an average over the law of the forms that occur in it. Nothing here knows a node, an
+activation or an architecture.
+
+The average of a neuron over a large batch of exchangeable inputs is that neuron at one more input, whose covariance
+with every input, and with itself, is that of two different inputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from ...activations.atom import Phi
+from ...core import symbols
+from ...core.errors import UnsupportedLayer
+from ...gaussian.calculus.expectation import Expectation
+from ...layers.program import Draw, Mean, Program, phis
+from .linear_forms import Averager, Form, Place, form, settled
+
+Assignment = tuple[sp.Symbol, sp.Expr]
+Kernel = dict[tuple[int, int], sp.Expr]
+
+ONE_INPUT: Kernel = {(0, 0): symbols.K}
+TWO_INPUTS: Kernel = {(1, 1): symbols.K1, (1, 2): symbols.C, (2, 2): symbols.K2}
+BATCH: Kernel = {(1, 1): symbols.K, (1, 2): symbols.C}  # any two inputs of a batch
+SHARED = -1  # the input that stands for the average over a batch
+
+
+@dataclass
+class Walk:
+    """The law of one layer's neurons, as a straight-line list of assignments.
+
+    Args:
+        program: the layer.
+        kernel: covariances of the stream, {(input a, input b): symbol} with a <= b.
+    """
+
+    program: Program
+    kernel: Kernel
+    assignments: list[Assignment] = field(default_factory=list)
+    _covariances: dict[tuple[sp.Symbol, int, int], sp.Expr] = field(default_factory=dict)
+    _statistics: dict[tuple[sp.Symbol, int], sp.Expr] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for (a, b), value in self.kernel.items():
+            self._covariances[symbols.z, a, b] = value
+        for instruction in self.program.instructions:
+            if isinstance(instruction, Draw):
+                self._draw(instruction)
+            elif isinstance(instruction, Mean):
+                self._mean(instruction)
+
+    @classmethod
+    def of_one(cls, program: Program) -> Walk:
+        """The law for one input; of a batch, for any two."""
+        return cls(program, BATCH if program.batches else ONE_INPUT)
+
+    @classmethod
+    def of_two(cls, program: Program) -> Walk:
+        """The law for two inputs."""
+        return cls(program, BATCH if program.batches else TWO_INPUTS)
+
+    @property
+    def first(self) -> int:
+        """The number of the first input: 0 if there is one, else 1."""
+        return min(a for a, _ in self.kernel)
+
+    @property
+    def arguments(self) -> tuple[sp.Symbol, ...]:
+        """The kernels: (K,), (K1, K2, C) or, for a batch, (K, C)."""
+        diagonal = [value for (a, b), value in self.kernel.items() if a == b]
+        return (*diagonal, *(value for (a, b), value in self.kernel.items() if a != b))
+
+    def _mean(self, mean: Mean) -> None:
+        for a in sorted({a for a, b in self.kernel if a == b}):
+            value = self.written_out(self.mean((mean.integrand, a)))
+            if value == 0 and mean.name in self.program.divisors:
+                found = f"what it divides by, the average {mean}, is 0 for every kernel"
+                raise UnsupportedLayer(f"the node {mean.node}", found, "normalise something that varies")
+            self._statistics[mean.name, a] = self._named(symbols.at_input(mean.name, a), value)
+
+    def _draw(self, draw: Draw) -> None:
+        for a, b in self.kernel:
+            value = draw.C_b + draw.C_W * self.written_out(self.mean((draw.u, a), (draw.u, b)))
+            self._covariances[draw.name, a, b] = self._named(symbols.variance(draw.name, a, b), value)
+
+    def _named(self, name: sp.Symbol, value: sp.Expr) -> sp.Expr:
+        """A name for a value with averages; any other stands for itself."""
+        if not value.has(Expectation):
+            return value
+        self.assignments.append((name, value))
+        return name
+
+    def written_out(self, value: sp.Expr) -> sp.Expr:
+        """A value in lowest terms: with the statistics' values in their place numerators and denominators cancel."""
+        statistics = {symbols.at_input(name, a) for name, a in self._statistics}
+        for name, meaning in reversed(self.assignments):
+            if name in statistics:
+                value = _outside_averages(value, name, meaning)
+        return settled(value)
+
+    def stream(self, a: int, b: int) -> sp.Expr:
+        """The covariance of the next stream at inputs a and b."""
+        return self.written_out(Averager(self._at_places).between(self.out(a), self.out(b)))
+
+    def out(self, a: int) -> Form:
+        """The next stream at input a as a linear form in the sources."""
+        return self._form(self.program.out, a)
+
+    def covariance(self, source: sp.Symbol, a: int, b: int) -> sp.Expr:
+        """The covariance of one source at two inputs."""
+        if (1, 2) in self.kernel and (2, 2) not in self.kernel:  # of a batch: inputs are like one another
+            a, b = (1, 1) if a == b != SHARED else (1, 2)
+        return self._covariances[source, *sorted((a, b))]
+
+    def _at_places(self, one: Place, other: Place) -> sp.Expr:
+        return self.covariance(one[0], one[1], other[1]) if one[0] == other[0] else sp.Integer(0)
+
+    def at(self, expression: sp.Expr, a: int) -> sp.Expr:
+        """An expression with the statistics of input a."""
+        at = 1 if a == SHARED or (a == 2 and (2, 2) not in self.kernel) else a
+        return expression.xreplace({s: value for (s, b), value in self._statistics.items() if b == at})
+
+    def mean(self, *factors: tuple[sp.Expr, int], jumps: bool = False) -> sp.Expr:
+        """``<u_a v_b ...>`` for factors (u, a), (v, b), ..., in unevaluated averages.
+
+        Args:
+            factors: expressions in neurons, each with the number of an input.
+            jumps: whether they contain slopes of functions that jump.
+
+        Raises:
+            UnsupportedLayer: one product needs more than two Gaussian variables.
+        """
+        averager = Averager(self._at_places, jumps)
+        for u, a in factors:  # arguments of activations are variables, and neurons beside them multiples of these
+            for phi in phis(u):
+                self._gaussian(averager, self.at(phi, a), a)
+        return averager.average(sp.Mul(*(self._gaussian(averager, self.at(u, a), a) for u, a in factors)))
+
+    def _gaussian(self, averager: Averager, u: sp.Expr, a: int) -> sp.Expr:
+        """Replace every linear combination of sources inside an activation, and every other source, by a variable."""
+        if not u.free_symbols & self._neurons:
+            return u
+        if u in self._neurons:
+            return averager.variable(self._form(u, a))
+        if isinstance(u, Phi) and not u.argument.has(Phi):
+            constant = u.argument.xreplace(dict.fromkeys(self._neurons, sp.Integer(0)))
+            linear = self._linear(u.argument - constant, a)
+            if linear is not None:
+                return u.func(u.formula, averager.variable(linear) + constant, *u.args[2:])
+        return u.func(*(self._gaussian(averager, argument, a) for argument in u.args))
+
+    @property
+    def statistics(self) -> list[tuple[tuple[sp.Symbol, int], sp.Expr]]:
+        """The averages over neurons that the layer computes: ((name, input), value)."""
+        return list(self._statistics.items())
+
+    @property
+    def _neurons(self) -> set[sp.Symbol]:
+        return {*self.program.sources, *self.program.batches}
+
+    def shared(self, u: sp.Expr) -> Form:
+        """The average of a linear expression over a batch, as a form in sources at the input that stands for it."""
+        return self._form(u, SHARED)
+
+    def _form(self, u: sp.Expr, a: int) -> Form:
+        """An expression that the program knows to be linear, as a form."""
+        found = self._linear(u, a)
+        assert found is not None
+        return found
+
+    def _linear(self, u: sp.Expr, a: int) -> Form | None:
+        """The expression at input a as a linear form in the sources, None if it is no such form."""
+        u = self.at(u, a)
+        neurons = [s for s in (*self.program.sources, *self.program.batches) if u.has(s)]
+        slopes = {s: u.diff(s) for s in neurons}
+        if any(c.free_symbols & self._neurons for c in slopes.values()):
+            return None
+        parts: list[tuple[Place, sp.Expr]] = []
+        for s, c in slopes.items():
+            if s in self.program.batches:
+                parts += [(place, c * d) for place, d in self._form(self.program.batches[s], SHARED)]
+            else:
+                parts.append(((s, a), c))
+        return form(parts)
+
+
+def _outside_averages(value: sp.Expr, name: sp.Symbol, meaning: sp.Expr) -> sp.Expr:
+    """A value with the meaning of a name in its place, except in the integrands and laws of averages."""
+    averages = {e: sp.Dummy(real=True) for e in value.atoms(Expectation) if e.has(name)}
+    back = {dummy: e for e, dummy in averages.items()}
+    return value.xreplace(averages).xreplace({name: meaning}).xreplace(back)
