@@ -20,7 +20,7 @@ from .atom import PARAMETRISED, Formula, Phi
 from .formula_parser import parse
 from .piecewise import Pieces, split
 from .symmetries import Parity, homogeneity, parity
-from .tails import Growth
+from .tails import TailGrowth
 from .validation import require_supported, validate
 
 __all__ = ["Activation", "Formula", "Phi", "identifier"]
@@ -29,6 +29,8 @@ __all__ = ["Activation", "Formula", "Phi", "identifier"]
 RESERVED = frozenset({"x", *SHARED})
 _ASSUMPTIONS = ("positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "rational", "real")
 _WORDS = {"**": "pow", "^": "pow", "*": "times", "/": "over", "+": "plus", "-": "minus", "<": "lt", ">": "gt"}
+
+_STEM = 32  # characters of the name of a file without its ending
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Activation:
     pieces: Pieces = field(init=False, repr=False, compare=False)
     parity: Parity | None = field(init=False, repr=False, compare=False)
     homogeneity: sp.Rational | None = field(init=False, repr=False, compare=False)
-    growth: Growth = field(init=False, repr=False, compare=False)
+    growth: TailGrowth = field(init=False, repr=False, compare=False)
     jumps: tuple[tuple[sp.Expr, sp.Expr], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -223,3 +225,9 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
         raise DeclarationError(asked, f"the formula does not contain {', '.join(unused)}", "leave the parameter out")
     require_supported(name, expr)
     return expr
+
+
+def file_stem(phi: Activation) -> str:
+    """How files about an activation begin: its name as an identifier; a long formula is only a digest."""
+    named = phi.formula.label()[0] is not None or len(phi.identifier) <= _STEM
+    return phi.identifier if named else f"formula_{phi.identifier.rpartition('_')[2]}"

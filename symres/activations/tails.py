@@ -94,7 +94,7 @@ _HALF = Tail(lead=sp.Rational(1, 2))
 
 
 @dataclass(frozen=True)
-class Growth:
+class TailGrowth:
     """How an activation behaves far out, as one phrase: ``str(growth)``.
 
     Args:

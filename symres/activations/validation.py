@@ -14,7 +14,7 @@ from ..numerics.intervals.arithmetic import FUNCTIONS
 from ..numerics.intervals.evaluation import samples
 from .domain_proof import require_finite
 from .piecewise import Pieces
-from .tails import Growth, Tail, tail, wider
+from .tails import Tail, TailGrowth, tail, wider
 
 TAKEN = {"self", "digits"}  # what evalf has beside the values of symbols
 MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
@@ -31,7 +31,7 @@ _STRUCTURE = (
 )
 
 
-def validate(name: str, pieces: Pieces) -> Growth:
+def validate(name: str, pieces: Pieces) -> TailGrowth:
     """Prove that a formula is real and finite on the whole line and has an average under every Gaussian.
 
     Args:
@@ -56,11 +56,11 @@ def validate(name: str, pieces: Pieces) -> Growth:
     return growth
 
 
-def _growth(pieces: Pieces) -> Growth:
+def _growth(pieces: Pieces) -> TailGrowth:
     """How fast a formula grows on either side, whatever values its parameters have."""
     choices = list(samples(sorted(pieces.free_symbols, key=str)))
     left, right = pieces.parts[0].xreplace({z: -z}), pieces.parts[-1]
-    return Growth(*(reduce(wider, (tail(side.xreplace(values)) for values in choices)) for side in (left, right)))
+    return TailGrowth(*(reduce(wider, (tail(side.xreplace(values)) for values in choices)) for side in (left, right)))
 
 
 def _like(scales: Sequence[Tail], pieces: Pieces) -> str:

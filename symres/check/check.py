@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from typing import Any
 
 from ..core.errors import DeclarationError
+from ..core.progress import Bar, Progress
 from ..core.scalars import whole
 from ..results.verdict import CheckReport, Verdict, inconclusive
 from .arguments import ORACLES, chosen, given_numbers, is_theory, oracles
-from .progress import Bar, Progress
 from .rows import quadrature_rows, simulation_rows
 from .rows.claims import is_claim
 from .simulation.width_extrapolation import Budget

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..activations.activation import file_stem
 from ..codegen.generate import export
 from ..core.errors import DeclarationError, SymresError
 from ..core.files import write_text
@@ -14,7 +15,7 @@ from ..report.record import dumps
 from ..report.text.console import complain
 from ..results.report import Report
 from ..theory.theory import Theory
-from .request import Request, file_stem
+from .request import Request
 
 
 def write_bundle(request: Request, theory: Theory, report: Report, folder: Path) -> tuple[str, ...]:

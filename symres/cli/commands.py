@@ -197,12 +197,13 @@ def plot(
     out: OutFile = None,
 ) -> None:
     """Draw the phase diagram: chi_perp over two parameters, with critical lines and points."""
-    from ..check.progress import Bar
+    from ..activations.activation import file_stem
     from ..core.files import require_place
+    from ..core.progress import Bar
     from ..report.figures.phase_diagram import phase_diagram
     from ..report.figures.style import format_of
     from ..theory.theory import derive as theory_of
-    from .request import axis, file_stem, make
+    from .request import axis, make
 
     axes = axis(x), axis(y)
     request = make(activation, layer, settings or [], free=[given for given in axes if given is not None])

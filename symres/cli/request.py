@@ -21,7 +21,7 @@ from ..layers.equation_parser import is_equation, written
 from ..layers.layer import Layer
 
 Axis = tuple[str, float, float]  # name and ends of its range
-_TITLE, _STEM = 72, 32  # characters of a title, and of the name of a file without its ending
+_TITLE = 72  # characters of a title
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,6 @@ class Request:
         for key, value in self.settings.items():
             words += ["--set", f"{key}={value}"]
         return shlex.join([*words, *options])
-
-
-def file_stem(phi: Activation) -> str:
-    """How files about an activation begin: its name as an identifier; a long formula is only a digest."""
-    named = phi.formula.label()[0] is not None or len(phi.identifier) <= _STEM
-    return phi.identifier if named else f"formula_{phi.identifier.rpartition('_')[2]}"
 
 
 def find_activation(text: str, **numbers: sp.Expr) -> Activation:

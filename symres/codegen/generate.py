@@ -18,14 +18,14 @@ from ..core.symbols import KERNELS, place
 from ..report.latex.document import equations
 from ..report.latex.network_document import recursion
 from ..results.quantity import Quantity, Status
-from . import docstrings
-from .emitter import Dialect, LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
-from .function_names import renamed, require_distinct
+from .emission.emitter import Dialect, LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
 from .network.network_module import FUNCTIONS, is_network, network_text
 from .planning.plan import Component, Function, Planner
 from .strategy.choose import build_component
 from .targets.numpy import dialect as numpy_printer
 from .targets.torch import dialect as torch_printer
+from .wording import docstrings
+from .wording.function_names import renamed, require_distinct
 
 Target = Literal["numpy", "torch", "latex"]
 TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import sympy as sp
 
-if TYPE_CHECKING:
-    from ..theory.criticality.unbounded_growth import Growth
-
+from .exponents import KernelGrowth
 
 # sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
 STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
@@ -59,7 +56,7 @@ class Criticality:
     points: tuple[CriticalPoint, ...]
     universality_class: str
     remarks: tuple[str, ...] = ()
-    growth: Growth | None = None
+    growth: KernelGrowth | None = None
 
 
 @dataclass(frozen=True)

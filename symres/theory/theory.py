@@ -17,12 +17,14 @@ from ..gaussian.algebra.canonical import canonical
 from ..layers.architectures import mlp
 from ..layers.layer import Layer
 from ..notation import latex
+from ..notation.factors import joined
 from ..results.critical_point import CriticalPoint
+from ..results.exponents import Exponents
 from ..results.quantity import require_range
 from ..results.report import PointRow, Report
 from .criticality import analysis, fixed_points
-from .criticality.conditions.critical_conditions import Maps, joined
-from .criticality.decay_exponents import Exponents, exponents_at
+from .criticality.conditions.critical_conditions import Maps
+from .criticality.decay_exponents import exponents_at
 from .criticality.fixed_points import FixedPoint
 from .criticality.lines import critical_line
 from .criticality.lines.critical_line import LinePoint
@@ -32,7 +34,7 @@ from .depth.batch_flow import variance_maps, with_kernel
 from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.jacobian_product import jacobian_product
 from .depth.network import DualKernel, Network
-from .quantities.layer_maps import Recursion
+from .quantities.layer_maps import LayerTheory
 
 
 def derive(layer: Layer | Activation | str) -> Theory:
@@ -60,7 +62,7 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
 
 
 @dataclass(frozen=True)
-class Theory(Recursion):
+class Theory(LayerTheory):
     """Kernels, susceptibilities and criticality of a deep network of equal layers at infinite width.
 
     Args:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sympy as sp
 
 import symres as sr
-from symres.check.random_points import ORDINARY
 from symres.check.rows.jacobian_rows import jacobian_rows
 from symres.check.rows.simulation_case import Task
+from symres.check.sampling.random_points import ORDINARY
 from symres.check.simulation.width_extrapolation import Budget
 
 z, gamma, xi = sr.z, sr.gamma, sr.xi

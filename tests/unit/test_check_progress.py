@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from symres.check.progress import Bar
+from symres.core.progress import Bar
 
 
 class Terminal:

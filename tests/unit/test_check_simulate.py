@@ -11,12 +11,13 @@ import sympy as sp
 import symres as sr
 from symres import symbols
 from symres.activations.activation import Activation
-from symres.check import Budget, Outcome, check, random_points
+from symres.check import Budget, Outcome, check
 from symres.check.nets import WeightNet
 from symres.check.nets.forward_walk import Forward
 from symres.check.oracles.layer_oracle import QuadratureOracle
 from symres.check.rows import simulation_rows
 from symres.check.rows.claims import iterated
+from symres.check.sampling import random_points
 from symres.check.simulation.simulate import Simulation
 from symres.check.simulation.width_extrapolation import extrapolated, measured, pilot
 from symres.core.errors import DeclarationError, SymresError

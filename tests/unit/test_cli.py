@@ -18,10 +18,11 @@ import sympy as sp
 
 from symres import cli
 from symres.activations import catalogue
+from symres.activations.activation import file_stem
 from symres.activations.formula_parser import FUNCTIONS, parse
 from symres.check import CheckReport, Outcome, Verdict
 from symres.cli import commands, request
-from symres.cli.request import file_stem, find_activation
+from symres.cli.request import find_activation
 from symres.core.symbols import C_W, C_b, K, gamma, z
 from symres.layers import architectures
 from symres.layers.layer import Layer

@@ -10,8 +10,7 @@ import torch
 from scipy import special
 
 import symres as sr
-from symres.codegen.docstrings import error_text
-from symres.codegen.emitter import Dialect
+from symres.codegen.emission.emitter import Dialect
 from symres.codegen.generate import export
 from symres.codegen.stable.angles import angle_form
 from symres.codegen.stable.correlation_form import cornered, determined, settled
@@ -22,6 +21,7 @@ from symres.codegen.strategy.choose import build_component
 from symres.codegen.strategy.measured_error import _deviation, round_up
 from symres.codegen.targets.numpy.dialect import NUMPY
 from symres.codegen.targets.torch.dialect import TORCH
+from symres.codegen.wording.docstrings import error_text
 from symres.core.errors import SymresError
 from symres.core.symbols import C_W, K1, K2, C, C_b, K
 from symres.results.quantity import Quantity, Status

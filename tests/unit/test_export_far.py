@@ -12,7 +12,7 @@ import sympy as sp
 import torch
 
 import symres as sr
-from symres.codegen.emitter import LosesDigits
+from symres.codegen.emission.emitter import LosesDigits
 from symres.codegen.generate import export
 from symres.codegen.planning.plan import Component
 from symres.codegen.strategy import choose, measured_error

@@ -9,7 +9,7 @@ import sympy as sp
 import torch
 from scipy import special
 
-from symres.codegen.emitter import Emitter
+from symres.codegen.emission.emitter import Emitter
 from symres.codegen.stable.primitives import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
 from symres.codegen.targets.numpy.dialect import NUMPY
 from symres.codegen.targets.torch.dialect import TORCH

@@ -18,7 +18,7 @@ import symres as sr
 from symres.activations.piecewise import split
 from symres.codegen.averages import average_code
 from symres.codegen.averages.features import features
-from symres.codegen.emitter import variable
+from symres.codegen.emission.emitter import variable
 from symres.codegen.generate import export
 from symres.codegen.targets.numpy.dialect import NUMPY
 from symres.codegen.targets.torch.dialect import TORCH

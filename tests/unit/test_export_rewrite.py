@@ -7,7 +7,7 @@ import sympy as sp
 from scipy import special
 
 import symres as sr
-from symres.codegen.emitter import Emitter
+from symres.codegen.emission.emitter import Emitter
 from symres.codegen.stable.primitives import (
     Atan2,
     Erfc,

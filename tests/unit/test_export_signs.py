@@ -10,7 +10,7 @@ from flint import arb, ctx
 from scipy import special
 
 import symres as sr
-from symres.codegen.emitter import LosesDigits
+from symres.codegen.emission.emitter import LosesDigits
 from symres.codegen.generate import export
 from symres.codegen.stable.primitives import TwoSigns
 from symres.codegen.stable.rewrites import stabilise

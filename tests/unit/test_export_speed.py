@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.codegen.emitter import NoSpelling
+from symres.codegen.emission.emitter import NoSpelling
 from symres.codegen.generate import export
 from symres.codegen.targets.numpy.dialect import NUMPY
 from symres.codegen.targets.numpy.tiles import Guard, Road, Tiler

@@ -14,7 +14,7 @@ import torch
 
 import symres as sr
 from symres.codegen import generate
-from symres.codegen.emitter import argument, variable
+from symres.codegen.emission.emitter import argument, variable
 from symres.codegen.generate import _signature, export
 from symres.codegen.stable.angles import angle_form
 from symres.codegen.stable.primitives import Own

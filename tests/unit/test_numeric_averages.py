@@ -17,10 +17,10 @@ from symres.core.symbols import z
 from symres.gaussian.quadrature.average_ball import average_ball
 from symres.gaussian.quadrature.bivariate import _Side
 from symres.gaussian.quadrature.bivariate_normal import law_of
-from symres.gaussian.quadrature.panels import patience
 from symres.gaussian.quadrature.perturbation import drift
 from symres.gaussian.quadrature.univariate import compiled
 from symres.numerics.balls import to_ball
+from symres.numerics.balls.budget import panel_budget
 from tests.oracles.line30 import average
 from tests.oracles.plane30 import average2
 from tests.oracles.sections import Sections, sections, x
@@ -134,7 +134,7 @@ COMPOSED = {
 def test_compositions_of_exponentials_have_averages_at_every_variance(formula, variance):
     """The far tails are bounded in few panels: a moderate patience is enough."""
     function = sr.activation(formula).pieces
-    with patience(40):
+    with panel_budget(40):
         ball = average_ball((function.map(lambda u: u**2),), (to_ball(variance, 140),), 66)
         slope = average_ball((function.diff().map(lambda u: u**2),), (to_ball(variance, 140),), 66)
     assert slope.rel_accuracy_bits() >= 60
@@ -555,7 +555,7 @@ def test_a_root_away_from_zero(digits):
 def test_a_narrow_peak_is_found_wherever_it_lies(place, steepness):
     """The slope of a steep sigmoid many deviations out: what it is searched from lies hundreds of bits below it."""
     slope = sr.derivative(sr.expect(f"1/(1+exp(-{steepness}*(z-({place}))))"), "K")
-    with patience(100):
+    with panel_budget(100):
         found = slope.evalf(20, K="9/250")
     with mp.workdps(30):
         K, top = mp.mpf(9) / 250, mp.mpf(R(place).p) / R(place).q
@@ -571,7 +571,7 @@ def test_a_narrow_peak_is_found_wherever_it_lies(place, steepness):
 
 def test_a_root_takes_few_panels():
     factor = split(sp.sqrt(sp.Abs(z + R(1, 2))))
-    with patience(150):
+    with panel_budget(150):
         assert average_ball((factor,), (to_ball(R(17, 10), 120),), 100).rel_accuracy_bits() > 95
 
 

@@ -13,7 +13,7 @@ import mpmath as mp
 import sympy as sp
 
 from ...activations.atom import Phi
-from ..random_points import Values
+from ..sampling.random_points import Values
 from .numeric_formula import MPMATH, NumericFunction, Tape, activation_function, switch_points
 
 _DIGITS = 360  # more than the farthest distance has decades: differences over it keep digits

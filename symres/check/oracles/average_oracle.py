@@ -18,9 +18,9 @@ from ...core import symbols
 from ..formulas.numeric_formula import MPMATH, NUMPY, Tape, switch_points
 from ..formulas.rounding_noise import of_average
 from ..nets.random_field import OracleLimit
-from ..random_points import Values
 from ..rules.adaptive_panels import rounding
 from ..rules.nested_panels import plane
+from ..sampling.random_points import Values
 
 DIGITS = 30
 _SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)

@@ -10,7 +10,7 @@ import sympy as sp
 
 from ..nets.forward_walk import Forward
 from ..nets.gram_net import GramNet
-from ..random_points import parameters, stream
+from ..sampling.random_points import parameters, stream
 from .comparison import FAILURES
 
 _WIDTH, _INPUTS = 4, 2

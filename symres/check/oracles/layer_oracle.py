@@ -25,8 +25,8 @@ from ..nets.gram_net import pair
 from ..nets.limit_batch import CoupledBatch, LimitBatch
 from ..nets.limit_net import LimitNet
 from ..nets.random_field import OracleLimit
-from ..random_points import Values
 from ..rules.adaptive_panels import rounding
+from ..sampling.random_points import Values
 
 _SPREADS = (0.2, 0.07)  # half widths, in log K, of the interval on which a map is interpolated
 _AMPLIFIED = 12.0  # times its errors, over the half width, is the error of the derivative

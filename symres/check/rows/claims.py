@@ -14,7 +14,7 @@ from ...core import symbols
 from ...results.quantity import Status
 from ..nets.random_field import OracleLimit
 from ..oracles.comparison import FAILURES, reason
-from ..random_points import Values
+from ..sampling.random_points import Values
 
 DIGITS = 25
 _ROUNDED = 1e-12  # relative: claims are evaluated to 15 digits, and each layer passes its rounding on

@@ -18,10 +18,10 @@ import sympy as sp
 
 from ...core import symbols
 from ...results.verdict import SIMULATION, Verdict
-from .. import random_points
 from ..oracles.comparison import free_symbols
 from ..oracles.layer_oracle import Found
-from ..random_points import Values
+from ..sampling import random_points
+from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder
 from .claims import branchless, claimed, fixed_point, travelled
 from .simulation_case import Task

@@ -11,17 +11,17 @@ from typing import Any
 import sympy as sp
 
 from ...core import symbols
+from ...core.progress import Progress
 from ...layers.nodes import Dense
 from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
-from .. import random_points
 from ..formulas.steepness import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
 from ..oracles.batch_layers import needs_batch
 from ..oracles.comparison import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import ORACLES, Found, QuadratureOracle
-from ..oracles.natural_scales import natural_units
-from ..progress import Progress
-from ..random_points import Values
+from ..sampling import random_points
+from ..sampling.natural_scales import natural_units
+from ..sampling.random_points import Values
 from .claims import claimed
 
 _Numbers = tuple[tuple[sp.Symbol, sp.Expr], ...]

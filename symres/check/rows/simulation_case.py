@@ -13,11 +13,11 @@ import sympy as sp
 
 from ...core import symbols
 from ...results.verdict import SIMULATION, Verdict, inconclusive
-from .. import random_points
 from ..nets.forward_walk import Forward
 from ..oracles.comparison import PERPENDICULAR, compared, with_open_eyes
 from ..oracles.layer_oracle import Found
-from ..random_points import Values
+from ..sampling import random_points
+from ..sampling.random_points import Values
 from ..simulation.simulate import Simulation
 from ..simulation.width_extrapolation import Budget, Estimate, Ladder, Sampler, extrapolated, pilot
 

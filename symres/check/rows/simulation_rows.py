@@ -12,15 +12,15 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
+from ...core.progress import Progress
 from ...results.verdict import SIMULATION, Outcome, Verdict, contradicted, inconclusive
-from .. import random_points
 from ..formulas.steepness import infinitely_steep
 from ..oracles.batch_layers import needs_batch
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import Found
-from ..oracles.natural_scales import natural_units
-from ..progress import Progress
-from ..random_points import Values
+from ..sampling import random_points
+from ..sampling.natural_scales import natural_units
+from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, measured
 from .claims import LayerClaims, branchless, claimed, iterated
 from .jacobian_rows import correlation_length_rows, jacobian_rows

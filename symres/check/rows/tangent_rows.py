@@ -10,9 +10,9 @@ import sympy as sp
 
 from ...core import symbols
 from ...results.verdict import Verdict
-from .. import random_points
 from ..oracles.layer_oracle import Found
-from ..random_points import Values
+from ..sampling import random_points
+from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import Sampler, measured
 from .claims import branchless, claimed
 from .simulation_case import SMALL, Task

@@ -14,7 +14,7 @@ import mpmath as mp
 import sympy as sp
 
 from ...core.symbols import K1, K2, C, K, z
-from ..emitter import Dialect, Emitter, Source, rows, variable
+from ..emission.emitter import Dialect, Emitter, Source, rows, variable
 from ..runtime.pair_averages import BESIDE, KINKED, LINE, PIECES_BESIDE, SERIES, SMOOTH
 from ..runtime.quadrature_nodes import (
     FEW,

@@ -18,7 +18,7 @@ from typing import Any
 import sympy as sp
 
 from ...core.symbols import z
-from ..emitter import Dialect, Emitter, literal, variable
+from ..emission.emitter import Dialect, Emitter, literal, variable
 from .conditional_polynomial import Closed, closed, suits
 from .features import vanishes
 

@@ -19,7 +19,7 @@ import mpmath as mp
 import sympy as sp
 
 from ...core.symbols import z
-from ..emitter import Dialect, Emitter, literal, rows, variable
+from ..emission.emitter import Dialect, Emitter, literal, rows, variable
 from ..stable.primitives import Expm1
 from .features import vanishes
 

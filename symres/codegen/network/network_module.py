@@ -15,12 +15,12 @@ from ...core import files
 from ...core.errors import DeclarationError
 from ...core.symbols import K1, K2, C, K, Theta, place
 from ...results.quantity import Quantity
-from .. import docstrings
-from ..emitter import Dialect, Emitter, Source, argument, variable
+from ..emission.emitter import Dialect, Emitter, Source, argument, variable
 from ..planning.plan import Component, Function
 from ..stable.primitives import complement, correlation, determinant
 from ..targets.numpy import dialect as numpy_printer
 from ..targets.torch import dialect as torch_printer
+from ..wording import docstrings
 from .network_maps import MAPS, DeepLayer, deep_layer, named, require_layers, takes_determinant
 
 FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")

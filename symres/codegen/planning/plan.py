@@ -22,7 +22,7 @@ from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n, n_L, r, var
 from ...numerics.balls import enclose, evaluate
 from ...results.quantity import Quantity, Status
 from ..averages.average_code import averages
-from ..emitter import argument, distinct
+from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
 from ..stable.angles import AngleForm, angle_form, positive
 from ..stable.primitives import Own, determinant

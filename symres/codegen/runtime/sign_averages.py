@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from ..emitter import rows
+from ..emission.emitter import rows
 from .torch_helpers import own_gradient
 
 NODES = 40  # of the Gauss-Legendre rule for all of them

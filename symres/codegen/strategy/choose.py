@@ -16,7 +16,7 @@ from ...core.symbols import K1, K2, C, K
 from ...numerics.balls import enclose, evaluate
 from ...numerics.special import S4, SPECIAL, T4
 from ..averages.average_code import averages
-from ..emitter import Dialect, LosesDigits, NoSpelling
+from ..emission.emitter import Dialect, LosesDigits, NoSpelling
 from ..fits.chebyshev import fit
 from ..planning.plan import ACCURATE, FEW_DIGITS, Component
 from ..stable.angles import angle_form

@@ -13,8 +13,8 @@ from ...activations.piecewise import Pieces
 from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import K1, K2, C, K, z
 from ...numerics.balls import evaluate
+from ...numerics.balls.budget import panel_budget
 from ...results.quantity import Verification
-from ..quadrature.panels import patience
 
 Values = dict[sp.Symbol, sp.Rational]
 Ball = tuple[mp.mpf, mp.mpf]  # a number and a bound on its error
@@ -62,7 +62,7 @@ def verify(
         for _ in range(points - decided):
             values = _point(symbols, generator, sp.Rational(1, _SHRINK**scale))
             try:
-                with patience(panels):
+                with panel_budget(panels):
                     (claimed, error), (value, radius) = evaluate(claim, values, digits), measure(values)
             except SymresError:  # exp(20*z) at K of order 1: no number, no decision
                 continue

@@ -9,9 +9,7 @@ evaluation on a rectangle around the ellipse.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -19,6 +17,7 @@ from flint import acb, arb, ctx
 
 from ...core.errors import SymresError
 from ...numerics.balls import Ball
+from ...numerics.balls.budget import MOST_PANELS
 from .memo import recalled
 
 Function = Callable[[list[Ball], bool], Ball]  # it may have a method log2_sup, which then answers for sup()
@@ -27,17 +26,6 @@ LOW = 32  # bits: enough for bounds
 LOG2_E = 1.4426950408889634
 _SIZES = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
 _MAX_DEPTH = 900  # halvings: widths remain floats
-_MOST_PANELS = ContextVar("_MOST_PANELS", default=2000)  # beyond, an answer would take too long
-
-
-@contextmanager
-def patience(panels: int) -> Iterator[None]:
-    """Give up averages that need more panels than this: where a hundred averages are asked for, not one."""
-    token = _MOST_PANELS.set(panels)
-    try:
-        yield
-    finally:
-        _MOST_PANELS.reset(token)
 
 
 @dataclass(frozen=True)
@@ -204,7 +192,7 @@ def plan(
         SymresError: more panels than can be evaluated in reasonable time.
     """
     panels: list[Panel] = []
-    stack, most_panels = [(left, right, 0)], _MOST_PANELS.get()
+    stack, most_panels = [(left, right, 0)], MOST_PANELS.get()
     while stack:
         a, b, depth = stack.pop()
         panel = _rule(function, weight, a, b, log2_tolerance, most_nodes)

@@ -13,8 +13,8 @@ from flint import arb
 
 from ...core.errors import SymresError
 from ...core.symbols import kappa
-from ...gaussian.quadrature.panels import patience
 from ..balls import enclose
+from ..balls.budget import panel_budget
 
 _PER_DECADE, _DECADES = 6, (-9, 12)
 GRID = tuple(
@@ -59,7 +59,7 @@ def scan(function: Function) -> Scan:
     """
     rows: list[tuple[sp.Rational, arb]] = []
     failures = 0
-    with patience(_PANELS):
+    with panel_budget(_PANELS):
         for k in GRID:
             try:
                 rows.append((k, signed(function, k)))

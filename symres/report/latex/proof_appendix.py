@@ -12,8 +12,8 @@ import sympy as sp
 from ...core.proof import Proof, Step
 from ...core.symbols import variables, z
 from ...notation import Notation, named
+from ...notation.formula_reader import read
 from ...results.quantity import Quantity
-from ..formula_reader import read
 from .displays import display, escape
 from .prose import prose
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..formula_reader import segments
+from ...notation.formula_reader import segments
 from .displays import escape, latex
 
 PDLT = "D. A. Roberts, S. Yaida, B. Hanin, The Principles of Deep Learning Theory, arXiv:2106.10165"

@@ -9,8 +9,7 @@ from collections.abc import Callable
 import sympy as sp
 
 from ...activations import catalogue
-from ...activations.activation import Activation
-from ...cli.request import file_stem
+from ...activations.activation import Activation, file_stem
 from ...core.symbols import SHARED
 from ...layers import architectures
 from ...layers.layer import Layer

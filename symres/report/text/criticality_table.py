@@ -16,9 +16,9 @@ from ...core.symbols import C_W, K, S_in, gamma
 from ...gaussian.calculus.expectation import Expectation
 from ...layers import architectures
 from ...layers.layer import Layer
+from ...notation.factors import joined
 from ...numerics.roots.implicit_number import ImplicitNumber
 from ...studies import criticality_summary
-from ...theory.criticality.conditions.critical_conditions import joined
 from ...theory.theory import Theory, derive
 from .console import Line, Span, line
 from .formula_text import Maths
@@ -135,7 +135,8 @@ def _exponents(theory: Theory, maths: Maths) -> str:
     found = theory.exponents
     if found.kernel is None or found.amplitude is None:
         return f"none: {found.remark}"
-    kernel = f"p = {_value(found.kernel, maths)}, a = {_value(found.amplitude.xreplace({K: criticality_summary.STAR}), maths)}"
+    amplitude = found.amplitude.xreplace({K: criticality_summary.STAR})
+    kernel = f"p = {_value(found.kernel, maths)}, a = {_value(amplitude, maths)}"
     if found.stretch is not None:
         rate = _value(found.stretch.rate, maths)
         return f"{kernel}; log J ~ {rate} l^{_value(found.stretch.power, maths)}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import mpmath as mp
 
-from ..formula_reader import segments
+from ...notation.formula_reader import segments
 from .console import Line, Span, line
 from .formula_text import Maths
 from .line_breaking import wrap

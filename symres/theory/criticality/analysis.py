@@ -17,13 +17,14 @@ from ...numerics.balls import enclose, evaluate
 from ...numerics.roots.bracketing import at_kappa, zeros
 from ...numerics.roots.root import Root
 from ...results.critical_point import Criticality, CriticalPoint, Found
+from ...results.exponents import KernelGrowth
 from ...results.quantity import Quantity, Status
 from .conditions.critical_conditions import Conditions, affine, conditions_of, solved, written_out
 from .conditions.inner_variance import nested_conditions
 from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
 from .lines.degenerate_line import agree, line_of_points
 from .numerical_search import searched_points
-from .unbounded_growth import Growth, growth
+from .unbounded_growth import growth
 from .vanishing_kernel import zero_points
 
 _LARGE = (sp.Integer(10) ** 4, sp.Integer(10) ** 7)
@@ -113,7 +114,7 @@ def _text(value: sp.Expr) -> str:
     return mp.nstr(evaluate(value, {}, _DIGITS)[0], _DIGITS)
 
 
-def _grown(grown: Growth) -> tuple[str, ...]:
+def _grown(grown: KernelGrowth) -> tuple[str, ...]:
     """What a reader should know of kernels that grow."""
     which = "C_W and every C_b > 0 (set C_b = 0 for the law without biases)" if grown.needs_biases else "C_W and C_b"
     begin = f"for every {which} the kernel grows without bound and chi_perp falls to 1"

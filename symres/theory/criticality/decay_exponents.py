@@ -7,21 +7,21 @@ stretched exponential for smaller ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import C_W, C_b, K
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
+from ...notation.factors import joined
 from ...numerics.roots.implicit_number import ImplicitNumber, Value
 from ...numerics.roots.system_root import Meeting
 from ...results.critical_point import CriticalPoint
+from ...results.exponents import Exponents, Stretch
 from ...results.quantity import Quantity
 from ..quantities.closed_forms import closed
 from ..quantities.expansion import powers_of_kernel
-from .conditions.critical_conditions import joined, written_out
+from .conditions.critical_conditions import written_out
 from .conditions.inner_variance import inner_law
 from .conditions.parameter_signs import generic_sign, signs_where
 from .vanishing_kernel import without_bias
@@ -29,43 +29,6 @@ from .vanishing_kernel import without_bias
 _ORDERS = (2, 4, 8, 16)  # of the series of chi_perp around K = 0
 _DERIVATIVES = 6  # that may vanish at a fixed point before the search gives up
 _INSIDE = sp.Dummy("S", positive=True)  # a variance, of which its value's roots and logarithms are put in at last
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """A stretched exponential ``log J ~ rate*l**power``.
-
-    Args:
-        power: between 0 and 1.
-        rate: positive where the Jacobian grows.
-    """
-
-    power: sp.Expr
-    rate: sp.Expr
-
-    @property
-    def scale(self) -> sp.Expr:
-        """The depth lambda in ``J ~ exp((l/lambda)**power)``, up to the sign of the exponent."""
-        return sp.Abs(self.rate) ** (-1 / self.power)
-
-
-@dataclass(frozen=True)
-class Exponents:
-    """``K - K* ~ amplitude*l**-kernel`` and ``J ~ l**-jacobian`` after many layers l.
-
-    Args:
-        kernel: negative for kernels that grow (K* is 0 then); None if no power law describes the kernel.
-        jacobian: None if the Jacobian is no power of the depth.
-        amplitude: of the kernel; its sign is the side of K* from which it comes.
-        stretch: of a Jacobian that is a stretched exponential.
-        remark: why there is no power law.
-    """
-
-    kernel: sp.Expr | None
-    jacobian: sp.Expr | None
-    amplitude: sp.Expr | None
-    stretch: Stretch | None = None
-    remark: str = ""
 
 
 SCALE_INVARIANT = Exponents(sp.Integer(0), sp.Integer(0), sp.Integer(0))

@@ -7,8 +7,6 @@ or grows like log l (a power law), or like a power of l (a stretched exponential
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import sympy as sp
 
 from ...core.errors import NoClosedForm, SymresError
@@ -16,11 +14,10 @@ from ...core.symbols import C_W, C_b, K
 from ...numerics.balls import enclose
 from ...numerics.intervals.evaluation import spread
 from ...numerics.roots.bracketing import GRID
+from ...results.exponents import KernelGrowth
 from ...results.quantity import Quantity
 from ..quantities.expansion import terms_of
-from .conditions.critical_conditions import joined
 from .conditions.parameter_signs import at_reference
-from .decay_exponents import Exponents, Stretch
 
 _ORDERS = (sp.Integer(2), sp.Rational(1, 2), sp.Integer(0))  # of the expansions in 1/K; algebraic tails know few terms
 _STEP = 6  # of the grid of kernels at which K' > K is tested
@@ -28,50 +25,7 @@ _LEAST = sp.Rational(1, 10**20)  # a variance of biases: its part of K' - K hide
 _BITS = (60, 240)  # the second where K' and K are nearly equal
 
 
-@dataclass(frozen=True)
-class Growth:
-    """The law of growth for large kernels.
-
-    Args:
-        rate, power: ``K' - K ~ rate*K**power`` with 0 <= power < 1 or below.
-        excess, decay: ``chi_perp - 1 ~ excess*K**-decay``; excess 0 if it vanishes faster than every power that was
-            looked at.
-    """
-
-    rate: sp.Expr
-    power: sp.Expr
-    excess: sp.Expr
-    decay: sp.Expr
-
-    @property
-    def universality_class(self) -> str:
-        """ "everywhere-critical" for power laws, "subcritical" for stretched exponentials."""
-        return "subcritical" if self.excess != 0 and self._order < 1 else "everywhere-critical"
-
-    @property
-    def _order(self) -> sp.Expr:
-        """chi_perp - 1 falls with the depth like its minus this power."""
-        return self.decay / (1 - self.power)
-
-    @property
-    def needs_biases(self) -> bool:
-        """Whether the law is another one without biases: their variance is what the kernel grows by."""
-        return bool(self.rate.has(C_b) and self.rate.subs(C_b, 0) == 0)
-
-    @property
-    def exponents(self) -> Exponents:
-        """Of kernel and Jacobian."""
-        speed = sp.factor_terms((1 - self.power) * self.rate)  # K**(1 - power) = speed*l
-        kernel, amplitude = -1 / (1 - self.power), speed ** (1 / (1 - self.power))
-        if self.excess == 0 or self._order > 1:
-            return Exponents(kernel, sp.Integer(0), amplitude)
-        front = joined(sp.factor_terms(self.excess * speed**-self._order))
-        if self._order == 1:
-            return Exponents(kernel, -front, amplitude)
-        return Exponents(kernel, None, amplitude, Stretch(1 - self._order, front / (1 - self._order)))
-
-
-def growth(kernel_map: Quantity, perp: Quantity) -> Growth | None:
+def growth(kernel_map: Quantity, perp: Quantity) -> KernelGrowth | None:
     """How the kernel grows where it has no fixed point, whatever its parameters; None if it does not, or too fast.
 
     Args:
@@ -82,7 +36,7 @@ def growth(kernel_map: Quantity, perp: Quantity) -> Growth | None:
     if flow is None or not _grows(kernel_map):
         return None
     chi = _beyond(perp, sp.Integer(0))
-    return None if chi is None else Growth(flow[1], -flow[0], chi[1], chi[0])
+    return None if chi is None else KernelGrowth(flow[1], -flow[0], chi[1], chi[0])
 
 
 def _beyond(quantity: Quantity, first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:

@@ -10,12 +10,13 @@ from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import C_W, C_b, K
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
+from ...notation.factors import joined
 from ...numerics.balls import enclose
 from ...numerics.intervals.evaluation import samples
 from ...results.critical_point import CriticalPoint, Found
 from ...results.quantity import Quantity
 from ..quantities.expansion import powers_of_kernel
-from .conditions.critical_conditions import joined, solved, written_out
+from .conditions.critical_conditions import solved, written_out
 from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where
 
 _NO_FIXED_POINT = "K* = 0 is no fixed point: K' does not vanish with K"

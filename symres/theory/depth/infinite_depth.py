@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy as sp
 from flint import arb, ctx
@@ -26,9 +26,7 @@ from ...results.quantity import Quantity, Status
 from ..criticality.conditions.critical_conditions import affine, written_out
 from ..quantities.build import build
 from ..quantities.closed_forms import closed
-
-if TYPE_CHECKING:
-    from ..theory import Theory
+from ..quantities.layer_maps import LayerTheory
 
 _POWERS = (1, 2, 3, 4)  # of the branch's weight, that the first correction may have
 _REMEDY = 'use an identity and a weighted branch, z + xi*branch, and pass the name of the weight: depth_limit("xi")'
@@ -67,7 +65,7 @@ class DepthLimit:
         kernel_term: what xi^p multiplies in the kernel map, in averages.
     """
 
-    theory: Theory
+    theory: LayerTheory
     scale: sp.Symbol
     power: int
     kernel_term: sp.Expr
@@ -218,7 +216,7 @@ def _named(moved: int, features: int) -> str:
     return {-1: "lazy ODE", 0: "local feature learning", 1: "unstable"}[features]
 
 
-def depth_limit(theory: Theory, scale: str) -> DepthLimit:
+def depth_limit(theory: LayerTheory, scale: str) -> DepthLimit:
     """The limit, from the first terms of the maps in the weight of the branch.
 
     Args:

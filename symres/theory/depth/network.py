@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import mpmath as mp
 
@@ -12,9 +12,7 @@ from ...core.errors import DeclarationError
 from ...core.scalars import number, whole
 from ...core.symbols import K as KERNEL
 from ...results.quantity import Quantity, undirected
-
-if TYPE_CHECKING:
-    from ..theory import Theory
+from ..quantities.layer_maps import LayerTheory
 
 _DIGITS = 18  # of every step: results are good to 15
 
@@ -48,7 +46,7 @@ class Network:
     Methods take numbers by name for all parameters; a list or tuple holds one number for each layer.
     """
 
-    layers: tuple[Theory, ...]
+    layers: tuple[LayerTheory, ...]
 
     @property
     def depth(self) -> int:
@@ -272,7 +270,7 @@ def _is_listed(value: Any) -> bool:
     return isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
 
 
-def _next_pair(layer: Theory, state: DualKernel, own: Values) -> DualKernel:
+def _next_pair(layer: LayerTheory, state: DualKernel, own: Values) -> DualKernel:
     values = _as_pair(layer, state._asdict()) | own
     first = _value(layer.kernel_map, {"K": state.K1} | values)
     equal = state.K1 == state.K2 == state.C
@@ -281,7 +279,7 @@ def _next_pair(layer: Theory, state: DualKernel, own: Values) -> DualKernel:
     return DualKernel(first, second, both, _value(layer.ntk_map, values | {"Theta": state.Theta}))
 
 
-def _as_pair(layer: Theory, state: Mapping[str, Any]) -> Values:
+def _as_pair(layer: LayerTheory, state: Mapping[str, Any]) -> Values:
     """What the two-input maps of a layer depend on."""
     if layer.is_batch:
         return {"K": state.get("K", state.get("K1")), "C": state["C"]}

@@ -17,7 +17,7 @@ from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.closed_form.verification import MIRRORED, Ball, Values, verify
 from ...numerics.balls import enclose, evaluate, value_and_radius
 from ...results.quantity import NamedStep, Quantity, Status
-from ..walk.walk import Assignment
+from ..walk.assignments import Assignment, total_derivative
 from .closed_forms import Closer
 from .expansion import expansion
 
@@ -26,19 +26,6 @@ _INFINITE = (
     "the mean square of a slope is infinite where a function jumps or is at least as steep as a square root is at 0"
 )
 _DIGITS, _BITS, _TOLERANCE = 25, 100, 1e-20  # of a verification
-
-
-def total_derivative(result: sp.Expr, assignments: Sequence[Assignment], s: sp.Symbol) -> sp.Expr:
-    """d(result)/ds through a straight-line list: forward mode, one derivative per assignment."""
-    slopes: dict[sp.Symbol, sp.Expr] = {}
-
-    def through(expression: sp.Expr) -> sp.Expr:
-        inner = [expression.diff(t) * slope for t, slope in slopes.items() if slope != 0 and expression.has(t)]
-        return sp.Add(expression.diff(s), *inner)
-
-    for symbol, definition in assignments:
-        slopes[symbol] = through(definition)
-    return through(result)
 
 
 def build(

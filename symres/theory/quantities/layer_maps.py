@@ -17,11 +17,12 @@ from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
 from ...layers.layer import Layer
 from ...results.quantity import Quantity
+from ..walk.assignments import total_derivative
 from ..walk.normalisation_domain import needs_direction
 from ..walk.rescaling import chi_delta
 from ..walk.tangent import tangent
 from ..walk.walk import BATCH, SHARED, Walk
-from .build import build, total_derivative, unknown
+from .build import build, unknown
 from .lazy import Named
 
 _OF_ONE = "phi_squared"  # the average of one activation
@@ -30,7 +31,7 @@ _FURTHER = ("ntk_map", "chi_delta", "parameter_norm")
 
 
 @dataclass(frozen=True)
-class Recursion:
+class LayerTheory:
     """What a layer does to kernels, gradients and tangent kernels: each quantity is derived when it is asked for.
 
     Args:

@@ -10,7 +10,7 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K, z
-from ..quantities.build import total_derivative
+from .assignments import total_derivative
 from .tangent import tangent
 from .walk import Walk
 

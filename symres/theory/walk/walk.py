@@ -19,9 +19,9 @@ from ...core import symbols
 from ...core.errors import UnsupportedLayer
 from ...gaussian.calculus.expectation import Expectation
 from ...layers.program import Draw, Mean, Program, phis
+from .assignments import Assignment
 from .linear_forms import Averager, Form, Place, form, settled
 
-Assignment = tuple[sp.Symbol, sp.Expr]
 Kernel = dict[tuple[int, int], sp.Expr]
 
 ONE_INPUT: Kernel = {(0, 0): symbols.K}

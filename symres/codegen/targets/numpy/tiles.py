@@ -16,7 +16,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.core.sorting import default_sort_key
 
-from ...emitter import Dialect, Emitter, NoSpelling, Tile, constant_factor, is_constant
+from ...emission.emitter import Dialect, Emitter, NoSpelling, Tile, constant_factor, is_constant
 
 Operand: TypeAlias = int | sp.Expr  # an operation, or a formula of at most one kernel
 UFUNCS = ("np.", "special.")  # how the templates of functions begin that take ``out``

@@ -12,7 +12,7 @@ from sympy.core.function import AppliedUndef
 from ....core.symbols import K
 from ....numerics.special import S4, T4
 from ...averages import average_code
-from ...emitter import Dialect, Emitter, Source, is_constant, rows, variable
+from ...emission.emitter import Dialect, Emitter, Source, is_constant, rows, variable
 from ...fits.chebyshev import SHARE, Fit
 from ...planning.plan import KERNELS, Component, Function
 from ...runtime import sign_averages
@@ -64,7 +64,7 @@ from ...stable.primitives import (
 )
 from ...stable.rewrites import stabilise
 from ...stable.rounding_error import doubt
-from ..numpy.dialect import defined, floored, limited, named_determinant, with_origin
+from ..component_lines import defined, floored, limited, named_determinant, with_origin
 
 ALWAYS = ("_tensors(",)  # what every module calls
 

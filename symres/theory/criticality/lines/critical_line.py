@@ -16,12 +16,13 @@ from ....core.errors import NoClosedForm, SymresError
 from ....core.scalars import number
 from ....core.symbols import C_W, C_b, K, kappa
 from ....gaussian.algebra.canonical import canonical
+from ....notation.factors import joined
 from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
 from ....numerics.intervals.evaluation import spread
 from ....numerics.roots.bracketing import GRID, at_kappa, zeros
 from ....numerics.roots.root import Root
 from ....results.quantity import Status
-from ..conditions.critical_conditions import Maps, affine, joined, written_out
+from ..conditions.critical_conditions import Maps, affine, written_out
 from ..conditions.inner_variance import Nested, nested, nested_line
 from ..conditions.parameter_signs import at_generic, at_reference
 from .explicit_line import FUNCTIONS, below_one, explicit_line

@@ -9,12 +9,13 @@ import sympy as sp
 from ....core.errors import SymresError
 from ....core.symbols import C_W, C_b, K, S_in, kappa
 from ....gaussian.algebra.canonical import canonical
+from ....notation.factors import joined
 from ....numerics.balls import enclose
 from ....numerics.intervals.evaluation import samples, spread
 from ....numerics.roots.bracketing import GRID, sign, signed
 from ....results.critical_point import STABILITY, CriticalPoint, Found
 from ....results.quantity import Quantity
-from ..conditions.critical_conditions import Conditions, Maps, joined, written_out
+from ..conditions.critical_conditions import Conditions, Maps, written_out
 from ..conditions.parameter_signs import at_generic, at_reference
 from .explicit_line import explicit_line
 

@@ -12,11 +12,12 @@ from ....core.scalars import number
 from ....core.symbols import C_W, C_b, K, gamma, xi
 from ....gaussian.algebra.canonical import canonical
 from ....gaussian.calculus.expectation import Expectation
+from ....notation.factors import joined
 from ....numerics.balls import enclose, evaluate
 from ....numerics.intervals.evaluation import of_size, signed_sizes, spread
 from ....numerics.roots.bracketing import GRID
 from ....results.quantity import Quantity, Status
-from ..conditions.critical_conditions import Maps, affine, joined, positive_root, power_form, written_out
+from ..conditions.critical_conditions import Maps, affine, positive_root, power_form, written_out
 from ..conditions.parameter_signs import WEIGHTS
 
 _OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11), sp.Rational(19, 8))  # other parameters

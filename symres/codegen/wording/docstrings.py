@@ -8,16 +8,16 @@ from typing import Any
 
 import sympy as sp
 
-from ..core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, xi
-from ..notation import is_activation, shortened
-from ..results.quantity import Quantity
-from .averages.average_code import averages, entry_time, refines
-from .averages.singular_slopes import NEAREST, meet
-from .emitter import argument
-from .fits.chebyshev import Fit
-from .planning.plan import FEW_DIGITS, Component, Function
-from .strategy.measured_error import round_up
-from .strategy.sample_points import MEASURED, PARAMETER
+from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, xi
+from ...notation import is_activation, shortened
+from ...results.quantity import Quantity
+from ..averages.average_code import averages, entry_time, refines
+from ..averages.singular_slopes import NEAREST, meet
+from ..emission.emitter import argument
+from ..fits.chebyshev import Fit
+from ..planning.plan import FEW_DIGITS, Component, Function
+from ..strategy.measured_error import round_up
+from ..strategy.sample_points import MEASURED, PARAMETER
 
 LINE = 112
 ARGUMENTS = {

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import sympy as sp
 
-from ..core import symbols
+from ...core import symbols
 
 Values = dict[sp.Symbol, sp.Expr]
 

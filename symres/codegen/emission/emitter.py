@@ -12,9 +12,9 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.core.sorting import default_sort_key
 
-from ..core.errors import DeclarationError
-from ..core.symbols import SHARED
-from .stable.primitives import Own
+from ...core.errors import DeclarationError
+from ...core.symbols import SHARED
+from ..stable.primitives import Own
 
 WIDTH = 100  # an inlined expression longer than this gets a name of its own
 OUT = "out"  # the argument of NumPy functions that receives the result

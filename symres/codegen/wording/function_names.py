@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..core.errors import DeclarationError
-from ..results.quantity import Quantity
+from ...core.errors import DeclarationError
+from ...results.quantity import Quantity
 
 
 def renamed(mapping: Mapping[Any, Any]) -> dict[str, Quantity]:

@@ -20,8 +20,8 @@ from scipy import special
 
 from ..formulas.numeric_formula import NumericFunction
 from ..nets.forward_walk import Forward
-from ..random_points import ORDINARY, Units, parameters, stream
-from .comparison import FAILURES
+from ..oracles.comparison import FAILURES
+from .random_points import ORDINARY, Units, parameters, stream
 
 _NEURONS = 1201  # they reach 3.3 standard deviations: what lies farther out counts as absent
 _RULERS = 4  # sets of neurons; an oscillation faster than their distance changes each in its own way
