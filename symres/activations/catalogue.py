@@ -19,7 +19,7 @@ _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)", re.ASCII | re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """One line of the catalogue.
 
     Args:
@@ -44,7 +44,7 @@ class Catalogue(Mapping[str, Activation]):
         entries: the table.
     """
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[CatalogueEntry]) -> None:
         self._entries = {entry.name: entry for entry in entries}
         self._built: dict[str, Activation] = {}
         names = [entry.name for entry in entries]
@@ -75,11 +75,11 @@ class Catalogue(Mapping[str, Activation]):
         return f"Catalogue({', '.join(self)})"
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[CatalogueEntry, ...]:
         """The lines of the table."""
         return tuple(self._entries.values())
 
-    def extended(self, *entries: Entry) -> Catalogue:
+    def extended(self, *entries: CatalogueEntry) -> Catalogue:
         """A catalogue with further entries; this one stays as it is."""
         return Catalogue([*self._entries.values(), *entries])
 
@@ -211,37 +211,39 @@ _alpha, _beta = sp.Symbol("alpha", positive=True), sp.Symbol("beta", positive=Tr
 _SELU_SCALE, _SELU_ALPHA = "1.0507009873554804934193349852946", "1.6732632423543772848170429916717"
 
 _TABLE = (
-    Entry("relu", "max(z, 0)", "Nair and Hinton, ICML 2010"),
-    Entry("leaky_relu", "where(z > 0, z, slope*z)", "Maas, Hannun and Ng, ICML 2013", (_slope,)),
-    Entry("scale_invariant", "where(z > 0, a_plus*z, a_minus*z)", "PDLT", (_a_plus, _a_minus)),
-    Entry("abs", "abs(z)", "PDLT"),
-    Entry("linear", "z", "deep linear networks"),
-    Entry("sign", "sign(z)", "perceptron with values -1 and 1"),
-    Entry("step", "step(z)", "perceptron with values 0 and 1"),
-    Entry("erf", "erf(z)", "Williams, NIPS 1996"),
-    Entry("gelu", "z*Phi(z)", "Hendrycks and Gimpel, arXiv:1606.08415"),
-    Entry("gelu_tanh", "z*(1 + tanh(sqrt(2/pi)*(z + 0.044715*z^3)))/2", "Hendrycks and Gimpel, arXiv:1606.08415"),
-    Entry("tanh", "tanh(z)", "LeCun, Bottou, Orr and Mueller, Efficient BackProp, 1998"),
-    Entry("sigmoid", "sigmoid(z)", "the logistic function"),
-    Entry("silu", "z*sigmoid(z)", "Elfwing, Uchibe and Doya, arXiv:1702.03118"),
-    Entry("swish", "z*sigmoid(beta*z)", "Ramachandran, Zoph and Le, arXiv:1710.05941", (_beta,)),
-    Entry("softplus", "softplus(z)", "Dugas, Bengio, Belisle, Nadeau and Garcia, NIPS 2000"),
-    Entry("mish", "z*tanh(softplus(z))", "Misra, arXiv:1908.08681"),
-    Entry("elu", "where(z > 0, z, alpha*(exp(z) - 1))", "Clevert and others, arXiv:1511.07289", (_alpha,)),
-    Entry("selu", f"{_SELU_SCALE}*elu(z, {_SELU_ALPHA})", "Klambauer and others, arXiv:1706.02515"),
-    Entry("celu", "where(z > 0, z, alpha*(exp(z/alpha) - 1))", "Barron, arXiv:1704.07483", (_alpha,)),
-    Entry("sin", "sin(z)", "Sitzmann, Martel, Bergman, Lindell and Wetzstein, arXiv:2006.09661"),
-    Entry("cos", "cos(z)", "Rahimi and Recht, NIPS 2007"),
-    Entry("snake", "z + sin(z)^2", "Ziyin, Hartwig and Ueda, arXiv:2006.08195, with a = 1"),
-    Entry("gaussian", "z*exp(-z^2/2)", "the derivative of the bell, up to a sign"),
-    Entry("bell", "exp(-z^2/2)", "radial basis functions"),
-    Entry("hard_tanh", "max(-1, min(1, z))", "Collobert, thesis, 2004"),
-    Entry("relu6", "min(max(z, 0), 6)", "Krizhevsky, Convolutional deep belief networks on CIFAR-10, 2010"),
-    Entry("hard_sigmoid", "relu6(z + 3)/6", "Howard and others, MobileNetV3, arXiv:1905.02244"),
-    Entry("hard_swish", "z*relu6(z + 3)/6", "Howard and others, MobileNetV3, arXiv:1905.02244"),
-    Entry("softsign", "z/(1 + abs(z))", "Glorot and Bengio, AISTATS 2010"),
-    Entry("square", "z^2", "polynomial networks"),
-    Entry("cube", "z^3", "polynomial networks"),
+    CatalogueEntry("relu", "max(z, 0)", "Nair and Hinton, ICML 2010"),
+    CatalogueEntry("leaky_relu", "where(z > 0, z, slope*z)", "Maas, Hannun and Ng, ICML 2013", (_slope,)),
+    CatalogueEntry("scale_invariant", "where(z > 0, a_plus*z, a_minus*z)", "PDLT", (_a_plus, _a_minus)),
+    CatalogueEntry("abs", "abs(z)", "PDLT"),
+    CatalogueEntry("linear", "z", "deep linear networks"),
+    CatalogueEntry("sign", "sign(z)", "perceptron with values -1 and 1"),
+    CatalogueEntry("step", "step(z)", "perceptron with values 0 and 1"),
+    CatalogueEntry("erf", "erf(z)", "Williams, NIPS 1996"),
+    CatalogueEntry("gelu", "z*Phi(z)", "Hendrycks and Gimpel, arXiv:1606.08415"),
+    CatalogueEntry(
+        "gelu_tanh", "z*(1 + tanh(sqrt(2/pi)*(z + 0.044715*z^3)))/2", "Hendrycks and Gimpel, arXiv:1606.08415"
+    ),
+    CatalogueEntry("tanh", "tanh(z)", "LeCun, Bottou, Orr and Mueller, Efficient BackProp, 1998"),
+    CatalogueEntry("sigmoid", "sigmoid(z)", "the logistic function"),
+    CatalogueEntry("silu", "z*sigmoid(z)", "Elfwing, Uchibe and Doya, arXiv:1702.03118"),
+    CatalogueEntry("swish", "z*sigmoid(beta*z)", "Ramachandran, Zoph and Le, arXiv:1710.05941", (_beta,)),
+    CatalogueEntry("softplus", "softplus(z)", "Dugas, Bengio, Belisle, Nadeau and Garcia, NIPS 2000"),
+    CatalogueEntry("mish", "z*tanh(softplus(z))", "Misra, arXiv:1908.08681"),
+    CatalogueEntry("elu", "where(z > 0, z, alpha*(exp(z) - 1))", "Clevert and others, arXiv:1511.07289", (_alpha,)),
+    CatalogueEntry("selu", f"{_SELU_SCALE}*elu(z, {_SELU_ALPHA})", "Klambauer and others, arXiv:1706.02515"),
+    CatalogueEntry("celu", "where(z > 0, z, alpha*(exp(z/alpha) - 1))", "Barron, arXiv:1704.07483", (_alpha,)),
+    CatalogueEntry("sin", "sin(z)", "Sitzmann, Martel, Bergman, Lindell and Wetzstein, arXiv:2006.09661"),
+    CatalogueEntry("cos", "cos(z)", "Rahimi and Recht, NIPS 2007"),
+    CatalogueEntry("snake", "z + sin(z)^2", "Ziyin, Hartwig and Ueda, arXiv:2006.08195, with a = 1"),
+    CatalogueEntry("gaussian", "z*exp(-z^2/2)", "the derivative of the bell, up to a sign"),
+    CatalogueEntry("bell", "exp(-z^2/2)", "radial basis functions"),
+    CatalogueEntry("hard_tanh", "max(-1, min(1, z))", "Collobert, thesis, 2004"),
+    CatalogueEntry("relu6", "min(max(z, 0), 6)", "Krizhevsky, Convolutional deep belief networks on CIFAR-10, 2010"),
+    CatalogueEntry("hard_sigmoid", "relu6(z + 3)/6", "Howard and others, MobileNetV3, arXiv:1905.02244"),
+    CatalogueEntry("hard_swish", "z*relu6(z + 3)/6", "Howard and others, MobileNetV3, arXiv:1905.02244"),
+    CatalogueEntry("softsign", "z/(1 + abs(z))", "Glorot and Bengio, AISTATS 2010"),
+    CatalogueEntry("square", "z^2", "polynomial networks"),
+    CatalogueEntry("cube", "z^3", "polynomial networks"),
 )
 
 activations = Catalogue(_TABLE)

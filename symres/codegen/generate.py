@@ -199,7 +199,7 @@ def _planned(planner: Planner, printer: Any, quantity: Quantity, sources: dict[s
             if not isinstance(error, LosesDigits):
                 raise
             build: Any = planner.build  # there is nothing better
-            planner = replace(planner, build=partial(build, at_any_price=True))
+            planner = replace(planner, build=partial(build, accept_cancellation=True))
             return _printable(planner, printer, quantity, sources)
 
 

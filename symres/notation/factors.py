@@ -7,7 +7,7 @@ import sympy as sp
 from ..core.symbols import xi
 
 
-def joined(expression: sp.Expr) -> sp.Expr:
+def tidy_factors(expression: sp.Expr) -> sp.Expr:
     """An expression with (1 - gamma)(1 + gamma) written as 1 - gamma^2, and xi^2/|xi| as |xi|, as one does."""
     return _in_sizes(expression).replace(lambda e: e.is_Mul, _joined)
 

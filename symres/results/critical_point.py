@@ -60,7 +60,7 @@ class Criticality:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """Some critical points, what a reader should know about the search, and whether it went through to the end."""
 
     points: tuple[CriticalPoint, ...] = ()

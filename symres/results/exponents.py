@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from ..core.symbols import C_b
-from ..notation.factors import joined
+from ..notation.factors import tidy_factors
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class KernelGrowth:
         kernel, amplitude = -1 / (1 - self.power), speed ** (1 / (1 - self.power))
         if self.excess == 0 or self._order > 1:
             return Exponents(kernel, sp.Integer(0), amplitude)
-        front = joined(sp.factor_terms(self.excess * speed**-self._order))
+        front = tidy_factors(sp.factor_terms(self.excess * speed**-self._order))
         if self._order == 1:
             return Exponents(kernel, -front, amplitude)
         return Exponents(kernel, None, amplitude, Stretch(1 - self._order, front / (1 - self._order)))

@@ -17,7 +17,7 @@ from ..gaussian.algebra.canonical import canonical
 from ..layers.architectures import mlp
 from ..layers.layer import Layer
 from ..notation import latex
-from ..notation.factors import joined
+from ..notation.factors import tidy_factors
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
 from ..results.quantity import require_range
@@ -215,7 +215,7 @@ class Theory(LayerTheory):
         if any(point.K == symbols.K or point.along for point in self.critical_points):
             return None
         weight, bias = critical_line.parametric_line(self._maps, opened=True) or known
-        return joined(sp.factor(weight)), joined(sp.collect(canonical(bias), symbols.K))
+        return tidy_factors(sp.factor(weight)), tidy_factors(sp.collect(canonical(bias), symbols.K))
 
     @cached_property
     def _maps(self) -> Maps:

@@ -66,7 +66,7 @@ EDITS = {
 @pytest.mark.parametrize(("old", "new"), EDITS.values(), ids=EDITS)
 def test_an_edited_module_fails_the_accuracy_test(old, new):
     text = export(covariance_map(PAIRS["relu_slope"])).text
-    assert old in text  # in both roads, perhaps: the point below takes the accurate one
+    assert old in text  # on both paths, perhaps: the point below takes the accurate one
     k, c = 0.7, -0.7 * (1 - 1e-9)
     with mp.workdps(50):
         exact = sp.lambdify((K1, K2, C), PAIRS["relu_slope"], "mpmath")(mp.mpf(k), mp.mpf(k), mp.mpf(c))

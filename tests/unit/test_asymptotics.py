@@ -12,7 +12,7 @@ from symres.core.errors import NoClosedForm
 from symres.core.symbols import C_W, K, xi, z
 from symres.gaussian.expansions.exact_tail_moments import closed_moment
 from symres.gaussian.expansions.large_variance import known_order, large_variance
-from symres.gaussian.expansions.tail_decomposition import far_right
+from symres.gaussian.expansions.tail_decomposition import split_right_tail
 from symres.gaussian.expansions.tail_moments import TailMoment
 from symres.gaussian.expansions.truncation import Truncation
 from symres.numerics.balls import evaluate
@@ -116,7 +116,7 @@ def test_what_is_left_is_the_first_term_left_out(name, power):
 def test_exact_moments_lie_in_their_enclosures(name, n):
     for power in ("f", "f^2"):
         function = pieces(name, power)
-        main, rest = far_right(function.parts[-1])
+        main, rest = split_right_tail(function.parts[-1])
         if rest == 0:
             continue
         first = next((k for k, b in enumerate(function.breaks) if b.is_positive), len(function.breaks))
@@ -172,7 +172,7 @@ FORMULAS = [
 
 @pytest.mark.parametrize("formula", FORMULAS, ids=str)
 def test_polynomial_and_rest_make_up_the_formula(formula):
-    main, rest = far_right(formula)
+    main, rest = split_right_tail(formula)
     assert main.is_polynomial(z)
     for place in (R(1, 3), R(7, 2), R(20)):
         whole, _ = evaluate(formula.subs(z, place), {}, 40)

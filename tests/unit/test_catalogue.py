@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from symres.activations import catalogue
-from symres.activations.catalogue import Catalogue, Entry, activation, activations
+from symres.activations.catalogue import Catalogue, CatalogueEntry, activation, activations
 from symres.core.errors import DeclarationError
 from symres.core.symbols import z
 from tests.oracles.activations import ACTIVATIONS, PARAMETERS
@@ -268,22 +268,22 @@ def test_read_only():
 
 def test_an_entry_is_one_line_and_leaves_the_catalogue_alone():
     k = sp.Symbol("k", positive=True)
-    more = activations.extended(Entry("throw_away", "z*sigmoid(k*z)^2", "a test", (k,)))
+    more = activations.extended(CatalogueEntry("throw_away", "z*sigmoid(k*z)^2", "a test", (k,)))
     assert more["throw_away"].expr == z / (1 + sp.exp(-k * z)) ** 2
     assert more.find("throw_away(3)").parameters == () and more.find("throw_away(z)^2").parameters == (k,)
     assert "throw_away" not in activations and len(more) == len(activations) + 1
 
 
 def test_the_module_s_catalogue_is_looked_up_at_the_call(monkeypatch):
-    monkeypatch.setattr(catalogue, "activations", activations.extended(Entry("throw_away", "z^5", "a test")))
+    monkeypatch.setattr(catalogue, "activations", activations.extended(CatalogueEntry("throw_away", "z^5", "a test")))
     assert activation("throw_away").expr == z**5
 
 
 def test_names_are_unique_and_entries_use_earlier_ones_only():
     with pytest.raises(DeclarationError, match="occurs twice"):
-        activations.extended(Entry("relu", "z", "again"))
+        activations.extended(CatalogueEntry("relu", "z", "again"))
     with pytest.raises(DeclarationError, match="unknown function 'loop'"):
-        Catalogue([Entry("loop", "loop(z)", "itself")])["loop"]
+        Catalogue([CatalogueEntry("loop", "loop(z)", "itself")])["loop"]
 
 
 def test_import_builds_no_activation_and_is_quick():

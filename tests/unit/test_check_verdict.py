@@ -6,7 +6,7 @@ import mpmath as mp
 import pytest
 
 from symres.check import CheckReport, Outcome
-from symres.check.oracles.comparison import with_open_eyes
+from symres.check.oracles.comparison import require_sensitivity
 from symres.core.errors import CheckRefuted
 from symres.results.verdict import QUADRATURE, SIMULATION, inconclusive, judge
 
@@ -137,6 +137,6 @@ def test_the_table_fits_eighty_columns():
 def test_a_comparison_that_hardly_sees_the_branch_does_not_count():
     seen = row(1.0, 1.0, 1e-3)  # sees 0.7 %
     for bare, outcome in ((None, PASSED), (0.97, PASSED), (0.99, INCONCLUSIVE), (mp.inf, PASSED), (1.0, PASSED)):
-        assert with_open_eyes(seen, bare and mp.mpf(bare)).outcome is outcome, bare
-    assert "contributes 0.01 of the claim" in with_open_eyes(seen, mp.mpf("0.99")).reason
-    assert with_open_eyes(row(2.0, 1.0, 1e-3), mp.mpf("1.999")).outcome is REFUTED
+        assert require_sensitivity(seen, bare and mp.mpf(bare)).outcome is outcome, bare
+    assert "contributes 0.01 of the claim" in require_sensitivity(seen, mp.mpf("0.99")).reason
+    assert require_sensitivity(row(2.0, 1.0, 1e-3), mp.mpf("1.999")).outcome is REFUTED

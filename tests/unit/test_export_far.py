@@ -113,13 +113,13 @@ def test_a_closed_form_that_cancels_at_other_parameters_is_refused(monkeypatch):
     choose._built.cache_clear()
     with pytest.raises(LosesDigits, match="of the largest value with a = 12, b = -12"):
         choose.build_component("_average_1", symbols, quantity.body)
-    assert choose.build_component("_average_1", symbols, quantity.body, at_any_price=True).code is not None
+    assert choose.build_component("_average_1", symbols, quantity.body, accept_cancellation=True).code is not None
     choose._built.cache_clear()
 
 
 def test_how_much_is_lost_beside_the_largest_value_is_said():
     """Values of 1e-135 have no digits beside one of 1e-34, which has all of them."""
-    found = Component("_average_1", (K1, K2, C, A), A * C, A * C, error=0.7, worst="C = -90", beside_largest=5e-15)
+    found = Component("_average_1", (K1, K2, C, A), A * C, A * C, error=0.7, worst="C = -90", error_over_max=5e-15)
     assert choose._told(found, math.inf) == "no digits (worst at C = -90; 1e-14 of the largest value)"
 
 

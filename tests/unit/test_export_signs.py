@@ -170,7 +170,7 @@ def test_closed_forms_that_cancel_are_not_taken():
     assert body.has(S2)
     with pytest.raises(LosesDigits, match="in floats"):
         choose.build_component("_average_1", (K1, K2, C), body)
-    component = choose.build_component("_average_1", (K1, K2, C), body, at_any_price=True)
+    component = choose.build_component("_average_1", (K1, K2, C), body, accept_cancellation=True)
     assert component.code.has(TwoSigns)
     assert component.error > 1e-10
 

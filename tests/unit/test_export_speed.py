@@ -11,7 +11,7 @@ import symres as sr
 from symres.codegen.emission.emitter import NoSpelling
 from symres.codegen.generate import export
 from symres.codegen.targets.numpy.dialect import NUMPY
-from symres.codegen.targets.numpy.tiles import Guard, Road, Tiler
+from symres.codegen.targets.numpy.tiles import FastPath, Precondition, Tiler
 from symres.core.symbols import K1, K2, C, K, z
 from tests.oracles.closed_forms import PAIRS, covariance_map
 from tests.unit.test_export_numpy import pair_error
@@ -218,7 +218,7 @@ ARGUMENTS = (
 
 @pytest.mark.parametrize("formula", FORMULAS, ids=str)
 def test_tile_code_computes_the_formula(formula):
-    tile, space = by_tile(Road(formula))
+    tile, space = by_tile(FastPath(formula))
     scratch = [np.full((2, 3), np.nan) for _ in range(tile.arrays)]
     before = [a.copy() for a in ARGUMENTS]
     space["tile"](*ARGUMENTS, space["axes"](*ARGUMENTS), scratch, [])
@@ -240,8 +240,10 @@ def test_tile_code_computes_the_formula(formula):
 def test_a_guard_sees_what_it_compares_before_it_is_written_over():
     sine, rest = sp.Dummy("sine"), sp.Dummy("q", positive=True)
     steps = {sine: C / K1 / K2, rest: 1 - sine**2}
-    road = Road(
-        sp.sqrt(rest) * sp.asin(sine) + rest, steps, (Guard("{0} >= 0.5", (rest,)), Guard("{0} < {1}", (sine, C)))
+    road = FastPath(
+        sp.sqrt(rest) * sp.asin(sine) + rest,
+        steps,
+        (Precondition("{0} >= 0.5", (rest,)), Precondition("{0} < {1}", (sine, C))),
     )
     tile, space = by_tile(road)
     fine, scratch = [], [np.full((2, 3), np.nan) for _ in range(tile.arrays)]
@@ -254,17 +256,17 @@ def test_a_guard_sees_what_it_compares_before_it_is_written_over():
 
 def test_a_tile_reuses_its_scratch_arrays():
     power = sp.Add(*(sp.sin(C + i) for i in range(1, 20)))
-    tile, _ = by_tile(Road(power))
+    tile, _ = by_tile(FastPath(power))
     assert tile.arrays < 24
     chain = C
     for i in range(1, 20):
         chain = sp.sin(chain + K1 * i)
-    assert by_tile(Road(chain))[0].arrays <= 3
+    assert by_tile(FastPath(chain))[0].arrays <= 3
 
 
 def test_a_function_without_spelling_is_refused():
     with pytest.raises(NoSpelling, match="zeta"):
-        by_tile(Road(sp.zeta(C)))
+        by_tile(FastPath(sp.zeta(C)))
 
 
 @pytest.mark.parametrize("name", ["gelu", "erf", "relu"])

@@ -17,7 +17,7 @@ from symres.codegen import generate
 from symres.codegen.emission.emitter import argument, variable
 from symres.codegen.generate import _signature, export
 from symres.codegen.stable.angles import angle_form
-from symres.codegen.stable.primitives import Own
+from symres.codegen.stable.primitives import GeneratedSymbol
 from symres.codegen.strategy import choose
 from symres.core.errors import DeclarationError
 from symres.core.symbols import K1, K2, SHARED, C, K, z
@@ -84,8 +84,8 @@ def parameter_of(quantity):
 def measured_once(monkeypatch):
     """Components are measured under the name ``be``; then their parameter gets its name, and code is printed."""
 
-    def build(name, symbols, formula, dialect, at_any_price=False, opened=None):
-        free = [s for s in symbols if s not in SHARED.values() and not isinstance(s, Own)]
+    def build(name, symbols, formula, dialect, accept_cancellation=False, opened=None):
+        free = [s for s in symbols if s not in SHARED.values() and not isinstance(s, GeneratedSymbol)]
         there = {s: sp.Symbol("be", **s.assumptions0) for s in free}
         back = {new: s for s, new in there.items()}
         known = choose.build_component(
@@ -93,7 +93,7 @@ def measured_once(monkeypatch):
             tuple(there.get(s, s) for s in symbols),
             formula.xreplace(there),
             dialect,
-            at_any_price,
+            accept_cancellation,
             opened and opened.xreplace(there),
         )
         code = known.code.xreplace(back) if isinstance(known.code, sp.Expr) else known.code

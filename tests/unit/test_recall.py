@@ -4,14 +4,14 @@ import sympy as sp
 from flint import arb, ctx
 
 from symres.core.symbols import z
-from symres.gaussian.quadrature.memo import recalled
+from symres.gaussian.quadrature.memo import memoised
 from symres.numerics.balls import compile_ball
 
 
 def counted():
     calls = []
 
-    @recalled(4)
+    @memoised(4)
     def value(function, place, shift=0.0):
         calls.append(place)
         return function([place + shift], False)

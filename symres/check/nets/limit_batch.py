@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .limit_net import LimitNet
-from .random_field import Affine, Field, OracleLimit
+from .random_field import Affine, OracleLimit, RandomField
 
 
 class _Exchangeable(LimitNet):
@@ -27,7 +27,7 @@ class _Exchangeable(LimitNet):
         Raises:
             OracleLimit: ``u`` is no linear form: its average is a function of the shared parts that has no formula.
         """
-        if not isinstance(u, Field):
+        if not isinstance(u, RandomField):
             return u if np.ndim(u) == 0 else u[-1]
         if not isinstance(u, Affine):
             raise OracleLimit(

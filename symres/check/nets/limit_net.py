@@ -8,13 +8,13 @@ import numpy as np
 
 from ..formulas.rounding_noise import of_square
 from ..rules.adaptive_panels import rounding
-from .random_field import Affine, Field, OracleLimit, Place, declared, expanded, leaves
-from .source_law import Law, pair_of
+from .random_field import Affine, OracleLimit, Place, RandomField, declared, expanded, leaves
+from .source_law import SourceLaw, pair_of
 
 _CANCELLED = 0.01  # a correlation below this has lost digits in the difference of the inputs
 
 
-class LimitNet(Law):
+class LimitNet(SourceLaw):
     """A network at n = infinity: neurons are random variables, ``mean`` is an integral, a dense layer is a new source.
 
     Args:
@@ -34,13 +34,13 @@ class LimitNet(Law):
         self._stream = self._drawn(covariance, differences, np.abs(covariance))
         self._given = len(self._sources)
 
-    def stream(self) -> Field:
+    def stream(self) -> RandomField:
         """A neuron of the stream."""
         return self._stream
 
     def mean(self, u: Any) -> np.ndarray:
         """Average over the neurons, one number per input."""
-        if not isinstance(u, Field):
+        if not isinstance(u, RandomField):
             return np.asarray(u, dtype=float)
         return np.array(
             [
@@ -49,7 +49,7 @@ class LimitNet(Law):
             ]
         )
 
-    def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> Field:
+    def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> RandomField:
         """A fresh Gaussian source; its covariance does not depend on the width."""
         moments, differences, sizes = self.measured(u)
         self._entered.append(u)
@@ -106,7 +106,7 @@ class LimitNet(Law):
 
     def _is_one(self, u: Any, a: int, b: int) -> bool:
         """Whether a field is the same variable at two inputs: all that it is made of is, and all laws are."""
-        if not isinstance(u, Field) or any(law[a, a] != law[b, b] for law in self._sources):
+        if not isinstance(u, RandomField) or any(law[a, a] != law[b, b] for law in self._sources):
             return False
         return all(
             form.constant[a] == form.constant[b]
@@ -121,7 +121,9 @@ class LimitNet(Law):
             Relative to second moments, the sum over the functions. Those whose argument is not Gaussian are left out.
         """
         found: dict[int, float] = {}
-        places = [(field, a) for field in (*self._entered, u) if isinstance(field, Field) for a in range(self._inputs)]
+        places = [
+            (field, a) for field in (*self._entered, u) if isinstance(field, RandomField) for a in range(self._inputs)
+        ]
         for function, argument, a in declared(places):
             sigma = np.sqrt(self._covariance((argument, a), (argument, a)))
             error = of_square(function, float(argument.constant[a]), float(sigma))
@@ -129,11 +131,11 @@ class LimitNet(Law):
         return sum(found.values())
 
     def _made(self, u: Any, *inputs: int) -> bool:
-        found = leaves([(u, a) for a in inputs]) if isinstance(u, Field) else {}
+        found = leaves([(u, a) for a in inputs]) if isinstance(u, RandomField) else {}
         return any(source >= self._given for form, _ in found.values() for source in form.coefficients)
 
     def _second(self, u: Any, a: int, b: int) -> np.ndarray:
-        if not isinstance(u, Field):
+        if not isinstance(u, RandomField):
             return pair_of(_at(u, a) * _at(u, b))
         terms = expanded(u)
         products = (
@@ -149,7 +151,7 @@ class LimitNet(Law):
         None where <u_a u_b> is better done by itself: it splits into plane integrals, which this does not, or the
         inputs are far apart (``size`` is <u_a^2>).
         """
-        if not isinstance(u, Field):
+        if not isinstance(u, RandomField):
             return float(_at(u, a) - _at(u, b)) ** 2
         if isinstance(u, Affine):
             return self._affine_difference(u, a, b) + float(u.constant[a] - u.constant[b]) ** 2

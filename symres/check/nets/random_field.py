@@ -12,14 +12,14 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ...core.errors import SymresError
 from ..formulas.numeric_formula import NumericFunction
 
-Place = tuple["Field", int]  # a field at one of the inputs
+Place = tuple["RandomField", int]  # a field at one of the inputs
 
 
 class OracleLimit(SymresError):
     """What this oracle cannot do: the check is inconclusive, not wrong."""
 
 
-class Field(NDArrayOperatorsMixin):
+class RandomField(NDArrayOperatorsMixin):
     """The value of a neuron, as a random variable per input; only elementwise operations exist.
 
     Reductions, indexing and shapes are refused on purpose: an average over the neurons of an infinitely wide
@@ -42,7 +42,7 @@ class Field(NDArrayOperatorsMixin):
             return Applied(np.where, tuple(_operand(a, self.inputs) for a in args))
         raise TypeError(f"{function.__name__} of a neuron in an infinitely wide network")
 
-    def apply(self, function: NumericFunction) -> Field:
+    def apply(self, function: NumericFunction) -> RandomField:
         """A function of one variable, elementwise."""
         base, exponent = function.expr.as_base_exp()
         if base == function.variable and exponent in (1, 2, 3, 4):
@@ -50,7 +50,7 @@ class Field(NDArrayOperatorsMixin):
         return Applied(function, (self,))
 
 
-class Affine(Field):
+class Affine(RandomField):
     """sum over sources of coefficient * source, plus a constant; everything may differ between inputs.
 
     Args:
@@ -79,7 +79,7 @@ class Affine(Field):
         )
 
 
-class Applied(Field):
+class Applied(RandomField):
     """A function of fields and numbers per input.
 
     Args:
@@ -88,14 +88,14 @@ class Applied(Field):
     """
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        super().__init__(next(a.inputs for a in arguments if isinstance(a, Field)))
+        super().__init__(next(a.inputs for a in arguments if isinstance(a, RandomField)))
         self.function = function
         self.arguments = arguments
 
 
-def combine(ufunc: np.ufunc, args: tuple[Any, ...]) -> Field:
+def combine(ufunc: np.ufunc, args: tuple[Any, ...]) -> RandomField:
     """Keep affine what is affine, products and sums as such; everything else is a function."""
-    plain = [not isinstance(a, Field) for a in args]
+    plain = [not isinstance(a, RandomField) for a in args]
     affine = all(p or isinstance(a, Affine) for p, a in zip(plain, args, strict=True))
     if ufunc is np.subtract:
         return combine(np.add, (args[0], combine(np.negative, (args[1],)) if not plain[1] else -args[1]))
@@ -121,7 +121,7 @@ def combine(ufunc: np.ufunc, args: tuple[Any, ...]) -> Field:
     return Applied(ufunc, args)
 
 
-def expanded(field: Field) -> list[tuple[Any, tuple[Field, ...]]]:
+def expanded(field: RandomField) -> list[tuple[Any, tuple[RandomField, ...]]]:
     """The field as a sum of (number per input) * (product of fields)."""
     if isinstance(field, Applied):
         if field.function is np.add:
@@ -134,8 +134,8 @@ def expanded(field: Field) -> list[tuple[Any, tuple[Field, ...]]]:
     return [(1.0, (field,))]
 
 
-def _terms(argument: Any) -> list[tuple[Any, tuple[Field, ...]]]:
-    return expanded(argument) if isinstance(argument, Field) else [(argument, ())]
+def _terms(argument: Any) -> list[tuple[Any, tuple[RandomField, ...]]]:
+    return expanded(argument) if isinstance(argument, RandomField) else [(argument, ())]
 
 
 def leaves(places: Iterable[Place]) -> dict[tuple[int, int], tuple[Affine, int]]:
@@ -150,7 +150,7 @@ def leaves(places: Iterable[Place]) -> dict[tuple[int, int], tuple[Affine, int]]
         if isinstance(field, Affine):
             found[id(field), a] = (field, a)
         elif isinstance(field, Applied):
-            stack.extend((argument, a) for argument in field.arguments if isinstance(argument, Field))
+            stack.extend((argument, a) for argument in field.arguments if isinstance(argument, RandomField))
     return dict(sorted(found.items(), key=lambda item: item[0][1]))
 
 
@@ -172,12 +172,12 @@ def declared(places: Iterable[Place]) -> Iterator[tuple[NumericFunction, Affine,
         seen.add((id(field), a))
         if isinstance(field.function, NumericFunction) and isinstance(field.arguments[0], Affine):
             yield field.function, field.arguments[0], a
-        stack.extend((argument, a) for argument in field.arguments if isinstance(argument, Field))
+        stack.extend((argument, a) for argument in field.arguments if isinstance(argument, RandomField))
 
 
 def value(field: Any, a: int, held: dict[tuple[int, int], Any]) -> Any:
     """The field at input ``a``, given the values of the leaves (in ``held``, which also collects what is computed)."""
-    if not isinstance(field, Field):
+    if not isinstance(field, RandomField):
         return field if np.ndim(field) == 0 else field[a]
     key = (id(field), a)
     if key not in held:
@@ -187,7 +187,7 @@ def value(field: Any, a: int, held: dict[tuple[int, int], Any]) -> Any:
 
 
 def _operand(argument: Any, inputs: int) -> Any:
-    if isinstance(argument, Field):
+    if isinstance(argument, RandomField):
         return argument
     if isinstance(argument, sp.Basic):
         argument = float(argument)

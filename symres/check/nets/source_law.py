@@ -19,7 +19,7 @@ _NEARLY_EQUAL = (10, 14)
 _TOLERANCE = {1: 1e-15, 2: 1e-14}
 
 
-class Law:
+class SourceLaw:
     """The joint law of Gaussian sources over some inputs, and averages of fields made of them.
 
     Averages are pairs, <f> and <|f|>: what doubles lose in the first is relative to the second.

@@ -12,7 +12,7 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...results.verdict import Outcome, Thresholds, Verdict, inconclusive, judge
-from .layer_oracle import Found
+from .layer_oracle import OracleValue
 
 PERPENDICULAR = "chi_perp"  # what a jump makes infinite
 _SHARE = 3  # times what is seen is what the branch must contribute
@@ -45,7 +45,7 @@ def compared(
     oracle: str,
     point: str,
     claim: mp.mpf,
-    found: Found,
+    found: OracleValue,
     thresholds: Thresholds,
     small: float,
     *,
@@ -118,7 +118,7 @@ def moved(row: Verdict, first: Verdict, place: str) -> Verdict:
     return replace(row, reason="; ".join(filter(None, (row.reason, where))))
 
 
-def with_open_eyes(verdict: Verdict, bare: mp.mpf | None) -> Verdict:
+def require_sensitivity(verdict: Verdict, bare: mp.mpf | None) -> Verdict:
     """The verdict, INCONCLUSIVE if it would hardly have been another one without the branch of the layer.
 
     Args:

@@ -55,7 +55,7 @@ def _in_range() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Found:
+class OracleValue:
     """What the oracle finds.
 
     Args:
@@ -88,54 +88,54 @@ class QuadratureOracle:
         self._shared = shared
         self._floor = shared or 0.0  # kernels begin here
 
-    def phi_squared(self, K: float) -> Found:
+    def phi_squared(self, K: float) -> OracleValue:
         """<phi(z)^2> of the layer's activation."""
         found = {Phi(phi.formula, symbols.z, 0, *phi.args[3:]) for phi in self._equation.atoms(Phi)}
         if len(found) != 1:
             raise UnsupportedLayer("<phi(z)^2>", f"the layer has {len(found)} activations", "check an average of one")
         return QuadratureOracle(found.pop(), self._values).kernel_map(K)
 
-    def kernel_map(self, K: float) -> Found:
+    def kernel_map(self, K: float) -> OracleValue:
         """K' = <z'^2>."""
         return self._kernel(K)[0]
 
-    def _kernel(self, K: float) -> tuple[Found, float]:
+    def _kernel(self, K: float) -> tuple[OracleValue, float]:
         """K', and the relative error of the functions' own evaluation."""
         (coarse, _, _), (fine, sizes, noise) = (self._moments([[K]], resolution) for resolution in (0, 1))
         value, lost = float(fine[0, 0]), noise()
         error = abs(value - float(coarse[0, 0])) + _rounded(float(sizes[0, 0]), lost)
-        return Found(value, error, abs(value)), lost
+        return OracleValue(value, error, abs(value)), lost
 
-    def covariance_map(self, K1: float, K2: float, C: float) -> Found:
+    def covariance_map(self, K1: float, K2: float, C: float) -> OracleValue:
         """C' = <z'_1 z'_2>; the net of a batch adds the second input by itself."""
         inputs = pair(K1, K2, C) if self._shared is None else [[K1]]
         (coarse, _, _), (fine, sizes, noise) = (self._moments(inputs, resolution) for resolution in (0, 1))
         scale = float(np.sqrt(fine[0, 0]) * np.sqrt(fine[1, 1]))  # the product of the two may be too large
         value = float(fine[0, 1])
         error = abs(value - float(coarse[0, 1])) + _rounded(float(sizes[0, 1]), noise())
-        return Found(value, error, scale)
+        return OracleValue(value, error, scale)
 
-    def chi_parallel(self, K: float) -> Found:
+    def chi_parallel(self, K: float) -> OracleValue:
         """dK'/dK."""
         centre = self.kernel_map(K)
         value, error = _log_derivative(lambda k: self._moments([[k]], 1)[0][0, 0], K, 11, centre.error, self._floor)
-        return Found(value, error, centre.scale / K)
+        return OracleValue(value, error, centre.scale / K)
 
-    def chi_perp(self, K: float) -> Found:
+    def chi_perp(self, K: float) -> OracleValue:
         """The limit of (K' - C')/(K - C) for two inputs of equal kernel K as C -> K."""
         return self._perpendicular(K)[0]
 
-    def h(self, K: float) -> Found:
+    def h(self, K: float) -> OracleValue:
         """(1/2) d chi_perp/dK."""
         centre, steps = self._perpendicular(K)
         if not np.isfinite(centre.value):
-            return Found(np.nan, 0.0, centre.scale / K, "chi_perp is infinite at every K")
+            return OracleValue(np.nan, 0.0, centre.scale / K, "chi_perp is infinite at every K")
         value, error = _log_derivative(
             lambda k: _neville(self._ratios(k, 1, steps)[:, 0])[-1], K, 9, centre.error, self._floor
         )
-        return Found(value / 2, error / 2, max(abs(centre.value), centre.scale) / K)
+        return OracleValue(value / 2, error / 2, max(abs(centre.value), centre.scale) / K)
 
-    def chi_delta(self, K: float) -> Found:
+    def chi_delta(self, K: float) -> OracleValue:
         """The second order of nearby inputs, (K'_1 + K'_2 - 2C')/4 = chi_perp ddK + (chi_delta/2) dK^2 + ...
 
         Here dK is half the difference of their kernels and ddK a quarter of their squared distance.
@@ -144,12 +144,12 @@ class QuadratureOracle:
             raise OracleLimit("the second order of nearby inputs", "they are not like the others of a batch", "skip it")
         perp, lost = self.chi_perp(K), self._kernel(K)[1]
         if not np.isfinite(perp.value):
-            return Found(np.nan, 0.0, perp.scale / K, "chi_perp is infinite at every K")
+            return OracleValue(np.nan, 0.0, perp.scale / K, "chi_perp is infinite at every K")
         both, _ = _limit(lambda resolution, steps: self._nearby(K, resolution, steps), perp.scale, lost)
         size = max(abs(perp.value), perp.scale) / K
-        return Found((both.value - perp.value) / K, (both.error + perp.error) / K, size)
+        return OracleValue((both.value - perp.value) / K, (both.error + perp.error) / K, size)
 
-    def ntk_map(self, K1: float, K2: float, C: float, Theta: float) -> Found:
+    def ntk_map(self, K1: float, K2: float, C: float, Theta: float) -> OracleValue:
         """The slope of C' in the correlation of all weights and biases of two networks, where it is 1.
 
         One input goes through each network. The covariance C of their streams falls Theta times as fast.
@@ -158,11 +158,11 @@ class QuadratureOracle:
         inputs, scale = pair(K1, K2, C), math.sqrt(own.value) * math.sqrt(other.value)
         return _limit(lambda resolution, steps: self._falls(inputs, Theta, resolution, steps), scale, lost)[0]
 
-    def parameter_norm(self, K: float) -> Found:
+    def parameter_norm(self, K: float) -> OracleValue:
         """The same for one input with itself, where the streams are one."""
         return self.ntk_map(K, K, K, 0.0)
 
-    def _perpendicular(self, K: float) -> tuple[Found, range]:
+    def _perpendicular(self, K: float) -> tuple[OracleValue, range]:
         """chi_perp, and the steps that were enough for it."""
         centre, lost = self._kernel(K)
         return _limit(lambda resolution, steps: self._ratios(K, resolution, steps), centre.scale / K, lost)
@@ -227,7 +227,7 @@ class QuadratureOracle:
 
 
 # name of a quantity -> (its oracle, the symbols of its arguments)
-ORACLES: dict[str, tuple[Callable[..., Found], tuple[sp.Symbol, ...]]] = {
+ORACLES: dict[str, tuple[Callable[..., OracleValue], tuple[sp.Symbol, ...]]] = {
     "phi_squared": (QuadratureOracle.phi_squared, (symbols.K,)),
     "kernel_map": (QuadratureOracle.kernel_map, (symbols.K,)),
     "covariance_map": (QuadratureOracle.covariance_map, (symbols.K1, symbols.K2, symbols.C)),
@@ -286,7 +286,7 @@ def _limit(
     ratios: Callable[[int, range], np.ndarray],
     scale: float,
     lost: float,
-) -> tuple[Found, range]:
+) -> tuple[OracleValue, range]:
     """The limit of ratios of differences, and the steps that were enough: more of them where an activation is steep.
 
     Args:
@@ -295,7 +295,7 @@ def _limit(
         scale: of the limit.
         lost: the relative error of the functions' own evaluation.
     """
-    best = found = Found(np.inf, np.inf, scale)
+    best = found = OracleValue(np.inf, np.inf, scale)
     enough, coarse, fine = _STEPS, np.empty((0, 2)), np.empty((0, 2))
     for last in range(_STEPS.stop, _LAST_STEP, 4):
         new, steps = range(len(fine), last), range(last - len(_STEPS), last)
@@ -316,7 +316,7 @@ def _limit(
     return (found if found.diverges else best), enough
 
 
-def _extrapolated(coarse: np.ndarray, fine: np.ndarray, steps: range, scale: float, lost: float) -> Found:
+def _extrapolated(coarse: np.ndarray, fine: np.ndarray, steps: range, scale: float, lost: float) -> OracleValue:
     """The limit of (K' - C')/(K - C), or of other ratios, at two resolutions, whose steps fall by factors of 4."""
     # A kink adds odd powers of sqrt(K - C), whose values halve from step to step; a jump adds its inverse.
     change = np.diff(fine)
@@ -325,14 +325,14 @@ def _extrapolated(coarse: np.ndarray, fine: np.ndarray, steps: range, scale: flo
         power = np.log(change[-1] / change[-2]) / np.log(4)
         law = f"(K-C)^-{power:.2f}" if power > _SLOW else "the logarithm of K-C"
         remark = f"(K'-C')/(K-C) grows without bound, like {law}"
-        return Found(np.inf, np.inf, scale, remark, diverges=True)
+        return OracleValue(np.inf, np.inf, scale, remark, diverges=True)
     limits = _neville(fine)
     rounded = _RATIO_ROUNDING * 2.0 ** (steps.stop - _STEPS.stop)  # relative to the distance of the neurons
     rounded *= 1 + lost / ORDINARY if lost > _ILL * ORDINARY else 1.0
     noise = 10 * np.abs(fine - coarse).max() + rounded * abs(limits[-1])
     # the last change alone may be small by chance, or small because the first steps are too far away
     last = abs(limits[-1] - limits[-2]) + 0.1 * abs(limits[-2] - limits[-3]) + abs(limits[-1] - _neville(fine[:-1])[-1])
-    return Found(limits[-1], float(last + noise), scale)
+    return OracleValue(limits[-1], float(last + noise), scale)
 
 
 def _neville(values: np.ndarray) -> list[float]:

@@ -19,7 +19,7 @@ import sympy as sp
 from ...core import symbols
 from ...results.verdict import SIMULATION, Verdict
 from ..oracles.comparison import free_symbols
-from ..oracles.layer_oracle import Found
+from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder
@@ -104,7 +104,7 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
     point = f"{random_points.text(_ordered(task))}; {_layers(depth)} from a fixed point on"
     skip = branchless(task.quantities["chi_perp"], task.values)
     without = 1 / abs(mp.log(skip)) if skip is not None and skip > 0 and skip != 1 else None
-    return task.row("correlation_length", point, claim, Found(length, error, abs(length)), estimate, without)
+    return task.row("correlation_length", point, claim, OracleValue(length, error, abs(length)), estimate, without)
 
 
 def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) -> Verdict:
@@ -116,7 +116,7 @@ def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) 
     places = travelled(task.quantities, place, task.values, layers - 1)
     skips = [branchless(task.quantities["chi_perp"], task.values | there) for there in places]
     without = None if None in skips else mp.fprod(skips)
-    return task.row("jacobian", point, claim, Found(value, error, abs(value)), estimate, without)
+    return task.row("jacobian", point, claim, OracleValue(value, error, abs(value)), estimate, without)
 
 
 def _product(task: Task, place: Values, layers: int) -> mp.mpf:

@@ -18,7 +18,7 @@ from ..formulas.steepness import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
 from ..oracles.batch_layers import needs_batch
 from ..oracles.comparison import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason
-from ..oracles.layer_oracle import ORACLES, Found, QuadratureOracle
+from ..oracles.layer_oracle import ORACLES, OracleValue, QuadratureOracle
 from ..sampling import random_points
 from ..sampling.natural_scales import natural_units
 from ..sampling.random_points import Values
@@ -152,7 +152,7 @@ def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Va
 
 
 @lru_cache(maxsize=512)
-def _measured(forward: sp.Expr, name: str, place: _Numbers, values: _Numbers) -> Found:
+def _measured(forward: sp.Expr, name: str, place: _Numbers, values: _Numbers) -> OracleValue:
     """What the oracle finds: it sees the layer and numbers, never a claim, so that it need not look twice."""
     where = {symbol: float(value) for symbol, value in place}
     if name == "covariance_map" and random_points.are_equal(where):

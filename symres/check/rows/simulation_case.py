@@ -14,8 +14,8 @@ import sympy as sp
 from ...core import symbols
 from ...results.verdict import SIMULATION, Verdict, inconclusive
 from ..nets.forward_walk import Forward
-from ..oracles.comparison import PERPENDICULAR, compared, with_open_eyes
-from ..oracles.layer_oracle import Found
+from ..oracles.comparison import PERPENDICULAR, compared, require_sensitivity
+from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.simulate import Simulation
@@ -87,7 +87,7 @@ class Task:
         return float(pilot(sampler, scales, rng, self.simulation.ladder).max())
 
     def row(
-        self, name: str, point: str, claim: mp.mpf, found: Found, estimate: Estimate, bare: mp.mpf | None = None
+        self, name: str, point: str, claim: mp.mpf, found: OracleValue, estimate: Estimate, bare: mp.mpf | None = None
     ) -> Verdict:
         """The comparison of a claim with what networks say, which must not be the same without the branch."""
         facts: dict[str, Any] = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
@@ -95,4 +95,4 @@ class Task:
             return inconclusive(name, "simulation", point, _UNTAMED, claimed=claim, value=found.value, **facts)
         steep = name == PERPENDICULAR and self.steep
         row = compared(name, "simulation", point, claim, found, SIMULATION, SMALL, steep=steep, **facts)
-        return with_open_eyes(row, bare)
+        return require_sensitivity(row, bare)

@@ -17,7 +17,7 @@ from ...results.verdict import SIMULATION, Outcome, Verdict, contradicted, incon
 from ..formulas.steepness import infinitely_steep
 from ..oracles.batch_layers import needs_batch
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
-from ..oracles.layer_oracle import Found
+from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.natural_scales import natural_units
 from ..sampling.random_points import Values
@@ -110,7 +110,9 @@ def _kernel_rows(task: Task, start: Values, depth: int, tell: Callable[[float], 
             number = 2 * (layers - 1) + place
             used = {symbols.K: start[symbols.K1]} if name == "kernel_map" or task.batched else start
             point = random_points.text(used | task.values) + (f"; {layers} layers" if layers > 1 else "")
-            found = Found(float(estimate.values[number]), float(estimate.errors[number]), float(abs(kernel)), remark)
+            found = OracleValue(
+                float(estimate.values[number]), float(estimate.errors[number]), float(abs(kernel)), remark
+            )
             knows = branchless(task.quantities[name], used | task.values) is not None
             without = bare[layers - 1].numbers.get(name) if knows else None
             rows.append(_kernel_row(task, name, point, claims[layers - 1], found, estimate, without))
@@ -122,7 +124,7 @@ def _kernel_row(
     name: str,
     point: str,
     claims: LayerClaims,
-    found: Found,
+    found: OracleValue,
     estimate: Estimate,
     bare: mp.mpf | None,
 ) -> Verdict:
@@ -197,7 +199,7 @@ def _perpendicular_row(task: Task, K: sp.Rational, tell: Callable[[float], None]
     growth = _growth(task, float(K), natural, rng)
     facts: dict[str, Any] = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": growth.samples}
     if growth.diverges:
-        found = Found(math.inf, 0.0, natural, growth.remark, diverges=True)
+        found = OracleValue(math.inf, 0.0, natural, growth.remark, diverges=True)
         return compared("chi_perp", "simulation", point, claim, found, SIMULATION, SMALL, steep=task.steep, **facts)
     if growth.remark:
         return inconclusive("chi_perp", "simulation", point, growth.remark, claimed=claim, value=growth.last, **facts)
@@ -249,5 +251,5 @@ def _natural(task: Task, K: sp.Rational, rng: np.random.Generator) -> float:
     return float(abs(means[0])) / float(K)
 
 
-def _found(estimate: Estimate, natural: float) -> Found:
-    return Found(float(estimate.values[0]), float(estimate.errors[0]), natural)
+def _found(estimate: Estimate, natural: float) -> OracleValue:
+    return OracleValue(float(estimate.values[0]), float(estimate.errors[0]), natural)

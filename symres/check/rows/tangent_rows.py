@@ -10,7 +10,7 @@ import sympy as sp
 
 from ...core import symbols
 from ...results.verdict import Verdict
-from ..oracles.layer_oracle import Found
+from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import Sampler, measured
@@ -52,7 +52,7 @@ def _row(task: Task, name: str, place: Values, sampler: Sampler, tell: Callable[
     coarser = max(1.0, _COARSER / task.simulation.ladder.ease)
     budget = replace(task.budget, precision=coarser * task.budget.precision)
     estimate = task.extrapolated(sampler, scales, rng, tell, budget)
-    found = Found(float(estimate.values[0]), float(estimate.errors[0]), natural)
+    found = OracleValue(float(estimate.values[0]), float(estimate.errors[0]), natural)
     return task.row(name, random_points.text(values), claim, found, estimate, branchless(quantity, values))
 
 

@@ -177,7 +177,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         return f"{head}{', '.join((factor(function), *law))}{rest})"
 
     values: dict[Any, sp.Expr] = {}
-    conditional = sorted(expr.atoms(singular_slopes.Given), key=sp.default_sort_key)
+    conditional = sorted(expr.atoms(singular_slopes.ConditionalAverage), key=sp.default_sort_key)
     held = {given.args[0] for given in conditional}
     for node in (node for node in averages(expr) if node not in held):
         total = sp.Integer(0)

@@ -11,7 +11,7 @@ from .features import is_local
 
 
 @dataclass(frozen=True)
-class Rule:
+class AverageRule:
     """A rule of quadrature for averages of two variables.
 
     Args:
@@ -28,15 +28,15 @@ class Rule:
 
 
 _RULES = (
-    Rule("_tilted", 2500.0, 64, "10 to 40 microseconds"),
-    Rule("_smooth_plane", 4000.0, 16, "up to 0.1 milliseconds"),
-    Rule("_given", 5000.0, 64, "0.05 to 0.3 milliseconds"),
-    Rule("_given_the_second", 5000.0, 64, "0.05 to 0.3 milliseconds"),
-    Rule("_kinked_plane", 50000.0, 16, "1 to 4 milliseconds, up to 0.1 seconds beside correlations of 1"),
+    AverageRule("_tilted", 2500.0, 64, "10 to 40 microseconds"),
+    AverageRule("_smooth_plane", 4000.0, 16, "up to 0.1 milliseconds"),
+    AverageRule("_given", 5000.0, 64, "0.05 to 0.3 milliseconds"),
+    AverageRule("_given_the_second", 5000.0, 64, "0.05 to 0.3 milliseconds"),
+    AverageRule("_kinked_plane", 50000.0, 16, "1 to 4 milliseconds, up to 0.1 seconds beside correlations of 1"),
 )
 
 
-def rule_of(f: Any, g: Any) -> Rule:
+def rule_of(f: Any, g: Any) -> AverageRule:
     """The fastest rule for <f(z1) g(z2)>."""
     tilted, smooth, given, given_the_second, kinked = _RULES
     if not (f.breaks or g.breaks):

@@ -23,8 +23,8 @@ LEAST = sp.Rational(1, 10**100)  # of a kernel that others are divided by
 Average = Callable[[sp.Expr, sp.Expr], sp.Expr]  # of functions of z1 and z2, each written in z
 
 
-class Given(sp.Function):
-    """An average over one variable, called as Given(unevaluated average, mean, variance) of the law that is meant."""
+class ConditionalAverage(sp.Function):
+    """An average over one variable: arguments are the unevaluated average, and mean and variance of the law meant."""
 
     nargs = 3
 
@@ -79,7 +79,7 @@ class _Law:
 
     def average(self, g: sp.Expr, place: sp.Expr) -> sp.Expr:
         """Of a function of the other input."""
-        return Given(g, C * place / self.first, determinant / self.first) if g.has(z) else g
+        return ConditionalAverage(g, C * place / self.first, determinant / self.first) if g.has(z) else g
 
     def both(self, place: sp.Expr, other: sp.Expr) -> sp.Expr:
         """The density of the other input, cut off."""
@@ -150,14 +150,14 @@ def _summed(node: Any, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr]
     for c, (f, g) in node.terms:
         one, other = (_Split.of(g), _Split.of(f)) if swap else (_Split.of(f), _Split.of(g))
         total += c * slope(one, other, law.swapped if swap else law, average)
-    return total.xreplace({given: _opened(given, node, x) for given in total.atoms(Given)})
+    return total.xreplace({given: _opened(given, node, x) for given in total.atoms(ConditionalAverage)})
 
 
-def _opened(given: Given, node: Any, x: sp.Symbol) -> sp.Expr:
+def _opened(given: ConditionalAverage, node: Any, x: sp.Symbol) -> sp.Expr:
     """An average given one input, its function as an unevaluated average of the kind of a node."""
     g, *law = given.args
     found = node.func(g.subs(z, x), K1)
-    return found.xreplace({average: Given(average, *law) for average in found.atoms(node.func)})
+    return found.xreplace({average: ConditionalAverage(average, *law) for average in found.atoms(node.func)})
 
 
 def _price(f: _Split, g: _Split, law: _Law, average: Average) -> sp.Expr:

@@ -14,7 +14,7 @@ from sympy.core.sorting import default_sort_key
 
 from ...core.errors import DeclarationError
 from ...core.symbols import SHARED
-from ..stable.primitives import Own
+from ..stable.primitives import GeneratedSymbol
 
 WIDTH = 100  # an inlined expression longer than this gets a name of its own
 OUT = "out"  # the argument of NumPy functions that receives the result
@@ -381,7 +381,7 @@ def distinct(symbols: Sequence[sp.Symbol], named: Callable[[sp.Symbol], str] = v
 
 
 def _is_own(symbol: sp.Symbol) -> bool:
-    return isinstance(symbol, Own) or SHARED.get(symbol.name) == symbol
+    return isinstance(symbol, GeneratedSymbol) or SHARED.get(symbol.name) == symbol
 
 
 def identifier(name: str) -> str:

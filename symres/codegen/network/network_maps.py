@@ -19,7 +19,7 @@ from ...core.errors import DeclarationError
 from ...core.symbols import K1, K2, KERNELS, C, K, Theta, place
 from ...results.quantity import Quantity, Status
 from ..planning.plan import Component, Function
-from ..stable.primitives import Atan2, Own, UpperAngle, determinant
+from ..stable.primitives import Atan2, GeneratedSymbol, UpperAngle, determinant
 
 MAPS = ("kernel_map", "covariance_map", "ntk_map")
 PAIR = (K1, K2, C)
@@ -221,7 +221,7 @@ class _Apart:
 
 
 def _own(number: int, index: int) -> sp.Symbol:
-    return Own(f"{('first', 'second')[number - 1]}{index}", real=True)
+    return GeneratedSymbol(f"{('first', 'second')[number - 1]}{index}", real=True)
 
 
 def _parallel(kernel_map: Quantity, covariance_map: Quantity) -> sp.Expr | None:

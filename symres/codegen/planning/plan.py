@@ -25,7 +25,7 @@ from ..averages.average_code import averages
 from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
 from ..stable.angles import AngleForm, angle_form, positive
-from ..stable.primitives import Own, determinant
+from ..stable.primitives import GeneratedSymbol, determinant
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import one_sign
 from .homogeneity import scaling
@@ -54,7 +54,7 @@ class Component:
         worst: where it was found, as text.
         origin: the limit at K = 0 where ``code`` is undefined there.
         start: the kernel up to which the limit is returned: 0, or more where floats underflow to 0/0.
-        beside_largest: for a function that is accurate beside its largest value only: its error relative to that.
+        error_over_max: for a function that is accurate beside its largest value only: its error relative to that.
         stop: the largest kernel for which there are numbers; beyond it the function is nan.
         end: the largest of the measured kernels for which an average has numbers with these parameters; where they
             end depends on those, and the code finds it out.
@@ -77,7 +77,7 @@ class Component:
     worst: str = ""
     origin: float | None = None
     start: float = 0.0
-    beside_largest: float | None = None
+    error_over_max: float | None = None
     stop: float = math.inf
     end: float = math.inf
     reason: str = ""
@@ -284,7 +284,7 @@ class Planner:
         if not node.free_symbols - {*variables}:
             return sp.Float(evaluate(node, {}, 20)[0], 20)
         inside = node.integrand.free_symbols - {*variables}
-        given = {s: Own(f"{s}_given", **s.assumptions0) for s in inside - scope.parameters}
+        given = {s: GeneratedSymbol(f"{s}_given", **s.assumptions0) for s in inside - scope.parameters}
         integrand, back = node.integrand.xreplace(given), {name: s for s, name in given.items()}
         if node.dimension == 1:  # the variance of one input given the other is a determinant over a kernel
             variance = positive(node.covariance[0], (K1, C, K2))

@@ -11,7 +11,7 @@ import sympy as sp
 
 from ...core.symbols import K1, K2, C
 from .angles import positive
-from .primitives import Atan2, Distance, Separation, Sure, complement, correlation, determinant
+from .primitives import Atan2, Distance, NonzeroDivisor, Separation, complement, correlation, determinant
 from .rewrites import bottom_up
 
 TRIPLE = (K1, C, K2)
@@ -75,7 +75,7 @@ def divided(code: sp.Expr) -> sp.Expr:
             return e
         poles = [p for p in e.args if isinstance(p, sp.Pow) and p.exp.is_negative and p.base.has(determinant)]
         poles = [p for p in poles if _removable(p.base, e / p)]
-        return e.xreplace({p: Sure(p.base) ** p.exp for p in poles})
+        return e.xreplace({p: NonzeroDivisor(p.base) ** p.exp for p in poles})
 
     return bottom_up(code, rule)
 

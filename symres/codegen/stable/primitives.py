@@ -8,7 +8,7 @@ from __future__ import annotations
 import sympy as sp
 
 
-class Own(sp.Symbol):
+class GeneratedSymbol(sp.Symbol):
     """A symbol of the code: that of a user with the same name and assumptions is another one."""
 
     @classmethod
@@ -17,10 +17,10 @@ class Own(sp.Symbol):
         return sp.Symbol.class_key()
 
 
-determinant = Own("determinant", nonnegative=True)  # K1*K2 - C**2, computed without rounding the difference
-correlation = Own("correlation", real=True)  # C/sqrt(K1*K2), and 0 where a kernel vanishes
-complement = Own("complement", nonnegative=True)  # sqrt(1 - correlation**2), from the determinant
-unit = Own("unit", positive=True)  # 1, as a tensor
+determinant = GeneratedSymbol("determinant", nonnegative=True)  # K1*K2 - C**2, computed without rounding the difference
+correlation = GeneratedSymbol("correlation", real=True)  # C/sqrt(K1*K2), and 0 where a kernel vanishes
+complement = GeneratedSymbol("complement", nonnegative=True)  # sqrt(1 - correlation**2), from the determinant
+unit = GeneratedSymbol("unit", positive=True)  # 1, as a tensor
 
 
 class Distance(sp.Function):
@@ -35,13 +35,13 @@ class Separation(sp.Function):
     nargs = 3
 
 
-class Sure(sp.Function):
+class NonzeroDivisor(sp.Function):
     """u, and 1 where that is 0: a divisor of what vanishes faster than it."""
 
     nargs = 1
 
 
-class Size(sp.Function):
+class AbsNode(sp.Function):
     """abs(u), as it stands: sympy's own looks for a simpler one."""
 
     nargs = 1

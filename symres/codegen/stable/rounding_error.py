@@ -14,6 +14,7 @@ from typing import Any
 import sympy as sp
 
 from .primitives import (
+    AbsNode,
     Atan2,
     Erfc,
     Erfcx,
@@ -22,12 +23,11 @@ from .primitives import (
     Expm1,
     ExpSinh,
     Log1p,
+    NonzeroDivisor,
     ScaledTail,
     Separation,
     Sigmoid,
-    Size,
     Softplus,
-    Sure,
     TwoSigns,
     TwoTails,
     UpperAngle,
@@ -42,32 +42,32 @@ _TILT = 2 / sp.sqrt(sp.pi)
 # The slopes of functions in each argument, or bounds of them.
 _SLOPES: dict[type, Any] = {
     sp.exp: lambda u: (sp.exp(u),),
-    sp.sin: lambda u: (Size(sp.cos(u)),),
-    sp.cos: lambda u: (Size(sp.sin(u)),),
+    sp.sin: lambda u: (AbsNode(sp.cos(u)),),
+    sp.cos: lambda u: (AbsNode(sp.sin(u)),),
     sp.erf: lambda u: (_TILT * sp.exp(-(u**2)),),
     sp.erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
     Erfc: lambda u: (_TILT * sp.exp(-(u**2)),),
-    Erfcx: lambda u: (2 * Size(u) * Erfcx(u) + _TILT,),
+    Erfcx: lambda u: (2 * AbsNode(u) * Erfcx(u) + _TILT,),
     Expm1: lambda u: (sp.exp(u),),
     Log1p: lambda u: (1 / (1 + u),),
     sp.log: lambda u: (1 / u,),
     sp.tanh: lambda u: (1 - sp.tanh(u) ** 2,),
     sp.sinh: lambda u: (sp.cosh(u),),
-    sp.cosh: lambda u: (Size(sp.sinh(u)),),
+    sp.cosh: lambda u: (AbsNode(sp.sinh(u)),),
     sp.atan: lambda u: (1 / (1 + u**2),),
     sp.asin: lambda u: (1 / sp.sqrt(1 - u**2),),
     sp.acos: lambda u: (1 / sp.sqrt(1 - u**2),),
     sp.asinh: lambda u: (1 / sp.sqrt(1 + u**2),),
     sp.Abs: lambda u: (sp.Integer(1),),
-    Size: lambda u: (sp.Integer(1),),
-    Sure: lambda u: (sp.Integer(1),),
+    AbsNode: lambda u: (sp.Integer(1),),
+    NonzeroDivisor: lambda u: (sp.Integer(1),),
     Separation: lambda x, y, c: (sp.sqrt(y) / sp.sqrt(x) / 2, sp.sqrt(x) / sp.sqrt(y) / 2, sp.Integer(1)),
     sp.sign: lambda u: (sp.Integer(0),),
     Sigmoid: lambda u: (Sigmoid(u) * Sigmoid(-u),),
     Softplus: lambda u: (Sigmoid(u),),
-    ExpSinh: lambda a, b: (Size(ExpSinh(a, b)), ExpCosh(a, b)),
-    ExpCosh: lambda a, b: (ExpCosh(a, b), Size(ExpSinh(a, b))),
-    ExpCoshm1: lambda a, b: (ExpCoshm1(a, b), Size(ExpSinh(a, b))),
+    ExpSinh: lambda a, b: (AbsNode(ExpSinh(a, b)), ExpCosh(a, b)),
+    ExpCosh: lambda a, b: (ExpCosh(a, b), AbsNode(ExpSinh(a, b))),
+    ExpCoshm1: lambda a, b: (ExpCoshm1(a, b), AbsNode(ExpSinh(a, b))),
     Atan2: lambda y, x: _turned(y, x),
     UpperAngle: lambda y, x: _turned(y, x),
     ScaledTail: lambda u, v, w: (ScaledTail(u, v, w), ScaledTail(u, v, w), _TILT * sp.exp(v)),
@@ -76,7 +76,7 @@ _SLOPES: dict[type, Any] = {
 }
 _ODD = (sp.erf, Expm1, sp.atan, sp.asinh, sp.tanh, sp.sinh)  # they have the sign of their argument
 _SOUND = (
-    *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, Sigmoid, Atan2, UpperAngle, Sure, *_ODD),
+    *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, Sigmoid, Atan2, UpperAngle, NonzeroDivisor, *_ODD),
     *(ExpSinh, ExpCosh, ExpCoshm1, sp.erfc, Erfc, sp.exp),  # but where they are next to nothing
 )
 _SOUND_ABOVE_0 = (ScaledTail, Erfcx, Softplus, Log1p)
@@ -89,8 +89,8 @@ _POSITIVE = (
     Erfc,
     ScaledTail,
     UpperAngle,
-    Size,
-    Sure,
+    AbsNode,
+    NonzeroDivisor,
     Separation,
     TwoTails,
 )
@@ -133,7 +133,7 @@ def _bound(e: sp.Expr, bound: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
         return sp.Add(*inherited, max(rounded, 0) * _size(e))
     if isinstance(e, sp.Pow) and e.base != sp.E:
         slope = abs(e.exp) * _size(e) / _size(e.base) if e.exp.is_number else _size(e * e.exp / e.base)
-        moved = sp.Integer(0) if e.exp.is_number else _size(e) * Size(sp.log(e.base)) * bound(e.exp)
+        moved = sp.Integer(0) if e.exp.is_number else _size(e) * AbsNode(sp.log(e.base)) * bound(e.exp)
         return bound(e.base) * slope + moved + _size(e)
     if isinstance(e, sp.Max | sp.Min):
         return sp.Add(*map(bound, e.args))
@@ -148,13 +148,13 @@ def _is_power_of_2(e: sp.Expr) -> bool:
 
 def _size(e: sp.Expr) -> sp.Expr:
     """The absolute value of what may be negative."""
-    if (e.is_Symbol and e.is_nonnegative) or isinstance(e, sp.exp | Size | Softplus | Sigmoid | ExpCosh | Erfcx):
+    if (e.is_Symbol and e.is_nonnegative) or isinstance(e, sp.exp | AbsNode | Softplus | Sigmoid | ExpCosh | Erfcx):
         return e
     if isinstance(e, sp.Mul):
         return sp.Mul(*map(_size, e.args))
     if isinstance(e, sp.Pow) and e.exp.is_Rational:
         return e if e.exp.is_even else _size(e.base) ** e.exp
-    return sp.Abs(e) if e.is_number else Size(e)
+    return sp.Abs(e) if e.is_number else AbsNode(e)
 
 
 def cancels(code: sp.Expr) -> bool:

@@ -49,7 +49,7 @@ def build_component(
     symbols: tuple[sp.Symbol, ...],
     formula: sp.Expr,
     dialect: Dialect = printer.NUMPY,
-    at_any_price: bool = False,
+    accept_cancellation: bool = False,
     opened: sp.Expr | None = None,
 ) -> Component:
     """Choose how to compute a function of kernels, and measure how well it does.
@@ -59,7 +59,7 @@ def build_component(
         symbols: its arguments.
         formula: what it computes.
         dialect: the target language.
-        at_any_price: whether a closed form is taken although its terms cancel in floats.
+        accept_cancellation: whether a closed form is taken although its terms cancel in floats.
         opened: the formula in averages, for parameters at which its terms cancel.
 
     Raises:
@@ -68,9 +68,9 @@ def build_component(
         LosesDigits: a closed form whose terms cancel in floats, or whose limit at K = 0 depends on parameters; the
             same holds.
     """
-    if C in symbols and formula.has(*SPECIAL) and not at_any_price:
+    if C in symbols and formula.has(*SPECIAL) and not accept_cancellation:
         _check_digits(name, symbols, formula, dialect.name)
-    component = _built(name, symbols, formula, at_any_price, opened)
+    component = _built(name, symbols, formula, accept_cancellation, opened)
     if not isinstance(component.code, sp.Expr):
         return component
     unspelled = dialect.unspelled(component.code)
@@ -107,7 +107,7 @@ def _check_error(component: Component, language: str, error: float, place: str) 
 def _check_loss(component: Component, where: str = "") -> None:
     if not isinstance(component.code, sp.Expr) or not (component.is_pair or component.parameters):
         return
-    lost = component.beside_largest or 0.0 if component.is_pair else component.error
+    lost = component.error_over_max or 0.0 if component.is_pair else component.error
     of = " of the largest value" if component.is_pair else ""
     if lost > LOST:
         raise _refused(component, printer.NUMPY.name, f"its terms cancel in floats (error {lost:.0e}{of}{where})")
@@ -122,7 +122,7 @@ def _built(
     name: str,
     symbols: tuple[sp.Symbol, ...],
     formula: sp.Expr,
-    at_any_price: bool = False,
+    accept_cancellation: bool = False,
     opened: sp.Expr | None = None,
 ) -> Component:
     """The component for NumPy."""
@@ -135,12 +135,12 @@ def _built(
             name, symbols, formula, settled(stabilise(formula) if form is None else form.stable()), form
         )
         component = _guarded(component, opened)
-        return component if _is_unspelled(component) else _measured(measured_pair, component, at_any_price)
+        return component if _is_unspelled(component) else _measured(measured_pair, component, accept_cancellation)
     if open_ and len(symbols) > 1:
         return _measured(measured_kernel, Component(name, symbols, formula, None))
     closed = _guarded(Component(name, symbols, formula, stabilise(formula)), opened)
     if not open_ and not _is_unspelled(closed):
-        closed = _measured(measured_kernel, closed, at_any_price)
+        closed = _measured(measured_kernel, closed, accept_cancellation)
         if closed.error <= ACCURATE or len(symbols) > 1:
             return closed
         try:
@@ -188,16 +188,16 @@ def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
 
 
 def _measured(
-    measure: Callable[[Component, Values | None], Component], component: Component, at_any_price: bool = False
+    measure: Callable[[Component, Values | None], Component], component: Component, accept_cancellation: bool = False
 ) -> Component:
     """A component with its error, and what is found with other values of the parameters of an activation.
 
     Raises:
-        LosesDigits: a closed form, unless ``at_any_price``, whose terms cancel in floats with one of those values; the
-            limit at K = 0 depends on them and is not found by going near.
+        LosesDigits: a closed form, unless ``accept_cancellation``, whose terms cancel in floats with one of those
+            values; the limit at K = 0 depends on them and is not found by going near.
     """
     found, texts = measure(component, None), []
-    if not at_any_price:
+    if not accept_cancellation:
         _check_loss(found)
     for values in elsewhere(component.parameters):
         where = "with " + ", ".join(f"{name} = {value}" for name, value in values.items())
@@ -207,11 +207,11 @@ def _measured(
             texts.append(f"not measured {where}: {error.found}")
             continue
         moves = found.origin != other.origin  # the limit at K = 0, with a parameter
-        if moves and component.floored and not at_any_price:
+        if moves and component.floored and not accept_cancellation:
             raise _refused(component, printer.NUMPY.name, "its limit at K = 0 depends on parameters")
         if moves or (other.floored and not found.floored):  # one code serves all values
-            return _measured(measure, replace(component, floored=True), at_any_price)
-        if not at_any_price:
+            return _measured(measure, replace(component, floored=True), accept_cancellation)
+        if not accept_cancellation:
             _check_loss(other, " " + where)
         texts.append(f"{_told(other, found.last)} {where}")
     if texts and averages(component.formula) and not component.is_pair:  # whose errors are those of the value
@@ -226,7 +226,7 @@ def _told(found: Component, last: float) -> str:
     error = round_up(found.error)
     text = f"at most {error:.0e}" if error < 1 else "no digits"
     if found.error > FEW_DIGITS:
-        beside = found.beside_largest
+        beside = found.error_over_max
         text += f" (worst at {found.worst}{'' if beside is None else f'; {round_up(beside):.0e} of the largest value'})"
     text += f"; no value {found.undefined}" if found.undefined else ""
     return text + (f" for kernels up to {min(found.last, MEASURED):g}" if found.last != last else "")

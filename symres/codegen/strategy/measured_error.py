@@ -100,10 +100,10 @@ def measured_kernel(component: Component, values: Values | None = None) -> Compo
         errors.append((_deviation(formula, {K: k}, float(value), scale), f"K = {k:.3g}"))
     if isinstance(component.code, Fit) and component.code.absolute:
         exact = np.array([float(enclose(formula, {K: Fraction(k)}, BITS).mid()) for k in points])
-        component = replace(component, beside_largest=float(np.max(np.abs(found - exact)) / np.max(np.abs(exact))))
+        component = replace(component, error_over_max=float(np.max(np.abs(found - exact)) / np.max(np.abs(exact))))
     worst, where = max(errors)
     poor = [k for k, (error, _) in zip(points, errors, strict=True) if error > INACCURATE]
-    if poor and component.beside_largest is not None:
+    if poor and component.error_over_max is not None:
         where = f"K in {min(poor):.1e}..{max(poor):.1e}"
     return replace(component, error=worst, worst=where)
 
@@ -150,7 +150,7 @@ def measured_pair(component: Component, values: Values | None = None) -> Compone
         errors.append((pair_deviation(formula, slope, point, float(value)), named(point)))
     worst, where = max(errors)
     beside = _beside_largest(formula, points, found) if worst > FEW_DIGITS else None
-    return replace(component, error=worst, worst=where, beside_largest=beside, gap=_gap(function, extra))
+    return replace(component, error=worst, worst=where, error_over_max=beside, gap=_gap(function, extra))
 
 
 def _ended(component: Component, values: Values | None) -> Component:

@@ -162,8 +162,8 @@ def _elsewhere(component: Component) -> str:
 
 def _error_text(component: Component) -> str:
     """The measured error as one sentence."""
-    if component.is_inaccurate and component.beside_largest is not None:
-        beside = round_up(component.beside_largest)
+    if component.is_inaccurate and component.error_over_max is not None:
+        beside = round_up(component.error_over_max)
         return f"Error: fewer than 6 digits for {component.worst}; at most {beside:.0e} of the largest value."
     if math.isinf(component.error):
         return f"Error: unbounded, no value at {component.worst}."
@@ -185,8 +185,8 @@ def _error_text(component: Component) -> str:
     if component.origin is not None and math.isinf(component.origin):
         scope += "; infinite at K = 0"
     worst = f"; worst at {component.worst}" if component.error > 1e-13 else ""
-    if component.beside_largest is not None:
-        worst += f"; at most {round_up(component.beside_largest):.0e} of the largest value"
+    if component.error_over_max is not None:
+        worst += f"; at most {round_up(component.error_over_max):.0e} of the largest value"
     return f"{bound} {scope}{worst}."
 
 

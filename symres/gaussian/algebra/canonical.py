@@ -6,7 +6,7 @@ import sympy as sp
 
 from ...core.symbols import C_W, C_b, gamma, xi
 from .from_sympy import Reader, domain_conditions
-from .rational_functions import Field
+from .rational_functions import RationalField
 from .to_sympy import write_collected
 
 _SCALES = (C_W, C_b, gamma, xi)  # what a layer multiplies averages with: collected, never multiplied out
@@ -28,7 +28,7 @@ def canonical(expr: sp.Expr) -> sp.Expr:
     expr = sp.sympify(expr)
     if expr.is_Atom:
         return expr
-    field = Field(s for s in expr.free_symbols if isinstance(s, sp.Symbol))
+    field = RationalField(s for s in expr.free_symbols if isinstance(s, sp.Symbol))
     field.restrict(domain_conditions(expr, Reader(field)))
     return write_collected(Reader(field).read(expr), _SCALES)
 

@@ -13,7 +13,7 @@ from typing import Any
 import sympy as sp
 
 from ...numerics.special import Q2, S2
-from .rational_functions import Field, Frac
+from .rational_functions import Frac, RationalField
 
 # (function as an expression, radicals) -> coefficient
 Table = dict[tuple[sp.Expr, tuple[int, ...]], Frac]
@@ -23,7 +23,7 @@ _MOST = 256  # ways of dividing a constant that are tried
 _Quadrant = tuple[sp.Expr, sp.Expr, sp.Expr, Frac]  # the arguments of a Q2 and what multiplies it
 
 
-def complemented(field: Field, rows: dict[Row, Frac]) -> Table:
+def complemented(field: RationalField, rows: dict[Row, Frac]) -> Table:
     """Write the atoms out; a - a erf(u) becomes a erfc(u), which keeps its digits where erf(u) is close to 1."""
     table: Table = {}
 
@@ -48,7 +48,7 @@ def complemented(field: Field, rows: dict[Row, Frac]) -> Table:
     return {key: c for key, c in table.items() if c}
 
 
-def _tails(field: Field, rows: dict[Row, Frac]) -> Iterator[tuple[Row, list[_Quadrant], list[Row]]]:
+def _tails(field: RationalField, rows: dict[Row, Frac]) -> Iterator[tuple[Row, list[_Quadrant], list[Row]]]:
     """Averages of two signs, times exponentials, with the single signs and the constant beside them as Q2.
 
     Yields:
@@ -86,7 +86,7 @@ class _Corner:
     b: Frac
     s: Frac
 
-    def quadrants(self, field: Field, d: Frac) -> list[_Quadrant]:
+    def quadrants(self, field: RationalField, d: Frac) -> list[_Quadrant]:
         """The sum of this and d in Q2(+-h, +-k, +-r)."""
         h, k, r = self.pair.args
         signs = [(i, j, field.integer(i), field.integer(j)) for i, j in product((1, -1), repeat=2)]
@@ -94,14 +94,14 @@ class _Corner:
         found = [(i * h, j * k, i * j * r, d - self.a * m - self.b * n + self.s * m * n) for i, j, m, n in signs]
         return [quadrant for quadrant in found if quadrant[3]]
 
-    def shares(self, field: Field) -> list[Frac]:
+    def shares(self, field: RationalField) -> list[Frac]:
         """The constants with which fewest quadrants are left."""
         signs = [(field.integer(i), field.integer(j)) for i, j in product((1, -1), repeat=2)]
         tried = {d: len(self.quadrants(field, d)) for d in (self.a * m + self.b * n - self.s * m * n for m, n in signs)}
         return [d for d, count in tried.items() if count == min(tried.values())]
 
 
-def _quadrants(field: Field, corners: list[_Corner], whole: Frac) -> list[_Quadrant]:
+def _quadrants(field: RationalField, corners: list[_Corner], whole: Frac) -> list[_Quadrant]:
     """A constant and corners as a sum of Q2: the constant is divided among them so that few are left."""
     found = []
     for shares in islice(product(*(corner.shares(field) for corner in corners[1:])), _MOST):
@@ -114,7 +114,7 @@ def _quadrants(field: Field, corners: list[_Corner], whole: Frac) -> list[_Quadr
 _Complements = dict[Row, list[tuple[Row, int]]]
 
 
-def _complement_of_one(field: Field, rows: dict[Row, Frac]) -> _Complements:
+def _complement_of_one(field: RationalField, rows: dict[Row, Frac]) -> _Complements:
     """Rows c that are cancelled by one -c erf(u) where u is large."""
     found: _Complements = {}
     taken: set[Row] = set()
@@ -125,7 +125,7 @@ def _complement_of_one(field: Field, rows: dict[Row, Frac]) -> _Complements:
     return found
 
 
-def _complements_of_several(field: Field, rows: dict[Row, Frac]) -> _Complements:
+def _complements_of_several(field: RationalField, rows: dict[Row, Frac]) -> _Complements:
     """Rows c that are cancelled by several c_i erf(u_i) where all u_i are large: c + sum c_i = 0."""
     found: _Complements = {}
     for row, single, atom in _singles(field, rows):
@@ -136,7 +136,7 @@ def _complements_of_several(field: Field, rows: dict[Row, Frac]) -> _Complements
     return {row: parts for row, parts in whole.items() if row not in taken and len(set(taken)) == len(taken)}
 
 
-def _singles(field: Field, rows: dict[Row, Frac]) -> list[tuple[Row, Row, int]]:
+def _singles(field: RationalField, rows: dict[Row, Frac]) -> list[tuple[Row, Row, int]]:
     """What a row is without one error function (there may be such a row), the row, and the number of the function."""
     found = []
     for front, atoms, radicals in sorted(rows, key=lambda row: str((row[0], written_atoms(field, row[1])))):
@@ -147,6 +147,6 @@ def _singles(field: Field, rows: dict[Row, Frac]) -> list[tuple[Row, Row, int]]:
     return found
 
 
-def written_atoms(field: Field, atoms: tuple[tuple[int, int], ...]) -> sp.Expr:
+def written_atoms(field: RationalField, atoms: tuple[tuple[int, int], ...]) -> sp.Expr:
     """The product of powers of atoms."""
     return sp.Mul(*(field.interned(atom) ** power for atom, power in atoms))

@@ -13,7 +13,7 @@ import sympy as sp
 from ...numerics.special import Q2, S2, S4, T4
 from ...numerics.special.correlations import PAIRS
 from .radical_forms import Form, NotInvertible, UndecidedSign, exponential, root
-from .rational_functions import Field, Frac
+from .rational_functions import Frac, RationalField
 from .to_sympy import oriented, write
 
 _ODD = (sp.erf, sp.erfi, sp.asin, sp.atan, sp.asinh, sp.atanh, sp.tanh, sp.tan)
@@ -26,7 +26,7 @@ class Reader:
         field: the generators and their domain.
     """
 
-    def __init__(self, field: Field) -> None:
+    def __init__(self, field: RationalField) -> None:
         self.field = field
         self._known: dict[sp.Expr, Form] = {}
 

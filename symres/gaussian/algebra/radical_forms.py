@@ -17,7 +17,7 @@ from typing import Any
 import sympy as sp
 from flint import fmpz
 
-from .rational_functions import Field, Frac, factored
+from .rational_functions import Frac, RationalField, factored
 
 _FACTORED = 10**40  # larger integers under a root stay whole: factoring them could take for ever
 
@@ -30,7 +30,7 @@ class Form:
 
     __slots__ = ("_hash", "field", "terms")
 
-    def __init__(self, field: Field, terms: dict[tuple[Form | None, Radicals, Atoms], Frac]) -> None:
+    def __init__(self, field: RationalField, terms: dict[tuple[Form | None, Radicals, Atoms], Frac]) -> None:
         self.field = field
         self.terms = {mono: coefficient for mono, coefficient in terms.items() if coefficient}
         self._hash: int | None = None
@@ -42,17 +42,17 @@ class Form:
         return cls(value.field, {(None, (), ()): value})
 
     @classmethod
-    def integer(cls, field: Field, value: int) -> Form:
+    def integer(cls, field: RationalField, value: int) -> Form:
         """An integer."""
         return cls.of(field.integer(value))
 
     @classmethod
-    def atom(cls, field: Field, expr: sp.Expr, power: int = 1) -> Form:
+    def atom(cls, field: RationalField, expr: sp.Expr, power: int = 1) -> Form:
         """A power of an expression that the algebra treats as unknown."""
         return cls(field, {(None, (), ((field.intern(expr, expr), power),)): field.one})
 
     @classmethod
-    def imaginary(cls, field: Field) -> Form:
+    def imaginary(cls, field: RationalField) -> Form:
         """The imaginary unit."""
         return cls(field, {(None, (field.intern_poly(field.constant_poly(-1)),), ()): field.one})
 
@@ -227,7 +227,7 @@ def _factors(number: int) -> list[tuple[int, int]]:
     return [(half, 2)] if half * half == number else [(number, 1)]
 
 
-def _product(field: Field, left: Any, right: Any) -> tuple[Any, Frac | None]:
+def _product(field: RationalField, left: Any, right: Any) -> tuple[Any, Frac | None]:
     (e, radicals, atoms), (f, more_radicals, more_atoms) = left, right
     exponent = f if e is None else e if f is None else (e + f) or None
     factor = None

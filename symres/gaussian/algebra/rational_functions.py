@@ -24,7 +24,7 @@ class Frac:
 
     __slots__ = ("_hash", "den", "field", "num")
 
-    def __init__(self, field: Field, num: Any, den: Any) -> None:
+    def __init__(self, field: RationalField, num: Any, den: Any) -> None:
         common = num.gcd(den)
         if not common.is_one():
             num, den = num / common, den / common
@@ -77,7 +77,7 @@ class Frac:
         return self.num.is_constant() and self.den.is_constant()
 
 
-class Field:
+class RationalField:
     """The field of rational functions in the given symbols and pi, with a domain for the symbols.
 
     Args:

@@ -14,7 +14,7 @@ import sympy as sp
 
 from .complementary import Row, Table, complemented, written_atoms
 from .radical_forms import Form
-from .rational_functions import Field, Frac, factored, monomials
+from .rational_functions import Frac, RationalField, factored, monomials
 
 
 def write(form: Form) -> sp.Expr:
@@ -178,7 +178,7 @@ def _flip(form: Form) -> Form:
 
 
 def _split_pi(
-    field: Field, radicals: tuple[int, ...], coefficient: Frac
+    field: RationalField, radicals: tuple[int, ...], coefficient: Frac
 ) -> list[tuple[Fraction, tuple[int, ...], Frac]]:
     place = len(field.generators) - 1
     pi = field.generator(sp.pi)
@@ -197,7 +197,7 @@ def _split_pi(
     ]
 
 
-def _write_group(field: Field, power_of_pi: sp.Expr, table: Table) -> sp.Expr:
+def _write_group(field: RationalField, power_of_pi: sp.Expr, table: Table) -> sp.Expr:
     """power_of_pi * sum of the table, with the common factor in front."""
     entries = [(function, radicals, c) for (function, radicals), c in table.items() if c]
     if len(entries) <= 1:
@@ -223,7 +223,7 @@ def _write_group(field: Field, power_of_pi: sp.Expr, table: Table) -> sp.Expr:
     return sp.Mul(power_of_pi, *_coefficient(field, tuple(sorted(common_radicals)), common), inner)
 
 
-def _leading_sign(entries: list[tuple[sp.Expr, tuple[int, ...], Frac]], field: Field) -> int:
+def _leading_sign(entries: list[tuple[sp.Expr, tuple[int, ...], Frac]], field: RationalField) -> int:
     """-1 if every coefficient is negative on the domain."""
     return -1 if all(field.sign_of(c) < 0 for _, _, c in entries) else 1
 
@@ -231,7 +231,7 @@ def _leading_sign(entries: list[tuple[sp.Expr, tuple[int, ...], Frac]], field: F
 # -- coefficients -------------------------------------------------------------------------------------------------
 
 
-def _coefficient(field: Field, radicals: tuple[int, ...], value: Frac) -> list[sp.Expr]:
+def _coefficient(field: RationalField, radicals: tuple[int, ...], value: Frac) -> list[sp.Expr]:
     """sqrt(radicals)*value as powers of irreducible factors, to be multiplied in one product.
 
     In one product, because sympy multiplies a number into a sum when the two meet alone.
@@ -257,12 +257,12 @@ def _coefficient(field: Field, radicals: tuple[int, ...], value: Frac) -> list[s
     return [number, *factors]
 
 
-def _is_difference(field: Field, poly: Any) -> bool:
+def _is_difference(field: RationalField, poly: Any) -> bool:
     """Whether it is a - b, of either sign."""
     return not field.sign(poly) and sorted(c > 0 for c in monomials(poly).values()) == [False, True]
 
 
-def write_poly(field: Field, poly: Any) -> sp.Expr:
+def write_poly(field: RationalField, poly: Any) -> sp.Expr:
     """A polynomial; with a covariance in it, collected by powers of the covariance: (1 + K1)*(1 + K2) - C**2."""
     degrees = poly.degrees()
     places = [i for i, unsigned in enumerate(field.unsigned) if unsigned and degrees[i]]
@@ -283,7 +283,7 @@ def write_poly(field: Field, poly: Any) -> sp.Expr:
     return sp.Add(*total)
 
 
-def _expanded(field: Field, poly: Any) -> sp.Expr:
+def _expanded(field: RationalField, poly: Any) -> sp.Expr:
     return sp.Add(
         *(
             sp.Mul(sp.Integer(int(c)), *(g**e for g, e in zip(field.generators, exponents, strict=True) if e))
@@ -292,7 +292,7 @@ def _expanded(field: Field, poly: Any) -> sp.Expr:
     )
 
 
-def _split_generators(field: Field, poly: Any, places: list[int]) -> dict[tuple[int, ...], Any]:
+def _split_generators(field: RationalField, poly: Any, places: list[int]) -> dict[tuple[int, ...], Any]:
     """{powers of the chosen generators: polynomial in the others}."""
     parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
     for exponents, c in monomials(poly).items():

@@ -27,7 +27,7 @@ Average = Any  # an Expectation: it imports this module
 
 
 @dataclass(frozen=True)
-class Rule:
+class CovarianceRule:
     """A derivative of ``<F>`` in a covariance as an average: slopes of F times a polynomial weight.
 
     Args:
@@ -41,7 +41,7 @@ class Rule:
     weight: tuple[tuple[sp.Expr, tuple[int, ...]], ...]
 
 
-def covariance_rule(smooth: Sequence[bool], matrix: sp.Matrix, i: int, j: int) -> Rule:
+def covariance_rule(smooth: Sequence[bool], matrix: sp.Matrix, i: int, j: int) -> CovarianceRule:
     """How an average is differentiated in the covariance of variables i and j.
 
     Args:
@@ -52,7 +52,7 @@ def covariance_rule(smooth: Sequence[bool], matrix: sp.Matrix, i: int, j: int) -
     """
     size = len(smooth)
     if i != j and smooth[i] and smooth[j]:
-        return Rule("Price's theorem", (i, j), ((sp.Integer(1), (0,) * size),))
+        return CovarianceRule("Price's theorem", (i, j), ((sp.Integer(1), (0,) * size),))
     bound = sp.symbols(f"z:{size}", real=True)
     inverse = matrix.inv()
     score = inverse * sp.Matrix(bound)
@@ -63,7 +63,7 @@ def covariance_rule(smooth: Sequence[bool], matrix: sp.Matrix, i: int, j: int) -
         at, other = (i, j) if smooth[i] else (j, i)
         slopes, weight = (at,), score[other]
     terms = sp.Poly(weight, *bound).terms()
-    return Rule("Stein's lemma", slopes, tuple((front * c, powers) for powers, c in terms))
+    return CovarianceRule("Stein's lemma", slopes, tuple((front * c, powers) for powers, c in terms))
 
 
 def covariance_derivative(average: Average, i: int, j: int) -> sp.Expr:

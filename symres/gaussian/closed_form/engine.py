@@ -17,7 +17,7 @@ from ...core.symbols import variables, z
 from ..algebra.canonical import canonical
 from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import UndecidedSign
-from ..algebra.rational_functions import Field, Frac
+from ..algebra.rational_functions import Frac, RationalField
 from ..algebra.to_sympy import write_terms
 from ..quadrature.odd_symmetry import is_odd
 from .orthants import Matrix
@@ -269,7 +269,7 @@ def average_signs(average: SignAverage) -> sp.Expr:
 
 def _average_signs(average: SignAverage, details: list[str]) -> sp.Expr:
     symbols = set().union(*(e.free_symbols for e in (*average.factors, *average.covariance))) - {z}
-    field = Field(symbols)
+    field = RationalField(symbols)
     covariance = _matrix(average.covariance, len(average.factors), Reader(field))
     field.restrict(_leading_minors(covariance))
     reader = Reader(field)

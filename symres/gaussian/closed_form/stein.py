@@ -29,7 +29,7 @@ Polynomial = dict[tuple[int, ...], Form]
 
 
 @dataclass(frozen=True)
-class Law:
+class JointNormal:
     """Jointly Gaussian variables."""
 
     mean: tuple[Form, ...]
@@ -103,7 +103,7 @@ def _absorbed(covariance: Matrix, alphas: tuple[Frac, ...], reader: Reader, deta
     return determinant, absorbed
 
 
-def _tilted(covariance: Matrix, betas: Sequence[Form], reader: Reader, details: list[str]) -> tuple[Law, Form]:
+def _tilted(covariance: Matrix, betas: Sequence[Form], reader: Reader, details: list[str]) -> tuple[JointNormal, Form]:
     """The law weighted with exp(sum beta z), and the average of that weight."""
     size = range(len(betas))
     zero = Form(reader.field, {})
@@ -111,7 +111,7 @@ def _tilted(covariance: Matrix, betas: Sequence[Form], reader: Reader, details: 
     exponent = sum((betas[i] * mean[i] for i in size), zero) * reader.field.ratio(1, 2)
     if exponent:
         details.append("exp(beta z) in the density: mean Sigma beta, weight exp(beta Sigma beta/2)")
-    return Law(mean, covariance), exponential(exponent)
+    return JointNormal(mean, covariance), exponential(exponent)
 
 
 def _divergent() -> NoClosedForm:
@@ -137,7 +137,9 @@ def _solve(matrix: list[list[Frac]], right: Matrix, one: Frac) -> tuple[Frac, Ma
     return determinant, tuple(tuple(row[size:]) for row in rows)
 
 
-def _average(law: Law, polynomial: Polynomial, signs: tuple[Factor, ...], reader: Reader, details: list[str]) -> Form:
+def _average(
+    law: JointNormal, polynomial: Polynomial, signs: tuple[Factor, ...], reader: Reader, details: list[str]
+) -> Form:
     """E[polynomial * prod signs]: the recursion of the module's head."""
     field = reader.field
     dimension = len(law.mean)
@@ -167,7 +169,7 @@ def _average(law: Law, polynomial: Polynomial, signs: tuple[Factor, ...], reader
     return total
 
 
-def _orthant(law: Law, signs: tuple[Factor, ...], reader: Reader, details: list[str]) -> Form:
+def _orthant(law: JointNormal, signs: tuple[Factor, ...], reader: Reader, details: list[str]) -> Form:
     mean = [law.mean[f.variable] + f.sign.shift for f in signs]
     matrix = tuple(
         tuple(
@@ -179,7 +181,7 @@ def _orthant(law: Law, signs: tuple[Factor, ...], reader: Reader, details: list[
     return sign_average(reader, mean, matrix, details)
 
 
-def _conditioned(law: Law, factor: Factor, reader: Reader, details: list[str]) -> tuple[Form, Law]:
+def _conditioned(law: JointNormal, factor: Factor, reader: Reader, details: list[str]) -> tuple[Form, JointNormal]:
     """2 N(m; 0, V) of y = z_i + shift + eps, and the law of z where y = 0."""
     field = reader.field
     i = factor.variable
@@ -200,7 +202,7 @@ def _conditioned(law: Law, factor: Factor, reader: Reader, details: list[str]) -
         f"boundary where y = {variables[i] + reader.written(factor.sign.shift)}{noise} = 0{of_noise}: "
         f"m = <y> = {reader.written(m)}, V = Var(y) = {reader.written(Form.of(variance))}"
     )
-    return height * exponential(m * m * (field.ratio(-1, 2) / variance)), Law(mean, covariance)
+    return height * exponential(m * m * (field.ratio(-1, 2) / variance)), JointNormal(mean, covariance)
 
 
 def _shifted(powers: tuple[int, ...], i: int) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from ..quadrature.odd_symmetry import is_odd
 from .algebraic_tails import algebraic_moment, algebraic_right
 from .exact_tail_moments import closed_moment
 from .small_variance import absolute_moment
-from .tail_decomposition import far_right
+from .tail_decomposition import split_right_tail
 from .tail_moments import TailMoment
 
 Term = tuple[sp.Rational, sp.Expr]
@@ -82,7 +82,7 @@ def known_order(factor: Pieces) -> sp.Expr:
 def _right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     """The polynomial far out, the remainder, and the power of 1/z with which that decays."""
     try:
-        return *far_right(part), sp.oo
+        return *split_right_tail(part), sp.oo
     except NoClosedForm:
         found = algebraic_right(part)
         if found is None:

@@ -22,7 +22,7 @@ _ZERO, _ONE = sp.Integer(0), sp.Integer(1)
 
 
 @dataclass(frozen=True)
-class Far:
+class TailParts:
     """``exp(rate)*(main + rest)``.
 
     Args:
@@ -48,7 +48,7 @@ class Far:
         return sp.exp(self.rate) * self.sum
 
 
-def far_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+def split_right_tail(part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """The polynomial that a formula approaches for z -> oo, and the remainder that decays exponentially.
 
     Raises:
@@ -65,23 +65,23 @@ class _Walk:
     """The sub-formulas of one formula."""
 
     def __init__(self) -> None:
-        self._known: dict[sp.Expr, Far] = {}
+        self._known: dict[sp.Expr, TailParts] = {}
 
-    def __call__(self, node: sp.Expr) -> Far:
+    def __call__(self, node: sp.Expr) -> TailParts:
         if node not in self._known:
             found = self._find(node)
             self._known[node] = replace(found, body=node) if found.rate == 0 else found
         return self._known[node]
 
-    def _find(self, node: sp.Expr) -> Far:
+    def _find(self, node: sp.Expr) -> TailParts:
         if node.is_polynomial(z):
-            return Far(_ZERO, sp.expand(node), _ZERO)
+            return TailParts(_ZERO, sp.expand(node), _ZERO)
         if isinstance(node, sp.Add):
             return reduce(_sum, map(self, node.args))
         if isinstance(node, sp.Mul):
             waves, others = sift(node.args, _is_wave, binary=True)
             if waves and others and _direction(reduce(_product, map(self, others)).rate) < 0:
-                return Far(_ZERO, _ZERO, node)
+                return TailParts(_ZERO, _ZERO, node)
             return reduce(_product, map(self, node.args))
         if isinstance(node, sp.exp):
             return self._exp(node)
@@ -101,20 +101,20 @@ class _Walk:
             raise _refusal(node, "oscillates")
         raise _algebraic(node)
 
-    def _exp(self, node: sp.Expr) -> Far:
+    def _exp(self, node: sp.Expr) -> TailParts:
         u = self(node.args[0])
         direction = _direction(u.rate)
         if direction < 0:
-            u = Far(_ZERO, _ZERO, u.whole)
+            u = TailParts(_ZERO, _ZERO, u.whole)
         elif direction > 0:
             if sign_of(_leading(u.main)) == -1:  # exp(-exp(z))
-                return Far(_ZERO, _ZERO, node)
+                return TailParts(_ZERO, _ZERO, node)
             raise _refusal(node, "grows faster than any exponential of a power")
         constant = u.main.subs(z, 0)
         front = sp.exp(constant)
-        return Far(sp.expand(u.main - constant), front, front * (sp.exp(u.rest) - 1) if u.rest != 0 else _ZERO)
+        return TailParts(sp.expand(u.main - constant), front, front * (sp.exp(u.rest) - 1) if u.rest != 0 else _ZERO)
 
-    def _power(self, node: sp.Expr) -> Far:
+    def _power(self, node: sp.Expr) -> TailParts:
         base, exponent = self(node.base), node.exp
         if exponent.is_Integer:
             return _raised(base if exponent > 0 else _inverse(base, node), abs(int(exponent)))
@@ -122,32 +122,32 @@ class _Walk:
         if sign_of(front) != 1:
             raise _algebraic(node)
         rest = front**exponent * (sp.exp(exponent * _log_of_one_plus(base.rest / front)) - 1)
-        return Far(sp.expand(exponent * base.rate), front**exponent, rest if base.rest != 0 else _ZERO)
+        return TailParts(sp.expand(exponent * base.rate), front**exponent, rest if base.rest != 0 else _ZERO)
 
-    def _log(self, node: sp.Expr) -> Far:
+    def _log(self, node: sp.Expr) -> TailParts:
         u = self(node.args[0])
         front = _constant(u, node)
         if sign_of(front) != 1:
             raise _algebraic(node)
         rest = _log_of_one_plus(u.rest / front) if u.rest != 0 else _ZERO
-        return Far(_ZERO, sp.expand(u.rate + sp.log(front)), rest)
+        return TailParts(_ZERO, sp.expand(u.rate + sp.log(front)), rest)
 
-    def _saturating(self, node: sp.Expr) -> Far:
+    def _saturating(self, node: sp.Expr) -> TailParts:
         inner = node.args[0]
         u, (far, near) = self(inner), _SATURATING[type(node)]
         sign = _towards(u, node)
         if sign:
-            return Far(_ZERO, sp.Integer(sign), -sign * far(sign * inner))
+            return TailParts(_ZERO, sp.Integer(sign), -sign * far(sign * inner))
         rest = u.rest if _direction(u.rate) == 0 else u.whole
         front = _constant(u, node) if _direction(u.rate) == 0 and u.main != 0 else _ZERO
-        return Far(_ZERO, node.func(front), near(front, rest))
+        return TailParts(_ZERO, node.func(front), near(front, rest))
 
-    def _erfc(self, node: sp.Expr) -> Far:
+    def _erfc(self, node: sp.Expr) -> TailParts:
         inner = node.args[0]
         sign = _towards(self(inner), node)
         if sign > 0:
-            return Far(_ZERO, _ZERO, node)
-        return Far(_ZERO, sp.Integer(2), -sp.erfc(-inner)) if sign < 0 else self(1 - sp.erf(inner))
+            return TailParts(_ZERO, _ZERO, node)
+        return TailParts(_ZERO, sp.Integer(2), -sp.erfc(-inner)) if sign < 0 else self(1 - sp.erf(inner))
 
 
 def _is_wave(node: sp.Expr) -> bool:
@@ -157,7 +157,7 @@ def _is_wave(node: sp.Expr) -> bool:
     return isinstance(node, sp.sin | sp.cos)
 
 
-def _towards(u: Far, node: sp.Expr) -> int:
+def _towards(u: TailParts, node: sp.Expr) -> int:
     """The sign of the infinity that a formula tends to; 0 if it tends to a number."""
     direction = _direction(u.rate)
     if direction < 0 or (direction == 0 and not u.main.has(z)):
@@ -195,33 +195,33 @@ _REWRITTEN: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
 }
 
 
-def _sum(a: Far, b: Far) -> Far:
+def _sum(a: TailParts, b: TailParts) -> TailParts:
     if _direction(a.rate - b.rate) < 0:
         a, b = b, a
     if a.rate == b.rate:
-        return Far(a.rate, sp.expand(a.main + b.main), a.rest + b.rest)
-    return Far(a.rate, a.main, a.rest + sp.exp(b.rate - a.rate) * b.sum)
+        return TailParts(a.rate, sp.expand(a.main + b.main), a.rest + b.rest)
+    return TailParts(a.rate, a.main, a.rest + sp.exp(b.rate - a.rate) * b.sum)
 
 
-def _product(a: Far, b: Far) -> Far:
+def _product(a: TailParts, b: TailParts) -> TailParts:
     rest = a.main * b.rest + a.rest * b.sum
-    return Far(sp.expand(a.rate + b.rate), sp.expand(a.main * b.main), rest)
+    return TailParts(sp.expand(a.rate + b.rate), sp.expand(a.main * b.main), rest)
 
 
-def _raised(u: Far, power: int) -> Far:
+def _raised(u: TailParts, power: int) -> TailParts:
     """By ``(p + r)**n - p**n = r*sum_k p**(n-1-k) (p + r)**k``."""
     rest = u.rest * sp.Add(*(u.main ** (power - 1 - k) * u.sum**k for k in range(power)))
-    return Far(sp.expand(power * u.rate), sp.expand(u.main**power), rest)
+    return TailParts(sp.expand(power * u.rate), sp.expand(u.main**power), rest)
 
 
-def _inverse(u: Far, node: sp.Expr) -> Far:
+def _inverse(u: TailParts, node: sp.Expr) -> TailParts:
     if u.main.has(z) and _direction(u.rate) > 0:
-        return Far(_ZERO, _ZERO, 1 / u.whole)
+        return TailParts(_ZERO, _ZERO, 1 / u.whole)
     front = _constant(u, node)
-    return Far(-u.rate, 1 / front, -u.rest / (front * u.sum))
+    return TailParts(-u.rate, 1 / front, -u.rest / (front * u.sum))
 
 
-def _constant(u: Far, node: sp.Expr) -> sp.Expr:
+def _constant(u: TailParts, node: sp.Expr) -> sp.Expr:
     """The polynomial of a sub-formula that must be a number other than 0."""
     if u.main.has(z):
         raise _algebraic(node)

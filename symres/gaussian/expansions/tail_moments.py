@@ -19,7 +19,7 @@ from ...core.symbols import z
 from ...numerics.balls import as_float, compile_ball
 from ..quadrature.panels import Function, Weight, integrate, log2_sum, log2_upper, plan, power_of_two
 from ..quadrature.univariate import GUARD, TINY, Segment, compiled, largest, refine, rough_size, segments_between
-from .tail_decomposition import far_right
+from .tail_decomposition import split_right_tail
 
 
 class TailMoment(sp.Expr):
@@ -96,7 +96,7 @@ def _enclosed(remainder: Pieces, n: int, bits: int) -> arb:
 def _far(part: sp.Expr) -> sp.Expr:
     """What decays far out, so that nothing cancels; as it is where waves stand in the way, which decay by a factor."""
     try:
-        return far_right(part)[1]
+        return split_right_tail(part)[1]
     except NoClosedForm:
         return part
 

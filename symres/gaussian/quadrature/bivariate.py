@@ -16,11 +16,11 @@ from flint import arb, ctx
 from ...activations.piecewise import Pieces
 from ...core.errors import SymresError
 from ...numerics.balls import Ball
-from .bivariate_normal import Law, law_of
+from .bivariate_normal import BivariateNormal, law_of
 from .conditional_rule import sheared_average
 from .odd_symmetry import is_odd
 from .panels import LOG2_E, Function, Weight, log2_sum, log2_upper, power_of_two
-from .perturbation import drift
+from .perturbation import perturbation_bound
 from .tensor_rule import Strip, product_average
 from .univariate import (
     GUARD,
@@ -71,7 +71,7 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
     if is_odd(factors):
         return arb(0)
     if law.is_regular and law.determinant.rel_accuracy_bits() < bits + 8:
-        moved = drift(factors, covariance, 2 * bits + GUARD)
+        moved = perturbation_bound(factors, covariance, 2 * bits + GUARD)
         middle = tuple(x.mid() for x in covariance)
         if moved is not None and law_of(middle).determinant > 0:
             with ctx.workprec(bits + GUARD):
@@ -95,7 +95,7 @@ def _average(f: Compiled, g: Compiled, covariance: tuple[arb, arb, arb], bits: i
     return refine(attempt, bits, attainable)
 
 
-def _attempt(f: Compiled, g: Compiled, law: Law, size: float | None, bits: int) -> tuple[arb, float]:
+def _attempt(f: Compiled, g: Compiled, law: BivariateNormal, size: float | None, bits: int) -> tuple[arb, float]:
     """Enclose the average to about 2**(size - bits); returns the size too, found here if not given."""
     one, two = _Side.of(f, law.k1, law.scale1), _Side.of(g, law.k2, law.scale2)
     most = one.log2_norm + two.log2_norm
@@ -122,7 +122,7 @@ def _attempt(f: Compiled, g: Compiled, law: Law, size: float | None, bits: int) 
     return total + arb(0, power_of_two(log2_sum(errors))), size
 
 
-def _product(one: _Side, two: _Side, law: Law, ends1: Interval, ends2: Interval, goal: float) -> arb:
+def _product(one: _Side, two: _Side, law: BivariateNormal, ends1: Interval, ends2: Interval, goal: float) -> arb:
     """Enclose the part from a rectangle, by the law in the middle of the ball and the distance of the others."""
     f, g = Strip(one.segments, ends1, one.log2_square), Strip(two.segments, ends2, two.log2_square)
     total = product_average(f, g, law.middle, goal)

@@ -14,7 +14,7 @@ _REGULAR = 8  # bits: a determinant known to fewer might as well be zero
 
 
 @dataclass(frozen=True)
-class Law:
+class BivariateNormal:
     """Two centred variables ``z1 = scale1*x`` and ``z2 = scale2*w``.
 
     Args:
@@ -49,7 +49,7 @@ class Law:
         return arb(0).union(largest)
 
     @cached_property
-    def middle(self) -> Law:
+    def middle(self) -> BivariateNormal:
         """The law with exact numbers in the middle of the balls."""
         k1, c, k2 = self.k1.mid(), self.c.mid(), self.k2.mid()
         with ctx.workprec(_exact(k1, c, k2)):
@@ -74,7 +74,7 @@ class Law:
         return ((diagonal[0] ** 2 + 2 * product + diagonal[1] ** 2) / 2).sqrt().upper()
 
 
-def law_of(covariance: tuple[arb, arb, arb]) -> Law:
+def law_of(covariance: tuple[arb, arb, arb]) -> BivariateNormal:
     """The law with a covariance (K1, C, K2) of positive variances.
 
     Three times the very same ball is the law of one variable counted twice, even if the ball is wide: it stands for
@@ -91,7 +91,7 @@ def law_of(covariance: tuple[arb, arb, arb]) -> Law:
         determinant = arb(0) if single else K1 * K2 - C * C
         one, two = gaussian_weight(K1), gaussian_weight(K2)
         k1, k2, scale = one.variance, two.variance, one.scale * two.scale
-        law = Law(one.scale, two.scale, k1, k1 if single else C / scale, k2, determinant / scale**2)
+        law = BivariateNormal(one.scale, two.scale, k1, k1 if single else C / scale, k2, determinant / scale**2)
     if determinant < 0 or not C.is_finite():
         raise DeclarationError(
             "a Gaussian average over two variables",

@@ -15,7 +15,7 @@ from functools import lru_cache
 from flint import arb, ctx
 
 from ...numerics.balls import Ball
-from .bivariate_normal import Law
+from .bivariate_normal import BivariateNormal
 from .panels import (
     LOG2_E,
     Function,
@@ -38,7 +38,7 @@ _ROOM = 8  # bits: many panels share the error allowed
 
 
 def sheared_average(
-    f: list[Segment], g: Compiled, law: Law, ends: Interval, reach: float, log2_tolerance: float
+    f: list[Segment], g: Compiled, law: BivariateNormal, ends: Interval, reach: float, log2_tolerance: float
 ) -> tuple[arb, list[Interval]]:
     """Enclose the average of f(z1) g(z2) over |y| < reach and x between two places, but for some intervals of x.
 
@@ -95,7 +95,7 @@ def _bound(f: list[Segment], g: Function, weight: Weight, slope: arb) -> float:
     return max((size + inner for size in sizes if math.isfinite(size + inner)), default=-math.inf)
 
 
-def _clear(g: Compiled, law: Law, ends: Interval, reach: float) -> list[tuple[arb, arb, Function | None]]:
+def _clear(g: Compiled, law: BivariateNormal, ends: Interval, reach: float) -> list[tuple[arb, arb, Function | None]]:
     """The intervals of x in which a single piece of g is met, in order, each with the piece."""
     margin, clear = reach * law.spread.upper(), []
     places = [b / law.scale2 for b in g.places()]

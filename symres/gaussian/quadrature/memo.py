@@ -11,14 +11,14 @@ from typing import TypeVar
 
 from flint import arb, ctx
 
-from ...numerics.balls import Program
+from ...numerics.balls import CompiledExpression
 
 Result = TypeVar("Result")
 
 _MOST_BITS = 256  # beyond, panels have hundreds of nodes, whose values take megabytes
 
 
-def recalled(most: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+def memoised(most: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Keep the last results of a computation with a function and numbers, at the same precision.
 
     Only where the function is a program (others live for one average), every ball among the numbers is exact, and the
@@ -30,16 +30,16 @@ def recalled(most: int) -> Callable[[Callable[..., Result]], Callable[..., Resul
 
     def decorate(compute: Callable[..., Result]) -> Callable[..., Result]:
         @lru_cache(maxsize=most)
-        def kept(function: Program, precision: int, *numbers: tuple | float) -> Result:
+        def kept(function: CompiledExpression, precision: int, *numbers: tuple | float) -> Result:
             return compute(function, *(arb(n) if isinstance(n, tuple) else n for n in numbers))
 
         @wraps(compute)
-        def recall(function: Callable, *numbers: arb | float) -> Result:
+        def memoised_call(function: Callable, *numbers: arb | float) -> Result:
             exact = all(n.is_exact() and n.is_finite() for n in numbers if isinstance(n, arb))
-            if not exact or not isinstance(function, Program) or ctx.prec > _MOST_BITS:
+            if not exact or not isinstance(function, CompiledExpression) or ctx.prec > _MOST_BITS:
                 return compute(function, *numbers)
             return kept(function, ctx.prec, *(n.man_exp() if isinstance(n, arb) else n for n in numbers))
 
-        return recall
+        return memoised_call
 
     return decorate

@@ -18,7 +18,7 @@ from flint import acb, arb, ctx
 from ...core.errors import SymresError
 from ...numerics.balls import Ball
 from ...numerics.balls.budget import MOST_PANELS
-from .memo import recalled
+from .memo import memoised
 
 Function = Callable[[list[Ball], bool], Ball]  # it may have a method log2_sup, which then answers for sup()
 
@@ -88,7 +88,7 @@ def log2_sum(terms: Iterable[float]) -> float:
     return top if math.isinf(top) else top + math.log2(sum(2.0 ** (t - top) for t in exponents)) + 1e-6
 
 
-@recalled(2**15)
+@memoised(2**15)
 def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) -> float:
     """Upper bound of log2 |function| on a real interval, or on the rectangle of that height on both sides of it.
 
@@ -114,7 +114,7 @@ def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) ->
         ctx.prec = precision
 
 
-@recalled(2**12)
+@memoised(2**12)
 def size_at(function: Function, place: arb) -> float:
     """Upper bound of log2 |function| at one place, tight in the current precision."""
     own = getattr(function, "log2_sup", None)
@@ -300,7 +300,7 @@ def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
     return total
 
 
-@recalled(2**11)
+@memoised(2**11)
 def _values(function: Function, centre: arb, half: arb, nodes: int, stored: int) -> tuple[tuple[arb, arb], ...]:
     """The values of a function of z at the nodes of a panel, right and left of its centre."""
     steps = [half * node for node, _ in gauss_legendre(nodes, stored)]

@@ -22,7 +22,7 @@ from .univariate import line_average
 _BITS = 16  # of a bound
 
 
-def drift(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, arb], precision: int) -> arb | None:
+def perturbation_bound(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, arb], precision: int) -> arb | None:
     """A bound on the distance between the averages at any covariance in a ball and at its middle.
 
     Args:

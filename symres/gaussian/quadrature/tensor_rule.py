@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb, arb_mat, ctx
 
-from .bivariate_normal import Law
+from .bivariate_normal import BivariateNormal
 from .node_compression import Block, block_of, compressed, exactly
 from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan, power_of_two
 from .univariate import Interval, Segment, clip
@@ -60,7 +60,7 @@ class Strip:
         return panels
 
 
-def product_average(f: Strip, g: Strip, law: Law, log2_tolerance: float) -> arb:
+def product_average(f: Strip, g: Strip, law: BivariateNormal, log2_tolerance: float) -> arb:
     """Enclose the average of f(z1) g(z2) over the rectangle where both strips are, zero elsewhere.
 
     Args:
@@ -100,7 +100,7 @@ def _fall(block: Block, k: arb) -> float:
     return nearest**2 / (4 * float(k.upper())) * LOG2_E * (1 - 1e-12)
 
 
-def _sum(rows: list[Block], columns: list[Block], law: Law, threshold: float) -> tuple[arb, float]:
+def _sum(rows: list[Block], columns: list[Block], law: BivariateNormal, threshold: float) -> tuple[arb, float]:
     """The double sum over the nodes, and log2 of a bound on the pairs of blocks left out."""
     total, skipped = arb(0), [-math.inf]
     p11, p12, p22 = law.inverse

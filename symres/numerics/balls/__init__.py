@@ -12,7 +12,16 @@ A real formula is taken at its word: where a ball sticks out of the domain of a 
 ``0 +/- 1e-20``), only the part inside the domain can hold the true point, and only that part is used.
 """
 
-from .compiler import Ball, Program, compile_ball
+from .compiler import Ball, CompiledExpression, compile_ball
 from .enclosure import as_float, enclose, evaluate, to_ball, value_and_radius
 
-__all__ = ["Ball", "Program", "as_float", "compile_ball", "enclose", "evaluate", "to_ball", "value_and_radius"]
+__all__ = [
+    "Ball",
+    "CompiledExpression",
+    "as_float",
+    "compile_ball",
+    "enclose",
+    "evaluate",
+    "to_ball",
+    "value_and_radius",
+]

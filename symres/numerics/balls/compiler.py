@@ -16,7 +16,7 @@ from .elementary import FUNCTIONS, Ball, half_integer_power, integer_power, real
 from .exponential import grouped, operation
 
 
-def compile_ball(expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> Program:
+def compile_ball(expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> CompiledExpression:
     """Compile an expression for repeated evaluation.
 
     Args:
@@ -30,11 +30,11 @@ def compile_ball(expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> Program:
 
 
 @lru_cache(maxsize=512)
-def _compiled(expr: sp.Expr, arguments: tuple[sp.Symbol, ...]) -> Program:
-    return Program(expr, arguments)
+def _compiled(expr: sp.Expr, arguments: tuple[sp.Symbol, ...]) -> CompiledExpression:
+    return CompiledExpression(expr, arguments)
 
 
-class Program:
+class CompiledExpression:
     """A straight-line program: registers hold the arguments, then one ball per instruction.
 
     Args:

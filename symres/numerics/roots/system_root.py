@@ -24,7 +24,7 @@ _GAINED = 30  # bits that a step with it must add
 _STEPS = 60
 
 
-class Meeting(ImplicitNumber):
+class SystemRoot(ImplicitNumber):
     """One coordinate of the place where three functions of K, C_W and C_b vanish.
 
     Args:
@@ -33,12 +33,12 @@ class Meeting(ImplicitNumber):
         index: 0 for K, 1 for C_W, 2 for C_b.
     """
 
-    def __new__(cls, equations: sp.Tuple, start: sp.Tuple, index: int) -> Meeting:
+    def __new__(cls, equations: sp.Tuple, start: sp.Tuple, index: int) -> SystemRoot:
         """A coordinate of the solution near a place."""
         return super().__new__(cls, equations, start, sp.Integer(index))
 
     @classmethod
-    def near(cls, equations: Sequence[sp.Expr], start: Sequence[float]) -> tuple[Meeting, Meeting, Meeting]:
+    def near(cls, equations: Sequence[sp.Expr], start: Sequence[float]) -> tuple[SystemRoot, SystemRoot, SystemRoot]:
         """K, C_W and C_b where three functions vanish.
 
         Raises:

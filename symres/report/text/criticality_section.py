@@ -30,7 +30,7 @@ def _inner(point: PointRow) -> list[ImplicitNumber]:
     return [] if point.K in found or len(found) != 1 else list(found)
 
 
-class Criticality(Sheet):
+class CriticalitySection(Sheet):
     """Where a deep network neither explodes nor vanishes.
 
     Args:

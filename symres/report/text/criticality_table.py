@@ -16,7 +16,7 @@ from ...core.symbols import C_W, K, S_in, gamma
 from ...gaussian.calculus.expectation import Expectation
 from ...layers import architectures
 from ...layers.layer import Layer
-from ...notation.factors import joined
+from ...notation.factors import tidy_factors
 from ...numerics.roots.implicit_number import ImplicitNumber
 from ...studies import criticality_summary
 from ...theory.theory import Theory, derive
@@ -49,7 +49,7 @@ _LEGEND = (
 
 
 @dataclass(frozen=True)
-class Entry:
+class SurveyEntry:
     """One activation in one layer.
 
     Args:
@@ -74,16 +74,16 @@ def named_activation(name: str) -> Activation:
     return catalogue.activation(name, **_NUMBERS.get(name, {}))
 
 
-def entries(phi: Activation, unicode: bool = False) -> Iterator[Entry]:
+def entries(phi: Activation, unicode: bool = False) -> Iterator[SurveyEntry]:
     """The rows of an activation."""
     for layer, build in LAYERS.items():
         yield entry(phi.name, layer, derive(build(phi)), unicode)
 
 
-def entry(activation: str, layer: str, theory: Theory, unicode: bool = False) -> Entry:
+def entry(activation: str, layer: str, theory: Theory, unicode: bool = False) -> SurveyEntry:
     """One row."""
     maths = Maths(unicode, *theory.layer.formulas)
-    return Entry(
+    return SurveyEntry(
         activation,
         layer,
         theory.universality_class,
@@ -119,7 +119,7 @@ def _value(value: sp.Expr, maths: Maths) -> str:
     if not value.has(ImplicitNumber, Expectation) and len(text) <= _LONG * (1 + is_line):
         return text
     number, rest = sp.factor(value).as_independent(*value.free_symbols, as_Add=False)
-    sign, rest = joined(rest).as_coeff_Mul()
+    sign, rest = tidy_factors(rest).as_coeff_Mul()
     number *= sign
     if rest.is_Add and sp.N(number) < 0:
         number, rest = -number, -rest
@@ -170,7 +170,7 @@ class Survey(Sheet):
         """The title and what the words mean."""
         return [*self.rule("Criticality"), *self.wrapped(self.words(_LEGEND), "dim")]
 
-    def lines(self, row: Entry, first: bool) -> list[Line]:
+    def lines(self, row: SurveyEntry, first: bool) -> list[Line]:
         """One row; the first of an activation has its name above."""
         shown = [line(""), line(Span(row.activation, "bold"))] if first else []
         shown.append(
@@ -184,6 +184,6 @@ class Survey(Sheet):
         return shown
 
 
-def record(row: Entry) -> dict[str, Any]:
+def record(row: SurveyEntry) -> dict[str, Any]:
     """One row as strings and lists."""
     return {**vars(row), "where": list(row.where)}

@@ -23,7 +23,7 @@ from ...studies.kernel_expansions import expansions
 from ..latex.prose import PDLT, absent, unclosed
 from .activation_facts import facts_of
 from .console import Line, Span, line
-from .criticality_section import Criticality
+from .criticality_section import CriticalitySection
 from .formula_text import Maths
 from .line_breaking import wrap
 from .sheet import INDENT, LABEL, Sheet, digits
@@ -63,7 +63,7 @@ class Page(Sheet):
             missing: what was not written, and why.
             explain: add the proofs.
         """
-        part = Criticality(self.report, self.width, self.maths)
+        part = CriticalitySection(self.report, self.width, self.maths)
         fixed_points = self.report.fixed_points
         blocks = [self._head(), self._declaration(), self._results(), self._samples()]
         if fixed_points is not None:

@@ -16,7 +16,7 @@ from ...gaussian.algebra.canonical import canonical
 from ...numerics.balls import enclose, evaluate
 from ...numerics.roots.bracketing import at_kappa, zeros
 from ...numerics.roots.root import Root
-from ...results.critical_point import Criticality, CriticalPoint, Found
+from ...results.critical_point import Criticality, CriticalPoint, SearchResult
 from ...results.exponents import KernelGrowth
 from ...results.quantity import Quantity, Status
 from .conditions.critical_conditions import Conditions, affine, conditions_of, solved, written_out
@@ -68,7 +68,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     conditions = nested_conditions(kernel_map, parallel, perp) or conditions_of(kernel_map, parallel, perp)
     fixed = next((q.name for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
     if fixed is not None:
-        positive = Found(remarks=(_never(fixed, *map(written_out, (kernel_map, parallel, perp))),))
+        positive = SearchResult(remarks=(_never(fixed, *map(written_out, (kernel_map, parallel, perp))),))
     elif agree(conditions, parallel, perp):
         positive = line_of_points(conditions, (kernel_map, parallel, perp))
     elif isinstance(conditions, str):
@@ -83,7 +83,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     return Criticality((*stable, *positive.points, *others), named, remarks)
 
 
-def _unsolved(why: str, kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Found:
+def _unsolved(why: str, kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
     """Points of layers whose conditions have no formula: searched in numbers, where all else is numbers."""
     maps = (kernel_map, parallel, perp)
     free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K}
@@ -91,7 +91,7 @@ def _unsolved(why: str, kernel_map: Quantity, parallel: Quantity, perp: Quantity
         return searched_points(*maps)
     others = ", ".join(sorted(s.name for s in free - {C_W, C_b}))
     remedy = f"; set numbers for {others}" if others and "set numbers" not in why else ""
-    return Found(remarks=(f"{_UNSEEN} K* > 0, because {why}{remedy}",), complete=False)
+    return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why}{remedy}",), complete=False)
 
 
 def _never(fixed: str, flow: sp.Expr, parallel: sp.Expr, perp: sp.Expr) -> str:
@@ -145,7 +145,7 @@ def _skip_alone(perp: Quantity) -> tuple[str, ...]:
     )
 
 
-def _named(zero: Found, positive: Found) -> tuple[str, tuple[str, ...]]:
+def _named(zero: SearchResult, positive: SearchResult) -> tuple[str, tuple[str, ...]]:
     """The universality class, and why it is none or unknown."""
     if any(p.stability == "stable" for p in zero.points):
         return "K*=0", ()
@@ -201,7 +201,7 @@ def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -
 # ---- K* > 0 ------------------------------------------------------------------------------------------------------
 
 
-def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
+def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult:
     points, remarks = [], []
     roots, unseen = _roots(conditions.gap)
     if unseen:
@@ -220,7 +220,7 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> Found:
         stability, side = stability_where(curvature, conditions.unscaled(weight))
         inside = None if conditions.kernel == K else k
         points.append(CriticalPoint(star, weight, bias, stability, exact, side=side, inside=inside))
-    return Found(tuple(points), tuple(remarks), not unseen)
+    return SearchResult(tuple(points), tuple(remarks), not unseen)
 
 
 def _roots(gap: sp.Expr) -> tuple[list[tuple[sp.Expr, bool]], str]:

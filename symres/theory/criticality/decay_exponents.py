@@ -13,9 +13,9 @@ from ...core.errors import NoClosedForm
 from ...core.symbols import C_W, C_b, K
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
-from ...notation.factors import joined
+from ...notation.factors import tidy_factors
 from ...numerics.roots.implicit_number import ImplicitNumber, Value
-from ...numerics.roots.system_root import Meeting
+from ...numerics.roots.system_root import SystemRoot
 from ...results.critical_point import CriticalPoint
 from ...results.exponents import Exponents, Stretch
 from ...results.quantity import Quantity
@@ -103,12 +103,14 @@ def _taylor(quantity: Quantity, point: CriticalPoint, first: int) -> tuple[sp.Ex
         if law is None:
             value = derivative.subs(place)
         else:
-            variance = sp.Add(*map(joined, sp.Add.make_args(law.subs(place)))) if point.inside is None else point.inside
+            variance = (
+                sp.Add(*map(tidy_factors, sp.Add.make_args(law.subs(place)))) if point.inside is None else point.inside
+            )
             value = closed(derivative.xreplace({law: _INSIDE})).subs(place).subs(_INSIDE, variance)
         if point.exact and not value.has(ImplicitNumber):
             value = canonical(value)
         if value != 0 and (sign := generic_sign(value.subs(K, 1))):
-            if value.has(Meeting):
+            if value.has(SystemRoot):
                 value = sign * Value(sign * value)
             return sp.Integer(order), value / sp.factorial(order)
     return None
@@ -128,7 +130,7 @@ def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:
 def _simple(value: sp.Expr) -> sp.Expr:
     """In canonical form; roots and averages are names in it, so that parameters cancel; what roots make is a number."""
     names = {e: sp.Dummy(positive=True) for e in value.atoms(ImplicitNumber, Expectation)}
-    found = joined(canonical(value.xreplace(names))).xreplace({name: e for e, name in names.items()})
+    found = tidy_factors(canonical(value.xreplace(names))).xreplace({name: e for e, name in names.items()})
     front, rest = found.as_independent(*found.free_symbols, as_Add=False)
     if isinstance(front, ImplicitNumber) or not front.has(ImplicitNumber):
         return found

@@ -17,8 +17,8 @@ from ...core.errors import SymresError
 from ...core.symbols import K
 from ...numerics.balls import compile_ball, enclose
 from ...numerics.roots.bracketing import GRID, sign
-from ...numerics.roots.system_root import PLACE, Meeting
-from ...results.critical_point import STABILITY, CriticalPoint, Found
+from ...numerics.roots.system_root import PLACE, SystemRoot
+from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ...results.quantity import Quantity
 from .conditions.critical_conditions import written_out
 
@@ -35,7 +35,7 @@ Place = tuple[float, float, float]  # K, C_W, C_b
 _Function = Callable[[float, float, float], float]
 
 
-def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Found:
+def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
     """The critical points with K* > 0 of a layer without other parameters than C_W and C_b.
 
     It is taken for granted that K' does not fall where C_W or C_b grow: then a kernel and a weight variance have one
@@ -54,7 +54,7 @@ def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) ->
                 agree = agree or max(map(abs, ends)) < _EQUAL
                 if ends[0] * ends[1] < 0 and not agree:
                     start = _crossing(drift, gradient, slope, branch, one, other)
-                    points.append(_point(Meeting.near(conditions, start), written_out(parallel)))
+                    points.append(_point(SystemRoot.near(conditions, start), written_out(parallel)))
         except (SymresError, ArithmeticError, ValueError, RuntimeError, IndexError):  # no number, or no root there
             lost, here = True, []
         lost = lost or (len(here) != len(last) and bool(here) and bool(last))
@@ -62,7 +62,7 @@ def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) ->
     seen = f"critical points with K* > 0 were searched in numbers, for {_RANGE[0]:g} < K < {_RANGE[1]:g}"
     if agree:
         seen += ": the susceptibilities agree on a line of critical points (critical_line gives its C_b)"
-    return Found(tuple(points), (seen,), complete=not (lost or agree))
+    return SearchResult(tuple(points), (seen,), complete=not (lost or agree))
 
 
 def _compiled(expression: sp.Expr) -> _Function:
@@ -119,7 +119,7 @@ def _crossing(drift: _Function, gradient: _Function, slope: _Function, branch: i
     return at(float(brentq(lambda logarithm: slope(*at(logarithm)), *ends, xtol=_CLOSE)))
 
 
-def _point(place: tuple[Meeting, Meeting, Meeting], parallel: sp.Expr) -> CriticalPoint:
+def _point(place: tuple[SystemRoot, SystemRoot, SystemRoot], parallel: sp.Expr) -> CriticalPoint:
     curvature, values = parallel.diff(K), dict(zip(PLACE, place, strict=True))
     told = next(filter(None, (sign(enclose(curvature, values, bits)) for bits in _SIGN_BITS)), 0)
     stability, side = STABILITY[told]

@@ -10,10 +10,10 @@ from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import C_W, C_b, K
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
-from ...notation.factors import joined
+from ...notation.factors import tidy_factors
 from ...numerics.balls import enclose
 from ...numerics.intervals.evaluation import samples
-from ...results.critical_point import CriticalPoint, Found
+from ...results.critical_point import CriticalPoint, SearchResult
 from ...results.quantity import Quantity
 from ..quantities.expansion import powers_of_kernel
 from .conditions.critical_conditions import solved, written_out
@@ -25,26 +25,26 @@ _FAR = (20, 40, 80)  # variances of the distance to a breakpoint: the Gaussian b
 _STABILITY = {-1: "stable", 1: "unstable", 0: "marginal"}
 
 
-def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Found:
+def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
     """Around K = 0 the maps are series: K' must vanish with K and both susceptibilities tend to one value."""
     if not _vanishes_with_kernel(kernel_map):
-        return Found(remarks=(_NO_FIXED_POINT,))
+        return SearchResult(remarks=(_NO_FIXED_POINT,))
     try:
         growth = without_bias(kernel_map).series(1).body
         limits = [without_bias(q).series(0).body for q in (parallel, perp)]
     except NoClosedForm as error:
-        return Found(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
+        return SearchResult(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
     if growth.subs(K, 0) != 0:
-        return Found(remarks=(_NO_FIXED_POINT,))
+        return SearchResult(remarks=(_NO_FIXED_POINT,))
     if any(limit.has(K) for limit in limits) or sp.expand(limits[0] - limits[1]) != 0:
-        return Found(remarks=("the susceptibilities differ at K = 0",))
-    solutions = [joined(w) for w in solved(limits[0] - 1) if can_be_positive(w)]
+        return SearchResult(remarks=("the susceptibilities differ at K = 0",))
+    solutions = [tidy_factors(w) for w in solved(limits[0] - 1) if can_be_positive(w)]
     if not solutions:
-        return Found(remarks=("at K = 0 no C_W > 0 makes the susceptibilities 1",))
+        return SearchResult(remarks=("at K = 0 no C_W > 0 makes the susceptibilities 1",))
     try:
-        return Found(tuple(_point(kernel_map, w) for w in solutions))
+        return SearchResult(tuple(_point(kernel_map, w) for w in solutions))
     except NoClosedForm as error:
-        return Found(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
+        return SearchResult(remarks=(f"K* = 0 was not examined: {error.found}",), complete=False)
 
 
 def _vanishes_with_kernel(kernel_map: Quantity) -> bool:
@@ -79,7 +79,7 @@ def _correction(kernel_map: Quantity, weight: sp.Expr) -> sp.Expr:
         for power, coefficient in sorted(powers_of_kernel(excess).items()):
             # zero to all digits: a linear coefficient cancels by the choice of C_W, whether or not sympy sees it
             if sign_at_reference(at_generic(coefficient)):
-                return joined(canonical(coefficient)) * K**power
+                return tidy_factors(canonical(coefficient)) * K**power
     return sp.Integer(0)
 
 

@@ -18,7 +18,7 @@ from ...gaussian.closed_form.verification import MIRRORED, Ball, Values, verify
 from ...numerics.balls import enclose, evaluate, value_and_radius
 from ...results.quantity import NamedStep, Quantity, Status
 from ..walk.assignments import Assignment, total_derivative
-from .closed_forms import Closer
+from .closed_forms import ClosedFormSubstitution
 from .expansion import expansion
 
 _POINTS = 2
@@ -58,7 +58,7 @@ def build(
     definition, kept = _inlined(definition, assignments)
     symbols = _arguments(arguments, definition, kept)
     require_distinct(meaning or name, {*symbols, *parameters, *(step for step, _ in kept)})
-    closer = Closer()
+    closer = ClosedFormSubstitution()
     steps, inner = [], []
     for symbol, meaning_of_step in kept:
         proof = closer.prove(meaning_of_step)

@@ -13,7 +13,7 @@ from ...gaussian.closed_form.average import Average, average
 from ...results.quantity import Verification
 
 
-class Closer:
+class ClosedFormSubstitution:
     """Replaces averages by closed forms, innermost first, and remembers how."""
 
     def __init__(self) -> None:
@@ -55,4 +55,4 @@ def _put_in(state: sp.Expr, node: sp.Expr, proof: Proof) -> sp.Expr:
 
 def closed(expression: sp.Expr) -> sp.Expr:
     """An expression with the closed forms, verified, of all its averages that have one."""
-    return expression if not expression.has(Expectation) else Closer().prove(expression).result
+    return expression if not expression.has(Expectation) else ClosedFormSubstitution().prove(expression).result

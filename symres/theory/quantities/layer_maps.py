@@ -23,7 +23,7 @@ from ..walk.rescaling import chi_delta
 from ..walk.tangent import tangent
 from ..walk.walk import BATCH, SHARED, Walk
 from .build import build, unknown
-from .lazy import Named
+from .lazy import LazyQuantities
 
 _OF_ONE = "phi_squared"  # the average of one activation
 _PAGE = (_OF_ONE, "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h")
@@ -256,7 +256,7 @@ class LayerTheory:
         ``phi_squared`` of one activation only.
         """
         known = (*_PAGE, *_FURTHER)
-        return Named(self, known if len(self._activations) == 1 else tuple(n for n in known if n != _OF_ONE))
+        return LazyQuantities(self, known if len(self._activations) == 1 else tuple(n for n in known if n != _OF_ONE))
 
     @property
     def quantities(self) -> dict[str, Quantity]:

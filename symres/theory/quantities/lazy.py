@@ -8,7 +8,7 @@ from typing import Any
 from ...results.quantity import Quantity
 
 
-class Named(Mapping[str, Quantity]):
+class LazyQuantities(Mapping[str, Quantity]):
     """A mapping from names to quantities, each derived when it is looked up.
 
     Args:

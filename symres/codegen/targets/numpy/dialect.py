@@ -41,6 +41,7 @@ from ...runtime.numpy_helpers import (
 )
 from ...stable.angles import AngleForm
 from ...stable.primitives import (
+    AbsNode,
     Atan2,
     Dawson,
     Distance,
@@ -51,12 +52,11 @@ from ...stable.primitives import (
     Expm1,
     ExpSinh,
     Log1p,
+    NonzeroDivisor,
     ScaledTail,
     Separation,
     Sigmoid,
-    Size,
     Softplus,
-    Sure,
     TwoSigns,
     TwoTails,
     UpperAngle,
@@ -65,8 +65,8 @@ from ...stable.primitives import (
 )
 from ...stable.rounding_error import doubt
 from ..component_lines import defined, floored, limited, named_determinant, with_origin
-from .fast_paths import roads, with_determinant
-from .tiles import Road, Tiler
+from .fast_paths import fast_paths, with_determinant
+from .tiles import FastPath, Tiler
 
 ALWAYS = ()  # what every module calls
 MATRICES = (C, Theta)  # the arguments that differ from entry to entry
@@ -91,10 +91,10 @@ NUMPY = Dialect(
         sp.erf: "special.erf({0})",
         sp.erfc: "special.erfc({0})",
         sp.Abs: "np.abs({0})",
-        Size: "np.abs({0})",
+        AbsNode: "np.abs({0})",
         Distance: "np.maximum(({0} - {2}) + ({1} - {2}), 0.0)",
         Separation: "_separation({0}, {1}, {2})",
-        Sure: "({0} + ({0} == 0.0))",
+        NonzeroDivisor: "({0} + ({0} == 0.0))",
         sp.sign: "np.sign({0})",
         sp.Heaviside: "np.heaviside({0}, {1})",
         sp.Max: "np.maximum({0}, {1})",
@@ -170,7 +170,7 @@ def component_tile(component: Component) -> Tile | None:
 @lru_cache(maxsize=256)
 def _cheapest(form: AngleForm | None, code: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Tile:
     names = {s: variable(s) for s in symbols}
-    tiles = [Tiler(NUMPY, names, (K1, K2), MATRICES).tile(road, leave=True) for road in roads(form, code)]
+    tiles = [Tiler(NUMPY, names, (K1, K2), MATRICES).tile(road, leave=True) for road in fast_paths(form, code)]
     return min(tiles, key=lambda tile: (tile.cost, tile.arrays))
 
 
@@ -184,7 +184,7 @@ def function_tile(function: Function) -> Tile | None:
         return None
     symbols = {name: symbol for symbol, name in function.names}
     *steps, (_, value) = function.lines
-    road = with_determinant(Road(value, {symbols[name]: e for name, e in steps}))
+    road = with_determinant(FastPath(value, {symbols[name]: e for name, e in steps}))
     return Tiler(NUMPY, {s: variable(s) for s in arguments}, (K1, K2), MATRICES, known).tile(road)
 
 

@@ -1,4 +1,4 @@
-"""Short roads: pair kernels without the error-free determinant, for entries whose inputs are not nearly parallel.
+"""Fast paths: pair kernels without the error-free determinant, for entries whose inputs are not nearly parallel.
 
 With x = N/sqrt(Q) the sine of an angle and q = 1 - x**2, the root s is sqrt(Q*q). Rounding of x costs digits of q only
 where q is small: there, and where the numbers are no numbers, an entry takes the long road. If Q = F(K1)*G(K2), as for
@@ -17,7 +17,7 @@ import sympy as sp
 from ....core.symbols import K1, K2, C
 from ...stable.angles import Angle, AngleForm, positive
 from ...stable.primitives import complement, correlation, determinant
-from .tiles import Guard, Road
+from .tiles import FastPath, Precondition
 
 TRIPLE = (K1, C, K2)
 LEAST = sp.Rational(1, 8)  # of q: its relative error is 8 times that of x
@@ -26,7 +26,7 @@ NOT_ONE = f"{{0}}*{{0}} <= {float(1 - LEAST)}"  # x, from 1
 _FIRST, _SECOND = sp.Dummy("F", positive=True), sp.Dummy("G", positive=True)
 
 
-def roads(form: AngleForm | None, code: sp.Expr) -> Iterator[Road]:
+def fast_paths(form: AngleForm | None, code: sp.Expr) -> Iterator[FastPath]:
     """Ways of computing a pair kernel that differ in speed, each with the guards that make it as good as ``code``."""
     parts = None if form is None else _separated(form)
     if form is None or parts is None:
@@ -83,7 +83,7 @@ def _separated(form: AngleForm) -> list[_Part] | None:
     return parts
 
 
-def _angular(parts: list[_Part], rest: sp.Expr, before_angles: bool, before_roots: bool, divided: bool) -> Road:
+def _angular(parts: list[_Part], rest: sp.Expr, before_angles: bool, before_roots: bool, divided: bool) -> FastPath:
     """The sum of angles.
 
     Args:
@@ -103,7 +103,7 @@ def _angular(parts: list[_Part], rest: sp.Expr, before_angles: bool, before_root
         steps[part.sine] = part.sign * part.slope / sp.sqrt(part.first) / sp.sqrt(part.second) * C
         steps[part.rest] = 1 - part.sine**2
         guards.append(_guard(part, part.angle.R != 0))
-    return with_determinant(Road(total, steps, tuple(guards)))
+    return with_determinant(FastPath(total, steps, tuple(guards)))
 
 
 def _spelled(part: _Part, expr: sp.Expr, in_sines: bool, divided: bool, root: sp.Expr) -> sp.Expr:
@@ -153,15 +153,15 @@ def _gathered(terms: list[sp.Expr]) -> sp.Expr:
     return shared * sp.Add(*(term / shared for term in terms))
 
 
-def _guard(part: _Part, has_root: bool) -> Guard:
+def _guard(part: _Part, has_root: bool) -> Precondition:
     """Where q is not small; nowhere if all kernels of a tile are so small that it cannot be."""
     most = float(1 - LEAST)
     test, operand = (FAR, part.rest) if has_root else (NOT_ONE, part.sine)
     largest = part.slope**2 * K1 * K2 / (part.first * part.second)
     grows = all(_grows_slower(f, k) for f, k in zip((part.first, part.second), (K1, K2), strict=True))
     if not grows or sp.cancel(largest).is_number:
-        return Guard(test, (operand,))
-    return Guard(test, (operand,), (largest, most))
+        return Precondition(test, (operand,))
+    return Precondition(test, (operand,), (largest, most))
 
 
 def _grows_slower(factor: sp.Expr, kernel: sp.Symbol) -> bool:
@@ -173,21 +173,21 @@ def _grows_slower(factor: sp.Expr, kernel: sp.Symbol) -> bool:
 
 
 # ---- everything else ---------------------------------------------------------------------------------------------
-def _plain(code: sp.Expr) -> Road:
+def _plain(code: sp.Expr) -> FastPath:
     """Code as it is, the correlation and the determinant without care."""
     steps: dict[sp.Symbol, sp.Expr] = {}
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[Precondition, ...] = ()
     if code.has(correlation, complement):
         rest = sp.Dummy("q", positive=True)
         steps |= {correlation: C / sp.sqrt(K1) / sp.sqrt(K2), rest: 1 - correlation**2, complement: sp.sqrt(rest)}
-        guards = (Guard(FAR, (rest,)) if code.has(complement) else Guard(NOT_ONE, (correlation,)),)
-    return with_determinant(Road(code, steps, guards))
+        guards = (Precondition(FAR, (rest,)) if code.has(complement) else Precondition(NOT_ONE, (correlation,)),)
+    return with_determinant(FastPath(code, steps, guards))
 
 
-def with_determinant(road: Road) -> Road:
+def with_determinant(road: FastPath) -> FastPath:
     """A road on which the determinant is the difference that it is, where that is not small."""
     used = set().union(road.value.free_symbols, *(e.free_symbols for e in road.steps.values()))
     if determinant not in used:
         return road
-    guard = Guard(f"{FAR}*{{1}}", (determinant, K1 * K2))
-    return Road(road.value, {**road.steps, determinant: K1 * K2 - C**2}, (*road.guards, guard))
+    guard = Precondition(f"{FAR}*{{1}}", (determinant, K1 * K2))
+    return FastPath(road.value, {**road.steps, determinant: K1 * K2 - C**2}, (*road.guards, guard))

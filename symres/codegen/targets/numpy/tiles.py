@@ -22,11 +22,11 @@ Operand: TypeAlias = int | sp.Expr  # an operation, or a formula of at most one 
 UFUNCS = ("np.", "special.")  # how the templates of functions begin that take ``out``
 COSTS = {"np.multiply": 1, "np.add": 1, "np.subtract": 1, "np.negative": 1, "np.divide": 3, "np.sqrt": 4}
 FUNCTION = 6  # the cost of every other function; units of a multiplication in the cache, measured
-DEAR = 3  # an operation that costs so much hides the latency of memory that it writes
+COSTLY_OPERATIONS = 3  # an operation that costs so much hides the latency of memory that it writes
 
 
 @dataclass(frozen=True)
-class Guard:
+class Precondition:
     """Where rounding does no harm.
 
     Args:
@@ -42,7 +42,7 @@ class Guard:
 
 
 @dataclass(frozen=True)
-class Road:
+class FastPath:
     """One way of computing a function of two kernels and a covariance.
 
     Args:
@@ -53,7 +53,7 @@ class Road:
 
     value: sp.Expr
     steps: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[Precondition, ...] = ()
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Tiler:
     _bounds: list[tuple[sp.Expr, float]] = field(default_factory=list)
     _inner: list[str] = field(default_factory=list)  # calls that prepare tile functions of others
 
-    def tile(self, road: Road, leave: bool = False) -> Tile:
+    def tile(self, road: FastPath, leave: bool = False) -> Tile:
         """The code of a road.
 
         Args:
@@ -121,7 +121,7 @@ class Tiler:
 
         return e.replace(is_tile, lambda call: self.tiles[call.func.__name__].factor * call)
 
-    def _note(self, guard: Guard) -> tuple[int, str, tuple[Operand, ...]]:
+    def _note(self, guard: Precondition) -> tuple[int, str, tuple[Operand, ...]]:
         """After which operation a guard is to be tested, and its text."""
         operands = tuple(self._visit(e) for e in guard.operands)
         text = f"fine.append({guard.test})"
@@ -348,7 +348,7 @@ class Tiler:
     def _direct(self, root: int, last: Mapping[int, int]) -> set[int]:
         """The operations that write to the result: the last ones, back to a dear one."""
         chain = [root]
-        while self._ops[chain[-1]].cost < DEAR:
+        while self._ops[chain[-1]].cost < COSTLY_OPERATIONS:
             inner = [
                 o for o in self._ops[chain[-1]].operands
                 if isinstance(o, int) and self._ops[o].place and last[o] == chain[-1]
@@ -361,7 +361,7 @@ class Tiler:
     def _peak(self, i: int, last: Mapping[int, int]) -> int:
         """The largest cost on the way back from an operation."""
         own = self._ops[i].cost
-        if own >= DEAR:
+        if own >= COSTLY_OPERATIONS:
             return own
         inner = [o for o in self._ops[i].operands if isinstance(o, int) and self._ops[o].place and last[o] == i]
         return max([own, *(self._peak(o, last) for o in inner)])

@@ -38,6 +38,7 @@ from ...runtime.torch_helpers import (
 from ...stable.angles import AngleForm, rooted_form
 from ...stable.correlation_form import determined, separated, settled
 from ...stable.primitives import (
+    AbsNode,
     Atan2,
     Dawson,
     Distance,
@@ -48,12 +49,11 @@ from ...stable.primitives import (
     Expm1,
     ExpSinh,
     Log1p,
+    NonzeroDivisor,
     ScaledTail,
     Separation,
     Sigmoid,
-    Size,
     Softplus,
-    Sure,
     TwoSigns,
     TwoTails,
     UpperAngle,
@@ -87,10 +87,10 @@ TORCH = Dialect(
         sp.erf: "torch.erf({0})",
         sp.erfc: "torch.erfc({0})",
         sp.Abs: "torch.abs({0})",
-        Size: "torch.abs({0})",
+        AbsNode: "torch.abs({0})",
         Distance: "torch.clamp(({0} - {2}) + ({1} - {2}), min=0.0)",
         Separation: "_separation({0}, {1}, {2})",
-        Sure: "({0} + ({0} == 0.0))",
+        NonzeroDivisor: "({0} + ({0} == 0.0))",
         sp.sign: "torch.sign({0})",
         # clamp takes numbers as bounds, maximum takes none; numbers come first in order
         sp.Max: "torch.clamp({1}, min={0})",

@@ -9,7 +9,7 @@ import sympy as sp
 from ....core.errors import SymresError
 from ....core.symbols import C_W, C_b, K
 from ....gaussian.algebra.canonical import canonical
-from ....notation.factors import joined
+from ....notation.factors import tidy_factors
 from ....numerics.balls import enclose
 from ....numerics.roots.implicit_number import ImplicitNumber
 from ....results.quantity import Quantity
@@ -59,7 +59,7 @@ class Conditions:
     def at(self, solution: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
         """A solution at one kernel, given in units."""
         values = {s: at_kernel(f, k, exact) for s, f in self.numbers.items()}
-        return joined(solution.subs(K, k).xreplace(values))
+        return tidy_factors(solution.subs(K, k).xreplace(values))
 
 
 def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | str:

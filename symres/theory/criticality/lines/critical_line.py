@@ -16,7 +16,7 @@ from ....core.errors import NoClosedForm, SymresError
 from ....core.scalars import number
 from ....core.symbols import C_W, C_b, K, kappa
 from ....gaussian.algebra.canonical import canonical
-from ....notation.factors import joined
+from ....notation.factors import tidy_factors
 from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
 from ....numerics.intervals.evaluation import spread
 from ....numerics.roots.bracketing import GRID, at_kappa, zeros
@@ -234,7 +234,7 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     steps = {(high > low) - (high < low) for run in weights for low, high in pairwise(run)} - {0}  # but for rounding
     if len(steps) != 1 or not all(weight >= 0 for run in weights for weight in run):
         return None
-    low, high = (end if end in (0, sp.oo) else joined(rest * end) for end in limits[:: min(steps)])
+    low, high = (end if end in (0, sp.oo) else tidy_factors(rest * end) for end in limits[:: min(steps)])
     return low, high
 
 

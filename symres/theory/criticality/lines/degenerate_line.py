@@ -9,11 +9,11 @@ import sympy as sp
 from ....core.errors import SymresError
 from ....core.symbols import C_W, C_b, K, S_in, kappa
 from ....gaussian.algebra.canonical import canonical
-from ....notation.factors import joined
+from ....notation.factors import tidy_factors
 from ....numerics.balls import enclose
 from ....numerics.intervals.evaluation import samples, spread
 from ....numerics.roots.bracketing import GRID, sign, signed
-from ....results.critical_point import STABILITY, CriticalPoint, Found
+from ....results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ....results.quantity import Quantity
 from ..conditions.critical_conditions import Conditions, Maps, written_out
 from ..conditions.parameter_signs import at_generic, at_reference
@@ -38,7 +38,7 @@ def agree(conditions: Conditions | str, parallel: Quantity, perp: Quantity) -> b
     return canonical(difference) == 0
 
 
-def line_of_points(conditions: Conditions | str, maps: Maps) -> Found:
+def line_of_points(conditions: Conditions | str, maps: Maps) -> SearchResult:
     """The points along the kernel, along C_W, or along the variance inside of averages, whichever is explicit.
 
     Args:
@@ -50,26 +50,26 @@ def line_of_points(conditions: Conditions | str, maps: Maps) -> Found:
     explicit = explicit_line(maps)
     if explicit is not None:
         kernel, bias = explicit
-        return _along(C_W, (joined(canonical(kernel)), C_W, bias), "every C_W > 0", maps[1])
+        return _along(C_W, (tidy_factors(canonical(kernel)), C_W, bias), "every C_W > 0", maps[1])
     if isinstance(conditions, str):
         why = f"the susceptibilities agree, so that all of the critical line is critical, but {conditions}"
-        return Found(remarks=(why,), complete=False)
+        return SearchResult(remarks=(why,), complete=False)
     place = (conditions.written_out(e).subs(K, S_in) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
     kernel, weight, bias = map(sp.factor_terms, place)
     return _along(S_in, (kernel, weight, bias), "every variance S_in inside of the averages", maps[1])
 
 
-def _along_kernel(conditions: Conditions, parallel: Quantity) -> Found:
+def _along_kernel(conditions: Conditions, parallel: Quantity) -> SearchResult:
     """Every kernel has a C_W and a C_b of its own."""
     weight, bias = map(conditions.written_out, (conditions.C_W, conditions.C_b))
     weight = sp.factor_terms(weight)
     bias = sp.Mul(*(canonical(f) if f.has(K) else f for f in sp.Mul.make_args(bias)))  # 1 - gamma**2 stays a factor
     if not weight.has(K):
-        return Found(remarks=(f"{_NONE}C_W > 0 makes them 1",))
+        return SearchResult(remarks=(f"{_NONE}C_W > 0 makes them 1",))
     return _along(K, (K, weight, bias), "every K* > 0", parallel)
 
 
-def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str, parallel: Quantity) -> Found:
+def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str, parallel: Quantity) -> SearchResult:
     """K*, C_W and C_b as functions of what runs along the line: looked at where it exists, at admissible parameters."""
     slope = written_out(parallel).diff(K).subs(dict(zip((K, C_W, C_b), place, strict=True)), simultaneous=True)
     line = tuple(at_reference(e).xreplace({runs: kappa}) for e in (*place, slope))
@@ -85,12 +85,12 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
         exists, everywhere = exists or bool(kept), everywhere and not any({None, -1} & {*s} for s in signs.values())
         slopes |= {_sign(numbers, line[3], k) for k in kept[:: max(len(kept) // _LOOKS, 1)]}
     if not exists:
-        return Found(remarks=(f"{_NONE}{'C_b >= 0 keeps one' if begins else 'C_W > 0 makes them 1'}",))
+        return SearchResult(remarks=(f"{_NONE}{'C_b >= 0 keeps one' if begins else 'C_W > 0 makes them 1'}",))
     stability, side = STABILITY[next(iter(slopes)) or 0 if len(slopes) == 1 else 0]
     allowed = f"each with a {'C_W' if runs == K else 'K*'} and a C_b of its own" if everywhere else "with C_b >= 0"
     point = CriticalPoint(*place, stability, side=side, along=runs, inside=S_in if runs == S_in else None)
     depends = (f"the stability of these points depends on {' and '.join(map(str, names))}",) if len(slopes) > 1 else ()
-    return Found((point,), (f"a line of critical points: {every}, {allowed}", *depends))
+    return SearchResult((point,), (f"a line of critical points: {every}, {allowed}", *depends))
 
 
 def _sign(numbers: dict[sp.Symbol, sp.Rational], expression: sp.Expr, value: sp.Rational) -> int | None:

@@ -12,7 +12,7 @@ from ....core.scalars import number
 from ....core.symbols import C_W, C_b, K, gamma, xi
 from ....gaussian.algebra.canonical import canonical
 from ....gaussian.calculus.expectation import Expectation
-from ....notation.factors import joined
+from ....notation.factors import tidy_factors
 from ....numerics.balls import enclose, evaluate
 from ....numerics.intervals.evaluation import of_size, signed_sizes, spread
 from ....numerics.roots.bracketing import GRID
@@ -61,7 +61,7 @@ def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
                 tidy = canonical(tidy.replace(sp.Abs, _size_below_one))
             if tidy.is_rational_function():
                 tidy = sp.factor(tidy)
-            return kernel.subs(C_b, bias).xreplace(back), joined(tidy)
+            return kernel.subs(C_b, bias).xreplace(back), tidy_factors(tidy)
     return None
 
 
