@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..activations.activation import file_stem
-from ..codegen.generate import export
 from ..core.errors import DeclarationError, SymresError
 from ..core.files import write_text
+from ..report.export import export
 from ..report.figures.maps_figure import Curves, curves, draw
 from ..report.figures.style import METADATA
 from ..report.latex.document import document

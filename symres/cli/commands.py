@@ -130,6 +130,7 @@ def _averages(name: str | None, settings: list[str], json: bool) -> None:
 
     from ..activations import catalogue
     from ..report.text import averages_table
+    from ..studies import averages_survey
     from .request import chosen
 
     if name is None and settings:
@@ -142,7 +143,7 @@ def _averages(name: str | None, settings: list[str], json: bool) -> None:
     out, document = Output(), []
     for position, phi in enumerate(listed, 1):
         with busy(f"averages of {phi.name}" + (f" ({position} of {len(listed)})" if name is None else "")):
-            known = list(averages_table.averages_of(phi))
+            known = list(averages_survey.averages_of(phi))
         if json:
             document.append(averages_table.record(phi, known))
         else:
@@ -157,6 +158,7 @@ def _criticality(name: str | None, settings: list[str], json: bool) -> None:
     from json import dumps
 
     from ..report.text import criticality_table
+    from ..studies import criticality_survey
     from .request import chosen
 
     if name is None and settings:
@@ -168,7 +170,7 @@ def _criticality(name: str | None, settings: list[str], json: bool) -> None:
     listed = (
         [chosen(name, settings)]
         if name is not None
-        else list(map(criticality_table.named_activation, criticality_table.ACTIVATIONS))
+        else list(map(criticality_survey.named_activation, criticality_survey.ACTIVATIONS))
     )
     out, document = Output(), []
     sheet = criticality_table.Survey(out.width, out.unicode)
@@ -176,7 +178,7 @@ def _criticality(name: str | None, settings: list[str], json: bool) -> None:
         out.lines(sheet.legend())
     for phi in listed:
         with busy(f"criticality of {phi.name}"):
-            rows = list(criticality_table.entries(phi, out.unicode and not json))
+            rows = [criticality_table.entry(e, out.unicode and not json) for e in criticality_survey.survey(phi)]
         document += list(map(criticality_table.record, rows))
         if not json:
             for position, row in enumerate(rows):
@@ -288,9 +290,9 @@ def export(
     out: OutFile = None,
 ) -> None:
     """Generate a NumPy or PyTorch module, or LaTeX."""
-    from ..codegen.generate import TARGETS
-    from ..codegen.generate import export as generate
+    from ..codegen.module import TARGETS
     from ..core.files import require_place
+    from ..report.export import export as generate
     from ..theory.theory import derive as theory_of
     from .request import make
 

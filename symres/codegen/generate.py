@@ -1,24 +1,20 @@
-"""``export``: a quantity, or all of a theory, as a module of a target language."""
+"""A quantity, or all of a theory, as a module of a programming language."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 import sympy as sp
 
 from ..core import files
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.symbols import KERNELS, place
-from ..report.latex.document import equations
-from ..report.latex.network_document import recursion
 from ..results.quantity import Quantity, Status
 from .emission.emitter import Dialect, LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
+from .module import Module, Target
 from .network.network_module import FUNCTIONS, is_network, network_text
 from .planning.plan import Component, Function, Planner
 from .strategy.choose import build_component
@@ -27,90 +23,28 @@ from .targets.torch import dialect as torch_printer
 from .wording import docstrings
 from .wording.function_names import renamed, require_distinct
 
-Target = Literal["numpy", "torch", "latex"]
-TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")
+PYTHON = ("numpy", "torch")
 
 
-@dataclass(frozen=True, repr=False)
-class Module:
-    """Generated text.
+def generate(subject: Any, target: Target = "numpy", *, title: str = "", command: str = "") -> Module:
+    """Generate code.
 
     Args:
-        name: what it is about; the name under which it is loaded.
-        target: "numpy", "torch" or "latex".
-        text: the text itself.
-        missing: quantities that were asked for and have no code, with the reason.
-        warnings: functions with values that have fewer than six digits: which, where, and how wrong they are.
-        functions: the names of what it holds.
-    """
-
-    name: str
-    target: Target
-    text: str
-    missing: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    functions: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        held, lines = ", ".join(self.functions) or self.name, self.text.count("\n")
-        lacking = f"; without {'; '.join(self.missing)}" if self.missing else ""
-        return f"<{self.target} module: {held}; {lines} lines in .text{lacking}>"
-
-    def __str__(self) -> str:
-        return self.text
-
-    def write(self, path: str | Path) -> Path:
-        """Write the text to a file, whole or not at all.
-
-        Returns:
-            the path written.
-        """
-        return files.write_text(Path(path), self.text)
-
-    def load(self) -> ModuleType:
-        """Run the text as a Python module.
-
-        Raises:
-            DeclarationError: it is LaTeX, or the library that it imports is not installed.
-        """
-        if self.target == "latex":
-            raise DeclarationError(f"loading {self.name}", "LaTeX is no module", "write it to a file")
-        if importlib.util.find_spec(self.target) is None:
-            raise DeclarationError(
-                f"loading {self.name}", f"{self.target} is not installed", f"pip install {self.target}"
-            )
-        module = ModuleType(self.name)
-        module.__doc__ = None
-        exec(compile(self.text, f"<generated {self.name}>", "exec"), module.__dict__)
-        return module
-
-
-def export(subject: Any, target: str = "numpy", *, title: str = "", command: str = "") -> Module:
-    """Generate code or LaTeX.
-
-    Args:
-        subject: a Quantity, a mapping name -> Quantity, or an object with such a mapping as ``.quantities``
-            (a Theory). The names are those of the functions. Of several quantities those without code are named in
-            ``missing`` and in the module's docstring. A Network becomes one function of all its layers, dual_kernel.
-        target: "numpy", "torch" or "latex".
+        subject: as for ``export``.
+        target: "numpy" or "torch".
         title: first line of the generated text; made from the subject if empty.
         command: the command that generates the text again, for its head.
 
     Raises:
-        DeclarationError: an unknown target, or a name that no function can have.
+        DeclarationError: a name that no function can have.
         NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
     """
-    if target not in TARGETS:
-        raise DeclarationError(f"export to {target!r}", "there is no such target", f"use one of {', '.join(TARGETS)}")
     if is_network(subject):
         return _network(subject, target, title, command)
-    quantities = _quantities(subject)
-    title = title or _title(subject, quantities)
+    quantities = quantities_of(subject)
+    title = title or title_of(subject, quantities)
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
-    command = command or _call(subject, quantities, target)
-    if target == "latex":
-        text = equations(tuple(quantities.values()), title, command)
-        return Module(name, "latex", text, functions=tuple(quantities))
+    command = command or call_of(subject, quantities, target)
     printer: Any = numpy_printer if target == "numpy" else torch_printer
     planner = Planner(partial(build_component, dialect=_dialect(target)))
     functions: list[Function] = []
@@ -133,12 +67,19 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
     return Module(name, target, text, lacking, warnings, names)
 
 
+def network_title(network: Any) -> str:
+    """The first line of what is generated from a network."""
+    return f"Kernel and tangent kernel of a network of {len(network.layers)} layers, two inputs."
+
+
+def network_call(target: str) -> str:
+    """The call that generates it again."""
+    return f'symres.export(network, target="{target}")'
+
+
 def _network(subject: Any, target: str, title: str, command: str) -> Module:
     """A network as one function."""
-    title = title or f"Kernel and tangent kernel of a network of {len(subject.layers)} layers, two inputs."
-    command = command or f'symres.export(network, target="{target}")'
-    if target == "latex":
-        return Module("network", "latex", recursion(subject, title, command), functions=("network",))
+    title, command = title or network_title(subject), command or network_call(target)
     printer: Any = numpy_printer if target == "numpy" else torch_printer
     planner = Planner(partial(build_component, dialect=_dialect(target)))
     sources: dict[str, Source] = {}
@@ -164,7 +105,8 @@ def _listed(names: Iterable[str]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
-def _quantities(subject: Any) -> dict[str, Quantity]:
+def quantities_of(subject: Any) -> dict[str, Quantity]:
+    """The quantities of a subject, by the names of their functions."""
     if isinstance(subject, Quantity):
         return renamed({identifier(subject.name): subject})  # the slope in a symbol such as \alpha has its name
     found = subject if isinstance(subject, Mapping) else getattr(subject, "quantities", None)
@@ -212,7 +154,8 @@ def _printable(planner: Planner, printer: Any, quantity: Quantity, sources: dict
     return function
 
 
-def _title(subject: Any, quantities: dict[str, Quantity]) -> str:
+def title_of(subject: Any, quantities: dict[str, Quantity]) -> str:
+    """The first line of what is generated."""
     layer = getattr(getattr(subject, "layer", None), "name", "")
     if len(quantities) == 1:
         (quantity,) = quantities.values()
@@ -222,7 +165,8 @@ def _title(subject: Any, quantities: dict[str, Quantity]) -> str:
     return f"Kernels and susceptibilities of {layer}." if layer else "Kernels and susceptibilities."
 
 
-def _call(subject: Any, quantities: dict[str, Quantity], target: str) -> str:
+def call_of(subject: Any, quantities: dict[str, Quantity], target: str) -> str:
+    """The call that generates it again."""
     what = next(iter(quantities)) if isinstance(subject, Quantity) else "theory"
     if isinstance(subject, Mapping):
         what = "{" + ", ".join(f'"{name}": {name}' for name in quantities) + "}"

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import mpmath as mp
 import sympy as sp
 
-from symres import symbols
+from symres.core import symbols
 from symres.results.quantity import Status
 
 Function = Callable[..., mp.mpf]

@@ -10,7 +10,6 @@ import sympy as sp
 
 from symres.activations.activation import Activation
 from symres.codegen.fits.chebyshev import fit
-from symres.codegen.generate import export
 from symres.codegen.planning.plan import ACCURATE, Component
 from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.strategy import measured_error
@@ -19,6 +18,7 @@ from symres.codegen.targets.numpy import dialect
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, K, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
+from symres.report.export import export
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map
 
 WRONG = {

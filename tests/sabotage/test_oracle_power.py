@@ -8,8 +8,8 @@ import sympy as sp
 
 import symres as sr
 from symres.check import Outcome, check
+from symres.check.oracles.natural_scales import natural_units
 from symres.check.rows.claims import is_claim
-from symres.check.sampling.natural_scales import natural_units
 from symres.check.sampling.random_points import ORDINARY
 from symres.core.symbols import C_W, C_b, gamma, z
 from tests.oracles.kernels import FakeTheory

@@ -12,7 +12,7 @@ from symres import cli
 from symres.activations import catalogue
 from symres.check import Outcome
 
-ENTRY = catalogue.Entry("bumpy", "z*exp(-z^2/2) + z/2", "made up for a test")
+ENTRY = catalogue.CatalogueEntry("bumpy", "z*exp(-z^2/2) + z/2", "made up for a test")
 
 
 @pytest.fixture

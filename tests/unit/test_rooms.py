@@ -1,101 +1,60 @@
-"""The structure of the house: which room may import which, and rules that no linter knows."""
+"""The structure of the house: contracts of imports, and rules that no linter knows."""
 
 import ast
-from pathlib import Path
+import shutil
+import subprocess
+import sys
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2] / "symres"
+from tests.house import PACKAGE, modules_of_folders, repeated_classes, repeated_modules, sources
 
-WORDS = {"errors", "symbols", "proof", "scalars", "balls", "special", "quantity", "report"}
-
-# room -> rooms it may import; words may only import the words listed before them
-ALLOWED = {
-    "errors": set(),
-    "symbols": set(),
-    "proof": {"errors"},
-    "scalars": {"errors"},
-    "balls": {"errors", "symbols"},
-    "special": {"errors", "balls"},
-    "notation": {"errors", "symbols"},
-    "quantity": {"errors", "symbols", "proof", "scalars", "balls", "notation"},
-    "report": {"quantity"},
-    "declare": {"errors", "symbols", "scalars", "balls"},
-    "gaussian": {"errors", "symbols", "scalars", "balls", "special", "proof", "quantity", "declare"},
-    "theory": {
-        "errors",
-        "symbols",
-        "notation",
-        "scalars",
-        "balls",
-        "proof",
-        "quantity",
-        "report",
-        "declare",
-        "gaussian",
-    },
-    "export": {"errors", "symbols", "scalars", "balls", "special", "proof", "quantity", "report", "notation"},
-    # the oracles share no code with what they judge: no gaussian, theory, balls, and not the program
-    "check": {"errors", "symbols", "scalars", "quantity", "declare"},
-    "api": {"errors", "symbols", "scalars", "quantity", "declare", "gaussian", "theory"},
-}
-FREE = {"cli", "__init__", "__main__"}  # the ends of the house may see every room
-
+LINTER = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 SHARED_SYMBOLS = {"z", "K", "K1", "K2", "C", "C_W", "C_b", "gamma", "xi", "n", "n_L", "r", "Theta"}
 
 
-def modules():
-    return sorted(p for p in PACKAGE.rglob("*.py") if "_templates" not in p.parts)
+def broken_contracts(folder):
+    """What import-linter says of a package in a folder, by the contracts of pyproject."""
+    command = [sys.executable, "-c", LINTER, "--no-cache", "--config", str(PACKAGE.parent / "pyproject.toml")]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env={"PYTHONPATH": str(folder)})
 
 
-def room_of(path):
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
-def imported(path, text=None):
-    """(room, full module) of every import from symres in a file, or in a text that would stand there."""
-    package = ("symres", *path.relative_to(PACKAGE).parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text() if text is None else text)):
-        if isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else ()
-            full = (*base, *(node.module or "").split(".")) if node.module else base
-            targets = [full] if node.module else [(*full, alias.name) for alias in node.names]
-        elif isinstance(node, ast.Import):
-            targets = [tuple(alias.name.split(".")) for alias in node.names]
-        else:
-            continue
-        for target in targets:
-            if target[0] == "symres" and len(target) > 1:
-                yield target[1], ".".join(target[1:])
-
-
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_go_one_way(path):
-    room = room_of(path)
-    if room in FREE:
-        return
-    assert room in ALLOWED, f"a new room {room}: add it to the table"
-    for target, full in imported(path):
-        assert target == room or target in ALLOWED[room], f"{path.name} imports {full}"
-
-
-def test_the_oracles_do_not_see_the_program():
-    for path in modules():
-        if room_of(path) == "check":
-            seen = {full for _, full in imported(path)}
-            assert not seen & {"declare.program", "declare.layer", "declare.architectures"}, path
+def test_imports_keep_the_contracts():
+    result = broken_contracts(PACKAGE.parent)
+    assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize(
-    "line", ["from ..gaussian.exact import closed_form", "from symres.theory import walk", "import symres.balls"]
+    ("place", "line", "contract"),
+    [
+        ("check/random_imaginary.py", "from ..gaussian.closed_form.engine import closed_form", "Imports between rooms"),
+        ("check/imaginary.py", "from ..numerics.balls import evaluate", "The oracles see the declaration"),
+        ("check/imaginary.py", "from ..layers.program import Program", "The oracles see the declaration"),
+        ("codegen/imaginary.py", "from ..layers.layer import Layer", "The code generator knows quantities only"),
+        ("codegen/targets/torch/imaginary.py", "from ..numpy.dialect import NUMPY", "Targets do not know each other"),
+        ("core/errors.py", "from .symbols import z\nfrom .scalars import number", "No circles"),
+    ],
 )
-def test_the_table_catches_a_forbidden_import(line):
-    targets = {room for room, _ in imported(PACKAGE / "check" / "imaginary.py", line)}
-    assert targets
-    assert not targets & (ALLOWED["check"] | {"check"})
+def test_the_contracts_catch_a_forbidden_import(tmp_path, place, line, contract):
+    shutil.copytree(PACKAGE, tmp_path / "symres", ignore=shutil.ignore_patterns("__pycache__"))
+    path = tmp_path / "symres" / place
+    path.write_text((path.read_text() if path.exists() else "") + f"\n{line}\n")
+    result = broken_contracts(tmp_path)
+    assert result.returncode == 1
+    assert any(contract in row and "BROKEN" in row for row in result.stdout.splitlines()), result.stdout
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_folder_is_crowded():
+    for folder, found in modules_of_folders().items():
+        assert len(found) <= 12, folder
+
+
+def test_no_name_occurs_twice():
+    assert not repeated_modules()
+    assert not repeated_classes()
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_shared_symbols_are_made_once(path):
     if path.name == "symbols.py":
         return
@@ -106,9 +65,6 @@ def test_shared_symbols_are_made_once(path):
 
 
 def test_import_symres_is_light():
-    import subprocess
-    import sys
-
     code = "import sys, symres; print([m for m in ('torch', 'matplotlib', 'jinja2') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"

@@ -27,7 +27,7 @@ _SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)
 
 
 @dataclass(frozen=True)
-class Average:
+class AverageEstimate:
     """What the oracle finds.
 
     Args:
@@ -41,7 +41,7 @@ class Average:
     scale: mp.mpf
 
 
-def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] = ()) -> Average:
+def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] = ()) -> AverageEstimate:
     """A definition in unevaluated averages, as a number.
 
     Args:
@@ -59,11 +59,11 @@ def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] =
             parts.append(_evaluated(step.definition, known))
             known[step.symbol] = sp.Float(parts[-1].value, DIGITS + 5)
         parts.append(_evaluated(definition, known))
-        return Average(parts[-1].value, mp.fsum(p.error for p in parts), max(p.scale for p in parts))
+        return AverageEstimate(parts[-1].value, mp.fsum(p.error for p in parts), max(p.scale for p in parts))
 
 
-def _evaluated(expr: sp.Expr, values: Values) -> Average:
-    averages: list[Average] = []
+def _evaluated(expr: sp.Expr, values: Values) -> AverageEstimate:
+    averages: list[AverageEstimate] = []
     found: dict[sp.Basic, sp.Expr] = {}
 
     def replaced(node: sp.Basic) -> sp.Basic:
@@ -81,10 +81,10 @@ def _evaluated(expr: sp.Expr, values: Values) -> Average:
     if not number.is_real:
         raise OracleLimit(f"numbers of {expr}", "a symbol has no value", "give every parameter a number")
     error = mp.fsum(a.error for a in averages) or mp.mpf(10) ** -DIGITS * (abs(mp.mpf(number)) or 1)
-    return Average(mp.mpf(number), error, max((a.scale for a in averages), default=mp.mpf(0)))
+    return AverageEstimate(mp.mpf(number), error, max((a.scale for a in averages), default=mp.mpf(0)))
 
 
-def _averaged(integrand: sp.Expr, covariance: list[sp.Expr]) -> Average:
+def _averaged(integrand: sp.Expr, covariance: list[sp.Expr]) -> AverageEstimate:
     explicit = _explicit(integrand)
     if len(covariance) == 1:
         return _line(explicit, mp.sqrt(mp.mpf(covariance[0])))
@@ -105,7 +105,7 @@ def _explicit(expr: sp.Expr) -> sp.Expr:
     return expr.func(*map(_explicit, expr.args)) if expr.args else expr
 
 
-def _line(integrand: sp.Expr, sigma: mp.mpf) -> Average:
+def _line(integrand: sp.Expr, sigma: mp.mpf) -> AverageEstimate:
     function = Tape(integrand, [symbols.x1], MPMATH)
     switches = [b / sigma for b in switch_points(integrand, symbols.x1) if abs(b) < _SPLITS[-1] * sigma]
     points = sorted({*switches, *map(mp.mpf, _SPLITS), *(-mp.mpf(s) for s in _SPLITS), mp.mpf(0)})
@@ -113,12 +113,12 @@ def _line(integrand: sp.Expr, sigma: mp.mpf) -> Average:
     with mp.workdps(15):
         scale = mp.quad(lambda t: abs(function(sigma * t)) * mp.npdf(t), points, maxdegree=3)
     if scale == 0:
-        return Average(mp.mpf(0), mp.mpf(10) ** -DIGITS, mp.mpf(0))
+        return AverageEstimate(mp.mpf(0), mp.mpf(10) ** -DIGITS, mp.mpf(0))
     value, error = mp.quad(lambda t: function(sigma * t) / scale * mp.npdf(t), points, error=True)
-    return Average(scale * value, scale * max(error, mp.mpf(10) ** -DIGITS), scale)
+    return AverageEstimate(scale * value, scale * max(error, mp.mpf(10) ** -DIGITS), scale)
 
 
-def _plane(integrand: sp.Expr, covariance: np.ndarray) -> Average:
+def _plane(integrand: sp.Expr, covariance: np.ndarray) -> AverageEstimate:
     tape = Tape(integrand, [symbols.x1, symbols.x2], NUMPY)
 
     def function(x: Any, y: Any) -> np.ndarray:
@@ -133,4 +133,4 @@ def _plane(integrand: sp.Expr, covariance: np.ndarray) -> Average:
     sigma = np.sqrt(covariance[0, 0])
     lost = of_average(function, precise, np.array([[sigma, 0.0], [covariance[0, 1] / sigma, width]]))
     error = abs(fine - coarse) + rounding(size) + 2 * lost * size
-    return Average(mp.mpf(fine), mp.mpf(error), mp.mpf(size))
+    return AverageEstimate(mp.mpf(fine), mp.mpf(error), mp.mpf(size))

@@ -19,8 +19,8 @@ from ..oracles.average_oracle import DIGITS, average_oracle
 from ..oracles.batch_layers import needs_batch
 from ..oracles.comparison import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import ORACLES, OracleValue, QuadratureOracle
+from ..oracles.natural_scales import natural_units
 from ..sampling import random_points
-from ..sampling.natural_scales import natural_units
 from ..sampling.random_points import Values
 from .claims import claimed
 

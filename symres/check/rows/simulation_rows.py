@@ -18,8 +18,8 @@ from ..formulas.steepness import infinitely_steep
 from ..oracles.batch_layers import needs_batch
 from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import OracleValue
+from ..oracles.natural_scales import natural_units
 from ..sampling import random_points
-from ..sampling.natural_scales import natural_units
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, measured
 from .claims import LayerClaims, branchless, claimed, iterated

@@ -1,4 +1,4 @@
-"""Averages of products of signs in generated modules: S2, Q2, S4 and T4 of symres.special for arrays of floats.
+"""Averages of products of signs in generated modules: S2, Q2, S4 and T4 for arrays of floats.
 
 Two variables: seen from the origin of the plane in which they are independent, the part of the plane beyond two lines
 has two edges, and each edge adds the integral of ``exp(-distance**2/2)`` over the angle that it fills. Those are
@@ -6,7 +6,7 @@ functions of two numbers, h and y, positive where both are, so that tails keep t
 the legs x, y of an angle, ``r = x/sqrt(x**2 + y**2)``: what is near 1 would else have lost its digits before. For S2
 of correlations far from 1 and -1 Plackett's integral starts at independent variables, and small values keep theirs.
 
-Four variables: Plackett's identity along the path t*r, 0 < t < 1, as in symres.special, the nodes crowded at the end,
+Four variables: Plackett's identity along the path t*r, 0 < t < 1, the nodes crowded at the end,
 where the integrand has roots if the variables are linearly dependent.
 
 One text serves NumPy and PyTorch: it uses functions that both libraries call by the same name.

@@ -1,6 +1,6 @@
 """Stabilising rewrites: the same function, spelled so that float arithmetic keeps its digits.
 
-Every rule is an identity over the reals; tests/unit/test_export_rewrite.py holds a hard point for each.
+Every rule is an identity over the reals; tests/unit/codegen/stable/test_rewrites.py holds a hard point for each.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from ...codegen.generate import export
+from ...codegen.generate import generate
 from ...core import files
 from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, K, gamma, xi
@@ -88,7 +88,7 @@ def curves(report: Report) -> Curves:
     centre = critical or 1.0
     kernels = np.geomspace(centre / 10**DECADES, centre * 10**DECADES, POINTS)
     shown = {q.name: q for q in report.quantities if q.name in _SOURCES and q.status is not Status.UNKNOWN}
-    module = export(shown, "numpy").load()
+    module = generate(shown, "numpy").load()
     values, preserved = {}, None
     for name in module.__all__:  # a quantity for which no accurate code was found is left out
         found = getattr(module, name)(kernels, *_numbers(shown[name], known))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from ...codegen.generate import export
+from ...codegen.generate import generate
 from ...core import files
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import number, whole
@@ -227,7 +227,7 @@ def _followed(
     maps: dict[str, Quantity], given: dict[str, Any], start: float, depth: int, progress: Progress | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Kernels after many layers, chi_perp there, and whether the kernels have converged."""
-    module = export(maps, "numpy").load()
+    module = generate(maps, "numpy").load()
     if missing := [name for name in maps if not hasattr(module, name)]:
         raise NoClosedForm("a phase diagram", f"no accurate code was found for {', '.join(missing)}", "use kernels()")
     size = max(np.size(value) for value in given.values())

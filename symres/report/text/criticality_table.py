@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
 
-from ...activations import catalogue
-from ...activations.activation import Activation
-from ...core.errors import SymresError
-from ...core.symbols import C_W, K, S_in, gamma
+from ...core.symbols import C_W, K, S_in
 from ...gaussian.calculus.expectation import Expectation
-from ...layers import architectures
-from ...layers.layer import Layer
 from ...notation.factors import tidy_factors
 from ...numerics.roots.implicit_number import ImplicitNumber
 from ...studies import criticality_summary
-from ...theory.theory import Theory, derive
+from ...studies.criticality_survey import Surveyed
 from .console import Line, Span, line
 from .formula_text import Maths
 from .line_breaking import wrap
 from .sheet import INDENT, Sheet
 
-ACTIVATIONS = ("relu", "leaky_relu", "erf", "gelu", "tanh", "sin", "silu", "softplus", "elu", "selu")
-_NUMBERS: Mapping[str, Mapping[str, Any]] = {
-    "leaky_relu": {"slope": "0.01"},
-    "elu": {"alpha": 1},
-}  # parameters of activations
-LAYERS: Mapping[str, Callable[[Activation], Layer]] = {
-    "mlp": architectures.mlp,
-    "residual": architectures.residual,
-    "pre_ln": architectures.pre_ln,
-    "ln_act": architectures.ln_act,
-    "pre_ln, skip": lambda phi: architectures.pre_ln(phi, gamma),
-}
-_SETTING = {"C_W": sp.Rational(13, 10), "C_b": sp.Rational(1, 10), "gamma": sp.Rational(1, 2)}  # off the critical line
 _DIGITS = 12
 _LONG = 60  # characters of a formula
 _LABEL = 14
@@ -69,47 +50,36 @@ class SurveyEntry:
     correlation_length: str
 
 
-def named_activation(name: str) -> Activation:
-    """An activation with numbers for its parameters."""
-    return catalogue.activation(name, **_NUMBERS.get(name, {}))
-
-
-def entries(phi: Activation, unicode: bool = False) -> Iterator[SurveyEntry]:
-    """The rows of an activation."""
-    for layer, build in LAYERS.items():
-        yield entry(phi.name, layer, derive(build(phi)), unicode)
-
-
-def entry(activation: str, layer: str, theory: Theory, unicode: bool = False) -> SurveyEntry:
+def entry(found: Surveyed, unicode: bool = False) -> SurveyEntry:
     """One row."""
-    maths = Maths(unicode, *theory.layer.formulas)
+    maths = Maths(unicode, *found.formulas)
     return SurveyEntry(
-        activation,
-        layer,
-        theory.universality_class,
-        _where(theory, maths),
-        _exponents(theory, maths),
-        _length(theory),
+        found.activation,
+        found.layer,
+        found.universality_class,
+        _where(found, maths),
+        _exponents(found, maths),
+        _length(found),
     )
 
 
-def _where(theory: Theory, maths: Maths) -> tuple[str, ...]:
-    found = []
-    for p in theory.critical_points:
+def _where(found: Surveyed, maths: Maths) -> tuple[str, ...]:
+    shown = []
+    for p in found.critical_points:
         on_line = {K: criticality_summary.STAR} if p.along == K else {}  # each K* has a C_W of its own
         values = {"K*": p.K, "C_W": p.C_W.xreplace(on_line), "C_b": p.C_b.xreplace(on_line)}
-        shown = [f"{name} = {'any' if v in (K, p.along) else _value(v, maths)}" for name, v in values.items()]
-        found.append(f"{p.stability}: {', '.join(shown)}")
-    explicit = theory.critical_line_expr
+        values_shown = [f"{name} = {'any' if v in (K, p.along) else _value(v, maths)}" for name, v in values.items()]
+        shown.append(f"{p.stability}: {', '.join(values_shown)}")
+    explicit = found.line
     if explicit is not None:
         is_negative = (explicit / C_W).is_number and sp.N(explicit / C_W) < 0
-        parts = criticality_summary.weights(theory.critical_line_weights)
+        parts = criticality_summary.weights(found.line_weights)
         where = " for " * bool(parts) + " ".join(p if isinstance(p, str) else _value(p, maths) for p in parts)
-        found.append(f"{'no line with C_b >= 0' if is_negative else 'line'}: C_b = {_value(explicit, maths)}{where}")
-    elif theory.critical_line_averages is not None:
-        weight, bias = (maths(e) for e in criticality_summary.along(theory.critical_line_averages))
-        found.append(f"line along K*: C_W = {weight}, C_b = {bias}")
-    return tuple(found) or ("no critical point and no line",)
+        shown.append(f"{'no line with C_b >= 0' if is_negative else 'line'}: C_b = {_value(explicit, maths)}{where}")
+    elif found.line_averages is not None:
+        weight, bias = (maths(e) for e in criticality_summary.along(found.line_averages))
+        shown.append(f"line along K*: C_W = {weight}, C_b = {bias}")
+    return tuple(shown) or ("no critical point and no line",)
 
 
 def _value(value: sp.Expr, maths: Maths) -> str:
@@ -131,8 +101,8 @@ def _value(value: sp.Expr, maths: Maths) -> str:
     return str(sp.N(number, _DIGITS)) + (factor[1:] if factor.startswith("1/") else f"*{factor}")
 
 
-def _exponents(theory: Theory, maths: Maths) -> str:
-    found = theory.exponents
+def _exponents(surveyed: Surveyed, maths: Maths) -> str:
+    found = surveyed.exponents
     if found.kernel is None or found.amplitude is None:
         return f"none: {found.remark}"
     amplitude = found.amplitude.xreplace({K: criticality_summary.STAR})
@@ -145,14 +115,11 @@ def _exponents(theory: Theory, maths: Maths) -> str:
     )
 
 
-def _length(theory: Theory) -> str:
-    own = {s.name: _SETTING[s.name] for s in theory.layer.parameters}
-    try:
-        phase = theory.phase(K=1, **own)
-    except SymresError as error:
-        return f"unknown: {error.found}"
-    length = "infinite" if math.isinf(phase.correlation_length) else f"{phase.correlation_length:.{_DIGITS}g}"
-    return f"{length} ({phase.name})"
+def _length(found: Surveyed) -> str:
+    if found.phase is None:
+        return f"unknown: {found.no_phase}"
+    length = found.phase.correlation_length
+    return f"{'infinite' if math.isinf(length) else f'{length:.{_DIGITS}g}'} ({found.phase.name})"
 
 
 class Survey(Sheet):

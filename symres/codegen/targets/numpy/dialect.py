@@ -14,6 +14,7 @@ from ....numerics.special import S4, T4
 from ...averages import average_code
 from ...emission.emitter import OUT, Dialect, Emitter, Source, Tile, argument, literal, rows, variable
 from ...fits.chebyshev import SHARE, Fit
+from ...planning.component_lines import defined, floored, limited, named_determinant, with_origin
 from ...planning.plan import KERNELS, Component, Function
 from ...runtime import sign_averages
 from ...runtime.numpy_helpers import (
@@ -64,7 +65,6 @@ from ...stable.primitives import (
     correlation,
 )
 from ...stable.rounding_error import doubt
-from ..component_lines import defined, floored, limited, named_determinant, with_origin
 from .fast_paths import fast_paths, with_determinant
 from .tiles import FastPath, Tiler
 

@@ -1,0 +1,69 @@
+"""Generated text: written to a file, or loaded as a Python module."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+from ..core import files
+from ..core.errors import DeclarationError
+
+Target = Literal["numpy", "torch", "latex"]
+TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")
+
+
+@dataclass(frozen=True, repr=False)
+class Module:
+    """Generated text.
+
+    Args:
+        name: what it is about; the name under which it is loaded.
+        target: "numpy", "torch" or "latex".
+        text: the text itself.
+        missing: quantities that were asked for and have no code, with the reason.
+        warnings: functions with values that have fewer than six digits: which, where, and how wrong they are.
+        functions: the names of what it holds.
+    """
+
+    name: str
+    target: Target
+    text: str
+    missing: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        held, lines = ", ".join(self.functions) or self.name, self.text.count("\n")
+        lacking = f"; without {'; '.join(self.missing)}" if self.missing else ""
+        return f"<{self.target} module: {held}; {lines} lines in .text{lacking}>"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def write(self, path: str | Path) -> Path:
+        """Write the text to a file, whole or not at all.
+
+        Returns:
+            the path written.
+        """
+        return files.write_text(Path(path), self.text)
+
+    def load(self) -> ModuleType:
+        """Run the text as a Python module.
+
+        Raises:
+            DeclarationError: it is LaTeX, or the library that it imports is not installed.
+        """
+        if self.target == "latex":
+            raise DeclarationError(f"loading {self.name}", "LaTeX is no module", "write it to a file")
+        if importlib.util.find_spec(self.target) is None:
+            raise DeclarationError(
+                f"loading {self.name}", f"{self.target} is not installed", f"pip install {self.target}"
+            )
+        module = ModuleType(self.name)
+        module.__doc__ = None
+        exec(compile(self.text, f"<generated {self.name}>", "exec"), module.__dict__)
+        return module

@@ -1,0 +1,40 @@
+"""``export``: a quantity, or all of a theory, as a module of a programming language or as LaTeX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..codegen.generate import call_of, generate, network_call, network_title, quantities_of, title_of
+from ..codegen.module import TARGETS, Module
+from ..codegen.network.network_module import is_network
+from ..core.errors import DeclarationError
+from .latex.document import equations
+from .latex.network_document import recursion
+
+
+def export(subject: Any, target: str = "numpy", *, title: str = "", command: str = "") -> Module:
+    """Generate code or LaTeX.
+
+    Args:
+        subject: a Quantity, a mapping name -> Quantity, or an object with such a mapping as ``.quantities``
+            (a Theory). The names are those of the functions. Of several quantities those without code are named in
+            ``missing`` and in the module's docstring. A Network becomes one function of all its layers, dual_kernel.
+        target: "numpy", "torch" or "latex".
+        title: first line of the generated text; made from the subject if empty.
+        command: the command that generates the text again, for its head.
+
+    Raises:
+        DeclarationError: an unknown target, or a name that no function can have.
+        NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
+    """
+    if target not in TARGETS:
+        raise DeclarationError(f"export to {target!r}", "there is no such target", f"use one of {', '.join(TARGETS)}")
+    if target != "latex":
+        return generate(subject, target, title=title, command=command)
+    if is_network(subject):
+        text = recursion(subject, title or network_title(subject), command or network_call(target))
+        return Module("network", "latex", text, functions=("network",))
+    quantities = quantities_of(subject)
+    name = next(iter(quantities)) if len(quantities) == 1 else "theory"
+    title, command = title or title_of(subject, quantities), command or call_of(subject, quantities, target)
+    return Module(name, "latex", equations(tuple(quantities.values()), title, command), functions=tuple(quantities))

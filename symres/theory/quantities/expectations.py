@@ -1,0 +1,128 @@
+"""Averages that a user asks for directly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from ...activations.activation import Activation
+from ...activations.atom import Phi
+from ...activations.catalogue import activation
+from ...core import symbols
+from ...core.errors import DeclarationError
+from ...core.scalars import scalar
+from ...core.symbols import K1, K2, KERNELS, C, K, x1, x2, z
+from ...gaussian.calculus.distributions import averaged
+from ...gaussian.calculus.expectation import Gaussian
+from ...layers.nodes import Node
+from ...results.quantity import Quantity
+from .build import build
+from .build import derivative as _derivative
+
+
+def expect(f: Activation | sp.Expr | str, mean: Any = 0) -> Quantity:
+    """The Gaussian average ``<f(z)>_K``, z ~ N(mean, K).
+
+    Args:
+        f: an activation, its name, a formula in z as text ("gelu(z)^2"), or an expression in ``sr.z`` that may
+            contain activations (``phi(sr.z)**2``).
+        mean: of z: a number or a real sympy symbol.
+
+    Returns:
+        A Quantity in K, the mean and the parameters of f: EXACT with a verified closed form, or NUMERIC.
+    """
+    return build(
+        "expect",
+        (K,),
+        averaged(_integrand(f, x1), Gaussian((K,), (_mean(mean),))),
+        notation=r"\left\langle f \right\rangle_K",
+        meaning=f"Gaussian average of {_named(f)}",
+    )
+
+
+def expect2(f: Activation | sp.Expr | str, g: Activation | sp.Expr | str, means: tuple[Any, Any] = (0, 0)) -> Quantity:
+    """The Gaussian average ``<f(z1) g(z2)>`` for two inputs with kernels K1, K2 and covariance C.
+
+    Args:
+        f: function of the first input, as for ``expect``.
+        g: function of the second input.
+        means: of the two inputs: numbers or real sympy symbols.
+
+    Returns:
+        A Quantity in K1, K2, C, the means and the parameters: EXACT with a verified closed form, or NUMERIC.
+    """
+    if not isinstance(means, tuple | list) or len(means) != 2:
+        raise DeclarationError("the means of two inputs", f"{means!r}", "pass two: means=(m1, m2)")
+    law = Gaussian((K1, C, K2), tuple(map(_mean, means)))
+    return build(
+        "expect2",
+        (K1, K2, C),
+        averaged(_integrand(f, x1) * _integrand(g, x2), law),
+        notation=r"\left\langle f(z_1)\, g(z_2) \right\rangle",
+        meaning=f"Gaussian average of {_named(f)} at the first input times {_named(g)} at the second",
+    )
+
+
+def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
+    if not isinstance(f, sp.Expr) or not f.has(Phi):
+        return activation(f)(x)
+    atoms = {phi: sp.Dummy() for phi in f.atoms(Phi)}
+    if not f.xreplace(atoms).is_polynomial(z, *atoms.values()):
+        raise DeclarationError(
+            f"the average of {f}", "it is no polynomial in z and activations", "declare the function as an activation"
+        )
+    if f.has(Node):
+        raise DeclarationError(f"the average of {f}", "it contains a node of a layer", "derive a Layer instead")
+    return scalar(f, "f").xreplace({z: x})
+
+
+def _mean(value: Any) -> sp.Expr:
+    mean = scalar(value, "mean")
+    if mean.has(*KERNELS, z):
+        raise DeclarationError("the mean of an input", f"{mean} contains a kernel", "use a parameter of its own")
+    if not mean.is_real:
+        raise DeclarationError("the mean of an input", f"{mean} may be complex", "declare it as Symbol('m', real=True)")
+    return mean
+
+
+def _named(f: Activation | sp.Expr | str) -> str:
+    return f.name if isinstance(f, Activation) else str(f)
+
+
+def derivative(quantity: Quantity, symbol: sp.Symbol | str) -> Quantity:
+    """The derivative of a quantity in one of its symbols, as a quantity: with closed forms, proof and verification.
+
+    In kernels and covariances by Price's theorem and Stein's lemma, in means and parameters under the average, with
+    the jumps that they move.
+
+    Args:
+        quantity: any result.
+        symbol: one of ``quantity.symbols``, or its name.
+
+    Returns:
+        A Quantity in the same symbols: EXACT where its averages close, NUMERIC where not.
+
+    Raises:
+        DeclarationError: it is no quantity, or has no such symbol.
+        NoClosedForm: the quantity is unknown.
+    """
+    if not isinstance(quantity, Quantity):
+        raise DeclarationError(
+            f"the derivative of {quantity!r}", "it is no quantity", "pass a result, for instance expect('relu')"
+        )
+    known = {s.name: s for s in (*quantity.symbols, *quantity.unused)}
+    own = known.get(str(symbol))
+    if own is not None and symbol in (own, own.name):
+        return _derivative(quantity, own)
+    asked = f"the derivative of {quantity.name} in {symbol}"
+    if own is not None:
+        shared = f" or symres.core.symbols.{own}" if own == getattr(symbols, own.name, None) else ""
+        raise DeclarationError(
+            asked,
+            f"its {own} is another symbol: this one was made elsewhere, with other assumptions",
+            f"pass the name {own.name!r}{shared}",
+        )
+    raise DeclarationError(
+        asked, "it has no such symbol", f"choose one of {', '.join(s.name for s in quantity.symbols)}"
+    )

@@ -1,0 +1,293 @@
+"""The catalogue: every entry against a function written by hand, and how activations are found."""
+
+import subprocess
+import sys
+import time
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+
+from symres.activations import catalogue
+from symres.activations.catalogue import Catalogue, CatalogueEntry, activation, activations
+from symres.core.errors import DeclarationError
+from symres.core.symbols import z
+from tests.oracles.activations import ACTIVATIONS, PARAMETERS
+
+POINTS = np.array([-40.0, -9.5, -6.0, -3.25, -2.9, -1.0625, -1e-3, 0.0, 1e-6, 0.5, 0.99, 1.75, 3.5, 5.9, 6.125, 30.0])
+
+# name: (parity, homogeneity, breakpoints, jumps, growth)
+FACTS = {
+    "relu": (None, 1, [0], [], "zero on the left, linear on the right"),
+    "leaky_relu": (None, 1, [0], [], "at most linear on the left, linear on the right"),  # the slope may be 0
+    "scale_invariant": (None, 1, [0], [], "at most linear"),
+    "abs": ("even", 1, [0], [], "linear"),
+    "linear": ("odd", 1, [], [], "linear"),
+    "sign": ("odd", 0, [0], [(0, 2)], "bounded"),
+    "step": (None, 0, [0], [(0, 1)], "zero on the left, bounded on the right"),
+    "erf": ("odd", None, [], [], "bounded"),
+    "gelu": (None, None, [], [], "decaying on the left, linear on the right"),
+    "gelu_tanh": (None, None, [], [], "decaying on the left, linear on the right"),
+    "tanh": ("odd", None, [], [], "bounded"),
+    "sigmoid": (None, None, [], [], "decaying on the left, bounded on the right"),
+    "silu": (None, None, [], [], "decaying on the left, linear on the right"),
+    "swish": (None, None, [], [], "decaying on the left, linear on the right"),
+    "softplus": (None, None, [], [], "decaying on the left, linear on the right"),
+    "mish": (None, None, [], [], "decaying on the left, linear on the right"),
+    "elu": (None, None, [0], [], "bounded on the left, linear on the right"),
+    "selu": (None, None, [0], [], "bounded on the left, linear on the right"),
+    "celu": (None, None, [0], [], "bounded on the left, linear on the right"),
+    "sin": ("odd", None, [], [], "bounded"),
+    "cos": ("even", None, [], [], "bounded"),
+    "snake": (None, None, [], [], "linear"),
+    "gaussian": ("odd", None, [], [], "decaying"),
+    "bell": ("even", None, [], [], "decaying"),
+    "hard_tanh": ("odd", None, [-1, 1], [], "bounded"),
+    "relu6": (None, None, [0, 6], [], "zero on the left, bounded on the right"),
+    "hard_sigmoid": (None, None, [-3, 3], [], "zero on the left, bounded on the right"),
+    "hard_swish": (None, None, [-3, 3], [], "zero on the left, linear on the right"),
+    "softsign": ("odd", None, [0], [], "bounded"),
+    "square": ("even", 2, [], [], "quadratic"),
+    "cube": ("odd", 3, [], [], "cubic"),
+}
+
+
+def test_every_entry_has_an_oracle_and_facts():
+    assert list(activations) == list(ACTIVATIONS) == list(FACTS)
+
+
+@pytest.fixture(params=list(activations))
+def name(request):
+    return request.param
+
+
+def fixed(name):
+    return activations[name].subs(**PARAMETERS.get(name, {}))
+
+
+def exactly(expr, point):
+    """The value of a formula, with enough digits for gelu at -40."""
+    return float(expr.subs(z, sp.Rational(point)).evalf(20, maxn=2000))
+
+
+def assert_same(found, expected, points):
+    """To rounding; exp(-z^2/2) amplifies the rounding of z/sqrt(2) by z^2, the cube in gelu_tanh by 3 z^2."""
+    tolerance = np.finfo(float).eps * (8 + 3 * points**2) * np.abs(expected) + 1e-300
+    assert np.all(np.abs(found - expected) <= tolerance)
+
+
+def test_formula_has_the_values_of_the_hand_written_function(name):
+    expr = fixed(name).expr
+    found = np.array([exactly(expr, p) for p in POINTS])
+    expected = ACTIVATIONS[name](POINTS, **PARAMETERS.get(name, {}))
+    assert_same(found, expected, POINTS)
+
+
+def test_pieces_have_the_values_of_the_hand_written_function(name):
+    pieces = fixed(name).pieces
+    expected = ACTIVATIONS[name](POINTS, **PARAMETERS.get(name, {}))
+    for point, value in zip(POINTS, expected, strict=True):
+        if sp.Rational(point) in pieces.breaks:
+            continue
+        part = pieces.parts[sum(float(b) < point for b in pieces.breaks)]
+        assert_same(exactly(part, point), value, point)
+
+
+def test_derivative_is_the_slope_of_the_hand_written_function(name):
+    """Away from breakpoints, by a five-point difference."""
+    step = 1e-3
+
+    def function(p):
+        return ACTIVATIONS[name](np.asarray(p), **PARAMETERS.get(name, {}))
+
+    slopes = fixed(name).pieces.diff()
+    for p in (-3.5, -1.3, -0.4, 0.6, 1.7, 4.2):
+        part = slopes.parts[sum(float(b) < p for b in slopes.breaks)]
+        slope = (8 * (function(p + step) - function(p - step)) - function(p + 2 * step) + function(p - 2 * step)) / (
+            12 * step
+        )
+        assert float(sp.N(part.subs(z, sp.Rational(p)))) == pytest.approx(slope, rel=2e-9, abs=2e-9)
+
+
+def test_facts(name):
+    phi = activations[name]
+    parity, homogeneity, breakpoints, jumps, growth = FACTS[name]
+    assert (phi.parity, phi.homogeneity, str(phi.growth)) == (parity, homogeneity, growth)
+    assert (list(phi.breakpoints), list(phi.jumps)) == (breakpoints, jumps)
+    assert phi.is_continuous == (not jumps)
+    assert phi.source
+
+
+def test_facts_hold_for_the_hand_written_function(name):
+    parity, homogeneity, breakpoints, jumps, _ = FACTS[name]
+
+    def function(p):
+        return ACTIVATIONS[name](np.asarray(p, dtype=float), **PARAMETERS.get(name, {}))
+
+    mirror = {"even": 1.0, "odd": -1.0}
+    for candidate, sign in mirror.items():
+        agrees = np.allclose(function(-POINTS), sign * function(POINTS), rtol=1e-13, atol=1e-13)
+        assert agrees == (parity == candidate)
+    scaled = function(3.0 * POINTS)
+    degrees = [p for p in (0, 1, 2, 3) if np.allclose(scaled, 3.0**p * function(POINTS), rtol=1e-13, atol=1e-13)]
+    assert degrees == ([] if homogeneity is None else [homogeneity])
+    heights = {place: function(place + 1e-12) - function(place - 1e-12) for place in map(float, breakpoints)}
+    assert {place: round(float(h)) for place, h in heights.items() if abs(h) > 1e-9} == dict(jumps)
+
+
+def test_selu_has_the_fixed_point_that_its_constants_were_made_for():
+    """<selu> = 0 and <selu^2> = 1 at K = 1, solved for the two constants to all digits that the catalogue has."""
+    left, right = activations["selu"].pieces.parts
+    scale, product = right.coeff(z), left.coeff(sp.exp(z))
+    assert left == product * sp.exp(z) - product and right == scale * z
+    with mp.workdps(40):
+        below = mp.sqrt(mp.e) * mp.ncdf(-1) - mp.mpf(1) / 2  # <e^z - 1 for z < 0>
+        square = mp.e**2 * mp.ncdf(-2) - 2 * mp.sqrt(mp.e) * mp.ncdf(-1) + mp.mpf(1) / 2
+        alpha = -1 / mp.sqrt(2 * mp.pi) / below
+        lam = 1 / mp.sqrt(mp.mpf(1) / 2 + alpha**2 * square)
+        assert abs(mp.mpf(scale.p) / scale.q - lam) < mp.mpf(10) ** -30
+        assert abs(mp.mpf(product.p) / product.q - lam * alpha) < mp.mpf(10) ** -30
+
+
+# ---- finding ---------------------------------------------------------------------------------------------------
+def test_found_by_name_and_cached():
+    assert activation("gelu") is activations["gelu"] is activation(activations["gelu"])
+    assert activation(" gelu ").name == "gelu"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expr"),
+    [
+        ("leaky_relu(0.01)", "leaky_relu(slope=1/100)", sp.Piecewise((z, z > 0), (z / 100, True))),
+        ("leaky_relu( slope = 1/5 )", "leaky_relu(slope=1/5)", sp.Piecewise((z, z > 0), (z / 5, True))),
+        ("elu(alpha=1)", "elu(alpha=1)", sp.Piecewise((z, z > 0), (sp.exp(z) - 1, True))),
+        ("scale_invariant(1, a_minus=0)", "scale_invariant(a_plus=1, a_minus=0)", sp.Piecewise((z, z > 0), (0, True))),
+        ("relu(z)", "relu(z)", sp.Max(0, z)),
+        ("x^2", "x^2", z**2),
+        ("z ** 2", "z^2", z**2),
+        ("gelu(2*z) - relu(z)", "gelu(2*z)-relu(z)", None),
+        ("leaky_relu(z, 0.5)", "leaky_relu(z,0.5)", sp.Piecewise((z, z > 0), (z / 2, True))),
+    ],
+)
+def test_found_by_call_or_formula(text, name, expr):
+    phi = activation(text)
+    assert phi.name == name and phi.parameters == ()
+    assert expr is None or phi.expr == expr
+
+
+def test_parameters_of_activations_used_as_functions_are_declared():
+    phi = activation("elu(z)^2 + swish(z)")
+    assert list(map(str, phi.parameters)) == ["alpha", "beta"]
+    assert activation("elu(z) + z", alpha=1).parameters == ()
+
+
+def test_values_by_keyword():
+    assert activation("elu", alpha="1/2") == activations["elu"].subs(alpha=sp.Rational(1, 2))
+    assert activation("tanh(k*z)", k=2).expr == sp.tanh(2 * z)
+    assert activation("abs(alpha*z)", alpha=-1).expr == sp.Abs(z)
+    k = sp.Symbol("k", positive=True)
+    assert activation("tanh(k*z)", k=k).parameters == (k,)
+    for bad in ({"k": "two"}, {"alpha": 1, "k": 1}):
+        with pytest.raises(DeclarationError):
+            activation("tanh(k*z)", **bad)
+
+
+def test_numbers_go_into_a_formula_as_it_was_typed():
+    name = activation("where(z > a, z - a, where(z < -a, z + a, 1e1*b))", a="1/2", b=-3).name
+    assert name == "where(z>(1/2),z-(1/2),where(z<-(1/2),z+(1/2),1e1*(-3)))"
+    assert activation(name).expr == activation("where(z > 1/2, z - 1/2, where(z < -1/2, z + 1/2, -30))").expr
+
+
+def test_branches_of_branches_are_one_list():
+    assert len(activation("where(z > 1, z - 1, where(z < -1, z + 1, 0))").expr.args) == 3
+
+
+def test_values_beyond_the_range_of_floats_are_refused():
+    for value in ("1e301", "-1e301", "1e-301"):
+        with pytest.raises(DeclarationError, match="1e-300 to 1e300"):
+            activation("leaky_relu", slope=value)
+    assert activation("leaky_relu", slope="1e300").name == "leaky_relu(slope=1.0e+300)"
+
+
+@pytest.mark.parametrize("name", ["z", "x"])
+def test_the_preactivation_is_no_parameter(name):
+    with pytest.raises(DeclarationError, match=f"{name} is the preactivation"):
+        activation(f"tanh({name})", **{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("geluu", "did you mean gelu"),
+        ("GELU", "did you mean gelu"),
+        ("softpluss", "did you mean softplus"),
+        ("qqq", "known are relu"),
+        ("erfc", "write the formula: erfc(z)"),
+        ("lambda", "unknown name"),
+        ("__import__", "unknown name"),
+        ("elu(alpha=-1)", "alpha must be positive"),
+        ("elu(beta=1)", "its parameters are: alpha"),
+        ("elu(1, 2)", "2 is not the value of a parameter"),
+        ("elu(alpha=1, alpha=2)", "alpha=2 is not"),
+        ("relu(1)", "does not contain z"),
+        ("elu(alpha=two)", "'two' is not a finite real number"),
+        ("elu(alpha=__import__('os'))", "not a finite real number"),
+        ("relu(z, 1)", "the function relu: it has no parameters"),
+        ("z" * 100_000, "unknown name"),
+        ("tanh(alpha*z)", "unknown name 'alpha' at column 6"),
+        (3, "no activation"),
+    ],
+)
+def test_not_found(text, message):
+    with pytest.raises(DeclarationError) as caught:
+        activation(text)
+    assert message in str(caught.value) and str(caught.value).isprintable() and len(str(caught.value)) < 400
+
+
+def test_mish_typed_by_a_user_is_the_catalogue_entry():
+    typed = activation("z*tanh(log(1+exp(z)))")
+    assert typed.expr == activations["mish"].expr
+    assert typed.pieces == activations["mish"].pieces and typed.growth == activations["mish"].growth
+
+
+def test_a_sympy_expression_is_an_activation():
+    phi = activation(activations["relu"](z) ** 2 + z)
+    assert phi.expr == sp.Max(0, z) ** 2 + z and phi.name == "z+relu(z)^2"
+
+
+# ---- the mapping -----------------------------------------------------------------------------------------------
+def test_read_only():
+    with pytest.raises(TypeError):
+        activations["new"] = activations["relu"]
+    with pytest.raises(TypeError):
+        del activations["relu"]
+    with pytest.raises(KeyError):
+        activations["nothing"]
+
+
+def test_an_entry_is_one_line_and_leaves_the_catalogue_alone():
+    k = sp.Symbol("k", positive=True)
+    more = activations.extended(CatalogueEntry("throw_away", "z*sigmoid(k*z)^2", "a test", (k,)))
+    assert more["throw_away"].expr == z / (1 + sp.exp(-k * z)) ** 2
+    assert more.find("throw_away(3)").parameters == () and more.find("throw_away(z)^2").parameters == (k,)
+    assert "throw_away" not in activations and len(more) == len(activations) + 1
+
+
+def test_the_module_s_catalogue_is_looked_up_at_the_call(monkeypatch):
+    monkeypatch.setattr(catalogue, "activations", activations.extended(CatalogueEntry("throw_away", "z^5", "a test")))
+    assert activation("throw_away").expr == z**5
+
+
+def test_names_are_unique_and_entries_use_earlier_ones_only():
+    with pytest.raises(DeclarationError, match="occurs twice"):
+        activations.extended(CatalogueEntry("relu", "z", "again"))
+    with pytest.raises(DeclarationError, match="unknown function 'loop'"):
+        Catalogue([CatalogueEntry("loop", "loop(z)", "itself")])["loop"]
+
+
+def test_import_builds_no_activation_and_is_quick():
+    script = "from symres.activations.catalogue import activations; assert not activations._built"
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert time.perf_counter() - start < 5  # 0.6 s on an idle machine

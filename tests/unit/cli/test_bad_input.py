@@ -1,0 +1,179 @@
+"""Bad input: one clear line on stderr, exit code 2, no traceback, nothing printed, nothing written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from symres import cli
+
+ROOT = Path(__file__).parents[3]
+
+FORMULAS = {
+    "gelo": "gelu",  # the nearest name
+    "Gelu": "gelu",
+    "tanhh": "tanh",
+    "z*tanh(z": "column 7",  # the place
+    "z**": "column",
+    "z + + * z": "column",
+    "__import__('os').system('true')": "column 1",
+    "z.__class__": "column 2",
+    "lambda z: z": "column 1",
+    "a*z": "unknown name 'a'",
+    "residual": "residual is a layer",
+    "3": "does not contain z",
+    "pi/2": "does not contain z",
+    "exp(z^2)": "no Gaussian average",
+    "exp(exp(z))": "no Gaussian average",
+    "1/z": "z = 0",
+    "log(z)": "not real",
+    "sqrt(z)": "not real",
+    "tan(z)": "not finite",
+    "z^1000000": "column",
+    "2^(2^(2^(2^(2^z))))": "no Gaussian average",
+    "(" * 10000 + "z" + ")" * 10000: "characters",
+    "(" * 400 + "z" + ")" * 400: "nested",
+    "": "empty",
+    "   ": "empty",
+    "z\n*tanh(": "column",
+    "\x1b[31mz": "unexpected character",
+    "ｚ": "unexpected character",
+    "tanh(π*z)": "'π' (U+03C0 GREEK SMALL LETTER PI) at column 6: tanh(>>π<<*z); write pi",
+    "z;z": "unexpected character",
+    "gelu(z, 1, 2)": "gelu",
+    "max(z)": "max",
+    "elu(alpha=-1)": "alpha",
+}
+
+OPTIONS = {
+    "derive gelu --layer residual --set gamma=two": "'two' is not a finite real number",
+    "derive gelu --layer residual --set gamma=nan": "not a finite real number",
+    "derive gelu --layer residual --set gamma=1/0": "not a finite real number",
+    "derive gelu --layer residual --set gamma": "key=value",
+    "derive gelu --layer residual --set gamma=": "key=value",
+    "derive gelu --layer residual --set =1": "key=value",
+    "derive gelu --layer residual --set gamma==1": "key=value",
+    "show elu(a*z) --set a=2,alpha=1/2": "repeat the option: --set a=2 --set alpha=1/2",
+    "show tanh(z) --set z=1": "z is the preactivation, on which the formula depends, and no parameter",
+    "derive tanh(z) --set z=1": "z is the preactivation, on which the formula depends, and no parameter",
+    "derive tanh(x) --set x=1": "x is the preactivation, on which the formula depends, and no parameter",
+    "derive gelu --layer residual --set gama=1": "gamma",
+    "derive gelu --layer residual --set gamma=1 --set gamma=2": "twice",
+    "derive gelu --set gamma=1": "no parameter gamma",
+    "derive tanh(gamma*z) --layer residual --set gamma=2": "the name gamma is taken",
+    "derive tanh(C_W*z) --set C_W=2": "the name C_W is taken",
+    "derive tanh(K*z) --set K=2": "the name K is taken",
+    "derive tanh(a*z) --set b=2": "unknown name 'a' at column 6: tanh(>>a<<*z), and it contains no b (--set b=2)",
+    "derive tanh(a*z) --set gamma=1/2 --layer residual": "tanh(>>a<<*z); use z",
+    "derive elu --set alpha=-1": "alpha must be positive",
+    "derive gelu --layer resnet": "known are mlp, residual",
+    "derive gelu --layer residul": "did you mean residual?",
+    "derive gelu --jsn": "--json",
+    "derive gelu --json --explain": "exclude each other",
+    "derive gelu relu": "relu",
+    "derive": "ACTIVATION",
+    "derive gelu --layer": "--layer",
+    "deriv gelu": "derive",
+    "gelu": "gelu",
+    "list layer": "activations or layers or averages",
+    "list averages gelo": "gelu",
+    "list averages residual": "residual is a layer",
+    "list averages gelu relu": "relu",
+    "list layers mlp": "a name, --set and --json go with the lists of averages and of criticality only; leave out mlp",
+    "list --json": "list --json: a name, --set and --json go with the lists of averages and of criticality only",
+    "list --set a=1": "go with the lists of averages and of criticality only; leave out --set",
+    "list averages --set a=1": "--set goes with the averages of one activation",
+    "list averages gelu --set a=1": "gelu: it has no parameter a",
+    "show swish --set a=1": "its parameters are: beta",
+    "show gelo": "gelu",
+    "export gelu --target jax": "numpy, torch, latex",
+    "export gelu --quantity chi_prep": "did you mean chi_perp",
+    "export gelu --quantity g": "did you mean phi_squared? known are phi_squared, kernel_map, covariance_map",
+    "export gelu --quantity K'": "did you mean kernel_map? known are",
+    "export gelu --quantity χ∥": "did you mean chi_parallel? known are",
+    "export gelu --quantity foo": "there is no such quantity; known are phi_squared",
+    "check gelu --against oracle": "quadrature or simulation",
+    "check gelu --seed many": "--seed",
+    "check gelu --seed -1": "negative",
+    "-v": "-v",
+}
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def assert_refused(capsys, words, part, code=2):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words)
+    out, err = capsys.readouterr()
+    assert stop.value.code == code, err
+    assert out == ""
+    assert err.endswith("\n")
+    (line,) = err.splitlines()
+    assert line.startswith("symres: ")
+    assert len(line) < 600
+    assert "Traceback" not in line
+    assert part in line
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize("formula", FORMULAS, ids=lambda f: f[:24])
+@pytest.mark.parametrize("command", ["derive", "show"])
+def test_formulas_that_are_refused(capsys, command, formula):
+    words = [command, formula] + (["--out", "folder"] if command == "derive" else [])
+    assert_refused(capsys, words, FORMULAS[formula])
+
+
+@pytest.mark.parametrize("line", OPTIONS)
+def test_words_that_are_refused(capsys, line):
+    assert_refused(capsys, line.split(), OPTIONS[line])
+
+
+@pytest.mark.parametrize("command", ["derive", "export"])
+@pytest.mark.parametrize("place", ["file/below", "/proc/symres", "file/a/b/c"])
+def test_places_that_cannot_be_written(capsys, command, place, tmp_path, monkeypatch):
+    elsewhere = tmp_path.parent / f"{tmp_path.name}_files"
+    elsewhere.mkdir()
+    (elsewhere / "file").write_text("mine")
+    assert_refused(capsys, [command, "relu", "--out", str(elsewhere / place)], place.split("/")[-1])
+    assert [p.name for p in elsewhere.iterdir()] == ["file"]
+    assert (elsewhere / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", ["derive", "export"])
+@pytest.mark.parametrize("place", ["", "  "])
+def test_an_empty_place_is_none(capsys, command, place):
+    assert_refused(capsys, [command, "relu", "--out", place], "--out: its value is empty")
+
+
+def test_export_makes_no_folder(capsys, tmp_path):
+    elsewhere = tmp_path.parent / f"{tmp_path.name}_missing"
+    assert_refused(capsys, ["export", "relu", "--out", str(elsewhere / "x.py")], "there is no folder")
+    assert not elsewhere.exists()
+
+
+def test_a_file_is_no_folder_and_a_folder_no_file(capsys, tmp_path):
+    elsewhere = tmp_path.parent / f"{tmp_path.name}_kinds"
+    elsewhere.mkdir()
+    (elsewhere / "file").write_text("mine")
+    assert_refused(capsys, ["derive", "relu", "--out", str(elsewhere / "file")], "not a folder")
+    assert_refused(capsys, ["export", "relu", "--out", str(elsewhere)], "folder")
+    assert (elsewhere / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("words", [["derive", "exp(z^2)"], ["derive", "gelu", "--bogus"], ["derive", "(" * 10000]])
+def test_the_same_in_a_process_of_its_own(words, tmp_path):
+    command = [sys.executable, "-c", "from symres.cli import main; main()", *words]
+    result = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, timeout=60, check=False
+    )
+    assert result.returncode == 2
+    assert result.stdout == b""
+    (line,) = result.stderr.decode().splitlines()
+    assert line.startswith("symres: ")
+    assert list(tmp_path.iterdir()) == []

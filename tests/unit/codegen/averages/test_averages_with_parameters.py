@@ -1,0 +1,267 @@
+"""Generated averages of activations with parameters: nodes follow the scale that a parameter sets, far from 3/4 too."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+
+import symres as sr
+from symres.activations.piecewise import split
+from symres.codegen.averages.features import faint, features
+from symres.codegen.planning.plan import Component
+from symres.codegen.strategy import choose, measured_error, sample_points
+from symres.core.symbols import K1, K2, C, K, z
+from symres.report.export import export
+
+A, B = sp.Symbol("a", positive=True), sp.Symbol("b", real=True)
+FORMULAS = {
+    "isru": z / sp.sqrt(1 + A * z**2),
+    "srelu": (z + sp.sqrt(z**2 + A)) / 2,
+    "softsq": z**2 / (1 + A * sp.Abs(z)),
+    "bump": sp.erf((z + 1) * A) - sp.erf((z - 1) * A),
+    "steep": sp.atan(A * z),
+}
+ONE = [("isru", 1.0, 100.0), ("isru", 0.01, 1e4), ("softsq", 1e4, 20.0), ("steep", 1e4, 30.0), ("srelu", 2.0, 1e-4)]
+TWO = [
+    ("isru", 1.0, 1.0, -0.999, 100.0),
+    ("isru", 100.0, 1.0, 0.99, 1e4),
+    ("srelu", 1e-4, 1.0, -1.0, 0.01),
+    ("srelu", 1.0, 1.0, -0.999, 1e-4),
+    ("bump", 1.0, 1.0, -0.999, 10.0),
+    ("bump", 1.0, 1.0, -0.999, 20.0),
+    ("softsq", 3.0, 1.0, 0.9, 20.0),
+]
+
+
+def phi(name):
+    return sr.Activation(name, FORMULAS[name], (A,))
+
+
+@pytest.mark.parametrize(("name", "kernel", "a"), ONE)
+def test_one_input_at_parameters_far_from_the_measured_one(name, kernel, a):
+    quantity = sr.expect(phi(name)(z) ** 2)
+    exact = float(quantity.evalf(17, K=kernel, a=a))
+    assert export(quantity).load().expect(kernel, a) == pytest.approx(exact, rel=3e-15)
+
+
+@pytest.mark.parametrize(("name", "k1", "k2", "rho", "a"), TWO)
+def test_two_inputs_at_parameters_far_from_the_measured_one(name, k1, k2, rho, a):
+    f = phi(name)
+    quantity, square = sr.expect2(f, f), sr.expect(f(z) ** 2)
+    c = rho * math.sqrt(k1 * k2)
+    exact = float(quantity.evalf(15, K1=k1, K2=k2, C=c, a=a))
+    size = math.sqrt(square(K=k1, a=a) * square(K=k2, a=a))
+    assert abs(export(quantity).load().expect2(k1, k2, c, a) - exact) < 1e-14 * size
+
+
+def test_entries_with_parameters_of_their_own():
+    """The scale differs from entry to entry, in the series, on the line and in the plane."""
+    f = phi("isru")
+    quantity = sr.expect2(f, f)
+    a = np.array([1e-2, 1.0, 30.0, 1e3])
+    c = np.array([0.1, 0.999, 1.0, -0.999])
+    for target, made in (("numpy", np.asarray), ("torch", torch.tensor)):
+        found = export(quantity, target=target).load().expect2(made(np.ones(4)), made(np.ones(4)), made(c), made(a))
+        exact = [float(quantity.evalf(15, K1=1, K2=1, C=x, a=y)) for x, y in zip(c, a, strict=True)]
+        np.testing.assert_allclose(np.asarray(found), exact, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("formula", "places", "scale", "at_9"),
+    [
+        (sp.tanh(A * (z - 2)), (2,), 1 / sp.Max(1, A), sp.Rational(1, 9)),
+        (1 / sp.sqrt(1 + A * z**2), (), 1 / sp.Max(1, sp.sqrt(A)), sp.Rational(1, 3)),
+        (sp.sqrt(z**2 + A), (), 1 / sp.Max(1, 1 / sp.sqrt(A)), 1),
+        (z / (1 + A * sp.Abs(z)), (), 1 / sp.Max(1, A), sp.Rational(1, 9)),
+    ],
+    ids=str,
+)
+def test_places_and_scale_in_parameters(formula, places, scale, at_9):
+    assert features(split(formula)) == (places, scale)
+    assert scale.subs(A, 9) == at_9
+
+
+def test_what_was_measured_with_other_parameters_is_said():
+    f = phi("isru")
+    text = export(sr.expect2(f, f)).text
+    public = text.split("def _expect2")[0]
+    assert "with parameters of 3/4; at most" in " ".join(public.split())
+    assert "with a = 12; at most" in " ".join(public.split())
+    assert "with a = 1/12." in " ".join(public.split())
+
+
+def test_a_closed_form_that_cancels_is_integrated():
+    m = sp.Symbol("m", real=True)
+    f = sr.Activation("shifted", (z**2 - 1) * sp.exp(-((z - m) ** 2) / 2), (m,))
+    quantity = sr.expect2(f, f)
+    assert quantity.status is sr.Status.EXACT
+    module = export(quantity)
+    assert not module.warnings
+    c = 1e4 * (1 - 1e-12)
+    exact = float(quantity.evalf(15, K1=10**4, K2=10**4, C=c, m=-1 / 3))
+    assert module.load().expect2(1e4, 1e4, c, -1 / 3) == pytest.approx(exact, rel=1e-12)
+
+
+def test_an_algebraic_tail_far_beyond_themeasured_kernels():
+    """Logarithms at large K keep a fit from reaching infinity; a parameter multiplies the kernel by its square."""
+    quantity = sr.expect("softsign(z)^2")
+    module = export(quantity).load()
+    for kernel in (1e6, 3e8, 1e11):
+        assert module.expect(kernel) == pytest.approx(float(quantity.evalf(17, K=kernel)), rel=3e-15)
+
+
+def test_a_scale_with_intermediate_results_has_a_function_of_its_own():
+    b = sp.Symbol("b", positive=True)
+    steep = A**2 + b
+    f = sr.Activation("mixed", sp.tanh(steep * (z - A * b)) + sp.exp(-steep * z**2), (A, b))
+    quantity = sr.expect2(f, f)
+    exact = float(quantity.evalf(15, K1=1, K2=1, C="1/2", a=3, b=2))
+    for target in ("numpy", "torch"):
+        found = float(export(quantity, target=target).load().expect2(1.0, 1.0, 0.5, 3.0, 2.0))
+        assert found == pytest.approx(exact, rel=1e-14)
+
+
+@pytest.mark.parametrize(("a", "b", "kernel"), [(30, 100, 1e4), (30, 30, 1e3), (1e4, -1, 1.0), (1, 30, 1e4)])
+def test_smooth_functions_that_change_where_a_parameter_says(a, b, kernel):
+    place = sp.Symbol("b", real=True)
+    f = sr.Activation("gate", 1 / (1 + sp.exp(-A * (z - place))), (A, place))
+    quantity = sr.expect(f(z) ** 2)
+    exact = float(quantity.evalf(17, K=kernel, a=a, b=b))
+    assert export(quantity).load().expect(kernel, a, b) == pytest.approx(exact, rel=3e-15)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("formula", ["relu", "exp(-abs(z-1))", "tanh"])
+def test_means_at_kernel_zero(formula, target):
+    """A limit that depends on a parameter is no constant of the module."""
+    m = sp.Symbol("m", real=True)
+    function = export(sr.expect(formula, mean=m), target=target).load().expect
+    phi_ = sp.lambdify(z, sr.activation(formula).expr, "mpmath")
+    for mean in (1 / 3, 2.0, -1.0):
+        assert float(function(0.0, mean)) == pytest.approx(float(phi_(mean)), abs=1e-15, rel=1e-15)
+
+
+# ---- closed forms of two inputs ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("other", ["exp(-b*z**2)", "z**2*exp(-b*z**2)", "erf(b*z)"])
+@pytest.mark.parametrize("gap", [1e-8, 1e-12])
+def test_closed_forms_with_parameters_keep_their_digits_near_correlation_one(other, gap):
+    """K1*K2 - C**2 is in their determinants too, (1 + 2*a*K1)*(1 + 2*b*K2) - 4*a*b*C**2 among them."""
+    b = sp.Symbol("b", positive=True)
+    first = z * sp.exp(-A * z**2) if "erf" in other else sp.exp(-A * z**2)
+    f = sr.Activation("f", first, (A,))
+    g = sr.Activation("g", sp.sympify(other, {"b": b, "z": z}), (b,))
+    quantity = sr.expect2(f, g)
+    assert quantity.status is sr.Status.EXACT
+    average, slope = export(quantity).load().expect2, quantity.expr.diff(C)
+    for k1, k2, p, q in ((1e4, 1e4, 1e4, 1e4), (1e4, 1.0, 0.01, 300.0), (1e-8, 1e-8, 1e4, 1e-3)):
+        c = (1 - gap) * math.sqrt(k1) * math.sqrt(k2)
+        point = {s: sp.Rational(v) for s, v in zip((K1, K2, C, A, b), (k1, k2, c, p, q), strict=True)}
+        exact = float(sp.N(quantity.expr.xreplace(point), 20, maxn=200))
+        size = max(abs(exact), abs(c * float(sp.N(slope.xreplace(point), 20, maxn=200))))
+        assert abs(average(k1, k2, c, p, q) - exact) < 2e-15 * size
+
+
+# ---- places far out beside a small scale -------------------------------------------------------------------------
+GATE = 1 / (1 + sp.exp(-A * (z - B)))
+FAINT = {
+    "gate": (GATE, (12.0, 12.0, 0.38), (0, 3, 4.56, 7, 12, 20)),
+    "gate, beyond all panels": (GATE, (10.0, 50.0, 1.0), (0, 5, 10, 15, 30, 50, 60)),
+    "kinked": (sp.Max(z - B, 0) * sp.tanh(A * z), (0.75, 0.75, 0.00131), (0.75, 0.76, 0.8, 1, 2)),
+}
+
+
+def component(formula, pair=False):
+    """What computes an average, as yet unmeasured."""
+    f = sr.Activation("f", formula, (A, B))
+    body = sr.expect2(f, f).body if pair else sr.expect(f).body
+    return Component("_average_1", (*((K1, K2, C) if pair else (K,)), A, B), body, None)
+
+
+@pytest.mark.parametrize("name", FAINT)
+def test_functions_that_are_faint_around_zero(name):
+    """All the mass is far from there, where the normal law is small, or on the way to the place of change."""
+    formula, (a, b, kernel), breaks = FAINT[name]
+    phi_ = sp.lambdify((z, A, B), formula, "mpmath")
+    with mp.workdps(30):
+        law = mp.mpf(kernel)
+        exact = mp.quad(lambda x: phi_(x, a, b) * mp.exp(-x * x / (2 * law)), breaks) / mp.sqrt(2 * mp.pi * law)
+    assert measured_error.run(component(formula))(kernel, a, b) == pytest.approx(float(exact), rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["gate", "kinked"])
+def test_pairs_of_functions_that_are_faint_around_zero(name):
+    formula, (a, b, kernel), _ = FAINT[name]
+    f = sr.Activation("f", formula, (A, B))
+    square = sr.expect(f(z) ** 2).evalf(15, K=kernel, a=a, b=b)
+    average = measured_error.run(component(formula, pair=True))
+    for rho in (1.0, 0.5, -0.9):
+        exact = sr.expect2(f, f).evalf(12, K1=kernel, K2=kernel, C=rho * kernel, a=a, b=b)
+        assert abs(average(kernel, kernel, rho * kernel, a, b) - exact) < 1e-13 * square
+
+
+def test_a_pair_that_is_faint_around_zero_without_parameters():
+    gate = "1/(1 + exp(-12*(z - 12)))"
+    square, pair = sr.expect(f"({gate})^2"), sr.expect2(gate, gate)
+    average = export(pair, "numpy").load().expect2
+    for kernel, c in ((1, 0.5), (0.7, 0.7), (30, -9)):
+        exact = pair.evalf(15, K1=kernel, K2=kernel, C=c)
+        assert abs(average(kernel, kernel, c) - exact) < 1e-13 * square.evalf(15, K=kernel)
+
+
+def test_which_functions_may_be_faint_around_zero():
+    assert faint(split(GATE)) and faint(split(sp.Max(z - B, 0)))
+    assert faint(split(sp.Max(z - 1, 0) + sp.Min(z + 1, 0)))
+    assert faint(split(sp.Max(z - 1, 0)))
+    assert faint(split(GATE.subs({A: 12, B: 12}))) and not faint(split(GATE.subs({A: 12, B: 2})))
+    assert not faint(split(sp.tanh(A * z))) and not faint(split(sp.Max(z + 1, 0)))
+
+
+# ---- measuring ---------------------------------------------------------------------------------------------------
+def test_parameters_are_large_and_small_in_turn_and_zero():
+    small, one = sp.Rational(1, 12), sp.Symbol("a", nonnegative=True)
+    zero = {A: sp.Rational(3, 4), B: 0}
+    assert sample_points.elsewhere((A, B)) == [{A: 12, B: 12}, {A: 12, B: -12}, {A: small, B: 12}, zero]
+    assert sample_points.elsewhere((one, A)) == [
+        {one: 12, A: 12},
+        {one: 12, A: small},
+        {one: small, A: 12},
+        {one: 0, A: sample_points.PARAMETER},
+    ]
+    assert sample_points.elsewhere((B,)) == [{B: 12}, {B: -12}, {B: small}, {B: 0}]
+    assert sample_points.elsewhere((A,)) == [{A: 12}, {A: small}]
+    assert sample_points.elsewhere(()) == []
+
+
+def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
+    """An error that only one mixture shows is said, with the mixture."""
+    honest = measured_error.run
+
+    def wrong(component):
+        f = honest(component)
+        return lambda k, a, b: f(k, a, b) * (1 + 9e-4 * ((a < 1) & (b > 1)))
+
+    monkeypatch.setattr(measured_error, "run", wrong)
+    found = choose._measured(measured_error.measured_kernel, component(sp.tanh(A * (z - B))))
+    assert found.error < 1e-13
+    *right, last, _, cancels = found.elsewhere.split("; ")
+    assert cancels == "fewer digits where values of both signs cancel"
+    assert len(right) == 2 and not any("worst" in text for text in right)
+    assert last.startswith("at most 2e-03 (worst at K = ") and last.endswith(" with a = 1/12, b = 12")
+
+
+def test_equal_entries_are_integrated_once():
+    sizes = []
+
+    def integrate(rule, few, f, g, some, k1, k2, c, parameters):
+        sizes.append(some.shape[0])
+        return k1[some] + 10 * k2[some] + 100 * c[some]
+
+    k1, k2, c = np.array([1.0, 2.0, 1.0, 3.0]), np.array([5.0, 6.0, 5.0, 7.0]), np.array([0.1, 0.2, 0.1, 0.3])
+    found = measured_error._once(integrate)(None, 16, None, None, np.array([2, 1, 0]), k1, k2, c, [])
+    np.testing.assert_array_equal(found, [61.0, 82.0, 61.0])
+    assert sizes == [2]

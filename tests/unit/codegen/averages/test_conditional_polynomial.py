@@ -1,0 +1,325 @@
+"""Pair kernels of piecewise polynomials: accuracy near correlation one, speed, gradients, how one average is closed."""
+
+import itertools
+import re
+import time
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+from scipy import special
+
+import symres as sr
+from symres.activations.piecewise import split
+from symres.codegen.averages import average_code, rules
+from symres.codegen.averages.conditional_polynomial import (
+    centres_of,
+    is_polynomial,
+    jumps,
+    means,
+    suits,
+    tail_ratio,
+    vanishes,
+)
+from symres.codegen.averages.features import features
+from symres.codegen.averages.tail_growth import growth
+from symres.codegen.planning.plan import Component
+from symres.codegen.strategy.measured_error import measured_quadrature
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.core.symbols import K1, K2, C, x1, x2, z
+from symres.gaussian.calculus.expectation import Expectation
+from symres.report.export import export
+from tests.oracles.kinks import HARD_TANH, RELU6, SOFTSHRINK, Kinked
+
+FUNCTIONS = {"hard_tanh": HARD_TANH, "relu6": RELU6, "softshrink": SOFTSHRINK}
+RHO = (0.9, 0.99, 0.9999, 1 - 1e-8, 1 - 1e-12)
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    return {name: export(sr.expect2(f.formula, f.formula)).load().expect2 for name, f in FUNCTIONS.items()}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("variances", [(1.0, 1.0), (0.02, 0.03), (2.0, 2.0002), (0.5, 40.0), (1e4, 9e3)], ids=str)
+def test_kernels_near_correlation_one_agree_with_price(kernels, name, variances):
+    k1, k2 = variances
+    function = FUNCTIONS[name]
+    scale = mp.sqrt(function.pair(k1, k1, k1) * function.pair(k2, k2, k2))
+    for rho in (*RHO, *(-rho for rho in RHO)):
+        c = rho * k1**0.5 * k2**0.5
+        exact = function.pair(k1, k2, c)
+        for copies in (1, 90):  # alone, and where a matrix would make the series pay
+            (found,) = set(kernels[name](np.full(copies, k1), k2, np.full(copies, c)).tolist())
+            assert abs(found - exact) < 3e-15 * scale
+
+
+@pytest.mark.parametrize(("k", "digits"), [(2e-3, 140), (1e-2, 60)])
+def test_kernels_of_a_dead_zone_keep_their_digits_where_they_are_tiny(kernels, k, digits):
+    for c in (k, 0.9999 * k):
+        exact = float(SOFTSHRINK.pair(k, k, c, digits))
+        assert 0 < exact < 1e-20
+        assert kernels["softshrink"](k, k, c) == pytest.approx(exact, rel=2e-13, abs=0)
+
+
+# ---- what cancels beside wide and narrow laws --------------------------------------------------------------------
+BUMPS = {  # bounded, narrow beside a law of variance 1e4: the inner piece, where it holds, the outer values
+    "where(abs(z)<1,z^5-2*z^3+z,0)": (lambda x: x**5 - 2 * x**3 + x, -1, 1, (0, 0)),
+    "relu(1-z^2)^2": (lambda x: (1 - x * x) ** 2, -1, 1, (0, 0)),
+    "relu(1/100-z^2)": (lambda x: (0.1 - x) * (0.1 + x), -0.1, 0.1, (0, 0)),
+    "where(abs(z)<1,z*(3-z^2)/2,sign(z))": (lambda x: x * (3 - x * x) / 2, -1, 1, (-1, 1)),
+    "min(max(z-1/2,0),1)^4": (lambda x: (x - 0.5) ** 4, 0.5, 1.5, (0, 1)),
+}
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+def panel(left, right):
+    return (left + right) / 2 + (right - left) / 2 * NODES, (right - left) / 2 * WEIGHTS
+
+
+def in_the_plane(bump, narrow, wide, c):
+    """<f(z1) f(z2)>, z1 of the small variance: what z2 gives on each side of its breakpoints is added up."""
+    f, left, right, (below, above) = bump
+    spread = (wide - c * c / narrow) ** 0.5
+    x2, w2 = panel(left, right)
+    total, edges = 0.0, sorted({*np.linspace(-11, 11, 23), left, right})
+    for start, end in itertools.pairwise(edges):
+        x1, w1 = panel(start, end)
+        mean = (c / narrow * x1)[:, None]
+        law = np.exp(-0.5 * ((x2 - mean) / spread) ** 2) / (spread * (2 * np.pi) ** 0.5)
+        inner = (f(x2) * w2 * law).sum(-1)
+        inner += below * special.ndtr((left - mean[:, 0]) / spread) + above * special.ndtr(
+            (mean[:, 0] - right) / spread
+        )
+        outer = f(x1) if left <= start < right else below if end <= left else above
+        total += (outer * inner * w1 * np.exp(-0.5 * x1 * x1 / narrow)).sum() / (2 * np.pi * narrow) ** 0.5
+    return total
+
+
+@pytest.mark.parametrize("formula", BUMPS)
+def test_bounded_polynomials_do_not_cancel_beside_a_wide_law(formula):
+    f = export(sr.expect2(formula, formula)).load().expect2
+    for k1, k2, c in ((1.0, 1e4, 50.0), (1e4, 1.0, 50.0), (1e4, 1.0, -50.0)):
+        exact = in_the_plane(BUMPS[formula], min(k1, k2), max(k1, k2), c)
+        assert f(k1, k2, c) == pytest.approx(exact, rel=1e-13, abs=0)
+
+
+def power(a, b, k, rho):
+    """<(z1 - b)^a (z2 - b)^a> over z1, z2 > b, from the corner on along the sum and the difference of both."""
+    c, d, t = ((1 + rho) / 2) ** 0.5, ((1 - rho) / 2) ** 0.5, b / k**0.5
+    total = 0.0
+    for edges in itertools.pairwise(np.linspace(0, 11, 45)):
+        v, mass = panel(*edges)
+        start = ((t + d * v) / c)[:, None]
+        for ends in itertools.pairwise(np.linspace(0, 100, 26)):
+            x, weight = panel(*ends)
+            x, weight = x / start, weight / start
+            product = c * x * (c * x + 2 * (d * v)[:, None])
+            total += (
+                (product**a * np.exp(-0.5 * (start + x) ** 2) * weight).sum(-1) * np.exp(-0.5 * v * v) * mass
+            ).sum()
+    return 2 * k**a * total / (2 * np.pi)
+
+
+@pytest.mark.parametrize(
+    ("formula", "a", "b", "k", "rho"),
+    [
+        ("relu(z-1)^4", 4, 1, 0.005, 1 - 1e-6),
+        ("relu(z-1)^6", 6, 1, 0.005, 1 - 1e-6),
+        ("relu(z-1)^4", 4, 1, 0.05, 0.99),
+        ("relu(z-3)^3", 3, 3, 0.01, 1 - 1e-8),
+        ("relu(z-3)^3", 3, 3, 0.013, 0.9),
+    ],
+)
+def test_powers_behind_a_dead_zone_have_their_digits(formula, a, b, k, rho):
+    c = rho * k
+    exact = power(a, b, k, c / k)
+    assert exact > 0
+    assert export(sr.expect2(formula, formula)).load().expect2(k, k, c) == pytest.approx(exact, rel=1e-13, abs=0)
+
+
+def test_high_powers_with_two_breakpoints_have_a_module():
+    module = export(sr.expect2("relu(z-1/2)^9-relu(-z-1/4)^7", "relu(z-1/2)^9-relu(-z-1/4)^7"))
+    k = 1e-4  # the left side alone counts, 25 deviations out
+    with mp.workdps(30):
+        tail = mp.quad(lambda y: y**14 * mp.exp(-25 * y - y * y / 2), [0, 0.2, 0.5, 1, 2, 4]) * mp.npdf(25)
+        exact = float(tail * mp.mpf(k) ** 7)
+    assert module.load().expect2(k, k, k) == pytest.approx(exact, rel=2e-13, abs=0)
+    assert not module.warnings
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 3, 5, 9, 16])
+def test_tails_of_the_law(degree):
+    space = {"np": np, "special": special}
+    exec(NUMPY.helpers["_given"][0], space)
+    t = np.array([0.0, 1e-3, 0.3, 1.0, 2.0, 5.0, 14.0, 37.0])
+    ratio = tail_ratio(degree) if degree else ()
+    tails = space["_tails"](t, degree, ratio)
+    assert len(tails) == degree + 1
+    for k, found in enumerate(tails):
+        with mp.workdps(400):
+            exact = []
+            for x in map(mp.mpf, t):
+                before, tail = mp.npdf(x), mp.erfc(x / mp.sqrt(2)) / 2
+                for j in range(1, k + 1):
+                    before, tail = tail, max(j - 1, 1) * before - x * tail
+                exact.append(float(tail))
+        assert (np.abs(found / np.array(exact) - 1) < 3e-15 + 4e-16 * t * t).all()  # the law itself is rounded
+
+
+@pytest.mark.parametrize(
+    ("formula", "suited"),
+    [
+        (HARD_TANH.formula, True),
+        (RELU6.formula, True),
+        (SOFTSHRINK.formula, True),
+        (z * RELU6.formula.subs(z, z + 3), True),  # hard_swish
+        (sp.Max(z - 1, 0) ** 4, True),
+        (sp.Max(1 - z**2, 0), False),
+        (sp.Max(z + 1, 0) - 2 * sp.Max(z, 0) + sp.Max(z - 1, 0), False),
+        (sp.Min(sp.Max(z, 0), 1) ** 4, False),
+        (sp.tanh(z), False),
+    ],
+    ids=str,
+)
+def test_which_functions_are_averaged_in_closed_form(formula, suited):
+    assert suits(split(formula)) == suited
+
+
+def test_kernels_of_unlike_size_are_measured(monkeypatch):
+    for module in (rules, average_code):
+        monkeypatch.setattr(module, "suits", is_polynomial)
+    phi = sr.activation("relu(1-z^2)^2")
+    average = Expectation(phi(x1) * phi(x2), K1, C, K2)
+    assert measured_quadrature(Component("_average_1", (K1, K2, C), average, None)).error > 1e-10
+
+
+@pytest.mark.parametrize(
+    ("formula", "places", "scale"),
+    [
+        (sp.tanh(50 * (z - 2)), (2,), sp.Rational(1, 50)),
+        (sp.exp(-((z - 6) ** 2)) * sp.tanh(z), (6,), 1),
+        (sp.log(1 + sp.exp(z - 30)), (30,), 1),
+        (1 / (1 + 4 * (z + 1) ** 2), (-1,), sp.Rational(1, 2)),
+        (sp.exp(-z * z / 2), (), 1),
+        (sp.sin(3 * z + 1), (), 1),
+        (sp.tanh(z + z**3 / 20), (), 1),
+    ],
+    ids=str,
+)
+def test_where_smooth_functions_change(formula, places, scale):
+    assert features(split(formula)) == (places, scale)
+
+
+@pytest.mark.parametrize("formula", ["tanh(50*(z-2))", "softplus(z-30)", "tanh(z)*exp(-(z-6)^2)"])
+def test_smooth_functions_that_change_away_from_0_have_pair_kernels(formula):
+    module = export(sr.expect2(formula, formula))
+    assert not module.warnings
+    for k1, k2, c in ((0.7, 1.3, 0.9), (60.0, 30.0, -20.0)):
+        exact = float(sr.expect2(formula, formula).evalf(15, K1=k1, K2=k2, C=c))
+        assert module.load().expect2(k1, k2, c) == pytest.approx(exact, rel=1e-12)
+
+
+def test_centres_and_growth_of_pieces():
+    bend = split(sp.Piecewise(((z + 2) ** 2, z < -2), (z**2 * (z + 2), z < 3), (0, True)))
+    assert centres_of(bend) == [[-2], [-2, 0, 3], [0]]
+    assert growth(bend) == 3
+    assert growth(split(sp.tanh(z) * z**4)) == 4
+
+
+def test_an_entry_near_correlation_one_takes_a_tenth_of_a_millisecond(kernels):
+    """Two milliseconds before the average over one variable was closed; ten times less with room for a busy machine."""
+    generator = np.random.default_rng(0)
+    k1, k2 = generator.uniform(0.5, 3, (2, 400))
+    for rho in (0.99, 1 - 1e-8):
+        spent = []
+        for _ in range(3):
+            start = time.process_time()
+            kernels["hard_tanh"](k1, k2, rho * np.sqrt(k1 * k2))
+            spent.append(time.process_time() - start)
+        assert min(spent) < 400 * 4e-4
+
+
+def test_a_product_with_a_smooth_function_is_averaged_over_the_polynomial_side():
+    """<tanh(z1) hard_tanh(z2)> in either order."""
+    one = export(sr.expect2("tanh", "hard_tanh")).load().expect2
+    two = export(sr.expect2("hard_tanh", "tanh")).load().expect2
+    for k1, k2, rho in ((1.0, 1.0, 0.9999), (0.3, 20.0, -0.99), (1e-3, 5.0, 1 - 1e-9)):
+        c = rho * (k1 * k2) ** 0.5
+        exact = float(sr.expect2("tanh", "hard_tanh").evalf(16, K1=k1, K2=k2, C=c))
+        assert one(k1, k2, c) == pytest.approx(exact, rel=4e-15)
+        assert two(k2, k1, c) == pytest.approx(exact, rel=4e-15)
+
+
+def test_parameters_of_the_pieces_differ_from_entry_to_entry():
+    leak = sp.Symbol("leak", positive=True)
+    phi = sr.Activation("bent", sp.Piecewise((z, sp.Abs(z) < 1), (sp.sign(z) + leak * (z - sp.sign(z)), True)), (leak,))
+    f = export(sr.expect2(phi, phi)).load().expect2
+    leaks = np.array([0.25, 2.0])
+    found = f(1.0, 1.2, 1.09, leaks)
+    exact = [float(Kinked(a - 1, a, ((-1, 1 - a), (1, a - 1))).pair(1.0, 1.2, 1.09)) for a in leaks]
+    np.testing.assert_allclose(found, exact, rtol=2e-15)
+
+
+def test_gradients_in_torch_are_the_slopes_of_the_oracle():
+    f = export(sr.expect2(HARD_TANH.formula, HARD_TANH.formula), "torch").load().expect2
+    point = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (1.3, 0.8, 1.0)]
+    f(*point).backward()
+    for i, p in enumerate(point):
+        with mp.workdps(25):
+            at = [float(q.detach()) for q in point]
+            ends = [HARD_TANH.pair(*(v + side * 1e-4 * (i == j) for j, v in enumerate(at))) for side in (1, -1)]
+        assert float(p.grad) == pytest.approx(float((ends[0] - ends[1]) / 2e-4), rel=1e-7)
+
+
+def test_means_and_jumps_of_pieces():
+    square = sp.Symbol("square")
+    factor = split(sp.Piecewise((0, z < 1), ((z - 1) ** 2 * (z + 2), True)))
+    (zero,), (mean,) = means(factor, square)
+    assert zero == 0
+    assert sp.expand(mean - ((z - 1) ** 2 * (z + 2) + 3 * z * square)) == 0
+    assert mean == (z - 1) ** 3 + 3 * (z - 1) ** 2 + 3 * square * (z - 1) + 3 * square
+    assert jumps(factor) == [[0, 0, 3, 1]]
+
+
+@pytest.mark.parametrize(
+    ("formula", "polynomial", "dead"),
+    [
+        (sp.Max(z, 0), True, False),
+        (SOFTSHRINK.formula, True, True),
+        (sp.Max(z - 1, 0), True, True),
+        (sp.Max(z + 1, 0), True, False),
+        (sp.tanh(sp.Max(z - 1, 0)), False, True),
+        (sp.tanh(z), False, False),
+    ],
+    ids=str,
+)
+def test_kinds_of_functions(formula, polynomial, dead):
+    factor = split(formula)
+    assert (is_polynomial(factor), vanishes(factor)) == (polynomial, dead)
+
+
+def test_a_module_carries_the_rules_that_it_calls():
+    """And smooth activations need no scipy."""
+    smooth, given, kinked = (export(sr.expect2(name, name)).text for name in ("tanh", "relu6", "softsign"))
+    assert "scipy" not in smooth
+    assert ["def _given(" in text for text in (smooth, given, kinked)] == [False, True, False]
+    assert ["def _kinked_plane(" in text for text in (smooth, given, kinked)] == [False, False, True]
+
+
+def test_squares_of_exponentials_less_1_keep_their_digits_at_the_smallest_kernels():
+    """(exp(z) - 1)^2, averaged term by term, would lose 1e-13 of <elu^2 elu^2> at kernels of 1e-7."""
+    square = sr.activation("elu(1)")(z) ** 2
+    quantity = sr.expect2(square, square)
+    module = export(quantity)
+    (stated,) = re.findall(r"Error \(_average_1\): at most (\S+) of sqrt", " ".join(module.text.split()))
+    for kernel, correlation in ((1.3e-7, 0.999), (1.3e-7, 1 - 1e-9), (1e-6, -1 + 1e-9), (6e-8, 1 - 1e-12)):
+        c = kernel * correlation
+        exact, size = (
+            float(quantity.evalf(18, K1=sp.Rational(kernel), K2=sp.Rational(kernel), C=sp.Rational(at)))
+            for at in (c, kernel)
+        )
+        assert abs(module.load().expect2(kernel, kernel, c) - exact) < 1e-14 * size
+    assert float(stated) < 1e-14

@@ -1,0 +1,335 @@
+"""Generated averages of functions whose parameters act where no scale is read off: steps are made shorter there.
+
+The oracle is mpmath's quadrature of the formulas as they are declared, between points that crowd where they change.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+from scipy import special
+
+import symres as sr
+from symres.activations.piecewise import split
+from symres.codegen.averages import average_code
+from symres.codegen.averages.features import features
+from symres.codegen.emission.emitter import variable
+from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.torch.dialect import TORCH
+from symres.core.symbols import K1, K2, C, K, z
+from symres.report.export import export
+
+DIALECTS = {"numpy": NUMPY, "torch": TORCH}
+A, P = sp.Symbol("a", real=True), sp.Symbol("p", positive=True)
+SOFTPLUS = sp.log(1 + sp.exp(z))
+FORMULAS = {
+    "tanh of tanh": sp.tanh(P * sp.tanh(z)),
+    "sin of tanh": sp.sin(A * sp.tanh(z)),
+    "a power": (1 + z**2) ** (-A),
+    "a quotient": 1 / (1 + P * z**4),
+    "a bump": z * sp.exp(-P * z**4),
+    "tanh of a cube": sp.tanh(P * z**3),
+    "tanh of softplus": sp.tanh(P * (SOFTPLUS - 1)),
+}
+SQUARES = [  # kernel, parameter
+    *(("tanh of tanh", k, p) for k, p in ((0.7, 5.0), (0.7, 12.0), (9.0, 12.0), (0.7, 20.0), (0.03, 300.0))),
+    *(("sin of tanh", k, a) for k, a in ((0.7, 20.0), (0.7, 30.0), (0.7, 50.0), (0.03, 100.0), (0.7, 300.0))),
+    ("a power", 0.7, 150.0),
+    ("a quotient", 0.7, 1e4),
+    ("a bump", 0.7, 1e4),
+    ("tanh of a cube", 0.7, 1e4),
+    ("tanh of softplus", 0.7, 300.0),
+]
+MEANS = [("a power", 0.7, 300.0), ("a quotient", 0.7, 1e4), ("tanh of softplus", 0.7, 300.0)]
+PAIRS = [
+    ("tanh of tanh", 12.0),
+    ("sin of tanh", 30.0),
+    ("a power", 150.0),
+    ("a quotient", 1e4),
+    ("a bump", 1e4),
+    ("tanh of a cube", 1e4),
+    ("tanh of softplus", 300.0),
+]
+
+
+def formula_of(name):
+    """A formula, and its parameter."""
+    formula = FORMULAS[name]
+    return formula, (formula.free_symbols - {z}).pop()
+
+
+@cache
+def text(name, power, target="numpy"):
+    """The module of <f**power> over one variable, or of <f f> over two for power 0."""
+    formula, parameter = formula_of(name)
+    f = sr.Activation("f", formula, (parameter,))
+    quantity = sr.expect(f(z) ** power) if power else sr.expect2(f, f)
+    return written((*((K,) if power else (K1, K2, C)), parameter), quantity, target)
+
+
+def written(symbols, quantity, target):
+    """A module with one average alone, as yet unmeasured."""
+    source = average_code.source("_average_1", symbols, quantity.body, DIALECTS[target])
+    helpers = DIALECTS[target].helpers
+    needed = DIALECTS[target].needed([*source.lines, *source.preamble])
+    parts = ["import math, torch, numpy as np", "from scipy import special", *(helpers[name][0] for name in needed)]
+    parts += [f"{name} = {value}" for name, value in source.tables]
+    body = [f"    {line}" for line in source.lines]
+    return "\n".join([*parts, *source.preamble, f"def _average_1({', '.join(map(variable, symbols))}):", *body])
+
+
+def loaded(code):
+    space = {}
+    exec(compile(code, "module", "exec"), space)
+    return space["_average_1"]
+
+
+def called(code, target, *arguments):
+    """Values at numbers; the library is told by name."""
+    made = np.asarray if target == "numpy" else torch.tensor
+    with np.errstate(all="ignore"):
+        return np.asarray(loaded(code)(*(made(np.atleast_1d(np.asarray(a, dtype=float))) for a in arguments)))
+
+
+def points(deviation, value):
+    """Where intervals end: crowded around the places where some formula changes, and close enough for waves."""
+    out = {mp.mpf(0)}
+    for centre in (mp.mpf(0), mp.log(mp.e - 1)):
+        for n in range(-4, 14):
+            out |= {centre + side * deviation * mp.mpf(2) ** -n for side in (-1, 1)}
+    count = max(16, int(2 * abs(value)) if abs(value) < 400 else 0)
+    out |= {deviation * (mp.mpf(12 * k) / count) for k in range(-count, count + 1)}
+    return sorted(x for x in out if abs(x) <= 12 * deviation)
+
+
+@cache
+def exact(name, power, kernel, value):
+    """<f**power> and <|f|**power>."""
+    formula, parameter = formula_of(name)
+    f = sp.lambdify((z, parameter), formula, "mpmath")
+    with mp.workdps(25):
+        k, v = mp.mpf(kernel), mp.mpf(value)
+        law = lambda x: mp.exp(-x * x / (2 * k)) / mp.sqrt(2 * mp.pi * k)  # noqa: E731
+        ends = points(mp.sqrt(k), value)
+        mean = mp.quad(lambda x: f(x, v) ** power * law(x), ends, maxdegree=5)
+        size = mp.quad(lambda x: abs(f(x, v)) ** power * law(x), ends, maxdegree=4)
+    return float(mean), float(size)
+
+
+@cache
+def legendre(count):
+    return np.polynomial.legendre.leggauss(count)
+
+
+def exact_pair(name, rho, kernel, value):
+    """<f f> by dense panels in the plane: over z1/s and the independent part of z2/s."""
+    formula, parameter = formula_of(name)
+    f = sp.lambdify((z, parameter), formula, "numpy")
+    s = np.sqrt(kernel)
+
+    def nodes(centres, count):
+        ends = np.concatenate([c + side * np.geomspace(1e-4, 20, count) for c in centres for side in (-1, 1)])
+        ends = np.unique(np.clip([*ends, *centres, *np.linspace(-9.5, 9.5, 4 * count)], -9.5, 9.5))
+        x, w = legendre(20)
+        half = np.diff(ends)[:, None] / 2
+        y = ((ends[1:] + ends[:-1])[:, None] / 2 + half * x).ravel()
+        return y, (half * w).ravel() * np.exp(-y * y / 2) / np.sqrt(2 * np.pi)
+
+    places = [0.0, float(np.log(np.e - 1)) / s]
+    x, mass = nodes(places, 60)
+    total, rest = 0.0, np.sqrt((1 - rho) * (1 + rho))
+    outer = f(s * x, value)
+    for place, weight in zip(x, mass * outer, strict=True):
+        if abs(weight) < 1e-19:
+            continue
+        y, inner = nodes([(c - rho * place) / rest for c in places], 30)
+        total += weight * np.sum(f(s * (rho * place + rest * y), value) * inner)
+    return total, np.sum(outer * outer * mass)
+
+
+# ---- one variable ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize(("name", "kernel", "value"), SQUARES)
+def test_squares(name, kernel, value, target):
+    mean, size = exact(name, 2, kernel, value)
+    assert called(text(name, 2, target), target, kernel, value) == pytest.approx(mean, abs=1e-12 * size, rel=0)
+
+
+@pytest.mark.parametrize(("name", "kernel", "value"), MEANS)
+def test_means(name, kernel, value):
+    mean, size = exact(name, 1, kernel, value)
+    assert called(text(name, 1), "numpy", kernel, value) == pytest.approx(mean, abs=1e-12 * size, rel=0)
+
+
+def test_entries_are_refined_by_themselves():
+    """Among many that need no shorter steps, and with a hopeless one and an unknown one beside it."""
+    values = np.array([1.0] * 300 + [50.0, 1e6, np.nan, 3.0])
+    found = called(text("sin of tanh", 2), "numpy", np.full(values.size, 0.7), values)
+    np.testing.assert_allclose(found[:300], found[0], rtol=1e-14)
+    for place in (0, 300, 303):
+        mean, _ = exact("sin of tanh", 2, 0.7, values[place])
+        assert found[place] == pytest.approx(mean, rel=1e-12)
+    assert np.isnan(found[301:303]).all()
+
+
+# ---- two variables -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("rho", [0.3, -0.9, 0.99])
+@pytest.mark.parametrize(("name", "value"), PAIRS)
+def test_pairs(name, value, rho):
+    mean, size = exact_pair(name, rho, 0.7, value)
+    found = called(text(name, 0), "numpy", 0.7, 0.7, 0.7 * rho, value)
+    assert found == pytest.approx(mean, abs=1e-12 * size, rel=0)
+
+
+@pytest.mark.parametrize("name", ["tanh of tanh", "sin of tanh", "tanh of softplus"])
+def test_pairs_in_torch_are_those_in_numpy(name):
+    value = dict(PAIRS)[name]
+    at = (np.full(4, 0.7), np.full(4, 0.7), 0.7 * np.array([0.3, -0.9, 0.99, 1.0]), np.full(4, value))
+    found, other = (called(text(name, 0, target), target, *at) for target in ("torch", "numpy"))
+    np.testing.assert_allclose(found, other, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(("name", "value"), PAIRS)
+def test_pairs_of_equal_inputs_are_squares(name, value):
+    mean, size = exact(name, 2, 0.7, value)
+    found = called(text(name, 0), "numpy", 0.7, 0.7, 0.7, value)
+    assert found == pytest.approx(mean, abs=1e-12 * size, rel=0)
+
+
+@pytest.mark.parametrize("rho", [0.3, -0.95, 0.9999])
+@pytest.mark.parametrize("name", ["tanh of tanh", "sin of tanh", "tanh of softplus"])
+def test_pairs_with_a_function_in_closed_form(name, rho):
+    """The average of relu over z2 given z1 is known; the rule for it is refined as the others are."""
+    (formula, parameter), value = formula_of(name), dict(PAIRS)[name]
+    f, relu = sr.Activation("f", formula, (parameter,)), sr.Activation("g", sp.Max(z, 0))
+    found = called(
+        written((K1, K2, C, parameter), sr.expect2(f, relu), "numpy"), "numpy", 0.7, 2.0, rho * np.sqrt(1.4), value
+    )
+    x, w = legendre(20)
+    fine = np.geomspace(1e-7, 20, 300)
+    places = (0.0, float(np.log(np.e - 1)) / np.sqrt(0.7))
+    ends = np.concatenate([np.linspace(-9.5, 9.5, 400), *(c + side * fine for c in places for side in (-1, 1))])
+    ends = np.unique(np.clip(ends, -9.5, 9.5))
+    half = np.diff(ends)[:, None] / 2
+    y = (ends[1:] + ends[:-1])[:, None] / 2 + half * x
+    mean, spread = rho * np.sqrt(2.0) * y, np.sqrt(2.0 * (1 - rho) * (1 + rho))
+    inner = mean * special.ndtr(mean / spread) + spread * np.exp(-((mean / spread) ** 2) / 2) / np.sqrt(2 * np.pi)
+    outer = sp.lambdify((z, parameter), formula, "numpy")(np.sqrt(0.7) * y, value)
+    exact_value = np.sum(outer * inner * half * w * np.exp(-y * y / 2)) / np.sqrt(2 * np.pi)
+    assert found == pytest.approx(exact_value, abs=1e-12, rel=0)
+
+
+@pytest.mark.parametrize("name", ["tanh of tanh", "sin of tanh"])
+def test_gradients_are_refined_too(name):
+    """In the kernel and in the parameter, against differences of values."""
+    value = dict(PAIRS)[name]
+    function = loaded(text(name, 2, "torch"))
+    module = sr.export(
+        sr.expect(sr.Activation("f", formula_of(name)[0], (formula_of(name)[1],))(z) ** 2), target="torch"
+    )
+    at = [torch.tensor([v], dtype=torch.float64, requires_grad=True) for v in (0.7, value)]
+    module.load().expect(*at).backward()
+    for i, argument in enumerate(at):
+        step = torch.tensor([1e-3 * float(argument.detach())], dtype=torch.float64)
+
+        def moved(n, i=i, step=step):
+            return function(*(a.detach() + n * step * (k == i) for k, a in enumerate(at)))
+
+        slope = (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * step)
+        assert float(argument.grad) == pytest.approx(float(slope), rel=1e-6)
+
+
+# ---- what cannot be had ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_a_hopeless_average_is_no_number(target):
+    assert np.isnan(called(text("sin of tanh", 2, target), target, 0.7, 1e6)).all()
+
+
+def test_a_hopeless_pair_is_no_number():
+    c = 0.7 * np.array([0.3, 0.99, 1.0])
+    assert np.isnan(called(text("sin of tanh", 0), "numpy", np.full(3, 0.7), np.full(3, 0.7), c, np.full(3, 1e6))).all()
+
+
+# ---- the check itself --------------------------------------------------------------------------------------------
+def test_without_the_check_values_are_wrong():
+    honest = text("sin of tanh", 2)
+    careless = honest.replace("> close*size", "> 1e10*size")
+    assert careless != honest
+    mean, _ = exact("sin of tanh", 2, 0.7, 50.0)
+    assert abs(called(honest, "numpy", 0.7, 50.0) / mean - 1) < 1e-12
+    assert abs(called(careless, "numpy", 0.7, 50.0) / mean - 1) > 1e-6
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize(
+    "formula", [sp.tanh(z), sp.Max(z - A, 0), sp.Piecewise((z, z > 0), (P * (sp.exp(z) - 1), True))]
+)
+def test_what_needs_no_check_has_none(formula, target):
+    f = sr.Activation("f", formula, tuple(formula.free_symbols - {z}))
+    module = sr.export(sr.expect2(f, f), target=target)
+    assert "_refined" not in module.text and "_over_one" not in module.text
+
+
+@pytest.mark.parametrize(
+    ("formula", "places", "rate"),
+    [
+        (sp.tanh(P * sp.tanh(z)), (), P),
+        (sp.sin(A * sp.tanh(z)), (), sp.Abs(A)),
+        (sp.tanh(P * (SOFTPLUS - 1)), (sp.log(sp.E - 1),), P),
+        (sp.exp(-P * (sp.tanh(z) - sp.Rational(1, 2)) ** 2), (sp.log(3) / 2,), sp.sqrt(P)),
+        (1 / (1 + sp.exp(-P * sp.tanh(z))), (), P),
+        ((1 + z**2) ** (-P), (), sp.sqrt(sp.Max(1, P))),
+        ((1 + sp.Abs(z)) ** (-P), (), sp.Max(1, P)),
+        (1 / (1 + P * z**4), (), P ** sp.Rational(1, 4)),
+        (1 / (1 + P * (z - 2) ** 4), (2,), P ** sp.Rational(1, 4)),
+        (sp.tanh(P * z**3), (), P ** sp.Rational(1, 3)),
+        (sp.tanh(z**3 / 20), (), 1),
+        (sp.tanh(9 * sp.tanh(z)), (), 1),
+    ],
+    ids=str,
+)
+def test_places_and_scales_of_functions_of_functions(formula, places, rate):
+    assert features(split(formula)) == (places, 1 / sp.Max(1, rate))
+
+
+def test_modules_say_where_they_give_up():
+    said = "nan where parameters make the function vary too fast"
+    a = sp.Symbol("a", real=True)
+    text = export(sr.expect(sr.Activation("f", sp.sin(a * sp.tanh(z)), (a,)), mean=sp.Rational(1, 2))).text
+    assert said in " ".join(text.split())
+    assert said not in " ".join(export(sr.expect2("tanh", "tanh")).text.split())
+
+
+Q = sp.Symbol("q", positive=True)
+FAR_OUT = {  # where a function changes is known from roots of its arguments
+    "bumps": (sp.exp(-P * (z**2 - Q) ** 2), 1, [(100.0, 30.0, 64.0), (9.0, 100.0, 64.0), (100.0, 100.0, 36.0)]),
+    "steps": (sp.tanh(P * (z**2 - Q)), 2, [(4.0, 10.0, 25.0), (100.0, 10.0, 25.0), (9.0, 5.0, 25.0)]),
+    "gates": (1 / (1 + sp.exp(-P * (z**2 - Q))), 2, [(53.0, 19.0, 31.0), (67.4, 40.7, 25.7)]),
+    "logarithm": (sp.log(1 + P * (z**2 - Q) ** 2), 1, [(977.0, 48.0, 48.0)]),
+    "cubic": (sp.tanh(P * (z**3 - Q)), 2, [(4.0, 8.0, 5.0), (30.0, 3.0, 30.0)]),
+    "peaks": (1 / (1 + P * (z**2 - Q) ** 2), 1, [(9.0, 100.0, 16.0), (30.0, 1e4, 4.0)]),
+    "angle": (sp.atan(Q * sp.exp(P * z)), 2, [(99.7, 1.26, 4.37), (30.0, 9.0, 0.01)]),
+}
+
+
+@pytest.mark.parametrize("name", FAR_OUT)
+def test_places_that_are_roots_of_arguments(name):
+    """A bump at sqrt(q) that no node sees would be 0, with any number of nodes that agree."""
+    formula, power, cases = FAR_OUT[name]
+    module = export(sr.expect(sr.Activation("f", formula, (P, Q))(z) ** power)).load()
+    for k, p, q in cases:
+        with mp.workdps(30):
+            f = sp.lambdify(z, formula.subs({P: sp.Rational(p), Q: sp.Rational(q)}), "mpmath")
+            near = [s * mp.mpf(q) ** e for s in (1, -1) for e in (mp.mpf(1) / 2, mp.mpf(1) / 3)]
+            near.append(-mp.log(mp.mpf(q)) / p)
+            width = mp.sqrt(mp.mpf(k))
+            spread = [mp.mpf(10) ** e * s for e in range(-5, 1) for s in (1, -1)]
+            places = sorted({*mp.linspace(-14, 14, 57), *((x + d) / width for x in near for d in (0, *spread))})
+            inside = [x for x in places if -14 <= x <= 14]
+            exact = mp.quad(lambda x, f=f, width=width, power=power: f(width * x) ** power * mp.npdf(x), inside)
+        assert float(module.expect(k, p, q)) == pytest.approx(float(exact), rel=1e-12, abs=0)

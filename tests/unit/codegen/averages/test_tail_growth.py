@@ -1,0 +1,346 @@
+"""Generated averages whose growth, waves and places of change depend on parameters, entry by entry."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+
+import symres as sr
+from symres.activations.piecewise import split
+from symres.codegen.averages.tail_growth import highest, load, rate, wave
+from symres.codegen.planning.plan import Component
+from symres.codegen.stable.primitives import ScaledTail
+from symres.codegen.stable.rewrites import stabilise
+from symres.codegen.strategy import measured_error
+from symres.core.symbols import K1, K2, C, K, z
+from symres.report.export import export
+
+A, B = sp.Symbol("a", real=True), sp.Symbol("b", real=True)
+STEEP = sp.Symbol("c", positive=True)
+GROWING = {
+    "tanh": sp.exp(A * z) * sp.tanh(z),
+    "softplus": sp.log(1 + sp.exp(z)) * sp.exp(A * z),
+    "cosh": sp.cosh(A * z) / (1 + z**2),
+}
+WAVES = {
+    "smooth": sp.sin(A * z + B) * sp.erf(z),
+    "cut": sp.cos(A * z) * sp.Heaviside(z - B, 1),
+    "snake": sp.tanh(z) + sp.sin(A * z) ** 2 + sp.Max(z - B, 0),
+}
+
+
+def square(formula, parameters):
+    """The generated average of the square of a function, as yet unmeasured."""
+    f = sr.Activation("f", formula, parameters)
+    return measured_error.run(Component("_average_1", (K, *parameters), sr.expect(f(z) ** 2).body, None))
+
+
+def product(formula, parameters):
+    """That of a product at two inputs."""
+    f = sr.Activation("f", formula, parameters)
+    return measured_error.run(Component("_average_1", (K1, K2, C, *parameters), sr.expect2(f, f).body, None))
+
+
+def called(function, target, at):
+    """The value of an exported function at numbers."""
+    return float(function(*(torch.tensor(v, dtype=torch.float64) for v in at) if target == "torch" else at))
+
+
+def plain(formula, parameters):
+    """A formula as a function of arrays, and of mpmath's numbers."""
+    shown = formula.replace(sp.Heaviside, lambda u, *_: sp.Piecewise((1, u > 0), (0, True)))
+    return sp.lambdify((z, *parameters), shown, ["scipy", "numpy"]), sp.lambdify((z, *parameters), shown, "mpmath")
+
+
+def exact_square(formula, parameters, values, kernel, shift):
+    """<f**2> for z of variance K, by mpmath, around the places to which growth moves its mass."""
+    _, phi = plain(formula, parameters)
+    with mp.workdps(30):
+        law, s = mp.mpf(kernel), mp.sqrt(kernel)
+        out = {abs(shift + t) for t in (-9, -6, -4, -2, -1, 0, 1, 2, 4, 6, 9)} | {0.1, 0.5, 1, 2, 4, 8}
+        points = [0, *sorted(p * s for p in out if p)]
+        points = [-p for p in points[:0:-1]] + points
+        return float(
+            mp.quad(lambda x: phi(x, *values) ** 2 * mp.exp(-x * x / (2 * law)), points) / mp.sqrt(2 * mp.pi * law)
+        )
+
+
+# ---- growth ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", GROWING)
+@pytest.mark.parametrize(("kernel", "a"), [(1.0, 0.75), (9.0, -1.0), (20.0, 1.0), (100.0, -1.0), (1e4, 0.1), (0.3, 12)])
+def test_growth_moves_the_mass_as_far_as_parameters_say(name, kernel, a):
+    exact = exact_square(GROWING[name], (A,), (a,), kernel, 2 * abs(a) * math.sqrt(kernel))
+    assert float(square(GROWING[name], (A,))(kernel, a)) == pytest.approx(exact, rel=3e-14)
+
+
+def test_entries_grow_each_at_its_own_rate():
+    """One is out of the reach of floats and has no value; the others keep theirs."""
+    average = square(GROWING["tanh"], (A,))
+    kernels, rates = np.array([1.0, 1e4, 9.0, 1e4]), np.array([0.1, -12.0, -1.0, 1e-3])
+    found = average(kernels, rates)
+    assert np.isnan(found[1])
+    alone = [float(average(k, a)) for k, a in zip(kernels, rates, strict=True)]
+    np.testing.assert_allclose(found, alone, rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_two_inputs_that_grow(name):
+    """The same input twice has the average of the square, and half-correlated ones that of mpmath."""
+    average, one = product(GROWING[name], (A,)), square(GROWING[name], (A,))
+    for kernel, a in ((9.0, -1.0), (20.0, 1.0), (1.0, 3.0)):
+        assert float(average(kernel, kernel, kernel, a)) == pytest.approx(float(one(kernel, a)), rel=1e-13)
+    k, c, a = 4.0, 3.0, -1.5
+    exact = nested(GROWING[name], (A,), (a,), k, c, shift=6.0)
+    assert abs(float(average(k, k, c, a)) - exact) < 1e-14 * float(one(k, a))
+
+
+def nested(formula, parameters, values, kernel, c, shift=0.0, kinks=()):
+    """<f(z1) f(z2)> for equal kernels, by panels of Gauss and Legendre in one input given the other."""
+    phi, _ = plain(formula, parameters)
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+
+    def rule(edges):
+        edges = np.unique(np.clip(edges, -11 - shift, 11 + shift))
+        half = np.diff(edges)[:, None] / 2
+        x = (edges[:-1, None] + half * (1 + nodes)).ravel()
+        return x, (half * weights).ravel() * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+    s, slope = math.sqrt(kernel), c / math.sqrt(kernel)
+    spread = math.sqrt(kernel - slope**2)
+    near = np.concatenate([np.linspace(-4, 4, 17), kinks])
+    grid = np.linspace(-11 - shift, 11 + shift, 80)
+    total = 0.0
+    for x, w in zip(*rule(np.concatenate([grid, near / s])), strict=True):
+        y, v = rule(np.concatenate([grid, (near - slope * x) / spread]))
+        total += w * phi(s * x, *values) * (phi(slope * x + spread * y, *values) * v).sum()
+    return total
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (sp.cosh(A * z), abs(A)),
+        (sp.exp(-A * sp.Abs(z)), sp.Max(0, -A)),
+        (sp.exp(A * z) / (1 + sp.exp(z)), sp.Max(0, A - 1, -A)),
+        (sp.exp(-STEEP * z**2) * sp.cosh(A * z), 0),
+        (sp.sqrt(sp.cosh(A * z)), abs(A) / 2),
+        (A * sp.log(1 + sp.exp(z)) + z, 0),
+        (sp.exp(A * z) * (1 + sp.erf(z)), sp.Max(0, A)),
+        (sp.tanh(A * z), 0),
+        (sp.exp(z - sp.cosh(z)) * sp.tanh(A * z), 0),
+        (sp.exp(20 * z - sp.cosh(z)) * sp.tanh(A * z), 20),  # its mass moves that far before it falls
+        (sp.exp(20 * z - sp.exp(-z)) * sp.tanh(A * z), 20),
+        (sp.exp(z + sp.exp(-sp.exp(z))) * sp.tanh(A * z), 1),
+    ],
+    ids=str,
+)
+def test_rates_in_parameters(formula, expected):
+    assert sp.simplify(rate(split(formula)) - expected) == 0
+
+
+def test_which_of_two_exponents_wins_may_depend_on_parameters():
+    found = rate(split(sp.exp(-2 * z - sp.exp(-STEEP * z))))
+    assert [found.subs(STEEP, c) for c in (sp.Rational(1, 2), 3)] == [2, 0]
+
+
+def test_exponentials_in_quotients_are_cut_off_earlier():
+    assert highest(stabilise((sp.exp(z) - 1) / (sp.exp(A * z) + 2))) < highest(sp.exp(z))
+    assert load(split(sp.exp(A * z) * sp.tanh(z))) == abs(A)
+    assert load(split((sp.exp(A * z) - 1) / (sp.exp(A * z) + 2))) == sp.Rational(70, 17) * abs(A)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_where_growth_ends_is_said(target):
+    f = sr.Activation("f", GROWING["tanh"], (A,))
+    module = export(sr.expect(f(z) ** 2), target=target)
+    text = " ".join(module.text.split())
+    assert "finite from K = 0 to 120, nan beyond with parameters of 3/4." in text
+    assert "with a = 12; at most" in text and "for kernels up to 0.38 with a = -12" in text
+    assert "up to 10000 with a = 1/12" in text
+    assert module.warnings and "nan beyond kernels of 120 with parameters of 3/4" in module.warnings[0]
+    function = module.load().expect
+    assert math.isfinite(called(function, target, (1e3, 0.01)))
+    assert math.isnan(called(function, target, (1e3, -12.0)))
+
+
+# ---- waves -------------------------------------------------------------------------------------------------------
+def exact_waves(name, values, kernel):
+    """<f**2> by so many panels that each has less than a wave."""
+    formula = WAVES[name]
+    phi, _ = plain(formula, (A, B))
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    s = math.sqrt(kernel)
+    count = 60 + int(12 * s * abs(values[0]))
+    edges = np.unique(np.concatenate([np.linspace(-11 * s, 11 * s, count), np.linspace(-4, 4, 65), [values[1]]]))
+    half = np.diff(edges)[:, None] / 2
+    x = edges[:-1, None] + half * (1 + nodes)
+    return (phi(x, *values) ** 2 * half * weights * np.exp(-x * x / (2 * kernel))).sum() / math.sqrt(2 * np.pi * kernel)
+
+
+@pytest.mark.parametrize("name", WAVES)
+@pytest.mark.parametrize(
+    ("kernel", "a", "b"), [(1, 12, 0.1), (400, -6, 0.75), (6289, 12, 0.75), (1e4, 0.75, -12), (1e-3, 12, 0.1)]
+)
+def test_nodes_resolve_waves(name, kernel, a, b):
+    average = square(WAVES[name], (A, B))
+    assert float(average(float(kernel), a, b)) == pytest.approx(exact_waves(name, (a, b), kernel), rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["smooth", "cut"])
+@pytest.mark.parametrize(
+    ("kernel", "c", "a", "b"), [(1.0, 0.9, 5.0, 0.1), (4.0, -3.6, 2.5, 0.5), (25.0, 20.0, 1.0, 0.2)]
+)
+def test_two_inputs_with_waves(name, kernel, c, a, b):
+    exact = nested(WAVES[name], (A, B), (a, b), kernel, c, kinks=[b])
+    assert float(product(WAVES[name], (A, B))(kernel, kernel, c, a, b)) == pytest.approx(exact, abs=2e-15)
+
+
+def test_waves_that_would_take_too_many_nodes_have_no_value():
+    for name in ("smooth", "cut"):
+        assert math.isnan(float(product(WAVES[name], (A, B))(1e4, 1e4, 9e3, 12.0, 0.1)))
+        assert math.isnan(float(square(WAVES[name], (A, B))(1e8, 12.0, 0.1)))
+
+
+def test_wave_numbers():
+    assert wave(split(sp.sin(A * z + 1) * sp.cos(3 * z) ** 2)) == abs(A) + 6
+    assert wave(split(sp.tanh(A * z))) == 0
+    assert wave(split(sp.exp(sp.sin(A * z)))) == 8 * abs(A)
+
+
+# ---- tails of unknown sign ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_a_tail_is_finite_for_either_sign_of_a_parameter(target):
+    f = sr.Activation("f", sp.exp(-A * sp.Abs(z)), (A,))
+    first, second = sr.expect(f), sr.expect(f(z) ** 2)
+    slope = sr.derivative(second, "K")
+    for quantity, tolerance in ((first, 1e-15), (second, 1e-15), (slope, 1e-11)):
+        module = export(quantity, target=target)
+        assert not module.warnings
+        function = getattr(module.load(), quantity.name)
+        for k, a in ((8060, 0.75), (100, 12), (1, -12), (50, -1), (9, -1), (1, 0.75), (2, 0)):
+            exact = float(quantity.evalf(17, K=sp.Rational(k), a=sp.Rational(a)))
+            at = (float(k), float(a))
+            assert called(function, target, at) == pytest.approx(exact, rel=tolerance, abs=1e-300)
+
+
+def test_gradients_of_a_tail_of_unknown_sign():
+    f = sr.Activation("f", sp.exp(-A * sp.Abs(z)), (A,))
+    quantity = sr.expect(f)
+    function = export(quantity, target="torch").load().expect
+    for k, a in ((100.0, 12.0), (3.0, -1.0), (2.0, 0.5)):
+        at = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (k, a)]
+        function(*at).backward()
+        for tensor, symbol in zip(at, (K, A), strict=True):
+            exact = float(sp.N(quantity.expr.diff(symbol).subs({K: sp.Rational(k), A: sp.Rational(a)}), 17))
+            assert float(tensor.grad) == pytest.approx(exact, rel=1e-10)
+
+
+def test_the_exponent_of_a_tail_is_a_difference_of_symbols():
+    w = A * sp.sqrt(K / 2) + B
+    assert stabilise(sp.exp(w**2 + A) * sp.erfc(w)) == ScaledTail(w**2 + A, sp.expand(A), w)
+
+
+# ---- places of change that a parameter takes away ---------------------------------------------------------------
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_a_function_that_is_constant_with_some_parameters_has_no_place(target):
+    f = sr.Activation("f", sp.erf(A * z + B), (A, B))
+    quantity = sr.expect2(f, "step(z-1)")
+    function = export(quantity, target=target).load().expect2
+    tail = float(mp.ncdf(-1))
+    for a, b in ((0.0, 0.3), (0.0, 0.0), (12.0, -0.3)):
+        at = (1.0, 1.0, 0.5, a, b)
+        exact = float(quantity.evalf(15, K1=1, K2=1, C="1/2", a=a, b=b)) if a else math.erf(b) * tail
+        assert called(function, target, at) == pytest.approx(exact, abs=1e-16, rel=1e-14)
+
+
+@pytest.mark.parametrize("kernel", [1e2, 1e4])
+def test_a_double_exponential_has_its_gradients_at_every_kernel(kernel):
+    """exp(u)*exp(-exp(u)) decays on both sides, though one of its factors grows."""
+    f = sr.Activation("f", sp.exp(-sp.exp(STEEP * (z - B))), (STEEP, B))
+    at = {"K": kernel, "c": 0.75, "b": 0.5}
+    tensors = {name: torch.tensor(v, dtype=torch.float64).requires_grad_() for name, v in at.items()}
+    export(sr.expect(f), "torch").load().expect(**tensors).backward()
+
+    def value(k, c, b):
+        width = mp.sqrt(k)
+        edges = [-12, *((b + mp.mpf(j) / c) / width for j in (-60, -20, -8, -3, 0, 1, 3, 6)), 12]
+        return mp.quad(lambda x: mp.exp(-mp.exp(c * (x * width - b))) * mp.npdf(x), edges)
+
+    for tensor, place in zip(tensors.values(), ((1, 0, 0), (0, 1, 0), (0, 0, 1)), strict=True):
+        with mp.workdps(30):
+            exact = float(mp.diff(value, tuple(at.values()), place))
+        assert float(tensor.grad) == pytest.approx(exact, rel=1e-11)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("kernel", [0.01, 0.1, 0.2])
+def test_mass_moves_before_a_double_exponential_ends_it(kernel, target):
+    """exp(20 z - cosh(z)) is largest at z = 3.7, far beyond the deviations of these kernels."""
+    f = sr.Activation("f", sp.exp(20 * z - sp.cosh(z)) * sp.tanh(STEEP * z), (STEEP,))
+    with mp.workdps(30):
+        width = mp.sqrt(kernel)
+        exact = mp.quad(
+            lambda x: mp.exp(20 * x - mp.cosh(x)) * mp.tanh(x) * mp.npdf(x / width) / width, mp.linspace(-4, 8, 25)
+        )
+    assert called(export(sr.expect(f), target).load().expect, target, (kernel, 1.0)) == pytest.approx(exact, rel=1e-13)
+
+
+LOGARITHMS = {
+    "with a constant": (1, 1, STEEP),
+    "of another height": (STEEP, STEEP / 2, 2),
+    "without a constant": (0, 1, 3),
+    "with a small one": (1, sp.tanh(z) ** 2, STEEP),
+    "with a hyperbolic cosine": (1 + sp.cosh(8 * z), 1, STEEP),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("name", LOGARITHMS)
+@pytest.mark.parametrize(("kernel", "c"), [(1e-8, 0.75), (2.0, 0.5), (2.0, 3.0), (1e4, 9.0)])
+def test_logarithms_of_sums_of_exponentials_do_not_overflow(name, target, kernel, c):
+    """exp(20*z) is no float at 38 standard deviations of 100."""
+    rest, a, b = LOGARITHMS[name]
+    formula = sp.log(rest + a * sp.exp(20 * z) + b * sp.exp(-z))
+    f = sr.Activation("f", formula, (STEEP,) if formula.has(STEEP) else ())
+    phi = sp.lambdify((z, STEEP), formula, "mpmath")
+    with mp.workdps(40):
+        width = mp.sqrt(kernel)
+        places = sorted({side * p for side in (-1, 1) for p in (0, 1e-3, 0.01, 0.03, 0.1, 0.3, 1, 2, 4, 8, 13)})
+        exact = mp.quad(lambda x: phi(width * x, mp.mpf(c)) * mp.npdf(x), places)
+    at = (kernel, c) if formula.has(STEEP) else (kernel,)
+    assert called(export(sr.expect(f), target).load().expect, target, at) == pytest.approx(float(exact), rel=1e-13)
+
+
+SUMS = {  # of functions, none of which is a polynomial
+    "logarithm": sp.log(1 + sp.exp(z) + sp.exp(STEEP * z)),
+    "quotient": 1 / (STEEP + sp.exp(z) + sp.exp(-z)),
+    "root": sp.sqrt(STEEP + z**2 + sp.exp(-(z**2))),
+    "double": sp.exp(STEEP * z - sp.exp(z)),
+    "bounded": sp.tanh(STEEP * (sp.exp(z) - z)),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_functions_inside_of_a_function(name, target):
+    quantity = sr.expect(sr.Activation("f", SUMS[name], (STEEP,)))
+    function = export(quantity, target).load().expect
+    for kernel, value in ((1e-6, 1.0), (1.0, 0.5), (50.0, 2.0), (1e3, 1.0)):
+        exact = float(quantity.evalf(15, K=kernel, c=value))
+        assert called(function, target, (kernel, value)) == pytest.approx(exact, rel=1e-13)
+
+
+@pytest.mark.parametrize("kernel", [1.0, 400.0])
+def test_the_rate_of_a_root_of_a_square(kernel):
+    """exp(sqrt(c z^2 + 1)) grows at the rate sqrt(c), and its mass lies that many variances away."""
+    f = sr.Activation("f", sp.exp(sp.sqrt(STEEP * z**2 + 1)), (STEEP,))
+    function = export(sr.expect(f)).load().expect
+    with mp.workdps(30):
+        width = mp.sqrt(kernel)
+        exact = 2 * mp.quad(lambda x: mp.exp(mp.sqrt((x * width) ** 2 / 9 + 1)) * mp.npdf(x), [0, 1, 4, 8, 12, 20, 30])
+    assert function(kernel, 1 / 9) == pytest.approx(float(exact), rel=1e-13)

@@ -1,0 +1,430 @@
+"""Generated NumPy modules: accuracy against 50 digits, the diagonal, broadcasting, out=, standing alone."""
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from functools import cache
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.activations.activation import Activation
+from symres.core.errors import DeclarationError, NoClosedForm
+from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma, x1, x2, z
+from symres.gaussian.calculus.expectation import Expectation
+from symres.report.export import export
+from symres.results.quantity import NamedStep, Quantity, Status
+from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map, theory
+
+RHO = [0.3, 0.99, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12]
+VARIANCES = [(1e-8, 1e-8), (1e-8, 3e-3), (1e-3, 1e-3), (0.4, 0.9), (2.0, 2.0), (30.0, 1e3), (1e4, 1e4), (1.0, 1e4)]
+PARAMETERS = {"C_W": 1.3, "C_b": 0.0, "gamma": 0.0}
+
+
+@cache
+def by_mpmath(expr):
+    symbols = sorted(expr.free_symbols, key=str)
+    return [str(s) for s in symbols], sp.lambdify(symbols, expr, "mpmath", cse=True)
+
+
+def in_50_digits(expr, **values):
+    """The formula by mpmath, from the inputs as the binary numbers that they are."""
+    names, function = by_mpmath(expr)
+    with mp.workdps(70):
+        return function(*(mp.mpf(values[name]) for name in names))
+
+
+def pair_error(name, found, k1, k2, c):
+    """Relative to the larger of |F| and |C dF/dC|: what the rounding of C alone can do."""
+    point = {"K1": k1, "K2": k2, "C": c}
+    exact = in_50_digits(PAIRS[name], **point)
+    slope = in_50_digits(PAIRS[name].diff(C), **point)
+    return float(abs(mp.mpf(found) - exact) / max(abs(exact), abs(c * slope)))
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return {name: export(covariance_map(kernel)).load().covariance_map for name, kernel in PAIRS.items()}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("variances", VARIANCES, ids=str)
+def test_pair_kernel_has_13_digits(pairs, name, variances):
+    k1, k2 = variances
+    for rho in (*RHO, *(-r for r in RHO), 1e-7):
+        c = rho * k1**0.5 * k2**0.5
+        if name in ("sin", "cos") and (k1 + k2) / 2 - abs(c) > 700:
+            continue  # less than the smallest float
+        found = pairs[name](k1, k2, c, 1.0, 0.0, 0.0)
+        # the exponent -(K1 + K2)/2 of the waves is itself rounded
+        assert pair_error(name, found, k1, k2, c) < (5e-14 if name in ("sin", "cos") else 1e-14)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_average_has_13_digits(name):
+    f = export(kernel_map(KERNELS[name])).load().kernel_map
+    for k in np.geomspace(1e-8, 1e4, 61):
+        exact = in_50_digits(KERNELS[name], K=float(k))
+        assert float(f(k, 1.0, 0.0, 0.0)) == pytest.approx(float(exact), rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_average_has_its_limit_at_zero(name):
+    limit = {"cos": 1.0}.get(name, 0.0)
+    assert export(kernel_map(KERNELS[name])).load().kernel_map(0.0, 1.0, 0.0, 0.0) == pytest.approx(limit, abs=0)
+
+
+@pytest.mark.parametrize("name", sorted(set(PAIRS) & set(KERNELS)))
+@pytest.mark.parametrize("k", [0.0, 1e-300, 1e-8, 1.0, 7.3, 1e4])
+def test_diagonal_equals_the_one_input_average(pairs, name, k):
+    average = export(kernel_map(KERNELS[name])).load().kernel_map(k, 1.0, 0.0, 0.0)
+    assert pairs[name](k, k, k, 1.0, 0.0, 0.0) == pytest.approx(average, rel=2e-15, abs=0)
+    beyond = pairs[name](k, k, k * (1 + 4e-16), 1.0, 0.0, 0.0)  # rounding makes correlations larger than one
+    assert beyond == pytest.approx(average, rel=2e-15 * max(1.0, k if name in ("sin", "cos") else 1.0), abs=0)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_gram_matrices_have_no_nan(pairs, name):
+    x = np.random.default_rng(0).standard_normal((40, 3)) * np.geomspace(1e-5, 1e3, 40)[:, None]
+    x[0] = 0.0
+    gram = x @ x.T
+    norms = np.diag(gram)
+    assert np.isfinite(pairs[name](norms[:, None], norms[None, :], gram, 2.0, 0.1, 0.5)).all()
+
+
+def test_arguments_broadcast_and_out_is_filled():
+    f = export(covariance_map(PAIRS["gelu"])).load().covariance_map
+    k1, k2, c = np.array([[1.0], [2.0]]), np.array([0.5, 3.0, 1.0]), 0.25
+    single = [[f(a, b, c, 2.0, 0.1, 0.5) for b in k2] for a in k1[:, 0]]
+    found = f(k1, k2, c, 2.0, 0.1, 0.5)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, single, rtol=1e-15)
+    out = np.empty((2, 3))
+    assert f(k1, k2, c, 2.0, 0.1, 0.5, out=out) is out
+    np.testing.assert_array_equal(out, found)
+    with pytest.raises(ValueError, match="broadcast"):
+        f(k1, k2, c, 2.0, 0.1, 0.5, out=np.empty((2, 2)))
+
+
+def test_out_may_be_an_argument():
+    f = export(covariance_map(PAIRS["erf"])).load().covariance_map
+    c = np.linspace(-1.0, 1.0, 100_000)
+    expected = f(1.0, 1.0, c, 1.0, 0.0, 0.0)
+    assert f(1.0, 1.0, c, 1.0, 0.0, 0.0, out=c) is c
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_blocks_do_not_show():
+    f = export(covariance_map(PAIRS["relu"])).load().covariance_map
+    c = np.random.default_rng(1).uniform(-0.9, 1, (700, 301))[::2, ::-3]
+    by_hand = (np.sqrt(1 - c**2) + c * (np.pi - np.arccos(c))) / (2 * np.pi)
+    np.testing.assert_allclose(f(1.0, 1.0, c, 1.0, 0.0, 0.0), by_hand, rtol=1e-13)
+
+
+def test_numbers_give_a_number_and_nothing_gives_nothing():
+    f = export(kernel_map(KERNELS["gelu"])).load().kernel_map
+    assert isinstance(f(1.0, 1.0, 0.0, 0.0), float)
+    assert f(np.zeros((0, 3)), 1.0, 0.0, 0.0).shape == (0, 3)
+    assert f(1, 2, 0, 0) == f(1.0, 2.0, 0.0, 0.0)
+
+
+def test_infinite_slope_at_zero_is_infinite():
+    slope = KERNELS["elu"].diff(K, 2)
+    f = export(Quantity("h", (K, C_W), C_W * slope, C_W * slope, Status.EXACT)).load().h
+    assert f(0.0, 1.0) == -np.inf
+    assert f(1e-8, 1.0) == pytest.approx(float(in_50_digits(slope, K=1e-8)), rel=1e-13)
+
+
+def test_flat_function_is_zero_at_zero():
+    body = sp.exp(-1 / (2 * K)) / K ** sp.Rational(3, 2)
+    f = export(Quantity("h", (K,), body, body, Status.EXACT)).load().h
+    assert f(0.0) == 0.0
+    assert f(0.3) == pytest.approx(float(in_50_digits(body, K=0.3)), rel=1e-15)
+
+
+# ---- averages without a closed form ------------------------------------------------------------------------------
+def numeric(name, symbols, body):
+    return Quantity(name, symbols, body, body, Status.NUMERIC, reason="no rule applies")
+
+
+def test_numeric_average_is_fitted():
+    phi = Activation("tanh", sp.tanh(z))
+    quantity = numeric("chi_parallel", (K, C_W), C_W * Expectation(x1 * phi(x1) * phi(x1).diff(x1), K) / K)
+    f = export(quantity).load().chi_parallel
+    for k in (1e-8, 0.02, 1.0, 40.0, 1e4):
+        with mp.workdps(25):
+            s = mp.sqrt(k)
+            points = [0, *(t / s for t in (1, 5, 20) if t < 12 * s), 12]
+            exact = 2 / mp.sqrt(2 * mp.pi) * mp.quad(
+                lambda x, s=s: mp.exp(-x * x / 2) * x / s * mp.tanh(s * x) * mp.sech(s * x) ** 2, points
+            )  # fmt: skip
+        assert f(k, 1.0) == pytest.approx(float(exact), rel=2e-14)
+    assert f(0.0, 1.0) == pytest.approx(1.0, rel=1e-15)
+
+
+OPEN = {  # functions whose averages are known, computed as if they were not
+    "erf": sp.erf(z),
+    "relu": sp.Max(z, 0),
+    "relu_slope": sp.Heaviside(z, sp.Rational(1, 2)),
+    "gelu": z * (1 + sp.erf(z / sp.sqrt(2))) / 2,
+}
+
+
+@pytest.fixture(scope="module")
+def open_pairs():
+    found = {}
+    for name, formula in OPEN.items():
+        phi = Activation(name, formula)
+        body = Expectation(phi(x1) * phi(x2), K1, C, K2)
+        found[name] = export(numeric("covariance_map", (K1, K2, C), body)).load().covariance_map
+    return found
+
+
+def scale_of(name, k1, k2):
+    """The geometric mean of the two diagonal values."""
+    if name == "relu_slope":
+        return 0.5
+    return float(mp.sqrt(in_50_digits(KERNELS[name], K=k1) * in_50_digits(KERNELS[name], K=k2)))
+
+
+@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("copies", [1, 500], ids=["one entry", "as many as in a matrix"])
+def test_open_pair_kernels_agree_with_closed_forms(open_pairs, name, copies):
+    """Alone an entry is soon left to quadrature; among entries with the same kernels its series is taken further."""
+    for k1, k2 in ((1e-8, 1e-8), (1e-4, 1.0), (1.0, 1.0), (100.0, 3.0), (1e4, 1e4)):
+        for rho in (0.01, 0.5, -0.9, 0.999, 1 - 1e-6, -1 + 1e-6, 1 - 1e-12):
+            c = rho * k1**0.5 * k2**0.5
+            exact = float(in_50_digits(PAIRS[name], K1=k1, K2=k2, C=c))
+            found = open_pairs[name](np.full(copies, k1), k2, np.full(copies, c))
+            # at C = K1 = K2 the slope of a jump is infinite: the rounding of C counts
+            slope = abs(c) * 2e-16 * float(in_50_digits(PAIRS[name].diff(C), K1=k1, K2=k2, C=c))
+            np.testing.assert_allclose(found, exact, rtol=0, atol=4e-15 * scale_of(name, k1, k2) + slope)
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_open_pair_kernels_on_the_diagonal(open_pairs, name):
+    for k in (1e-8, 2.0, 1e4):
+        average = scale_of(name, k, k)
+        for c in (k, k * (1 + 4e-16)):  # rounding makes correlations larger than one
+            assert open_pairs[name](k, k, c) == pytest.approx(average, rel=4e-15)
+
+
+@pytest.mark.parametrize("kernels", [(0.0, 0.0), (0.0, 4.0), (1e-300, 1e-300)], ids=str)
+def test_open_pair_kernels_have_their_limit_at_zero(open_pairs, kernels):
+    for name in ("erf", "relu", "gelu"):
+        assert open_pairs[name](*kernels, 0.0) == pytest.approx(0.0, abs=1e-100)
+    assert open_pairs["relu_slope"](*kernels, 0.0) == pytest.approx(0.25, rel=4e-15)
+
+
+def test_an_odd_function_keeps_its_digits_at_small_correlation(open_pairs):
+    for rho in (1e-6, -1e-9, 1e-15):
+        exact = float(in_50_digits(PAIRS["erf"], K1=3.0, K2=0.5, C=rho))
+        assert open_pairs["erf"](3.0, 0.5, rho) == pytest.approx(exact, rel=2e-15, abs=0)
+
+
+def test_open_pair_kernels_keep_their_shape_and_pass_on_what_is_no_number(open_pairs):
+    f = open_pairs["gelu"]
+    k1, k2, c = np.array([[1.0], [2.0]]), np.array([0.5, np.nan, 1.0]), 0.25
+    found = f(k1, k2, c)
+    assert found.shape == (2, 3)
+    assert np.isnan(found[:, 1]).all()
+    assert found[1, 2] == pytest.approx(f(2.0, 1.0, 0.25), rel=1e-15)
+    assert f(np.zeros((0, 3)), 1.0, 0.0).shape == (0, 3)
+
+
+def test_parameters_of_an_open_pair_kernel_may_be_arrays():
+    slope = sp.Symbol("slope", positive=True)
+    phi = Activation("bent", sp.Piecewise((z, z > 0), (slope * sp.tanh(z), True)), (slope,))
+    body = Expectation(phi(x1) * phi(x2), K1, C, K2)
+    f = export(numeric("covariance_map", (K1, K2, C, slope), body)).load().covariance_map
+    entries = [(0.9, 0.2), (-1.3, 0.2), (1.4, 1.5)]
+    found = f(1.0, 2.0, *np.array(entries).T)
+    np.testing.assert_allclose(found, [f(1.0, 2.0, c, a) for c, a in entries], rtol=2e-15)
+    assert found[0] != pytest.approx(f(1.0, 2.0, 0.9, 1.5), rel=1e-2)
+
+
+CATALOGUE = ("tanh", "silu", "gelu_tanh", "softsign", "hard_tanh", "hard_swish", "selu")
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_open_pair_kernels_of_the_catalogue_agree_with_balls(name):
+    """The generated series and quadrature against rigorous enclosures, points drawn at random, in matrix and alone."""
+    quantity = sr.expect2(name, name)
+    f = export(quantity).load().expect2
+    generator = np.random.default_rng(7)
+    for _ in range(6):
+        k1, k2 = 10 ** generator.uniform(-8, 4, 2)
+        c = (1 - 10 ** generator.uniform(-12, 0)) * generator.choice([-1, 1]) * k1**0.5 * k2**0.5
+        values = [quantity.evalf(16, K1=Fraction(a), K2=Fraction(b), C=Fraction(v))
+                  for a, b, v in ((k1, k2, c), (k1, k1, k1), (k2, k2, k2))]  # fmt: skip
+        scale = float(mp.sqrt(values[1] * values[2]))
+        for copies in (1, 300):
+            found = f(np.full(copies, k1), k2, c)
+            np.testing.assert_allclose(found, float(values[0]), rtol=0, atol=1e-14 * scale)
+
+
+def test_straight_line_steps_are_computed_in_order():
+    S1 = sp.Symbol("S1", positive=True)
+    inner = C_b + C_W * 2 / sp.pi * sp.asin(2 * K / (1 + 2 * K))
+    body = gamma**2 * K + C_W * KERNELS["gelu"].subs(K, S1)
+    quantity = Quantity(
+        "kernel_map", (K, C_W, C_b, gamma), body, body, Status.EXACT, steps=(NamedStep(S1, inner, inner),)
+    )
+    found = export(quantity).load().kernel_map(0.7, 1.9, 0.2, 0.5)
+    exact = in_50_digits(body.subs(S1, inner), K=0.7, C_W=1.9, C_b=0.2, gamma=0.5)
+    assert found == pytest.approx(float(exact), rel=1e-15)
+
+
+ALPHA = sp.Symbol("alpha", positive=True)
+SCALES = {  # alpha as celu and swish have it: f(K, alpha) = alpha^m f(K*alpha^s, 1)
+    "celu": ALPHA**2 * KERNELS["elu"].subs(K, K / ALPHA**2),
+    "swish": KERNELS["gelu"].subs(K, K * ALPHA**2) / ALPHA**2,
+}
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_a_parameter_that_is_a_scale_costs_no_digits(name):
+    formula = SCALES[name]
+    f = export(Quantity("kernel_map", (K, ALPHA), formula, formula, Status.EXACT)).load().kernel_map
+    for k, alpha in ((1e-8, 1.7), (0.3, 0.2), (1e4, 3.0)):
+        assert f(k, alpha) == pytest.approx(float(in_50_digits(formula, K=k, alpha=alpha)), rel=2e-15)
+    assert f(0.0, 2.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    "formula", [K * sp.exp(-ALPHA * K), K / (1 + ALPHA * K + ALPHA * K**2), sp.log(1 + K**2 * ALPHA)], ids=str
+)
+def test_a_parameter_that_is_no_scale_stays_an_argument(formula):
+    f = export(Quantity("kernel_map", (K, ALPHA), formula, formula, Status.EXACT)).load().kernel_map
+    for k, alpha in ((1e-8, 1.7), (0.3, 0.2), (7.0, 3.0)):
+        assert f(k, alpha) == pytest.approx(float(in_50_digits(formula, K=k, alpha=alpha)), rel=2e-15)
+
+
+def test_equal_averages_are_computed_once():
+    text = export({"a": kernel_map(KERNELS["gelu"]), "b": kernel_map(KERNELS["gelu"])}).text
+    assert text.count("def _average_") == 1
+
+
+# ---- the text ----------------------------------------------------------------------------------------------------
+SCRIPT = """
+import sys
+sys.modules.update(dict.fromkeys(("symres", "sympy", "mpmath", "flint", "torch", "jinja2")))  # importing them fails
+import importlib.util
+spec = importlib.util.spec_from_file_location("generated", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+print(repr(float(module.covariance_map(1.0, 1.0, 1.0, 1.0, 0.0, 0.0))))
+"""
+
+
+def test_module_stands_alone(tmp_path):
+    path = export(theory("gelu")).write(tmp_path / "gelu.py")
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(float(in_50_digits(KERNELS["gelu"], K=1.0)), rel=1e-15)
+
+
+GENERATE = """
+from symres import export
+from tests.oracles.closed_forms import theory, KERNELS, kernel_map
+print(export(theory({0!r}), {1!r}).text)
+print(export(kernel_map(KERNELS["elu"]), {1!r}).text)
+"""
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "latex"])
+def test_text_does_not_depend_on_the_hash_seed(target):
+    texts = []
+    for seed in ("0", "1", "4711"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        texts.append(
+            subprocess.run(
+                [sys.executable, "-c", GENERATE.format("gelu", target)],
+                env=environment, capture_output=True, text=True, check=True,
+            ).stdout
+        )  # fmt: skip
+    assert texts[0] == texts[1] == texts[2]
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_every_function_is_documented(target):
+    module = ast.parse(export(theory("relu"), target, command="symres export relu").text)
+    assert "symres export relu" in ast.get_docstring(module)
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            text = ast.get_docstring(node)
+            for head in ("Args:", "Returns:", "Valid when:", "Error", "Generalises:"):
+                assert head in text
+            for argument in node.args.args:
+                assert f"{argument.arg}: " in text
+    assert max(map(len, export(theory("relu"), target).text.splitlines())) <= 140
+
+
+def test_parameters_are_the_symbols_in_order():
+    module = export(theory("erf")).load()
+    assert list(inspect.signature(module.covariance_map).parameters) == ["K1", "K2", "C", "C_W", "C_b", "gamma", "out"]
+    assert module.__all__ == ["kernel_map", "covariance_map", "chi_parallel"]
+
+
+def test_import_of_symres_brings_no_torch_and_no_matplotlib():
+    code = "import sys, symres; symres.export; assert not {'torch', 'matplotlib'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- refusals ----------------------------------------------------------------------------------------------------
+def unknown():
+    return Quantity("h", (K,), sp.nan, sp.nan, Status.UNKNOWN, reason="nothing applies")
+
+
+def test_unknown_quantity_is_refused_alone_and_named_in_company():
+    with pytest.raises(NoClosedForm, match="nothing applies"):
+        export(unknown())
+    text = export({**theory("relu"), "h": unknown()}).text
+    assert "h: it is unknown (nothing applies)" in text
+    assert "def h(" not in text
+
+
+def test_refusals_say_what_to_do(tmp_path):
+    with pytest.raises(DeclarationError, match="numpy, torch, latex"):
+        export(kernel_map(K / 2), "fortran")
+    with pytest.raises(DeclarationError, match="Quantity"):
+        export(42)
+    with pytest.raises(DeclarationError, match="LaTeX"):
+        export(kernel_map(K / 2), "latex").load()
+    body = C_W * sp.Symbol("q") * K
+    with pytest.raises(DeclarationError, match="q is no argument"):
+        export(Quantity("kernel_map", (K, C_W), body, body, Status.EXACT))
+
+
+NESTED = {
+    "a sum with an inner layer": lambda inner, outer: sr.Dense(outer(z + sr.Dense(inner(z)))),
+    "an inner layer": lambda inner, outer: sr.Dense(outer(sr.Dense(inner(z)))),
+    "an inner layer of fixed variances": lambda inner, outer: z / 2 + sr.Dense(outer(z + sr.Dense(inner(z), 1, 0))),
+    "an inner layer twice": lambda inner, outer: _shared(sr.Dense(inner(z)), inner, outer),
+}
+
+
+def _shared(inner_layer, inner, outer):
+    return sr.Dense(outer(inner_layer) + inner(z + inner_layer))
+
+
+@pytest.mark.parametrize("names", [("erf", "erf"), ("relu", "erf"), ("erf", "relu"), ("gelu", "gelu")])
+@pytest.mark.parametrize("layer", NESTED)
+def test_maps_of_two_inputs_of_nested_layers(layer, names):
+    """The covariances of inner neurons are steps of their own, which stand in sums and products of any kind."""
+    theory_ = sr.derive(sr.Layer(NESTED[layer](*map(sr.activation, names))))
+    points = [(1.3, 0.8, 0.5), (0.4, 2.1, -0.6), (1.0, 1.0, 0.999), (1e-3, 3.0, 0.01)]
+    numbers = {"C_W": 1.4, "C_b": 0.2}
+    for quantity in (theory_.covariance_map, theory_.ntk_map):
+        function = getattr(export(quantity, target="numpy").load(), quantity.name)
+        given = {s.name: numbers[s.name] for s in quantity.symbols if s.name in numbers}
+        columns = np.array(points).T
+        more = {"Theta": 0.7} if quantity is theory_.ntk_map else {}
+        found = function(*columns, *more.values(), **given)
+        for value, (k1, k2, c) in zip(found, points, strict=True):
+            assert value == pytest.approx(float(quantity.evalf(K1=k1, K2=k2, C=c, **more, **given)), rel=1e-13)

@@ -1,0 +1,353 @@
+"""Generated PyTorch modules: values, both precisions, gradients on the diagonal, standing alone."""
+
+import inspect
+import subprocess
+import sys
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+
+import symres as sr
+from symres.activations.activation import Activation
+from symres.codegen import generate
+from symres.codegen.planning.plan import Component
+from symres.core.symbols import K1, K2, C, K, x1, x2, z
+from symres.gaussian.calculus.expectation import Expectation
+from symres.report.export import export
+from symres.results.quantity import Quantity, Status
+from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map, theory
+
+EDGE = [(k, k, c) for k, c in ((1.0, 1.0), (2.0, -2.0), (1e-8, 1e-8), (1e4, 1e4), (1.0, 1.0 + 1e-15), (0.0, 0.0))]
+EDGE += [(0.3, 1.2, 0.6), (0.0, 1.0, 0.0)]
+
+
+def double(*values):
+    return [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in values]
+
+
+@pytest.fixture(scope="module")
+def modules():
+    quantities = {name: covariance_map(kernel) for name, kernel in PAIRS.items()}
+    return {name: (export(q, "torch").load(), export(q).load()) for name, q in quantities.items()}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize(("kind", "tolerance"), [(torch.float64, 2e-15), (torch.float32, 2e-6)], ids=str)
+def test_values_agree_with_numpy(modules, name, kind, tolerance):
+    x = torch.tensor(np.random.default_rng(0).standard_normal((30, 4)), dtype=kind)
+    gram = x @ x.T
+    norms = gram.diagonal()
+    generated, reference = (m.covariance_map for m in modules[name])
+    found = generated(norms[:, None], norms[None, :], gram, 2.0, 0.1, 0.5)
+    assert found.dtype == kind
+    wide = gram.double().numpy()
+    exact = reference(np.diag(wide)[:, None], np.diag(wide)[None, :], wide, 2.0, 0.1, 0.5)
+    scale = np.abs(exact) + np.abs(np.outer(np.diag(wide), np.diag(wide))) ** 0.5
+    assert np.max(np.abs(found.double().numpy() - exact) / scale) < tolerance
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_derivatives_inside_the_domain(modules, name):
+    arguments = double([1.0, 2.0, 0.5, 3.0], [1.0, 0.5, 0.6, 3.0], [0.3, -0.8, 0.2, -2.0])
+    parameters = double(1.7, 0.1, 0.6)
+    assert torch.autograd.gradcheck(modules[name][0].covariance_map, (*arguments, *parameters))
+    assert torch.autograd.gradgradcheck(modules[name][0].covariance_map, (*arguments, *parameters))
+
+
+@pytest.mark.parametrize("name", sorted(set(PAIRS) - {"relu_slope"}))  # the slope of a jump is infinite there
+def test_derivatives_on_the_diagonal(modules, name):
+    """The Gram matrix of moving points: its diagonal, and the entry of two equal points, have correlation one."""
+
+    def total(x):
+        gram = x @ x.T
+        norms = gram.diagonal()
+        return modules[name][0].covariance_map(norms[:, None], norms[None, :], gram, 1.3, 0.1, 0.5)
+
+    points = double([[0.6, -0.4], [0.6, -0.4], [1.2, 0.3], [-1.2, -0.3]])[0]
+    total(points).sum().backward()
+    assert torch.isfinite(points.grad).all()
+    # a step off two equal points changes |angle| to first order: coarse where the kernel has a kink of order 3
+    assert torch.autograd.gradcheck(total, (points.detach().requires_grad_(),), eps=1e-7, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("point", EDGE, ids=str)
+@pytest.mark.parametrize("kind", [torch.float64, torch.float32], ids=str)
+def test_gradients_are_finite_at_the_edge(modules, name, point, kind):
+    arguments = [torch.tensor([v], dtype=kind, requires_grad=True) for v in point]
+    value = modules[name][0].covariance_map(*arguments, 1.0, 0.0, 0.0)
+    value.sum().backward()
+    assert torch.isfinite(value).all()
+    assert all(torch.isfinite(a.grad).all() for a in arguments)
+
+
+def test_slope_on_the_diagonal_is_the_average_of_the_squared_derivative(modules):
+    known = {"relu": 0.5, "erf": 4 / np.pi / np.sqrt(5.0), "sin": (1 + np.exp(-2.0)) / 2, "square": 4.0}
+    for name, expected in known.items():
+        k1, k2, c = double(1.0, 1.0, 1.0)
+        modules[name][0].covariance_map(k1, k2, c, 1.0, 0.0, 0.0).backward()
+        assert float(c.grad) == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("name", ["gelu", "elu", "hard_tanh", "sin", "erf"])
+def test_kernel_map_in_both_precisions(name):
+    generated, reference = export(kernel_map(KERNELS[name]), "torch").load(), export(kernel_map(KERNELS[name])).load()
+    kernels = torch.logspace(-8, 4, 60, dtype=torch.float64)
+    exact = reference.kernel_map(kernels.numpy(), 1.0, 0.0, 0.0)
+    np.testing.assert_allclose(generated.kernel_map(kernels, 1.0, 0.0, 0.0), exact, rtol=4e-15)
+    found = generated.kernel_map(kernels.float(), 1.0, 0.0, 0.0)
+    assert found.dtype == torch.float32
+    np.testing.assert_allclose(found, exact, rtol=3e-6)
+
+
+@pytest.mark.parametrize("name", ["gelu", "elu", "hard_tanh", "sin", "erf"])
+def test_kernel_map_has_the_slope_of_its_formula(name):
+    generated = export(kernel_map(KERNELS[name]), "torch").load()
+    (kernels,) = double([1e-6, 0.02, 0.9, 7.0, 300.0])
+    generated.kernel_map(kernels, 1.0, 0.0, 0.0).sum().backward()
+    slopes = [float(KERNELS[name].diff(K).evalf(40, subs={K: sp.Float(k, 40)})) for k in kernels.tolist()]
+    np.testing.assert_allclose(kernels.grad, slopes, rtol=2e-11, atol=1e-16)
+    (origin,) = double([0.0])
+    generated.kernel_map(origin, 1.0, 0.0, 0.0).sum().backward()
+    assert torch.isfinite(origin.grad).all()
+
+
+@pytest.mark.parametrize(("formula", "pair"), [(sp.erf(z), "erf"), (sp.Max(z, 0), "relu")])
+def test_quadrature_has_the_derivatives_of_the_closed_form(modules, formula, pair):
+    phi = Activation(pair, formula)
+    body = Expectation(phi(x1) * phi(x2), K1, C, K2)
+    quantity = Quantity("covariance_map", (K1, K2, C), body, body, Status.NUMERIC)
+    generated = export(quantity, "torch").load()
+    points = ([0.7, 3.0, 2.0, 1.0, 4.0], [1.9, 0.4, 2.0, 1.0, 4.0], [0.6, -0.9, 2.0, 0.0, 3.99])
+    arguments, others = double(*points), double(*points)
+    value = generated.covariance_map(*arguments)
+    exact = modules[pair][0].covariance_map(*others, 1.0, 0.0, 0.0)
+    value.sum().backward()
+    exact.sum().backward()
+    np.testing.assert_allclose(value.detach(), exact.detach(), rtol=1e-12, atol=1e-14)
+    for a, b in zip(arguments, others, strict=True):
+        np.testing.assert_allclose(a.grad, b.grad, rtol=1e-11, atol=1e-12)
+    single = generated.covariance_map(*(a.detach().float() for a in arguments))
+    assert single.dtype == torch.float32
+    np.testing.assert_allclose(single, exact.detach(), rtol=1e-6, atol=1e-7)
+
+
+# ---- averages without a closed form ------------------------------------------------------------------------------
+NUMERIC = {"tanh": {}, "hard_tanh": {}, "elu": {"alpha": 0.8}, "swish": {"beta": 1.4}}
+
+
+@pytest.fixture(scope="module")
+def open_modules():
+    found = {}
+    for name in NUMERIC:
+        quantity = sr.derive(name).covariance_map
+        found[name] = export(quantity, "torch").load().covariance_map, export(quantity).load().covariance_map
+    return found
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_open_pair_kernels_have_the_derivatives_of_their_values(open_modules, name):
+    """In the kernels, the covariance and the parameters of the activation."""
+    f, reference = open_modules[name]
+    arguments = double([0.7, 3.0, 0.02], [1.9, 0.4, 5.0], [0.6, -0.9, 0.1], *NUMERIC[name].values())
+    assert torch.autograd.gradcheck(lambda *a: f(*a[:3], 1.3, 0.1, *a[3:]), arguments)
+    exact = reference(*(a.detach().numpy() for a in arguments[:3]), 1.3, 0.1, **NUMERIC[name])
+    np.testing.assert_allclose(f(*arguments[:3], 1.3, 0.1, **NUMERIC[name]).detach(), exact, rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+@pytest.mark.parametrize("kind", [torch.float64, torch.float32], ids=str)
+def test_open_pair_kernels_have_finite_gradients_at_the_edge(open_modules, name, kind):
+    own = list(NUMERIC[name].values())
+    for point in EDGE:
+        arguments = [torch.tensor([v], dtype=kind, requires_grad=True) for v in (*point, *own)]
+        value = open_modules[name][0](*arguments[:3], 1.0, 0.0, *arguments[3:])
+        assert value.dtype == kind
+        value.sum().backward()
+        assert torch.isfinite(value).all()
+        assert all(torch.isfinite(a.grad).all() for a in arguments)
+
+
+def test_matrices_of_open_pair_kernels_have_the_gradients_of_their_entries(open_modules):
+    x = torch.tensor(np.random.default_rng(0).standard_normal((24, 3)))
+    gram, f = x @ x.T, open_modules["tanh"][0]
+    k1, k2, c = (v.clone().requires_grad_() for v in (gram.diagonal()[:, None], gram.diagonal()[None, :], gram))
+    f(k1, k2, c, 1.0, 0.0).sum().backward()
+    entry = double(float(gram[3, 3]), float(gram[7, 7]), float(gram[3, 7]))
+    f(*entry, 1.0, 0.0).backward()
+    assert float(c.grad[3, 7]) == pytest.approx(float(entry[2].grad), rel=1e-13)
+    row = sum(_slope(f, gram[3, 3], gram[j, j], gram[3, j]) for j in range(24))
+    assert float(k1.grad[3]) == pytest.approx(row, rel=1e-12)
+
+
+def _slope(f, *point):
+    k1, k2, c = double(*map(float, point))
+    f(k1, k2, c, 1.0, 0.0).backward()
+    return float(k1.grad)
+
+
+def test_open_pair_kernels_work_under_vmap(open_modules):
+    f = open_modules["tanh"][0]
+    c = torch.linspace(-1, 1, 5, dtype=torch.float64)
+    slope = torch.func.vmap(torch.func.grad(lambda c: f(1.0, 1.0, c, 1.0, 0.0)))(c)
+    step = 1e-6
+    np.testing.assert_allclose(
+        slope[1:-1], (f(1.0, 1.0, c + step, 1.0, 0.0) - f(1.0, 1.0, c - step, 1.0, 0.0))[1:-1] / (2 * step), rtol=1e-9
+    )
+
+
+def test_second_derivatives_of_open_pair_kernels_are_refused(open_modules):
+    (c,) = double(0.3)
+    (slope,) = torch.autograd.grad(open_modules["tanh"][0](1.0, 1.0, c, 1.0, 0.0), c, create_graph=True)
+    with pytest.raises(NotImplementedError, match="first derivatives only"):
+        slope.backward()
+
+
+@pytest.mark.parametrize("correlation", [0.3, -0.8, 1.0, -1.0])
+def test_a_parameter_that_moves_a_jump_has_a_gradient(correlation):
+    """What is lost in passing: twice the density at the jump, times its height, times the mean of the other neuron."""
+    place = sp.Symbol("place", positive=True)
+    phi = Activation("late", sp.Heaviside(z - place, 1) * (1 + sp.tanh(z)), (place,))
+    body = Expectation(phi(x1) * phi(x2), K1, C, K2)
+    f = export(Quantity("covariance_map", (K1, K2, C, place), body, body, Status.NUMERIC), "torch").load()
+    c, where = double(correlation, 0.5)
+    f.covariance_map(1.0, 1.0, c, where).backward()
+    spread = mp.sqrt(1 - mp.mpf(correlation) ** 2)
+    if spread:
+        edge = (0.5 - 0.5 * correlation) / spread
+        other = mp.quad(lambda t: (1 + mp.tanh(0.5 * correlation + spread * t)) * mp.npdf(t), [edge, edge + 2, 9, 14])
+    else:  # equal neurons jump together, opposite ones never
+        other = (1 + mp.tanh(0.5)) / 2 if correlation > 0 else 0
+    assert float(where.grad) == pytest.approx(
+        float(-2 * mp.npdf(0.5) * (1 + mp.tanh(0.5)) * other), rel=1e-14 if spread else 1e-7
+    )
+
+
+@pytest.mark.parametrize(("kernel", "mean", "edge"), [(1.3, 0.4, 0.3), (1e-4, 0.4, 0.41), (100.0, -0.4, 3.0)])
+def test_means_and_breakpoints_that_move_past_a_jump(kernel, mean, edge):
+    shift, b = sp.Symbol("m", real=True), sp.Symbol("b", real=True)
+    formula = sp.Piecewise((z**2, z > b), (sp.cos(z) * sp.tanh(z), True))
+    values = dict(zip(("K", "m", "b"), double(kernel, mean, edge), strict=True))
+    export(sr.expect(Activation("f", formula, (b,)), shift), "torch").load().expect(**values).backward()
+
+    def value(k, m, b):
+        width, cut = mp.sqrt(k), (b - m) / mp.sqrt(k)
+        left = mp.quad(lambda x: mp.cos(m + width * x) * mp.tanh(m + width * x) * mp.npdf(x), mp.linspace(-12, cut, 25))
+        return left + mp.quad(lambda x: (m + width * x) ** 2 * mp.npdf(x), mp.linspace(cut, 12, 9))
+
+    for tensor, order in zip(values.values(), ((1, 0, 0), (0, 1, 0), (0, 0, 1)), strict=True):
+        with mp.workdps(25):
+            exact = float(mp.diff(value, (kernel, mean, edge), order))
+        assert float(tensor.grad) == pytest.approx(exact, rel=1e-11)
+
+
+def test_numbers_alone_give_float64_and_shapes_broadcast(modules):
+    f = modules["gelu"][0].covariance_map
+    assert f(1.0, 1.0, 1, 1, 0, 0).dtype == torch.float64
+    assert f(torch.ones(2, 1), torch.ones(3), 0.5, torch.ones(4, 1, 1), 0.0, 0.0).shape == (4, 2, 3)
+    constant = export(kernel_map(K / 2), "torch").load().kernel_map
+    assert constant(torch.ones(5), 2.0, 0.0, torch.zeros(3, 1)).shape == (3, 5)
+
+
+# ---- the arguments of a function ---------------------------------------------------------------------------------
+LAYERS = {"mlp": ["C_W", "C_b"], "residual": ["C_W", "C_b", "gamma"]}
+FLAT = ("relu", "leaky_relu", "scale_invariant", "abs", "linear", "sign", "step")  # constant susceptibilities
+
+
+def cheap_component(name, symbols, formula, dialect, opened):
+    """Code that depends on every argument, without the search for accurate code."""
+    return Component(name, symbols, formula, sp.Add(*symbols))
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("name", sr.activations)
+def test_functions_of_a_layer_are_called_alike_for_every_activation(monkeypatch, name, layer):
+    """Kernels and all parameters of the layer by name; by position whatever is good for gelu."""
+    monkeypatch.setattr(generate, "build_component", cheap_component)
+    theory = sr.derive(sr.architectures[layer](name))
+    own = [str(p) for p in sr.activations[name].parameters]
+    known = [q for q in theory.quantities.values() if q.status is not Status.UNKNOWN]
+    numpy_module, torch_module = (export({q.name: q for q in known}, target).load() for target in ("numpy", "torch"))
+    for quantity in known:
+        kernels = ["K1", "K2", "C"] if quantity.name == "covariance_map" else ["K"]
+        signatures = [inspect.signature(getattr(m, quantity.name)).parameters for m in (numpy_module, torch_module)]
+        assert list(signatures[0]) == [*signatures[1], "out"]
+        assert set(signatures[1]) == {*kernels, *LAYERS[layer], *own}
+        required = [name for name, p in signatures[1].items() if p.default is p.empty]
+        assert required == [str(s) for s in quantity.symbols] == list(signatures[1])[: len(required)]
+        arguments = {name: torch.full((2,), 0.5, dtype=torch.float64, requires_grad=True) for name in signatures[1]}
+        arguments["C_b"] = torch.full((3, 1), 0.1, dtype=torch.float64, requires_grad=True)
+        found = getattr(torch_module, quantity.name)(**arguments)
+        assert found.shape == (3, 2)
+        found.sum().backward()
+        assert all(torch.isfinite(a.grad).all() for a in arguments.values())
+        values = {name: a.detach().numpy() for name, a in arguments.items()}
+        np.testing.assert_allclose(getattr(numpy_module, quantity.name)(**values), found.detach(), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_constant_susceptibilities_are_differentiable(name):
+    theory = sr.derive(sr.residual(name))
+    for quantity in (theory.chi_parallel, theory.chi_perp):
+        f = getattr(export(quantity, "torch").load(), quantity.name)
+        k, C_W, gamma = double([0.0, 1.0, 3.0], 1.3, 0.5)
+        own = dict.fromkeys((str(p) for p in sr.activations[name].parameters), 0.3)
+        value = f(k, C_W=C_W, gamma=gamma, **own)
+        assert value.shape == (3,)
+        assert (value == value[0]).all()
+        value.sum().backward()
+        assert k.grad.tolist() == [0.0, 0.0, 0.0]
+        if quantity.name == "chi_perp" and name in ("sign", "step"):
+            assert value[0] == torch.inf
+        else:
+            assert gamma.grad == 3.0  # of gamma^2 + ..., three times
+        assert torch.isfinite(C_W.grad)
+
+
+def test_the_arguments_that_may_be_left_out_are_documented():
+    text = export(sr.derive("relu").chi_perp, "torch").text
+    assert "C_b: variance of a bias; C_b >= 0; tensor or number; of no influence here, may be left out." in text
+
+
+def test_module_works_under_vmap(modules):
+    f = modules["relu"][0].covariance_map
+    c = torch.linspace(-1, 1, 7, dtype=torch.float64)
+    slope = torch.func.vmap(torch.func.grad(lambda c: f(1.0, 1.0, c, 1.0, 0.0, 0.0)))(c)
+    np.testing.assert_allclose(slope, (np.pi - np.arccos(c.numpy())) / (2 * np.pi), atol=1e-15)
+
+
+SCRIPT = """
+import sys
+sys.modules.update(dict.fromkeys(("symres", "sympy", "scipy")))  # importing them fails
+import importlib.util
+spec = importlib.util.spec_from_file_location("generated", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+print(float(module.covariance_map(1.0, 1.0, 1.0, 2.0, 0.0, 0.0)))
+"""
+
+
+def test_module_stands_alone(tmp_path):
+    path = export(theory("relu"), "torch").write(tmp_path / "relu.py")
+    text = path.read_text()
+    assert {line.split()[1] for line in text.splitlines() if line.startswith(("import ", "from "))} <= {
+        "torch", "math", "functools",
+    }  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == 1.0
+
+
+def test_slopes_at_zero_beside_roots_of_kernels():
+    """K' = C_W (K - 2 a K^(4/3) + ...) of z/(1 + |z|^(2/3)): the roots have no slope at 0, K' has C_W."""
+    kernel_map = sr.derive("z/(1+abs(z)^(2/3))").kernel_map
+    K0 = torch.tensor([0.0, 1e-15, 0.5], dtype=torch.float64, requires_grad=True)
+    value = export(kernel_map, "torch").load().kernel_map(K0, 3.0, 0.25)
+    (slope,) = torch.autograd.grad(value.sum(), K0)
+    exact = sr.derive("z/(1+abs(z)^(2/3))").chi_parallel
+    assert value[0].item() == 0.25
+    assert slope[0].item() == pytest.approx(3, rel=1e-12)
+    for k, found in zip((1e-15, 0.5), slope[1:].tolist(), strict=True):
+        assert found == pytest.approx(float(exact.evalf(K=k, C_W=3)), rel=1e-9)

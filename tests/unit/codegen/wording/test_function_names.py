@@ -1,0 +1,63 @@
+"""The names of generated functions are those of the mapping; what a Module shows of itself."""
+
+import pytest
+
+import symres as sr
+from symres.codegen.module import TARGETS
+from symres.core.errors import DeclarationError
+
+LINEAR, SQUARE = sr.expect("gelu"), sr.expect("tanh(z)^2")
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_functions_are_called_as_the_mapping_says(target):
+    pytest.importorskip(target)
+    module = sr.export({"a": LINEAR, "b": SQUARE}, target=target)
+    assert module.functions == ("a", "b")
+    loaded = module.load()
+    assert loaded.__all__ == ["a", "b"] and not hasattr(loaded, "expect")
+    assert float(loaded.a(1.0)) == pytest.approx(float(LINEAR.evalf(K=1)), rel=1e-14)
+    assert float(loaded.b(1.0)) == pytest.approx(float(SQUARE.evalf(K=1)), rel=1e-14)
+    assert f'symres.export({{"a": a, "b": b}}, target="{target}")' in module.text
+
+
+def test_a_document_writes_the_names_of_the_mapping():
+    module = sr.export({"a": LINEAR, "b": SQUARE}, target="latex")
+    assert r"\mathrm{a} &=" in module.text and r"\mathrm{b} &=" in module.text
+    assert 'symres.export({"a": a, "b": b}, target="latex")' in module.text
+    own = sr.export({"expect": LINEAR}, target="latex").text  # under its own name it keeps its notation
+    assert r"\mathrm{expect}" not in own
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ["a-b", "2a", "", "class", "_a", 3])
+def test_what_is_no_name_is_refused(name, target):
+    with pytest.raises(DeclarationError, match="cannot be the name of a function"):
+        sr.export({name: LINEAR}, target=target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_no_quantity_is_refused(target):
+    with pytest.raises(DeclarationError, match="it is int, no quantity"):
+        sr.export({"a": 3}, target=target)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [("np", "numpy"), ("torch", "torch"), ("average_1", "numpy"), ("isinstance", "torch")]
+)
+def test_a_name_that_the_module_needs_itself_is_refused(name, target):
+    with pytest.raises(DeclarationError, match=f"the module needs the name _?{name} for something else"):
+        sr.export({name: SQUARE}, target=target)
+
+
+def test_a_name_of_python_that_the_module_does_not_use_is_free():
+    assert sr.export({"map": LINEAR}).load().map(1.0) == pytest.approx(float(LINEAR.evalf(K=1)), rel=1e-14)
+
+
+def test_a_module_shows_what_it_holds_and_not_its_source():
+    module = sr.export({"a": LINEAR, "b": SQUARE})
+    assert repr(module) == f"<numpy module: a, b; {len(module.text.splitlines())} lines in .text>"
+    assert str(module) == module.text
+    assert repr(sr.export({"a": LINEAR}, target="latex")).startswith("<latex module: a; ")
+    lacking = repr(sr.export(sr.derive("step")))
+    assert "without h: it is unknown" in lacking and "def " not in lacking

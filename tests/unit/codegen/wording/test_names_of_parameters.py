@@ -1,0 +1,337 @@
+"""Names of parameters mean nothing: no name that a user chooses meets one of those that generated code makes itself."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import sympy as sp
+import torch
+
+import symres as sr
+from symres.codegen import generate
+from symres.codegen.emission.emitter import argument, variable
+from symres.codegen.generate import _signature
+from symres.codegen.stable.angles import angle_form
+from symres.codegen.stable.primitives import GeneratedSymbol
+from symres.codegen.strategy import choose
+from symres.core.errors import DeclarationError
+from symres.core.symbols import K1, K2, SHARED, C, K, z
+from symres.report.export import export
+from symres.results.quantity import Quantity, Status
+
+B = sp.Symbol("be", real=True)
+POINT = {"K": 1.3, "K1": 1.3, "K2": 0.6, "C": 0.4, "be": 0.75}
+# what generated code calls things, now or in an earlier shape, and what Python and its libraries call things
+NASTY = {
+    "t", "t0", "t1", "t2", "t3", "t10", "a", "a1", "a2", "a3", "b", "b1", "p7", "c0", "r0", "r1", "s", "s1", "s1_0",
+    "f", "f1", "g", "k", "k1", "m", "mean", "mean1", "variance1", "near0", "middle0", "inner1", "safe1", "largest1",
+    "u", "v", "w", "y", "scale", "value", "determinant", "correlation", "complement", "positive", "inside", "kind",
+    "points", "parts", "mass", "square", "axes", "scratch", "fine", "exact", "out", "np", "torch", "special",
+    "math", "functools", "ctx", "gradient", "self", "digits", "len", "sum", "min", "max", "range", "list", "tuple",
+    "lambda", "class", "None", "True", "average_1", "_average_1", "_average_1_a1", "_expect", "_blocks", "_tiles",
+    "_CACHED", "_tensors", "K_given", "x", "y1", "S1",
+}  # fmt: skip
+
+
+def phi(formula):
+    return sr.Activation("h", formula, parameters=(B,))
+
+
+KINDS = {
+    "closed": lambda: sr.expect(phi(sp.exp(-(B**2) * sp.Abs(z))), mean=sp.Rational(1, 3)),
+    "mean": lambda: sr.expect("relu", mean=B),
+    "tiles": lambda: sr.expect2("erf", phi(sp.erf(B * z))),
+    "angles": lambda: sr.expect2(phi(sp.Max(z, 0) + B * sp.Min(z, 0)), "gelu"),
+    "fit": lambda: sr.expect(sr.activation("swish")(z) ** 2),
+    "line": lambda: sr.expect("tanh", mean=B),
+    "plane": lambda: sr.expect2("sin", phi(sp.tanh(B * z))),
+    "kinks": lambda: sr.expect2("tanh", phi(sp.Max(z - B, 0) ** 2)),
+    "tilted": lambda: sr.expect2("hard_tanh", "elu"),
+    "signs": lambda: sr.expect2("hard_tanh", phi(sp.Max(z - B, 0))),
+    "jumps": lambda: sr.expect2("tanh", phi(sp.Heaviside(z - B, sp.Rational(1, 2)) * sp.tanh(z))),
+    "slope": lambda: sr.derivative(sr.expect2("tanh", phi(sp.Heaviside(z - B, sp.Rational(1, 2)))), "C"),
+}
+
+
+@cache
+def made(kind):
+    """A quantity, its parameter called ``be``."""
+    quantity = KINDS[kind]()
+    (parameter,) = set(quantity.symbols) - set(SHARED.values())
+    return called(quantity, parameter, "be")
+
+
+def called(quantity: Quantity, parameter: sp.Symbol, name: str) -> Quantity:
+    new = {parameter: sp.Symbol(name, **parameter.assumptions0)}
+    return replace(
+        quantity,
+        symbols=tuple(new.get(s, s) for s in quantity.symbols),
+        definition=quantity.definition.xreplace(new),
+        body=quantity.body.xreplace(new),
+    )
+
+
+def parameter_of(quantity):
+    (found,) = set(quantity.symbols) - set(SHARED.values())
+    return found
+
+
+@pytest.fixture
+def measured_once(monkeypatch):
+    """Components are measured under the name ``be``; then their parameter gets its name, and code is printed."""
+
+    def build(name, symbols, formula, dialect, accept_cancellation=False, opened=None):
+        free = [s for s in symbols if s not in SHARED.values() and not isinstance(s, GeneratedSymbol)]
+        there = {s: sp.Symbol("be", **s.assumptions0) for s in free}
+        back = {new: s for s, new in there.items()}
+        known = choose.build_component(
+            name,
+            tuple(there.get(s, s) for s in symbols),
+            formula.xreplace(there),
+            dialect,
+            accept_cancellation,
+            opened and opened.xreplace(there),
+        )
+        code = known.code.xreplace(back) if isinstance(known.code, sp.Expr) else known.code
+        form = known.form and angle_form(formula, (K1, C, K2))
+        opened = known.opened and opened
+        return replace(known, symbols=symbols, formula=formula, code=code, form=form, opened=opened)
+
+    monkeypatch.setattr(generate, "build_component", build)
+
+
+def assigned(text):
+    """Every name that the functions of a module give to something, helpers included; those of arguments apart."""
+    names, arguments = set(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            arguments.add(node.arg)
+    return names, arguments
+
+
+def beside_it(text):
+    """Names that functions with the parameter among their arguments, or in their reach, give to something.
+
+    Of those that differ in numbers alone (t0, t1, ...) it is the last.
+    """
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    own = [node for node in functions if {"be", "be_"} & {a.arg for a in node.args.args}]
+    names = {name for node in own for name in assigned(ast.unparse(node))[0]}
+    return {*{re.sub(r"\d+", "1", name): name for name in sorted(names)}.values()}
+
+
+@cache
+def text_of(kind, target):
+    return export(made(kind), target).text
+
+
+CASES = [(kind, target) for kind in KINDS for target in ("numpy", "torch")]
+SLOW = {("tilted", "torch"), ("signs", "torch")}  # a minute each to print, of functions that others print too
+
+
+@pytest.mark.parametrize(("kind", "target"), CASES)
+def test_no_name_of_the_code_looks_like_that_of_a_parameter(kind, target):
+    """A letter first and an underscore last."""
+    names, arguments = assigned(text_of(kind, target))
+    mixed = {name for name in names if name[0].isalpha() and name.endswith("_")}
+    assert mixed <= arguments and "be_" in arguments
+    assert "be" in arguments
+    assert "be" not in names or target == "torch"  # the public function there makes tensors of its arguments
+
+
+@pytest.mark.parametrize(("kind", "target"), [case for case in CASES if case not in SLOW])
+def test_the_value_is_the_same_whatever_the_parameter_is_called(kind, target, measured_once):
+    quantity = made(kind)
+    parameter = parameter_of(quantity)
+    point = {str(s): POINT[str(s)] for s in quantity.symbols}
+    exact = float(quantity.evalf(15, **point))
+    names = {"numpy": beside_it(text_of(kind, "numpy")) | (NASTY if kind == "mean" else set())}
+    names["torch"] = beside_it(text_of(kind, "torch")) - names["numpy"]  # what both have is tried once
+    assert value(quantity, parameter, target, point) == pytest.approx(exact, rel=1e-12)
+    wrong = [
+        name
+        for name in sorted(names[target] - set(SHARED) - {"be_"})
+        if value(called(quantity, parameter, name), parameter, target, point) != pytest.approx(exact, rel=1e-12)
+    ]
+    assert not wrong
+
+
+def value(quantity, parameter, target, point):
+    """The value of the generated function, the parameter passed by the name that its signature has."""
+    own = parameter_of(quantity)
+    numbers = {argument(own) if name == "be" else name: v for name, v in point.items()}
+    return float(getattr(export(quantity, target).load(), quantity.name)(**numbers))
+
+
+@pytest.mark.parametrize("name", ["a1", "t0", "determinant", "kind", "value", "gradient", "ctx", "aB"])
+@pytest.mark.parametrize("kind", ["closed", "tiles", "angles", "plane", "kinks"])
+def test_gradients_are_the_same_whatever_the_parameter_is_called(kind, name, measured_once):
+    quantity = made(kind)
+    slopes = []
+    for own in (quantity, called(quantity, parameter_of(quantity), name)):
+        numbers = [
+            torch.tensor(POINT.get(str(s), POINT["be"]), dtype=torch.float64).requires_grad_() for s in own.symbols
+        ]
+        getattr(export(own, "torch").load(), own.name)(*numbers).backward()
+        slopes.append([float(n.grad) for n in numbers])
+    assert slopes[1] == pytest.approx(slopes[0], rel=1e-14)
+
+
+def test_gradients_in_parameters_that_differ_in_a_letters_case():
+    a, b = sp.Symbol("ab", positive=True), sp.Symbol("aB", positive=True)
+    quantity = sr.expect2(sr.Activation("f", sp.tanh(a * z), (a,)), sr.Activation("g", sp.atan(b * z), (b,)))
+    found = export(quantity, "torch").load().expect2
+    numbers = dict(K1=1.3, K2=0.6, C=0.4, ab=0.75, aB=1.5)
+    tensors = {name: torch.tensor(v, dtype=torch.float64).requires_grad_() for name, v in numbers.items()}
+    found(**tensors).backward()
+    for name in ("ab", "aB"):
+        exact = float(sr.derivative(quantity, name).evalf(15, **numbers))
+        assert float(tensors[name].grad) == pytest.approx(exact, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["t0", "a2", "s1", "f1", "value"])
+def test_names_of_temporaries_from_end_to_end(name):
+    """Nothing is replaced here: what a user does, and what was wrong."""
+    p = sp.Symbol(name, positive=True)
+    quantity = sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,)), mean=sp.Rational(1, 3))
+    assert export(quantity).load().expect(1.3, **{name: 0.75}) == pytest.approx(0.554391326767, rel=1e-11)
+    pair = sr.expect2("relu", sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,)))
+    exact = float(pair.evalf(15, K1=1.3, K2=0.6, C=0.4, **{name: 0.75}))
+    for target in ("numpy", "torch"):
+        found = float(export(pair, target).load().expect2(1.3, 0.6, 0.4, **{name: 0.75}))
+        assert found == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["b1", "a2", "p7", "s1", "S1", "y1"])
+def test_a_parameter_is_none_of_the_kernels_whatever_it_is_called(name):
+    """Its formula is a component, measured, and has a value at parallel inputs."""
+    p = sp.Symbol(name, positive=True)
+    quantity = sr.expect2(sr.Activation("h", sp.erf(p * z), (p,)), sr.Activation("g", sp.Max(z - p, 0), (p,)))
+    module = export(quantity)
+    text = " ".join(module.text.split())
+    assert "rounding of the operations shown" not in text and f"with {name} = 12" in text
+    exact = float(quantity.evalf(15, K1=0.7, K2=0.7, C=0.7, **{name: 0.75}))
+    assert module.load().expect2(0.7, 0.7, 0.7, 0.75) == pytest.approx(exact, rel=1e-12)
+
+
+def test_a_mean_that_is_called_like_a_kernel_with_a_number():
+    """The average given one input has a mean in kernels: they stand for themselves, also beside a K1_given."""
+    p = sp.Symbol("K1_given", positive=True)
+    step, smooth = sr.Activation("h", sp.Heaviside(z - p, sp.Rational(1, 2)), (p,)), "tanh"
+    slope = sr.derivative(sr.expect2(step, smooth), "K1")
+    numbers = dict(K1=1.3, K2=0.6, C=0.4, K1_given=0.75)
+    found = getattr(export(slope).load(), slope.name)(**numbers)
+    assert found == pytest.approx(float(slope.evalf(15, **numbers)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("out", "out_"),
+        ("lambda", "lambda_"),
+        ("np", "np"),
+        ("t0", "t0"),
+        ("_x", "x"),
+        (r"\alpha", "alpha"),
+        ("2a", "p2a"),
+    ],
+)
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_the_signature_has_the_users_name_or_says_what_it_is(name, shown, target):
+    p = sp.Symbol(name, positive=True)
+    module = export(sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,))), target)
+    function = module.load().expect
+    exact = float(made_plain().evalf(15, K=1.3, be=0.75))
+    assert float(function(K=1.3, **{shown: 0.75})) == pytest.approx(exact, rel=1e-13)
+    meaning = "parameter of the layer or of an activation;"
+    assert f"{shown}: {'' if name == shown else f'{name}, '}{meaning}" in function.__doc__
+
+
+def test_the_slope_in_a_symbol_that_is_no_name_of_python():
+    p = sp.Symbol(r"\alpha", positive=True)
+    slope = sr.derivative(sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,))), p)
+    (name,) = (module := export(slope)).functions
+    assert name == "dexpect_d_alpha"
+    exact = float(slope.evalf(15, **{"K": 1.3, r"\alpha": 0.75}))
+    assert getattr(module.load(), name)(K=1.3, alpha=0.75) == pytest.approx(exact, rel=1e-13)
+
+
+@cache
+def made_plain():
+    p = sp.Symbol("be", positive=True)
+    return sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,)))
+
+
+@pytest.mark.parametrize(("one", "other"), [("out", "out_"), ("a b", "a_b"), ("_w", "w")])
+def test_arguments_that_would_have_one_name_are_refused(one, other):
+    p, q = sp.Symbol(one, positive=True), sp.Symbol(other, positive=True)
+    with pytest.raises(DeclarationError, match=r"both would be called .*; rename one of them"):
+        export(sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)) + sp.exp(-q * z**2), parameters=(p, q))))
+
+
+def test_symbols_of_the_program_keep_their_names():
+    assert [variable(s) for s in SHARED.values()] == [argument(s) for s in SHARED.values()] == list(SHARED)
+    assert variable(sp.Symbol("a")) == "a_"
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_what_is_passed_by_place_is_the_same_parameter_everywhere_or_refused(target):
+    module = export(sr.derive(sr.residual(sr.Activation("h", sp.tanh(B * z), parameters=(B,)))), target).load()
+    whole = {"K": 1.3, "C_W": 1.7, "C_b": 0.3, "gamma": 0.5, "be": 0.75}
+    for name in ("kernel_map", "chi_parallel", "chi_perp", "h"):
+        function = getattr(module, name)
+        by_name = float(function(**whole))
+        places = list(inspect.signature(function).parameters.values())
+        by_place = [p.name for p in places if p.kind is p.POSITIONAL_OR_KEYWORD]
+        assert by_place == [n for n in whole if n in by_place]  # those that are left have one order
+        rest = {n: v for n, v in whole.items() if n not in by_place}
+        assert float(function(*(whole[n] for n in by_place), **rest)) == by_name
+        if rest:
+            with pytest.raises(TypeError):
+                function(*whole.values())
+    assert module.chi_perp(1.3, 1.7, 0.5, 0.75) == module.chi_perp(**whole)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("layer", ["mlp", "residual"])
+@pytest.mark.parametrize("formula", ["relu", "gelu", "tanh(z)+sign(z)", "z"])
+def test_no_place_has_two_parameters(formula, layer, target):
+    """The gelu layers ignore C_b in some functions, and gamma in others, before and behind what they need."""
+    module = export(sr.derive(getattr(sr, layer)(formula)), target)
+    loaded, at = module.load(), {"K": 1.3, "K1": 1.3, "K2": 0.8, "C": 0.4}
+    meanings = {}
+    for name in module.functions:
+        kinds = inspect.signature(getattr(loaded, name)).parameters.values()
+        places = [p.name for p in kinds if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in at]
+        demanded = [p.name for p in kinds if p.default is p.empty and p.name not in at]
+        for count in range(len(demanded), len(places) + 1):  # the calls that are not refused
+            meanings.setdefault(count, set()).add(tuple(places[:count]))
+    assert all(len(found) == 1 for found in meanings.values())
+
+
+def test_an_ignored_parameter_has_no_place_behind_another_one():
+    """f(1, 2, 3) would be C_W = 2 in one function and C_b = 2 in the other."""
+    C_W, C_b, gamma = (SHARED[name] for name in ("C_W", "C_b", "gamma"))
+    needed = [(C_W,), (C_b, gamma)]
+    one = Quantity("one", (K, C_W), K * C_W, K * C_W, Status.EXACT, unused=(C_b, gamma))
+    other = Quantity("other", (K, C_b, gamma), K * C_b * gamma, K * C_b * gamma, Status.EXACT, unused=(C_W,))
+    assert _signature(one, [], needed) == "K, C_W, *, C_b=0.0, gamma=0.0"
+    assert _signature(other, [], needed) == "K, C_b, gamma, *, C_W=0.0"
+
+
+def test_a_parameter_that_is_ignored_has_a_place_where_no_function_needs_another_one():
+    module = export(sr.derive(sr.mlp("gelu"))).load()
+    assert module.chi_perp(1.3, 1.7, 0.3) == module.chi_perp(1.3, C_W=1.7, C_b=0.3)
+    module = export(sr.derive(sr.residual("gelu"))).load()
+    assert module.chi_perp(1.3, 1.7, 0.5) == module.chi_perp(1.3, C_W=1.7, gamma=0.5)
+    with pytest.raises(TypeError):
+        module.h(1.3, 1.7, 0.5)

@@ -1,0 +1,669 @@
+"""Enclosures of Gaussian averages against mpmath.quad: containment, accuracy asked for, refusals."""
+
+import math
+import time
+from itertools import pairwise
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+from flint import arb, ctx
+
+import symres as sr
+from symres.activations.piecewise import Pieces, split
+from symres.core.errors import DeclarationError, NoClosedForm, SymresError
+from symres.core.symbols import z
+from symres.gaussian.quadrature.average_ball import average_ball
+from symres.gaussian.quadrature.bivariate import _Side
+from symres.gaussian.quadrature.bivariate_normal import law_of
+from symres.gaussian.quadrature.perturbation import perturbation_bound
+from symres.gaussian.quadrature.univariate import compiled
+from symres.numerics.balls import to_ball
+from symres.numerics.balls.budget import panel_budget
+from tests.oracles.line30 import average
+from tests.oracles.plane30 import average2
+from tests.oracles.sections import Sections, sections, x
+
+R = sp.Rational
+SOFTPLUS = sp.log(1 + sp.exp(z))
+CUBIC = sp.sqrt(2 / sp.pi) * (z + R(44715, 10**6) * z**3)
+VARIANCES = ("1e-8", "1e-3", "1", "10", "1e3", "1e4")
+
+
+def mp_gelu_tanh(x):
+    return x / 2 * (1 + mp.tanh(mp.sqrt(2 / mp.pi) * (x + mp.mpf(44715) / 10**6 * x**3)))
+
+
+# name: (formula, the same for mpmath, its kinks)
+FUNCTIONS = {
+    "tanh": (sp.tanh(z), mp.tanh, ()),
+    "silu": (z / (1 + sp.exp(-z)), lambda x: x / (1 + mp.exp(-x)), ()),
+    "softplus": (SOFTPLUS, lambda x: mp.log1p(mp.exp(x)), ()),
+    "mish": (z * sp.tanh(SOFTPLUS), lambda x: x * mp.tanh(mp.log1p(mp.exp(x))), ()),
+    "gelu_tanh": (z / 2 * (1 + sp.tanh(CUBIC)), mp_gelu_tanh, ()),
+    "softsign": (z / (1 + sp.Abs(z)), lambda x: x / (1 + abs(x)), (0,)),
+    "hard_tanh": (sp.Max(-1, sp.Min(1, z)), lambda x: max(-1, min(1, x)), (-1, 1)),
+    "elu": (sp.Piecewise((z, z > 0), (sp.exp(z) - 1, True)), lambda x: x if x > 0 else mp.expm1(x), (0,)),
+}
+
+
+def square(formula):
+    return split(formula).map(lambda u: u**2)
+
+
+def quad(function, kinks, variance, digits=40):
+    """Gauss-Legendre of mpmath on pieces graded around zero and the kinks, out to 16 standard deviations."""
+    with mp.workdps(digits + 15):
+        K = mp.mpf(variance)
+        s = mp.sqrt(K)
+        cuts = {sign * size * mp.mpf(2) ** k for sign in (-1, 1) for size in (s, 1) for k in range(-4, 5)}
+        cuts |= {sign * mp.mpf(2) ** k for sign in (-1, 1) for k in range(5, 12)} | {mp.mpf(k) for k in (0, *kinks)}
+        cuts = sorted(c for c in cuts if abs(c) <= 16 * s)
+        total = mp.quad(lambda x: function(x) * mp.exp(-x * x / (2 * K)), cuts)
+        return total / mp.sqrt(2 * mp.pi * K)
+
+
+def contains(ball, value, slack):
+    with ctx.workprec(400):
+        return ball.overlaps(to_ball(value, 400) * (1 + arb(0, slack)))
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_mean_squares_contain_the_value_to_33_digits(name, variance):
+    formula, function, kinks = FUNCTIONS[name]
+    ball = average_ball((square(formula),), (to_ball(variance, 140),), 110)
+    value = quad(lambda x: function(x) ** 2, kinks, variance)
+    assert ball.rel_accuracy_bits() >= 110
+    assert contains(ball, value, 1e-38)
+    assert not contains(ball, value * (1 + mp.mpf(10) ** -12), 1e-38)  # sabotage: 1e-12 off
+
+
+@pytest.mark.parametrize("variance", ["1e-8", "1", "1e4"])
+@pytest.mark.parametrize("name", ["tanh", "silu", "mish", "gelu_tanh"])
+def test_mean_square_slopes_contain_the_value(name, variance):
+    formula, function, _ = FUNCTIONS[name]
+    slope = split(formula).diff().map(lambda u: u**2)
+    ball = average_ball((slope,), (to_ball(variance, 140),), 110)
+    with mp.workdps(60):
+        value = quad(lambda x: mp.diff(function, x) ** 2, (), variance, 20)
+    assert ball.rel_accuracy_bits() >= 110
+    assert contains(ball, value, 1e-15)
+
+
+K = sp.Symbol("K")
+EXACT = [
+    (sp.exp(z), sp.exp(K / 2)),
+    (sp.cos(3 * z), sp.exp(-9 * K / 2)),
+    (z**6, 15 * K**3),
+    (z**20, 654729075 * K**10),
+    (sp.Max(z, 0) ** 3, sp.sqrt(2 / sp.pi) * K ** R(3, 2)),
+    (sp.Max(z - 1, 0), sp.sqrt(K / (2 * sp.pi)) * sp.exp(-1 / (2 * K)) - sp.erfc(1 / sp.sqrt(2 * K)) / 2),
+    (sp.Heaviside(sp.Abs(z) - 1), sp.erfc(1 / sp.sqrt(2 * K))),
+    (sp.sign(z - sp.sqrt(2)), -sp.erf(1 / sp.sqrt(K))),
+    (sp.sqrt(sp.Abs(z)), (2 * K) ** R(1, 4) * sp.gamma(R(3, 4)) / sp.sqrt(sp.pi)),
+    (sp.erf(z) ** 2, 2 / sp.pi * sp.asin(2 * K / (1 + 2 * K))),
+    (1 / (1 + z**2), sp.sqrt(sp.pi / (2 * K)) * sp.exp(1 / (2 * K)) * sp.erfc(1 / sp.sqrt(2 * K))),
+]
+
+
+# exp(-4.5e6) out of terms of order one would cancel six million bits
+ROWS = [(*row, v) for row in EXACT for v in ("1e-12", "1e-4", "1", "1e6") if not (row[0].has(sp.cos) and v == "1e6")]
+
+
+@pytest.mark.parametrize(("formula", "closed", "variance"), ROWS, ids=[f"{f}-{v}" for f, _, v in ROWS])
+def test_known_closed_forms_are_inside(formula, closed, variance):
+    ball = average_ball((split(formula),), (to_ball(variance, 140),), 66)
+    with mp.workdps(60):
+        value = mp.mpf(sp.N(closed.subs(K, sp.Rational(variance)), 50)._to_mpmath(180))
+    assert ball.rel_accuracy_bits() >= 64
+    assert contains(ball, value, 1e-40)
+
+
+COMPOSED = {
+    "z*asin(tanh(z))": lambda x: 2 * x * mp.atan(mp.tanh(x / 2)),
+    "atan(sinh(z))": lambda x: mp.atan(mp.sinh(x)),
+    "log(cosh(z))": lambda x: abs(x) - mp.log(2) + mp.log1p(mp.exp(-2 * abs(x))),
+    "log(1+exp(z)+exp(-z))": lambda x: abs(x) + mp.log1p(mp.exp(-abs(x)) + mp.exp(-2 * abs(x))),
+}
+
+
+@pytest.mark.parametrize("variance", ["1e-12", "1", "100", "1e4"])
+@pytest.mark.parametrize("formula", COMPOSED)
+def test_compositions_of_exponentials_have_averages_at_every_variance(formula, variance):
+    """The far tails are bounded in few panels: a moderate patience is enough."""
+    function = sr.activation(formula).pieces
+    with panel_budget(40):
+        ball = average_ball((function.map(lambda u: u**2),), (to_ball(variance, 140),), 66)
+        slope = average_ball((function.diff().map(lambda u: u**2),), (to_ball(variance, 140),), 66)
+    assert slope.rel_accuracy_bits() >= 60
+    assert ball.rel_accuracy_bits() >= 60
+    assert contains(
+        ball, quad(lambda x: COMPOSED[formula](x) ** 2, (), variance), 1e-18
+    )  # the rule ends at an absolute error
+
+
+@pytest.mark.parametrize("exponent", [R(5, 2), R(3, 2), R(7, 3)])
+def test_mean_square_slopes_of_broken_powers(exponent):
+    """<(p |z|**(p-1) sign(z) - 1)**2> = p**2 <|z|**(2p-2)> + 1."""
+    slope = split(sp.Abs(z) ** exponent - z).diff()
+    ball = average_ball((slope.map(lambda u: u**2),), (arb(3),), 66)
+    q = 2 * exponent - 2
+    with mp.workdps(40):
+        e, power = mp.mpf(exponent.p) / exponent.q, mp.mpf(q.p) / q.q
+        value = e**2 * mp.sqrt(6) ** power * mp.gamma((power + 1) / 2) / mp.sqrt(mp.pi) + 1
+    assert ball.rel_accuracy_bits() >= 64
+    assert contains(ball, value, 1e-35)
+
+
+def test_the_tail_of_a_saturated_function_is_seen_to_be_small():
+    """(z*tanh(exp(z)))': exp(z)*sech(exp(z))**2 is bounded far out on short shells only, or the panels never end."""
+    slope = split(sp.diff(z * sp.tanh(sp.exp(z)), z)).map(lambda u: u**2)
+    ball = average_ball((slope,), (arb(10000),), 60)
+    left = lambda x: mp.tanh(mp.exp(x)) + x * mp.exp(x) * mp.sech(mp.exp(x)) ** 2  # noqa: E731
+    with mp.workdps(30):
+        exact = mp.mpf(1) / 2 + mp.quad(
+            lambda x: (left(x) ** 2 - (x > 0)) * mp.npdf(x, 0, 100), [-60, -20, -8, -4, -2, -1, 0, 1, 2, 3, 4, 5]
+        )
+    assert float(ball.mid()) == pytest.approx(float(exact), rel=1e-15)
+    assert ball.rel_accuracy_bits() > 50
+
+
+def test_narrow_features_are_resolved():
+    ball = average_ball((split(sp.tanh(50 * z) ** 2),), (arb(10**4),), 66)  # the step is 5000 times narrower than K
+    with mp.workdps(40):
+        cuts = [mp.mpf(c) / 100 for c in (0, 1, 2, 4, 8, 16, 32, 100, 1000, 10**4, 4 * 10**4, 10**5, 16 * 10**4)]
+        value = 2 * mp.quad(lambda x: mp.tanh(50 * x) ** 2 * mp.npdf(x, 0, 100), cuts)
+    assert ball.rel_accuracy_bits() >= 66 and contains(ball, value, 1e-25)
+
+
+def test_cancellation_inside_the_formula_costs_precision_not_truth():
+    ball = average_ball((split((sp.tanh(z) - z) ** 2),), (to_ball("1e-12", 120),), 66)
+    with mp.workdps(30):
+        value = mp.mpf(15) / 9 * mp.mpf(10) ** -36 * (1 - mp.mpf(28) / 5 * mp.mpf(10) ** -12)
+    assert ball.rel_accuracy_bits() >= 60
+    assert contains(ball, value, 1e-22)
+
+
+def test_odd_functions_average_to_a_ball_around_zero():
+    ball = average_ball((split(sp.tanh(z)),), (arb(1),), 66)
+    assert ball.contains(0) and ball.abs_upper() < 1e-20
+
+
+def test_uncertain_variances_widen_the_ball():
+    pieces = square(sp.tanh(z))
+    ball = average_ball((pieces,), (arb(1, 1e-6),), 66)
+    for place in (1 - 1e-6, 1, 1 + 1e-6):
+        assert ball.overlaps(average_ball((pieces,), (arb(place),), 66))
+    assert 1e-7 < ball.rad() < 2e-6
+    tiny = average_ball((pieces,), (arb(0, 1e-20),), 66)
+    assert tiny.contains(0) and tiny.contains(1e-20) and tiny.abs_upper() < 1e-17
+
+
+def test_zero_variance_gives_the_mean_of_the_two_limits():
+    assert average_ball((split(sp.cos(z)),), (arb(0),), 66) == 1
+    assert average_ball((split(sp.Heaviside(z) + 3),), (arb(0),), 66) == arb(3.5)
+    assert average_ball((split(sp.Max(z - 1, 0)),), (arb(0),), 66) == 0
+
+
+@pytest.mark.parametrize("exponent", [20, 28, 60])
+def test_error_functions_at_hardly_any_variance(exponent):
+    """<z erf(z)> = 2 K/sqrt(pi (1 + 2K)): bounds on tiny rectangles were no numbers once."""
+    variance = R(1, 10**exponent)
+    ball = average_ball((split(z * sp.erf(z)),), (to_ball(variance, 140),), 110)
+    with mp.workdps(50):
+        value = mp.mpf(sp.N(2 * variance / sp.sqrt(sp.pi * (1 + 2 * variance)), 45)._to_mpmath(160))
+    assert ball.rel_accuracy_bits() >= 100
+    assert contains(ball, value, 1e-40)
+
+
+@pytest.mark.parametrize("digits", [50, 120])
+def test_many_digits(digits):
+    ball = average_ball((split(sp.exp(-z * z) * sp.cos(z)),), (arb(1),), int(digits * 3.33))
+    with mp.workdps(digits + 10):
+        assert contains(ball, mp.exp(-mp.mpf(1) / 6) / mp.sqrt(3), mp.mpf(10) ** -(digits + 5))
+    assert ball.rel_accuracy_bits() >= digits * 3.32
+
+
+def test_speed_at_double_precision():
+    for name in ("tanh", "silu", "softplus", "mish"):
+        pieces = square(FUNCTIONS[name][0])
+        for variance in VARIANCES:
+            ball = to_ball(variance, 90)
+            average_ball((pieces,), (ball,), 66)
+            best = min(_timed(lambda p=pieces, b=ball: average_ball((p,), (b,), 66)) for _ in range(3))
+            assert best < 0.05, f"{name} at {variance}: {best:.3f} s"  # measured 1 to 3 ms on an idle machine
+
+
+def _timed(action):
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+@pytest.mark.parametrize(
+    "formula", [sp.exp(z**2), sp.exp(sp.Abs(z) ** 3 / 10**6), sp.exp(sp.exp(z)), sp.cosh(z**2)], ids=str
+)
+def test_functions_without_an_average_are_refused(formula):
+    with pytest.raises(DeclarationError, match="outgrows the Gaussian"):
+        average_ball((split(formula),), (arb(2),), 66)
+
+
+def test_growth_is_judged_against_the_variance():
+    pieces = split(sp.exp(z**2 / 8))
+    assert contains(average_ball((pieces,), (arb(2),), 66), mp.sqrt(2), 1e-15)
+    with pytest.raises(DeclarationError):
+        average_ball((pieces,), (arb(4.5),), 66)
+
+
+def test_poles_are_refused():
+    with pytest.raises(SymresError, match="not finite"):
+        average_ball((Pieces((sp.S.Zero,), (-1 / z, 1 / z)),), (arb(1),), 66)
+
+
+def test_wrong_arguments_are_refused():
+    tanh = split(sp.tanh(z))
+    with pytest.raises(DeclarationError, match="alpha has no value"):
+        average_ball((split(sp.tanh(sp.Symbol("alpha", positive=True) * z)),), (arb(1),), 66)
+    with pytest.raises(DeclarationError, match="variance"):
+        average_ball((tanh,), (arb(-1),), 66)
+    with pytest.raises(DeclarationError, match="exceeds"):
+        average_ball((tanh, tanh), (arb(1), arb(2), arb(1)), 66)
+    with pytest.raises(NoClosedForm, match="3 variables"):
+        average_ball((tanh,) * 3, (arb(1),) * 6, 66)
+
+
+# ------------------------------------------------------------------------------------------------- two variables
+K1, C, K2 = sp.symbols("K1 C K2")
+DELTA = (1 + K1) * (1 + K2) - C**2
+GELU = z / 2 * (1 + sp.erf(z / sp.sqrt(2)))
+EXACT2 = {
+    "sin": (sp.sin(z), sp.exp(-(K1 + K2) / 2) * sp.sinh(C)),
+    "erf": (sp.erf(z), 2 / sp.pi * sp.asin(2 * C / sp.sqrt((1 + 2 * K1) * (1 + 2 * K2)))),
+    "relu": (
+        sp.Max(z, 0),
+        C / 4 + (C * sp.asin(C / sp.sqrt(K1 * K2)) + sp.sqrt(K1 * K2 - C**2)) / (2 * sp.pi),
+    ),
+    "sign": (sp.sign(z), 2 / sp.pi * sp.asin(C / sp.sqrt(K1 * K2))),
+    "gelu": (
+        GELU,
+        C / 4
+        + C * sp.asin(C / sp.sqrt((1 + K1) * (1 + K2))) / (2 * sp.pi)
+        + (K1 * K2 * (1 + K1) * (1 + K2) + C**2 * (1 - K1 * K2)) / (2 * sp.pi * (1 + K1) * (1 + K2) * sp.sqrt(DELTA)),
+    ),
+    "z**3": (z**3, 9 * C * K1 * K2 + 6 * C**3),
+}
+LAWS = [
+    ("1", "0.5", "1"), ("1", "-0.3", "2"), ("1e-6", "0.5e-6", "1e-6"), ("100", "90", "100"), ("1e-4", "0.5", "1e4"),
+    ("1", "0.999999", "1"), ("1", "1", "1"), ("4", "-2", "1"), ("1", "0", "2"), ("1", "1e-9", "1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("name", EXACT2)
+def test_kernels_of_two_variables_contain_the_closed_form(name, law):
+    formula, closed = EXACT2[name]
+    pieces = split(formula)
+    ball = average_ball((pieces, pieces), tuple(to_ball(entry, 140) for entry in law), 56)
+    with mp.workdps(50):
+        exact = closed.subs(dict(zip((K1, C, K2), map(sp.Rational, law), strict=True)))
+        value = mp.mpf(0) if exact == 0 else mp.mpf(sp.N(exact, 40)._to_mpmath(160))
+    assert contains(ball, value, 1e-35)
+    if abs(value) > 1e-30:  # exp(-5000) out of terms of order 1e-2 is out of reach at once
+        assert ball.rel_accuracy_bits() >= 50
+        assert not contains(ball, value * (1 + mp.mpf(10) ** -12), 1e-35)
+    else:  # 56 bits of the natural size sqrt(<f^2><g^2>), at most 9 here
+        assert ball.abs_upper() < 9 * 2.0**-56
+
+
+NUMPY = {
+    "tanh": np.tanh,
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
+    "hard_tanh": lambda x: np.clip(x, -1, 1),
+    "elu": lambda x: np.where(x > 0, x, np.expm1(x)),
+}
+
+
+@pytest.mark.parametrize(("name", "other"), [("tanh", "tanh"), ("mish", "silu"), ("elu", "hard_tanh")])
+@pytest.mark.parametrize("law", [(1.0, 0.5, 1.0), (4.0, -1.0, 0.5)])
+def test_kernels_without_closed_form_contain_a_nested_quadrature(name, other, law):
+    ball = average_ball((split(FUNCTIONS[name][0]), split(FUNCTIONS[other][0])), tuple(map(arb, law)), 56)
+    assert ball.rel_accuracy_bits() >= 50
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    k1, c, k2 = law
+    v = math.sqrt(k2 - c * c / k1)
+    x, wx = _panels(nodes, weights, 9.5 * math.sqrt(k1), FUNCTIONS[name][2])
+    inner = []
+    for place in x:
+        y, wy = _panels(nodes, weights, 9.5 * v, [k - c / k1 * place for k in FUNCTIONS[other][2]])
+        inner.append(np.sum(wy * NUMPY[other](c / k1 * place + y) * np.exp(-(y**2) / (2 * v * v))))
+    total = np.sum(wx * NUMPY[name](x) * np.exp(-(x**2) / (2 * k1)) * inner) / (2 * math.pi * math.sqrt(k1) * v)
+    assert abs(float(ball.mid()) - total) < 3e-15
+
+
+def _panels(nodes, weights, reach, cuts):
+    edges = sorted(
+        {-reach, 0.0, reach, *(c for c in cuts if abs(c) < reach)} | {reach * k / 12 for k in range(-11, 12)}
+    )
+    x, w = [], []
+    for a, b in pairwise(edges):
+        x.extend((a + b) / 2 + (b - a) / 2 * nodes)
+        w.extend((b - a) / 2 * weights)
+    return np.array(x), np.array(w)
+
+
+def test_a_kernel_to_40_digits():
+    pieces = split(sp.erf(z))
+    ball = average_ball((pieces, pieces), (arb(1), arb(0.5), arb(2)), 140)
+    assert ball.rel_accuracy_bits() >= 138
+    with mp.workdps(60):
+        assert contains(ball, 2 / mp.pi * mp.asin(1 / mp.sqrt(15)), mp.mpf(10) ** -55)
+
+
+@pytest.mark.parametrize("name", ["tanh", "elu"])
+def test_the_diagonal_of_an_inexact_variance_is_the_average_of_one_variable(name):
+    formula, _, _ = FUNCTIONS[name]
+    variance = to_ball("0.1", 150)  # no binary number: K1*K2 - C**2 is a ball around zero
+    pieces = split(formula)
+    ball = average_ball((pieces, pieces), (variance,) * 3, 120)
+    assert ball.rel_accuracy_bits() >= 60
+    assert ball.overlaps(average_ball((square(formula),), (variance,), 120))
+
+
+def test_kernel_speed_at_double_precision():
+    pieces = split(sp.tanh(z))
+    law = (arb(1), arb(0.5), arb(1))
+    average_ball((pieces, pieces), law, 56)
+    assert min(_timed(lambda: average_ball((pieces, pieces), law, 56)) for _ in range(2)) < 2  # measured 0.2 s
+
+
+@pytest.mark.parametrize("bits", [6, 20])
+def test_coarse_rules_keep_their_promise(bits):
+    """At few bits the error of the rules, not rounding, makes the radius: the bounds themselves are on trial."""
+    for name, (formula, _, _) in FUNCTIONS.items():
+        pieces, factor = square(formula), split(formula)
+        for variance in ("1", "1e3"):
+            K = to_ball(variance, 200)
+            coarse, fine = average_ball((pieces,), (K,), bits), average_ball((pieces,), (K,), 80)
+            assert contains_ball(coarse, fine), f"{name} at {variance}"
+            assert coarse.rad() > 100 * fine.rad()
+        if name not in ("tanh", "elu", "hard_tanh"):
+            continue
+        law = (arb(2), arb(-0.7), arb(1))
+        coarse, fine = average_ball((factor, factor), law, bits), average_ball((factor, factor), law, 50)
+        assert contains_ball(coarse, fine), f"{name} in two variables"
+
+
+def contains_ball(coarse, fine):
+    with ctx.workprec(200):
+        return coarse.overlaps(fine.mid())
+
+
+@pytest.mark.parametrize("formula", [(z + z / sp.sqrt(1 + z**2)) / 2, z / (1 + z**2), sp.log(1 + z**2), sp.atan(z)])
+@pytest.mark.parametrize("law", [("1", "0.3", "1"), ("1.44", "-0.47633", "1.65")])
+def test_functions_with_poles_near_the_line(formula, law):
+    """Poles at +-i: the rule refused these once. The oracle is a fine trapezoid in both variables."""
+    pieces = split(formula)
+    found = average_ball((pieces, pieces), tuple(to_ball(entry, 80) for entry in law), 56)
+    k1, c, k2 = map(float, law)
+    f = sp.lambdify(z, formula, "numpy")
+    x = np.arange(-9.5, 9.5, 0.05)
+    weight = 0.05 * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    inner = f((c / np.sqrt(k1) * x)[:, None] + np.sqrt(k2 - c * c / k1) * x) @ weight
+    assert abs(float(found.mid()) - (weight * f(np.sqrt(k1) * x)) @ inner) < 1e-13
+    assert found.rel_accuracy_bits() >= 45
+
+
+@pytest.mark.parametrize("correlation", ["-999999/1000000", "999999/1000000", "3/10"])
+def test_two_events_that_never_meet_are_zero_with_a_radius(correlation):
+    """Both variables beyond 7500 standard deviations: no digit of exp(-5e7) or less is worth a minute."""
+    function = sr.expect2("step(z-3/4)*tanh(z)", "step(z-3/4)*tanh(z)")
+    variance = sp.Rational(1, 10**8)
+    value, radius = function.enclosure(15, K1=variance, K2=variance, C=sp.Rational(correlation) * variance)
+    assert value == 0
+    assert radius < mp.mpf("1e-5000")
+
+
+# ----------------------------------------------------------------------- the table: what has no closed form, 30 digits
+OPEN = ["gelu_tanh", "tanh", "sigmoid", "silu", "swish", "softplus", "mish", "softsign"]
+BETA = {"swish": {"beta": R(9, 7)}}  # as in the oracle
+ONE = {
+    "f": lambda phi, slope: phi,
+    "f^2": lambda phi, slope: phi**2,
+    "f'^2": lambda phi, slope: slope**2,
+    "f^4": lambda phi, slope: phi**4,
+}
+TWO = {"f f": ONE["f"], "f' f'": lambda phi, slope: slope, "f^2 f^2": ONE["f^2"]}
+TRILLIONTH = R(1, 10**12)
+WIDE = [TRILLIONTH, R(1, 10**6), R(1, 100), R(1), R(100), R(10**4), R(10**6)]
+# (root K1, correlation, root K2): equal and very unequal kernels
+PAIRS = [
+    (R(1, 10**6), R(1, 2), R(1, 10**6)),
+    (R(1), R(1, 2), R(1)),
+    (R(1000), R(-3, 10), R(1000)),
+    (R(1, 10**6), R(1, 2), R(1000)),
+    (R(1, 1000), R(-9, 10), R(10)),
+]
+
+
+def integrand(name, average_of):
+    phi = sr.activations[name](z)
+    return {**ONE, **TWO}[average_of](phi, phi.diff(z))
+
+
+def expected(name, average_of):
+    function = sections(name)
+    return {**ONE, **TWO}[average_of](function, function.slope)
+
+
+@pytest.mark.parametrize("average_of", ONE)
+@pytest.mark.parametrize("name", OPEN)
+def test_thirty_digits_at_every_variance(name, average_of):
+    quantity = sr.expect(integrand(name, average_of))
+    for variance in WIDE:
+        measured = average(expected(name, average_of), variance)
+        value, radius = quantity.enclosure(30, K=variance, **BETA.get(name, {}))
+        assert radius <= abs(value) * mp.mpf(10) ** -30
+        assert measured.distance(value) < mp.mpf(10) ** -29, variance
+
+
+@pytest.mark.parametrize("average_of", TWO)
+@pytest.mark.parametrize("name", OPEN)
+def test_thirty_digits_of_two_inputs(name, average_of):
+    quantity, function = sr.expect2(*[integrand(name, average_of)] * 2), expected(name, average_of)
+    for one, correlation, two in PAIRS:
+        law = {"K1": one**2, "C": correlation * one * two, "K2": two**2}
+        value, radius = quantity.enclosure(30, **law, **BETA.get(name, {}))
+        assert radius <= abs(value) * mp.mpf(10) ** -30
+        measured = average2(function, function, tuple(law.values()))
+        assert measured.distance(value) < mp.mpf(10) ** -29, law
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_thirty_digits_at_the_ends_of_the_correlation(name):
+    """At 0, 1 and -1 these are averages over one variable, and a trillionth before an end a Taylor step away."""
+    quantity, function = sr.expect2(*[integrand(name, "f f")] * 2), sections(name)
+    mirrored = Sections(
+        tuple(-b for b in reversed(function.breaks)), tuple(p.subs(x, -x) for p in reversed(function.parts))
+    )
+    K, numbers = R(1), BETA.get(name, {})
+
+    def found(correlation):
+        value, radius = quantity.enclosure(30, K1=K, C=correlation * K, K2=K, **numbers)
+        assert radius <= abs(value) * mp.mpf(10) ** -30
+        return value
+
+    with mp.workdps(50):
+        mean = average(function, K)
+        assert abs(found(0) - mean.value**2) <= mean.size**2 * mp.mpf(10) ** -29
+        for sign, other in ((1, function), (-1, mirrored)):
+            end = average(_times(function, other), K)
+            assert end.distance(found(sign)) < mp.mpf(10) ** -29
+            step = average(_times(function.slope, other.slope), K).value / mp.mpf(10) ** 12
+            # the next term of the Taylor series: half the mean square of f'', below 10, times the square of the step
+            assert abs(found(sign * (1 - TRILLIONTH)) - (end.value - step)) < mp.mpf(10) ** -23
+            assert abs(step) > mp.mpf(10) ** -14  # it is seen
+
+
+def _times(f, g):
+    assert f.breaks == g.breaks
+    return Sections(f.breaks, tuple(a * b for a, b in zip(f.parts, g.parts, strict=True)))
+
+
+def test_a_correlation_near_one_loses_no_digits():
+    """C in balls of 117 bits leaves 77 to the determinant; the average keeps nearly all. gelu has a closed form."""
+    pieces = split(GELU)
+    for correlation in (1 - TRILLIONTH, -1 + TRILLIONTH):
+        for K in (R(1, 3), R(10**4, 3)):
+            ball = average_ball((pieces, pieces), tuple(to_ball(v, 117) for v in (K, correlation * K, K)), 110)
+            with mp.workdps(60):
+                exact = EXACT2["gelu"][1].subs({K1: K, C: correlation * K, K2: K})
+                value = mp.mpf(sp.N(exact, 60)._to_mpmath(220))
+            assert contains(ball, value, 1e-55)
+            assert ball.rel_accuracy_bits() > 85
+            assert not contains(ball, value * (1 + mp.mpf(10) ** -24), 1e-55)
+
+
+@pytest.mark.parametrize("kernel", ["1e-8", "1e-12"])
+def test_a_function_whose_terms_cancel_keeps_its_digits_for_nearly_equal_inputs(kernel):
+    """Here z - tanh(z) = z**3/3 - 2*z**5/15 + ..., whose moments are those of Isserlis."""
+    K, rho = mp.mpf(kernel), 1 - mp.mpf("1e-6")
+    found = sr.expect2("z-tanh(z)", "z-tanh(z)").evalf(
+        16, K1=kernel, K2=kernel, C=sp.Rational(kernel) * (1 - sp.Rational(1, 10**6))
+    )
+    third = K**3 * (9 * rho + 6 * rho**3) / 9
+    fifth = -2 * 2 * K**4 * (45 * rho + 60 * rho**3) / 45  # <z1**3 z2**5> twice
+    assert abs(found / (third + fifth) - 1) < 1e-14
+
+
+# ------------------------------------------------------------------------------------- roots at the end of a panel
+@pytest.mark.parametrize("digits", [25, 60, 200])
+def test_a_root_away_from_zero(digits):
+    """Beside -1/2 the panels get narrower than what a few bits of their ends can tell."""
+    found, radius = sr.expect(sp.sqrt(sp.Abs(z)), mean=R(1, 2)).enclosure(digits, K="17/10")
+    with mp.workdps(digits + 10):
+        # <|m + s x|^p> of a normal x is s^p 2^(p/2) Gamma((1 + p)/2) 1F1(-p/2, 1/2, -m^2/(2 s^2))/sqrt(pi), p = 1/2
+        K = mp.mpf(17) / 10
+        scale = (2 * K) ** mp.mpf("0.25") * mp.gamma(mp.mpf("0.75")) / mp.sqrt(mp.pi)
+        exact = scale * mp.hyp1f1(mp.mpf("-0.25"), mp.mpf("0.5"), -1 / (8 * K))
+        assert abs(found - exact) <= radius <= exact * mp.mpf(10) ** -digits
+
+
+@pytest.mark.parametrize(("place", "steepness"), [("11/4", 215), ("-5/3", 215), ("11/4", 30000), ("7", 30000)])
+def test_a_narrow_peak_is_found_wherever_it_lies(place, steepness):
+    """The slope of a steep sigmoid many deviations out: what it is searched from lies hundreds of bits below it."""
+    slope = sr.derivative(sr.expect(f"1/(1+exp(-{steepness}*(z-({place}))))"), "K")
+    with panel_budget(100):
+        found = slope.evalf(20, K="9/250")
+    with mp.workdps(30):
+        K, top = mp.mpf(9) / 250, mp.mpf(R(place).p) / R(place).q
+
+        def integrand(y):  # of y = steepness*(z - place)
+            x = top + y / steepness
+            return x * mp.sech(y / 2) ** 2 / 4 * mp.exp((top**2 - x**2) / (2 * K))
+
+        scale = mp.npdf(top, 0, mp.sqrt(K)) / (2 * K)
+        exact = scale * mp.quad(integrand, mp.linspace(-200, 200, 101))
+        assert abs(found / exact - 1) < mp.mpf(10) ** -18
+
+
+def test_a_root_takes_few_panels():
+    factor = split(sp.sqrt(sp.Abs(z + R(1, 2))))
+    with panel_budget(150):
+        assert average_ball((factor,), (to_ball(R(17, 10), 120),), 100).rel_accuracy_bits() > 95
+
+
+def test_too_many_digits_are_told_from_a_function_that_varies_too_fast():
+    root = sr.expect(sp.sqrt(sp.Abs(z)), mean=R(1, 2))
+    with pytest.raises(SymresError, match="600 digits of expect: 15 can be had, but not so many; ask for fewer"):
+        root.evalf(600, K="17/10")
+    with pytest.raises(SymresError, match="the function varies too fast beside the width of the Gaussian"):
+        sr.expect("sin(z^3)^2").evalf(25, K=10**6)
+
+
+def test_an_end_that_is_not_known_better_is_not_halved_for_ever():
+    """The ends of panels are balls: halving stops where it gains nothing, and more bits are tried."""
+    place = sp.sqrt(2)
+    found = sr.expect(sp.sqrt(sp.Abs(z - place))).evalf(40, K=1)
+    with mp.workdps(50):
+        scale = mp.mpf(2) ** mp.mpf("0.25") * mp.gamma(mp.mpf("0.75")) / mp.sqrt(mp.pi)
+        assert abs(found - scale * mp.hyp1f1(mp.mpf("-0.25"), mp.mpf("0.5"), -1)) < mp.mpf(10) ** -39
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("variances", [("100", "100"), ("100", "400"), ("3/7", "0.11"), ("1e6", "1e6")])
+def test_parallel_inputs_are_one_variable(variances, side):
+    """A bump and a kink, in closed form and not, where one input is a multiple of the other."""
+    one, other = map(sp.Rational, variances)
+    ratio = side * sp.sqrt(other / one)
+    bumps = {
+        "exp(-z^2/2)": lambda x: mp.exp(-x * x / 2),
+        "exp(-z^2/2)*tanh(z)": lambda x: mp.exp(-x * x / 2) * mp.tanh(x),
+    }
+    for bump, f in bumps.items():
+        found = sr.expect2(f"{bump} + max(z-1,0)", f"{bump} + max(z-1,0)").evalf(
+            20, K1=one, K2=other, C=side * sp.sqrt(one * other)
+        )
+        with mp.workdps(30):
+            width, slope = mp.sqrt(mp.mpf(one.p) / one.q), mp.mpf(sp.N(ratio, 30))
+
+            def whole(x, f=f, slope=slope):
+                return (f(x) + max(x - 1, 0)) * (f(slope * x) + max(slope * x - 1, 0))
+
+            inner = [p for p in (-40, -8, -1, 0, 1, 8, 40) if abs(p) < 14 * width]
+            places = sorted({-14 * width, 1 / slope, *inner, 14 * width})
+            true = mp.quad(lambda x, width=width: whole(x) * mp.npdf(x, 0, width), places, maxdegree=12)
+            assert abs(found - true) < mp.mpf(10) ** -17 * (1 + abs(true))
+
+
+def test_numbers_whose_roots_sympy_cannot_take():
+    """At K = 1e-12 the root of 2250000000021000000000013, of which sympy finds two factors that are no primes."""
+    quantity = sr.expect("(erf(2*z+1)*exp(-z^2/3)+max(z-1,0))^2")
+    for kernel in ("1e-12", "3e-15", "1e-17"):
+        with mp.workdps(30):
+            width = mp.sqrt(mp.mpf(kernel))
+
+            def square(y, width=width):
+                return (mp.erf(2 * width * y + 1) * mp.exp(-((width * y) ** 2) / 3)) ** 2
+
+            true = mp.quad(lambda y: square(y) * mp.npdf(y), mp.linspace(-12, 12, 13))
+            assert abs(quantity.evalf(20, K=kernel) - true) < mp.mpf(10) ** -19
+
+
+# <cos z1 cos z2> = exp(-(K1 + K2)/2)*cosh(C)
+@pytest.mark.parametrize(
+    ("middle", "radius"),
+    [((1.0, 0.0, 1.0), (0.5, 0.0, 0.0)), ((1.0, 0.5, 1.0), (0.0, 0.2, 0.0)), ((1.5, 0.0, 1.0), (0.0, 0.0, 0.25))],
+)
+def test_a_law_that_is_not_known_moves_an_average_by_its_drift(middle, radius):
+    ball = tuple(arb(m, r) for m, r in zip(middle, radius, strict=True))
+    bound = float(perturbation_bound((split(sp.cos(z)),) * 2, ball, 60))
+
+    def value(k1, c, k2):
+        return math.exp(-(k1 + k2) / 2) * math.cosh(c)
+
+    ends = [tuple(m + s * r for m, r in zip(middle, radius, strict=True)) for s in (-1, 1)]
+    moved = max(abs(value(*end) - value(*middle)) for end in ends)
+    assert moved <= bound <= 10 * moved
+
+
+@pytest.mark.parametrize("tolerance", [-30, -200])
+def test_beyond_its_ends_a_function_has_next_to_no_mean_square(tolerance):
+    law = law_of((arb(3), arb(1), arb(2)))
+    side = _Side.of(compiled(split(sp.cosh(z))), law.k1, law.scale1)
+    low, high = (float(end * law.scale1) for end in side.ends(tolerance, 64))
+    with mp.workdps(90):
+        left, right = ([-80, low], [high, 80])
+        rest = sum(mp.quad(lambda x: mp.cosh(x) ** 2 * mp.npdf(x, 0, mp.sqrt(3)), span) for span in (left, right))
+        assert 2 * tolerance - 40 < mp.log(mp.sqrt(rest), 2) < tolerance
+
+
+@pytest.mark.parametrize("power", ["1/3", "3/2"])
+def test_roots_beyond_a_breakpoint_at_tiny_variances(power):
+    """2^40 standard deviations are less than the distance of the breakpoint: 1 + p(p-1)K/2 there."""
+    assert sr.expect(f"abs(z-1)^({power})").evalf(K="1e-30") == pytest.approx(1, abs=1e-15)
+    p = sp.Rational(power)
+    expected = float(p * (p - 1) / 2)
+    assert (sr.expect(f"abs(z-1)^({power})").evalf(40, K="1e-12") - 1) / 1e-12 == pytest.approx(expected, rel=1e-9)

@@ -1,0 +1,217 @@
+"""Lowering: what a forward equation becomes, and what is refused."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import pytest
+import sympy as sp
+
+from symres.activations.catalogue import activation
+from symres.core.errors import DeclarationError, UnsupportedLayer
+from symres.core.symbols import C_W, C, C_b, K, gamma, xi, z
+from symres.layers.architectures import mlp, residual
+from symres.layers.layer import Layer
+from symres.layers.nodes import Dense, Node
+from symres.layers.program import Draw, Mean, lower
+
+tanh, erf, relu = activation("tanh"), activation("erf"), activation("relu")
+
+
+def test_residual_lowers_to_one_draw():
+    program = residual(tanh, xi=xi).program
+    (draw,) = program.instructions
+    assert isinstance(draw, Draw)
+    assert (draw.u, draw.C_W, draw.C_b, draw.width) == (tanh(z), C_W, C_b, 1)
+    assert program.coefficients == {z: gamma, draw.name: xi}
+
+
+def test_two_calls_are_two_draws_and_one_name_is_one():
+    h = Dense(z)
+    assert len(lower(Dense(tanh(h) * h)).instructions) == 2
+    assert len(lower(Dense(tanh(Dense(z)) * Dense(z))).instructions) == 3
+    assert len(lower(Dense(z) + Dense(z)).instructions) == 2
+
+
+def test_composition_of_forward_equations_keeps_branches_apart():
+    first, second = residual(tanh), residual(tanh)
+    both = Layer(first.forward + second.forward)
+    assert len(both.program.instructions) == 2
+    nested = Layer(first.forward.subs(z, first.forward))
+    assert len(nested.program.instructions) == 2
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
+def test_tags_survive_copies(copied):
+    h = Dense(erf(z))
+    other = copied(h)
+    assert other == h
+    assert Dense(erf(z)) != other
+    assert len(lower(gamma * z + h + Dense(tanh(other))).instructions) == 2
+
+
+def test_a_fresh_call_never_equals_one_from_another_process():
+    code = (
+        "import pickle, sys; from symres.layers.nodes import Dense;"
+        "from symres.activations.catalogue import activation;"
+        "from symres.core.symbols import z; sys.stdout.buffer.write(pickle.dumps(Dense(activation('erf')(z))))"
+    )
+    data = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    foreign, own = pickle.loads(data), Dense(erf(z))
+    assert foreign != own
+    assert len(lower(foreign + own).instructions) == 2
+
+
+def test_equality_is_by_program_text():
+    assert residual(tanh) == residual(tanh)
+    assert hash(residual(tanh)) == hash(residual(tanh))
+    assert residual(tanh) != mlp(tanh)
+    assert residual(tanh) != residual(erf)
+    assert Layer(gamma * z + Dense(tanh(z))) == residual("tanh")
+
+
+def test_the_text_defines_its_activations():
+    renamed = type(tanh)("tanh", erf.expr)
+    assert residual(renamed) != residual(tanh)
+
+
+def test_declaration_order_does_not_change_the_text():
+    a, b = Dense(tanh(z)), Dense(erf(z))
+    c, d = Dense(erf(z)), Dense(tanh(z))
+    assert lower(a + 2 * b).text == lower(2 * c + d).text
+
+
+def test_text_is_the_same_under_any_hash_seed():
+    code = (
+        "from symres.layers.nodes import Dense; from symres.activations.catalogue import activation;"
+        "from symres.layers.program import lower; from symres.core.symbols import z, gamma;"
+        "t, e = activation('tanh'), activation('erf'); h = Dense(e(z));"
+        "print(lower(gamma*z + Dense(t(h)*z + e(z)) + Dense(t(gamma*z + h)) + h).text)"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            check=True,
+            text=True,
+            env={"PYTHONHASHSEED": seed, "PATH": "", "PYTHONPATH": ":".join(sys.path)},
+        ).stdout
+        for seed in ("1", "2", "77")
+    }
+    assert len(texts) == 1
+    assert "y3" in texts.pop()
+
+
+@pytest.mark.parametrize(
+    ("forward", "needle"),
+    [
+        (tanh(z), "not linear"),
+        (z * Dense(z), "not linear"),
+        (Dense(z) * Dense(z), "not linear"),
+        (gamma * z + tanh(Dense(z)), "not linear"),
+        (z / (1 + Dense(z) ** 2), "no polynomial"),
+        (z + 1, "mean"),
+        (z + Dense(z, width=4), "width"),
+        (Dense(z, width=4), "width"),
+        (sp.oo * z + Dense(z), "not finite"),
+    ],
+)
+def test_refused_with_a_remedy(forward, needle):
+    with pytest.raises((UnsupportedLayer, DeclarationError)) as error:
+        Layer(forward)
+    assert needle in str(error.value)
+    assert error.value.remedy
+
+
+def test_a_dense_tells_which_widths_and_variances_it_takes():
+    for values, remedy in (({"width": 0}, "pass width > 0"), ({"C_b": -1}, "pass C_b >= 0")):
+        with pytest.raises(DeclarationError) as error:
+            Layer(Dense(tanh(z), **values))
+        assert error.value.remedy == remedy
+
+
+def test_a_layer_without_the_stream_is_refused():
+    with pytest.raises(DeclarationError, match="does not contain z"):
+        Layer(gamma + 1)
+
+
+def test_mixing_widths_is_refused():
+    wide = Dense(z, width=4)
+    with pytest.raises(DeclarationError, match="widths"):
+        Layer(Dense(tanh(wide) * z))
+    assert Layer(z + Dense(tanh(wide))).program.sources[0] == z
+
+
+def test_the_programs_own_names_are_refused_as_parameters():
+    with pytest.raises(DeclarationError, match="y1"):
+        Layer(z + sp.Symbol("y1", real=True) * Dense(tanh(z)))
+
+
+def test_numbers_are_exact():
+    (draw,) = Layer(0.5 * z + Dense(tanh(z), C_W=1.7, C_b="1/3")).program.instructions
+    assert draw.C_W == sp.Rational(17, 10)
+    assert draw.C_b == sp.Rational(1, 3)
+    assert Layer(0.1 * z + Dense(z)).program.coefficients[z] == sp.Rational(1, 10)
+
+
+def test_differentiating_a_node_is_refused():
+    with pytest.raises(UnsupportedLayer, match="whole layer"):
+        Dense(tanh(z)).diff(z)
+
+
+def test_a_new_node_is_one_class():
+    class Standardised(Node):
+        """u divided by its root mean square."""
+
+        def lower(self, program, u):
+            return u / sp.sqrt(program.mean(u**2))
+
+        def sample(self, net, u):
+            return u / net.mean(u**2) ** 0.5
+
+    program = lower(gamma * z + Dense(tanh(Standardised(z)) + Standardised(z)))
+    assert [type(i) for i in program.instructions] == [Mean, Draw]
+    assert program.instructions[0].integrand == z**2
+
+
+def test_substitution_of_the_stream_never_touches_a_formula():
+    forward = residual(tanh).forward
+    moved = forward.subs(z, 2 * z)
+    (phi,) = [a for a in moved.atoms(sp.Function) | moved.atoms(type(tanh(z)))]
+    assert phi.formula.expr == tanh.expr
+    assert phi.argument == 2 * z
+
+
+def test_deep_composition_is_walked_as_a_graph():
+    u = z
+    for _ in range(14):
+        u = u + Dense(tanh(u))
+    assert len(lower(Dense(u)).instructions) == 15
+
+
+def test_one_name_for_two_formulas_is_refused():
+    other = type(tanh)("tanh", erf.expr)
+    with pytest.raises(DeclarationError, match="two activations called tanh"):
+        Layer(Dense(tanh(z)) + Dense(other(z)))
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda: Dense(K * z),
+        lambda: Dense(C * z),
+        lambda: sp.Symbol("gamma") * z + gamma * Dense(tanh(z)),
+        lambda: sp.I * z + Dense(tanh(z)),
+        lambda: Dense(tanh(z), C_W=-1),
+        lambda: Dense(z, C_W=z**2),
+        lambda: Dense(z, width=0),
+        lambda: Dense(1 / z),
+        lambda: Dense(sp.sign(z) * z),
+        lambda: Dense(sp.Heaviside(z)),
+    ],
+)
+def test_what_would_be_derived_wrongly_is_refused(forward):
+    with pytest.raises((DeclarationError, UnsupportedLayer)) as error:
+        Layer(forward())
+    assert error.value.remedy
