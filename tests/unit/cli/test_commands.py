@@ -526,7 +526,7 @@ def test_check_passes_a_right_theory(capsys):
 
 
 def test_new_activations_and_layers_need_no_other_edit(capsys, monkeypatch):
-    entry = catalogue.Entry("wobble", "z + sin(z)/2", "made up here")
+    entry = catalogue.CatalogueEntry("wobble", "z + sin(z)/2", "made up here")
 
     def doubled(phi, gamma=gamma):
         """A layer with two branches, for a test."""

@@ -103,9 +103,9 @@ def test_kernels_that_have_converged_are_left_alone(erf, monkeypatch):
             sizes.append(len(kernels))
             return self._map(kernels, **values)
 
-    right = diagram.export
+    right = diagram.generate
     monkeypatch.setattr(
-        diagram, "export", lambda *words: type("Loads", (), {"load": lambda self: Counting(right(*words).load())})()
+        diagram, "generate", lambda *words: type("Loads", (), {"load": lambda self: Counting(right(*words).load())})()
     )
     shares = []
     phase_diagram(

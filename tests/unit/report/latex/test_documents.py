@@ -18,6 +18,7 @@ from symres.core.errors import DeclarationError
 from symres.core.proof import Proof, Step
 from symres.core.symbols import C_W, K1, C_b, K, gamma, z
 from symres.notation.decimals import decimal
+from symres.numerics.special import S2
 from symres.report.export import export
 from symres.report.figures import maps_figure
 from symres.report.latex.displays import broken, display, escape, latex, typed, width
@@ -100,7 +101,7 @@ def test_a_long_formula_is_broken_and_loses_nothing():
 
 def test_a_function_of_several_variables_is_broken_between_them():
     wide = [sp.sqrt(sum(sp.Symbol("a") ** k / (k + K) for k in range(2, m))) for m in (6, 7, 8)]
-    lines = broken(C_W * sr.special.S2(*wide), 50.0)
+    lines = broken(C_W * S2(*wide), 50.0)
     text = " ".join(lines)
     assert len(lines) >= 3
     assert text.count(r"\mathrm{S}_2") == 1 and text.count(r"\Bigl(") == text.count(r"\Bigr)") == 1

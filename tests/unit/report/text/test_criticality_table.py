@@ -115,7 +115,7 @@ def test_a_formula_and_its_parameters(capsys):
 
 
 def test_without_a_name_every_activation_of_the_table_is_asked(capsys, monkeypatch):
-    monkeypatch.setattr(criticality_table, "ACTIVATIONS", ("relu", "leaky_relu"))
+    monkeypatch.setattr(criticality_survey, "ACTIVATIONS", ("relu", "leaky_relu"))
     monkeypatch.setattr(criticality_survey, "LAYERS", {"mlp": criticality_survey.LAYERS["mlp"]})
     rows = records(capsys)
     assert [layer for _, layer in rows] == ["mlp", "mlp"]
