@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.sympify import _sympify
 
+from ..core.atoms import ActivationNode, FormulaAtom
 from ..core.errors import DeclarationError
 from ..core.symbols import z
 from .piecewise import Pieces, split
@@ -16,7 +17,7 @@ from .piecewise import Pieces, split
 PARAMETRISED = re.compile(r"(?P<base>[A-Za-z]\w*)(\((?P<given>\w+=[^()=,]+(, \w+=[^()=,]+)*)\))?", re.ASCII)
 
 
-class Formula(sp.Atom):
+class Formula(FormulaAtom, sp.Atom):
     """The formula of an activation inside an expression.
 
     An atom, so that substituting ``z`` in an equation never rewrites the formula itself.
@@ -79,7 +80,7 @@ class Formula(sp.Atom):
         return self.class_key(), (1, (self.name, str(self.expr))), sp.S.One.sort_key(), sp.S.One
 
 
-class Phi(sp.Expr):
+class Phi(ActivationNode, sp.Expr):
     """``phi^(k)(u)``: an activation or its derivative away from breakpoints, not expanded.
 
     Differentiating drops what a jump contributes: before differentiating an atom, ask ``is_continuous``.

@@ -9,6 +9,7 @@ from typing import Any
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
 
+from ..core.atoms import FormulaAtom
 from ..core.symbols import C_W, C_b, gamma, variables, xi, z
 from .term_order import (
     Product,
@@ -46,7 +47,7 @@ class Notation(LatexPrinter):
     def __init__(self, heads: Mapping[Any, str] | None = None, decimals: bool | None = None) -> None:
         super().__init__(dict(_SETTINGS))
         self._heads = dict(heads or {})
-        formulas = (head.expr for head in self._heads if hasattr(head, "pieces"))
+        formulas = (head.expr for head in self._heads if isinstance(head, FormulaAtom))
         self._decimals = has_decimals(*formulas) if decimals is None else decimals
         self._inline = False
         self._printed: dict[tuple[Any, bool], str] = {}  # a sum is ordered by its terms' texts, level by level

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from ..core.atoms import ActivationNode, Opaque
 from ..core.symbols import K1, K2, C, K
 
 Text = Callable[
@@ -101,8 +102,8 @@ def scaled(expr: sp.Expr, factor: sp.Expr) -> sp.Expr:
 
 
 def is_activation(expr: sp.Basic) -> bool:
-    """Whether an expression is an activation of an argument (known by its looks: this room sees no other)."""
-    return hasattr(expr, "formula") and hasattr(expr, "expanded")
+    """Whether an expression is an activation of an argument."""
+    return isinstance(expr, ActivationNode)
 
 
 def is_plain_fraction(expr: sp.Expr) -> bool:
@@ -152,7 +153,7 @@ def shortened(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:
     expr = sp.sympify(expr)
     if isinstance(expr, sp.Rational):
         return _rounded(expr, dots, ten) if len(str(expr.p)) + len(str(expr.q)) > 2 * _LONG else expr
-    if not expr.args or hasattr(expr, "_ball_arguments"):
+    if not expr.args or isinstance(expr, Opaque):
         return expr
     arguments = [shortened(a, dots, ten) for a in expr.args]
     return expr if arguments == list(expr.args) else expr.func(*arguments)
@@ -181,7 +182,7 @@ def _rounded(number: sp.Rational, dots: str, ten: str) -> sp.Expr:
 
 def _positive_arguments(expr: sp.Expr) -> sp.Expr:
     """-asin((1 - sqrt(17))/4) is written asin((sqrt(17) - 1)/4)."""
-    if not expr.args or hasattr(expr, "_ball_arguments"):
+    if not expr.args or isinstance(expr, Opaque):
         return expr
     arguments = [_positive_arguments(a) for a in expr.args]
     if isinstance(expr, _ODD) and arguments[0].is_algebraic and arguments[0].is_negative:

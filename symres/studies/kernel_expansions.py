@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from ..core.atoms import Enclosable
 from ..core.errors import NoClosedForm
 from ..core.symbols import K
 from ..results.quantity import Quantity, Status
@@ -38,6 +39,6 @@ def expansions(q: Quantity) -> list[Expansion]:
             found = expand(order)
         except NoClosedForm:
             continue
-        if found.body != 0 and not any(hasattr(node, "_ball") for node in sp.preorder_traversal(found.body)):
+        if found.body != 0 and not any(isinstance(node, Enclosable) for node in sp.preorder_traversal(found.body)):
             out.append(Expansion(limit, found.body, found.reason.partition("; ")[2]))
     return out

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from symres.core.atoms import AverageNode
 
-class Unevaluated(sp.Expr):
+
+class Unevaluated(AverageNode, sp.Expr):
     """``<integrand>`` over x1 (and x2) with the upper triangle of their covariance."""
 
     is_commutative = True

@@ -15,6 +15,7 @@ import sympy as sp
 
 from ...activations.activation import Phi
 from ...core import symbols
+from ...core.atoms import AverageNode
 from ..formulas.numeric_formula import MPMATH, NUMPY, Tape, switch_points
 from ..formulas.rounding_noise import of_average
 from ..nets.random_field import OracleLimit
@@ -69,7 +70,7 @@ def _evaluated(expr: sp.Expr, values: Values) -> AverageEstimate:
     def replaced(node: sp.Basic) -> sp.Basic:
         if node in found or not node.args:
             return found.get(node, node)
-        if hasattr(node, "integrand") and hasattr(node, "covariance"):
+        if isinstance(node, AverageNode):
             covariance = [sp.N(replaced(entry).subs(values), DIGITS + 5) for entry in node.covariance]
             averages.append(_averaged(node.integrand.subs(values), covariance))
             found[node] = sp.Float(averages[-1].value, DIGITS + 5)

@@ -11,6 +11,7 @@ from typing import Any
 import sympy as sp
 
 from ...core import symbols
+from ...core.atoms import AverageNode
 from ...core.progress import Progress
 from ...layers.nodes import Dense
 from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
@@ -99,7 +100,7 @@ def average_rows(
 def _entering(quantity: Any) -> sp.Expr:
     """The integrands of an average as what enters dense layers, all variables alike: they have its units."""
     found = [quantity.definition, *(step.definition for step in quantity.steps)]
-    nodes = [node for expr in found for node in sp.preorder_traversal(expr) if hasattr(node, "integrand")]
+    nodes = [node for expr in found for node in sp.preorder_traversal(expr) if isinstance(node, AverageNode)]
     alike = {symbols.x1: symbols.z, symbols.x2: symbols.z}
     return sp.Add(*(Dense(node.integrand.xreplace(alike), 1, 0) for node in nodes))
 

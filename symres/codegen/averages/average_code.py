@@ -13,6 +13,7 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
+from ...core.atoms import ActivationNode, AverageNode
 from ...core.symbols import K1, K2, C, K, z
 from ..emission.emitter import Dialect, Emitter, Source, rows, variable
 from ..runtime.pair_averages import BESIDE, KINKED, LINE, PIECES_BESIDE, SERIES, SMOOTH
@@ -262,7 +263,7 @@ def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Ex
 
 def _written_out(node: Any, parameter: sp.Symbol) -> Any:
     """An average whose activations with that parameter are formulas, so that it stands in sight."""
-    hidden = {e for e in sp.preorder_traversal(node.integrand) if hasattr(e, "expanded")}
+    hidden = {e for e in sp.preorder_traversal(node.integrand) if isinstance(e, ActivationNode)}
     atoms = {e: e.expanded for e in hidden if any(value.has(parameter) for value in e.values.values())}
     return node.func(node.integrand.xreplace(atoms), *node.covariance)
 
@@ -300,7 +301,7 @@ def covariance_slope(node: Any) -> sp.Expr:
 
 def averages(expr: sp.Expr) -> list[Any]:
     """The unevaluated averages in an expression, in a fixed order."""
-    found = {e for e in sp.preorder_traversal(expr) if hasattr(e, "integrand") and hasattr(e, "covariance")}
+    found = {e for e in sp.preorder_traversal(expr) if isinstance(e, AverageNode)}
     return sorted(found, key=lambda e: (len(str(e)), str(e)))
 
 

@@ -11,6 +11,7 @@ import sympy as sp
 from flint import arb
 
 from ...activations.piecewise import Pieces
+from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
 from ...core.symbols import variables, z
 from ...numerics.balls import as_float
@@ -71,7 +72,7 @@ class Gaussian:
         return density, Gaussian(tuple(covariance), tuple(means))
 
 
-class Expectation(sp.Expr):
+class Expectation(AverageNode, sp.Expr):
     """``<f(x1, ..., xd)>`` over centred jointly Gaussian variables.
 
     Args:

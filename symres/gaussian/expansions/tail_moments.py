@@ -14,6 +14,7 @@ import sympy as sp
 from flint import arb, ctx
 
 from ...activations.piecewise import Pieces
+from ...core.atoms import Opaque
 from ...core.errors import DeclarationError, NoClosedForm, SymresError
 from ...core.symbols import z
 from ...numerics.balls import as_float, compile_ball
@@ -22,7 +23,7 @@ from ..quadrature.univariate import GUARD, TINY, Segment, compiled, largest, ref
 from .tail_decomposition import split_right_tail
 
 
-class TailMoment(sp.Expr):
+class TailMoment(Opaque, sp.Expr):
     """``integral_0^oo z**n r(z) dz``, a number or a function of parameters.
 
     Args:

@@ -11,6 +11,7 @@ from flint import acb, arb, ctx, fmpq
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
+from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
 from .elementary import FUNCTIONS, Ball, half_integer_power, integer_power, real_power
 from .exponential import grouped, operation
@@ -85,7 +86,7 @@ class CompiledExpression:
         return self._registers[node]
 
     def _lower(self, node: sp.Basic) -> int:
-        if hasattr(node, "_ball"):
+        if isinstance(node, Enclosable):
             operands = tuple(map(self._visit, _operands(node)))
             real = lambda *balls: node._ball(list(balls), ctx.prec)  # noqa: E731
             return self._emit(("node", node), real, lambda analytic, *balls: real(*balls), *operands)
@@ -118,7 +119,7 @@ class CompiledExpression:
         raise DeclarationError(
             f"the value of {short(self._expr)}",
             f"{node.func.__name__} has no ball evaluation",
-            "use elementary functions, or give the node a method _ball(arguments, bits)",
+            "use elementary functions, or derive the node from core.atoms.Enclosable",
         )
 
     def _fold(self, node: sp.Basic, operands: list[int], real: Callable, complex_: Callable | None = None) -> int:
@@ -303,7 +304,7 @@ def _one_sided(difference: arb, relation: str) -> bool:
 
 
 def symbols_of(expr: sp.Basic) -> set[sp.Symbol]:
-    """Symbols that need a value; a node with ``_ball_arguments`` hides its bound variables."""
+    """Symbols that need a value; an opaque node hides its bound variables."""
     found, seen, stack = set(), set(), [expr]
     while stack:
         node = stack.pop()
@@ -317,7 +318,7 @@ def symbols_of(expr: sp.Basic) -> set[sp.Symbol]:
 
 
 def _operands(node: sp.Basic) -> tuple[sp.Basic, ...]:
-    return getattr(node, "_ball_arguments", node.args)
+    return node._ball_arguments if isinstance(node, Opaque) else node.args
 
 
 def short(expr: sp.Expr) -> str:

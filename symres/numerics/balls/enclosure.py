@@ -28,8 +28,8 @@ def enclose(expr: sp.Expr, values: Mapping[sp.Symbol, Number], bits: int) -> arb
     """Evaluate a real expression in ball arithmetic.
 
     Args:
-        expr: the expression; nodes with a method ``_ball(arguments, bits)`` are asked for their own enclosure, of
-            the arguments named by their ``_ball_arguments`` (default: all).
+        expr: the expression; ``Enclosable`` nodes are asked for their own enclosure, opaque ones of their
+            ``_ball_arguments``.
         values: a number for every free symbol. Floats are exact binary numbers, strings exact decimals or ratios.
         bits: working precision.
 

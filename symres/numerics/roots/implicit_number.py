@@ -10,12 +10,13 @@ import mpmath as mp
 import sympy as sp
 from flint import arb
 
+from ...core.atoms import Opaque
 from ..balls import enclose
 
 _GUARD = 24  # bits beyond those asked for
 
 
-class ImplicitNumber(sp.Expr):
+class ImplicitNumber(Opaque, sp.Expr):
     """A positive number that has no closed form; its arguments say what defines it, in bound variables."""
 
     is_commutative = True

@@ -7,13 +7,14 @@ from typing import Any
 import sympy as sp
 from flint import arb
 
+from ...core.atoms import Enclosable
 from ...core.errors import SymresError
 from ..balls import as_float
 from .correlations import given_pair
 from .plackett import four_signs, two_signs, two_tails
 
 
-class _Averaged(sp.Function):
+class _Averaged(Enclosable, sp.Function):
     """A real function with a ball evaluation."""
 
     is_real = True

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from ...core.atoms import AverageNode
 from ...core.symbols import variables, z
 from ...notation import Notation, latex, readable, width
 from ...notation.term_order import arranged, ordered_terms
@@ -77,7 +78,7 @@ class Breaker:
         whole = self._write(expr)
         if width(whole) <= self.room:
             return [whole]
-        if hasattr(expr, "covariance"):
+        if isinstance(expr, AverageNode):
             return self._average(expr)
         if isinstance(expr, sp.Mul) or (isinstance(expr, sp.Pow) and expr.exp.could_extract_minus_sign()):
             return self._product(expr, whole)

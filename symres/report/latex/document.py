@@ -10,6 +10,7 @@ import mpmath as mp
 import sympy as sp
 
 from ...core import files
+from ...core.atoms import FormulaAtom
 from ...core.symbols import K, S_in, gamma
 from ...notation import Notation, has_decimals, named
 from ...notation.decimals import decimal
@@ -97,7 +98,7 @@ def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
 
 def formulas_of(expressions: Iterable[sp.Expr]) -> set[Any]:
     """The formulas of the activations in expressions (atoms that know their pieces)."""
-    return {atom for e in expressions for atom in e.atoms() if hasattr(atom, "pieces")}
+    return {atom for e in expressions for atom in e.atoms() if isinstance(atom, FormulaAtom)}
 
 
 def _heads(report: Report) -> dict[Any, str]:

@@ -8,6 +8,7 @@ import pytest
 import sympy as sp
 from flint import acb, arb, ctx
 
+from symres.core.atoms import Opaque
 from symres.core.errors import DeclarationError, SymresError
 from symres.numerics.balls import compile_ball, enclose, evaluate, to_ball
 
@@ -218,7 +219,7 @@ def test_wide_real_balls_keep_the_range_of_monotone_functions():
         assert ball.is_finite() and ball.abs_upper() < 5002
 
 
-class Twice(sp.Function):
+class Twice(Opaque, sp.Function):
     """A node with its own evaluation, of its second argument only."""
 
     @property

@@ -1,0 +1,75 @@
+"""Nodes of expressions as every room may know them; the rooms that make them derive from these classes.
+
+Rooms that print, check or translate expressions must not see where a node comes from, only what it is.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+class Enclosable:
+    """A node with an enclosure of its own."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        """A ball around its value, from balls around its arguments."""
+
+
+class Opaque(Enclosable):
+    """An enclosable node whose ``args`` are no parts of a formula: it is enclosed from ``_ball_arguments``."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _ball_arguments(self) -> tuple[sp.Expr, ...]: ...
+
+
+class FormulaAtom:
+    """The declared formula ``expr`` of an activation ``name``, in z and ``parameters``."""
+
+    __slots__ = ()
+
+    name: str
+    expr: sp.Expr
+    parameters: tuple[sp.Symbol, ...]
+
+
+class ActivationNode(Opaque):
+    """An activation, or a derivative of one, of an argument."""
+
+    @property
+    @abstractmethod
+    def formula(self) -> FormulaAtom:
+        """What was declared."""
+
+    @property
+    @abstractmethod
+    def values(self) -> Mapping[sp.Symbol, sp.Expr]:
+        """What stands in the place of the formula's parameters."""
+
+    @property
+    @abstractmethod
+    def expanded(self) -> sp.Expr:
+        """The formula itself, at the argument."""
+
+
+class AverageNode(Opaque):
+    """An unevaluated Gaussian average."""
+
+    integrand: sp.Expr
+
+    @property
+    @abstractmethod
+    def covariance(self) -> tuple[sp.Expr, ...]:
+        """The upper triangle of the covariance matrix, row by row."""
