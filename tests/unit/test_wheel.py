@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_installed_wheel_derives_and_writes(tmp_path):
     def run(*command, **options):
         return subprocess.run(

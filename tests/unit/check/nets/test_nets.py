@@ -189,7 +189,7 @@ def test_gram_networks_are_infinitely_wide_at_large_width(name):
     assert agree(samples, expected, bias=0.01 * expected[0]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FORWARDS)
 def test_weights_and_gram_matrices_give_the_same_law(name):
     # narrow on purpose: the law is the same at every width, and here it is far from its limit

@@ -1,0 +1,201 @@
+"""Mutants: which small errors in symres do the two lanes of the suite catch?
+
+    python -m pytest -m "" --cov=symres --cov-branch --cov-context=test --cov-report=   # which test executes which line
+    python -m tests.mutants --sample 40 --seed 0
+
+A mutant changes one operator, number or condition in a copy of the repository. It meets the tests that execute its
+line and no others: those of the fast lane first, the nearest before the rest; the exhaustive ones only if it survives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coverage import CoverageData
+
+ROOT = Path(__file__).parents[1]
+NEAREST = 60  # tests that a mutant meets first
+SECONDS = 300  # for a mutant in a lane; one that makes a test hang is caught
+
+COMPARISONS = {
+    ast.Lt: (b"<", b"<="),
+    ast.LtE: (b"<=", b"<"),
+    ast.Gt: (b">", b">="),
+    ast.GtE: (b">=", b">"),
+    ast.Eq: (b"==", b"!="),
+    ast.NotEq: (b"!=", b"=="),
+}
+OPERATORS = {
+    ast.Add: (b"+", b"-"),
+    ast.Sub: (b"-", b"+"),
+    ast.Mult: (b"*", b"/"),
+    ast.Div: (b"/", b"*"),
+    ast.Pow: (b"**", b"*"),
+}
+CONNECTIVES = {ast.And: (b"and", b"or"), ast.Or: (b"or", b"and")}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: bytes ``start`` to ``end`` of a module, on a line, become ``new``."""
+
+    path: Path
+    line: int
+    start: int
+    end: int
+    new: bytes
+
+    def __str__(self) -> str:
+        old = (ROOT / self.path).read_bytes()[self.start : self.end]
+        return f"{self.path}:{self.line}: {old.decode()} -> {self.new.decode()}"
+
+    def apply(self, root: Path) -> None:
+        """Change the module below another root."""
+        text = (ROOT / self.path).read_bytes()
+        (root / self.path).write_bytes(text[: self.start] + self.new + text[self.end :])
+
+
+def mutants_of(path: Path) -> Iterator[Mutant]:
+    """All mutants of a module, a path from the root."""
+    text = (ROOT / path).read_bytes()
+    starts = [0]
+    for row in text.split(b"\n"):
+        starts.append(starts[-1] + len(row) + 1)
+
+    def span(node: ast.expr) -> tuple[int, int]:
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+
+    def between(left: ast.expr, right: ast.expr, old: bytes, new: bytes) -> Iterator[Mutant]:
+        place = text.find(old, span(left)[1], span(right)[0])
+        if place >= 0:
+            yield Mutant(path, left.lineno, place, place + len(old), new)
+
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in COMPARISONS:
+                yield from between(left, right, *COMPARISONS[type(operator)])
+            case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
+                yield from between(left, right, *OPERATORS[type(operator)])
+            case ast.BoolOp(op=operator, values=[left, right, *_]):
+                yield from between(left, right, *CONNECTIVES[type(operator)])
+            case ast.Constant(value=bool() | int() as value):
+                new = str(not value) if isinstance(value, bool) else str(value + 1)
+                yield Mutant(path, node.lineno, *span(node), new.encode())
+            case ast.If(test=test) | ast.IfExp(test=test):
+                start, end = span(test)
+                yield Mutant(path, test.lineno, start, end, b"not (" + text[start:end] + b")")
+
+
+class Executed:
+    """Which tests execute which line, by coverage's contexts."""
+
+    def __init__(self, path: Path) -> None:
+        self._data = CoverageData(str(path))
+        self._data.read()
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        """The tests that execute the line of a mutant."""
+        contexts = self._data.contexts_by_lineno(str(ROOT / mutant.path)).get(mutant.line, [])
+        return sorted({context.partition("|")[0] for context in contexts if "::" in context})
+
+
+def collected(lane: str) -> list[str]:
+    """The tests of a lane, ``-m`` of pytest."""
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-n", "0", "-m", lane, "--no-header"]
+    shown = subprocess.run([*words, "-q"], cwd=ROOT, capture_output=True, text=True).stdout
+    return [row for row in shown.splitlines() if "::" in row]
+
+
+def nearness(test: str, mutant: Mutant) -> int:
+    """How many folders and words of its module the name of a test shares: unit tests mirror the tree."""
+    return -sum(part in test for part in mutant.path.with_suffix("").parts[1:])
+
+
+def is_caught(root: Path, tests: Sequence[str], seconds: float) -> bool:
+    """Whether one of some tests fails, or hangs, in a copy of the repository."""
+    (root / "selected.txt").write_text("\n".join(tests))
+    words = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "", "-p", "no:cacheprovider", "@selected.txt"]
+    try:
+        result = subprocess.run(
+            words,
+            cwd=root,
+            capture_output=True,
+            timeout=seconds,
+            env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin"},
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return result.returncode == 1
+
+
+def sampled(executed: Executed, count: int, seed: int) -> list[Mutant]:
+    """Mutants of executed lines, the same number in every room."""
+    rng = random.Random(seed)
+    rooms: dict[str, list[Mutant]] = defaultdict(list)
+    for module in sorted((ROOT / "symres").rglob("*.py")):
+        path = module.relative_to(ROOT)
+        if len(path.parts) > 2:
+            rooms[path.parts[1]] += mutants_of(path)
+    for found in rooms.values():
+        rng.shuffle(found)
+    chosen: list[Mutant] = []
+    while len(chosen) < count and any(rooms.values()):
+        for found in rooms.values():
+            while found and len(chosen) < count:
+                mutant = found.pop()
+                if executed.tests(mutant):
+                    chosen.append(mutant)
+                    break
+    return chosen
+
+
+def fate(mutant: Mutant, tests: Sequence[str], fast: frozenset[str]) -> str:
+    """By what a mutant is caught: "fast", "exhaustive" or "nothing"."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "symres"
+        shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(".git", "__pycache__", ".coverage*", ".*_cache"))
+        mutant.apply(root)
+        lanes = {"fast": [t for t in tests if t in fast], "exhaustive": [t for t in tests if t not in fast]}
+        for lane, listed in lanes.items():
+            end = time.monotonic() + SECONDS
+            listed.sort(key=lambda test: nearness(test, mutant))
+            for part in (listed[:NEAREST], listed[NEAREST:]):
+                if part and is_caught(root, part, max(end - time.monotonic(), 1)):
+                    return lane
+    return "nothing"
+
+
+def main() -> None:
+    """Print a row for each mutant, and what each lane caught."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sample", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--data", type=Path, default=ROOT / ".coverage", help="coverage with contexts, of both lanes")
+    asked = parser.parse_args()
+    executed, fast = Executed(asked.data), frozenset(collected("not exhaustive"))
+    fates: Counter[str] = Counter()
+    for mutant in sampled(executed, asked.sample, asked.seed):
+        tests = executed.tests(mutant)
+        by = fate(mutant, tests, fast)
+        fates[by] += 1
+        print(f"{by:10}  {mutant}  ({len(tests)} tests)", flush=True)
+    both = fates["fast"] + fates["exhaustive"]
+    print(
+        f"caught by the fast lane: {fates['fast']} of {both} that the whole suite catches; {fates['nothing']} survive"
+    )
+
+
+if __name__ == "__main__":
+    main()
