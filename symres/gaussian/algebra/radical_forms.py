@@ -19,7 +19,7 @@ from flint import fmpz
 
 from .rational_functions import Frac, RationalField, factored
 
-_FACTORED = 10**40  # larger integers under a root stay whole: factoring them could take for ever
+_LARGEST_FACTORED = 10**40  # larger integers under a root stay whole: factoring them could take for ever
 
 Radicals = tuple[int, ...]
 Atoms = tuple[tuple[int, int], ...]
@@ -221,7 +221,7 @@ def root(value: Frac) -> Form:
 
 
 def _factors(number: int) -> list[tuple[int, int]]:
-    if number < _FACTORED:
+    if number < _LARGEST_FACTORED:
         return [(int(prime), int(multiplicity)) for prime, multiplicity in fmpz(number).factor()]
     half = isqrt(number)
     return [(half, 2)] if half * half == number else [(number, 1)]

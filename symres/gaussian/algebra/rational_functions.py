@@ -16,7 +16,7 @@ import sympy as sp
 from flint import Ordering, fmpz_mpoly_ctx
 
 _CANDIDATES = 200  # random points that are tried when a sign cannot be read off
-_ENOUGH = 40  # points inside the domain after which the search stops
+_MAX_POINTS = 40  # points inside the domain after which the search stops
 
 
 class Frac:
@@ -151,7 +151,7 @@ class RationalField:
         for point in self.points:
             if all(_sign_at(c.num, point) * _sign_at(c.den, point) > 0 for c in conditions):
                 kept.append(point)
-            if len(kept) == _ENOUGH:
+            if len(kept) == _MAX_POINTS:
                 break
         self.points = kept
         self._signs.clear()

@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy as sp
 
-from .complementary import Row, Table, complemented, written_atoms
+from .complementary import Row, Table, with_complements, written_atoms
 from .radical_forms import Form
 from .rational_functions import Frac, RationalField, factored, monomials
 
@@ -31,7 +31,7 @@ def write(form: Form) -> sp.Expr:
                 key = (front, atoms, rest)
                 rows[key] = rows[key] + value if key in rows else value
     return sp.Add(
-        *(_write_group(field, sp.pi ** sp.Rational(p), complemented(field, groups[p])) for p in sorted(groups))
+        *(_write_group(field, sp.pi ** sp.Rational(p), with_complements(field, groups[p])) for p in sorted(groups))
     )
 
 
@@ -80,8 +80,8 @@ def _divided(form: Form) -> tuple[sp.Expr, Form]:
     shared: dict[int, int] | None = None
     for _, _, atoms in form.terms:
         negative = {atom: power for atom, power in atoms if power < 0}
-        own = negative if shared is None else {a: max(p, negative[a]) for a, p in shared.items() if a in negative}
-        shared = own
+        before = negative if shared is None else shared
+        shared = {a: max(p, negative[a]) for a, p in before.items() if a in negative}
         if not shared:
             return sp.Integer(1), form
     if not shared or len(form.terms) < 2:
@@ -106,7 +106,7 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
         row[atoms] = row[atoms] + piece if atoms in row else piece
     result: dict[tuple[sp.Expr, tuple[Any, ...]], Form] = {}
 
-    def put(function: sp.Expr, atoms: Any, coefficient: Form) -> None:
+    def add(function: sp.Expr, atoms: Any, coefficient: Form) -> None:
         key = (function, atoms)
         result[key] = result[key] + coefficient if key in result else coefficient
 
@@ -116,15 +116,15 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
             continue
         if exponent is None:
             for atoms, value in row.items():
-                put(sp.Integer(1), atoms, value)
+                add(sp.Integer(1), atoms, value)
             continue
         partner, even, odd, functions = _partner(exponent, by_exponent)
         done |= {exponent, partner}
         other = by_exponent.get(partner, {})
-        if functions is None or (functions[0] is sp.cosh and not _is_shorter(row, other)):
-            for own in dict.fromkeys((exponent, partner)):
-                for atoms, value in by_exponent[own].items():
-                    put(sp.exp(write(own)) if own else sp.Integer(1), atoms, value)
+        if functions is None or (functions[0] is sp.cosh and not _hyperbolic_is_shorter(row, other)):
+            for single in dict.fromkeys((exponent, partner)):
+                for atoms, value in by_exponent[single].items():
+                    add(sp.exp(write(single)) if single else sp.Integer(1), atoms, value)
             continue
         front = sp.exp(write(even)) if even else sp.Integer(1)
         zero = Form(field, {})
@@ -134,12 +134,12 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
             row, other = other, row
         for atoms in dict.fromkeys([*row, *other]):
             plus, minus = row.get(atoms, zero), other.get(atoms, zero)
-            put(front * functions[0](angle), atoms, plus + minus)
-            put(front * functions[1](angle), atoms, (plus - minus) * turn)
+            add(front * functions[0](angle), atoms, plus + minus)
+            add(front * functions[1](angle), atoms, (plus - minus) * turn)
     return result
 
 
-def _is_shorter(plus: dict[Any, Form], minus: dict[Any, Form]) -> bool:
+def _hyperbolic_is_shorter(plus: dict[Any, Form], minus: dict[Any, Form]) -> bool:
     """Whether cosh and sinh make fewer terms than the exponentials: where they multiply the same functions alike."""
     both = plus.keys() & minus.keys()
     joined = sum(bool(plus[a] + minus[a]) + bool(plus[a] - minus[a]) for a in both)

@@ -59,7 +59,7 @@ class Gaussian:
             result[i, j] = result[j, i] = value
         return result
 
-    def given(self, k: int, place: sp.Expr) -> tuple[sp.Expr, Gaussian]:
+    def conditional(self, k: int, place: sp.Expr) -> tuple[sp.Expr, Gaussian]:
         """The density of variable k at a place, and the law of the others given that it is there."""
         matrix, mean = self.matrix, self.mean or (sp.Integer(0),) * self.dimension
         variance, distance = matrix[k, k], place - mean[k]
@@ -92,7 +92,10 @@ class Expectation(AverageNode, sp.Expr):
             one, both, other = covariance
             if both == 0 and 0 in (one, other):  # independent: also at a jump the one that vanishes is on both sides
                 return sp.Add(
-                    *(c * cls(_at_first(f), one) * cls(_at_first(g), other) for c, (f, g) in separate(integrand, 2))
+                    *(
+                        c * cls(_in_first_variable(f), one) * cls(_in_first_variable(g), other)
+                        for c, (f, g) in separate(integrand, 2)
+                    )
                 )
             if sp.expand(one * other - both**2) == 0:
                 integrand, covariance = integrand.subs(variables[1], both / one * variables[0]), (one,)
@@ -189,7 +192,7 @@ class Expectation(AverageNode, sp.Expr):
 
     # ---- printing ----------------------------------------------------------------------------------------------
 
-    def _shown(self, printer: Any) -> tuple[str, str]:
+    def _printed_parts(self, printer: Any) -> tuple[str, str]:
         """The integrand and the law; one variable is called z, as in the literature."""
         if self.dimension == 1:
             return printer._print(self.integrand.subs(variables[0], z)), printer._print(self.covariance[0])
@@ -197,14 +200,14 @@ class Expectation(AverageNode, sp.Expr):
         return printer._print(self.integrand.xreplace(names)), ", ".join(map(printer._print, self.covariance))
 
     def _sympystr(self, printer: Any) -> str:
-        integrand, law = self._shown(printer)
+        integrand, law = self._printed_parts(printer)
         return f"<{integrand}>_{{{law}}}"
 
     def _latex(self, printer: Any) -> str:
-        integrand, law = self._shown(printer)
+        integrand, law = self._printed_parts(printer)
         return rf"\left\langle {integrand} \right\rangle_{{{law}}}"
 
 
-def _at_first(factor: Pieces) -> sp.Expr:
+def _in_first_variable(factor: Pieces) -> sp.Expr:
     """A function of the first variable."""
     return factor.as_expr().subs(z, variables[0])

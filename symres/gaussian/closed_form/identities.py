@@ -22,9 +22,9 @@ from ...results.quantity import Verification
 from ..calculus.derivatives import covariance_rule
 from ..quadrature.average_ball import average_ball
 from .engine import closed_form
-from .verification import Ball, Values, verify
+from .verification import Enclosure, Values, verify
 
-_CLOSE = sp.Rational(1, 2**160)  # 1 - correlation of inputs that are taken for equal: its root is the error
+_NEARLY_EQUAL = sp.Rational(1, 2**160)  # 1 - correlation of inputs that are taken for equal: its root is the error
 
 Factors = tuple[Pieces, ...]
 Terms = list[tuple[sp.Expr, Factors]]  # sum of coefficient * average of a product of functions
@@ -43,7 +43,7 @@ class Identity:
 
     oracle: str
     formula: sp.Expr
-    measure: Callable[[Values], Ball]
+    measure: Callable[[Values], Enclosure]
     kernels: tuple[sp.Symbol, ...]
 
 
@@ -85,12 +85,14 @@ def identities(claim: sp.Expr, factors: Factors, law: tuple[sp.Symbol, ...], bit
     for symbol, terms, theorem in _slopes(factors, law):
         yield Identity(theorem, claim.diff(symbol), partial(_measured, terms, law, bits), law)
     if len(law) == 3:
-        equal = claim.subs({K2: K1, C: K1 * (1 - _CLOSE)}, simultaneous=True)
-        yield Identity("independent inputs", claim.subs(C, 0), partial(_product, factors, (K1, K2), bits), (K1, K2))
-        yield Identity("equal inputs", equal, partial(_one_input, factors, bits), (K1,))
+        equal = claim.subs({K2: K1, C: K1 * (1 - _NEARLY_EQUAL)}, simultaneous=True)
+        yield Identity(
+            "independent inputs", claim.subs(C, 0), partial(_independent_inputs, factors, (K1, K2), bits), (K1, K2)
+        )
+        yield Identity("equal inputs", equal, partial(_equal_inputs, factors, bits), (K1,))
 
 
-def _repeated(factors: Factors, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Ball:
+def _repeated(factors: Factors, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Enclosure:
     numbers = closed_form(tuple(f.subs(values) for f in factors), [values[s] for s in law])
     return evaluate(numbers.result, {}, int(bits / 3.33))
 
@@ -105,15 +107,15 @@ def _slopes(factors: Factors, law: tuple[sp.Symbol, ...]) -> Iterator[tuple[sp.S
     smooth = [f.is_continuous and f.has_finite_slopes for f in factors]
     for (i, j), symbol in zip(entries, law, strict=True):
         rule = covariance_rule(smooth, matrix, i, j)
-        bent = [f.diff() if k in rule.slopes else f for k, f in enumerate(factors)]
+        differentiated = [f.diff() if k in rule.slopes else f for k, f in enumerate(factors)]
         terms = [
-            (c, tuple(f.map(lambda u, p=p: u * z**p) for f, p in zip(bent, powers, strict=True)))
+            (c, tuple(f.map(lambda u, p=p: u * z**p) for f, p in zip(differentiated, powers, strict=True)))
             for c, powers in rule.weight
         ]
         yield symbol, terms, rule.theorem
 
 
-def _measured(terms: Terms, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Ball:
+def _measured(terms: Terms, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Enclosure:
     balls = tuple(enclose(values[s], {}, bits) for s in law)
     with ctx.workprec(bits):
         total = arb(0)
@@ -123,7 +125,7 @@ def _measured(terms: Terms, law: tuple[sp.Symbol, ...], bits: int, values: Value
         return value_and_radius(total)
 
 
-def _product(factors: Factors, kernels: Sequence[sp.Symbol], bits: int, values: Values) -> Ball:
+def _independent_inputs(factors: Factors, kernels: Sequence[sp.Symbol], bits: int, values: Values) -> Enclosure:
     """The product of averages over independent variables."""
     with ctx.workprec(bits):
         total = arb(1)
@@ -132,7 +134,7 @@ def _product(factors: Factors, kernels: Sequence[sp.Symbol], bits: int, values: 
         return value_and_radius(total)
 
 
-def _one_input(factors: Factors, bits: int, values: Values) -> Ball:
+def _equal_inputs(factors: Factors, bits: int, values: Values) -> Enclosure:
     """The average of the product of both functions at one input, their breakpoints in the order that numbers give."""
     one, other = (f.subs(values) for f in factors)
-    return _product((one.map(lambda u, v: u * v, other),), (K1,), bits, values)
+    return _independent_inputs((one.map(lambda u, v: u * v, other),), (K1,), bits, values)

@@ -34,7 +34,7 @@ def sign_average(reader: Reader, mean: Sequence[Form], covariance: Matrix, detai
         if covariance[i][i]:
             left.append(i)
         else:
-            result = result * field.integer(_certain_sign(reader, m))
+            result = result * field.integer(_decided_sign(reader, m))
     while left and result:
         block = _block(left, covariance)
         left = [i for i in left if i not in block]
@@ -110,7 +110,7 @@ def _one_variable_twice(
         return sign_average(reader, [mean[k] for k in chosen], matrix, details)
 
     distance = mean[i] * (field.one / scale) - mean[j]
-    order = _certain_sign(reader, distance)
+    order = _decided_sign(reader, distance)
     if not order:
         return average(rest) * orientation
     details.append("sgn(y + h) sgn(y) = 1 - sgn(y + h) + sgn(y) for h > 0")
@@ -119,7 +119,7 @@ def _one_variable_twice(
     return (average(rest) + (second - first) * field.integer(order)) * orientation
 
 
-def _certain_sign(reader: Reader, value: Form) -> int:
+def _decided_sign(reader: Reader, value: Form) -> int:
     if not value:
         return 0
     expr = reader.written(value)

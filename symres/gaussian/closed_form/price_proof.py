@@ -35,8 +35,8 @@ def price_proof(factors: tuple[Pieces, Pieces], claim: sp.Expr) -> Proof | None:
         return None
     start = ProductAverage(factors, (K1, C, K2))
     try:
-        slope, corner = _slope(start), _independent(start)
-        _integrated((slope, corner), claim)
+        slope, independent = _slope(start), _independent(start)
+        _checked_integral((slope, independent), claim)
     except NoClosedForm:
         return None
     return Proof(
@@ -45,20 +45,20 @@ def price_proof(factors: tuple[Pieces, Pieces], claim: sp.Expr) -> Proof | None:
             Step(
                 "Price's theorem",
                 "d/dC <f(x1) g(x2)> = <f'(x1) g'(x2)>, and <f(x1)> <g(x2)> at C = 0",
-                _determined,
-                (slope, corner),
+                _slope_and_start,
+                (slope, independent),
             ),
             Step(
                 "integral over C",
                 "a function of C with this slope and this value at C = 0",
-                partial(_integrated, claim=claim),
+                partial(_checked_integral, claim=claim),
                 claim,
             ),
         ),
     )
 
 
-def _determined(average: ProductAverage) -> tuple[sp.Expr, sp.Expr]:
+def _slope_and_start(average: ProductAverage) -> tuple[sp.Expr, sp.Expr]:
     return _slope(average), _independent(average)
 
 
@@ -71,14 +71,14 @@ def _independent(average: ProductAverage) -> sp.Expr:
     return canonical(one * other)
 
 
-def _integrated(known: tuple[sp.Expr, sp.Expr], claim: sp.Expr) -> sp.Expr:
+def _checked_integral(known: tuple[sp.Expr, sp.Expr], claim: sp.Expr) -> sp.Expr:
     """The claim, if it has the slope and the value at C = 0.
 
     Raises:
         NoClosedForm: it does not, or the canonical form does not show it.
     """
-    slope, corner = known
-    for difference in (claim.diff(C) - slope, claim.subs(C, 0) - corner):
+    slope, independent = known
+    for difference in (claim.diff(C) - slope, claim.subs(C, 0) - independent):
         if canonical(difference) != 0:
             raise NoClosedForm(
                 f"the integral of {slope} over C", f"{claim} was not recognised as it", "use the proof by Stein's lemma"

@@ -29,7 +29,7 @@ class Sign:
 
 
 @dataclass(frozen=True)
-class Kind:
+class TermKind:
     """z^power * exp(alpha z^2 + beta z) * product of signs."""
 
     power: int
@@ -38,7 +38,7 @@ class Kind:
     signs: tuple[Sign, ...]
 
 
-Terms = dict[Kind, Form]
+Terms = dict[TermKind, Form]
 
 
 def parse_terms(expr: sp.Expr, reader: Reader) -> Terms:
@@ -50,14 +50,14 @@ def parse_terms(expr: sp.Expr, reader: Reader) -> Terms:
     if not expr.has(z):
         return _constant(reader, reader.read(expr))
     if expr == z:
-        return {Kind(1, reader.field.zero, Form.integer(reader.field, 0), ()): Form.integer(reader.field, 1)}
+        return {TermKind(1, reader.field.zero, Form.integer(reader.field, 0), ()): Form.integer(reader.field, 1)}
     if isinstance(expr, sp.Add):
         return reduce(_sum, (parse_terms(a, reader) for a in expr.args))
     if isinstance(expr, sp.Mul):
         return reduce(_product, (parse_terms(a, reader) for a in expr.args))
     if isinstance(expr, sp.Pow) and expr.exp.is_Integer and expr.exp > 0:
         if expr.base == z:
-            kind = Kind(int(expr.exp), reader.field.zero, Form.integer(reader.field, 0), ())
+            kind = TermKind(int(expr.exp), reader.field.zero, Form.integer(reader.field, 0), ())
             return {kind: Form.integer(reader.field, 1)}
         if expr.exp > _LARGEST_POWER:
             raise _outside(expr)
@@ -74,7 +74,7 @@ def parse_terms(expr: sp.Expr, reader: Reader) -> Terms:
 
 
 def _constant(reader: Reader, value: Form) -> Terms:
-    return {Kind(0, reader.field.zero, Form.integer(reader.field, 0), ()): value} if value else {}
+    return {TermKind(0, reader.field.zero, Form.integer(reader.field, 0), ()): value} if value else {}
 
 
 def _sum(left: Terms, right: Terms) -> Terms:
@@ -88,7 +88,7 @@ def _product(left: Terms, right: Terms) -> Terms:
     result: Terms = {}
     for k, c in left.items():
         for m, d in right.items():
-            kind = Kind(k.power + m.power, k.alpha + m.alpha, k.beta + m.beta, _multiply_signs(k.signs, m.signs))
+            kind = TermKind(k.power + m.power, k.alpha + m.alpha, k.beta + m.beta, _multiply_signs(k.signs, m.signs))
             result[kind] = result[kind] + c * d if kind in result else c * d
     return {kind: c for kind, c in result.items() if c}
 
@@ -112,7 +112,7 @@ def _exponential(exponent: sp.Expr, reader: Reader, factor: Form) -> Terms:
     rational = alpha.rational
     if rational is None:
         raise _outside(sp.exp(exponent))
-    return {Kind(0, rational, beta, ()): exponential(constant) * factor}
+    return {TermKind(0, rational, beta, ()): exponential(constant) * factor}
 
 
 def _oscillation(expr: sp.Function, reader: Reader) -> Terms:
@@ -127,7 +127,7 @@ def _oscillation(expr: sp.Function, reader: Reader) -> Terms:
     for sign in (1, -1):
         turned = turn * field.integer(sign)
         weight = Form.of(half) if front is None else front * field.integer(sign) * half
-        result = _sum(result, {Kind(0, field.zero, beta * turned, ()): exponential(constant * turned) * weight})
+        result = _sum(result, {TermKind(0, field.zero, beta * turned, ()): exponential(constant * turned) * weight})
     return result
 
 
@@ -147,7 +147,7 @@ def _sign(expr: sp.Function, reader: Reader) -> Terms:
     orientation = field.integer(1 if direction.is_positive else -1)
     sharp = isinstance(expr, sp.sign)
     spread = field.zero if sharp else field.ratio(1, 2) / square
-    kind = Kind(0, field.zero, Form.integer(field, 0), (Sign(shift * slope.inverse(), spread),))
+    kind = TermKind(0, field.zero, Form.integer(field, 0), (Sign(shift * slope.inverse(), spread),))
     if isinstance(expr, sp.erfc):
         return _sum(_constant(reader, Form.integer(field, 1)), {kind: Form.of(-orientation)})
     return {kind: Form.of(orientation)}

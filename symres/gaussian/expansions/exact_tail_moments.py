@@ -29,7 +29,7 @@ _ERF = sp.Dummy("erf(b z)", positive=True)
 Power = tuple[int, bool, int, sp.Expr]  # (j, log, e, c): c z**j (1 + q)**e, or c z**j log(1 + q)
 
 
-def closed_moment(remainder: Pieces, n: int) -> sp.Expr | None:
+def exact_moment(remainder: Pieces, n: int) -> sp.Expr | None:
     """The exact moment of a function on the half-line, None if it is not known to close.
 
     Args:
@@ -180,7 +180,7 @@ def _gaussian_moment(power: int, erfs: int, slope: sp.Expr, decay: sp.Expr) -> s
     even = (power + erfs) % 2 == 0
     pieces = Pieces((), (function / 2,)) if even else Pieces((sp.Integer(0),), (sp.Integer(0), function))
     try:
-        closed = closed_form((pieces,), (K,)).result
+        average = closed_form((pieces,), (K,)).result
     except NoClosedForm:
         return None
-    return sp.sqrt(sp.pi / decay) * closed.subs(K, 1 / (2 * decay))
+    return sp.sqrt(sp.pi / decay) * average.subs(K, 1 / (2 * decay))

@@ -18,8 +18,17 @@ from ...core.atoms import Opaque
 from ...core.errors import DeclarationError, NoClosedForm, SymresError
 from ...core.symbols import z
 from ...numerics.balls import as_float, compile_ball
-from ..quadrature.panels import Function, Weight, integrate, log2_sum, log2_upper, plan, power_of_two
-from ..quadrature.univariate import GUARD, TINY, Segment, compiled, largest, refine, rough_size, segments_between
+from ..quadrature.panels import Function, Weight, integrate, log2_sum, log2_upper, plan_panels, power_of_two
+from ..quadrature.univariate import (
+    GUARD_BITS,
+    LOG2_TINY,
+    Segment,
+    compile_pieces,
+    log2_largest,
+    refine,
+    rough_log2_size,
+    segments_between,
+)
 from .tail_decomposition import split_right_tail
 
 
@@ -78,8 +87,8 @@ class TailMoment(Opaque, sp.Expr):
 @lru_cache(maxsize=1024)
 def _enclosed(remainder: Pieces, n: int, bits: int) -> arb:
     """Enclose a moment to a relative accuracy: by the formula as it is, and far out by one in which nothing cancels."""
-    function = compiled(remainder.map(lambda u: z**n * u))
-    tail = compile_ball(z**n * _far(remainder.parts[-1]), (z,))
+    function = compile_pieces(remainder.map(lambda u: z**n * u))
+    tail = compile_ball(z**n * _cancellation_free(remainder.parts[-1]), (z,))
 
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):
@@ -88,13 +97,13 @@ def _enclosed(remainder: Pieces, n: int, bits: int) -> arb:
             if segments and segments[0].left is None:
                 segments[0] = Segment(segments[0].function, arb(0), segments[0].right)
             if size is None:
-                size = max((rough_size(segment, flat) for segment in segments), default=TINY)
+                size = max((rough_log2_size(segment, flat) for segment in segments), default=LOG2_TINY)
             return _integral(segments, tail, flat, size - bits - 6, precision), size
 
-    return refine(attempt, bits + GUARD, bits)
+    return refine(attempt, bits + GUARD_BITS, bits)
 
 
-def _far(part: sp.Expr) -> sp.Expr:
+def _cancellation_free(part: sp.Expr) -> sp.Expr:
     """What decays far out, so that nothing cancels; as it is where waves stand in the way, which decay by a factor."""
     try:
         return split_right_tail(part)[1]
@@ -107,15 +116,15 @@ def _integral(segments: list[Segment], tail: Function, flat: Weight, tolerance: 
     if not segments:
         return arb(0)
     last = [Segment(tail, segments[-1].left, None)] if segments[-1].right is None else []
-    end, rest = _end(last, flat, tolerance, precision)
+    end, rest = _truncation_point(last, flat, tolerance, precision)
     panels = []
     for s in segments:
         left, right = s.left, arb(end) if s.right is None else s.right
-        panels += plan(s.function, flat, left, right, tolerance - 6, precision // 2 + 8)
+        panels += plan_panels(s.function, flat, left, right, tolerance - 6, precision // 2 + 8)
     return integrate(panels, flat, precision) + arb(0, power_of_two(rest))
 
 
-def _end(segments: list[Segment], flat: Weight, tolerance: float, bits: int) -> tuple[float, float]:
+def _truncation_point(segments: list[Segment], flat: Weight, tolerance: float, bits: int) -> tuple[float, float]:
     """Where to end the panels, and log2 of a bound on what is left out: shells are followed until they have fallen far.
 
     Raises:
@@ -127,7 +136,7 @@ def _end(segments: list[Segment], flat: Weight, tolerance: float, bits: int) -> 
         inner = end
         while inner < 1e12 and (not bounds or bounds[-1] <= tolerance):
             outer = 1.25 * inner
-            bounds.append(largest(segments, flat, inner, outer) + log2_upper(arb(outer - inner)))
+            bounds.append(log2_largest(segments, flat, inner, outer) + log2_upper(arb(outer - inner)))
             if bounds[-1] < min(tolerance, 0.0) - 16 * bits:
                 return end, log2_sum(bounds)
             inner = outer

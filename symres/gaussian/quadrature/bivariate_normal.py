@@ -45,8 +45,8 @@ class BivariateNormal:
         """The standard deviation of w given x; a ball around zero where it is hardly known."""
         if self.is_regular:
             return (self.determinant / self.k1).sqrt()
-        largest = (self.determinant.abs_upper() / self.k1).sqrt().upper()
-        return arb(0).union(largest)
+        log2_largest = (self.determinant.abs_upper() / self.k1).sqrt().upper()
+        return arb(0).union(log2_largest)
 
     @cached_property
     def middle(self) -> BivariateNormal:

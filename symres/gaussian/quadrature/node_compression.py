@@ -101,18 +101,18 @@ def _gathered(blocks: list[Block], half: float, weight: Weight, log2_tolerance: 
     # equal cells: what belongs to the place of a block in its cell is found once
     for cell, group in groupby(blocks, key=lambda block: math.floor(float(block.centre) / (2 * half))):
         members, centre = list(group), arb((cell + 0.5) * 2 * half)
-        crowd = [block for block in members if abs(block.centre - centre) + block.half <= half]
-        if sum(len(block.masses) for block in crowd) > n:
-            members = [block for block in members if block not in crowd]
-            members.append(_interpolated(crowd, centre, arb(half), n, known))
+        cluster = [block for block in members if abs(block.centre - centre) + block.half <= half]
+        if sum(len(block.masses) for block in cluster) > n:
+            members = [block for block in members if block not in cluster]
+            members.append(_interpolated(cluster, centre, arb(half), n, known))
         result += members
     return result, error if known else -math.inf
 
 
-def _interpolated(crowd: list[Block], centre: arb, half: arb, n: int, known: dict[tuple, arb_mat]) -> Block:
+def _interpolated(cluster: list[Block], centre: arb, half: arb, n: int, known: dict[tuple, arb_mat]) -> Block:
     """The masses at n zeros of the Chebyshev polynomial on the cell that replace those of a crowd."""
     masses = arb_mat(n, 1)
-    for block in crowd:
+    for block in cluster:
         shift, ratio = (block.centre - centre) / half, block.half / half
         key = (id(block.units), exactly(shift), exactly(ratio))
         if key not in known:

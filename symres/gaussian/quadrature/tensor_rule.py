@@ -19,11 +19,11 @@ from flint import arb, arb_mat, ctx
 
 from .bivariate_normal import BivariateNormal
 from .node_compression import Block, block_of, compressed, exactly
-from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan, power_of_two
+from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan_panels, power_of_two
 from .univariate import Interval, Segment, clip
 
 _Floats = np.ndarray | float
-_ROOM = 8  # bits: many panels share the error allowed
+_PANEL_MARGIN = 8  # bits: many panels share the error allowed
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Strip:
         """The largest distance from 0."""
         return self.ends[0].union(self.ends[1]).abs_upper()
 
-    def plan(self, weight: Weight, log2_tolerance: float) -> list[Panel]:
+    def panels(self, weight: Weight, log2_tolerance: float) -> list[Panel]:
         """Panels for the interval, from left to right."""
         panels = []
         for s in self.segments:
             a, b = clip(s, *self.ends)
             if not a > b:
-                panels += plan(s.function, weight, a, b, log2_tolerance - _ROOM, ctx.prec // 2)
+                panels += plan_panels(s.function, weight, a, b, log2_tolerance - _PANEL_MARGIN, ctx.prec // 2)
         return panels
 
 
@@ -72,15 +72,15 @@ def product_average(f: Strip, g: Strip, law: BivariateNormal, log2_tolerance: fl
     p11, _, p22 = law.inverse
     norm = 2 * arb.pi() * law.determinant.sqrt()
     goal = log2_tolerance + log2_upper(norm)
-    lost = log2_upper(p11 * f.reach**2 + p22 * g.reach**2)  # bits of the exponentials
-    with ctx.workprec(ctx.prec + max(0, int(lost))):
+    lost_bits = log2_upper(p11 * f.reach**2 + p22 * g.reach**2)  # bits of the exponentials
+    with ctx.workprec(ctx.prec + max(0, int(lost_bits))):
         columns, missed = _blocks(g, Weight(2 * law.k2, law.scale2, 1 / p22), goal - f.log2_size)
         errors = [missed + f.log2_size]
-        size = log2_sum(block.log2_size - _fall(block, law.k2) for block in columns)
+        size = log2_sum(block.log2_size - _log2_decay(block, law.k2) for block in columns)
         total = arb(0)
         if size > -math.inf:
             rows, missed = _blocks(f, Weight(2 * law.k1, law.scale1, 1 / p11), goal - size)
-            total, skipped = _sum(rows, columns, law, goal - 2 * _ROOM)
+            total, skipped = _sum(rows, columns, law, goal - 2 * _PANEL_MARGIN)
             errors += [missed + size, skipped]
         total += arb(0, power_of_two(log2_sum(errors)))
         return total / norm
@@ -88,13 +88,13 @@ def product_average(f: Strip, g: Strip, law: BivariateNormal, log2_tolerance: fl
 
 def _blocks(strip: Strip, weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
     """The rule for one variable, and log2 of a bound on its error for ``|weight|``."""
-    panels = strip.plan(weight, log2_tolerance)
+    panels = strip.panels(weight, log2_tolerance)
     blocks = [block_of(panel, weight.scale) for panel in panels if panel.nodes]
-    blocks, error = compressed(blocks, weight, log2_tolerance - _ROOM)
+    blocks, error = compressed(blocks, weight, log2_tolerance - _PANEL_MARGIN)
     return blocks, log2_sum([error, *(panel.log2_error for panel in panels)])
 
 
-def _fall(block: Block, k: arb) -> float:
+def _log2_decay(block: Block, k: arb) -> float:
     """Lower bound of ``x**2/4k*log2(e)`` on a block."""
     nearest = max(block.low, -block.high, 0.0)
     return nearest**2 / (4 * float(k.upper())) * LOG2_E * (1 - 1e-12)
@@ -108,8 +108,8 @@ def _sum(rows: list[Block], columns: list[Block], law: BivariateNormal, threshol
     sizes = np.array([c.log2_size for c in columns])
     weighted = [_weighted(column, p22) for column in columns]
     # The form is (w - b x)^2/v + x^2/k1, and the same with x and w exchanged.
-    forward = _Form(law.c / law.k1, law.determinant / law.k1, law.k1)
-    backward = _Form(law.c / law.k2, law.determinant / law.k2, law.k2)
+    forward = _QuadraticFormBound(law.c / law.k1, law.determinant / law.k1, law.k1)
+    backward = _QuadraticFormBound(law.c / law.k2, law.determinant / law.k2, law.k2)
     cores: dict[tuple, arb_mat] = {}
     for row in rows:
         form = np.maximum(forward(row.low, row.high, lows, highs), backward(lows, highs, row.low, row.high))
@@ -146,7 +146,7 @@ def _core(row: Block, column: Block, gamma: arb, known: dict[tuple, arb_mat]) ->
     return known[key]
 
 
-class _Form:
+class _QuadraticFormBound:
     """Lower bounds of ``(w - slope*x)^2/variance + x^2/k`` on rectangles, in floats."""
 
     def __init__(self, slope: arb, variance: arb, k: arb) -> None:

@@ -316,9 +316,9 @@ def test_a_coefficient_of_unknown_sign_may_be_an_expression(expr: sp.Expr, a: sp
 def test_an_expression_is_verified_at_both_of_its_signs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 3 - a the points of a would see one sign only: a wrong continuation must not pass."""
     average._verified.cache_clear()
-    continued = exact._continued
+    continued = exact._continue_analytically
     wrong = lambda start, signed: _flipped(continued(start, signed), signed)  # noqa: E731
-    monkeypatch.setattr(exact, "_continued", wrong)
+    monkeypatch.setattr(exact, "_continue_analytically", wrong)
     found = sr.expect(sr.Activation("f", z * sp.erf((3 - A) * z), (A,)))
     average._verified.cache_clear()
     assert found.status is sr.Status.NUMERIC and "the sign of 3 - a is unknown" in found.reason

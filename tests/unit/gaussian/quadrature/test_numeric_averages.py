@@ -15,10 +15,10 @@ from symres.activations.piecewise import Pieces, split
 from symres.core.errors import DeclarationError, NoClosedForm, SymresError
 from symres.core.symbols import z
 from symres.gaussian.quadrature.average_ball import average_ball
-from symres.gaussian.quadrature.bivariate import _Side
+from symres.gaussian.quadrature.bivariate import _Marginal
 from symres.gaussian.quadrature.bivariate_normal import law_of
 from symres.gaussian.quadrature.perturbation import perturbation_bound
-from symres.gaussian.quadrature.univariate import compiled
+from symres.gaussian.quadrature.univariate import compile_pieces
 from symres.numerics.balls import to_ball
 from symres.numerics.balls.budget import panel_budget
 from tests.oracles.line30 import average
@@ -652,7 +652,7 @@ def test_a_law_that_is_not_known_moves_an_average_by_its_drift(middle, radius):
 @pytest.mark.parametrize("tolerance", [-30, -200])
 def test_beyond_its_ends_a_function_has_next_to_no_mean_square(tolerance):
     law = law_of((arb(3), arb(1), arb(2)))
-    side = _Side.of(compiled(split(sp.cosh(z))), law.k1, law.scale1)
+    side = _Marginal.of(compile_pieces(split(sp.cosh(z))), law.k1, law.scale1)
     low, high = (float(end * law.scale1) for end in side.ends(tolerance, 64))
     with mp.workdps(90):
         left, right = ([-80, low], [high, 80])
