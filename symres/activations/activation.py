@@ -18,7 +18,7 @@ from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
 from .atom import PARAMETRISED, Formula, Phi
 from .formula_parser import parse
-from .piecewise import Pieces, split
+from .piecewise import PiecewiseFunction, split
 from .symmetries import Parity, homogeneity, parity
 from .tails import TailGrowth
 from .validation import require_supported, validate
@@ -60,7 +60,7 @@ class Activation:
     expr: sp.Expr
     parameters: tuple[sp.Symbol, ...] = ()
     source: str = field(default="", compare=False)
-    pieces: Pieces = field(init=False, repr=False, compare=False)
+    pieces: PiecewiseFunction = field(init=False, repr=False, compare=False)
     parity: Parity | None = field(init=False, repr=False, compare=False)
     homogeneity: sp.Rational | None = field(init=False, repr=False, compare=False)
     growth: TailGrowth = field(init=False, repr=False, compare=False)
@@ -141,8 +141,8 @@ class Activation:
         named = PARAMETRISED.fullmatch(self.name)
         if named is None:
             return formula_name("; ".join([self.name, *(f"{s}={_brief(v)}" for s, v in numbers.items())]))
-        given = [part for part in (named["given"] or "").split(", ") if part]
-        return f"{named['base']}({', '.join([*given, *(f'{s}={_brief(v)}' for s, v in numbers.items())])})"
+        values = [part for part in (named["values"] or "").split(", ") if part]
+        return f"{named['base']}({', '.join([*values, *(f'{s}={_brief(v)}' for s, v in numbers.items())])})"
 
     def _refused(self, found: str, remedy: str) -> DeclarationError:
         return DeclarationError(f"activation {self.name}", found, remedy)

@@ -77,7 +77,7 @@ def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr
 
 
 # name: (function, least and greatest number of arguments)
-FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
+PARSED_FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
     {
         **{f.__name__: (f, 1, 1) for f in (sp.exp, sp.log, sp.sqrt, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)},
         **{f.__name__: (f, 1, 1) for f in (sp.asin, sp.acos, sp.atan, sp.asinh, sp.erf, sp.erfc, sp.sign)},
@@ -93,15 +93,15 @@ FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
     }
 )
 _COMPARISONS = ("<", ">", "<=", ">=")
-_CHOICE = "write where(z > 0, a, b): a where the comparison holds, b elsewhere"
+_WHERE_REMEDY = "write where(z > 0, a, b): a where the comparison holds, b elsewhere"
 # what functions are called elsewhere: the remedy
-_ELSEWHERE = {name: _CHOICE for name in ("piecewise", "if", "ifelse", "if_else", "cases", "cond", "select")}
-_ELSEWHERE |= {"heaviside": "did you mean step?", "logistic": "did you mean sigmoid?"}
-_ELSEWHERE |= {"cbrt": "write sign(z)*abs(z)^(1/3)"}
+_FOREIGN_NAMES = {name: _WHERE_REMEDY for name in ("piecewise", "if", "ifelse", "if_else", "cases", "cond", "select")}
+_FOREIGN_NAMES |= {"heaviside": "did you mean step?", "logistic": "did you mean sigmoid?"}
+_FOREIGN_NAMES |= {"cbrt": "write sign(z)*abs(z)^(1/3)"}
 # characters of other notations: the remedy
-_STRANGE = {"{": _CHOICE, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
-_STRANGE |= {"\u221a": "write sqrt(...)", "\u2212": "write -"}
-_STRANGE |= {sign: "write *" for sign in "\u00b7\u00d7\u22c5"} | {"\u2264": "write <=", "\u2265": "write >="}
+_FOREIGN_CHARACTERS = {"{": _WHERE_REMEDY, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
+_FOREIGN_CHARACTERS |= {"\u221a": "write sqrt(...)", "\u2212": "write -"}
+_FOREIGN_CHARACTERS |= {sign: "write *" for sign in "\u00b7\u00d7\u22c5"} | {"\u2264": "write <=", "\u2265": "write >="}
 _GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 
 
@@ -292,11 +292,11 @@ class _Parser:
             return z
         if name == "pi":
             return sp.pi
-        if name in FUNCTIONS or name in self.functions:
+        if name in PARSED_FUNCTIONS or name in self.functions:
             raise self.error(token, f"the function {name} has no argument", f"write {name}(z)")
         if name == "e":
             raise self.error(token, "unknown name 'e'", "write exp(1) or exp(...)")
-        known = ["z", "pi", *self.parameters, *FUNCTIONS, *self.functions]
+        known = ["z", "pi", *self.parameters, *PARSED_FUNCTIONS, *self.functions]
         remedy = nearest(name, known) or (
             f"use z for the preactivation; give a parameter a number with --set {_brief(name)}=... "
             f'(in Python: sr.activation("...", {_brief(name)}=...))'
@@ -307,12 +307,12 @@ class _Parser:
         name = token.text
         if name in self.functions:
             function, least, greatest = self.functions[name], 1, 20
-        elif name in FUNCTIONS:
-            function, least, greatest = FUNCTIONS[name]
+        elif name in PARSED_FUNCTIONS:
+            function, least, greatest = PARSED_FUNCTIONS[name]
         else:
-            known = [*FUNCTIONS, *self.functions]
-            remedy = _ELSEWHERE.get(name.lower()) or nearest(name, known)
-            remedy = remedy or f"use {', '.join(FUNCTIONS)} or the name of an activation"
+            known = [*PARSED_FUNCTIONS, *self.functions]
+            remedy = _FOREIGN_NAMES.get(name.lower()) or nearest(name, known)
+            remedy = remedy or f"use {', '.join(PARSED_FUNCTIONS)} or the name of an activation"
             raise self.error(token, f"unknown function '{_brief(name)}'", remedy)
         opening = self._next()
         arguments = [self._comparison()]
@@ -323,7 +323,7 @@ class _Parser:
             wanted = str(least) if least == greatest else f"{least} to {greatest}"
             found = f"{name} takes {wanted} argument{'s' * (greatest > 1)}, not {len(arguments)}"
             example = f"write {name}({', '.join(('z', '0')[:least])})"
-            raise self.error(token, found, _CHOICE if name == "where" else example)
+            raise self.error(token, found, _WHERE_REMEDY if name == "where" else example)
         for k, argument in enumerate(arguments):
             is_condition = isinstance(argument, _Comparison)
             if is_condition != (name == "where" and k == 0):
@@ -343,7 +343,7 @@ class _Parser:
             ) from None
         return self._checked(token, value)
 
-    # ---- guards ------------------------------------------------------------------------------------------------
+    # ---- limits of sizes and values ---------------------------------------------------------------------------
     def _descend(self) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -357,7 +357,7 @@ class _Parser:
             if token.text in _COMPARISONS:
                 return self.error(token, "a comparison", "comparisons belong in where(z > 0, ..., ...)")
             return self.error(token, f"unexpected '{token.text}'", "check brackets and operators")
-        remedy = _ELSEWHERE.get(token.text.lower(), "put an operator such as * before it")
+        remedy = _FOREIGN_NAMES.get(token.text.lower(), "put an operator such as * before it")
         return self.error(token, f"unexpected '{_brief(token.text)}'", remedy)
 
     def _check_size(self, token: _Token, base: sp.Expr, exponent: sp.Expr) -> None:
@@ -403,7 +403,7 @@ def _remedy_for(character: str) -> str:
         return f"write {letter if greek[1] == 'SMALL' else letter.title()}"
     if plain != character and plain.isascii() and plain.isprintable():
         return f"write {'^' * unicodedata.decomposition(character).startswith('<super>')}{plain}"
-    return _STRANGE.get(character, "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |")
+    return _FOREIGN_CHARACTERS.get(character, "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |")
 
 
 def _unicode_name(character: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import sympy as sp
 
 from ...activations.atom import Phi
-from ...activations.piecewise import Pieces, derivative, value_at
+from ...activations.piecewise import PiecewiseFunction, derivative, value_at
 from ...core.errors import NoClosedForm
 from ...core.symbols import variables, z
 from .integrand import Term, separate
@@ -112,7 +112,7 @@ def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
     return total
 
 
-def _shift_rate(f: Pieces, s: sp.Symbol) -> sp.Expr:
+def _shift_rate(f: PiecewiseFunction, s: sp.Symbol) -> sp.Expr:
     """How fast a parameter shifts a function that is steep somewhere: c in f(x + c*s).
 
     Raises:
@@ -146,7 +146,7 @@ class Delta:
     order: int = 0
 
 
-Part = Pieces | Delta
+Part = PiecewiseFunction | Delta
 
 
 def _differentiated(average: Average, slopes: tuple[int, int]) -> sp.Expr:
@@ -224,7 +224,7 @@ def _is_continuous(terms: Sequence[Term], i: int) -> bool:
     return total is None or total.is_continuous
 
 
-def _jumps(f: Pieces) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+def _jumps(f: PiecewiseFunction) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """Where a function jumps, and by how much."""
     for b, jump, left, right in zip(f.breaks, f.jumps, f.parts, f.parts[1:], strict=False):
         if not jump.is_zero:

@@ -14,7 +14,7 @@ from typing import Any
 import sympy as sp
 
 from ...activations.atom import Phi
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import variables, z
 from .expectation import Gaussian
@@ -91,7 +91,7 @@ def _peaks(phi: Phi, x: sp.Symbol) -> Iterator[Peak]:
     steepness = phi.argument.diff(x)
     if steepness.has(x):
         raise NoClosedForm(f"the average of {phi}", "its argument is not affine", "declare the function as a whole")
-    below: Pieces = _lower_order(phi, 1).pieces
+    below: PiecewiseFunction = _lower_order(phi, 1).pieces
     for b, jump in zip(below.breaks, below.jumps, strict=True):
         if not jump.is_zero:
             # delta(a x + c - b) = delta(x - (b - c)/a)/|a|

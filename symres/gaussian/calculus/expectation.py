@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sp
 from flint import arb
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
 from ...core.symbols import variables, z
@@ -208,6 +208,6 @@ class Expectation(AverageNode, sp.Expr):
         return rf"\left\langle {integrand} \right\rangle_{{{law}}}"
 
 
-def _in_first_variable(factor: Pieces) -> sp.Expr:
+def _in_first_variable(factor: PiecewiseFunction) -> sp.Expr:
     """A function of the first variable."""
     return factor.as_expr().subs(z, variables[0])

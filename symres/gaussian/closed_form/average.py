@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, Step
 from ...core.symbols import K1, K2, C, K
@@ -109,7 +109,9 @@ def _canonical_law(dimension: int) -> tuple[sp.Symbol, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[Proof, tuple[Verification, ...]]:
+def _verified(
+    factors: tuple[PiecewiseFunction, ...], law: tuple[sp.Symbol, ...]
+) -> tuple[Proof, tuple[Verification, ...]]:
     """The closed form of one product of factors, compared with quadrature at random points and by identities.
 
     Cached: a pure function of frozen arguments, and the same average occurs in several quantities.

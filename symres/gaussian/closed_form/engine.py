@@ -9,7 +9,7 @@ from functools import partial
 
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, Step
@@ -34,7 +34,7 @@ class ProductAverage:
         covariance: upper triangle, row by row.
     """
 
-    factors: tuple[Pieces, ...]
+    factors: tuple[PiecewiseFunction, ...]
     covariance: tuple[sp.Expr, ...]
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class SignAverage:
         return _bracket(self.factors, self.covariance)
 
 
-def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> Proof:
+def closed_form(factors: tuple[PiecewiseFunction, ...], covariance: Sequence[sp.Expr]) -> Proof:
     """The average of a product of functions of jointly Gaussian, centred variables, in closed form.
 
     Args:
@@ -216,7 +216,10 @@ def _collected(expr: sp.Expr) -> sp.Expr:
 
 def name_coefficients(average: ProductAverage, names: dict[sp.Expr, sp.Symbol]) -> ProductAverage:
     """The average with symbols for coefficients; the breakpoints stay as they are."""
-    factors = (Pieces(f.breaks, tuple(_collected(part).xreplace(names) for part in f.parts)) for f in average.factors)
+    factors = (
+        PiecewiseFunction(f.breaks, tuple(_collected(part).xreplace(names) for part in f.parts))
+        for f in average.factors
+    )
     return ProductAverage(tuple(factors), average.covariance)
 
 
@@ -259,7 +262,7 @@ def telescope(average: ProductAverage) -> SignAverage:
     return SignAverage(tuple(_telescoped(f) for f in average.factors), average.covariance)
 
 
-def _telescoped(function: Pieces) -> sp.Expr:
+def _telescoped(function: PiecewiseFunction) -> sp.Expr:
     parts = function.parts
     total = (parts[0] + parts[-1]) / 2 if len(parts) > 1 else parts[0]
     for b, left, right in zip(function.breaks, parts, parts[1:], strict=False):

@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement
 import sympy as sp
 from flint import arb, ctx
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.symbols import K1, K2, C, z
 from ...numerics.balls import enclose, evaluate, value_and_radius
 from ...results.quantity import Verification
@@ -26,7 +26,7 @@ from .verification import Enclosure, Values, verify
 
 _NEARLY_EQUAL = sp.Rational(1, 2**160)  # 1 - correlation of inputs that are taken for equal: its root is the error
 
-Factors = tuple[Pieces, ...]
+Factors = tuple[PiecewiseFunction, ...]
 Terms = list[tuple[sp.Expr, Factors]]  # sum of coefficient * average of a product of functions
 
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, Step
 from ...core.symbols import K1, K2, C
@@ -21,7 +21,7 @@ from .engine import ProductAverage, closed_form
 _LONGEST = 500  # operations in a closed form
 
 
-def price_proof(factors: tuple[Pieces, Pieces], claim: sp.Expr) -> Proof | None:
+def price_proof(factors: tuple[PiecewiseFunction, PiecewiseFunction], claim: sp.Expr) -> Proof | None:
     """Prove a closed form of ``<f(x1) g(x2)>`` with covariance K1, C, K2 again.
 
     Args:

@@ -9,7 +9,7 @@ from itertools import product, tee
 import mpmath as mp
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import K1, K2, C, K, z
 from ...numerics.balls import evaluate
@@ -85,7 +85,7 @@ def verify(
     return Verification(oracle, decided, worst)
 
 
-def verify_odd(asked: str, factors: Sequence[Pieces]) -> Verification:
+def verify_odd(asked: str, factors: Sequence[PiecewiseFunction]) -> Verification:
     """Compare a product of functions at random points with itself at the mirrored points: the sums must vanish.
 
     Raises:

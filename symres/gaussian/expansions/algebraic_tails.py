@@ -12,7 +12,7 @@ from itertools import pairwise
 import mpmath as mp
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.symbols import z
 
 _SERIES_ORDER = 12  # powers of 1/z among which the first of the remainder is sought
@@ -56,7 +56,7 @@ def _decays_like_power(remainder: sp.Expr, power: int) -> bool:
         return bool(late > 0 and abs(early / late - 1) < mp.mpf(10) ** -3)
 
 
-def algebraic_moment(remainder: Pieces, n: int) -> sp.Expr | None:
+def algebraic_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
     """``integral_0^oo z**n r(z) dz`` in closed form, compared with its value in numbers; None if there is none."""
     ends = (sp.Integer(0), *remainder.breaks, sp.oo)
     pieces = [

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import K, z
 from ...numerics.intervals.evaluation import sign_of
@@ -29,7 +29,7 @@ _ERF = sp.Dummy("erf(b z)", positive=True)
 Power = tuple[int, bool, int, sp.Expr]  # (j, log, e, c): c z**j (1 + q)**e, or c z**j log(1 + q)
 
 
-def exact_moment(remainder: Pieces, n: int) -> sp.Expr | None:
+def exact_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
     """The exact moment of a function on the half-line, None if it is not known to close.
 
     Args:
@@ -178,7 +178,11 @@ def _gaussian_moment(power: int, erfs: int, slope: sp.Expr, decay: sp.Expr) -> s
     function = z**power * sp.erf(slope * z) ** erfs
     # an even function needs no step at 0, and has more closed forms for it
     even = (power + erfs) % 2 == 0
-    pieces = Pieces((), (function / 2,)) if even else Pieces((sp.Integer(0),), (sp.Integer(0), function))
+    pieces = (
+        PiecewiseFunction((), (function / 2,))
+        if even
+        else PiecewiseFunction((sp.Integer(0),), (sp.Integer(0), function))
+    )
     try:
         average = closed_form((pieces,), (K,)).result
     except NoClosedForm:

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
@@ -29,7 +29,7 @@ from .tail_moments import TailMoment
 Term = tuple[sp.Rational, sp.Expr]
 
 
-def large_variance(factor: Pieces, order: sp.Expr | int) -> tuple[Term, ...]:
+def large_variance(factor: PiecewiseFunction, order: sp.Expr | int) -> tuple[Term, ...]:
     """The asymptotic expansion of ``<f>_K`` for K -> oo.
 
     Args:
@@ -67,7 +67,7 @@ def large_variance(factor: Pieces, order: sp.Expr | int) -> tuple[Term, ...]:
 
 
 @lru_cache(maxsize=256)
-def log_free_order(factor: Pieces) -> sp.Expr:
+def log_free_order(factor: PiecewiseFunction) -> sp.Expr:
     """Down to which power of 1/K the expansion has no logarithms; infinite for what decays exponentially.
 
     Raises:
@@ -90,17 +90,17 @@ def _split_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
         return found
 
 
-def _half(factor: Pieces) -> tuple[sp.Expr, Pieces]:
+def _half(factor: PiecewiseFunction) -> tuple[sp.Expr, PiecewiseFunction]:
     """The polynomial on the right, and what is left of the function from 0 on."""
     polynomial, rest, _ = _split_right(factor.parts[-1])
     places = [k for k, b in enumerate(factor.breaks) if b.is_positive]
     first = places[0] if places else len(factor.breaks)
     parts = [sp.expand(part - polynomial) for part in factor.parts[first:-1]]
     parts.append(factor.parts[-1] - polynomial if rest != 0 else rest)
-    return polynomial, Pieces(factor.breaks[first:], tuple(parts))
+    return polynomial, PiecewiseFunction(factor.breaks[first:], tuple(parts))
 
 
-def _moment(halves: Sequence[Pieces], n: int) -> sp.Expr:
+def _moment(halves: Sequence[PiecewiseFunction], n: int) -> sp.Expr:
     """The sum of the moments of both halves: exact if both are, and what has no other name cancels."""
     if any(_split_right(remainder.parts[-1])[2] != sp.oo for remainder in halves):
         exact_sums = [algebraic_moment(remainder, n) for remainder in halves]

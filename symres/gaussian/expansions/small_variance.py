@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 import sympy as sp
 from flint import fmpq
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
@@ -32,7 +32,7 @@ _MAX_RAMIFICATION = 32  # denominator of the powers of a function at 0: series h
 _MAX_COEFFICIENT_TERMS = 300  # a longer coefficient is unreadable, and products take minutes
 
 
-def small_variance(factor: Pieces, order: int) -> tuple[tuple[sp.Rational, sp.Expr], ...]:
+def small_variance(factor: PiecewiseFunction, order: int) -> tuple[tuple[sp.Rational, sp.Expr], ...]:
     """The asymptotic series of ``<f>_K`` for K -> 0.
 
     Args:
@@ -68,7 +68,7 @@ def absolute_moment(p: sp.Rational | int) -> sp.Expr:
     return 2 ** (power / 2) * sp.expand_func(sp.gamma((power + 1) / 2)) / sp.sqrt(sp.pi)  # gammas of 0 to 1
 
 
-def _sides(factor: Pieces) -> tuple[sp.Expr, sp.Expr]:
+def _sides(factor: PiecewiseFunction) -> tuple[sp.Expr, sp.Expr]:
     """The formulas that hold just left and just right of zero."""
     left = right = factor.parts[0]
     for b, part in zip(factor.breaks, factor.parts[1:], strict=True):

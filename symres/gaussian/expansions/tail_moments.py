@@ -13,7 +13,7 @@ from typing import Any
 import sympy as sp
 from flint import arb, ctx
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.atoms import Opaque
 from ...core.errors import DeclarationError, NoClosedForm, SymresError
 from ...core.symbols import z
@@ -51,9 +51,9 @@ class TailMoment(Opaque, sp.Expr):
         return super().__new__(cls, sp.Integer(n), sp.Tuple(*breaks), sp.Tuple(*parts))
 
     @property
-    def remainder(self) -> Pieces:
+    def remainder(self) -> PiecewiseFunction:
         """The function r on the right of 0."""
-        return Pieces(tuple(self.args[1]), tuple(self.args[2]))
+        return PiecewiseFunction(tuple(self.args[1]), tuple(self.args[2]))
 
     @property
     def free_symbols(self) -> set[sp.Symbol]:
@@ -85,7 +85,7 @@ class TailMoment(Opaque, sp.Expr):
 
 # --------------------------------------------------------------------------------------------------------- numbers
 @lru_cache(maxsize=1024)
-def _enclosed(remainder: Pieces, n: int, bits: int) -> arb:
+def _enclosed(remainder: PiecewiseFunction, n: int, bits: int) -> arb:
     """Enclose a moment to a relative accuracy: by the formula as it is, and far out by one in which nothing cancels."""
     function = compile_pieces(remainder.map(lambda u: z**n * u))
     tail = compile_ball(z**n * _cancellation_free(remainder.parts[-1]), (z,))

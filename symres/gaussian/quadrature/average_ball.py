@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from flint import arb
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError, NoClosedForm
 from .bivariate import bivariate_average
 from .univariate import univariate_average
 
 
-def average_ball(factors: tuple[Pieces, ...], covariance: tuple[arb, ...], bits: int) -> arb:
+def average_ball(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, ...], bits: int) -> arb:
     """Enclose the average of a product of functions of jointly Gaussian centred variables.
 
     Args:

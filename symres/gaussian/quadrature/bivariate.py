@@ -13,7 +13,7 @@ from functools import cached_property
 
 from flint import arb, ctx
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import SymresError
 from ...numerics.balls import Ball
 from .bivariate_normal import BivariateNormal, law_of
@@ -43,7 +43,9 @@ _MAX_REACH = 100.0  # standard deviations of z2 given z1: beyond are 2**-7000 of
 _NARROW_SPREAD = 2.0**-6  # spread of z2 given z1 over that of z2: below, the product rule takes too many panels
 
 
-def bivariate_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, arb], bits: int) -> arb:
+def bivariate_average(
+    factors: tuple[PiecewiseFunction, PiecewiseFunction], covariance: tuple[arb, arb, arb], bits: int
+) -> arb:
     """Enclose ``<f(z1) g(z2)>``.
 
     Args:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from flint import arb, ctx
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError
 from ...core.symbols import z
 from .univariate import univariate_average
@@ -22,7 +22,9 @@ from .univariate import univariate_average
 _BOUND_BITS = 16  # of a bound
 
 
-def perturbation_bound(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, arb], precision: int) -> arb | None:
+def perturbation_bound(
+    factors: tuple[PiecewiseFunction, PiecewiseFunction], covariance: tuple[arb, arb, arb], precision: int
+) -> arb | None:
     """A bound on the distance between the averages at any covariance in a ball and at its middle.
 
     Args:
@@ -48,14 +50,14 @@ def perturbation_bound(factors: tuple[Pieces, Pieces], covariance: tuple[arb, ar
 
 
 @lru_cache(maxsize=256)
-def _has_finite_slopes(function: Pieces) -> bool:
+def _has_finite_slopes(function: PiecewiseFunction) -> bool:
     try:
         return function.is_continuous and function.has_finite_slopes
     except DeclarationError:
         return False
 
 
-def _mean_squares(f: Pieces, K: arb) -> tuple[arb, ...]:
+def _mean_squares(f: PiecewiseFunction, K: arb) -> tuple[arb, ...]:
     """Bounds on the mean squares of f, f' and z f'."""
     slope = f.diff()
     return tuple(

@@ -16,7 +16,7 @@ from functools import lru_cache, reduce
 import sympy as sp
 from flint import arb, ctx
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
 from ...numerics.balls import Ball, compile_ball, enclose
@@ -69,14 +69,14 @@ class Segment:
 
 
 @lru_cache(maxsize=256)
-def compile_pieces(pieces: Pieces) -> CompiledPieces:
+def compile_pieces(pieces: PiecewiseFunction) -> CompiledPieces:
     """Compile the pieces of a function."""
     return CompiledPieces(
         pieces.breaks, tuple(None if part.is_zero else compile_ball(part, (z,)) for part in pieces.parts)
     )
 
 
-def univariate_average(factor: Pieces, K: arb, bits: int) -> arb:
+def univariate_average(factor: PiecewiseFunction, K: arb, bits: int) -> arb:
     """Enclose ``<f>`` over a centred variable of variance K.
 
     Args:
@@ -317,7 +317,7 @@ def _contains(segment: Segment, place: float) -> bool:
     return not a > b
 
 
-def limit_at_zero_variance(factor: Pieces) -> arb:
+def limit_at_zero_variance(factor: PiecewiseFunction) -> arb:
     """The limit of the average as the variance goes to zero: the mean of the limits from both sides."""
     places = [bool(b.is_zero) for b in factor.breaks]
     sides = factor.parts[places.index(True) :][:2] if True in places else (factor.part_at(sp.Integer(0)),)

@@ -13,8 +13,8 @@ from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
 from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
-from .elementary import FUNCTIONS, Ball, half_integer_power, integer_power, real_power
-from .exponential import grouped, operation
+from .elementary import BALL_FUNCTIONS, Ball, half_integer_power, integer_power, real_power
+from .exponential import exponential_operation, group_exponentials
 
 
 def compile_ball(expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> CompiledExpression:
@@ -78,7 +78,7 @@ class CompiledExpression:
 
     def _call(self, name: str, *nodes: sp.Expr) -> int:
         """A function of the table below, of sub-expressions."""
-        return self._emit((name, *nodes), *FUNCTIONS[name], *map(self._visit, nodes))
+        return self._emit((name, *nodes), *BALL_FUNCTIONS[name], *map(self._visit, nodes))
 
     def _visit(self, node: sp.Basic) -> int:
         if node not in self._registers:
@@ -92,25 +92,25 @@ class CompiledExpression:
             return self._emit(("node", node), real, lambda analytic, *balls: real(*balls), *operands)
         if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
             return self._call("softplus", exponent)
-        if (exponential := operation(node)) is not None:
+        if (exponential := exponential_operation(node)) is not None:
             argument, (function, continued) = exponential
             return self._emit(("exponential", node), function, continued, self._visit(argument))
         if isinstance(node, sp.Add):
             return self._lower_add(node)
         if isinstance(node, sp.Mul):
-            return self._fold(node, [self._visit(a) for a in grouped(node.args)], lambda a, b: a * b)
+            return self._fold(node, [self._visit(a) for a in group_exponentials(node.args)], lambda a, b: a * b)
         if isinstance(node, sp.Pow):
             return self._lower_power(*node.as_base_exp())
         if isinstance(node, sp.log) and _is_one_plus(node.args[0]):
             return self._call("log1p", node.args[0] - 1)
         if isinstance(node, sp.Heaviside):
-            return self._emit(("heaviside", node), *FUNCTIONS["heaviside"], *map(self._visit, node.args))
+            return self._emit(("heaviside", node), *BALL_FUNCTIONS["heaviside"], *map(self._visit, node.args))
         if isinstance(node, sp.Max | sp.Min):
             name = "max" if isinstance(node, sp.Max) else "min"
-            return self._fold(node, [self._visit(a) for a in node.args], *FUNCTIONS[name])
+            return self._fold(node, [self._visit(a) for a in node.args], *BALL_FUNCTIONS[name])
         if isinstance(node, sp.Piecewise):
             return self._lower_piecewise(node)
-        if node.func.__name__ in FUNCTIONS and node.args and not isinstance(node, Relational):
+        if node.func.__name__ in BALL_FUNCTIONS and node.args and not isinstance(node, Relational):
             return self._call(node.func.__name__, *node.args)
         if not node.args and (constant := _constant(node)) is not None:
             return self._emit(("constant", node), constant, lambda analytic: acb(constant()))
@@ -261,7 +261,7 @@ def _constant(node: sp.Basic) -> Callable[[], Ball] | None:
         ratio = fmpq(int(node.p), int(node.q))
         return lambda: arb(ratio)
     if isinstance(node, sp.Float):
-        value = binary(node._mpf_)
+        value = from_binary_float(node._mpf_)
         return lambda: value
     return _CONSTANTS.get(node)
 
@@ -327,7 +327,7 @@ def short(expr: sp.Expr) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def binary(mpf: tuple[int, int, int, int]) -> arb:
+def from_binary_float(mpf: tuple[int, int, int, int]) -> arb:
     """The exact ball of a binary floating point number in mpmath's raw form."""
     sign, mantissa, exponent, _ = mpf
     return arb((-int(mantissa) if sign else int(mantissa), int(exponent)))

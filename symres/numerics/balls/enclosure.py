@@ -13,12 +13,12 @@ from flint import acb, arb, ctx, fmpq
 from mpmath.libmp import from_man_exp
 
 from ...core.errors import DeclarationError, SymresError
-from .compiler import binary, compile_ball, short, symbols_of
+from .compiler import compile_ball, from_binary_float, short, symbols_of
 from .elementary import Ball
 
 Number = Any  # arb, int, Fraction, float, str, mpmath.mpf or a sympy number
 
-GUARD = 16  # bits beyond the digits asked for, spent on ordinary rounding
+GUARD_BITS = 16  # bits beyond the digits asked for, spent on ordinary rounding
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,18})?)(?:/(\d+))?")
 
 DOUBLINGS = 5  # precisions that evaluate() tries, each twice the last
@@ -72,7 +72,7 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15
     Raises:
         SymresError: the value is not finite, or the accuracy was out of reach.
     """
-    first = int(digits * 3.3219281) + 1 + GUARD
+    first = int(digits * 3.3219281) + 1 + GUARD_BITS
     for attempt in range(DOUBLINGS):
         bits = first << attempt
         ball = enclose(expr, values, bits)
@@ -126,7 +126,7 @@ def to_ball(value: Number, bits: int) -> Ball:
         if isinstance(value, float):
             value = mpmath.mpf(value)
         if isinstance(value, mpmath.mpf) and mpmath.isfinite(value):
-            return binary(value._mpf_)
+            return from_binary_float(value._mpf_)
         try:
             value = sp.sympify(value)
         except (TypeError, ValueError, sp.SympifyError):

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache, reduce
 import sympy as sp
 from flint import acb, arb, fmpq
 
-from .elementary import FUNCTIONS, Ball, integer_power
+from .elementary import BALL_FUNCTIONS, Ball, integer_power
 
 Operation = tuple[Callable[[arb], arb], Callable[[bool, acb], acb]]
 E = sp.Dummy("E", positive=True)  # exp(u)
@@ -36,12 +36,12 @@ _KERNELS: dict[type[sp.Function], Callable[[sp.Expr], sp.Expr]] = {
 }
 
 
-class _Foreign(Exception):
+class _NotExponentialProduct(Exception):
     """A formula that is no such product."""
 
 
 @dataclass(frozen=True)
-class _Side:
+class _HalfLineForm:
     """A product in powers of a small ``d = exp(v)``: ``constant * exp(slope*v) * prod((1 + tail(d))**power)``.
 
     The variable v is u or -u.
@@ -58,7 +58,7 @@ class _Side:
             ratio = _fmpq(self.constant)
             return lambda: arb(ratio)
         powers = [factor.as_base_exp() for factor in sp.Mul.make_args(self.constant)]
-        factors = [(_fmpq(base), _raised(power)[0]) for base, power in powers]
+        factors = [(_fmpq(base), _power_operation(power)[0]) for base, power in powers]
         return lambda: reduce(lambda total, factor: total * factor[1](arb(factor[0])), factors, arb(1))
 
     @cached_property
@@ -67,7 +67,7 @@ class _Side:
 
     @cached_property
     def _powers(self) -> list[tuple[tuple[fmpq, ...], fmpq, Operation]]:
-        return [(tail, _fmpq(power), _raised(power)) for tail, power in self.tails]
+        return [(tail, _fmpq(power), _power_operation(power)) for tail, power in self.tails]
 
     def value(self, analytic: bool, v: Ball) -> Ball:
         """The product."""
@@ -82,7 +82,7 @@ class _Side:
 
     def log(self, analytic: bool, v: Ball) -> Ball:
         """Its logarithm."""
-        real, complex_ = FUNCTIONS["log1p"]
+        real, complex_ = BALL_FUNCTIONS["log1p"]
         result, d = self._rate * v, v.exp()
         if self.constant != 1:
             result += self._scale().log()
@@ -143,21 +143,21 @@ class _Product:
             _Foreign: it vanishes somewhere, or is negative.
         """
         if not self.constant.is_positive or any(f.LC() < 0 or f.count_roots(0, None) for f, _ in self.factors):
-            raise _Foreign
+            raise _NotExponentialProduct
         return self
 
     @cached_property
-    def left(self) -> _Side:
+    def left(self) -> _HalfLineForm:
         """In powers of exp(u)."""
         constant, tails = self.constant, []
         for factor, q in self.factors:
             first, *rest = reversed(factor.all_coeffs())
             constant *= first**q
             tails.append((_ratios(rest, first), q))
-        return _Side(constant, self.power, tuple(tails))
+        return _HalfLineForm(constant, self.power, tuple(tails))
 
     @cached_property
-    def right(self) -> _Side:
+    def right(self) -> _HalfLineForm:
         """In powers of exp(-u)."""
         constant, slope, tails = self.constant, self.power, []
         for factor, q in self.factors:
@@ -165,10 +165,10 @@ class _Product:
             constant *= first**q
             slope += factor.degree() * q
             tails.append((_ratios(rest, first), q))
-        return _Side(constant, -slope, tuple(tails))
+        return _HalfLineForm(constant, -slope, tuple(tails))
 
 
-def operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
+def exponential_operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
     """The argument u and the function of its ball that a formula in ``exp(u)`` is, None if it needs no help.
 
     Args:
@@ -186,29 +186,29 @@ def _operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
     try:
         u, kernels = _argument(node.args[0] if isinstance(node, sp.Function) else node)
         if not isinstance(node, sp.Function):
-            return u, _pair(_product(node, kernels), _Side.value)
+            return u, _pair(_product(node, kernels), _HalfLineForm.value)
         inner = _product(node.args[0], kernels)
         if isinstance(node, sp.log):
-            return u, _pair(inner.positive(), _Side.log)
+            return u, _pair(inner.positive(), _HalfLineForm.log)
         if not inner.is_rational or inner.has_poles:  # an arctangent jumps at a pole, its derivative does not
             return None
         R = inner.expr
         slope = _factored(E * R.diff(E))  # by u
         if isinstance(node, sp.atanh):
-            real, complex_ = _pair(_factored((1 + R) / (1 - R)).positive(), _Side.log)
+            real, complex_ = _pair(_factored((1 + R) / (1 - R)).positive(), _HalfLineForm.log)
             return u, (lambda x: real(x) / 2, lambda analytic, x: complex_(analytic, x) / 2)
         if isinstance(node, sp.atan):
             return u, _arctangent(inner, slope.times(_factored(1 / (1 + R**2))))
         secant = _factored(1 - R**2).to_the(sp.Rational(-1, 2))
         real, complex_ = _arctangent(inner.times(secant), slope.times(secant))
-    except _Foreign:
+    except _NotExponentialProduct:
         return None
     if isinstance(node, sp.acos):
         return u, (lambda x: arb.pi() / 2 - real(x), lambda analytic, x: arb.pi() / 2 - complex_(analytic, x))
     return u, (real, complex_)
 
 
-def grouped(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
+def group_exponentials(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
     """The factors of a product, those made of the same exponentials together if ``operation`` knows their product."""
     groups: dict[object, list[sp.Expr]] = {}
     for factor in factors:
@@ -216,12 +216,12 @@ def grouped(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
         groups.setdefault(("alone", factor) if rest is None else rest, []).append(factor)
     result = []
     for group in groups.values():
-        joined = sp.Mul(*group, evaluate=False)
-        result += [joined] if len(group) > 1 and operation(joined) is not None else group
+        product = sp.Mul(*group, evaluate=False)
+        result += [product] if len(group) > 1 and exponential_operation(product) is not None else group
     return result
 
 
-def _pair(product: _Product, form: Callable[[_Side, bool, Ball], Ball]) -> Operation:
+def _pair(product: _Product, form: Callable[[_HalfLineForm, bool, Ball], Ball]) -> Operation:
     """A function of the product on real and on complex balls."""
 
     def on_side(analytic: bool, u: Ball, right: bool) -> Ball:
@@ -251,9 +251,9 @@ def _arctangent(tangent: _Product, slope: _Product) -> Operation:
     Where the slope is analytic the function is. On a wide ball ``f(m) + (u - m)*f'(ball)`` has a bound although the
     tangent's ball surrounds the branch points.
     """
-    real_tangent, complex_tangent = _pair(tangent, _Side.value)
-    _, complex_slope = _pair(slope, _Side.value)
-    _, complex_atan = FUNCTIONS["atan"]
+    real_tangent, complex_tangent = _pair(tangent, _HalfLineForm.value)
+    _, complex_slope = _pair(slope, _HalfLineForm.value)
+    _, complex_atan = BALL_FUNCTIONS["atan"]
 
     def real(u: arb) -> arb:
         return real_tangent(u).atan()
@@ -273,11 +273,11 @@ def _argument(node: sp.Expr) -> tuple[sp.Expr, dict[sp.Expr, sp.Expr]]:
     """The common argument u of all exponentials, and each as a formula in ``E = exp(u)``."""
     found = {kernel: _multiple(kernel.args[0]) for kernel in _kernels(node)}
     if len({rest for _, rest in found.values()}) != 1:
-        raise _Foreign
+        raise _NotExponentialProduct
     (rest,) = {rest for _, rest in found.values()}
     unit = reduce(lambda a, b: a.gcd(b), (abs(c) for c, _ in found.values()))
     if any(abs(c / unit) > _HIGHEST for c, _ in found.values()):
-        raise _Foreign
+        raise _NotExponentialProduct
     return unit * rest, {kernel: _KERNELS[kernel.func](E ** (c / unit)) for kernel, (c, _) in found.items()}
 
 
@@ -293,14 +293,14 @@ def _kernels(node: sp.Expr) -> Iterator[sp.Expr]:
         for argument in node.args:
             yield from _kernels(argument)
     elif not node.is_Rational:
-        raise _Foreign
+        raise _NotExponentialProduct
 
 
 def _primitive_of(node: sp.Expr) -> sp.Expr | None:
     """The primitive part of u, None for what is made of anything but exponentials of one u."""
     try:
         rests = {_multiple(kernel.args[0])[1] for kernel in _kernels(node)}
-    except _Foreign:
+    except _NotExponentialProduct:
         return None
     return rests.pop() if len(rests) == 1 else None
 
@@ -332,10 +332,10 @@ def _product(node: sp.Expr, kernels: dict[sp.Expr, sp.Expr]) -> _Product:
 def _factored(expr: sp.Expr) -> _Product:
     """A rational function of E in its irreducible factors."""
     if any(not p.exp.is_Integer for p in expr.atoms(sp.Pow)):
-        raise _Foreign
+        raise _NotExponentialProduct
     numerator, denominator = sp.fraction(sp.cancel(sp.together(expr)))
     if numerator == 0 or max(sp.degree(numerator, E), sp.degree(denominator, E)) > _HIGHEST:
-        raise _Foreign
+        raise _NotExponentialProduct
     (c, above), (d, below) = (sp.factor_list(sp.Poly(part, E, domain="QQ")) for part in (numerator, denominator))
     exponents = [*((f, sp.Integer(k)) for f, k in above), *((f, sp.Integer(-k)) for f, k in below)]
     power = sum((k for f, k in exponents if f.is_monomial), sp.Integer(0))
@@ -353,7 +353,7 @@ def _horner(tail: tuple[fmpq, ...], d: Ball) -> Ball:
     return result
 
 
-def _raised(power: sp.Rational) -> Operation:
+def _power_operation(power: sp.Rational) -> Operation:
     """The power function; of a root, the branch that is positive on the positive line."""
     if power.is_Integer:
         return integer_power(int(power))

@@ -8,16 +8,16 @@ from typing import Any
 PAIRS = tuple(combinations(range(4), 2))  # the order of the correlations: 12, 13, 14, 23, 24, 34
 
 
-def given_pair(r: tuple[Any, ...], place: int) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """The other two variables where those of one pair are fixed, for the correlations ``t*r``.
+def conditional_on_pair(r: tuple[Any, ...], place: int) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
+    """Covariance and variances of two variables given the two others, for the correlations ``t*r``.
 
     Args:
         r: the six correlations.
-        place: of the fixed pair among them.
+        place: position in ``PAIRS`` of the two variables that are given.
 
     Returns:
-        The coefficients of polynomials in t: up to the factor ``1 - (t*r_ij)**2``, the covariance of the two and their
-        variances.
+        The coefficients of polynomials in t, constant term first: the covariance of the two others and their variances,
+        all times ``1 - (t*r_ij)**2``.
     """
     i, j = PAIRS[place]
     k, m = (v for v in range(4) if v not in (i, j))

@@ -11,7 +11,7 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm, SymresError
 from ...core.proof import Proof
 from ...core.symbols import K
@@ -145,7 +145,7 @@ class _Expander:
         large: whether the variances grow as K vanishes.
     """
 
-    terms: Callable[[Pieces, Any], tuple[tuple[sp.Rational, sp.Expr], ...]]
+    terms: Callable[[PiecewiseFunction, Any], tuple[tuple[sp.Rational, sp.Expr], ...]]
     large: bool
 
     def __call__(self, e: sp.Expr, wanted: sp.Expr) -> Powers:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symres as sr
-from symres.activations.piecewise import Pieces, split
+from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import NoClosedForm, SymresError
 from symres.core.proof import Proof, Step
 from symres.core.symbols import C_W, K1, K2, C, K, z
@@ -46,7 +46,7 @@ def two(first: sp.Expr, second: sp.Expr, *law: sp.Expr) -> sp.Expr:
     return closed_form((split(first), split(second)), law or (K1, C, K2)).result
 
 
-def square(f: Pieces) -> Pieces:
+def square(f: PiecewiseFunction) -> PiecewiseFunction:
     return f.map(lambda u: u**2)
 
 

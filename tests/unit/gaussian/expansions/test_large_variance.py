@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.activations.piecewise import Pieces, split
+from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import C_W, K, xi, z
 from symres.gaussian.expansions.exact_tail_moments import exact_moment
@@ -120,7 +120,7 @@ def test_exact_moments_lie_in_their_enclosures(name, n):
         if rest == 0:
             continue
         first = next((k for k, b in enumerate(function.breaks) if b.is_positive), len(function.breaks))
-        remainder = Pieces(function.breaks[first:], tuple(part - main for part in function.parts[first:]))
+        remainder = PiecewiseFunction(function.breaks[first:], tuple(part - main for part in function.parts[first:]))
         exact = exact_moment(remainder, n)
         if exact is None:
             assert power in OPEN[name]

@@ -11,7 +11,7 @@ import sympy as sp
 from flint import arb, ctx
 
 import symres as sr
-from symres.activations.piecewise import Pieces, split
+from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import DeclarationError, NoClosedForm, SymresError
 from symres.core.symbols import z
 from symres.gaussian.quadrature.average_ball import average_ball
@@ -259,7 +259,7 @@ def test_growth_is_judged_against_the_variance():
 
 def test_poles_are_refused():
     with pytest.raises(SymresError, match="not finite"):
-        average_ball((Pieces((sp.S.Zero,), (-1 / z, 1 / z)),), (arb(1),), 66)
+        average_ball((PiecewiseFunction((sp.S.Zero,), (-1 / z, 1 / z)),), (arb(1),), 66)
 
 
 def test_wrong_arguments_are_refused():
