@@ -1,4 +1,4 @@
-"""From sympy expressions to the normal form of ``form``."""
+"""From sympy expressions to the normal form of ``radical_forms``."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class Reader:
 
 
 def _shared_denominator(value: Form, first: Any) -> Frac:
-    """What stands below every other term if the first one is 1, except numbers."""
+    """The common denominator of all other terms, apart from numbers, if the first term is 1."""
     field = value.field
     scaled = [c / value.terms[first] for mono, c in value.terms.items() if mono != first]
     shared = reduce(lambda one, other: one.gcd(other), (c.den for c in scaled))

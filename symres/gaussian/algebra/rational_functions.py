@@ -1,7 +1,7 @@
 """Rational functions with integer coefficients, exact and fast (flint), and the signs of polynomials.
 
 Everything rational in a Gaussian average (variances, covariances, slopes) lives here, so that "is this variance
-zero" has an exact answer; roots and transcendental functions are added by ``form``.
+zero" has an exact answer; roots and transcendental functions are added by ``radical_forms``.
 """
 
 from __future__ import annotations

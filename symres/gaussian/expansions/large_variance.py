@@ -4,8 +4,8 @@ With f = p + r, p a polynomial on each side of 0 and r exponentially small far o
 
     <f>_K = <p>_K + (2 pi K)**(-1/2) sum_m (-1)**m/(m! (2K)**m) integral z**(2m) r(z) dz,
 
-for the Gaussian is flat where r is not small. The expansion is asymptotic. Where r falls like a power of 1/z, it holds
-as long as the moments exist.
+because the Gaussian is flat where r is not small. The series is asymptotic. Where r falls like a power of 1/z, it holds
+as far as the moments of r exist.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def large_variance(factor: PiecewiseFunction, order: sp.Expr | int) -> tuple[Ter
 
     Args:
         factor: the function f; it may contain parameters.
-        order: terms down to ``K**-order`` are wanted; at most ``known_order(factor)``.
+        order: terms down to ``K**-order`` are wanted; at most ``log_free_order(factor)``.
 
     Returns:
         (exponent of K, coefficient) for every term that does not vanish, in decreasing order. Coefficients are exact,
@@ -68,7 +68,7 @@ def large_variance(factor: PiecewiseFunction, order: sp.Expr | int) -> tuple[Ter
 
 @lru_cache(maxsize=256)
 def log_free_order(factor: PiecewiseFunction) -> sp.Expr:
-    """Down to which power of 1/K the expansion has no logarithms; infinite for what decays exponentially.
+    """The power of 1/K down to which the series has no logarithms; infinite where the remainder decays exponentially.
 
     Raises:
         NoClosedForm: f is not polynomial far out, up to what decays.
@@ -80,7 +80,7 @@ def log_free_order(factor: PiecewiseFunction) -> sp.Expr:
 
 
 def _split_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
-    """The polynomial far out, the remainder, and the power of 1/z with which that decays."""
+    """The polynomial far out, the remainder, and the power of 1/z with which the remainder decays."""
     try:
         return *split_right_tail(part), sp.oo
     except NoClosedForm:
@@ -91,7 +91,7 @@ def _split_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
 
 
 def _half(factor: PiecewiseFunction) -> tuple[sp.Expr, PiecewiseFunction]:
-    """The polynomial on the right, and what is left of the function from 0 on."""
+    """The polynomial on the right, and the function minus this polynomial from 0 on."""
     polynomial, rest, _ = _split_right(factor.parts[-1])
     places = [k for k, b in enumerate(factor.breaks) if b.is_positive]
     first = places[0] if places else len(factor.breaks)
@@ -101,7 +101,7 @@ def _half(factor: PiecewiseFunction) -> tuple[sp.Expr, PiecewiseFunction]:
 
 
 def _moment(halves: Sequence[PiecewiseFunction], n: int) -> sp.Expr:
-    """The sum of the moments of both halves: exact if both are, and what has no other name cancels."""
+    """The sum of the moments of both halves, exact where they close and their values of zeta cancel."""
     if any(_split_right(remainder.parts[-1])[2] != sp.oo for remainder in halves):
         exact_sums = [algebraic_moment(remainder, n) for remainder in halves]
         if None in exact_sums:

@@ -1,7 +1,8 @@
 """Moments ``integral_0^oo z**n r(z) dz`` of what decays exponentially, enclosed rigorously.
 
-The half-line is cut at the breakpoints and where the rest is small: shells beyond are followed until they have fallen
-by 16 times the bits asked for, and what lies beyond these is taken to keep falling, as in line.py.
+The half-line is cut at the breakpoints and at a point beyond which the integral is small: shells beyond are bounded
+until they have fallen by 16 times the bits asked for. From there the function is taken to keep falling, as in
+``univariate.py``.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _enclosed(remainder: PiecewiseFunction, n: int, bits: int) -> arb:
 
 
 def _cancellation_free(part: sp.Expr) -> sp.Expr:
-    """What decays far out, so that nothing cancels; as it is where waves stand in the way, which decay by a factor."""
+    """A decaying formula written without cancellation; unchanged where factors oscillate."""
     try:
         return split_right_tail(part)[1]
     except NoClosedForm:
@@ -125,7 +126,7 @@ def _integral(segments: list[Segment], tail: Function, flat: Weight, tolerance: 
 
 
 def _truncation_point(segments: list[Segment], flat: Weight, tolerance: float, bits: int) -> tuple[float, float]:
-    """Where to end the panels, and log2 of a bound on what is left out: shells are followed until they have fallen far.
+    """Where to end the panels, and log2 of a bound on the integral beyond.
 
     Raises:
         SymresError: the function does not seem to decay.

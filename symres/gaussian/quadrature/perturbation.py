@@ -40,9 +40,9 @@ def perturbation_bound(
     K1, C, K2 = covariance
     with ctx.workprec(precision):
         correlation = 2 * (C / (K1 * K2).sqrt()).rad()
-        stretches = [2 * K.rad() / K.abs_lower() for K in (K1, K2)]
+        stretches = [2 * variance.rad() / variance.abs_lower() for variance in (K1, K2)]
     with ctx.workprec(_BOUND_BITS + 20):
-        sizes = [_mean_squares(f, K) for f, K in zip(factors, (K1, K2), strict=True)]
+        sizes = [_mean_squares(f, variance) for f, variance in zip(factors, (K1, K2), strict=True)]
         (f, slope_f, radial_f), (g, slope_g, radial_g) = sizes
         bound = correlation * (K1 * slope_f * K2 * slope_g).sqrt()
         bound += stretches[0] * (radial_f * g).sqrt() / 2 + stretches[1] * (radial_g * f).sqrt() / 2
@@ -57,10 +57,10 @@ def _has_finite_slopes(function: PiecewiseFunction) -> bool:
         return False
 
 
-def _mean_squares(f: PiecewiseFunction, K: arb) -> tuple[arb, ...]:
+def _mean_squares(f: PiecewiseFunction, variance: arb) -> tuple[arb, ...]:
     """Bounds on the mean squares of f, f' and z f'."""
     slope = f.diff()
     return tuple(
-        abs(univariate_average(function.map(lambda u: u**2), K, _BOUND_BITS)).upper()
+        abs(univariate_average(function.map(lambda u: u**2), variance, _BOUND_BITS)).upper()
         for function in (f, slope, slope.map(lambda u: z * u))
     )

@@ -1,7 +1,7 @@
 """The average of one function over one Gaussian variable, enclosed rigorously at any variance.
 
-With z = scale*x and a power of two close to sqrt(K) for the scale, every variance is one of order one. The line is cut
-at the breakpoints and at ``x = +/-T``; inside, Gauss-Legendre panels with bounded errors; outside, the largest value on
+With z = scale*x, the scale a power of two near the standard deviation, the variance of x is of order one. The line is
+cut at the breakpoints and at ``x = +/-T``; inside, Gauss-Legendre panels with bounded errors; outside, the largest value on
 shells times the Gaussian mass beyond. Shells are followed until they have fallen by 16 times the bits asked for, and
 the growth of the function is probed up to 2**40 standard deviations: what lies beyond is taken to keep falling.
 """
@@ -34,9 +34,9 @@ from .panels import (
     sup_refined,
 )
 
-GUARD_BITS = 20  # bits for the rounding of sums
-NARROWEST_SHELL = 1.01  # ratio of the ends of a shell below which there is no hope
-_FINEST = 1 + 2.0**-40  # ratio of distances below which no peak is told from a jump
+GUARD_BITS = 20  # beyond the bits asked for, for the rounding of sums
+NARROWEST_SHELL = 1.01  # ratio of the ends of a shell below which shells are not divided further
+_FINEST = 1 + 2.0**-40  # ratio of distances at which the search for a peak ends
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
 Interval = tuple[arb, arb]
 LOG2_TINY = -1e12  # log2 of the size of an average whose integrand has not been seen to differ from 0
@@ -76,12 +76,12 @@ def compile_pieces(pieces: PiecewiseFunction) -> CompiledPieces:
     )
 
 
-def univariate_average(factor: PiecewiseFunction, K: arb, bits: int) -> arb:
-    """Enclose ``<f>`` over a centred variable of variance K.
+def univariate_average(factor: PiecewiseFunction, variance: arb, bits: int) -> arb:
+    """Enclose ``<f>`` over a centred Gaussian variable.
 
     Args:
         factor: the function, without parameters.
-        K: its variance, a ball of non-negative numbers.
+        variance: of the variable, a ball of non-negative numbers.
         bits: relative accuracy asked for.
 
     Raises:
@@ -89,25 +89,27 @@ def univariate_average(factor: PiecewiseFunction, K: arb, bits: int) -> arb:
         SymresError: a function that could not be bounded.
     """
     function = compile_pieces(factor)
-    check_variance(K)
-    if not K > 0:
+    check_variance(variance)
+    if not variance > 0:
         with ctx.workprec(bits + GUARD_BITS):
-            return limit_at_zero_variance(factor) if K.is_zero() else near_zero_variance(function, K, bits)
-    weight = gaussian_weight(K)
+            if variance.is_zero():
+                return limit_at_zero_variance(factor)
+            return near_zero_variance(function, variance, bits)
+    weight = gaussian_weight(variance)
     check_growth(function, weight)
     if is_odd((factor,)):
         return arb(0)
 
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):
-            weight = gaussian_weight(K)
+            weight = gaussian_weight(variance)
             segments = list(segments_between([b / weight.scale for b in function.places()], function.parts))
             if size is None:
                 size = max((rough_log2_size(segment, weight) for segment in segments), default=LOG2_TINY)
             total = integral(segments, weight, size, bits)
             return total / (2 * arb.pi() * weight.variance).sqrt(), size
 
-    return refine(attempt, bits, min(bits, K.rel_accuracy_bits() - 8))
+    return refine(attempt, bits, min(bits, variance.rel_accuracy_bits() - 8))
 
 
 def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int, attainable: int) -> arb:
@@ -129,17 +131,19 @@ def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int,
     return result
 
 
-def check_variance(K: arb) -> None:
+def check_variance(variance: arb) -> None:
     """Refuse what is no variance."""
-    if not K.is_finite() or K < 0:
-        raise DeclarationError("a Gaussian average", f"the variance is {K.str(5)}", "pass a finite variance >= 0")
+    if not variance.is_finite() or variance < 0:
+        raise DeclarationError(
+            "a Gaussian average", f"the variance is {variance.str(5)}", "pass a finite variance >= 0"
+        )
 
 
-def gaussian_weight(K: arb) -> Weight:
-    """The weight of variance K in a coordinate in which it is of order one."""
-    mantissa, exponent = K.mid().man_exp()
+def gaussian_weight(variance: arb) -> Weight:
+    """The Gaussian weight of a variance, in a coordinate in which the variance is of order one."""
+    mantissa, exponent = variance.mid().man_exp()
     scale = arb(2) ** ((int(mantissa).bit_length() + int(exponent)) // 2)
-    return Weight(K / scale**2, scale)
+    return Weight(variance / scale**2, scale)
 
 
 def segments_between(places: Sequence[arb], parts: Sequence[Function | None]) -> Iterator[Segment]:

@@ -1,4 +1,4 @@
-"""The exact engine's door: textbook forms, identities, proofs, refusals."""
+"""The exact engine: textbook forms, identities, proofs, refusals."""
 
 from __future__ import annotations
 

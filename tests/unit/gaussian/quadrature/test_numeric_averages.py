@@ -132,7 +132,7 @@ COMPOSED = {
 @pytest.mark.parametrize("variance", ["1e-12", "1", "100", "1e4"])
 @pytest.mark.parametrize("formula", COMPOSED)
 def test_compositions_of_exponentials_have_averages_at_every_variance(formula, variance):
-    """The far tails are bounded in few panels: a moderate patience is enough."""
+    """The far tails are bounded in few panels: a moderate budget is enough."""
     function = sr.activation(formula).pieces
     with panel_budget(40):
         ball = average_ball((function.map(lambda u: u**2),), (to_ball(variance, 140),), 66)
