@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import sympy as sp
+from flint import arb
 from sympy.core.sympify import _sympify
+from sympy.printing.printer import Printer
 
 from ..core.atoms import ActivationNode, FormulaAtom
 from ..core.errors import DeclarationError
@@ -39,10 +40,10 @@ class Formula(FormulaAtom, sp.Atom):
         self._split = None
         return self
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[object, ...]:
         return (self.name, self.expr, self.parameters)
 
-    def _hashable_content(self) -> tuple[Any, ...]:
+    def _hashable_content(self) -> tuple[object, ...]:
         return (self.name, self.expr, *self.parameters)
 
     @property
@@ -59,15 +60,15 @@ class Formula(FormulaAtom, sp.Atom):
             return None, []
         return named["base"], named["values"].split(", ") if named["values"] else []
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         base, values = self.label()
         return f"[{self.name}]" if base is None or values else base
 
-    def _sympyrepr(self, printer: Any) -> str:
+    def _sympyrepr(self, printer: Printer) -> str:
         parameters = "".join(f"{printer._print(p)}, " for p in self.parameters)
         return f"Formula({self.name!r}, {printer._print(self.expr)}, ({parameters}))"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         base, values = self.label()
         if base is None:
             return r"\phi"
@@ -75,7 +76,7 @@ class Formula(FormulaAtom, sp.Atom):
         name = base.replace("_", r"\_")
         return rf"\operatorname{{{name}}}" + (f"_{{{subscript}}}" if values else "")
 
-    def sort_key(self, order: Any = None) -> Any:
+    def sort_key(self, order: str | None = None) -> tuple[object, ...]:
         """Sort by name and formula."""
         return self.class_key(), (1, (self.name, str(self.expr))), sp.S.One.sort_key(), sp.S.One
 
@@ -149,7 +150,7 @@ class Phi(ActivationNode, sp.Expr):
     def _ball_arguments(self) -> tuple[sp.Expr, ...]:
         return (self.expanded,)
 
-    def _ball(self, arguments: list[Any], bits: int) -> Any:
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
         """Its enclosure, the formula's: an atom of a number, such as a constant ``phi(0)`` inside a layer."""
         return arguments[0]
 
@@ -163,13 +164,13 @@ class Phi(ActivationNode, sp.Expr):
     def _substituted_parameters(self) -> list[tuple[sp.Symbol, sp.Expr]]:
         return [(symbol, value) for symbol, value in self.values.items() if symbol != value]
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         base, values = self.formula.label()
         head = f"[{self.formula.name}]" if base is None else base
         values = values + [f"{symbol}={printer._print(value)}" for symbol, value in self._substituted_parameters()]
         return f"{head}{chr(39) * self.order}({'; '.join([printer._print(self.argument), *values])})"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         head = printer._print(self.formula)
         values = ",".join(
             f"{printer._print(symbol)}={printer._print(value)}" for symbol, value in self._substituted_parameters()

@@ -39,7 +39,7 @@ class Tail:
     rate: sp.Expr = _ZERO
     power: sp.Expr = _ZERO
     logs: int = 0
-    lead: Any = None
+    lead: Any = None  # an expression or None
 
     @property
     def is_sharp(self) -> bool:

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import Any
 
 import sympy as sp
 
 from ...numerics.special import Q2, S2
+from .radical_forms import Atoms, Radicals
 from .rational_functions import Frac, RationalField
 
 # (function as an expression, radicals) -> coefficient
-Table = dict[tuple[sp.Expr, tuple[int, ...]], Frac]
+Table = dict[tuple[sp.Expr, Radicals], Frac]
 # (exponentials and waves as an expression, atoms, radicals)
-Row = tuple[sp.Expr, Any, tuple[int, ...]]
+Row = tuple[sp.Expr, Atoms, Radicals]
 _MAX_SPLITS = 256  # ways of dividing a constant that are tried
 _Quadrant = tuple[sp.Expr, sp.Expr, sp.Expr, Frac]  # the arguments of a Q2 and what multiplies it
 
@@ -27,7 +27,7 @@ def with_complements(field: RationalField, rows: dict[Row, Frac]) -> Table:
     """Write the atoms out, ``a - a erf(u)`` as ``a erfc(u)``: the difference loses digits where erf(u) is near 1."""
     table: Table = {}
 
-    def put(function: sp.Expr, radicals: tuple[int, ...], c: Frac) -> None:
+    def put(function: sp.Expr, radicals: Radicals, c: Frac) -> None:
         key = (function, radicals)
         table[key] = table[key] + c if key in table else c
 
@@ -147,6 +147,6 @@ def _without_one_erf(field: RationalField, rows: dict[Row, Frac]) -> list[tuple[
     return found
 
 
-def written_atoms(field: RationalField, atoms: tuple[tuple[int, int], ...]) -> sp.Expr:
+def written_atoms(field: RationalField, atoms: Atoms) -> sp.Expr:
     """The product of powers of atoms."""
     return sp.Mul(*(field.interned(atom) ** power for atom, power in atoms))

@@ -6,13 +6,12 @@ from contextlib import suppress
 from functools import reduce
 from itertools import permutations, product
 from math import prod
-from typing import Any
 
 import sympy as sp
 
 from ...numerics.special import Q2, S2, S4, T4
 from ...numerics.special.correlations import PAIRS
-from .radical_forms import Form, NotInvertible, UndecidedSign, exponential, root
+from .radical_forms import Form, Monomial, NotInvertible, UndecidedSign, exponential, root
 from .rational_functions import Frac, RationalField
 from .to_sympy import oriented, write
 
@@ -185,7 +184,7 @@ class Reader:
         return self.function(func, argument)
 
 
-def _shared_denominator(value: Form, first: Any) -> Frac:
+def _shared_denominator(value: Form, first: Monomial) -> Frac:
     """The common denominator of all other terms, apart from numbers, if the first term is 1."""
     field = value.field
     scaled = [c / value.terms[first] for mono, c in value.terms.items() if mono != first]

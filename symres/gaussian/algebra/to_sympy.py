@@ -6,14 +6,14 @@ exp(+d) and exp(-d) join to cosh and sinh where d changes sign with a covariance
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from fractions import Fraction
-from typing import Any
 
 import sympy as sp
+from flint import fmpz_mpoly
 
 from .complementary import Row, Table, with_complements, written_atoms
-from .radical_forms import Form
+from .radical_forms import Atoms, Form, Monomial
 from .rational_functions import Frac, RationalField, factored, monomials
 
 
@@ -44,7 +44,7 @@ def write_collected(form: Form, symbols: tuple[sp.Symbol, ...]) -> sp.Expr:
     places = [i for i, g in enumerate(field.generators) if g in symbols and _is_polynomial_in(form, i)]
     if not places:
         return write(form)
-    parts: dict[tuple[int, ...], dict[Any, Any]] = {}
+    parts: dict[tuple[int, ...], dict[Monomial, Frac]] = {}
     for mono, coefficient in form.terms.items():
         for exponents, poly in _split_generators(field, coefficient.num, places).items():
             parts.setdefault(exponents, {})[mono] = Frac(field, poly, coefficient.den)
@@ -96,17 +96,17 @@ def _divided(form: Form) -> tuple[sp.Expr, Form]:
 # -- functions ----------------------------------------------------------------------------------------------------
 
 
-def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
+def _real_functions(form: Form) -> dict[tuple[sp.Expr, Atoms], Form]:
     """{(factor in front of erf atoms, atoms): coefficient without exponentials}, real where the form is real."""
     field = form.field
-    by_exponent: dict[Form | None, dict[Any, Form]] = {}
+    by_exponent: dict[Form | None, dict[Atoms, Form]] = {}
     for (exponent, radicals, atoms), c in form.terms.items():
         row = by_exponent.setdefault(exponent, {})
         piece = Form(field, {(None, radicals, ()): c})
         row[atoms] = row[atoms] + piece if atoms in row else piece
-    result: dict[tuple[sp.Expr, tuple[Any, ...]], Form] = {}
+    result: dict[tuple[sp.Expr, Atoms], Form] = {}
 
-    def add(function: sp.Expr, atoms: Any, coefficient: Form) -> None:
+    def add(function: sp.Expr, atoms: Atoms, coefficient: Form) -> None:
         key = (function, atoms)
         result[key] = result[key] + coefficient if key in result else coefficient
 
@@ -139,7 +139,7 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
     return result
 
 
-def _hyperbolic_is_shorter(plus: dict[Any, Form], minus: dict[Any, Form]) -> bool:
+def _hyperbolic_is_shorter(plus: dict[Atoms, Form], minus: dict[Atoms, Form]) -> bool:
     """Whether cosh and sinh make fewer terms than the exponentials: where they multiply the same functions alike."""
     both = plus.keys() & minus.keys()
     joined = sum(bool(plus[a] + minus[a]) + bool(plus[a] - minus[a]) for a in both)
@@ -148,7 +148,7 @@ def _hyperbolic_is_shorter(plus: dict[Any, Form], minus: dict[Any, Form]) -> boo
 
 
 def _partner(
-    exponent: Form, present: dict[Form | None, Any]
+    exponent: Form, present: Container[Form | None]
 ) -> tuple[Form | None, Form, Form, tuple[Callable[..., sp.Expr], Callable[..., sp.Expr]] | None]:
     """The exponent q - d that goes with q + d, with q, d and the two functions of d."""
     imaginary = exponent.imaginary_part()
@@ -168,7 +168,7 @@ def _flip(form: Form) -> Form:
     field = form.field
     places = [i for i, unsigned in enumerate(field.unsigned) if unsigned]
 
-    def poly(p: Any) -> Any:
+    def poly(p: fmpz_mpoly) -> fmpz_mpoly:
         return field.from_dict({e: (-1) ** sum(e[i] for i in places) * c for e, c in monomials(p).items()})
 
     return Form(field, {mono: Frac(field, poly(c.num), poly(c.den)) for mono, c in form.terms.items()})
@@ -257,12 +257,12 @@ def _coefficient(field: RationalField, radicals: tuple[int, ...], value: Frac) -
     return [number, *factors]
 
 
-def _is_difference(field: RationalField, poly: Any) -> bool:
+def _is_difference(field: RationalField, poly: fmpz_mpoly) -> bool:
     """Whether it is a - b, of either sign."""
     return not field.sign(poly) and sorted(c > 0 for c in monomials(poly).values()) == [False, True]
 
 
-def write_poly(field: RationalField, poly: Any) -> sp.Expr:
+def write_poly(field: RationalField, poly: fmpz_mpoly) -> sp.Expr:
     """A polynomial; with a covariance in it, collected by powers of the covariance: (1 + K1)*(1 + K2) - C**2."""
     degrees = poly.degrees()
     places = [i for i, unsigned in enumerate(field.unsigned) if unsigned and degrees[i]]
@@ -283,7 +283,7 @@ def write_poly(field: RationalField, poly: Any) -> sp.Expr:
     return sp.Add(*total)
 
 
-def _expanded(field: RationalField, poly: Any) -> sp.Expr:
+def _expanded(field: RationalField, poly: fmpz_mpoly) -> sp.Expr:
     return sp.Add(
         *(
             sp.Mul(sp.Integer(int(c)), *(g**e for g, e in zip(field.generators, exponents, strict=True) if e))
@@ -292,9 +292,9 @@ def _expanded(field: RationalField, poly: Any) -> sp.Expr:
     )
 
 
-def _split_generators(field: RationalField, poly: Any, places: list[int]) -> dict[tuple[int, ...], Any]:
+def _split_generators(field: RationalField, poly: fmpz_mpoly, places: list[int]) -> dict[tuple[int, ...], fmpz_mpoly]:
     """{powers of the chosen generators: polynomial in the others}."""
-    parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
+    parts: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
     for exponents, c in monomials(poly).items():
         key = tuple(exponents[i] for i in places)
         rest = tuple(0 if i in places else e for i, e in enumerate(exponents))

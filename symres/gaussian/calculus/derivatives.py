@@ -10,10 +10,10 @@ jump adds the jump times the density there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Protocol
 
 import sympy as sp
 
@@ -23,7 +23,42 @@ from ...core.errors import NoClosedForm
 from ...core.symbols import variables, z
 from .integrand import Term, separate
 
-Average = Any  # an Expectation: it imports this module
+
+class Law(Protocol):
+    """What ``Gaussian`` offers; ``expectation.py`` imports this module."""
+
+    def expectation(self, integrand: sp.Expr) -> sp.Expr:
+        """The unevaluated average."""
+
+    def conditional(self, k: int, place: sp.Expr) -> tuple[sp.Expr, Law]:
+        """The density of variable k at a place, and the law of the others given that it is there."""
+
+
+class Average(Protocol):
+    """What ``Expectation`` offers."""
+
+    @property
+    def integrand(self) -> sp.Expr:
+        """What is averaged, in the bound variables."""
+
+    @property
+    def law(self) -> Law:
+        """The law of the variables."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of variables."""
+
+    @property
+    def matrix(self) -> sp.Matrix:
+        """The covariance matrix."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The integrand as (coefficient, one factor per variable)."""
+
+    def like(self, integrand: sp.Expr) -> sp.Expr:
+        """The average of another integrand over the same law."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +141,10 @@ def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
             if steep and s in f.free_symbols and not f.has_finite_slopes:
                 total += c * _shift_rate(f, s) * average.like(_score(average, k) * _product(factors))
                 continue
-            moved = (f.map(lambda u: u.diff(s)), *(Delta(-b.diff(s) * jump, b) for b, jump in _jumps(f)))
+            moved: tuple[Part, ...] = (
+                f.map(lambda u: u.diff(s)),
+                *(Delta(-b.diff(s) * jump, b) for b, jump in _jumps(f)),
+            )
             for part in moved:
                 total += c * _mean_of_product(average.law, [part if n == k else g for n, g in enumerate(factors)])
     return total
@@ -175,16 +213,16 @@ def _slopes(part: Part) -> Iterator[Part]:
         yield Delta(jump, b)
 
 
-def _mean_of_product(law: Any, parts: Sequence[Part]) -> sp.Expr:
+def _mean_of_product(law: Law, parts: Sequence[Part]) -> sp.Expr:
     """The average of a product of functions and delta functions, one of each variable."""
     for k, part in enumerate(parts):
         if isinstance(part, Delta):
             others = [other for m, other in enumerate(parts) if m != k]
             return part.weight * _mean_with_delta(law, k, part, others)
-    return law.expectation(_product(parts))
+    return law.expectation(_product(part for part in parts if isinstance(part, PiecewiseFunction)))
 
 
-def _mean_with_delta(law: Any, k: int, delta: Delta, others: Sequence[Part]) -> sp.Expr:
+def _mean_with_delta(law: Law, k: int, delta: Delta, others: Sequence[Part]) -> sp.Expr:
     """The average of a delta function: what density and the others' average are there, differentiated in the place."""
     place = sp.Dummy(real=True) if delta.order else delta.place
     density, rest = law.conditional(k, place)
@@ -247,5 +285,5 @@ def _is_function(slope: sp.Expr) -> bool:
     return not slope.has(sp.DiracDelta, sp.Derivative, sp.Subs)
 
 
-def _product(factors: Any) -> sp.Expr:
+def _product(factors: Iterable[PiecewiseFunction]) -> sp.Expr:
     return sp.Mul(*(f.as_expr().subs(z, x) for f, x in zip(factors, variables, strict=False)))

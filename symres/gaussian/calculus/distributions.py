@@ -7,9 +7,8 @@ is infinite.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Any
 
 import sympy as sp
 
@@ -152,5 +151,5 @@ def _infinite(asked: sp.Expr, rest: sp.Expr, powers: tuple[int, ...]) -> sp.Expr
     )
 
 
-def _sorted(atoms: Any) -> list[Phi]:
+def _sorted(atoms: Iterable[Phi]) -> list[Phi]:
     return sorted(atoms, key=str)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any
 
 import sympy as sp
 from flint import arb
+from sympy.printing.printer import Printer
 
 from ...activations.piecewise import PiecewiseFunction
 from ...core.atoms import AverageNode
@@ -192,18 +192,18 @@ class Expectation(AverageNode, sp.Expr):
 
     # ---- printing ----------------------------------------------------------------------------------------------
 
-    def _printed_parts(self, printer: Any) -> tuple[str, str]:
+    def _printed_parts(self, printer: Printer) -> tuple[str, str]:
         """The integrand and the law; one variable is called z, as in the literature."""
         if self.dimension == 1:
             return printer._print(self.integrand.subs(variables[0], z)), printer._print(self.covariance[0])
         names = {x: sp.Symbol(f"z{k}", real=True) for k, x in enumerate(variables[: self.dimension], 1)}
         return printer._print(self.integrand.xreplace(names)), ", ".join(map(printer._print, self.covariance))
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         integrand, law = self._printed_parts(printer)
         return f"<{integrand}>_{{{law}}}"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         integrand, law = self._printed_parts(printer)
         return rf"\left\langle {integrand} \right\rangle_{{{law}}}"
 

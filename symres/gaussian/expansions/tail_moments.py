@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 import sympy as sp
 from flint import arb, ctx
+from sympy.printing.printer import Printer
 
 from ...activations.piecewise import PiecewiseFunction
 from ...core.atoms import Opaque
@@ -47,7 +47,7 @@ class TailMoment(Opaque, sp.Expr):
     is_real = True
     _ball_arguments = ()
 
-    def __new__(cls, n: Any, breaks: Iterable[sp.Expr], parts: Iterable[sp.Expr]) -> TailMoment:
+    def __new__(cls, n: sp.Expr | int, breaks: Iterable[sp.Expr], parts: Iterable[sp.Expr]) -> TailMoment:
         """The moment, unevaluated."""
         return super().__new__(cls, sp.Integer(n), sp.Tuple(*breaks), sp.Tuple(*parts))
 
@@ -76,10 +76,10 @@ class TailMoment(Opaque, sp.Expr):
             return sp.Derivative(self, s)
         return sp.Integer(0)
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         return f"Integral({printer._print(z ** self.args[0] * self.remainder.as_expr())}, (z, 0, oo))"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         power = "" if self.args[0] == 0 else printer._print(z ** self.args[0])
         return rf"\int_0^\infty {power} \left({printer._print(self.remainder.as_expr())}\right) dz"
 

@@ -1,9 +1,9 @@
 """The average of one function over one Gaussian variable, enclosed rigorously at any variance.
 
 With z = scale*x, the scale a power of two near the standard deviation, the variance of x is of order one. The line is
-cut at the breakpoints and at ``x = +/-T``; inside, Gauss-Legendre panels with bounded errors; outside, the largest value on
-shells times the Gaussian mass beyond. Shells are followed until they have fallen by 16 times the bits asked for, and
-the growth of the function is probed up to 2**40 standard deviations: what lies beyond is taken to keep falling.
+cut at the breakpoints and at ``x = +/-T``; inside, Gauss-Legendre panels with bounded errors; outside, the largest
+value on shells times the Gaussian mass beyond. Shells are followed until they have fallen by 16 times the bits asked
+for, and the growth of the function is probed up to 2**40 standard deviations; from there it is taken to keep falling.
 """
 
 from __future__ import annotations

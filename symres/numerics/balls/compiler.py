@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import sympy as sp
 from flint import acb, arb, ctx, fmpq
@@ -46,7 +45,7 @@ class CompiledExpression:
     def __init__(self, expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> None:
         self._expr = expr
         self._arguments = tuple(arguments)
-        self._registers: dict[Any, int] = {symbol: i for i, symbol in enumerate(self._arguments)}
+        self._registers: dict[Hashable, int] = {symbol: i for i, symbol in enumerate(self._arguments)}
         self._instructions: list[tuple[Callable, Callable, tuple[int, ...]]] = []
         self._needs_complex = expr.has(sp.I)
         self._result = self._visit(expr)
@@ -70,7 +69,7 @@ class CompiledExpression:
                 registers.append(operation(*[registers[i] for i in operands]))
         return registers[self._result]
 
-    def _emit(self, key: Any, real: Callable, complex_: Callable, *operands: int) -> int:
+    def _emit(self, key: Hashable, real: Callable, complex_: Callable, *operands: int) -> int:
         if key not in self._registers:
             self._instructions.append((real, complex_, operands))
             self._registers[key] = len(self._arguments) + len(self._instructions) - 1
@@ -150,7 +149,7 @@ class CompiledExpression:
             return self._call("exp", exponent)
         return self._power(self._visit(base), exponent, (base, exponent))
 
-    def _power(self, base: int, exponent: sp.Expr, key: Any) -> int:
+    def _power(self, base: int, exponent: sp.Expr, key: Hashable) -> int:
         if exponent == 1:
             return base
         if exponent.is_Integer:

@@ -7,11 +7,11 @@ the ``analytic`` flag: if it is set, the answer is nan unless the function is an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeAlias
 
 from flint import acb, arb
 
-Ball = Any  # arb or acb
+Ball: TypeAlias = arb | acb
 
 
 def _restricted(function: Callable[[arb], arb], low: arb | int | None, high: arb | int | None) -> Callable[[arb], arb]:
@@ -105,7 +105,7 @@ def _complex_logistic(analytic: bool, u: acb) -> acb:
     return 1 / (1 + u.exp())
 
 
-def _with_branch_cuts(function: Callable[[acb], acb], on_cut: Callable[[acb], Any]) -> Callable[[bool, acb], acb]:
+def _with_branch_cuts(function: Callable[[acb], acb], on_cut: Callable[[acb], bool]) -> Callable[[bool, acb], acb]:
     """A complex function with branch cuts on the real line; ``on_cut`` may be true only where it is not analytic.
 
     It is given the real ends of the ball, one after the other.

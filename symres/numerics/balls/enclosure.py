@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TypeAlias
 
 import mpmath
 import sympy as sp
@@ -16,7 +16,7 @@ from ...core.errors import DeclarationError, SymresError
 from .compiler import compile_ball, from_binary_float, short, symbols_of
 from .elementary import Ball
 
-Number = Any  # arb, int, Fraction, float, str, mpmath.mpf or a sympy number
+Number: TypeAlias = arb | acb | int | Fraction | float | str | mpmath.mpf | sp.Expr
 
 GUARD_BITS = 16  # bits beyond the digits asked for, spent on ordinary rounding
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,18})?)(?:/(\d+))?")

@@ -6,16 +6,15 @@ correlation where the value is known. Where the ends of an interval are balls th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import combinations
-from typing import Any
 
 from flint import acb, acb_poly, arb, arb_mat, arb_poly, ctx
 
 from ...core.errors import DeclarationError
 from .correlations import PAIRS, conditional_on_pair
 
-Correlations = tuple[Any, ...]
+Correlations = tuple[arb, ...]
 
 _FROM_THE_END = arb_poly([1, -1])  # t = 1 - (1 - t)
 
@@ -65,7 +64,7 @@ def four_signs(r: Correlations) -> arb:
     ``asin(t*r_ij)``, of the arcsine of the correlation that the others have given that pair.
     """
     _check_correlations(r)
-    known: dict[Any, arb] = {}
+    known: dict[Hashable, arb] = {}
     total = arb(0)
     for place, entry in enumerate(r):
         key = _neighbours(r, place)
@@ -104,7 +103,7 @@ def _of_pair(r: Correlations, place: int) -> arb:
     return _integral(angle_of_the_others, arb(0), end)
 
 
-def _neighbours(r: Correlations, place: int) -> tuple[Any, ...]:
+def _neighbours(r: Correlations, place: int) -> Hashable:
     """What the contribution of a pair depends on: equal for pairs that are related by a symmetry."""
     i, j = PAIRS[place]
     k, m = (v for v in range(4) if v not in (i, j))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy as sp
 from flint import arb
+from sympy.printing.printer import Printer
 
 from ...core.atoms import Enclosable
 from ...core.errors import SymresError
@@ -30,7 +29,7 @@ class _SignAverage(Enclosable, sp.Function):
         except SymresError:  # for sympy: stays as it is (it asks even to print)
             return None
 
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
+    def _latex(self, printer: Printer, exp: str | None = None) -> str:
         arguments = ", ".join(printer._print(a) for a in self.args)
         power = f"^{{{exp}}}" if exp else ""
         return rf"{self._name}{power}\!\left({arguments}\right)"
