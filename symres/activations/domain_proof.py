@@ -16,6 +16,7 @@ from functools import cached_property
 import sympy as sp
 from flint import arb, ctx, fmpq
 
+from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..numerics.intervals.arithmetic import LINE, Range, Undefined, interval
@@ -144,8 +145,7 @@ class _Prover:
 
     @property
     def _shown(self) -> str:
-        text = str(self.condition.node).replace("**", "^")
-        return text if len(text) <= 60 else f"{text[:57]}..."
+        return abbreviated(str(self.condition.node).replace("**", "^"), 60)
 
     def _holds(self, box: Range) -> bool:
         value = self._value(box)

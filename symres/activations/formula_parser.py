@@ -22,6 +22,7 @@ from types import MappingProxyType
 import sympy as sp
 from flint import arb, ctx
 
+from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..numerics.intervals.arithmetic import Undefined
@@ -247,7 +248,7 @@ class _Parser:
         if exponent.is_Rational and not base.is_number:
             power = power_bound(base) * abs(exponent)
             if power > MAX_POWER:
-                raise self.error(operator, f"a power of {_brief(power)}", f"powers go up to {MAX_POWER}")
+                raise self.error(operator, f"a power of {abbreviated(power, 30)}", f"powers go up to {MAX_POWER}")
         elif exponent.is_number and base.is_number:
             self._check_size(operator, base, exponent)
         return self._checked(operator, base**exponent)
@@ -298,10 +299,10 @@ class _Parser:
             raise self.error(token, "unknown name 'e'", "write exp(1) or exp(...)")
         known = ["z", "pi", *self.parameters, *PARSED_FUNCTIONS, *self.functions]
         remedy = nearest(name, known) or (
-            f"use z for the preactivation; give a parameter a number with --set {_brief(name)}=... "
-            f'(in Python: sr.activation("...", {_brief(name)}=...))'
+            f"use z for the preactivation; give a parameter a number with --set {abbreviated(name, 30)}=... "
+            f'(in Python: sr.activation("...", {abbreviated(name, 30)}=...))'
         )
-        raise self.error(token, f"unknown name '{_brief(name)}'", remedy)
+        raise self.error(token, f"unknown name '{abbreviated(name, 30)}'", remedy)
 
     def _call(self, token: _Token) -> sp.Expr:
         name = token.text
@@ -313,7 +314,7 @@ class _Parser:
             known = [*PARSED_FUNCTIONS, *self.functions]
             remedy = _FOREIGN_NAMES.get(name.lower()) or nearest(name, known)
             remedy = remedy or f"use {', '.join(PARSED_FUNCTIONS)} or the name of an activation"
-            raise self.error(token, f"unknown function '{_brief(name)}'", remedy)
+            raise self.error(token, f"unknown function '{abbreviated(name, 30)}'", remedy)
         opening = self._next()
         arguments = [self._comparison()]
         while self._take(","):
@@ -358,7 +359,7 @@ class _Parser:
                 return self.error(token, "a comparison", "comparisons belong in where(z > 0, ..., ...)")
             return self.error(token, f"unexpected '{token.text}'", "check brackets and operators")
         remedy = _FOREIGN_NAMES.get(token.text.lower(), "put an operator such as * before it")
-        return self.error(token, f"unexpected '{_brief(token.text)}'", remedy)
+        return self.error(token, f"unexpected '{abbreviated(token.text, 30)}'", remedy)
 
     def _check_size(self, token: _Token, base: sp.Expr, exponent: sp.Expr) -> None:
         """Refuse powers of numbers that would take astronomically many digits."""
@@ -386,13 +387,8 @@ class _Parser:
             if not (size.lo > -(arb(10) ** 300) and size.hi < arb(10) ** 300):
                 raise self.error(token, "a constant of astronomical size", "use numbers from 1e-300 to 1e300")
         elif power_bound(value) > MAX_POWER:
-            raise self.error(token, f"a power of {_brief(power_bound(value))}", f"powers go up to {MAX_POWER}")
+            raise self.error(token, f"a power of {abbreviated(power_bound(value), 30)}", f"powers go up to {MAX_POWER}")
         return value
-
-
-def _brief(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 30 else f"{text[:27]}..."
 
 
 def _remedy_for(character: str) -> str:

@@ -14,6 +14,7 @@ from itertools import pairwise
 import sympy as sp
 from flint import arb, ctx
 
+from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..numerics.intervals.arithmetic import Undefined
@@ -281,7 +282,7 @@ def _switch(
     crossings = []
     for i, part in enumerate(control.parts):
         # at a pole the sign would change without a zero
-        require_finite(f"the switch at {_brief(part)} = 0", part, *_ends(control, i))
+        require_finite(f"the switch at {abbreviated(part, 60)} = 0", part, *_ends(control, i))
         for root in zeros(part):
             after_left = i == 0 or _sign(root - control.breaks[i - 1]) > 0
             before_right = i == len(control.breaks) or _sign(control.breaks[i] - root) > 0
@@ -305,7 +306,9 @@ def _leading_power(slope: sp.Expr) -> sp.Expr:
         coefficient, power = slope, sp.nan
     if coefficient.has(_STEP) or not power.is_Rational:
         raise DeclarationError(
-            "a slope at a breakpoint", f"{_brief(slope)} is unbounded and no power of z there", "smooth the formula"
+            "a slope at a breakpoint",
+            f"{abbreviated(slope, 60)} is unbounded and no power of z there",
+            "smooth the formula",
         )
     return min(power, sp.Integer(0))
 
@@ -314,11 +317,6 @@ def _ends(pieces: PiecewiseFunction, i: int) -> tuple[sp.Expr | None, sp.Expr | 
     """The interval of the i-th piece."""
     edges = (None, *pieces.breaks, None)
     return edges[i], edges[i + 1]
-
-
-def _brief(expr: sp.Expr) -> str:
-    text = str(expr)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _resplit(pieces: PiecewiseFunction) -> PiecewiseFunction:

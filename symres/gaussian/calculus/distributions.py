@@ -16,10 +16,9 @@ from ...activations.atom import Phi
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import variables, z
+from .derivatives import Delta
 from .expectation import Gaussian
 from .integrand import pieces_of
-
-Peak = tuple[sp.Expr, sp.Expr]  # (weight, place): weight*delta(x - place)
 
 
 def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
@@ -49,11 +48,11 @@ def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
         if len({owner[name] for name in used}) < len(used):
             total += _infinite(integrand, rest, powers)
             continue
-        # every slope is its regular part (no peak) or one of its peaks
-        for choice in product(*([None, *_peaks(atoms[name], bound[owner[name]])] for name in used)):
-            regular = [_regular_part(atoms[name]) for name, peak in zip(used, choice, strict=True) if peak is None]
-            peaks = {owner[name]: peak for name, peak in zip(used, choice, strict=True) if peak is not None}
-            total += _average_with_peaks(integrand, sp.Mul(rest, *regular), law, peaks)
+        # every slope is its regular part (None) or one of its delta functions
+        for choice in product(*([None, *_deltas(atoms[name], bound[owner[name]])] for name in used)):
+            regular = [_regular_part(atoms[name]) for name, delta in zip(used, choice, strict=True) if delta is None]
+            deltas = {owner[name]: delta for name, delta in zip(used, choice, strict=True) if delta is not None}
+            total += _average_with_deltas(integrand, sp.Mul(rest, *regular), law, deltas)
     return total
 
 
@@ -77,7 +76,7 @@ def _lower_order(phi: Phi, steps: int) -> Phi:
     return Phi(phi.formula, phi.argument, sp.Integer(phi.order - steps), *phi.args[3:])
 
 
-def _peaks(phi: Phi, x: sp.Symbol) -> Iterator[Peak]:
+def _deltas(phi: Phi, x: sp.Symbol) -> Iterator[Delta]:
     """The delta functions of a slope, in the bound variable.
 
     Raises:
@@ -94,7 +93,7 @@ def _peaks(phi: Phi, x: sp.Symbol) -> Iterator[Peak]:
     for b, jump in zip(below.breaks, below.jumps, strict=True):
         if not jump.is_zero:
             # delta(a x + c - b) = delta(x - (b - c)/a)/|a|
-            yield jump / abs(steepness), (b - phi.argument.subs(x, 0)) / steepness
+            yield Delta(jump / abs(steepness), (b - phi.argument.subs(x, 0)) / steepness)
 
 
 def _regular_part(phi: Phi) -> sp.Expr:
@@ -102,17 +101,17 @@ def _regular_part(phi: Phi) -> sp.Expr:
     return phi.pieces.as_expr().subs(z, phi.argument)
 
 
-def _average_with_peaks(asked: sp.Expr, rest: sp.Expr, law: Gaussian, peaks: dict[int, Peak]) -> sp.Expr:
+def _average_with_deltas(asked: sp.Expr, rest: sp.Expr, law: Gaussian, deltas: dict[int, Delta]) -> sp.Expr:
     """The average of a function times delta functions of different variables."""
     front = sp.Integer(1)
     left = list(range(law.dimension))
-    for k, (weight, place) in peaks.items():
+    for k, delta in deltas.items():
         x = variables[k]
-        _require_continuous(asked, rest, x, place)
-        density, law = law.conditional(left.index(k), place)
+        _require_continuous(asked, rest, x, delta.place)
+        density, law = law.conditional(left.index(k), delta.place)
         left.remove(k)
-        front *= weight * density
-        rest = _value_at(rest, x, place)
+        front *= delta.weight * density
+        rest = _value_at(rest, x, delta.place)
     if not left:
         return front * rest
     renamed = {variables[old]: variables[new] for new, old in enumerate(left)}

@@ -14,6 +14,7 @@ from functools import reduce
 import sympy as sp
 from sympy.utilities.iterables import sift
 
+from ...core.abbreviation import abbreviated
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...numerics.intervals.evaluation import sign_of
@@ -251,14 +252,11 @@ def _growth_sign(rate: sp.Expr) -> int:
 
 
 def _refusal(node: sp.Expr, found: str) -> NoClosedForm:
-    return NoClosedForm("a large-variance expansion", f"{_short(node)} {found} for |z| -> oo", "use numbers instead")
+    return NoClosedForm(
+        "a large-variance expansion", f"{abbreviated(node, 60)} {found} for |z| -> oo", "use numbers instead"
+    )
 
 
 def _algebraic(node: sp.Expr) -> NoClosedForm:
     found = "is no polynomial up to what decays exponentially: it has algebraic tails, or tails unknown here,"
     return _refusal(node, found)
-
-
-def _short(node: sp.Expr) -> str:
-    text = str(node)
-    return text if len(text) <= 60 else f"{text[:57]}..."

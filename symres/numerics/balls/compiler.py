@@ -10,6 +10,7 @@ from flint import acb, arb, ctx, fmpq
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
+from ...core.abbreviation import abbreviated
 from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
 from .elementary import BALL_FUNCTIONS, Ball, half_integer_power, integer_power, real_power
@@ -114,9 +115,11 @@ class CompiledExpression:
         if not node.args and (constant := _constant(node)) is not None:
             return self._emit(("constant", node), constant, lambda analytic: acb(constant()))
         if isinstance(node, sp.Symbol):
-            raise DeclarationError(f"the value of {short(self._expr)}", f"no number for {node}", f"pass {node}=...")
+            raise DeclarationError(
+                f"the value of {abbreviated(self._expr, 80)}", f"no number for {node}", f"pass {node}=..."
+            )
         raise DeclarationError(
-            f"the value of {short(self._expr)}",
+            f"the value of {abbreviated(self._expr, 80)}",
             f"{node.func.__name__} has no ball evaluation",
             "use elementary functions, or derive the node from core.atoms.Enclosable",
         )
@@ -213,7 +216,9 @@ class CompiledExpression:
             operands.append(self._visit(node.lhs - node.rhs))
             return lambda balls: _compare(node.rel_op, balls[place])
         raise DeclarationError(
-            f"the value of {short(self._expr)}", f"the condition {node}", "use inequalities between real formulas"
+            f"the value of {abbreviated(self._expr, 80)}",
+            f"the condition {node}",
+            "use inequalities between real formulas",
         )
 
 
@@ -318,12 +323,6 @@ def symbols_of(expr: sp.Basic) -> set[sp.Symbol]:
 
 def _operands(node: sp.Basic) -> tuple[sp.Basic, ...]:
     return node._ball_arguments if isinstance(node, Opaque) else node.args
-
-
-def short(expr: sp.Expr) -> str:
-    """An expression for a message."""
-    text = str(expr)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def from_binary_float(mpf: tuple[int, int, int, int]) -> arb:

@@ -12,8 +12,9 @@ import sympy as sp
 from flint import acb, arb, ctx, fmpq
 from mpmath.libmp import from_man_exp
 
+from ...core.abbreviation import abbreviated
 from ...core.errors import DeclarationError, SymresError
-from .compiler import compile_ball, from_binary_float, short, symbols_of
+from .compiler import compile_ball, from_binary_float, symbols_of
 from .elementary import Ball
 
 Number: TypeAlias = arb | acb | int | Fraction | float | str | mpmath.mpf | sp.Expr
@@ -44,7 +45,7 @@ def enclose(expr: sp.Expr, values: Mapping[sp.Symbol, Number], bits: int) -> arb
     missing = [str(s) for s in symbols if s not in values]
     if missing:
         raise DeclarationError(
-            f"the value of {short(expr)}",
+            f"the value of {abbreviated(expr, 80)}",
             f"no number for {', '.join(missing)}",
             "pass " + ", ".join(f"{name}=..." for name in missing),
         )
@@ -54,7 +55,9 @@ def enclose(expr: sp.Expr, values: Mapping[sp.Symbol, Number], bits: int) -> arb
         return result
     if result.imag.contains(0):  # the formula is real, its pieces (sin x step: erf of a complex number) are not
         return result.real
-    raise DeclarationError(f"the value of {short(expr)}", "it is not real", "use the formula inside its real domain")
+    raise DeclarationError(
+        f"the value of {abbreviated(expr, 80)}", "it is not real", "use the formula inside its real domain"
+    )
 
 
 def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15) -> tuple[mpmath.mpf, mpmath.mpf]:
@@ -83,7 +86,7 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15
     # erf(30) is 1 to 400 digits: a radius that does not shrink may do so later, and what is small need not be zero
     if ball.is_finite() and ball.contains(0) and ball.abs_upper() < arb(2) ** (-bits // 2):
         return mpmath.mpf(0), _mpf(ball.abs_upper())
-    asked = f"{digits} digits of {short(expr)}"
+    asked = f"{digits} digits of {abbreviated(expr, 80)}"
     if not ball.is_finite():
         raise SymresError(asked, "it is not finite", "check the values: it may be 0/0 or infinite there")
     raise SymresError(asked, f"{bits} bits only give {ball.str(5)}", "ask for fewer digits or check the values")
