@@ -164,7 +164,7 @@ def identifier(name: str) -> str:
 
 
 def formula_name(text: str) -> str:
-    """The name of an activation that has none but its formula: the formula itself, normalised and not too long."""
+    """The name of an activation that is given by its formula alone: the formula, normalised and not too long."""
     text = "".join(text.replace("**", "^").split())
     if len(text) <= 60:
         return text
@@ -228,6 +228,6 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
 
 
 def file_stem(phi: Activation) -> str:
-    """How files about an activation begin: its name as an identifier; a long formula is only a digest."""
+    """The stem of the names of files about an activation: its identifier, or a digest for a long formula."""
     named = phi.formula.label()[0] is not None or len(phi.identifier) <= _STEM
     return phi.identifier if named else f"formula_{phi.identifier.rpartition('_')[2]}"

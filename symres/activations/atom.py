@@ -118,7 +118,7 @@ class Phi(ActivationNode, sp.Expr):
 
     @property
     def values(self) -> dict[sp.Symbol, sp.Expr]:
-        """What stands in the place of the formula's parameters."""
+        """The value of each parameter of the formula."""
         return dict(zip(self.formula.parameters, self.args[3:], strict=True))
 
     @property
@@ -151,7 +151,7 @@ class Phi(ActivationNode, sp.Expr):
         return (self.expanded,)
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
-        """Its enclosure, the formula's: an atom of a number, such as a constant ``phi(0)`` inside a layer."""
+        """The enclosure of the formula: for an atom of a number, such as the constant ``phi(0)`` inside a layer."""
         return arguments[0]
 
     def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:

@@ -371,7 +371,7 @@ class _Parser:
             raise self.error(token, "a number of astronomical size", f"numbers may take up to {_MAX_BITS} bits")
 
     def _checked(self, token: _Token, value: sp.Expr) -> sp.Expr:
-        """Refuse what is already known not to be a finite real number."""
+        """Refuse values that are not finite and real, or of astronomical size."""
         if value.has(sp.nan, sp.zoo, sp.oo, sp.S.NegativeInfinity):
             raise self.error(token, "a value that is not finite", "give a formula that is finite for every real z")
         if value.has(sp.I):

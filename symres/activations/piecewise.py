@@ -170,12 +170,12 @@ def derivative(part: sp.Expr) -> sp.Expr:
 
 
 def _finite(formula: sp.Expr) -> sp.Expr:
-    """Write products so that what cancels between their factors is gone: balls around 0 know no 0*oo."""
+    """Cancel common powers between the factors of products: on balls around 0 they would give 0*oo."""
     return _with_combined_powers(formula.replace(lambda e: e.is_Mul, _distributed))
 
 
 def _distributed(product: sp.Mul) -> sp.Expr:
-    """Multiply a sum with roots in denominators by powers of what the roots are of."""
+    """Multiply out a sum with roots in denominators with the powers of the same bases beside it."""
     for total in (f for f in product.args if f.is_Add):
         roots = (u for term in total.args for u in sp.Mul.make_args(term) if _is_root(u) and u.exp.is_negative)
         bases = {sign * u.base for u in roots for sign in (1, -1)}

@@ -35,7 +35,7 @@ def parity(pieces: PiecewiseFunction) -> Parity | None:
 
 
 def even_part(pieces: PiecewiseFunction) -> PiecewiseFunction:
-    """``(f(z) + f(-z))/2`` where that is a polynomial times factors that are even: what is odd cancels; else f."""
+    """``(f(z) + f(-z))/2`` where it is a polynomial times even factors, so that odd terms cancel; else f itself."""
     if pieces.breaks:
         return pieces
     factors = sp.Mul.make_args(pieces.parts[0])
@@ -67,7 +67,7 @@ def homogeneity(pieces: PiecewiseFunction) -> sp.Rational | None:
 
 
 def _polynomial(even: sp.Expr) -> sp.Expr | None:
-    """The same as a polynomial in z, if it is one of a low degree."""
+    """An even function as a polynomial in z; None if it is no polynomial of low degree."""
     degree = _degree(even)
     if degree is None:
         return None
@@ -124,7 +124,7 @@ def _reduced(expr: sp.Expr) -> sp.Expr:
 
 
 def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
-    """An expression as a quotient of polynomials in exponentials and logarithms, and what their symbols stand for.
+    """An expression as a quotient of polynomials in symbols for exponentials and logarithms, and the symbols' values.
 
     Exponents that are rational multiples of each other have one symbol; logarithms are those of irreducible factors,
     of their absolute values where these are negative.

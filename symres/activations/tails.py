@@ -121,12 +121,12 @@ def tail(part: sp.Expr) -> Tail:
 
 
 def wider(a: Tail, b: Tail) -> Tail:
-    """A scale that bounds two: that of a formula for several values of its parameters."""
+    """A scale that bounds both: for a formula with several values of its parameters."""
     return a if a == b else replace(max(a, b, key=_ByGrowth), lead=None)
 
 
 class _ByGrowth:
-    """Orders scales."""
+    """The order of scales by growth: key and comparison."""
 
     def __init__(self, scale: Tail) -> None:
         decaying, growing = scale.order != 0 and scale.rate < 0, scale.order != 0 and scale.rate >= 0
@@ -222,7 +222,7 @@ class _ScaleAnalysis:
 
 
 def _without_cancellation(node: sp.Add) -> tuple[sp.Expr, ...]:
-    """The terms of a sum, with ``c + c*erf(u)`` and ``c + c*tanh(u)`` written as what is left where they cancel."""
+    """The terms of a sum, ``c + c*erf(u)`` and ``c + c*tanh(u)`` written without cancellation."""
     constant, rest = node.as_independent(z)
     for term in sp.Add.make_args(rest):
         factor, function = term.as_independent(z)

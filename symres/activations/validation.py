@@ -1,4 +1,4 @@
-"""What every formula must satisfy to be an activation."""
+"""Conditions that a formula must satisfy to be an activation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .domain_proof import require_finite
 from .piecewise import PiecewiseFunction
 from .tails import Tail, TailGrowth, tail, wider
 
-EVALF_ARGUMENTS = {"self", "digits"}  # what evalf has beside the values of symbols
+EVALF_ARGUMENTS = {"self", "digits"}  # arguments of evalf beside the values of symbols
 MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
 _ALLOWED = {*INTERVAL_FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
 _STRUCTURE = (
@@ -42,8 +42,8 @@ def validate(name: str, pieces: PiecewiseFunction) -> TailGrowth:
         How fast it grows on either side.
 
     Raises:
-        DeclarationError: it is not real or not finite somewhere (and where), this could not be proved, or the
-            formula grows like ``exp(c*z**2)`` or faster.
+        DeclarationError: the formula is not real or not finite somewhere (the message says where), the proof failed,
+            or the formula grows like ``exp(c*z**2)`` or faster.
     """
     for part, start, end in zip(pieces.parts, (None, *pieces.breaks), (*pieces.breaks, None), strict=True):
         require_finite(f"activation {name}", part, start, end)
@@ -64,7 +64,7 @@ def _tail_growth(pieces: PiecewiseFunction) -> TailGrowth:
 
 
 def _growth_phrase(scales: Sequence[Tail], pieces: PiecewiseFunction) -> str:
-    """For which kernels there is no average, if that is known, and why."""
+    """The end of the message: for which kernels there is no average, if known, and the growth of the formula."""
     rates = [scale.rate if scale.order == 2 else sp.oo for scale in scales]
     if pieces.free_symbols or sp.oo in rates:
         return ": it may grow like exp(c*z^2) or faster"
@@ -73,7 +73,7 @@ def _growth_phrase(scales: Sequence[Tail], pieces: PiecewiseFunction) -> str:
 
 
 def _missing_signs(pieces: PiecewiseFunction) -> str:
-    """Which parameters need a sign for the formula to have an average, if signs are all that is missing."""
+    """A remedy that names parameters whose signs would give the formula an average; empty if there are none."""
     free = [p for p in sorted(pieces.free_symbols, key=str) if p.is_nonnegative is None and p.is_nonpositive is None]
     for count in (1, 2):
         for chosen in combinations(free, count):
@@ -89,7 +89,7 @@ def require_distinct(asked: str, symbols: Iterable[sp.Symbol]) -> None:
     """Refuse symbols that print alike: values are given by name, and to sympy other assumptions are another symbol.
 
     Args:
-        asked: what contains them, for messages.
+        asked: what contains the symbols, for messages.
         symbols: all of its symbols.
 
     Raises:

@@ -114,7 +114,7 @@ class Form:
         return None
 
     def imaginary_part(self) -> Form:
-        """What multiplies the imaginary unit, exponents left alone: y in x + i y."""
+        """The coefficient of the imaginary unit, y in x + i y; exponents are left as they are."""
         unit = self.field.intern_poly(self.field.constant_poly(-1))
         return Form(
             self.field,

@@ -76,7 +76,7 @@ def write_terms(form: Form) -> sp.Expr:
 
 
 def _divided(form: Form) -> tuple[sp.Expr, Form]:
-    """What all terms are divided by, sums and roots of sums that the algebra cannot divide by, and the rest."""
+    """The divisors that all terms share (sums that the algebra cannot divide by), and the form without them."""
     shared: dict[int, int] | None = None
     for _, _, atoms in form.terms:
         negative = {atom: power for atom, power in atoms if power < 0}

@@ -223,7 +223,7 @@ def _mean_of_product(law: Law, parts: Sequence[Part]) -> sp.Expr:
 
 
 def _mean_with_delta(law: Law, k: int, delta: Delta, others: Sequence[Part]) -> sp.Expr:
-    """The average of a delta function: what density and the others' average are there, differentiated in the place."""
+    """The average of a delta function: the density times the average of the others, differentiated in the place."""
     place = sp.Dummy(real=True) if delta.order else delta.place
     density, rest = law.conditional(k, place)
     value = density * (_mean_of_product(rest, others) if others else 1)

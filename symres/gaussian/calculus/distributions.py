@@ -142,7 +142,7 @@ def _value_at(rest: sp.Expr, x: sp.Symbol, place: sp.Expr) -> sp.Expr:
 
 
 def _infinite(asked: sp.Expr, rest: sp.Expr, powers: tuple[int, ...]) -> sp.Expr:
-    """The mean of the square of a delta function, if what stands before it is positive."""
+    """The mean of the square of a delta function: infinite if its coefficient is positive."""
     if rest.is_positive and all(power % 2 == 0 for power in powers):
         return sp.oo
     raise NoClosedForm(

@@ -1,4 +1,4 @@
-"""The unevaluated Gaussian average: what a quantity is, before anyone knows its closed form."""
+"""The unevaluated Gaussian average, and the law of its variables."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Expectation(AverageNode, sp.Expr):
 
     @property
     def _ball_arguments(self) -> tuple[sp.Expr, ...]:
-        """What a ball evaluation encloses before it calls ``_ball``: covariances, then the terms' coefficients."""
+        """Enclosed before ``_ball`` is called with the results: the covariances, then the coefficients of the terms."""
         return (*self.covariance, *(coefficient for coefficient, _ in self.terms))
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:

@@ -31,7 +31,7 @@ _POINTS = {1: 5, 2: 4}
 
 @dataclass(frozen=True)
 class Average:
-    """What the engine knows of one average.
+    """The result of the engine for one average.
 
     Args:
         expr: the closed form, or the unevaluated average where there is none.

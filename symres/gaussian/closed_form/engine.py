@@ -199,7 +199,7 @@ def unsigned_coefficients(average: ProductAverage) -> dict[sp.Expr, sp.Symbol]:
 
 
 def _unsigned(expr: sp.Basic) -> set[sp.Expr]:
-    """The largest real expressions without z whose sign is unknown; of a product or a power, those in it."""
+    """The largest real sub-expressions without z whose sign is unknown, other than products and powers."""
     if expr.is_Symbol:
         return set()
     whole = isinstance(expr, sp.Expr) and not isinstance(expr, sp.Mul | sp.Pow) and not expr.has(z)

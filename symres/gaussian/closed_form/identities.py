@@ -1,4 +1,4 @@
-"""What a closed form must satisfy besides agreeing with quadrature: each identity is checked in numbers.
+"""Identities that a closed form must satisfy besides agreeing with quadrature, each checked in numbers.
 
 The derivation is repeated with rational numbers in place of symbols (it meets other branches: no signs are guessed);
 the slope in every variance and covariance is an average again, by the theorems of Price and Stein; independent inputs
@@ -24,7 +24,9 @@ from ..quadrature.average_ball import average_ball
 from .engine import closed_form
 from .verification import Enclosure, Values, verify
 
-_NEARLY_EQUAL = sp.Rational(1, 2**160)  # 1 - correlation of inputs that are taken for equal: its root is the error
+_NEARLY_EQUAL = sp.Rational(
+    1, 2**160
+)  # 1 - correlation of inputs that are taken for equal; the error is of the order of its root
 
 Factors = tuple[PiecewiseFunction, ...]
 Terms = list[tuple[sp.Expr, Factors]]  # sum of coefficient * average of a product of functions
@@ -36,8 +38,8 @@ class Identity:
 
     Args:
         oracle: its name, for the reader.
-        formula: what follows from the closed form.
-        measure: the value and its radius at given numbers, from elsewhere.
+        formula: one side of the identity, from the closed form.
+        measure: the other side and its radius at given numbers, by quadrature or another derivation.
         kernels: the entries of the law that are free.
     """
 

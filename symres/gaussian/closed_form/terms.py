@@ -1,4 +1,4 @@
-"""Functions of one variable as sums of  c * z^n * exp(alpha z^2 + beta z) * prod S:  what Stein's recursion takes.
+"""Functions of one variable as sums of  c * z^n * exp(alpha z^2 + beta z) * prod S:  the input of Stein's recursion.
 
 S stands for a sign or an error function, both written as  S(z) = E_eps sgn(z + shift + eps)  with a Gaussian eps of
 variance ``spread`` that is independent of everything: spread 0 is a sign, erf(a z + b) has spread 1/(2 a^2).

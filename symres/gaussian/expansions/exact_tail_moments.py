@@ -1,10 +1,14 @@
-"""Exact moments ``integral_0^oo z**n r(z) dz`` of what decays exponentially, where they close.
+"""Exact moments ``integral_0^oo z**n r(z) dz`` of functions that decay exponentially, where a closed form is known.
 
-Three kinds do. Polynomials on bounded intervals. From 0 on, sums of ``z**j q**l/(1 + q)**a`` and ``z**j log(1 + q)``
-with ``q = exp(-c z)``: in powers of q, with coefficients ``(-1)**l`` times a polynomial in l, such a function has the
-Mellin transform ``integral z**(s-1) G(exp(-c z)) dz = Gamma(s) c**-s sum_l g_l l**-s``, and the sum is one of values
-of Dirichlet's eta function, continued: the integral converges for all s > 0, for nothing happens at z = 0. And
-polynomials in z, erf(b z) and Gaussians: by parts every term gets a Gaussian, and is an average at a finite variance.
+Three kinds of functions have one:
+
+* polynomials on bounded intervals;
+* on the half-line, sums of ``z**j q**l/(1 + q)**a`` and ``z**j log(1 + q)`` with ``q = exp(-c z)``. As a power series in
+  q, ``sum_l g_l q**l`` with ``g_l = (-1)**l`` times a polynomial in l, the function has the Mellin transform
+  ``integral z**(s-1) G(exp(-c z)) dz = Gamma(s) c**-s sum_l g_l l**-s``. The sum is one of values of Dirichlet's eta
+  function, by analytic continuation in s: the function is regular at z = 0, so the integral converges for all s > 0;
+* on the half-line, polynomials in z, erf(b z) and Gaussians: integration by parts gives every term a Gaussian factor,
+  and a term with a Gaussian factor is an average at a finite variance.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _taylor(expr: sp.Expr, n: int, root: int) -> Series:
 
 
 def _expanded(expr: sp.Expr, n: int, root: int) -> Series:
-    """Taylor coefficients in ``z**(1/root)`` from those of the parts up to n."""
+    """Taylor coefficients 0..n in ``z**(1/root)``; fewer where a root uses up coefficients of its base."""
     memo: dict[sp.Expr, Series] = {}
 
     def visit(node: sp.Expr) -> Series:
@@ -325,7 +325,7 @@ def _power(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
 
 
 def _power_of_vanishing(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
-    """A power of what vanishes at 0: its leading term apart."""
+    """A power of a series that vanishes at 0: the leading term is factored out first."""
     if not (exponent.is_Rational and exponent > 0):
         raise _no_series(node)
     lead = next((k for k, c in enumerate(u) if not _vanishes(_expression(c))), len(u))

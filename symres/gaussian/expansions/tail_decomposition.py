@@ -1,8 +1,8 @@
 """Formulas far out on the right: a polynomial plus a remainder that decays exponentially, both exact.
 
 Every sub-formula is written as ``exp(rate)*(main + rest)``, an identity for all z: rate and main are polynomials, rest
-is below a negative power of ``exp(z**p)``. Nothing cancels in the rest: 1 - tanh(z) becomes 2 exp(-2z)/(1 + exp(-2z)),
-so that it can be evaluated where it is tiny.
+is below a negative power of ``exp(z**p)``. The rest is written without cancellation, so that it can be evaluated where
+it is tiny: 1 - tanh(z) becomes 2 exp(-2z)/(1 + exp(-2z)).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class TailParts:
     Args:
         rate: a polynomial in z without constant term.
         main: a polynomial in z.
-        rest: what decays exponentially.
-        body: main + rest as it was declared, if it was; so products of long formulas stay short.
+        rest: a function that decays exponentially.
+        body: main + rest in the original spelling, where there is one: it keeps products of long formulas short.
     """
 
     rate: sp.Expr
@@ -181,7 +181,7 @@ def _erf_increment(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
     return sp.erf(rest)
 
 
-# what is left of 1 far out, and the change by a small rest
+# for each function f: 1 - f(u) for large u, and the increment f(a + rest) - f(a)
 _SATURATING: Mapping[type, tuple[Callable[[sp.Expr], sp.Expr], Callable[[sp.Expr, sp.Expr], sp.Expr]]] = {
     sp.tanh: (lambda u: 2 * sp.exp(-2 * u) / (1 + sp.exp(-2 * u)), _tanh_increment),
     sp.erf: (sp.erfc, _erf_increment),

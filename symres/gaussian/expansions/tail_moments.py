@@ -1,4 +1,4 @@
-"""Moments ``integral_0^oo z**n r(z) dz`` of what decays exponentially, enclosed rigorously.
+"""Moments ``integral_0^oo z**n r(z) dz`` of functions that decay exponentially, enclosed rigorously.
 
 The half-line is cut at the breakpoints and at a point beyond which the integral is small: shells beyond are bounded
 until they have fallen by 16 times the bits asked for. From there the function is taken to keep falling, as in
@@ -87,7 +87,7 @@ class TailMoment(Opaque, sp.Expr):
 # --------------------------------------------------------------------------------------------------------- numbers
 @lru_cache(maxsize=1024)
 def _enclosed(remainder: PiecewiseFunction, n: int, bits: int) -> arb:
-    """Enclose a moment to a relative accuracy: by the formula as it is, and far out by one in which nothing cancels."""
+    """Enclose a moment to a relative accuracy; the tail is evaluated by a formula without cancellation."""
     function = compile_pieces(remainder.map(lambda u: z**n * u))
     tail = compile_ball(z**n * _cancellation_free(remainder.parts[-1]), (z,))
 

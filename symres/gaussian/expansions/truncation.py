@@ -32,14 +32,14 @@ Numbers = list[tuple[mp.mpf, mp.mpf]]
 
 @dataclass(frozen=True)
 class Truncation:
-    """A truncated expansion and what it expands.
+    """A truncated expansion and the exact function that it approximates.
 
     Args:
-        asked: what it is, for messages.
+        asked: what the expansion is of, for messages.
         kept: {exponent of K: coefficient}, coefficients without parameters.
         omitted: the terms that follow.
         number: the exact value at a K, to so many digits.
-        large: whether it is one for large K.
+        large: whether the expansion is for large K.
     """
 
     asked: str
@@ -71,7 +71,7 @@ class Truncation:
         raise NoClosedForm(self.asked, f"{found}, a defect of symres", "report it, and use numbers")
 
     def reach(self) -> str:
-        """From which K on the relative error is below the errors of the list."""
+        """In words: from which K on the relative error is below each of ``ERRORS``."""
         if not self._kept:
             return "every term up to there vanishes"
         words = "from K = {} on" if self.large else "up to K = {}"
@@ -104,7 +104,7 @@ class Truncation:
         return self._kept[0] if self._kept else (mp.mpf(0), mp.mpf(1))
 
     def _estimate(self, error: float) -> sp.Rational:
-        """The K at which the first term left out has a size relative to the leading one, 1 if that is on its way."""
+        """The K at which the first omitted term over the leading one is the error; not beyond 1."""
         (lead, top), ((first, value), *_) = self._lead, self._next
         K = _power_of_two_beyond((error * abs(top / value)) ** (1 / (first - lead)), self.large)
         return (max if self.large else min)(K, sp.Integer(1))
@@ -119,7 +119,7 @@ class Truncation:
         return (max if self.large else min)(places)
 
     def _error(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
-        """The error at a place, and the size of the number."""
+        """The error of the truncated expansion at a K, and the size of the exact value."""
         place, (following, last) = _mpf(K), self._left_out(K)
         series = mp.fsum(c * place**e for e, c in self._kept)
         log2_largest = abs(series) or abs(following)
@@ -128,12 +128,12 @@ class Truncation:
         return number - series, abs(number)
 
     def _left_out(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
-        """The sum of the terms that follow at a place, and the size of the last of them."""
+        """The sum of the omitted terms at a K, and the size of the last of them."""
         values = [c * _mpf(K) ** e for e, c in self._next]
         return mp.fsum(values), abs(values[-1]) if values else mp.mpf(0)
 
     def _limit(self, error: float) -> sp.Rational | None:
-        """The first of the numbers 1, 2, 5, 10, ... from which on the error is small; None if it is at all tried."""
+        """The first of 1, 2, 5, 10, ... from which on the error is small; None if it is small at all points tried."""
         with mp.workdps(_DIGITS):
             index = _index(self._estimate(error) if self._next else sp.Integer(1), self.large)
             out = 1 if self.large else -1

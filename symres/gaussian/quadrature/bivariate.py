@@ -141,7 +141,7 @@ def _product(
 
 @dataclass(frozen=True)
 class _Marginal:
-    """One of the two functions under its own law.
+    """One of the two functions under the marginal law of its variable.
 
     Args:
         segments: its smooth pieces.

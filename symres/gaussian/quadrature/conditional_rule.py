@@ -1,9 +1,9 @@
-"""The part of <f(z1) g(z2)> from where g is smooth on the scale of the spread of z2 around its mean given z1.
+"""The part of <f(z1) g(z2)> where g is smooth on the scale of the conditional standard deviation of z2 given z1.
 
 With w = slope*x + spread*y the variables x and y are independent, and ``<g(slope*x + spread*y)>_y`` is as smooth a
 function of x as g. So panels for x need not be as short as the spread, which matters for nearly dependent variables;
-at zero spread this is an average over x alone. Left out are the neighbourhoods of the breakpoints of g, and whatever
-else is too rough.
+at zero spread the average is one over x alone. The neighbourhoods of the breakpoints of g are left out, and
+intervals on which g varies too fast.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def conditional_average(
 
 
 def _bound(f: list[Segment], g: Function, weight: Weight, slope: arb) -> float:
-    """log2 of a bound on |f g| around 0, above what the product is where its terms cancel, as in z - tanh(z)."""
+    """log2 of a bound on |f g| around 0; too large where terms of f or g cancel, as in z - tanh(z)."""
     width = weight.scale * weight.variance.sqrt()
     other = abs(slope) * width
     sizes = (log2_sup(s.function, -width, width, width / 2) for s in f)
@@ -157,7 +157,7 @@ def _gaussian_rule(reach: float, bits: int) -> _Rule:
 
 
 def _single_node_rule(reach: float) -> _Rule:
-    """All values of y at once."""
+    """A rule with one node, the ball of all values of y: for a density that is not known."""
     mass = arb(0, 1) * (arb(-reach) * reach / 2).exp()
     return _Rule(((arb(0, reach), 1 - abs(mass)),), reach, 0.0, math.inf)
 
@@ -203,6 +203,6 @@ class _ConditionalIntegrand:
         return size if rule_errors <= self.goal else math.inf
 
     def log2_missed(self, left: arb, right: arb, size: float) -> float:
-        """log2 of a bound on what the rule for y misses on an interval of x, from log2_sup."""
+        """log2 of a bound on the error of the rule for y on an interval of x; ``size`` is from ``log2_sup``."""
         a, b = float(left.lower()), float(right.upper())
         return size + self.weight.log2_sup(a, b, 0.0) + math.log2(b - a + 1e-300) + 1e-6 - self.rule.bits

@@ -1,4 +1,4 @@
-"""Nodes and masses that stand for a function in a double sum: those of its panels, or fewer.
+"""Nodes and masses that represent a function in a double sum: the nodes of its panels, or fewer.
 
 A sum of ``mass*k(x)`` over nodes in an interval around x0 may be replaced by one over the N zeros of the Chebyshev
 polynomial on that interval, with the masses that give the same sum for polynomials of lower degree. For k analytic and
@@ -57,7 +57,7 @@ class Block:
 
 
 def block_of(panel: Panel, scale: arb) -> Block:
-    """The nodes of a panel; a mass is the product of that of the rule and the function of z = scale*x."""
+    """The nodes of a panel; each mass is the weight of the rule times the value of the function at z = scale*x."""
     half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
     units, masses = _legendre(panel.nodes, stored_bits(ctx.prec))
     block = Block(float(panel.left.lower()), float(panel.right.upper()), centre, half, units, [])
@@ -66,7 +66,7 @@ def block_of(panel: Panel, scale: arb) -> Block:
 
 
 def compressed(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
-    """Replace crowds of nodes by few.
+    """Replace clusters of nodes by fewer nodes.
 
     Args:
         blocks: from left to right.
@@ -85,7 +85,7 @@ def compressed(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tu
 
 
 def _gathered(blocks: list[Block], half: float, weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
-    """Replace the crowds in cells of one size."""
+    """Replace the clusters in cells of one size."""
     size = log2_sum(block.log2_size for block in blocks)
     if size == -math.inf:
         return blocks, size
@@ -98,7 +98,7 @@ def _gathered(blocks: list[Block], half: float, weight: Weight, log2_tolerance: 
     n, error = min(map(order, _RHOS))
     result: list[Block] = []
     known: dict[tuple, arb_mat] = {}
-    # equal cells: what belongs to the place of a block in its cell is found once
+    # equal cells: the matrix of a block depends on its place in the cell only, and is computed once
     for cell, group in groupby(blocks, key=lambda block: math.floor(float(block.centre) / (2 * half))):
         members, centre = list(group), arb((cell + 0.5) * 2 * half)
         cluster = [block for block in members if abs(block.centre - centre) + block.half <= half]
@@ -110,7 +110,7 @@ def _gathered(blocks: list[Block], half: float, weight: Weight, log2_tolerance: 
 
 
 def _interpolated(cluster: list[Block], centre: arb, half: arb, n: int, known: dict[tuple, arb_mat]) -> Block:
-    """The masses at n zeros of the Chebyshev polynomial on the cell that replace those of a crowd."""
+    """Replace the nodes of a cluster by the n zeros of the Chebyshev polynomial on the cell."""
     masses = arb_mat(n, 1)
     for block in cluster:
         shift, ratio = (block.centre - centre) / half, block.half / half

@@ -132,7 +132,11 @@ def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int,
 
 
 def check_variance(variance: arb) -> None:
-    """Refuse what is no variance."""
+    """Refuse balls that are no variance.
+
+    Raises:
+        DeclarationError: the ball is not finite, or negative.
+    """
     if not variance.is_finite() or variance < 0:
         raise DeclarationError(
             "a Gaussian average", f"the variance is {variance.str(5)}", "pass a finite variance >= 0"
@@ -221,7 +225,7 @@ def rough_log2_size(segment: Segment, weight: Weight) -> float:
 
 
 def tail_cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int) -> tuple[float, float]:
-    """Where to end the panels on one side, and log2 of a bound on what is left out."""
+    """Where to end the panels on one side, and log2 of a bound on the integral beyond."""
     x = side * _round_above(math.sqrt(2 * weight.largest_variance * (bits + 8) / LOG2_E))
     while abs(x) < 1e9:
         rest = log2_tail(segments, weight, x, tolerance, bits)
@@ -300,7 +304,7 @@ def log2_tail(segments: list[Segment], weight: Weight, x: float, tolerance: floa
 def log2_largest(
     segments: list[Segment], weight: Weight, low: arb | float, high: arb | float, enough: float = math.inf
 ) -> float:
-    """log2 of a bound on |function| between two places; a better one is looked for if it is not low enough."""
+    """log2 of a bound on |function| between two places; the bound is refined while it is above ``enough``."""
     worst = -math.inf
     for s in segments:
         a, b = clip(s, low, high)

@@ -232,7 +232,7 @@ def _one_plus_exp(node: sp.Basic) -> sp.Expr | None:
 
 
 def _is_one_plus(node: sp.Basic) -> bool:
-    """Whether it is 1 + rest, the rest unable to swallow the 1 (log(1 - tanh(u)**2) is better off with sech)."""
+    """Whether it is 1 + rest and no term of the rest cancels the 1, as in 1 - tanh(u)**2 = sech(u)**2."""
     if not isinstance(node, sp.Add) or sp.S.One not in node.args:
         return False
     return not any(partner == 1 for term in node.args for partner, *_ in _cancelling(term))

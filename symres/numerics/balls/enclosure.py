@@ -93,7 +93,7 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15
 
 
 def as_float(node: sp.Expr, precision: int) -> sp.Float | None:
-    """What sympy asks a node for: its value to so many bits, or None while it has symbols.
+    """The value of a node for ``_eval_evalf``: a float of so many bits, or None while the node has symbols.
 
     Raises:
         SymresError: as of :func:`evaluate`.

@@ -5,8 +5,8 @@ ball the large exponentials of a quotient swallow its size and surround every br
 ``exp(u)`` and ``exp(-u)`` nothing is large: far out on either side a product of powers of sums is
 ``C*exp(m*u)*(1 + r1)**q1*(1 + r2)**q2...`` with polynomials r that vanish there, and its logarithm the sum of theirs.
 
-These are analytic continuations from the real line. Both sides' forms agree on the real line, so they do where they
-meet, at Re u = 0: a ball around that line is the union of its halves.
+Both forms are analytic continuations from the real line, where they agree, so they agree on the line Re u = 0 where
+they meet: the value on a ball around this line is the union of the values on its two halves.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KERNELS: dict[type[sp.Function], Callable[[sp.Expr], sp.Expr]] = {
 
 
 class _NotExponentialProduct(Exception):
-    """A formula that is no such product."""
+    """The formula is no product of powers of sums of exponentials of one argument."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,11 @@ class _Product:
         return _Product(self.constant * other.constant, self.power + other.power, kept)
 
     def to_the(self, exponent: sp.Rational) -> _Product:
-        """A power; a root only of what is positive for every real u."""
+        """A power; roots only of products that are positive for every real u.
+
+        Raises:
+            _NotExponentialProduct: a root of a product that is not positive.
+        """
         product = self if exponent.is_Integer else self.positive()
         return _Product(
             product.constant**exponent, product.power * exponent, tuple((f, q * exponent) for f, q in product.factors)
@@ -169,7 +173,7 @@ class _Product:
 
 
 def exponential_operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
-    """The argument u and the function of its ball that a formula in ``exp(u)`` is, None if it needs no help.
+    """A formula in ``exp(u)`` as u and an operation on the ball of u; None if ordinary evaluation is good enough.
 
     Args:
         node: a quotient or root of sums of exponentials, or a logarithm or an inverse function of one.
@@ -209,7 +213,7 @@ def _operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
 
 
 def group_exponentials(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
-    """The factors of a product, those made of the same exponentials together if ``operation`` knows their product."""
+    """The factors of a product; factors of the same exponentials are joined where ``exponential_operation`` helps."""
     groups: dict[object, list[sp.Expr]] = {}
     for factor in factors:
         rest = _primitive_of(factor)

@@ -178,7 +178,7 @@ def polynomial_range(coefficients: list[fmpq], x: Range) -> Range:
 
 
 def quotient_range(above: list[fmpq], below: list[fmpq], x: Range) -> Range:
-    """``z**(p - q)`` times a quotient of polynomials in w = 1/z, whose coefficients are those of z in reverse."""
+    """The range of a quotient of polynomials, as ``z**(p - q)`` times a quotient of polynomials in w = 1/z."""
     if x.lo.is_finite() == x.hi.is_finite() or not x.excludes_zero:
         return LINE
     w = reciprocal(x)

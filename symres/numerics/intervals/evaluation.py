@@ -1,4 +1,4 @@
-"""Ranges of formulas over intervals, and what follows from them: signs and zeros of constants."""
+"""Ranges of formulas over intervals; from them the signs and zeros of constants."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def admits(parameter: sp.Symbol, value: sp.Rational) -> bool:
 
 
 def signed_sizes(parameters: Sequence[sp.Symbol], sizes: Sequence[sp.Rational]) -> list[dict[sp.Symbol, sp.Rational]]:
-    """Numbers of given sizes for parameters with all signs that are admitted (of more than three, of those)."""
+    """Numbers of given sizes for parameters, with all admissible combinations of signs of the first three."""
     found: list[dict[sp.Symbol, sp.Rational]] = []
     for signs in product((1, -1), repeat=min(len(parameters), _MAX_COMBINED)):
         pairs = enumerate(zip(parameters, sizes, strict=True))

@@ -17,7 +17,7 @@ _GUARD = 24  # bits beyond those asked for
 
 
 class ImplicitNumber(Opaque, sp.Expr):
-    """A positive number that has no closed form; its arguments say what defines it, in bound variables."""
+    """A positive number without a closed form; its sympy arguments define it."""
 
     is_commutative = True
     is_number = True
@@ -29,7 +29,7 @@ class ImplicitNumber(Opaque, sp.Expr):
 
     @property
     def free_symbols(self) -> set[sp.Symbol]:
-        """None: it is a number."""
+        """The empty set."""
         return set()
 
     @abstractmethod

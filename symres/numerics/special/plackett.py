@@ -104,7 +104,7 @@ def _of_pair(r: Correlations, place: int) -> arb:
 
 
 def _neighbours(r: Correlations, place: int) -> Hashable:
-    """What the contribution of a pair depends on: equal for pairs that are related by a symmetry."""
+    """A key for the contribution of a pair: equal for pairs that are related by a symmetry."""
     i, j = PAIRS[place]
     k, m = (v for v in range(4) if v not in (i, j))
 
@@ -268,7 +268,7 @@ def _check_correlation(r: arb) -> None:
 
 
 def _check_correlations(r: Correlations) -> None:
-    """Refuse what is certainly no correlation matrix."""
+    """Refuse correlations of which some minor is certainly negative."""
     matrix = [[arb(1)] * 4 for _ in range(4)]
     for (i, j), entry in zip(PAIRS, r, strict=True):
         matrix[i][j] = matrix[j][i] = entry
