@@ -25,12 +25,12 @@ from .validation import require_supported, validate
 
 __all__ = ["Activation", "Formula", "Phi", "identifier"]
 
-# no parameter of a formula is called so: it would print like the symbol of a layer, and be another one
+# names that no parameter may have: it would print like the symbol of a layer and be another symbol
 RESERVED = frozenset({"x", *SHARED})
 _ASSUMPTIONS = ("positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "rational", "real")
-_WORDS = {"**": "pow", "^": "pow", "*": "times", "/": "over", "+": "plus", "-": "minus", "<": "lt", ">": "gt"}
+_OPERATOR_WORDS = {"**": "pow", "^": "pow", "*": "times", "/": "over", "+": "plus", "-": "minus", "<": "lt", ">": "gt"}
 
-_STEM = 32  # characters of the name of a file without its ending
+_MAX_STEM_LENGTH = 32  # characters of the name of a file without its ending
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def identifier(name: str) -> str:
     """
     if name.isidentifier() and name.isascii():
         return f"{name}_" if keyword.iskeyword(name) else name
-    words = re.sub(r"\*\*|[-^*/+<>]", lambda sign: f"_{_WORDS[sign.group()]}_", name)
+    words = re.sub(r"\*\*|[-^*/+<>]", lambda sign: f"_{_OPERATOR_WORDS[sign.group()]}_", name)
     words = re.sub(r"[^A-Za-z0-9]+", "_", words).strip("_")
     if not PARAMETRISED.fullmatch(name):
         words = f"{words[:40].rstrip('_')}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
@@ -229,5 +229,5 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
 
 def file_stem(phi: Activation) -> str:
     """The stem of the names of files about an activation: its identifier, or a digest for a long formula."""
-    named = phi.formula.label()[0] is not None or len(phi.identifier) <= _STEM
+    named = phi.formula.label()[0] is not None or len(phi.identifier) <= _MAX_STEM_LENGTH
     return phi.identifier if named else f"formula_{phi.identifier.rpartition('_')[2]}"

@@ -95,7 +95,7 @@ PARSED_FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
 )
 _COMPARISONS = ("<", ">", "<=", ">=")
 _WHERE_REMEDY = "write where(z > 0, a, b): a where the comparison holds, b elsewhere"
-# what functions are called elsewhere: the remedy
+# names of functions in other notations: the remedy
 _FOREIGN_NAMES = {name: _WHERE_REMEDY for name in ("piecewise", "if", "ifelse", "if_else", "cases", "cond", "select")}
 _FOREIGN_NAMES |= {"heaviside": "did you mean step?", "logistic": "did you mean sigmoid?"}
 _FOREIGN_NAMES |= {"cbrt": "write sign(z)*abs(z)^(1/3)"}

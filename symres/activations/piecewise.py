@@ -281,7 +281,7 @@ def _switch(
     zero = positive if zero is None else zero
     crossings = []
     for i, part in enumerate(control.parts):
-        # at a pole the sign would change without a zero
+        # at a pole the sign of the control changes without a zero
         require_finite(f"the switch at {abbreviated(part, 60)} = 0", part, *_ends(control, i))
         for root in zeros(part):
             after_left = i == 0 or _sign(root - control.breaks[i - 1]) > 0

@@ -17,7 +17,7 @@ from .piecewise import PiecewiseFunction
 Parity = Literal["even", "odd"]
 
 _PROBES = (sp.Rational(3, 7), sp.Rational(-11, 5), sp.Rational(23, 4))
-_LARGEST = 400  # operations of an expression that is worth an algebraic proof
+_MAX_OPERATIONS = 400  # operations of an expression that is worth an algebraic proof
 _GRID_RADIUS = 6  # polynomials of degree below twice that are seen
 _SPACINGS = ((1, 0), (50, 600))  # of the grid, and digits that exponentials lose: near 0 all is nearly polynomial
 
@@ -108,14 +108,14 @@ def _is_zero(difference: sp.Expr) -> bool:
     for values in samples(sorted(difference.free_symbols - {z}, key=str)):
         if any(sign_of(difference.xreplace(values), probe) for probe in _PROBES):
             return False
-    if difference.count_ops() > _LARGEST:
+    if difference.count_ops() > _MAX_OPERATIONS:
         return False
     return sp.expand(difference) == 0 or _rational(difference)[0] == 0
 
 
 def _reduced(expr: sp.Expr) -> sp.Expr:
     """The same with a common denominator, if that is shorter."""
-    if expr.count_ops() > _LARGEST:
+    if expr.count_ops() > _MAX_OPERATIONS:
         return expr
     found, names = _rational(expr)
     found = found.xreplace(names)

@@ -17,10 +17,10 @@ from .rational_functions import Frac, RationalField
 
 # (function as an expression, radicals) -> coefficient
 Table = dict[tuple[sp.Expr, Radicals], Frac]
-# (exponentials and waves as an expression, atoms, radicals)
+# (exponentials, sines and cosines as an expression, atoms, radicals)
 Row = tuple[sp.Expr, Atoms, Radicals]
 _MAX_SPLITS = 256  # ways of dividing a constant that are tried
-_Quadrant = tuple[sp.Expr, sp.Expr, sp.Expr, Frac]  # the arguments of a Q2 and what multiplies it
+_Quadrant = tuple[sp.Expr, sp.Expr, sp.Expr, Frac]  # the arguments of a Q2 and its coefficient
 
 
 def with_complements(field: RationalField, rows: dict[Row, Frac]) -> Table:

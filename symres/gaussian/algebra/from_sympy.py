@@ -147,7 +147,7 @@ class Reader:
         try:
             return value.inverse()
         except NotInvertible:
-            # what multiplies the first term in written order goes outside, so that proportional sums share an atom
+            # the factor of the first term in written order goes outside, so that proportional sums share an atom
             first = min(value.terms, key=lambda mono: str(write(Form(self.field, {mono: self.field.one}))))
             front = Form(self.field, {first: value.terms[first]}).inverse() * _shared_denominator(value, first)
             return front * Form.atom(self.field, write(value * front), -1)

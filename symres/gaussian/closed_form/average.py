@@ -123,7 +123,7 @@ def _verified(
         names = unsigned_coefficients(start)
         if not names:
             raise
-        try:  # with a symbol for each, it is also verified at values of both signs
+        try:  # with symbols for coefficients, the closed form is verified at values of both signs
             general, passed = _verified(name_coefficients(start, names).factors, law)
         except NoClosedForm:
             raise error from None  # the message shows the formula as it was given

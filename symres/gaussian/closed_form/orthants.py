@@ -36,13 +36,13 @@ def sign_average(reader: Reader, mean: Sequence[Form], covariance: Matrix, detai
         else:
             result = result * field.integer(_decided_sign(reader, m))
     while left and result:
-        block = _block(left, covariance)
+        block = _correlated_block(left, covariance)
         left = [i for i in left if i not in block]
         result = result * _correlated(reader, block, mean, covariance, details)
     return result
 
 
-def _block(left: Sequence[int], covariance: Matrix) -> list[int]:
+def _correlated_block(left: Sequence[int], covariance: Matrix) -> list[int]:
     """All variables that are correlated, directly or through others, with the first."""
     block = [left[0]]
     for i in block:
@@ -114,7 +114,7 @@ def _one_variable_twice(
     if not order:
         return average(rest) * orientation
     details.append("sgn(y + h) sgn(y) = 1 - sgn(y + h) + sgn(y) for h > 0")
-    # sgn(y_i) = orientation*sgn(y_j + h); with order = -1 the two change places
+    # sgn(y_i) = orientation*sgn(y_j + h); order = -1 exchanges sgn(y_j + h) and sgn(y_j)
     first, second = average([i, *rest]) * orientation, average([j, *rest])
     return (average(rest) + (second - first) * field.integer(order)) * orientation
 

@@ -18,7 +18,7 @@ from ...core.symbols import K1, K2, C
 from ..algebra.canonical import canonical
 from .engine import ProductAverage, closed_form
 
-_LONGEST = 500  # operations in a closed form
+_MAX_OPERATIONS = 500  # operations in a closed form
 
 
 def price_proof(factors: tuple[PiecewiseFunction, PiecewiseFunction], claim: sp.Expr) -> Proof | None:
@@ -31,7 +31,7 @@ def price_proof(factors: tuple[PiecewiseFunction, PiecewiseFunction], claim: sp.
     Returns:
         The proof, or None where the slopes jump, do not close, or the proof would be long.
     """
-    if sp.count_ops(claim) > _LONGEST or not all(f.is_continuous and f.has_finite_slopes for f in factors):
+    if sp.count_ops(claim) > _MAX_OPERATIONS or not all(f.is_continuous and f.has_finite_slopes for f in factors):
         return None
     start = ProductAverage(factors, (K1, C, K2))
     try:

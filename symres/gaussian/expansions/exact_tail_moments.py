@@ -3,8 +3,8 @@
 Three kinds of functions have one:
 
 * polynomials on bounded intervals;
-* on the half-line, sums of ``z**j q**l/(1 + q)**a`` and ``z**j log(1 + q)`` with ``q = exp(-c z)``. As a power series in
-  q, ``sum_l g_l q**l`` with ``g_l = (-1)**l`` times a polynomial in l, the function has the Mellin transform
+* on the half-line, sums of ``z**j q**l/(1 + q)**a`` and ``z**j log(1 + q)`` with ``q = exp(-c z)``. A power series
+  ``G(q) = sum_l g_l q**l``, with ``g_l = (-1)**l`` times a polynomial in l, has the Mellin transform
   ``integral z**(s-1) G(exp(-c z)) dz = Gamma(s) c**-s sum_l g_l l**-s``. The sum is one of values of Dirichlet's eta
   function, by analytic continuation in s: the function is regular at z = 0, so the integral converges for all s > 0;
 * on the half-line, polynomials in z, erf(b z) and Gaussians: integration by parts gives every term a Gaussian factor,
@@ -94,7 +94,7 @@ def _in_exponentials(formula: sp.Expr) -> tuple[tuple[Power, ...], sp.Expr] | No
             powers.append((j, logs == 1, degree - order, value))
             if not logs:
                 constants[j] = constants.get(j, sp.Integer(0)) + value
-    if any(sp.expand(value) != 0 for value in constants.values()):  # it would not decay
+    if any(sp.expand(value) != 0 for value in constants.values()):  # the sum would not decay
         return None
     return tuple(powers), rate
 

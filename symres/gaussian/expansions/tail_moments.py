@@ -94,7 +94,7 @@ def _enclosed(remainder: PiecewiseFunction, n: int, bits: int) -> arb:
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):
             flat = Weight(arb.pos_inf(), arb(1))
-            segments = list(segments_between(function.places(), function.parts))
+            segments = list(segments_between(function.breakpoints(), function.parts))
             if segments and segments[0].left is None:
                 segments[0] = Segment(segments[0].function, arb(0), segments[0].right)
             if size is None:
@@ -131,7 +131,9 @@ def _truncation_point(segments: list[Segment], flat: Weight, tolerance: float, b
     Raises:
         SymresError: the function does not seem to decay.
     """
-    end = max([2.0, *(2 * float(s.left.upper()) for s in segments if s.left is not None)])  # it may end before
+    end = max(
+        [2.0, *(2 * float(s.left.upper()) for s in segments if s.left is not None)]
+    )  # the function may end before
     while end < 1e9:
         bounds: list[float] = []
         inner = end

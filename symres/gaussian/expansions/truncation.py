@@ -60,7 +60,7 @@ class Truncation:
             for step in range(_MAX_TRIES):
                 K = start * sp.Integer(_STEP_RATIO) ** (step if self.large else -step)
                 error, size = self._error(K)
-                expected, last = self._left_out(K)
+                expected, last = self._omitted_sum(K)
                 slack = last / _TERM_SHARE if self._next else size * _ROUNDING if self._kept else _ZERO_TOLERANCE
                 as_expected = abs(error - expected) <= slack
                 deviation = _relative(error, size if self._kept else mp.mpf(0))  # nothing is compared with 0 by ratio
@@ -75,7 +75,7 @@ class Truncation:
         if not self._kept:
             return "every term up to there vanishes"
         words = "from K = {} on" if self.large else "up to K = {}"
-        found = [(error, self._limit(error)) for error in ERRORS]
+        found = [(error, self._range_end(error)) for error in ERRORS]
         if all(limit is None for _, limit in found):
             return "no difference from numbers at any K tried"
         places = ["at every K tried" if limit is None else words.format(_brief(limit)) for _, limit in found]
@@ -120,19 +120,19 @@ class Truncation:
 
     def _error(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
         """The error of the truncated expansion at a K, and the size of the exact value."""
-        place, (following, last) = _mpf(K), self._left_out(K)
+        place, (following, last) = _mpf(K), self._omitted_sum(K)
         series = mp.fsum(c * place**e for e, c in self._kept)
         log2_largest = abs(series) or abs(following)
         digits = max(15, int(mp.log10(log2_largest / last)) + 8) if log2_largest and last else 32
         number = self.number(K, min(digits, _MOST_DIGITS))
         return number - series, abs(number)
 
-    def _left_out(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
+    def _omitted_sum(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
         """The sum of the omitted terms at a K, and the size of the last of them."""
         values = [c * _mpf(K) ** e for e, c in self._next]
         return mp.fsum(values), abs(values[-1]) if values else mp.mpf(0)
 
-    def _limit(self, error: float) -> sp.Rational | None:
+    def _range_end(self, error: float) -> sp.Rational | None:
         """The first of 1, 2, 5, 10, ... from which on the error is small; None if it is small at all points tried."""
         with mp.workdps(_DIGITS):
             index = _index(self._estimate(error) if self._next else sp.Integer(1), self.large)

@@ -134,7 +134,7 @@ def _product(
     total = product_average(f, g, law.middle, goal)
     if law.width.is_zero():
         return total
-    # On the way the average moves by at most the root mean square of f*g times the distance.
+    # from the middle to any law of the ball the average moves by at most the root mean square of f*g times the distance
     fourths = one.log2_mean(ends1, 4) + two.log2_mean(ends2, 4)
     return total + arb(0, power_of_two(log2_upper(law.width) + fourths / 4))
 
@@ -156,7 +156,7 @@ class _Marginal:
     @classmethod
     def of(cls, function: CompiledPieces, variance: arb, scale: arb) -> _Marginal:
         weight = Weight(variance, scale)
-        segments = list(segments_between([b / scale for b in function.places()], function.parts))
+        segments = list(segments_between([b / scale for b in function.breakpoints()], function.parts))
         return cls(segments, weight, _log2_integral(_squares(segments), weight))
 
     @property

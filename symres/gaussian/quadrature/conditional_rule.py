@@ -78,7 +78,7 @@ def conditional_average(
             function = _ConditionalIntegrand(s.function, part, slope, spread, rule, weight, goal)
             for panel in plan_panels(function, weight, left, right, goal, ctx.prec // 2, shortest):
                 if panel.nodes:
-                    rule_errors.append(function.log2_missed(panel.left, panel.right, panel.log2_size))
+                    rule_errors.append(function.log2_rule_error(panel.left, panel.right, panel.log2_size))
                 elif panel.log2_error > goal:
                     left_out.append((panel.left, panel.right))
                     continue
@@ -102,8 +102,8 @@ def _smooth_intervals(
 ) -> list[tuple[arb, arb, Function | None]]:
     """The intervals of x in which a single piece of g is met, in order, each with the piece."""
     margin, smooth = reach * law.spread.upper(), []
-    places = [b / law.scale2 for b in g.places()]
-    for start, end, part in zip([None, *places], [*places, None], g.parts, strict=True):
+    breakpoints = [b / law.scale2 for b in g.breakpoints()]
+    for start, end, part in zip([None, *breakpoints], [*breakpoints, None], g.parts, strict=True):
         left = None if start is None else (start + margin) / law.slope
         right = None if end is None else (end - margin) / law.slope
         if law.slope < 0:
@@ -199,10 +199,10 @@ class _ConditionalIntegrand:
         spread, mean = self.spread.abs_upper(), self.slope * left.union(right)
         around = spread * self.rule.wide
         size += log2_sup(self.g, mean - around, mean + around, abs(self.slope) * height + spread * self.rule.high)
-        rule_errors = self.log2_missed(left / self.weight.scale, right / self.weight.scale, size)
-        return size if rule_errors <= self.goal else math.inf
+        rule_error = self.log2_rule_error(left / self.weight.scale, right / self.weight.scale, size)
+        return size if rule_error <= self.goal else math.inf
 
-    def log2_missed(self, left: arb, right: arb, size: float) -> float:
+    def log2_rule_error(self, left: arb, right: arb, size: float) -> float:
         """log2 of a bound on the error of the rule for y on an interval of x; ``size`` is from ``log2_sup``."""
         a, b = float(left.lower()), float(right.upper())
         return size + self.weight.log2_sup(a, b, 0.0) + math.log2(b - a + 1e-300) + 1e-6 - self.rule.bits

@@ -65,7 +65,7 @@ def block_of(panel: Panel, scale: arb) -> Block:
     return replace(block, masses=[half * mass * value for mass, value in zip(masses, values, strict=True)])
 
 
-def compressed(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
+def compress(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
     """Replace clusters of nodes by fewer nodes.
 
     Args:
@@ -79,12 +79,14 @@ def compressed(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tu
     half = 2.0 ** round(math.log2(2 * math.sqrt(weight.smallest_across)))
     errors = []
     for cell in (half / 16, half):  # in two steps: the first needs few nodes, and leaves few to the second
-        blocks, error = _gathered(blocks, cell, weight, log2_tolerance)
+        blocks, error = _compress_cells(blocks, cell, weight, log2_tolerance)
         errors.append(error)
     return blocks, log2_sum(errors)
 
 
-def _gathered(blocks: list[Block], half: float, weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
+def _compress_cells(
+    blocks: list[Block], half: float, weight: Weight, log2_tolerance: float
+) -> tuple[list[Block], float]:
     """Replace the clusters in cells of one size."""
     size = log2_sum(block.log2_size for block in blocks)
     if size == -math.inf:
@@ -114,27 +116,27 @@ def _interpolated(cluster: list[Block], centre: arb, half: arb, n: int, known: d
     masses = arb_mat(n, 1)
     for block in cluster:
         shift, ratio = (block.centre - centre) / half, block.half / half
-        key = (id(block.units), exactly(shift), exactly(ratio))
+        key = (id(block.units), ball_key(shift), ball_key(ratio))
         if key not in known:
-            known[key] = _transfer(shift, ratio, block.units, n)
+            known[key] = _interpolation_matrix(shift, ratio, block.units, n)
         masses += known[key] * arb_mat(len(block.masses), 1, block.masses)
     units, _ = _chebyshev(n, stored_bits(ctx.prec))
     low, high = float(centre - half), float(centre + half)
     return Block(low, high, centre, half, units, masses.entries())
 
 
-def exactly(ball: arb) -> tuple[int, ...]:
+def ball_key(ball: arb) -> tuple[int, ...]:
     """A ball as a key: printing would drop digits."""
     return tuple(map(int, (*ball.mid().man_exp(), *ball.rad().man_exp())))
 
 
-def _transfer(shift: arb, ratio: arb, units: tuple[arb, ...], n: int) -> arb_mat:
+def _interpolation_matrix(shift: arb, ratio: arb, units: tuple[arb, ...], n: int) -> arb_mat:
     """The values of the n basic polynomials of a cell at the nodes of a block."""
-    places = [shift + s * ratio * unit for s in (1, -1) for unit in units]
-    tops = [x.chebyshev_t(n) for x in places]
+    nodes = [shift + s * ratio * unit for s in (1, -1) for unit in units]
+    tops = [x.chebyshev_t(n) for x in nodes]
     zeros, factors = _chebyshev(n, stored_bits(ctx.prec))
     rows = zip((*zeros, *(-zero for zero in zeros)), factors, strict=True)
-    return arb_mat([[top * factor / (x - zero) for top, x in zip(tops, places, strict=True)] for zero, factor in rows])
+    return arb_mat([[top * factor / (x - zero) for top, x in zip(tops, nodes, strict=True)] for zero, factor in rows])
 
 
 @lru_cache(maxsize=64)

@@ -20,7 +20,7 @@ from ...numerics.balls import Ball
 from ...numerics.balls.budget import MOST_PANELS
 from .memo import memoised
 
-Function = Callable[[list[Ball], bool], Ball]  # it may have a method log2_sup, which then answers for sup()
+Function = Callable[[list[Ball], bool], Ball]  # if it has a method log2_sup, log2_sup() below asks that
 
 LOW_BITS = 32  # bits: enough for bounds
 LOG2_E = 1.4426950408889634
@@ -199,7 +199,8 @@ def plan_panels(
         endless = len(panels) + len(stack) > most_panels
         if panel is None and (depth > _MAX_HALVINGS or _is_narrow(b - a, shortest)):
             panel = Panel(function, a, b, 0, _log2_mass(function, weight, a, b))
-            endless |= depth > _MAX_HALVINGS and panel.log2_error < math.inf  # else it has no finite value there
+            # if the bound is infinite, the function has no finite value there, and the caller reports it
+            endless |= depth > _MAX_HALVINGS and panel.log2_error < math.inf
         if endless:
             raise SymresError(
                 "a Gaussian average",
@@ -254,7 +255,7 @@ def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: fl
     z_half = ((z_right - z_left) / 2).upper()
 
     def attempt(rho: float) -> Panel | None:
-        # of the ellipse, outside the ends and above the axis: short numbers, so that round panels have round rectangles
+        # the extent of the ellipse beyond the ends and above the axis, rounded: round panels have round rectangles
         beyond_ends, above_axis = _rounded_up((rho + 1 / rho) / 2 - 1), _rounded_up((rho - 1 / rho) / 2)
         size = log2_sup(function, z_left - z_half * beyond_ends, z_right + z_half * beyond_ends, z_half * above_axis)
         x_margin, height = half * beyond_ends * (1 + 1e-9), half * above_axis * (1 + 1e-9)

@@ -54,7 +54,7 @@ class CompiledPieces:
     breaks: tuple[sp.Expr, ...]
     parts: tuple[Function | None, ...]
 
-    def places(self) -> list[arb]:
+    def breakpoints(self) -> list[arb]:
         """The breakpoints as balls of the current precision."""
         return [enclose(b, {}, ctx.prec) for b in self.breaks]
 
@@ -103,7 +103,7 @@ def univariate_average(factor: PiecewiseFunction, variance: arb, bits: int) -> a
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):
             weight = gaussian_weight(variance)
-            segments = list(segments_between([b / weight.scale for b in function.places()], function.parts))
+            segments = list(segments_between([b / weight.scale for b in function.breakpoints()], function.parts))
             if size is None:
                 size = max((rough_log2_size(segment, weight) for segment in segments), default=LOG2_TINY)
             total = integral(segments, weight, size, bits)
@@ -150,9 +150,9 @@ def gaussian_weight(variance: arb) -> Weight:
     return Weight(variance / scale**2, scale)
 
 
-def segments_between(places: Sequence[arb], parts: Sequence[Function | None]) -> Iterator[Segment]:
+def segments_between(breakpoints: Sequence[arb], parts: Sequence[Function | None]) -> Iterator[Segment]:
     """The pieces that do not vanish, with their ends."""
-    ends = [None, *places, None]
+    ends = [None, *breakpoints, None]
     for left, right, part in zip(ends, ends[1:], parts, strict=False):
         if part is not None:
             yield Segment(part, left, right)
@@ -247,8 +247,8 @@ def check_growth(function: CompiledPieces, weight: Weight) -> None:
     Raises:
         DeclarationError: it does, far out.
     """
-    places = function.places()
-    for side, part, last in ((-1, function.parts[0], places[:1]), (1, function.parts[-1], places[-1:])):
+    breakpoints = function.breakpoints()
+    for side, part, last in ((-1, function.parts[0], breakpoints[:1]), (1, function.parts[-1], breakpoints[-1:])):
         if part is None:
             continue
         edge = max([float((side * b / weight.scale).upper()) for b in last], default=0.0)
@@ -327,8 +327,8 @@ def _contains(segment: Segment, place: float) -> bool:
 
 def limit_at_zero_variance(factor: PiecewiseFunction) -> arb:
     """The limit of the average as the variance goes to zero: the mean of the limits from both sides."""
-    places = [bool(b.is_zero) for b in factor.breaks]
-    sides = factor.parts[places.index(True) :][:2] if True in places else (factor.part_at(sp.Integer(0)),)
+    at_zero = [bool(b.is_zero) for b in factor.breaks]
+    sides = factor.parts[at_zero.index(True) :][:2] if True in at_zero else (factor.part_at(sp.Integer(0)),)
     return sum((enclose(part.subs(z, 0), {}, ctx.prec) for part in sides), arb(0)) / len(sides)
 
 
@@ -336,13 +336,13 @@ def near_zero_variance(function: CompiledPieces, variance: arb, bits: int) -> ar
     """The average where zero variance cannot be excluded: all values near 0, and the tails."""
     weight = Weight(arb(1), variance.abs_upper().sqrt().upper())
     reach = math.sqrt(2 * bits)
-    places = [b / weight.scale for b in function.places()]
+    breakpoints = [b / weight.scale for b in function.breakpoints()]
     inside = []
-    for s in segments_between(places, [part or _zero for part in function.parts]):
+    for s in segments_between(breakpoints, [part or _zero for part in function.parts]):
         a, b = clip(s, -reach, reach)
         if not a > b:
             inside.append(s.function([weight.scale * a.union(b)], False))
-    segments = list(segments_between(places, function.parts))
+    segments = list(segments_between(breakpoints, function.parts))
     rest = max(log2_tail(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
     mass = (1 - arb(2) ** -bits).union(1)  # Gaussian mass inside the reach
     return reduce(arb.union, inside) * mass + arb(0, power_of_two(rest))

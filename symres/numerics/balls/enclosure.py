@@ -83,7 +83,7 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15
             value, radius = value_and_radius(ball)
             if radius <= abs(value) / mpmath.mpf(10) ** digits:
                 return value, radius
-    # erf(30) is 1 to 400 digits: a radius that does not shrink may do so later, and what is small need not be zero
+    # 1 - erf(30) is no zero, but vanishes to 400 digits: only a value below 2**(-bits/2) is taken for zero
     if ball.is_finite() and ball.contains(0) and ball.abs_upper() < arb(2) ** (-bits // 2):
         return mpmath.mpf(0), _mpf(ball.abs_upper())
     asked = f"{digits} digits of {abbreviated(expr, 80)}"

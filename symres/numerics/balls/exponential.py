@@ -23,9 +23,9 @@ from .elementary import BALL_FUNCTIONS, Ball, integer_power
 Operation = tuple[Callable[[arb], arb], Callable[[bool, acb], acb]]
 E = sp.Dummy("E", positive=True)  # exp(u)
 _MINUS_ONE = (fmpq(-1),)
-_HIGHEST = 60  # the degree up to which polynomials in E are factored
+_MAX_DEGREE = 60  # the degree up to which polynomials in E are factored
 
-_KERNELS: dict[type[sp.Function], Callable[[sp.Expr], sp.Expr]] = {
+_IN_EXPONENTIALS: dict[type[sp.Function], Callable[[sp.Expr], sp.Expr]] = {
     sp.exp: lambda e: e,
     sp.sinh: lambda e: (e - 1 / e) / 2,
     sp.cosh: lambda e: (e + 1 / e) / 2,
@@ -179,7 +179,7 @@ def exponential_operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
         node: a quotient or root of sums of exponentials, or a logarithm or an inverse function of one.
     """
     if isinstance(node, sp.log | sp.atan | sp.asin | sp.acos | sp.atanh):
-        return _operation(node) if _has_kernel(node) else None
+        return _operation(node) if _has_exponential_function(node) else None
     if isinstance(node, sp.Mul) or (isinstance(node, sp.Pow) and not _is_whole(node.exp)):
         return _operation(node) if _has_quotient(node) else None
     return None
@@ -188,10 +188,10 @@ def exponential_operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
 @lru_cache(maxsize=512)
 def _operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
     try:
-        u, kernels = _argument(node.args[0] if isinstance(node, sp.Function) else node)
+        u, functions = _argument(node.args[0] if isinstance(node, sp.Function) else node)
         if not isinstance(node, sp.Function):
-            return u, _pair(_product(node, kernels), _HalfLineForm.value)
-        inner = _product(node.args[0], kernels)
+            return u, _pair(_product(node, functions), _HalfLineForm.value)
+        inner = _product(node.args[0], functions)
         if isinstance(node, sp.log):
             return u, _pair(inner.positive(), _HalfLineForm.log)
         if not inner.is_rational or inner.has_poles:  # an arctangent jumps at a pole, its derivative does not
@@ -275,14 +275,16 @@ def _arctangent(tangent: _Product, slope: _Product) -> Operation:
 
 def _argument(node: sp.Expr) -> tuple[sp.Expr, dict[sp.Expr, sp.Expr]]:
     """The common argument u of all exponentials, and each as a formula in ``E = exp(u)``."""
-    found = {kernel: _multiple(kernel.args[0]) for kernel in _kernels(node)}
+    found = {function: _multiple(function.args[0]) for function in _exponential_functions(node)}
     if len({rest for _, rest in found.values()}) != 1:
         raise _NotExponentialProduct
     (rest,) = {rest for _, rest in found.values()}
     unit = reduce(lambda a, b: a.gcd(b), (abs(c) for c, _ in found.values()))
-    if any(abs(c / unit) > _HIGHEST for c, _ in found.values()):
+    if any(abs(c / unit) > _MAX_DEGREE for c, _ in found.values()):
         raise _NotExponentialProduct
-    return unit * rest, {kernel: _KERNELS[kernel.func](E ** (c / unit)) for kernel, (c, _) in found.items()}
+    return unit * rest, {
+        function: _IN_EXPONENTIALS[function.func](E ** (c / unit)) for function, (c, _) in found.items()
+    }
 
 
 def _multiple(argument: sp.Expr) -> tuple[sp.Rational, sp.Expr]:
@@ -290,12 +292,12 @@ def _multiple(argument: sp.Expr) -> tuple[sp.Rational, sp.Expr]:
     return (-content, -rest) if rest.could_extract_minus_sign() else (content, rest)
 
 
-def _kernels(node: sp.Expr) -> Iterator[sp.Expr]:
-    if node.func in _KERNELS and not node.has(sp.I):
+def _exponential_functions(node: sp.Expr) -> Iterator[sp.Expr]:
+    if node.func in _IN_EXPONENTIALS and not node.has(sp.I):
         yield node
     elif isinstance(node, sp.Add | sp.Mul) or (isinstance(node, sp.Pow) and node.exp.is_Rational):
         for argument in node.args:
-            yield from _kernels(argument)
+            yield from _exponential_functions(argument)
     elif not node.is_Rational:
         raise _NotExponentialProduct
 
@@ -303,20 +305,20 @@ def _kernels(node: sp.Expr) -> Iterator[sp.Expr]:
 def _primitive_of(node: sp.Expr) -> sp.Expr | None:
     """The primitive part of u, None for what is made of anything but exponentials of one u."""
     try:
-        rests = {_multiple(kernel.args[0])[1] for kernel in _kernels(node)}
+        rests = {_multiple(function.args[0])[1] for function in _exponential_functions(node)}
     except _NotExponentialProduct:
         return None
     return rests.pop() if len(rests) == 1 else None
 
 
-def _has_kernel(node: sp.Basic) -> bool:
-    return node.has(*_KERNELS)
+def _has_exponential_function(node: sp.Basic) -> bool:
+    return node.has(*_IN_EXPONENTIALS)
 
 
 @lru_cache(maxsize=4096)
 def _has_quotient(node: sp.Basic) -> bool:
     """Whether it divides by, or takes a root of, a sum of exponentials."""
-    if isinstance(node, sp.Pow) and not _is_whole(node.exp) and _has_kernel(node.base):
+    if isinstance(node, sp.Pow) and not _is_whole(node.exp) and _has_exponential_function(node.base):
         return True
     return isinstance(node, sp.Add | sp.Mul | sp.Pow) and any(map(_has_quotient, node.args))
 
@@ -325,12 +327,12 @@ def _is_whole(exponent: sp.Expr) -> bool:
     return bool(exponent.is_Integer and exponent.is_positive)
 
 
-def _product(node: sp.Expr, kernels: dict[sp.Expr, sp.Expr]) -> _Product:
+def _product(node: sp.Expr, functions: dict[sp.Expr, sp.Expr]) -> _Product:
     if isinstance(node, sp.Mul):
-        return reduce(_Product.times, (_product(factor, kernels) for factor in node.args))
+        return reduce(_Product.times, (_product(factor, functions) for factor in node.args))
     if isinstance(node, sp.Pow):
-        return _product(node.base, kernels).to_the(node.exp)
-    return _factored(node.xreplace(kernels))
+        return _product(node.base, functions).to_the(node.exp)
+    return _factored(node.xreplace(functions))
 
 
 def _factored(expr: sp.Expr) -> _Product:
@@ -338,7 +340,7 @@ def _factored(expr: sp.Expr) -> _Product:
     if any(not p.exp.is_Integer for p in expr.atoms(sp.Pow)):
         raise _NotExponentialProduct
     numerator, denominator = sp.fraction(sp.cancel(sp.together(expr)))
-    if numerator == 0 or max(sp.degree(numerator, E), sp.degree(denominator, E)) > _HIGHEST:
+    if numerator == 0 or max(sp.degree(numerator, E), sp.degree(denominator, E)) > _MAX_DEGREE:
         raise _NotExponentialProduct
     (c, above), (d, below) = (sp.factor_list(sp.Poly(part, E, domain="QQ")) for part in (numerator, denominator))
     exponents = [*((f, sp.Integer(k)) for f, k in above), *((f, sp.Integer(-k)) for f, k in below)]

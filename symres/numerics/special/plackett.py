@@ -259,7 +259,7 @@ def _angle(r: arb) -> arb:
     if angle.is_finite():
         return angle
     _check_correlation(r)
-    return _inside(r.lower()).asin().union(_inside(r.upper()).asin())
+    return _clamped(r.lower()).asin().union(_clamped(r.upper()).asin())
 
 
 def _check_correlation(r: arb) -> None:
@@ -281,7 +281,7 @@ def _check_correlations(r: Correlations) -> None:
                 )
 
 
-def _inside(x: arb) -> arb:
+def _clamped(x: arb) -> arb:
     return min(max(x, arb(-1)), arb(1))
 
 
@@ -290,4 +290,4 @@ def _asin(x: acb, analytic: bool) -> acb:
         return acb(arb.nan())
     if not x.imag.is_zero() or analytic:
         return x.asin()
-    return acb(_inside(x.real.lower()).asin().union(_inside(x.real.upper()).asin()))
+    return acb(_clamped(x.real.lower()).asin().union(_clamped(x.real.upper()).asin()))

@@ -26,7 +26,7 @@ class _SignAverage(Enclosable, sp.Function):
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
         try:
             return as_float(self, prec)
-        except SymresError:  # for sympy: stays as it is (it asks even to print)
+        except SymresError:  # sympy, which asks for values even to print, then keeps the node
             return None
 
     def _latex(self, printer: Printer, exp: str | None = None) -> str:
