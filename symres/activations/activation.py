@@ -18,19 +18,19 @@ from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
 from .atom import PARAMETRISED, Formula, Phi
 from .formula_parser import parse
-from .piecewise import Pieces, split
+from .piecewise import PiecewiseFunction, split
 from .symmetries import Parity, homogeneity, parity
 from .tails import TailGrowth
 from .validation import require_supported, validate
 
 __all__ = ["Activation", "Formula", "Phi", "identifier"]
 
-# no parameter of a formula is called so: it would print like the symbol of a layer, and be another one
+# names that no parameter may have: it would print like the symbol of a layer and be another symbol
 RESERVED = frozenset({"x", *SHARED})
 _ASSUMPTIONS = ("positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "rational", "real")
-_WORDS = {"**": "pow", "^": "pow", "*": "times", "/": "over", "+": "plus", "-": "minus", "<": "lt", ">": "gt"}
+_OPERATOR_WORDS = {"**": "pow", "^": "pow", "*": "times", "/": "over", "+": "plus", "-": "minus", "<": "lt", ">": "gt"}
 
-_STEM = 32  # characters of the name of a file without its ending
+_MAX_STEM_LENGTH = 32  # characters of the name of a file without its ending
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Activation:
     expr: sp.Expr
     parameters: tuple[sp.Symbol, ...] = ()
     source: str = field(default="", compare=False)
-    pieces: Pieces = field(init=False, repr=False, compare=False)
+    pieces: PiecewiseFunction = field(init=False, repr=False, compare=False)
     parity: Parity | None = field(init=False, repr=False, compare=False)
     homogeneity: sp.Rational | None = field(init=False, repr=False, compare=False)
     growth: TailGrowth = field(init=False, repr=False, compare=False)
@@ -141,8 +141,8 @@ class Activation:
         named = PARAMETRISED.fullmatch(self.name)
         if named is None:
             return formula_name("; ".join([self.name, *(f"{s}={_brief(v)}" for s, v in numbers.items())]))
-        given = [part for part in (named["given"] or "").split(", ") if part]
-        return f"{named['base']}({', '.join([*given, *(f'{s}={_brief(v)}' for s, v in numbers.items())])})"
+        values = [part for part in (named["values"] or "").split(", ") if part]
+        return f"{named['base']}({', '.join([*values, *(f'{s}={_brief(v)}' for s, v in numbers.items())])})"
 
     def _refused(self, found: str, remedy: str) -> DeclarationError:
         return DeclarationError(f"activation {self.name}", found, remedy)
@@ -156,7 +156,7 @@ def identifier(name: str) -> str:
     """
     if name.isidentifier() and name.isascii():
         return f"{name}_" if keyword.iskeyword(name) else name
-    words = re.sub(r"\*\*|[-^*/+<>]", lambda sign: f"_{_WORDS[sign.group()]}_", name)
+    words = re.sub(r"\*\*|[-^*/+<>]", lambda sign: f"_{_OPERATOR_WORDS[sign.group()]}_", name)
     words = re.sub(r"[^A-Za-z0-9]+", "_", words).strip("_")
     if not PARAMETRISED.fullmatch(name):
         words = f"{words[:40].rstrip('_')}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
@@ -164,7 +164,7 @@ def identifier(name: str) -> str:
 
 
 def formula_name(text: str) -> str:
-    """The name of an activation that has none but its formula: the formula itself, normalised and not too long."""
+    """The name of an activation that is given by its formula alone: the formula, normalised and not too long."""
     text = "".join(text.replace("**", "^").split())
     if len(text) <= 60:
         return text
@@ -228,6 +228,6 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
 
 
 def file_stem(phi: Activation) -> str:
-    """How files about an activation begin: its name as an identifier; a long formula is only a digest."""
-    named = phi.formula.label()[0] is not None or len(phi.identifier) <= _STEM
+    """The stem of the names of files about an activation: its identifier, or a digest for a long formula."""
+    named = phi.formula.label()[0] is not None or len(phi.identifier) <= _MAX_STEM_LENGTH
     return phi.identifier if named else f"formula_{phi.identifier.rpartition('_')[2]}"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import sympy as sp
+from flint import arb
 from sympy.core.sympify import _sympify
+from sympy.printing.printer import Printer
 
 from ..core.atoms import ActivationNode, FormulaAtom
 from ..core.errors import DeclarationError
 from ..core.symbols import z
-from .piecewise import Pieces, split
+from .piecewise import PiecewiseFunction, split
 
 # A plain name, possibly with the values of parameters: "gelu", "elu(alpha=1)".
-PARAMETRISED = re.compile(r"(?P<base>[A-Za-z]\w*)(\((?P<given>\w+=[^()=,]+(, \w+=[^()=,]+)*)\))?", re.ASCII)
+PARAMETRISED = re.compile(r"(?P<base>[A-Za-z]\w*)(\((?P<values>\w+=[^()=,]+(, \w+=[^()=,]+)*)\))?", re.ASCII)
 
 
 class Formula(FormulaAtom, sp.Atom):
@@ -30,7 +31,7 @@ class Formula(FormulaAtom, sp.Atom):
 
     __slots__ = ("_split", "expr", "name", "parameters")
     is_commutative = True
-    _split: Pieces | None
+    _split: PiecewiseFunction | None
 
     def __new__(cls, name: str, expr: sp.Expr, parameters: tuple[sp.Symbol, ...]) -> Formula:
         """Make the atom."""
@@ -39,14 +40,14 @@ class Formula(FormulaAtom, sp.Atom):
         self._split = None
         return self
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[object, ...]:
         return (self.name, self.expr, self.parameters)
 
-    def _hashable_content(self) -> tuple[Any, ...]:
+    def _hashable_content(self) -> tuple[object, ...]:
         return (self.name, self.expr, *self.parameters)
 
     @property
-    def pieces(self) -> Pieces:
+    def pieces(self) -> PiecewiseFunction:
         """The formula between its breakpoints."""
         if self._split is None:
             self._split = split(self.expr)
@@ -57,25 +58,25 @@ class Formula(FormulaAtom, sp.Atom):
         named = PARAMETRISED.fullmatch(self.name)
         if named is None:
             return None, []
-        return named["base"], named["given"].split(", ") if named["given"] else []
+        return named["base"], named["values"].split(", ") if named["values"] else []
 
-    def _sympystr(self, printer: Any) -> str:
-        base, given = self.label()
-        return f"[{self.name}]" if base is None or given else base
+    def _sympystr(self, printer: Printer) -> str:
+        base, values = self.label()
+        return f"[{self.name}]" if base is None or values else base
 
-    def _sympyrepr(self, printer: Any) -> str:
+    def _sympyrepr(self, printer: Printer) -> str:
         parameters = "".join(f"{printer._print(p)}, " for p in self.parameters)
         return f"Formula({self.name!r}, {printer._print(self.expr)}, ({parameters}))"
 
-    def _latex(self, printer: Any) -> str:
-        base, given = self.label()
+    def _latex(self, printer: Printer) -> str:
+        base, values = self.label()
         if base is None:
             return r"\phi"
-        values = ",".join(_latex_value(*value.split("=")) for value in given)
+        subscript = ",".join(_latex_value(*value.split("=")) for value in values)
         name = base.replace("_", r"\_")
-        return rf"\operatorname{{{name}}}" + (f"_{{{values}}}" if values else "")
+        return rf"\operatorname{{{name}}}" + (f"_{{{subscript}}}" if values else "")
 
-    def sort_key(self, order: Any = None) -> Any:
+    def sort_key(self, order: str | None = None) -> tuple[object, ...]:
         """Sort by name and formula."""
         return self.class_key(), (1, (self.name, str(self.expr))), sp.S.One.sort_key(), sp.S.One
 
@@ -117,7 +118,7 @@ class Phi(ActivationNode, sp.Expr):
 
     @property
     def values(self) -> dict[sp.Symbol, sp.Expr]:
-        """What stands in the place of the formula's parameters."""
+        """The value of each parameter of the formula."""
         return dict(zip(self.formula.parameters, self.args[3:], strict=True))
 
     @property
@@ -126,7 +127,7 @@ class Phi(ActivationNode, sp.Expr):
         return set().union(*(a.free_symbols for a in self.args[1:]))
 
     @property
-    def pieces(self) -> Pieces:
+    def pieces(self) -> PiecewiseFunction:
         """The function ``phi^(k)`` of ``z`` between its breakpoints, with this atom's parameter values."""
         result = self.formula.pieces.subs(self.values)
         for _ in range(self.order):
@@ -149,8 +150,8 @@ class Phi(ActivationNode, sp.Expr):
     def _ball_arguments(self) -> tuple[sp.Expr, ...]:
         return (self.expanded,)
 
-    def _ball(self, arguments: list[Any], bits: int) -> Any:
-        """Its enclosure, the formula's: an atom of a number, such as a constant ``phi(0)`` inside a layer."""
+    def _ball(self, arguments: list[arb], bits: int) -> arb:
+        """The enclosure of the formula: for an atom of a number, such as the constant ``phi(0)`` inside a layer."""
         return arguments[0]
 
     def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
@@ -160,20 +161,22 @@ class Phi(ActivationNode, sp.Expr):
             )
         return Phi(self.formula, self.argument, sp.Integer(self.order + 1), *self.args[3:]) * self.argument.diff(s)
 
-    def _given(self) -> list[tuple[sp.Symbol, sp.Expr]]:
+    def _substituted_parameters(self) -> list[tuple[sp.Symbol, sp.Expr]]:
         return [(symbol, value) for symbol, value in self.values.items() if symbol != value]
 
-    def _sympystr(self, printer: Any) -> str:
-        base, given = self.formula.label()
+    def _sympystr(self, printer: Printer) -> str:
+        base, values = self.formula.label()
         head = f"[{self.formula.name}]" if base is None else base
-        given = given + [f"{symbol}={printer._print(value)}" for symbol, value in self._given()]
-        return f"{head}{chr(39) * self.order}({'; '.join([printer._print(self.argument), *given])})"
+        values = values + [f"{symbol}={printer._print(value)}" for symbol, value in self._substituted_parameters()]
+        return f"{head}{chr(39) * self.order}({'; '.join([printer._print(self.argument), *values])})"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         head = printer._print(self.formula)
-        given = ",".join(f"{printer._print(symbol)}={printer._print(value)}" for symbol, value in self._given())
-        if given:
-            head = f"{head[:-1]},{given}}}" if head.endswith("}") and "_{" in head else f"{head}_{{{given}}}"
+        values = ",".join(
+            f"{printer._print(symbol)}={printer._print(value)}" for symbol, value in self._substituted_parameters()
+        )
+        if values:
+            head = f"{head[:-1]},{values}}}" if head.endswith("}") and "_{" in head else f"{head}_{{{values}}}"
         primes = "'" * self.order if self.order <= 3 else f"^{{({self.order})}}"
         return rf"{head}{primes}\left({printer._print(self.argument)}\right)"
 

@@ -13,7 +13,7 @@ from ..core.errors import DeclarationError
 from ..core.scalars import parameter
 from ..core.symbols import z
 from .activation import Activation, formula_name
-from .formula_parser import FUNCTIONS, NAME, VARIABLE, Function, nearest, parse
+from .formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, Function, nearest, parse
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)", re.ASCII | re.DOTALL)
 
@@ -128,7 +128,7 @@ class Catalogue(Mapping[str, Activation]):
         return Activation(name, expr, tuple(parameters)).subs(**rest)
 
     def _unknown(self, text: str) -> DeclarationError:
-        if text in FUNCTIONS:
+        if text in PARSED_FUNCTIONS:
             return DeclarationError(f"activation {text}", f"{text} is a function", f"write the formula: {text}(z)")
         remedy = nearest(text, list(self)) or f"known are {', '.join(list(self)[:8])}..."
         return DeclarationError(
@@ -137,7 +137,7 @@ class Catalogue(Mapping[str, Activation]):
 
     def _functions(self, names: Sequence[str]) -> Mapping[str, Function]:
         """Activations as functions of formulas."""
-        return {name: self._function(name) for name in names if name not in FUNCTIONS}
+        return {name: self._function(name) for name in names if name not in PARSED_FUNCTIONS}
 
     def _function(self, name: str) -> Function:
         def function(u: sp.Expr, *values: sp.Expr) -> sp.Expr:

@@ -1,9 +1,9 @@
 """Proof that a smooth formula is real and finite on an interval.
 
 A formula of elementary functions can only fail where it divides, takes a root or a logarithm, or leaves the domain of
-an inverse function. Each such place is a guard, ``h(z) > 0``, and is proved on the whole interval by evaluating ranges
-on smaller and smaller boxes. Parameters range over everything that their assumptions admit, or, where that is not
-enough, over a handful of values.
+an inverse function. Each such place gives a condition ``h(z) > 0``, which is proved on the whole interval by
+evaluating ranges on smaller and smaller boxes. Parameters range over everything that their assumptions admit, or, where
+that is not enough, over a handful of values.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from functools import cached_property
 import sympy as sp
 from flint import arb, ctx, fmpq
 
+from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..numerics.intervals.arithmetic import LINE, Range, Undefined, interval
 from ..numerics.intervals.evaluation import BITS, RangeProgram, range_of_assumptions, samples, sign_of
 
-_BOXES = 600  # evaluations per guard before the proof is given up
+_BOXES = 600  # evaluations per condition before the proof is given up
 _PROBES = (0, 1, -1, 2, -2, Fraction(1, 2), Fraction(-1, 2), 3, -3, 5, -5, 10, -10, 100, -100)
 
 Values = Mapping[sp.Symbol, sp.Rational]
@@ -31,13 +32,13 @@ def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Ex
     """Prove that a smooth formula is real and finite between two points.
 
     Args:
-        asked: what it is part of, for messages.
+        asked: what the formula is part of, for messages.
         part: the formula in ``z``, free of Abs, sign, Heaviside, Max, Min and Piecewise.
-        left: the left end of the interval, which counts as its point; None for infinity.
-        right: the right end, likewise.
+        left: the left end of the interval, which belongs to it; None for -oo.
+        right: the right end, which belongs to it too; None for oo.
 
     Raises:
-        DeclarationError: it is not (and where), or this could not be proved.
+        DeclarationError: the formula is not real or not finite (the message says where), or the proof failed.
     """
     if part.has(sp.nan, sp.zoo, sp.oo, sp.S.NegativeInfinity, sp.I):
         between = f"between {'-oo' if left is None else left} and {'oo' if right is None else right}"
@@ -46,12 +47,12 @@ def require_finite(asked: str, part: sp.Expr, left: sp.Expr | None, right: sp.Ex
     ends = [end for end in (left, right) if end is not None]
     parameters = set().union(part.free_symbols, *(end.free_symbols for end in ends)) - {z}
     choices: list[Values] = list(samples(sorted(parameters, key=str)))
-    for guard in _guards(part):
-        guard.prove(asked, left, right, choices)
+    for condition in _conditions(part):
+        condition.prove(asked, left, right, choices)
 
 
 @dataclass(frozen=True)
-class _Guard:
+class _Condition:
     """``positive`` must be above zero (``sign`` 0: must not be zero) where ``node`` is evaluated."""
 
     node: sp.Expr
@@ -69,7 +70,7 @@ class _Guard:
                 pass  # only the samples can tell whether a single admissible value fails
         for values in choices if parameters or not ends_are_fixed else choices[:1]:
             low, high = (end if end is None else end.xreplace(values) for end in (left, right))
-            fixed = _Guard(self.node, self.positive.xreplace(values), self.kind)
+            fixed = _Condition(self.node, self.positive.xreplace(values), self.kind)
             fixed._prove(asked, low, high, {}, ", ".join(f"{s} = {v}" for s, v in values.items() if s in parameters))
 
     def _prove(
@@ -101,7 +102,7 @@ class _Guard:
 
 
 class _Failure(Exception):
-    """A guard that is violated, or that could not be proved; ``real`` unless the formula has no real value there."""
+    """A condition that is violated or could not be proved; ``real`` is False where the formula has no real value."""
 
     def __init__(self, found: str, real: bool = True) -> None:
         super().__init__(found)
@@ -110,22 +111,22 @@ class _Failure(Exception):
 
 
 class _Prover:
-    """Proof of one guard on one interval, by bisection."""
+    """Proof of one condition on one interval, by bisection."""
 
     def __init__(
         self,
-        guard: _Guard,
+        condition: _Condition,
         ranges: Mapping[sp.Symbol, Range],
         domain: Range,
         ends: tuple[sp.Expr | None, sp.Expr | None],
     ) -> None:
-        self.guard, self.ranges, self.domain, self.ends = guard, ranges, domain, ends
-        self.program = RangeProgram(guard.positive, ranges)
+        self.condition, self.ranges, self.domain, self.ends = condition, ranges, domain, ends
+        self.program = RangeProgram(condition.positive, ranges)
         self.sign = 1
 
     def run(self) -> None:
-        """Raise _Failure unless the guard holds."""
-        if self.guard.kind == "nonzero":
+        """Raise _Failure unless the condition holds."""
+        if self.condition.kind == "nonzero":
             self._choose_sign()
         if self._holds(self.domain):
             return
@@ -138,14 +139,13 @@ class _Prover:
                 continue
             middle = _middle(box)
             if spent > _BOXES or middle is None:
-                raise _Failure(f"{self._shown} could not be shown to be finite {_near(box)}")
+                raise _Failure(f"{self._shown} could not be shown to be finite {_location(box)}")
             self._probe(middle)
             boxes += [box._replace(lo=middle, lo_open=False), box._replace(hi=middle, hi_open=False)]
 
     @property
     def _shown(self) -> str:
-        text = str(self.guard.node).replace("**", "^")
-        return text if len(text) <= 60 else f"{text[:57]}..."
+        return abbreviated(str(self.condition.node).replace("**", "^"), 60)
 
     def _holds(self, box: Range) -> bool:
         value = self._value(box)
@@ -156,7 +156,7 @@ class _Prover:
         if box.lo.is_finite() != box.hi.is_finite():
             return self._rises_outwards(box)
         touches_end = bool(box.lo == self.domain.lo) or bool(box.hi == self.domain.hi)
-        if self.guard.kind != "inside" or not touches_end or not box.hi - box.lo < arb(2) ** -20:
+        if self.condition.kind != "inside" or not touches_end or not box.hi - box.lo < arb(2) ** -20:
             return False
         return value.is_nonnegative or self._rises_inwards(box)
 
@@ -173,7 +173,7 @@ class _Prover:
         end = self.ends[0 if is_left else 1]
         slope = self._slope(box)
         rising = slope.is_positive if is_left else slope.is_negative
-        return rising and end is not None and sign_of(self.guard.positive, end) in (0, 1)
+        return rising and end is not None and sign_of(self.condition.positive, end) in (0, 1)
 
     def _slope(self, box: Range) -> Range:
         try:
@@ -183,7 +183,7 @@ class _Prover:
 
     @cached_property
     def _derivative(self) -> RangeProgram:
-        return RangeProgram((self.sign * self.guard.positive).diff(z), self.ranges)
+        return RangeProgram((self.sign * self.condition.positive).diff(z), self.ranges)
 
     def _value(self, box: Range) -> Range | None:
         try:
@@ -210,18 +210,18 @@ class _Prover:
             yield middle
 
     def _probe(self, *points: arb) -> None:
-        """Raise _Failure if the guard is violated at one of the points, for the clearest violation first."""
+        """Raise _Failure if the condition is violated at one of the points, for the clearest violation first."""
         found = [(point, value) for point in points if (value := self._value(Range(point, point))) is not None]
         for point, value in found:
-            if self.guard.kind == "nonzero" and value.is_nonpositive and not value.is_negative:
+            if self.condition.kind == "nonzero" and value.is_nonpositive and not value.is_negative:
                 raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
         for point, value in found:
-            if self.guard.kind == "nonzero" and value.is_negative:
+            if self.condition.kind == "nonzero" and value.is_negative:
                 raise _Failure(f"{self._shown} is not finite near z = {_readable(self._root(point))}")
             if value.is_negative:
                 raise _Failure(f"{self._shown} is not real at z = {_readable(point)}", real=False)
         for point, value in found:
-            if self.guard.kind == "positive" and value.is_nonpositive:
+            if self.condition.kind == "positive" and value.is_nonpositive:
                 raise _Failure(f"{self._shown} is not finite at z = {_readable(point)}")
             if value.is_nonpositive and self.domain.lo < point < self.domain.hi:
                 raise _Failure(f"{self._shown} is not smooth at z = {_readable(point)}")
@@ -243,33 +243,33 @@ class _Prover:
         return negative
 
 
-def _guards(part: sp.Expr) -> Iterator[_Guard]:
+def _conditions(part: sp.Expr) -> Iterator[_Condition]:
     """Where a formula may fail, innermost places first."""
-    seen: set[_Guard] = set()
+    seen: set[_Condition] = set()
     for node in sp.postorder_traversal(part):
-        for guard in _guards_of(node):
-            if guard not in seen:
-                seen.add(guard)
-                yield guard
+        for condition in _conditions_of(node):
+            if condition not in seen:
+                seen.add(condition)
+                yield condition
 
 
-def _guards_of(node: sp.Basic) -> Iterator[_Guard]:
+def _conditions_of(node: sp.Basic) -> Iterator[_Condition]:
     if isinstance(node, sp.Pow) and not isinstance(node, sp.exp):
         base, exponent = node.base, node.exp
         if exponent.is_Integer:
             if exponent < 0:
-                yield _Guard(node, base, "nonzero")
+                yield _Condition(node, base, "nonzero")
         elif exponent.has(z) or not exponent.is_positive:
-            yield _Guard(node, base, "positive")
+            yield _Condition(node, base, "positive")
         else:
-            yield _Guard(node, base, "inside")
+            yield _Condition(node, base, "inside")
     elif isinstance(node, sp.log):
-        yield _Guard(node, node.args[0], "positive")
+        yield _Condition(node, node.args[0], "positive")
     elif isinstance(node, sp.tan):
-        yield _Guard(node, sp.cos(node.args[0]), "nonzero")
+        yield _Condition(node, sp.cos(node.args[0]), "nonzero")
     elif isinstance(node, sp.asin | sp.acos):
         for side in (1 - node.args[0], 1 + node.args[0]):  # a quotient in lowest terms has a sharper range
-            yield _Guard(node, sp.cancel(side) if side.is_rational_function(z) else side, "inside")
+            yield _Condition(node, sp.cancel(side) if side.is_rational_function(z) else side, "inside")
 
 
 # ------------------------------------------------------------------------------------------------ points
@@ -306,7 +306,7 @@ def _remedy(left: sp.Expr | None, right: sp.Expr | None, parameters: bool = Fals
     )
 
 
-def _near(box: Range) -> str:
+def _location(box: Range) -> str:
     if not box.lo.is_finite():
         return "for z -> -oo"
     return f"near z = {_readable(((box.lo + box.hi) / 2).mid())}" if box.hi.is_finite() else "for z -> oo"

@@ -22,6 +22,7 @@ from types import MappingProxyType
 import sympy as sp
 from flint import arb, ctx
 
+from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..numerics.intervals.arithmetic import Undefined
@@ -77,7 +78,7 @@ def _where(condition: _Comparison, then: sp.Expr, otherwise: sp.Expr) -> sp.Expr
 
 
 # name: (function, least and greatest number of arguments)
-FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
+PARSED_FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
     {
         **{f.__name__: (f, 1, 1) for f in (sp.exp, sp.log, sp.sqrt, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh)},
         **{f.__name__: (f, 1, 1) for f in (sp.asin, sp.acos, sp.atan, sp.asinh, sp.erf, sp.erfc, sp.sign)},
@@ -93,15 +94,15 @@ FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
     }
 )
 _COMPARISONS = ("<", ">", "<=", ">=")
-_CHOICE = "write where(z > 0, a, b): a where the comparison holds, b elsewhere"
-# what functions are called elsewhere: the remedy
-_ELSEWHERE = {name: _CHOICE for name in ("piecewise", "if", "ifelse", "if_else", "cases", "cond", "select")}
-_ELSEWHERE |= {"heaviside": "did you mean step?", "logistic": "did you mean sigmoid?"}
-_ELSEWHERE |= {"cbrt": "write sign(z)*abs(z)^(1/3)"}
+_WHERE_REMEDY = "write where(z > 0, a, b): a where the comparison holds, b elsewhere"
+# names of functions in other notations: the remedy
+_FOREIGN_NAMES = {name: _WHERE_REMEDY for name in ("piecewise", "if", "ifelse", "if_else", "cases", "cond", "select")}
+_FOREIGN_NAMES |= {"heaviside": "did you mean step?", "logistic": "did you mean sigmoid?"}
+_FOREIGN_NAMES |= {"cbrt": "write sign(z)*abs(z)^(1/3)"}
 # characters of other notations: the remedy
-_STRANGE = {"{": _CHOICE, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
-_STRANGE |= {"\u221a": "write sqrt(...)", "\u2212": "write -"}
-_STRANGE |= {sign: "write *" for sign in "\u00b7\u00d7\u22c5"} | {"\u2264": "write <=", "\u2265": "write >="}
+_FOREIGN_CHARACTERS = {"{": _WHERE_REMEDY, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
+_FOREIGN_CHARACTERS |= {"\u221a": "write sqrt(...)", "\u2212": "write -"}
+_FOREIGN_CHARACTERS |= {sign: "write *" for sign in "\u00b7\u00d7\u22c5"} | {"\u2264": "write <=", "\u2265": "write >="}
 _GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
 
 
@@ -247,7 +248,7 @@ class _Parser:
         if exponent.is_Rational and not base.is_number:
             power = power_bound(base) * abs(exponent)
             if power > MAX_POWER:
-                raise self.error(operator, f"a power of {_brief(power)}", f"powers go up to {MAX_POWER}")
+                raise self.error(operator, f"a power of {abbreviated(power, 30)}", f"powers go up to {MAX_POWER}")
         elif exponent.is_number and base.is_number:
             self._check_size(operator, base, exponent)
         return self._checked(operator, base**exponent)
@@ -292,28 +293,28 @@ class _Parser:
             return z
         if name == "pi":
             return sp.pi
-        if name in FUNCTIONS or name in self.functions:
+        if name in PARSED_FUNCTIONS or name in self.functions:
             raise self.error(token, f"the function {name} has no argument", f"write {name}(z)")
         if name == "e":
             raise self.error(token, "unknown name 'e'", "write exp(1) or exp(...)")
-        known = ["z", "pi", *self.parameters, *FUNCTIONS, *self.functions]
+        known = ["z", "pi", *self.parameters, *PARSED_FUNCTIONS, *self.functions]
         remedy = nearest(name, known) or (
-            f"use z for the preactivation; give a parameter a number with --set {_brief(name)}=... "
-            f'(in Python: sr.activation("...", {_brief(name)}=...))'
+            f"use z for the preactivation; give a parameter a number with --set {abbreviated(name, 30)}=... "
+            f'(in Python: sr.activation("...", {abbreviated(name, 30)}=...))'
         )
-        raise self.error(token, f"unknown name '{_brief(name)}'", remedy)
+        raise self.error(token, f"unknown name '{abbreviated(name, 30)}'", remedy)
 
     def _call(self, token: _Token) -> sp.Expr:
         name = token.text
         if name in self.functions:
             function, least, greatest = self.functions[name], 1, 20
-        elif name in FUNCTIONS:
-            function, least, greatest = FUNCTIONS[name]
+        elif name in PARSED_FUNCTIONS:
+            function, least, greatest = PARSED_FUNCTIONS[name]
         else:
-            known = [*FUNCTIONS, *self.functions]
-            remedy = _ELSEWHERE.get(name.lower()) or nearest(name, known)
-            remedy = remedy or f"use {', '.join(FUNCTIONS)} or the name of an activation"
-            raise self.error(token, f"unknown function '{_brief(name)}'", remedy)
+            known = [*PARSED_FUNCTIONS, *self.functions]
+            remedy = _FOREIGN_NAMES.get(name.lower()) or nearest(name, known)
+            remedy = remedy or f"use {', '.join(PARSED_FUNCTIONS)} or the name of an activation"
+            raise self.error(token, f"unknown function '{abbreviated(name, 30)}'", remedy)
         opening = self._next()
         arguments = [self._comparison()]
         while self._take(","):
@@ -323,7 +324,7 @@ class _Parser:
             wanted = str(least) if least == greatest else f"{least} to {greatest}"
             found = f"{name} takes {wanted} argument{'s' * (greatest > 1)}, not {len(arguments)}"
             example = f"write {name}({', '.join(('z', '0')[:least])})"
-            raise self.error(token, found, _CHOICE if name == "where" else example)
+            raise self.error(token, found, _WHERE_REMEDY if name == "where" else example)
         for k, argument in enumerate(arguments):
             is_condition = isinstance(argument, _Comparison)
             if is_condition != (name == "where" and k == 0):
@@ -343,7 +344,7 @@ class _Parser:
             ) from None
         return self._checked(token, value)
 
-    # ---- guards ------------------------------------------------------------------------------------------------
+    # ---- limits of sizes and values ---------------------------------------------------------------------------
     def _descend(self) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -357,8 +358,8 @@ class _Parser:
             if token.text in _COMPARISONS:
                 return self.error(token, "a comparison", "comparisons belong in where(z > 0, ..., ...)")
             return self.error(token, f"unexpected '{token.text}'", "check brackets and operators")
-        remedy = _ELSEWHERE.get(token.text.lower(), "put an operator such as * before it")
-        return self.error(token, f"unexpected '{_brief(token.text)}'", remedy)
+        remedy = _FOREIGN_NAMES.get(token.text.lower(), "put an operator such as * before it")
+        return self.error(token, f"unexpected '{abbreviated(token.text, 30)}'", remedy)
 
     def _check_size(self, token: _Token, base: sp.Expr, exponent: sp.Expr) -> None:
         """Refuse powers of numbers that would take astronomically many digits."""
@@ -370,7 +371,7 @@ class _Parser:
             raise self.error(token, "a number of astronomical size", f"numbers may take up to {_MAX_BITS} bits")
 
     def _checked(self, token: _Token, value: sp.Expr) -> sp.Expr:
-        """Refuse what is already known not to be a finite real number."""
+        """Refuse values that are not finite and real, or of astronomical size."""
         if value.has(sp.nan, sp.zoo, sp.oo, sp.S.NegativeInfinity):
             raise self.error(token, "a value that is not finite", "give a formula that is finite for every real z")
         if value.has(sp.I):
@@ -386,13 +387,8 @@ class _Parser:
             if not (size.lo > -(arb(10) ** 300) and size.hi < arb(10) ** 300):
                 raise self.error(token, "a constant of astronomical size", "use numbers from 1e-300 to 1e300")
         elif power_bound(value) > MAX_POWER:
-            raise self.error(token, f"a power of {_brief(power_bound(value))}", f"powers go up to {MAX_POWER}")
+            raise self.error(token, f"a power of {abbreviated(power_bound(value), 30)}", f"powers go up to {MAX_POWER}")
         return value
-
-
-def _brief(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 30 else f"{text[:27]}..."
 
 
 def _remedy_for(character: str) -> str:
@@ -403,7 +399,7 @@ def _remedy_for(character: str) -> str:
         return f"write {letter if greek[1] == 'SMALL' else letter.title()}"
     if plain != character and plain.isascii() and plain.isprintable():
         return f"write {'^' * unicodedata.decomposition(character).startswith('<super>')}{plain}"
-    return _STRANGE.get(character, "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |")
+    return _FOREIGN_CHARACTERS.get(character, "write formulas with ASCII letters, digits and + - * / ^ ( ) , < > |")
 
 
 def _unicode_name(character: str) -> str:

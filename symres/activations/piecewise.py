@@ -14,6 +14,7 @@ from itertools import pairwise
 import sympy as sp
 from flint import arb, ctx
 
+from ..core.abbreviation import abbreviated
 from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..numerics.intervals.arithmetic import Undefined
@@ -26,7 +27,7 @@ SWITCHES = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise)
 
 
 @dataclass(frozen=True)
-class Pieces:
+class PiecewiseFunction:
     """A real function of ``z``, smooth between increasing breakpoints.
 
     Args:
@@ -76,15 +77,15 @@ class Pieces:
             for b, left, right in zip(self.breaks, slopes, slopes[1:], strict=False)
         )
 
-    def diff(self) -> Pieces:
+    def diff(self) -> PiecewiseFunction:
         """The derivative away from the breakpoints; jumps (delta functions) are the caller's to account for."""
         return _merged(self.breaks, tuple(map(derivative, self.parts)))
 
-    def map(self, operation: Callable[..., sp.Expr], *others: Pieces) -> Pieces:
+    def map(self, operation: Callable[..., sp.Expr], *others: PiecewiseFunction) -> PiecewiseFunction:
         """Apply a smooth operation to this and other functions, on the common refinement of their breakpoints."""
         functions = (self, *others)
         if not any(f.breaks for f in functions):
-            return Pieces((), (operation(*(f.parts[0] for f in functions)),))
+            return PiecewiseFunction((), (operation(*(f.parts[0] for f in functions)),))
         breaks = _union([f.breaks for f in functions])
         points = _samples(breaks)
         return _merged(breaks, tuple(operation(*(f.part_at(p) for f in functions)) for p in points))
@@ -96,7 +97,7 @@ class Pieces:
                 return part
         return self.parts[-1]
 
-    def subs(self, values: Mapping[sp.Symbol, sp.Expr]) -> Pieces:
+    def subs(self, values: Mapping[sp.Symbol, sp.Expr]) -> PiecewiseFunction:
         """Put numbers or expressions in the place of parameters.
 
         Raises:
@@ -116,9 +117,9 @@ class Pieces:
                 )
         return _merged(breaks, parts)
 
-    def mirrored(self) -> Pieces:
+    def mirrored(self) -> PiecewiseFunction:
         """The function of ``-z``."""
-        return Pieces(
+        return PiecewiseFunction(
             tuple(-b for b in reversed(self.breaks)), tuple(p.xreplace({z: -z}) for p in reversed(self.parts))
         )
 
@@ -128,7 +129,7 @@ class Pieces:
         return sp.Piecewise(*branches, (self.parts[-1], True))
 
 
-def split(expr: sp.Expr) -> Pieces:
+def split(expr: sp.Expr) -> PiecewiseFunction:
     """Find the breakpoints of a formula in ``z``, bottom-up, and the smooth formula on each interval.
 
     Raises:
@@ -169,12 +170,12 @@ def derivative(part: sp.Expr) -> sp.Expr:
 
 
 def _finite(formula: sp.Expr) -> sp.Expr:
-    """Write products so that what cancels between their factors is gone: balls around 0 know no 0*oo."""
-    return _with_joined_powers(formula.replace(lambda e: e.is_Mul, _distributed))
+    """Cancel common powers between the factors of products: on balls around 0 they would give 0*oo."""
+    return _with_combined_powers(formula.replace(lambda e: e.is_Mul, _distributed))
 
 
 def _distributed(product: sp.Mul) -> sp.Expr:
-    """Multiply a sum with roots in denominators by powers of what the roots are of."""
+    """Multiply out a sum with roots in denominators with the powers of the same bases beside it."""
     for total in (f for f in product.args if f.is_Add):
         roots = (u for term in total.args for u in sp.Mul.make_args(term) if _is_root(u) and u.exp.is_negative)
         bases = {sign * u.base for u in roots for sign in (1, -1)}
@@ -230,7 +231,7 @@ def value_at(part: sp.Expr, point: sp.Expr) -> sp.Expr:
     return part.subs(z, point)
 
 
-def _split_piecewise(expr: sp.Piecewise) -> Pieces:
+def _split_piecewise(expr: sp.Piecewise) -> PiecewiseFunction:
     """Conditions become indicator functions: a branch holds where its own is 1 and all earlier ones are 0."""
     indicators = [_indicator(condition, expr) for _, condition in expr.args]
     covered = reduce(lambda a, b: a.map(_or, b), indicators)
@@ -244,7 +245,7 @@ def _split_piecewise(expr: sp.Piecewise) -> Pieces:
     return result
 
 
-def _indicator(condition: sp.Basic, expr: sp.Expr) -> Pieces:
+def _indicator(condition: sp.Basic, expr: sp.Expr) -> PiecewiseFunction:
     """1 where the condition holds, 0 elsewhere; single points do not matter."""
     if condition in (sp.true, sp.false):
         return _smooth(sp.Integer(condition == sp.true))
@@ -270,13 +271,18 @@ def _or(u: sp.Expr, v: sp.Expr) -> sp.Expr:
     return u + v - u * v
 
 
-def _switch(control: Pieces, negative: Pieces, positive: Pieces, zero: Pieces | None = None) -> Pieces:
+def _switch(
+    control: PiecewiseFunction,
+    negative: PiecewiseFunction,
+    positive: PiecewiseFunction,
+    zero: PiecewiseFunction | None = None,
+) -> PiecewiseFunction:
     """``negative`` where ``control < 0``, ``positive`` where ``control > 0``, ``zero`` on intervals of zeros."""
     zero = positive if zero is None else zero
     crossings = []
     for i, part in enumerate(control.parts):
-        # at a pole the sign would change without a zero
-        require_finite(f"the switch at {_brief(part)} = 0", part, *_ends(control, i))
+        # at a pole the sign of the control changes without a zero
+        require_finite(f"the switch at {abbreviated(part, 60)} = 0", part, *_ends(control, i))
         for root in zeros(part):
             after_left = i == 0 or _sign(root - control.breaks[i - 1]) > 0
             before_right = i == len(control.breaks) or _sign(control.breaks[i] - root) > 0
@@ -300,30 +306,27 @@ def _leading_power(slope: sp.Expr) -> sp.Expr:
         coefficient, power = slope, sp.nan
     if coefficient.has(_STEP) or not power.is_Rational:
         raise DeclarationError(
-            "a slope at a breakpoint", f"{_brief(slope)} is unbounded and no power of z there", "smooth the formula"
+            "a slope at a breakpoint",
+            f"{abbreviated(slope, 60)} is unbounded and no power of z there",
+            "smooth the formula",
         )
     return min(power, sp.Integer(0))
 
 
-def _ends(pieces: Pieces, i: int) -> tuple[sp.Expr | None, sp.Expr | None]:
+def _ends(pieces: PiecewiseFunction, i: int) -> tuple[sp.Expr | None, sp.Expr | None]:
     """The interval of the i-th piece."""
     edges = (None, *pieces.breaks, None)
     return edges[i], edges[i + 1]
 
 
-def _brief(expr: sp.Expr) -> str:
-    text = str(expr)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _resplit(pieces: Pieces) -> Pieces:
+def _resplit(pieces: PiecewiseFunction) -> PiecewiseFunction:
     """Putting pieces together can make new switches: sqrt(u**2) is |u|, and so is the root of a polynomial square."""
-    parts = tuple(_with_joined_powers(_with_open_roots(part)) for part in pieces.parts)
+    parts = tuple(_with_combined_powers(_with_squares_extracted(part)) for part in pieces.parts)
     if not any(map(_has_switches, parts)):
-        return Pieces(pieces.breaks, parts)
+        return PiecewiseFunction(pieces.breaks, parts)
     inner = [split(part) for part in parts]
     breaks = _union([pieces.breaks, *(p.breaks for p in inner)])
-    places = Pieces(pieces.breaks, tuple(sp.Integer(i) for i in range(len(inner))))
+    places = PiecewiseFunction(pieces.breaks, tuple(sp.Integer(i) for i in range(len(inner))))
     chosen = tuple(inner[int(places.part_at(point))].part_at(point) for point in _samples(breaks))
     return _merged(breaks, chosen)
 
@@ -332,18 +335,18 @@ def _has_switches(expr: sp.Expr) -> bool:
     return any(node.has(z) for node in expr.atoms(*SWITCHES))
 
 
-def _with_open_roots(part: sp.Expr) -> sp.Expr:
+def _with_squares_extracted(part: sp.Expr) -> sp.Expr:
     """Write the root of a polynomial with repeated factors, ``sqrt(z**4 + z**2)``, as ``|z|*sqrt(z**2 + 1)``."""
     roots = {}
     for node in part.atoms(sp.Pow):
         if _is_root(node) and node.base.is_polynomial(z):
             constant, factors = sp.sqf_list(node.base, z)
             if any(multiplicity > 1 for _, multiplicity in factors):
-                roots[node] = _opened(constant, factors, node.exp)
+                roots[node] = _squares_extracted(constant, factors, node.exp)
     return part.xreplace(roots) if roots else part
 
 
-def _opened(constant: sp.Expr, factors: list[tuple[sp.Expr, int]], exponent: sp.Rational) -> sp.Expr:
+def _squares_extracted(constant: sp.Expr, factors: list[tuple[sp.Expr, int]], exponent: sp.Rational) -> sp.Expr:
     squares, rest = sp.Integer(1), constant
     for factor, multiplicity in factors:
         even = multiplicity - multiplicity % 2
@@ -352,9 +355,9 @@ def _opened(constant: sp.Expr, factors: list[tuple[sp.Expr, int]], exponent: sp.
     return squares * rest**exponent
 
 
-def _with_joined_powers(part: sp.Expr) -> sp.Expr:
+def _with_combined_powers(part: sp.Expr) -> sp.Expr:
     """Write ``z * sqrt(-z)`` as ``-(-z)**(3/2)``: one power of one base, which every law about powers knows."""
-    return part.replace(lambda e: e.is_Mul and any(map(_is_root, e.args)), _joined)
+    return part.replace(lambda e: e.is_Mul and any(map(_is_root, e.args)), _combined)
 
 
 def product(one: sp.Expr, other: sp.Expr) -> sp.Expr:
@@ -362,7 +365,7 @@ def product(one: sp.Expr, other: sp.Expr) -> sp.Expr:
     return _finite(one * other)
 
 
-def _joined(product: sp.Mul) -> sp.Expr:
+def _combined(product: sp.Mul) -> sp.Expr:
     powers: dict[sp.Expr, sp.Expr] = {}
     for factor in product.args:
         base, exponent = factor.as_base_exp()
@@ -375,11 +378,11 @@ def _joined(product: sp.Mul) -> sp.Expr:
     return sp.Mul(*(base**exponent for base, exponent in powers.items()))
 
 
-def _smooth(expr: sp.Expr) -> Pieces:
-    return Pieces((), (expr,))
+def _smooth(expr: sp.Expr) -> PiecewiseFunction:
+    return PiecewiseFunction((), (expr,))
 
 
-def _merged(breaks: Sequence[sp.Expr], parts: Sequence[sp.Expr]) -> Pieces:
+def _merged(breaks: Sequence[sp.Expr], parts: Sequence[sp.Expr]) -> PiecewiseFunction:
     """Drop breakpoints with the same formula on both sides."""
     kept_breaks: list[sp.Expr] = []
     kept_parts = [parts[0]]
@@ -387,7 +390,7 @@ def _merged(breaks: Sequence[sp.Expr], parts: Sequence[sp.Expr]) -> Pieces:
         if part != kept_parts[-1]:
             kept_breaks.append(b)
             kept_parts.append(part)
-    return Pieces(tuple(kept_breaks), tuple(kept_parts))
+    return PiecewiseFunction(tuple(kept_breaks), tuple(kept_parts))
 
 
 def _union(groups: Iterable[Sequence[sp.Expr]]) -> tuple[sp.Expr, ...]:

@@ -12,17 +12,17 @@ import sympy as sp
 
 from ..core.symbols import z
 from ..numerics.intervals.evaluation import samples, sign_of
-from .piecewise import Pieces
+from .piecewise import PiecewiseFunction
 
 Parity = Literal["even", "odd"]
 
 _PROBES = (sp.Rational(3, 7), sp.Rational(-11, 5), sp.Rational(23, 4))
-_LARGEST = 400  # operations of an expression that is worth an algebraic proof
-_WIDE = 6  # polynomials of degree below twice that are seen
+_MAX_OPERATIONS = 400  # operations of an expression that is worth an algebraic proof
+_GRID_RADIUS = 6  # polynomials of degree below twice that are seen
 _SPACINGS = ((1, 0), (50, 600))  # of the grid, and digits that exponentials lose: near 0 all is nearly polynomial
 
 
-def parity(pieces: Pieces) -> Parity | None:
+def parity(pieces: PiecewiseFunction) -> Parity | None:
     """Whether ``f(-z) = f(z)`` or ``f(-z) = -f(z)`` for all z, single points aside."""
     mirrored = pieces.mirrored()
     if set(mirrored.breaks) != set(pieces.breaks):  # their order may be unknown
@@ -34,20 +34,20 @@ def parity(pieces: Pieces) -> Parity | None:
     return None
 
 
-def even_part(pieces: Pieces) -> Pieces:
-    """``(f(z) + f(-z))/2`` where that is a polynomial times factors that are even: what is odd cancels; else f."""
+def even_part(pieces: PiecewiseFunction) -> PiecewiseFunction:
+    """``(f(z) + f(-z))/2`` where it is a polynomial times even factors, so that odd terms cancel; else f itself."""
     if pieces.breaks:
         return pieces
     factors = sp.Mul.make_args(pieces.parts[0])
     even = [f for f in factors if not f.is_polynomial(z) and f.xreplace({z: -z}) == f]
-    rest = Pieces((), (sp.Mul(*(f for f in factors if f not in even)),))
+    rest = PiecewiseFunction((), (sp.Mul(*(f for f in factors if f not in even)),))
     if not rest.parts[0].has(z):
         even, rest = [], pieces
     found = _polynomial((rest.parts[0] + rest.mirrored().parts[0]) / 2)
-    return pieces if found is None else Pieces((), (sp.expand(sp.Mul(found, *even)),))
+    return pieces if found is None else PiecewiseFunction((), (sp.expand(sp.Mul(found, *even)),))
 
 
-def homogeneity(pieces: Pieces) -> sp.Rational | None:
+def homogeneity(pieces: PiecewiseFunction) -> sp.Rational | None:
     """The degree p of ``f(a z) = a**p f(z)`` for all a > 0: then f is ``c*|z|**p`` on each side of 0."""
     if len(pieces.breaks) > 1 or any(not b.is_zero for b in pieces.breaks):
         return None
@@ -67,7 +67,7 @@ def homogeneity(pieces: Pieces) -> sp.Rational | None:
 
 
 def _polynomial(even: sp.Expr) -> sp.Expr | None:
-    """The same as a polynomial in z, if it is one of a low degree."""
+    """An even function as a polynomial in z; None if it is no polynomial of low degree."""
     degree = _degree(even)
     if degree is None:
         return None
@@ -90,11 +90,11 @@ def _degree(even: sp.Expr) -> int | None:
 def _degree_on_grid(f: Callable[[mp.mpf], mp.mpf], step: int, digits: int) -> int | None:
     with mp.workdps(digits + 40):
         try:
-            row = [mp.mpmathify(f(mp.mpf(step * place))) for place in range(-_WIDE, _WIDE + 1)]
+            row = [mp.mpmathify(f(mp.mpf(step * place))) for place in range(-_GRID_RADIUS, _GRID_RADIUS + 1)]
         except (ArithmeticError, ValueError, TypeError, NameError):  # a pole, or what mpmath does not know
             return None
         noise = mp.mpf(10) ** -30 * max(map(abs, row))
-        for order in range(2 * _WIDE + 1):
+        for order in range(2 * _GRID_RADIUS + 1):
             if max(map(abs, row)) <= 2**order * noise:
                 return max(0, order - 1)
             row = [after - before for before, after in pairwise(row)]
@@ -108,14 +108,14 @@ def _is_zero(difference: sp.Expr) -> bool:
     for values in samples(sorted(difference.free_symbols - {z}, key=str)):
         if any(sign_of(difference.xreplace(values), probe) for probe in _PROBES):
             return False
-    if difference.count_ops() > _LARGEST:
+    if difference.count_ops() > _MAX_OPERATIONS:
         return False
     return sp.expand(difference) == 0 or _rational(difference)[0] == 0
 
 
 def _reduced(expr: sp.Expr) -> sp.Expr:
     """The same with a common denominator, if that is shorter."""
-    if expr.count_ops() > _LARGEST:
+    if expr.count_ops() > _MAX_OPERATIONS:
         return expr
     found, names = _rational(expr)
     found = found.xreplace(names)
@@ -124,7 +124,7 @@ def _reduced(expr: sp.Expr) -> sp.Expr:
 
 
 def _rational(expr: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
-    """An expression as a quotient of polynomials in exponentials and logarithms, and what their symbols stand for.
+    """An expression as a quotient of polynomials in symbols for exponentials and logarithms, and the symbols' values.
 
     Exponents that are rational multiples of each other have one symbol; logarithms are those of irreducible factors,
     of their absolute values where these are negative.

@@ -20,7 +20,7 @@ from ..numerics.intervals.arithmetic import Range, Undefined
 from ..numerics.intervals.evaluation import BITS, RangeProgram, sign_of
 
 _ZERO, _ONE, _FAST = sp.Integer(0), sp.Integer(1), sp.oo
-_FAR = Range(arb(1000), arb.pos_inf(), False, True)
+_FAR_RANGE = Range(arb(1000), arb.pos_inf(), False, True)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Tail:
     rate: sp.Expr = _ZERO
     power: sp.Expr = _ZERO
     logs: int = 0
-    lead: Any = None
+    lead: Any = None  # an expression or None
 
     @property
     def is_sharp(self) -> bool:
@@ -65,7 +65,7 @@ class Tail:
         return bool(self.order < 2 or self.rate < 0) or (self.order == 2 and self.rate == 0)
 
     def __str__(self) -> str:
-        if self == NOTHING:
+        if self == ZERO_TAIL:
             return "zero"
         if self.vanishes:
             return "decaying"
@@ -87,8 +87,8 @@ class Tail:
         return name if self.logs == 0 else f"{name} times a logarithm"
 
 
-NOTHING = Tail(order=sp.oo, rate=-sp.oo, lead=_ZERO)
-UNKNOWN = Tail(order=sp.oo, rate=sp.oo)
+ZERO_TAIL = Tail(order=sp.oo, rate=-sp.oo, lead=_ZERO)
+UNKNOWN_TAIL = Tail(order=sp.oo, rate=sp.oo)
 _BOUNDED = Tail()
 _HALF = Tail(lead=sp.Rational(1, 2))
 
@@ -117,16 +117,16 @@ class TailGrowth:
 
 def tail(part: sp.Expr) -> Tail:
     """The scale of a formula without parameters for z -> oo; for the left side pass the mirrored formula."""
-    return _Walk()(part)
+    return _ScaleAnalysis()(part)
 
 
 def wider(a: Tail, b: Tail) -> Tail:
-    """A scale that bounds two: that of a formula for several values of its parameters."""
-    return a if a == b else replace(max(a, b, key=_Size), lead=None)
+    """A scale that bounds both: for a formula with several values of its parameters."""
+    return a if a == b else replace(max(a, b, key=_ByGrowth), lead=None)
 
 
-class _Size:
-    """Orders scales."""
+class _ByGrowth:
+    """The order of scales by growth: key and comparison."""
 
     def __init__(self, scale: Tail) -> None:
         decaying, growing = scale.order != 0 and scale.rate < 0, scale.order != 0 and scale.rate >= 0
@@ -135,7 +135,7 @@ class _Size:
         else:
             self.key = (1, scale.order, scale.rate) if growing else (0, scale.power, sp.Integer(scale.logs))
 
-    def compare(self, other: _Size) -> int:
+    def compare(self, other: _ByGrowth) -> int:
         for mine, yours in zip(self.key, other.key, strict=True):
             if mine != yours:
                 infinite = mine in (sp.oo, -sp.oo) or yours in (sp.oo, -sp.oo)
@@ -146,11 +146,11 @@ class _Size:
                     return sign
         return 0
 
-    def __lt__(self, other: _Size) -> bool:
+    def __lt__(self, other: _ByGrowth) -> bool:
         return self.compare(other) < 0
 
 
-class _Walk:
+class _ScaleAnalysis:
     """Scales of all sub-formulas of one formula."""
 
     def __init__(self) -> None:
@@ -168,7 +168,7 @@ class _Walk:
             for (degree,), coefficient in sp.Poly(node, z).terms():
                 if sign_of(coefficient) != 0:
                     return Tail(power=sp.Integer(degree), lead=coefficient)
-            return NOTHING
+            return ZERO_TAIL
         if isinstance(node, sp.Add):
             return reduce(_add, map(self, _without_cancellation(node)))
         if isinstance(node, sp.Mul):
@@ -184,7 +184,7 @@ class _Walk:
         if isinstance(node, sp.tan):
             return self._tangent(node)
         rule = _RULES.get(type(node).__name__)
-        return UNKNOWN if rule is None else rule(self(node.args[0]))
+        return UNKNOWN_TAIL if rule is None else rule(self(node.args[0]))
 
     def _power(self, base: sp.Expr, exponent: sp.Expr) -> Tail:
         scale = self(base)
@@ -193,7 +193,7 @@ class _Walk:
         if scale.is_sharp:
             return _raised(scale, exponent)
         bounds = _far_range(base)
-        return _BOUNDED if bounds is not None and (bounds.lo > 0 or bounds.hi < 0) else UNKNOWN
+        return _BOUNDED if bounds is not None and (bounds.lo > 0 or bounds.hi < 0) else UNKNOWN_TAIL
 
     def _logarithm(self, u: sp.Expr) -> Tail:
         scale = self(u)
@@ -207,10 +207,10 @@ class _Walk:
             return Tail(power=scale.order, lead=scale.rate)
         bounds = _far_range(u)
         if bounds is None or not bounds.lo > 0:  # a formula that may approach 0: its logarithm has no bound
-            return UNKNOWN
+            return UNKNOWN_TAIL
         if scale.order == 0:
             return _BOUNDED if scale.is_bounded else Tail(logs=1)
-        return UNKNOWN if scale.order == sp.oo else Tail(power=scale.order)
+        return UNKNOWN_TAIL if scale.order == sp.oo else Tail(power=scale.order)
 
     def _tangent(self, node: sp.Expr) -> Tail:
         scale = self(node.args[0])
@@ -218,11 +218,11 @@ class _Walk:
             return scale
         bounds = _far_range(node)
         finite = bounds is not None and bounds.lo.is_finite() and bounds.hi.is_finite()
-        return _BOUNDED if finite else UNKNOWN
+        return _BOUNDED if finite else UNKNOWN_TAIL
 
 
 def _without_cancellation(node: sp.Add) -> tuple[sp.Expr, ...]:
-    """The terms of a sum, with ``c + c*erf(u)`` and ``c + c*tanh(u)`` written as what is left where they cancel."""
+    """The terms of a sum, ``c + c*erf(u)`` and ``c + c*tanh(u)`` written without cancellation."""
     constant, rest = node.as_independent(z)
     for term in sp.Add.make_args(rest):
         factor, function = term.as_independent(z)
@@ -237,7 +237,7 @@ def _without_cancellation(node: sp.Add) -> tuple[sp.Expr, ...]:
 def _far_range(node: sp.Expr) -> Range | None:
     with ctx.workprec(BITS):
         try:
-            return RangeProgram(node, {})(_FAR)
+            return RangeProgram(node, {})(_FAR_RANGE)
         except Undefined:
             return None
 
@@ -249,11 +249,11 @@ def _exact(number: sp.Expr) -> sp.Expr:
 
 
 def _constant(number: sp.Expr) -> Tail:
-    return NOTHING if sign_of(number) == 0 else Tail(lead=number)
+    return ZERO_TAIL if sign_of(number) == 0 else Tail(lead=number)
 
 
 def _add(a: Tail, b: Tail) -> Tail:
-    order = _Size(a).compare(_Size(b))
+    order = _ByGrowth(a).compare(_ByGrowth(b))
     if order < 0:
         a, b = b, a
     if order != 0:
@@ -269,8 +269,8 @@ def _add(a: Tail, b: Tail) -> Tail:
 
 
 def _multiply(a: Tail, b: Tail) -> Tail:
-    if NOTHING in (a, b):
-        return NOTHING
+    if ZERO_TAIL in (a, b):
+        return ZERO_TAIL
     if a.order == 0 and b.order == 0:
         lead = None if a.lead is None or b.lead is None else _exact(a.lead * b.lead)
         lead = _ZERO if _ZERO in (a.lead, b.lead) else lead
@@ -281,15 +281,15 @@ def _multiply(a: Tail, b: Tail) -> Tail:
     if a.order != b.order:
         return replace(a, lead=sign) if a.rate != 0 else replace(a, lead=None)
     if a.order == sp.oo:
-        return replace(a, lead=sign) if a.rate == b.rate == -1 else UNKNOWN
+        return replace(a, lead=sign) if a.rate == b.rate == -1 else UNKNOWN_TAIL
     rate = sp.oo if sp.oo in (a.rate, b.rate) else _exact(a.rate + b.rate)
     return Tail(order=a.order, rate=rate, lead=sign if rate != 0 else None)
 
 
 def _raised(scale: Tail, exponent: sp.Expr) -> Tail:
     """A fixed power; a negative one only of a sharp scale."""
-    if scale == NOTHING:
-        return NOTHING
+    if scale == ZERO_TAIL:
+        return ZERO_TAIL
     odd = exponent.is_Integer and exponent.is_odd
     if scale.order != 0:
         rate = scale.rate * exponent
@@ -306,7 +306,7 @@ def _exponential(u: Tail) -> Tail:
     if u.vanishes:
         return Tail(lead=_ONE)
     if u.order != 0:
-        return Tail(order=_FAST, rate=sp.sign(u.lead), lead=_ONE) if u.is_sharp and u.rate > 0 else UNKNOWN
+        return Tail(order=_FAST, rate=sp.sign(u.lead), lead=_ONE) if u.is_sharp and u.rate > 0 else UNKNOWN_TAIL
     if u.is_bounded:
         return Tail(lead=sp.exp(u.lead)) if u.is_sharp else _BOUNDED
     if u.power == 0:  # a logarithm: a power of t, with a margin for what is smaller than the logarithm
@@ -315,17 +315,17 @@ def _exponential(u: Tail) -> Tail:
         return Tail(order=sp.Rational(1, 100), rate=sp.oo)
     if not u.is_sharp:
         slower = u.lead == 0 and u.logs <= 0
-        return Tail(order=u.power if u.logs <= 0 else _beyond(u.power), rate=_ZERO if slower else sp.oo)
+        return Tail(order=u.power if u.logs <= 0 else _order_covering_log(u.power), rate=_ZERO if slower else sp.oo)
     if u.logs == 0:
         return Tail(order=u.power, rate=u.lead, lead=_ONE)
     if u.logs < 0:
         return Tail(order=u.power, rate=_ZERO)
     if sign_of(u.lead) == -1:
         return Tail(order=u.power, rate=-_ONE)
-    return Tail(order=_beyond(u.power), rate=sp.oo)
+    return Tail(order=_order_covering_log(u.power), rate=sp.oo)
 
 
-def _beyond(power: sp.Expr) -> sp.Expr:
+def _order_covering_log(power: sp.Expr) -> sp.Expr:
     """An order that also covers a factor log(t); below 2 if the power is."""
     return (power + 2) / 2 if power < 2 else power + 1
 
@@ -375,7 +375,7 @@ def _inverse_sinh(u: Tail) -> Tail:
     if u.is_bounded:
         return _BOUNDED
     if u.order == sp.oo:
-        return UNKNOWN
+        return UNKNOWN_TAIL
     sign = sp.sign(u.lead) if u.is_sharp else None
     if u.order != 0:
         return Tail(power=u.order, lead=None if sign is None else sign * u.rate)

@@ -1,4 +1,4 @@
-"""What every formula must satisfy to be an activation."""
+"""Conditions that a formula must satisfy to be an activation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import sympy as sp
 
 from ..core.errors import DeclarationError
 from ..core.symbols import PARAMETERS, SHARED, z
-from ..numerics.intervals.arithmetic import FUNCTIONS
+from ..numerics.intervals.arithmetic import INTERVAL_FUNCTIONS
 from ..numerics.intervals.evaluation import samples
 from .domain_proof import require_finite
-from .piecewise import Pieces
+from .piecewise import PiecewiseFunction
 from .tails import Tail, TailGrowth, tail, wider
 
-TAKEN = {"self", "digits"}  # what evalf has beside the values of symbols
+EVALF_ARGUMENTS = {"self", "digits"}  # arguments of evalf beside the values of symbols
 MAX_POWER = 64  # of a formula, counted through nested powers: beyond it exact averages explode
-_ALLOWED = {*FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
+_ALLOWED = {*INTERVAL_FUNCTIONS, "Abs", "sign", "Heaviside", "Max", "Min", "Piecewise"}
 _STRUCTURE = (
     sp.Add,
     sp.Mul,
@@ -31,7 +31,7 @@ _STRUCTURE = (
 )
 
 
-def validate(name: str, pieces: Pieces) -> TailGrowth:
+def validate(name: str, pieces: PiecewiseFunction) -> TailGrowth:
     """Prove that a formula is real and finite on the whole line and has an average under every Gaussian.
 
     Args:
@@ -42,29 +42,29 @@ def validate(name: str, pieces: Pieces) -> TailGrowth:
         How fast it grows on either side.
 
     Raises:
-        DeclarationError: it is not real or not finite somewhere (and where), this could not be proved, or the
-            formula grows like ``exp(c*z**2)`` or faster.
+        DeclarationError: the formula is not real or not finite somewhere (the message says where), the proof failed,
+            or the formula grows like ``exp(c*z**2)`` or faster.
     """
     for part, start, end in zip(pieces.parts, (None, *pieces.breaks), (*pieces.breaks, None), strict=True):
         require_finite(f"activation {name}", part, start, end)
-    growth = _growth(pieces)
+    growth = _tail_growth(pieces)
     fast = {side: scale for side, scale in zip(("-oo", "oo"), growth.sides, strict=True) if not scale.has_average}
     if fast:
-        found = f"it has no Gaussian average{_like(list(fast.values()), pieces)} for z -> {' and '.join(fast)}"
+        found = f"it has no Gaussian average{_growth_phrase(list(fast.values()), pieces)} for z -> {' and '.join(fast)}"
         remedy = "give a formula that grows more slowly, for instance at most like exp(z)"
-        raise DeclarationError(f"activation {name}", found, _signs(pieces) or remedy)
+        raise DeclarationError(f"activation {name}", found, _missing_signs(pieces) or remedy)
     return growth
 
 
-def _growth(pieces: Pieces) -> TailGrowth:
+def _tail_growth(pieces: PiecewiseFunction) -> TailGrowth:
     """How fast a formula grows on either side, whatever values its parameters have."""
     choices = list(samples(sorted(pieces.free_symbols, key=str)))
     left, right = pieces.parts[0].xreplace({z: -z}), pieces.parts[-1]
     return TailGrowth(*(reduce(wider, (tail(side.xreplace(values)) for values in choices)) for side in (left, right)))
 
 
-def _like(scales: Sequence[Tail], pieces: Pieces) -> str:
-    """For which kernels there is no average, if that is known, and why."""
+def _growth_phrase(scales: Sequence[Tail], pieces: PiecewiseFunction) -> str:
+    """The end of the message: for which kernels there is no average, if known, and the growth of the formula."""
     rates = [scale.rate if scale.order == 2 else sp.oo for scale in scales]
     if pieces.free_symbols or sp.oo in rates:
         return ": it may grow like exp(c*z^2) or faster"
@@ -72,14 +72,14 @@ def _like(scales: Sequence[Tail], pieces: Pieces) -> str:
     return f" for K >= {1 / (2 * rate)}: it may grow like exp({rate * z**2})".replace("**", "^")
 
 
-def _signs(pieces: Pieces) -> str:
-    """Which parameters need a sign for the formula to have an average, if signs are all that is missing."""
+def _missing_signs(pieces: PiecewiseFunction) -> str:
+    """A remedy that names parameters whose signs would give the formula an average; empty if there are none."""
     free = [p for p in sorted(pieces.free_symbols, key=str) if p.is_nonnegative is None and p.is_nonpositive is None]
     for count in (1, 2):
         for chosen in combinations(free, count):
             for signs in product(("positive", "negative"), repeat=count):
                 declared = {p: sp.Symbol(p.name, **{sign: True}) for p, sign in zip(chosen, signs, strict=True)}
-                if all(scale.has_average for scale in _growth(pieces.subs(declared)).sides):
+                if all(scale.has_average for scale in _tail_growth(pieces.subs(declared)).sides):
                     named = (f"{p} = Symbol('{p}', {sign}=True)" for p, sign in zip(chosen, signs, strict=True))
                     return f"declare the sign of the parameter: {', '.join(named)}"
     return ""
@@ -89,7 +89,7 @@ def require_distinct(asked: str, symbols: Iterable[sp.Symbol]) -> None:
     """Refuse symbols that print alike: values are given by name, and to sympy other assumptions are another symbol.
 
     Args:
-        asked: what contains them, for messages.
+        asked: what contains the symbols, for messages.
         symbols: all of its symbols.
 
     Raises:
@@ -97,7 +97,7 @@ def require_distinct(asked: str, symbols: Iterable[sp.Symbol]) -> None:
     """
     known: dict[str, sp.Symbol] = {}
     for symbol in sorted(symbols, key=sp.default_sort_key):
-        if SHARED.get(symbol.name, symbol) != symbol or symbol.name in TAKEN:
+        if SHARED.get(symbol.name, symbol) != symbol or symbol.name in EVALF_ARGUMENTS:
             remedy = "choose another name" + (f", or use sr.{symbol}" if SHARED.get(symbol.name) in PARAMETERS else "")
             raise DeclarationError(asked, f"the name {symbol} is taken by symres", remedy)
         if known.setdefault(symbol.name, symbol) != symbol:

@@ -10,7 +10,7 @@ import sympy as sp
 
 from ..activations.activation import Activation
 from ..activations.catalogue import activation, activations
-from ..activations.formula_parser import FUNCTIONS, Function, parse
+from ..activations.formula_parser import PARSED_FUNCTIONS, Function, parse
 from ..core.errors import DeclarationError
 from ..core.symbols import gamma, xi, z
 from .layer import Layer
@@ -49,7 +49,7 @@ def written(text: str, phi: Activation, parameters: Mapping[str, sp.Expr] = Mapp
         used.append(phi)
         return phi(u)
 
-    functions: dict[str, Function] = {name: partial(_pointwise, name) for name in (*FUNCTIONS, *activations)}
+    functions: dict[str, Function] = {name: partial(_pointwise, name) for name in (*PARSED_FUNCTIONS, *activations)}
     functions |= {node.__name__: partial(_node, node) for node in _ARGUMENTS}
     known = {s.name: s for s in (gamma, xi)} | dict(parameters)
     forward = parse(text, functions | {"phi": chosen}, known)
@@ -71,4 +71,4 @@ def _pointwise(name: str, *arguments: sp.Expr) -> sp.Expr:
     u, *values = arguments
     if name in activations:
         return activation(f"{name}({', '.join(map(str, values))})" if values else name)(u)
-    return FUNCTIONS[name][0](*arguments) if values else Activation(name, FUNCTIONS[name][0](z), ())(u)
+    return PARSED_FUNCTIONS[name][0](*arguments) if values else Activation(name, PARSED_FUNCTIONS[name][0](z), ())(u)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symres.activations.piecewise import Pieces, split
+from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.symbols import K1, K2, C, K, z
 from symres.gaussian.closed_form.engine import closed_form
 from tests.oracles import signs
@@ -68,7 +68,7 @@ QUANTITIES: dict[str, Callable[[sp.Expr], sp.Expr]] = {
     "f^4": lambda f: f**4,
 }
 
-PIECES_QUANTITIES: dict[str, Callable[[Pieces], Pieces]] = {
+PIECES_QUANTITIES: dict[str, Callable[[PiecewiseFunction], PiecewiseFunction]] = {
     "f": lambda f: f,
     "f^2": lambda f: f.map(lambda u: u**2),
     "f'^2": lambda f: f.diff().map(lambda u: u**2),

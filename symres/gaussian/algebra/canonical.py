@@ -34,7 +34,7 @@ def canonical(expr: sp.Expr) -> sp.Expr:
 
 
 def textbook(expr: sp.Expr) -> sp.Expr:
-    """The canonical form, but a quotient as that of two canonical forms where one fraction would be twice as long.
+    """The canonical form, or the quotient of two canonical forms where one fraction would be twice as long.
 
     The canonical form has no roots in its denominator; to free a sum of several roots of them takes high powers of it.
 
@@ -61,5 +61,5 @@ def textbook(expr: sp.Expr) -> sp.Expr:
 
 
 def _radicands(expr: sp.Expr) -> set[sp.Expr]:
-    """What stands under the roots of symbols."""
+    """The expressions under the roots."""
     return {p.base for p in expr.atoms(sp.Pow) if p.free_symbols and p.exp.is_Rational and not p.exp.is_Integer}

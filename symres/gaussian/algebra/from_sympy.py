@@ -1,4 +1,4 @@
-"""From sympy expressions to the normal form of ``form``."""
+"""From sympy expressions to the normal form of ``radical_forms``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from contextlib import suppress
 from functools import reduce
 from itertools import permutations, product
 from math import prod
-from typing import Any
 
 import sympy as sp
 
 from ...numerics.special import Q2, S2, S4, T4
 from ...numerics.special.correlations import PAIRS
-from .radical_forms import Form, NotInvertible, UndecidedSign, exponential, root
+from .radical_forms import Form, Monomial, NotInvertible, UndecidedSign, exponential, root
 from .rational_functions import Frac, RationalField
 from .to_sympy import oriented, write
 
@@ -148,7 +147,7 @@ class Reader:
         try:
             return value.inverse()
         except NotInvertible:
-            # what multiplies the first term in written order goes outside, so that proportional sums share an atom
+            # the factor of the first term in written order goes outside, so that proportional sums share an atom
             first = min(value.terms, key=lambda mono: str(write(Form(self.field, {mono: self.field.one}))))
             front = Form(self.field, {first: value.terms[first]}).inverse() * _shared_denominator(value, first)
             return front * Form.atom(self.field, write(value * front), -1)
@@ -185,8 +184,8 @@ class Reader:
         return self.function(func, argument)
 
 
-def _shared_denominator(value: Form, first: Any) -> Frac:
-    """What stands below every other term if the first one is 1, except numbers."""
+def _shared_denominator(value: Form, first: Monomial) -> Frac:
+    """The common denominator of all other terms, apart from numbers, if the first term is 1."""
     field = value.field
     scaled = [c / value.terms[first] for mono, c in value.terms.items() if mono != first]
     shared = reduce(lambda one, other: one.gcd(other), (c.den for c in scaled))

@@ -12,17 +12,17 @@ dictionaries as long as their atoms are independent.
 from __future__ import annotations
 
 from math import isqrt
-from typing import Any
 
 import sympy as sp
 from flint import fmpz
 
 from .rational_functions import Frac, RationalField, factored
 
-_FACTORED = 10**40  # larger integers under a root stay whole: factoring them could take for ever
+_LARGEST_FACTORED = 10**40  # larger integers under a root stay whole: factoring them could take for ever
 
 Radicals = tuple[int, ...]
 Atoms = tuple[tuple[int, int], ...]
+Monomial = tuple["Form | None", Radicals, Atoms]  # exponent, radicals and atoms of one term
 
 
 class Form:
@@ -30,7 +30,7 @@ class Form:
 
     __slots__ = ("_hash", "field", "terms")
 
-    def __init__(self, field: RationalField, terms: dict[tuple[Form | None, Radicals, Atoms], Frac]) -> None:
+    def __init__(self, field: RationalField, terms: dict[Monomial, Frac]) -> None:
         self.field = field
         self.terms = {mono: coefficient for mono, coefficient in terms.items() if coefficient}
         self._hash: int | None = None
@@ -84,7 +84,7 @@ class Form:
     def __mul__(self, other: Form | Frac) -> Form:
         if isinstance(other, Frac):
             return Form(self.field, {mono: c * other for mono, c in self.terms.items()})
-        terms: dict[tuple[Form | None, Radicals, Atoms], Frac] = {}
+        terms: dict[Monomial, Frac] = {}
         for left, c in self.terms.items():
             for right, d in other.terms.items():
                 mono, factor = _product(self.field, left, right)
@@ -114,7 +114,7 @@ class Form:
         return None
 
     def imaginary_part(self) -> Form:
-        """What multiplies the imaginary unit, exponents left alone: y in x + i y."""
+        """The coefficient of the imaginary unit, y in x + i y; exponents are left as they are."""
         unit = self.field.intern_poly(self.field.constant_poly(-1))
         return Form(
             self.field,
@@ -221,13 +221,13 @@ def root(value: Frac) -> Form:
 
 
 def _factors(number: int) -> list[tuple[int, int]]:
-    if number < _FACTORED:
+    if number < _LARGEST_FACTORED:
         return [(int(prime), int(multiplicity)) for prime, multiplicity in fmpz(number).factor()]
     half = isqrt(number)
     return [(half, 2)] if half * half == number else [(number, 1)]
 
 
-def _product(field: RationalField, left: Any, right: Any) -> tuple[Any, Frac | None]:
+def _product(field: RationalField, left: Monomial, right: Monomial) -> tuple[Monomial, Frac | None]:
     (e, radicals, atoms), (f, more_radicals, more_atoms) = left, right
     exponent = f if e is None else e if f is None else (e + f) or None
     factor = None

@@ -1,22 +1,21 @@
 """Rational functions with integer coefficients, exact and fast (flint), and the signs of polynomials.
 
 Everything rational in a Gaussian average (variances, covariances, slopes) lives here, so that "is this variance
-zero" has an exact answer; roots and transcendental functions are added by ``form``.
+zero" has an exact answer; roots and transcendental functions are added by ``radical_forms``.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any
 
 import sympy as sp
-from flint import Ordering, fmpz_mpoly_ctx
+from flint import Ordering, fmpz, fmpz_mpoly, fmpz_mpoly_ctx
 
 _CANDIDATES = 200  # random points that are tried when a sign cannot be read off
-_ENOUGH = 40  # points inside the domain after which the search stops
+_MAX_POINTS = 40  # points inside the domain after which the search stops
 
 
 class Frac:
@@ -24,7 +23,7 @@ class Frac:
 
     __slots__ = ("_hash", "den", "field", "num")
 
-    def __init__(self, field: RationalField, num: Any, den: Any) -> None:
+    def __init__(self, field: RationalField, num: fmpz_mpoly, den: fmpz_mpoly) -> None:
         common = num.gcd(den)
         if not common.is_one():
             num, den = num / common, den / common
@@ -98,8 +97,8 @@ class RationalField:
         self.positive = tuple(bool(g.is_positive or g.is_nonnegative) for g in self.generators)
         self.unsigned = tuple(not (g.is_nonnegative or g.is_nonpositive) for g in self.generators)
         self.points: list[tuple[float, ...]] = self._candidates()  # restrict() shortens the list
-        self._interned: dict[Any, int] = {}
-        self._values: list[Any] = []
+        self._interned: dict[Hashable, int] = {}
+        self._values: list[fmpz_mpoly | sp.Expr] = []
         self._signs: dict[int, int] = {}
 
     # -- making elements
@@ -115,31 +114,31 @@ class RationalField:
         """A symbol, or pi."""
         return Frac(self, self._context.gen(self._index[symbol]), self._one_poly)
 
-    def polynomial(self, poly: Any) -> Frac:
+    def polynomial(self, poly: fmpz_mpoly) -> Frac:
         """A flint polynomial as an element."""
         return Frac(self, poly, self._one_poly)
 
-    def constant_poly(self, value: int) -> Any:
+    def constant_poly(self, value: int) -> fmpz_mpoly:
         """An integer as a flint polynomial."""
         return self._context.constant(int(value))
 
-    def from_dict(self, terms: dict[tuple[int, ...], Any]) -> Any:
+    def from_dict(self, terms: Mapping[tuple[int, ...], int | fmpz]) -> fmpz_mpoly:
         """A flint polynomial from exponents and coefficients."""
         return self._context.from_dict(terms)
 
     # -- names for polynomials and other objects, in order of first use
-    def intern(self, key: Any, value: Any) -> int:
+    def intern(self, key: Hashable, value: fmpz_mpoly | sp.Expr) -> int:
         """A number that stands for an object; equal keys get equal numbers."""
         if key not in self._interned:
             self._interned[key] = len(self._values)
             self._values.append(value)
         return self._interned[key]
 
-    def intern_poly(self, poly: Any) -> int:
+    def intern_poly(self, poly: fmpz_mpoly) -> int:
         """The number of a polynomial."""
         return self.intern(frozenset(poly.to_dict().items()), poly)
 
-    def interned(self, number: int) -> Any:
+    def interned(self, number: int) -> fmpz_mpoly | sp.Expr:
         """The object with this number."""
         return self._values[number]
 
@@ -151,12 +150,12 @@ class RationalField:
         for point in self.points:
             if all(_sign_at(c.num, point) * _sign_at(c.den, point) > 0 for c in conditions):
                 kept.append(point)
-            if len(kept) == _ENOUGH:
+            if len(kept) == _MAX_POINTS:
                 break
         self.points = kept
         self._signs.clear()
 
-    def sign(self, poly: Any) -> int:
+    def sign(self, poly: fmpz_mpoly) -> int:
         """Sign of a polynomial on the whole domain; 0 if it changes or is unknown."""
         number = self.intern_poly(poly)
         if number not in self._signs:
@@ -167,7 +166,7 @@ class RationalField:
         """Sign of a rational function on the domain; 0 if it is zero, changes or is unknown."""
         return self.sign(value.num) * self.sign(value.den)
 
-    def _find_sign(self, poly: Any) -> int:
+    def _find_sign(self, poly: fmpz_mpoly) -> int:
         terms = monomials(poly)
         coefficients = {1 if c > 0 else -1 for c in terms.values()}
         if len(coefficients) == 1 and all(
@@ -199,12 +198,12 @@ class RationalField:
         return found
 
 
-def monomials(poly: Any) -> dict[tuple[int, ...], int]:
+def monomials(poly: fmpz_mpoly) -> dict[tuple[int, ...], int]:
     """{exponents: coefficient} of a flint polynomial, in plain integers."""
     return {tuple(map(int, exponents)): int(c) for exponents, c in poly.to_dict().items()}
 
 
-def factored(poly: Any) -> tuple[int, list[tuple[Any, int]]]:
+def factored(poly: fmpz_mpoly) -> tuple[int, list[tuple[fmpz_mpoly, int]]]:
     """The integer content and the irreducible factors of a flint polynomial, with their multiplicities."""
     try:
         content, factors = poly.factor()
@@ -216,7 +215,7 @@ def factored(poly: Any) -> tuple[int, list[tuple[Any, int]]]:
     return int(content), [(factor, int(power)) for factor, power in factors]
 
 
-def _sign_at(poly: Any, point: Sequence[float]) -> int:
+def _sign_at(poly: fmpz_mpoly, point: Sequence[float]) -> int:
     """Sign at a point; 0 if rounding could decide it."""
     total = size = 0.0
     for exponents, coefficient in monomials(poly).items():

@@ -6,14 +6,14 @@ exp(+d) and exp(-d) join to cosh and sinh where d changes sign with a covariance
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from fractions import Fraction
-from typing import Any
 
 import sympy as sp
+from flint import fmpz_mpoly
 
-from .complementary import Row, Table, complemented, written_atoms
-from .radical_forms import Form
+from .complementary import Row, Table, with_complements, written_atoms
+from .radical_forms import Atoms, Form, Monomial
 from .rational_functions import Frac, RationalField, factored, monomials
 
 
@@ -31,7 +31,7 @@ def write(form: Form) -> sp.Expr:
                 key = (front, atoms, rest)
                 rows[key] = rows[key] + value if key in rows else value
     return sp.Add(
-        *(_write_group(field, sp.pi ** sp.Rational(p), complemented(field, groups[p])) for p in sorted(groups))
+        *(_write_group(field, sp.pi ** sp.Rational(p), with_complements(field, groups[p])) for p in sorted(groups))
     )
 
 
@@ -44,7 +44,7 @@ def write_collected(form: Form, symbols: tuple[sp.Symbol, ...]) -> sp.Expr:
     places = [i for i, g in enumerate(field.generators) if g in symbols and _is_polynomial_in(form, i)]
     if not places:
         return write(form)
-    parts: dict[tuple[int, ...], dict[Any, Any]] = {}
+    parts: dict[tuple[int, ...], dict[Monomial, Frac]] = {}
     for mono, coefficient in form.terms.items():
         for exponents, poly in _split_generators(field, coefficient.num, places).items():
             parts.setdefault(exponents, {})[mono] = Frac(field, poly, coefficient.den)
@@ -76,12 +76,12 @@ def write_terms(form: Form) -> sp.Expr:
 
 
 def _divided(form: Form) -> tuple[sp.Expr, Form]:
-    """What all terms are divided by, sums and roots of sums that the algebra cannot divide by, and the rest."""
+    """The divisors that all terms share (sums that the algebra cannot divide by), and the form without them."""
     shared: dict[int, int] | None = None
     for _, _, atoms in form.terms:
         negative = {atom: power for atom, power in atoms if power < 0}
-        own = negative if shared is None else {a: max(p, negative[a]) for a, p in shared.items() if a in negative}
-        shared = own
+        before = negative if shared is None else shared
+        shared = {a: max(p, negative[a]) for a, p in before.items() if a in negative}
         if not shared:
             return sp.Integer(1), form
     if not shared or len(form.terms) < 2:
@@ -96,17 +96,17 @@ def _divided(form: Form) -> tuple[sp.Expr, Form]:
 # -- functions ----------------------------------------------------------------------------------------------------
 
 
-def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
+def _real_functions(form: Form) -> dict[tuple[sp.Expr, Atoms], Form]:
     """{(factor in front of erf atoms, atoms): coefficient without exponentials}, real where the form is real."""
     field = form.field
-    by_exponent: dict[Form | None, dict[Any, Form]] = {}
+    by_exponent: dict[Form | None, dict[Atoms, Form]] = {}
     for (exponent, radicals, atoms), c in form.terms.items():
         row = by_exponent.setdefault(exponent, {})
         piece = Form(field, {(None, radicals, ()): c})
         row[atoms] = row[atoms] + piece if atoms in row else piece
-    result: dict[tuple[sp.Expr, tuple[Any, ...]], Form] = {}
+    result: dict[tuple[sp.Expr, Atoms], Form] = {}
 
-    def put(function: sp.Expr, atoms: Any, coefficient: Form) -> None:
+    def add(function: sp.Expr, atoms: Atoms, coefficient: Form) -> None:
         key = (function, atoms)
         result[key] = result[key] + coefficient if key in result else coefficient
 
@@ -116,15 +116,15 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
             continue
         if exponent is None:
             for atoms, value in row.items():
-                put(sp.Integer(1), atoms, value)
+                add(sp.Integer(1), atoms, value)
             continue
         partner, even, odd, functions = _partner(exponent, by_exponent)
         done |= {exponent, partner}
         other = by_exponent.get(partner, {})
-        if functions is None or (functions[0] is sp.cosh and not _is_shorter(row, other)):
-            for own in dict.fromkeys((exponent, partner)):
-                for atoms, value in by_exponent[own].items():
-                    put(sp.exp(write(own)) if own else sp.Integer(1), atoms, value)
+        if functions is None or (functions[0] is sp.cosh and not _hyperbolic_is_shorter(row, other)):
+            for single in dict.fromkeys((exponent, partner)):
+                for atoms, value in by_exponent[single].items():
+                    add(sp.exp(write(single)) if single else sp.Integer(1), atoms, value)
             continue
         front = sp.exp(write(even)) if even else sp.Integer(1)
         zero = Form(field, {})
@@ -134,12 +134,12 @@ def _real_functions(form: Form) -> dict[tuple[sp.Expr, tuple[Any, ...]], Form]:
             row, other = other, row
         for atoms in dict.fromkeys([*row, *other]):
             plus, minus = row.get(atoms, zero), other.get(atoms, zero)
-            put(front * functions[0](angle), atoms, plus + minus)
-            put(front * functions[1](angle), atoms, (plus - minus) * turn)
+            add(front * functions[0](angle), atoms, plus + minus)
+            add(front * functions[1](angle), atoms, (plus - minus) * turn)
     return result
 
 
-def _is_shorter(plus: dict[Any, Form], minus: dict[Any, Form]) -> bool:
+def _hyperbolic_is_shorter(plus: dict[Atoms, Form], minus: dict[Atoms, Form]) -> bool:
     """Whether cosh and sinh make fewer terms than the exponentials: where they multiply the same functions alike."""
     both = plus.keys() & minus.keys()
     joined = sum(bool(plus[a] + minus[a]) + bool(plus[a] - minus[a]) for a in both)
@@ -148,7 +148,7 @@ def _is_shorter(plus: dict[Any, Form], minus: dict[Any, Form]) -> bool:
 
 
 def _partner(
-    exponent: Form, present: dict[Form | None, Any]
+    exponent: Form, present: Container[Form | None]
 ) -> tuple[Form | None, Form, Form, tuple[Callable[..., sp.Expr], Callable[..., sp.Expr]] | None]:
     """The exponent q - d that goes with q + d, with q, d and the two functions of d."""
     imaginary = exponent.imaginary_part()
@@ -168,7 +168,7 @@ def _flip(form: Form) -> Form:
     field = form.field
     places = [i for i, unsigned in enumerate(field.unsigned) if unsigned]
 
-    def poly(p: Any) -> Any:
+    def poly(p: fmpz_mpoly) -> fmpz_mpoly:
         return field.from_dict({e: (-1) ** sum(e[i] for i in places) * c for e, c in monomials(p).items()})
 
     return Form(field, {mono: Frac(field, poly(c.num), poly(c.den)) for mono, c in form.terms.items()})
@@ -257,12 +257,12 @@ def _coefficient(field: RationalField, radicals: tuple[int, ...], value: Frac) -
     return [number, *factors]
 
 
-def _is_difference(field: RationalField, poly: Any) -> bool:
+def _is_difference(field: RationalField, poly: fmpz_mpoly) -> bool:
     """Whether it is a - b, of either sign."""
     return not field.sign(poly) and sorted(c > 0 for c in monomials(poly).values()) == [False, True]
 
 
-def write_poly(field: RationalField, poly: Any) -> sp.Expr:
+def write_poly(field: RationalField, poly: fmpz_mpoly) -> sp.Expr:
     """A polynomial; with a covariance in it, collected by powers of the covariance: (1 + K1)*(1 + K2) - C**2."""
     degrees = poly.degrees()
     places = [i for i, unsigned in enumerate(field.unsigned) if unsigned and degrees[i]]
@@ -283,7 +283,7 @@ def write_poly(field: RationalField, poly: Any) -> sp.Expr:
     return sp.Add(*total)
 
 
-def _expanded(field: RationalField, poly: Any) -> sp.Expr:
+def _expanded(field: RationalField, poly: fmpz_mpoly) -> sp.Expr:
     return sp.Add(
         *(
             sp.Mul(sp.Integer(int(c)), *(g**e for g, e in zip(field.generators, exponents, strict=True) if e))
@@ -292,9 +292,9 @@ def _expanded(field: RationalField, poly: Any) -> sp.Expr:
     )
 
 
-def _split_generators(field: RationalField, poly: Any, places: list[int]) -> dict[tuple[int, ...], Any]:
+def _split_generators(field: RationalField, poly: fmpz_mpoly, places: list[int]) -> dict[tuple[int, ...], fmpz_mpoly]:
     """{powers of the chosen generators: polynomial in the others}."""
-    parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
+    parts: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
     for exponents, c in monomials(poly).items():
         key = tuple(exponents[i] for i in places)
         rest = tuple(0 if i in places else e for i, e in enumerate(exponents))

@@ -10,20 +10,55 @@ jump adds the jump times the density there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Protocol
 
 import sympy as sp
 
 from ...activations.atom import Phi
-from ...activations.piecewise import Pieces, derivative, value_at
+from ...activations.piecewise import PiecewiseFunction, derivative, value_at
 from ...core.errors import NoClosedForm
 from ...core.symbols import variables, z
 from .integrand import Term, separate
 
-Average = Any  # an Expectation: it imports this module
+
+class Law(Protocol):
+    """What ``Gaussian`` offers; ``expectation.py`` imports this module."""
+
+    def expectation(self, integrand: sp.Expr) -> sp.Expr:
+        """The unevaluated average."""
+
+    def conditional(self, k: int, place: sp.Expr) -> tuple[sp.Expr, Law]:
+        """The density of variable k at a place, and the law of the others given that it is there."""
+
+
+class Average(Protocol):
+    """What ``Expectation`` offers."""
+
+    @property
+    def integrand(self) -> sp.Expr:
+        """What is averaged, in the bound variables."""
+
+    @property
+    def law(self) -> Law:
+        """The law of the variables."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of variables."""
+
+    @property
+    def matrix(self) -> sp.Matrix:
+        """The covariance matrix."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The integrand as (coefficient, one factor per variable)."""
+
+    def like(self, integrand: sp.Expr) -> sp.Expr:
+        """The average of another integrand over the same law."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +95,8 @@ def covariance_rule(smooth: Sequence[bool], matrix: sp.Matrix, i: int, j: int) -
     slopes: tuple[int, ...] = ()
     weight = score[i] * score[j] - inverse[i, j]
     if smooth[i] or smooth[j]:
-        at, other = (i, j) if smooth[i] else (j, i)
-        slopes, weight = (at,), score[other]
+        smooth_one, other = (i, j) if smooth[i] else (j, i)
+        slopes, weight = (smooth_one,), score[other]
     terms = sp.Poly(weight, *bound).terms()
     return CovarianceRule("Stein's lemma", slopes, tuple((front * c, powers) for powers, c in terms))
 
@@ -97,22 +132,25 @@ def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
     steep = any(s in f.free_symbols and not f.has_finite_slopes for _, factors in average.terms for f in factors)
     if not steep and not any(e.has(s) for e in (*jumps, *inside)):
         slope = average.integrand.diff(s)
-        if _is_ordinary(slope):
+        if _is_function(slope):
             return average.like(slope)
     total = sp.Integer(0)
     for c, factors in average.terms:
         total += c.diff(s) * average.like(_product(factors))
         for k, f in enumerate(factors):
             if steep and s in f.free_symbols and not f.has_finite_slopes:
-                total += c * _rate(f, s) * average.like(_score(average, k) * _product(factors))
+                total += c * _shift_rate(f, s) * average.like(_score(average, k) * _product(factors))
                 continue
-            moved = (f.map(lambda u: u.diff(s)), *(Delta(-b.diff(s) * jump, b) for b, jump in _jumps(f)))
+            moved: tuple[Part, ...] = (
+                f.map(lambda u: u.diff(s)),
+                *(Delta(-b.diff(s) * jump, b) for b, jump in _jumps(f)),
+            )
             for part in moved:
-                total += c * _mean(average.law, [part if n == k else g for n, g in enumerate(factors)])
+                total += c * _mean_of_product(average.law, [part if n == k else g for n, g in enumerate(factors)])
     return total
 
 
-def _rate(f: Pieces, s: sp.Symbol) -> sp.Expr:
+def _shift_rate(f: PiecewiseFunction, s: sp.Symbol) -> sp.Expr:
     """How fast a parameter shifts a function that is steep somewhere: c in f(x + c*s).
 
     Raises:
@@ -146,7 +184,7 @@ class Delta:
     order: int = 0
 
 
-Part = Pieces | Delta
+Part = PiecewiseFunction | Delta
 
 
 def _differentiated(average: Average, slopes: tuple[int, int]) -> sp.Expr:
@@ -161,7 +199,7 @@ def _differentiated(average: Average, slopes: tuple[int, int]) -> sp.Expr:
             parts[k] = [slope for part in parts[k] for slope in _slopes(part)]
         for choice in product(*parts):
             if any(isinstance(part, Delta) for part in choice):
-                total += c * _mean(average.law, choice)
+                total += c * _mean_of_product(average.law, choice)
     return total
 
 
@@ -175,20 +213,20 @@ def _slopes(part: Part) -> Iterator[Part]:
         yield Delta(jump, b)
 
 
-def _mean(law: Any, parts: Sequence[Part]) -> sp.Expr:
+def _mean_of_product(law: Law, parts: Sequence[Part]) -> sp.Expr:
     """The average of a product of functions and delta functions, one of each variable."""
     for k, part in enumerate(parts):
         if isinstance(part, Delta):
             others = [other for m, other in enumerate(parts) if m != k]
-            return part.weight * _moment(law, k, part, others)
-    return law.expectation(_product(parts))
+            return part.weight * _mean_with_delta(law, k, part, others)
+    return law.expectation(_product(part for part in parts if isinstance(part, PiecewiseFunction)))
 
 
-def _moment(law: Any, k: int, delta: Delta, others: Sequence[Part]) -> sp.Expr:
-    """The average of a delta function: what density and the others' average are there, differentiated in the place."""
+def _mean_with_delta(law: Law, k: int, delta: Delta, others: Sequence[Part]) -> sp.Expr:
+    """The average of a delta function: the density times the average of the others, differentiated in the place."""
     place = sp.Dummy(real=True) if delta.order else delta.place
-    density, rest = law.given(k, place)
-    value = density * (_mean(rest, others) if others else 1)
+    density, rest = law.conditional(k, place)
+    value = density * (_mean_of_product(rest, others) if others else 1)
     for _ in range(delta.order):
         value = -value.diff(place)
     return value.subs(place, delta.place)
@@ -224,7 +262,7 @@ def _is_continuous(terms: Sequence[Term], i: int) -> bool:
     return total is None or total.is_continuous
 
 
-def _jumps(f: Pieces) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+def _jumps(f: PiecewiseFunction) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """Where a function jumps, and by how much."""
     for b, jump, left, right in zip(f.breaks, f.jumps, f.parts, f.parts[1:], strict=False):
         if not jump.is_zero:
@@ -237,15 +275,15 @@ def _jumps(f: Pieces) -> Iterator[tuple[sp.Expr, sp.Expr]]:
 def _slope(integrand: sp.Expr, dimension: int, i: int) -> sp.Expr:
     """The derivative in variable i away from breakpoints; activations that are continuous keep their names."""
     slope, terms = integrand.diff(variables[i]), separate(integrand, dimension)
-    if _is_ordinary(slope) and _is_continuous(terms, i):
+    if _is_function(slope) and _is_continuous(terms, i):
         return slope
     return sp.Add(*(c * _product([f.diff() if k == i else f for k, f in enumerate(factors)]) for c, factors in terms))
 
 
-def _is_ordinary(slope: sp.Expr) -> bool:
+def _is_function(slope: sp.Expr) -> bool:
     """Whether sympy wrote a function: a delta function times a continuous one that vanishes there is none."""
     return not slope.has(sp.DiracDelta, sp.Derivative, sp.Subs)
 
 
-def _product(factors: Any) -> sp.Expr:
+def _product(factors: Iterable[PiecewiseFunction]) -> sp.Expr:
     return sp.Mul(*(f.as_expr().subs(z, x) for f, x in zip(factors, variables, strict=False)))

@@ -7,20 +7,18 @@ is infinite.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Any
 
 import sympy as sp
 
 from ...activations.atom import Phi
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import variables, z
+from .derivatives import Delta
 from .expectation import Gaussian
 from .integrand import pieces_of
-
-Peak = tuple[sp.Expr, sp.Expr]  # (weight, place): weight*delta(x - place)
 
 
 def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
@@ -50,17 +48,17 @@ def averaged(integrand: sp.Expr, law: Gaussian) -> sp.Expr:
         if len({owner[name] for name in used}) < len(used):
             total += _infinite(integrand, rest, powers)
             continue
-        # every slope is its regular part (no peak) or one of its peaks
-        for choice in product(*([None, *_peaks(atoms[name], bound[owner[name]])] for name in used)):
-            regular = [_between(atoms[name]) for name, peak in zip(used, choice, strict=True) if peak is None]
-            peaks = {owner[name]: peak for name, peak in zip(used, choice, strict=True) if peak is not None}
-            total += _at_peaks(integrand, sp.Mul(rest, *regular), law, peaks)
+        # every slope is its regular part (None) or one of its delta functions
+        for choice in product(*([None, *_deltas(atoms[name], bound[owner[name]])] for name in used)):
+            regular = [_regular_part(atoms[name]) for name, delta in zip(used, choice, strict=True) if delta is None]
+            deltas = {owner[name]: delta for name, delta in zip(used, choice, strict=True) if delta is not None}
+            total += _average_with_deltas(integrand, sp.Mul(rest, *regular), law, deltas)
     return total
 
 
 def _require_finite_slopes(integrand: sp.Expr) -> None:
     for phi in _sorted(integrand.atoms(Phi)):
-        for lower in (_lower(phi, steps) for steps in range(1, phi.order + 1)):
+        for lower in (_lower_order(phi, steps) for steps in range(1, phi.order + 1)):
             if not lower.pieces.has_finite_slopes:
                 raise NoClosedForm(
                     f"the average of {integrand}",
@@ -70,15 +68,15 @@ def _require_finite_slopes(integrand: sp.Expr) -> None:
 
 
 def has_deltas(phi: Phi, fewer: int = 1) -> bool:
-    """Whether one of the derivatives of an activation, so many orders below or lower, jumps; 0 for itself."""
-    return any(not _lower(phi, steps).is_continuous for steps in range(fewer, phi.order + 1))
+    """Whether a derivative of the activation jumps whose order is lower by at least ``fewer`` (0: this one too)."""
+    return any(not _lower_order(phi, steps).is_continuous for steps in range(fewer, phi.order + 1))
 
 
-def _lower(phi: Phi, steps: int) -> Phi:
+def _lower_order(phi: Phi, steps: int) -> Phi:
     return Phi(phi.formula, phi.argument, sp.Integer(phi.order - steps), *phi.args[3:])
 
 
-def _peaks(phi: Phi, x: sp.Symbol) -> Iterator[Peak]:
+def _deltas(phi: Phi, x: sp.Symbol) -> Iterator[Delta]:
     """The delta functions of a slope, in the bound variable.
 
     Raises:
@@ -91,29 +89,29 @@ def _peaks(phi: Phi, x: sp.Symbol) -> Iterator[Peak]:
     steepness = phi.argument.diff(x)
     if steepness.has(x):
         raise NoClosedForm(f"the average of {phi}", "its argument is not affine", "declare the function as a whole")
-    below: Pieces = _lower(phi, 1).pieces
+    below: PiecewiseFunction = _lower_order(phi, 1).pieces
     for b, jump in zip(below.breaks, below.jumps, strict=True):
         if not jump.is_zero:
             # delta(a x + c - b) = delta(x - (b - c)/a)/|a|
-            yield jump / abs(steepness), (b - phi.argument.subs(x, 0)) / steepness
+            yield Delta(jump / abs(steepness), (b - phi.argument.subs(x, 0)) / steepness)
 
 
-def _between(phi: Phi) -> sp.Expr:
+def _regular_part(phi: Phi) -> sp.Expr:
     """The slope between the jumps, as a plain function."""
     return phi.pieces.as_expr().subs(z, phi.argument)
 
 
-def _at_peaks(asked: sp.Expr, rest: sp.Expr, law: Gaussian, peaks: dict[int, Peak]) -> sp.Expr:
+def _average_with_deltas(asked: sp.Expr, rest: sp.Expr, law: Gaussian, deltas: dict[int, Delta]) -> sp.Expr:
     """The average of a function times delta functions of different variables."""
     front = sp.Integer(1)
     left = list(range(law.dimension))
-    for k, (weight, place) in peaks.items():
+    for k, delta in deltas.items():
         x = variables[k]
-        _require_continuous(asked, rest, x, place)
-        density, law = law.given(left.index(k), place)
+        _require_continuous(asked, rest, x, delta.place)
+        density, law = law.conditional(left.index(k), delta.place)
         left.remove(k)
-        front *= weight * density
-        rest = _value(rest, x, place)
+        front *= delta.weight * density
+        rest = _value_at(rest, x, delta.place)
     if not left:
         return front * rest
     renamed = {variables[old]: variables[new] for new, old in enumerate(left)}
@@ -137,14 +135,14 @@ def _require_continuous(asked: sp.Expr, rest: sp.Expr, x: sp.Symbol, place: sp.E
             )
 
 
-def _value(rest: sp.Expr, x: sp.Symbol, place: sp.Expr) -> sp.Expr:
+def _value_at(rest: sp.Expr, x: sp.Symbol, place: sp.Expr) -> sp.Expr:
     """A continuous function of x at a place; activations are expanded to their formulas there."""
-    here = {phi: phi.expanded.subs(x, place) for phi in rest.atoms(Phi) if phi.argument.has(x)}
-    return rest.xreplace(here).subs(x, place)
+    values = {phi: phi.expanded.subs(x, place) for phi in rest.atoms(Phi) if phi.argument.has(x)}
+    return rest.xreplace(values).subs(x, place)
 
 
 def _infinite(asked: sp.Expr, rest: sp.Expr, powers: tuple[int, ...]) -> sp.Expr:
-    """The mean of the square of a delta function, if what stands before it is positive."""
+    """The mean of the square of a delta function: infinite if its coefficient is positive."""
     if rest.is_positive and all(power % 2 == 0 for power in powers):
         return sp.oo
     raise NoClosedForm(
@@ -152,5 +150,5 @@ def _infinite(asked: sp.Expr, rest: sp.Expr, powers: tuple[int, ...]) -> sp.Expr
     )
 
 
-def _sorted(atoms: Any) -> list[Phi]:
+def _sorted(atoms: Iterable[Phi]) -> list[Phi]:
     return sorted(atoms, key=str)

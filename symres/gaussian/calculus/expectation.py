@@ -1,16 +1,16 @@
-"""The unevaluated Gaussian average: what a quantity is, before anyone knows its closed form."""
+"""The unevaluated Gaussian average, and the law of its variables."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any
 
 import sympy as sp
 from flint import arb
+from sympy.printing.printer import Printer
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.atoms import AverageNode
 from ...core.errors import DeclarationError
 from ...core.symbols import variables, z
@@ -59,7 +59,7 @@ class Gaussian:
             result[i, j] = result[j, i] = value
         return result
 
-    def given(self, k: int, place: sp.Expr) -> tuple[sp.Expr, Gaussian]:
+    def conditional(self, k: int, place: sp.Expr) -> tuple[sp.Expr, Gaussian]:
         """The density of variable k at a place, and the law of the others given that it is there."""
         matrix, mean = self.matrix, self.mean or (sp.Integer(0),) * self.dimension
         variance, distance = matrix[k, k], place - mean[k]
@@ -92,7 +92,10 @@ class Expectation(AverageNode, sp.Expr):
             one, both, other = covariance
             if both == 0 and 0 in (one, other):  # independent: also at a jump the one that vanishes is on both sides
                 return sp.Add(
-                    *(c * cls(_at_first(f), one) * cls(_at_first(g), other) for c, (f, g) in separate(integrand, 2))
+                    *(
+                        c * cls(_in_first_variable(f), one) * cls(_in_first_variable(g), other)
+                        for c, (f, g) in separate(integrand, 2)
+                    )
                 )
             if sp.expand(one * other - both**2) == 0:
                 integrand, covariance = integrand.subs(variables[1], both / one * variables[0]), (one,)
@@ -149,7 +152,7 @@ class Expectation(AverageNode, sp.Expr):
 
     @property
     def _ball_arguments(self) -> tuple[sp.Expr, ...]:
-        """What a ball evaluation encloses before it calls ``_ball``: covariances, then the terms' coefficients."""
+        """Enclosed before ``_ball`` is called with the results: the covariances, then the coefficients of the terms."""
         return (*self.covariance, *(coefficient for coefficient, _ in self.terms))
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
@@ -189,22 +192,22 @@ class Expectation(AverageNode, sp.Expr):
 
     # ---- printing ----------------------------------------------------------------------------------------------
 
-    def _shown(self, printer: Any) -> tuple[str, str]:
+    def _printed_parts(self, printer: Printer) -> tuple[str, str]:
         """The integrand and the law; one variable is called z, as in the literature."""
         if self.dimension == 1:
             return printer._print(self.integrand.subs(variables[0], z)), printer._print(self.covariance[0])
         names = {x: sp.Symbol(f"z{k}", real=True) for k, x in enumerate(variables[: self.dimension], 1)}
         return printer._print(self.integrand.xreplace(names)), ", ".join(map(printer._print, self.covariance))
 
-    def _sympystr(self, printer: Any) -> str:
-        integrand, law = self._shown(printer)
+    def _sympystr(self, printer: Printer) -> str:
+        integrand, law = self._printed_parts(printer)
         return f"<{integrand}>_{{{law}}}"
 
-    def _latex(self, printer: Any) -> str:
-        integrand, law = self._shown(printer)
+    def _latex(self, printer: Printer) -> str:
+        integrand, law = self._printed_parts(printer)
         return rf"\left\langle {integrand} \right\rangle_{{{law}}}"
 
 
-def _at_first(factor: Pieces) -> sp.Expr:
+def _in_first_variable(factor: PiecewiseFunction) -> sp.Expr:
     """A function of the first variable."""
     return factor.as_expr().subs(z, variables[0])

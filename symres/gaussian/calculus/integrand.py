@@ -5,20 +5,20 @@ from __future__ import annotations
 import sympy as sp
 
 from ...activations.atom import Phi
-from ...activations.piecewise import Pieces, product, split
+from ...activations.piecewise import PiecewiseFunction, product, split
 from ...core.errors import NoClosedForm
 from ...core.symbols import variables, z
 
-Term = tuple[sp.Expr, tuple[Pieces, ...]]  # (coefficient, one factor per variable)
+Term = tuple[sp.Expr, tuple[PiecewiseFunction, ...]]  # (coefficient, one factor per variable)
 
 
 def separate(integrand: sp.Expr, dimension: int) -> tuple[Term, ...]:
     """Write an integrand as a sum of coefficient times a product of functions of one variable each."""
     bound = variables[:dimension]
-    collected: dict[tuple[Pieces, ...], sp.Expr] = {}
+    collected: dict[tuple[PiecewiseFunction, ...], sp.Expr] = {}
     for summand in sp.Add.make_args(distributed(integrand)):
         coefficient = sp.Integer(1)
-        factors: list[Pieces | None] = [None] * dimension
+        factors: list[PiecewiseFunction | None] = [None] * dimension
         for factor in sp.Mul.make_args(summand):
             depends = [k for k, x in enumerate(bound) if factor.has(x)]
             if not depends:
@@ -34,16 +34,16 @@ def separate(integrand: sp.Expr, dimension: int) -> tuple[Term, ...]:
             piece = pieces_of(factor, bound[k])
             known = factors[k]
             factors[k] = piece if known is None else known.map(product, piece)
-        key = tuple(Pieces((), (sp.Integer(1),)) if f is None else f for f in factors)
+        key = tuple(PiecewiseFunction((), (sp.Integer(1),)) if f is None else f for f in factors)
         collected[key] = collected.get(key, sp.Integer(0)) + coefficient
     return tuple((c, key) for key, c in collected.items() if c != 0)
 
 
-def pieces_of(function: sp.Expr, x: sp.Symbol) -> Pieces:
+def pieces_of(function: sp.Expr, x: sp.Symbol) -> PiecewiseFunction:
     """A function of one bound variable between its breakpoints; activation atoms are expanded to their formulas."""
     if isinstance(function, Phi):
         inner = pieces_of(function.argument, x)
-        if inner == Pieces((), (z,)):
+        if inner == PiecewiseFunction((), (z,)):
             return function.pieces
         return _compose(function.pieces, inner)
     if isinstance(function, sp.Pow) and function.exp.is_Integer:
@@ -54,7 +54,7 @@ def pieces_of(function: sp.Expr, x: sp.Symbol) -> Pieces:
     return first.map(function.func, *rest)
 
 
-def _compose(outer: Pieces, inner: Pieces) -> Pieces:
+def _compose(outer: PiecewiseFunction, inner: PiecewiseFunction) -> PiecewiseFunction:
     return split(outer.as_expr().subs(z, inner.as_expr()))
 
 

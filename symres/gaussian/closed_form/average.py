@@ -1,4 +1,4 @@
-"""The door of the Gaussian room: an average in closed form, verified, or as a number with an error bound."""
+"""Entry point: the closed form of a Gaussian average, derived and verified, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, Step
 from ...core.symbols import K1, K2, C, K
@@ -19,10 +19,10 @@ from ..calculus.expectation import Expectation, Gaussian
 from ..calculus.integrand import separate
 from ..quadrature.average_ball import average_ball
 from ..quadrature.odd_symmetry import is_odd
-from .engine import ProductAverage, closed_form, coefficients, named, put_back
+from .engine import ProductAverage, closed_form, name_coefficients, restore_coefficients, unsigned_coefficients
 from .identities import check_identities
 from .price_proof import price_proof
-from .verification import Ball, Values, verify, verify_odd
+from .verification import Enclosure, Values, verify, verify_odd
 
 _BITS = {1: 110, 2: 90}  # precision of the verification
 _TOLERANCE = 1e-20  # largest relative deviation that passes
@@ -31,7 +31,7 @@ _POINTS = {1: 5, 2: 4}
 
 @dataclass(frozen=True)
 class Average:
-    """What the engine knows of one average.
+    """The result of the engine for one average.
 
     Args:
         expr: the closed form, or the unevaluated average where there is none.
@@ -65,19 +65,21 @@ def average(integrand: sp.Expr, law: Gaussian) -> Average:
         proofs = [(c, *_verified(factors, symbols)) for c, factors in separate(law.shifted(integrand), law.dimension)]
     except NoClosedForm as error:
         return Average(unevaluated, False, Proof(unevaluated), reason=error.found)
-    given = dict(zip(symbols, law.covariance, strict=True))
+    covariance_values = dict(zip(symbols, law.covariance, strict=True))
     parts = tuple((c, proof) for c, proof, _ in proofs)
     step = Step(
         "Gaussian average",
         "Stein's lemma reduces every term to orthant probabilities",
-        partial(_assemble, parts=parts, law=given),
-        _combined([(c, proof.result) for c, proof in parts], given),
+        partial(_assemble, parts=parts, law=covariance_values),
+        _combined([(c, proof.result) for c, proof in parts], covariance_values),
         tuple(line for _, proof in parts for line in proof.explain().splitlines()),
     )
-    return Average(step.after, True, Proof(unevaluated, (step,)), _worst(v for *_, passed in proofs for v in passed))
+    return Average(
+        step.after, True, Proof(unevaluated, (step,)), _merged_verifications(v for *_, passed in proofs for v in passed)
+    )
 
 
-def _worst(verifications: Iterable[Verification]) -> tuple[Verification, ...]:
+def _merged_verifications(verifications: Iterable[Verification]) -> tuple[Verification, ...]:
     """One verification for each oracle: all points, and the largest deviation."""
     found: dict[str, Verification] = {}
     for v in verifications:
@@ -107,7 +109,9 @@ def _canonical_law(dimension: int) -> tuple[sp.Symbol, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[Proof, tuple[Verification, ...]]:
+def _verified(
+    factors: tuple[PiecewiseFunction, ...], law: tuple[sp.Symbol, ...]
+) -> tuple[Proof, tuple[Verification, ...]]:
     """The closed form of one product of factors, compared with quadrature at random points and by identities.
 
     Cached: a pure function of frozen arguments, and the same average occurs in several quantities.
@@ -116,20 +120,20 @@ def _verified(factors: tuple[Pieces, ...], law: tuple[sp.Symbol, ...]) -> tuple[
         proof = closed_form(factors, law)
     except NoClosedForm as error:
         start = ProductAverage(factors, law)
-        names = coefficients(start)
+        names = unsigned_coefficients(start)
         if not names:
             raise
-        try:  # with a symbol for each, it is also verified at values of both signs
-            free, passed = _verified(named(start, names).factors, law)
+        try:  # with symbols for coefficients, the closed form is verified at values of both signs
+            general, passed = _verified(name_coefficients(start, names).factors, law)
         except NoClosedForm:
-            raise error from None  # in the words of the formula
-        return put_back(start, names, free), passed
+            raise error from None  # the message shows the formula as it was given
+        return restore_coefficients(start, names, general), passed
     asked = f"the average of {' * '.join(str(f.as_expr()) for f in factors)}"
     if proof.result == 0 and is_odd(factors):
         return proof, (verify_odd(asked, factors),)
     bits = _BITS[len(factors)]
 
-    def quadrature(values: Values) -> Ball:
+    def quadrature(values: Values) -> Enclosure:
         numbers = tuple(f.subs(values) for f in factors)
         return value_and_radius(average_ball(numbers, tuple(enclose(values[s], {}, bits) for s in law), bits))
 

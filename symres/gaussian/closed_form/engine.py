@@ -1,4 +1,4 @@
-"""The door of the exact engine: a Gaussian average in closed form, with the proof that leads to it."""
+"""The exact engine: a Gaussian average in closed form, with the proof that leads to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, Step
@@ -34,11 +34,11 @@ class ProductAverage:
         covariance: upper triangle, row by row.
     """
 
-    factors: tuple[Pieces, ...]
+    factors: tuple[PiecewiseFunction, ...]
     covariance: tuple[sp.Expr, ...]
 
     def __str__(self) -> str:
-        return _angle((f.as_expr() for f in self.factors), self.covariance)
+        return _bracket((f.as_expr() for f in self.factors), self.covariance)
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class SignAverage:
     covariance: tuple[sp.Expr, ...]
 
     def __str__(self) -> str:
-        return _angle(self.factors, self.covariance)
+        return _bracket(self.factors, self.covariance)
 
 
-def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> Proof:
+def closed_form(factors: tuple[PiecewiseFunction, ...], covariance: Sequence[sp.Expr]) -> Proof:
     """The average of a product of functions of jointly Gaussian, centred variables, in closed form.
 
     Args:
@@ -79,31 +79,31 @@ def closed_form(factors: tuple[Pieces, ...], covariance: Sequence[sp.Expr]) -> P
             "give the upper triangle row by row",
         )
     try:
-        return _for_real(start)
+        return _close_for_real_parameters(start)
     except NoClosedForm:
-        folded = fold(start)
-        if folded != start:
+        even = take_even_part(start)
+        if even != start:
             with suppress(NoClosedForm):
-                return _folded(start, _for_real(folded))
+                return _close_even_part(start, _close_for_real_parameters(even))
         raise
 
 
-def _for_real(start: ProductAverage) -> Proof:
-    """The closed form, for positive parameters first where the signs of real ones are in its way."""
+def _close_for_real_parameters(start: ProductAverage) -> Proof:
+    """The closed form; where unknown signs of real parameters prevent it, derived for positive ones and continued."""
     try:
-        return _closed(start)
+        return _close(start)
     except NoClosedForm:
-        signed = _signed(start)
-        if not signed:
+        positive = _positive_symbols(start)
+        if not positive:
             raise
-    return _continued(start, signed)
+    return _continue_analytically(start, positive)
 
 
-def _closed(start: ProductAverage) -> Proof:
+def _close(start: ProductAverage) -> Proof:
     """The closed form where the signs of all parameters are known, or do not matter."""
     if is_odd(start.factors):
         rule = "the law of -z is that of z, and the integrand changes its sign"
-        return Proof(start, (Step("symmetry", rule, cancel, cancel(start)),))
+        return Proof(start, (Step("symmetry", rule, vanish_by_symmetry, vanish_by_symmetry(start)),))
     signs = telescope(start)
     details: list[str] = []
     try:
@@ -138,34 +138,34 @@ def _closed(start: ProductAverage) -> Proof:
     )
 
 
-def _folded(start: ProductAverage, even: Proof) -> Proof:
+def _close_even_part(start: ProductAverage, even: Proof) -> Proof:
     """The closed form of the average of the even part."""
     rule = "the law of -z is that of z: f(z) and (f(z) + f(-z))/2 have one average"
-    return Proof(start, (Step("even part", rule, fold, even.start), *even.steps))
+    return Proof(start, (Step("even part", rule, take_even_part, even.start), *even.steps))
 
 
-def _continued(start: ProductAverage, signed: dict[sp.Symbol, sp.Symbol]) -> Proof:
+def _continue_analytically(start: ProductAverage, positive: dict[sp.Symbol, sp.Symbol]) -> Proof:
     """The closed form for positive parameters, which holds for all real ones: both sides are analytic in them."""
-    there = partial(_renamed, names=signed)
-    back = partial(sp.Expr.xreplace, rule={positive: s for s, positive in signed.items()})
-    names = ", ".join(s.name for s in signed)
-    for_positive = _closed(there(start))
+    substitute = partial(_renamed, names=positive)
+    restore = partial(sp.Expr.xreplace, rule={p: s for s, p in positive.items()})
+    names = ", ".join(s.name for s in positive)
+    for_positive = _close(substitute(start))
     return Proof(
         start,
         (
-            Step("positive parameters", f"for {names} > 0 first", there, for_positive.start),
+            Step("positive parameters", f"for {names} > 0 first", substitute, for_positive.start),
             *for_positive.steps,
             Step(
                 "analytic continuation",
                 f"the integrand is analytic in {names}: what holds for positive values holds for all real ones",
-                back,
-                back(for_positive.result),
+                restore,
+                restore(for_positive.result),
             ),
         ),
     )
 
 
-def _signed(average: ProductAverage) -> dict[sp.Symbol, sp.Symbol]:
+def _positive_symbols(average: ProductAverage) -> dict[sp.Symbol, sp.Symbol]:
     """A positive symbol for each real parameter of unknown sign in which the integrand is analytic."""
     breaks = {s for f in average.factors for b in f.breaks for s in b.free_symbols}
     symbols = {s for f in average.factors for s in f.free_symbols}
@@ -190,16 +190,16 @@ def _renamed(average: ProductAverage, names: dict[sp.Symbol, sp.Symbol]) -> Prod
     return ProductAverage(tuple(f.subs(names) for f in average.factors), average.covariance)
 
 
-def coefficients(average: ProductAverage) -> dict[sp.Expr, sp.Symbol]:
+def unsigned_coefficients(average: ProductAverage) -> dict[sp.Expr, sp.Symbol]:
     """A real symbol for each expression in parameters, such as a - 1, whose sign is unknown."""
-    found = set().union(*(_unsigned(_gathered(part)) for f in average.factors for part in f.parts))
+    found = set().union(*(_unsigned(_collected(part)) for f in average.factors for part in f.parts))
     taken = {s.name for f in average.factors for s in f.free_symbols}
     names = (s for s in sp.numbered_symbols("c", start=1, real=True) if s.name not in taken)
     return dict(zip(sorted(found, key=str), names, strict=False))
 
 
 def _unsigned(expr: sp.Basic) -> set[sp.Expr]:
-    """The largest real expressions without z whose sign is unknown; of a product or a power, those in it."""
+    """The largest real sub-expressions without z whose sign is unknown, other than products and powers."""
     if expr.is_Symbol:
         return set()
     whole = isinstance(expr, sp.Expr) and not isinstance(expr, sp.Mul | sp.Pow) and not expr.has(z)
@@ -208,41 +208,49 @@ def _unsigned(expr: sp.Basic) -> set[sp.Expr]:
     return set().union(*map(_unsigned, expr.args))
 
 
-def _gathered(expr: sp.Expr) -> sp.Expr:
-    """The same with what multiplies a power of z in an argument in one place: erf(a*z - z) is erf((a - 1)*z)."""
+def _collected(expr: sp.Expr) -> sp.Expr:
+    """The same, arguments of functions collected by powers of z: erf(a*z - z) is erf((a - 1)*z)."""
     arguments = {u for function in expr.atoms(sp.Function) for u in function.args if u.is_polynomial(z)}
     return expr.xreplace({u: sp.collect(sp.expand(u), z) for u in arguments})
 
 
-def named(average: ProductAverage, names: dict[sp.Expr, sp.Symbol]) -> ProductAverage:
-    """The average with symbols for expressions in parameters; breakpoints keep theirs."""
-    factors = (Pieces(f.breaks, tuple(_gathered(part).xreplace(names) for part in f.parts)) for f in average.factors)
+def name_coefficients(average: ProductAverage, names: dict[sp.Expr, sp.Symbol]) -> ProductAverage:
+    """The average with symbols for coefficients; the breakpoints stay as they are."""
+    factors = (
+        PiecewiseFunction(f.breaks, tuple(_collected(part).xreplace(names) for part in f.parts))
+        for f in average.factors
+    )
     return ProductAverage(tuple(factors), average.covariance)
 
 
-def put_back(start: ProductAverage, names: dict[sp.Expr, sp.Symbol], proof: Proof) -> Proof:
-    """The closed form of an average from that with symbols for expressions: it holds whatever they stand for."""
-    there, back = partial(named, names=names), partial(sp.Expr.xreplace, rule={s: e for e, s in names.items()})
+def restore_coefficients(start: ProductAverage, names: dict[sp.Expr, sp.Symbol], proof: Proof) -> Proof:
+    """The closed form of an average, from the one with symbols for coefficients: it holds for all values of these."""
+    substitute = partial(name_coefficients, names=names)
+    restore = partial(sp.Expr.xreplace, rule={s: e for e, s in names.items()})
     meant = ", ".join(f"{s} = {e}" for e, s in names.items())
     return Proof(
         start,
         (
-            Step("names for coefficients", meant, there, proof.start),
+            Step("names for coefficients", meant, substitute, proof.start),
             *proof.steps,
-            Step("coefficients put back", meant, back, back(proof.result)),
+            Step("coefficients put back", meant, restore, restore(proof.result)),
         ),
-        None if proof.second is None else put_back(start, names, proof.second),
+        None if proof.second is None else restore_coefficients(start, names, proof.second),
     )
 
 
-def cancel(average: ProductAverage) -> sp.Expr:
-    """Zero, for an odd integrand."""
+def vanish_by_symmetry(average: ProductAverage) -> sp.Expr:
+    """Zero, the average of an odd integrand.
+
+    Raises:
+        NoClosedForm: the integrand is not odd.
+    """
     if not is_odd(average.factors):
         raise NoClosedForm(f"the average {average}", "its integrand is not odd", "use another rule")
     return sp.Integer(0)
 
 
-def fold(average: ProductAverage) -> ProductAverage:
+def take_even_part(average: ProductAverage) -> ProductAverage:
     """The average of the even part, over one variable."""
     if len(average.factors) > 1:
         return average
@@ -254,7 +262,7 @@ def telescope(average: ProductAverage) -> SignAverage:
     return SignAverage(tuple(_telescoped(f) for f in average.factors), average.covariance)
 
 
-def _telescoped(function: Pieces) -> sp.Expr:
+def _telescoped(function: PiecewiseFunction) -> sp.Expr:
     parts = function.parts
     total = (parts[0] + parts[-1]) / 2 if len(parts) > 1 else parts[0]
     for b, left, right in zip(function.breaks, parts, parts[1:], strict=False):
@@ -296,6 +304,6 @@ def _leading_minors(matrix: Matrix) -> list[Frac]:
     return [matrix[i][i] * matrix[j][j] - matrix[i][j] ** 2 for i in range(len(matrix)) for j in range(i)]
 
 
-def _angle(factors: object, covariance: tuple[sp.Expr, ...]) -> str:
+def _bracket(factors: object, covariance: tuple[sp.Expr, ...]) -> str:
     written = [f"({f.subs(z, x)})" for f, x in zip(factors, variables, strict=False)]  # type: ignore[call-overload]
     return f"<{'*'.join(written)}> with covariance {', '.join(map(str, covariance))}"

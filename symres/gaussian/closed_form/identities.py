@@ -1,4 +1,4 @@
-"""What a closed form must satisfy besides agreeing with quadrature: each identity is checked in numbers.
+"""Identities that a closed form must satisfy besides agreeing with quadrature, each checked in numbers.
 
 The derivation is repeated with rational numbers in place of symbols (it meets other branches: no signs are guessed);
 the slope in every variance and covariance is an average again, by the theorems of Price and Stein; independent inputs
@@ -15,18 +15,20 @@ from itertools import combinations_with_replacement
 import sympy as sp
 from flint import arb, ctx
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.symbols import K1, K2, C, z
 from ...numerics.balls import enclose, evaluate, value_and_radius
 from ...results.quantity import Verification
 from ..calculus.derivatives import covariance_rule
 from ..quadrature.average_ball import average_ball
 from .engine import closed_form
-from .verification import Ball, Values, verify
+from .verification import Enclosure, Values, verify
 
-_CLOSE = sp.Rational(1, 2**160)  # 1 - correlation of inputs that are taken for equal: its root is the error
+_NEARLY_EQUAL = sp.Rational(
+    1, 2**160
+)  # 1 - correlation of inputs that are taken for equal; the error is of the order of its root
 
-Factors = tuple[Pieces, ...]
+Factors = tuple[PiecewiseFunction, ...]
 Terms = list[tuple[sp.Expr, Factors]]  # sum of coefficient * average of a product of functions
 
 
@@ -36,14 +38,14 @@ class Identity:
 
     Args:
         oracle: its name, for the reader.
-        formula: what follows from the closed form.
-        measure: the value and its radius at given numbers, from elsewhere.
+        formula: one side of the identity, from the closed form.
+        measure: the other side and its radius at given numbers, by quadrature or another derivation.
         kernels: the entries of the law that are free.
     """
 
     oracle: str
     formula: sp.Expr
-    measure: Callable[[Values], Ball]
+    measure: Callable[[Values], Enclosure]
     kernels: tuple[sp.Symbol, ...]
 
 
@@ -85,12 +87,14 @@ def identities(claim: sp.Expr, factors: Factors, law: tuple[sp.Symbol, ...], bit
     for symbol, terms, theorem in _slopes(factors, law):
         yield Identity(theorem, claim.diff(symbol), partial(_measured, terms, law, bits), law)
     if len(law) == 3:
-        equal = claim.subs({K2: K1, C: K1 * (1 - _CLOSE)}, simultaneous=True)
-        yield Identity("independent inputs", claim.subs(C, 0), partial(_product, factors, (K1, K2), bits), (K1, K2))
-        yield Identity("equal inputs", equal, partial(_one_input, factors, bits), (K1,))
+        equal = claim.subs({K2: K1, C: K1 * (1 - _NEARLY_EQUAL)}, simultaneous=True)
+        yield Identity(
+            "independent inputs", claim.subs(C, 0), partial(_independent_inputs, factors, (K1, K2), bits), (K1, K2)
+        )
+        yield Identity("equal inputs", equal, partial(_equal_inputs, factors, bits), (K1,))
 
 
-def _repeated(factors: Factors, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Ball:
+def _repeated(factors: Factors, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Enclosure:
     numbers = closed_form(tuple(f.subs(values) for f in factors), [values[s] for s in law])
     return evaluate(numbers.result, {}, int(bits / 3.33))
 
@@ -105,15 +109,15 @@ def _slopes(factors: Factors, law: tuple[sp.Symbol, ...]) -> Iterator[tuple[sp.S
     smooth = [f.is_continuous and f.has_finite_slopes for f in factors]
     for (i, j), symbol in zip(entries, law, strict=True):
         rule = covariance_rule(smooth, matrix, i, j)
-        bent = [f.diff() if k in rule.slopes else f for k, f in enumerate(factors)]
+        differentiated = [f.diff() if k in rule.slopes else f for k, f in enumerate(factors)]
         terms = [
-            (c, tuple(f.map(lambda u, p=p: u * z**p) for f, p in zip(bent, powers, strict=True)))
+            (c, tuple(f.map(lambda u, p=p: u * z**p) for f, p in zip(differentiated, powers, strict=True)))
             for c, powers in rule.weight
         ]
         yield symbol, terms, rule.theorem
 
 
-def _measured(terms: Terms, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Ball:
+def _measured(terms: Terms, law: tuple[sp.Symbol, ...], bits: int, values: Values) -> Enclosure:
     balls = tuple(enclose(values[s], {}, bits) for s in law)
     with ctx.workprec(bits):
         total = arb(0)
@@ -123,7 +127,7 @@ def _measured(terms: Terms, law: tuple[sp.Symbol, ...], bits: int, values: Value
         return value_and_radius(total)
 
 
-def _product(factors: Factors, kernels: Sequence[sp.Symbol], bits: int, values: Values) -> Ball:
+def _independent_inputs(factors: Factors, kernels: Sequence[sp.Symbol], bits: int, values: Values) -> Enclosure:
     """The product of averages over independent variables."""
     with ctx.workprec(bits):
         total = arb(1)
@@ -132,7 +136,7 @@ def _product(factors: Factors, kernels: Sequence[sp.Symbol], bits: int, values: 
         return value_and_radius(total)
 
 
-def _one_input(factors: Factors, bits: int, values: Values) -> Ball:
+def _equal_inputs(factors: Factors, bits: int, values: Values) -> Enclosure:
     """The average of the product of both functions at one input, their breakpoints in the order that numbers give."""
     one, other = (f.subs(values) for f in factors)
-    return _product((one.map(lambda u, v: u * v, other),), (K1,), bits, values)
+    return _independent_inputs((one.map(lambda u, v: u * v, other),), (K1,), bits, values)

@@ -34,15 +34,15 @@ def sign_average(reader: Reader, mean: Sequence[Form], covariance: Matrix, detai
         if covariance[i][i]:
             left.append(i)
         else:
-            result = result * field.integer(_certain_sign(reader, m))
+            result = result * field.integer(_decided_sign(reader, m))
     while left and result:
-        block = _block(left, covariance)
+        block = _correlated_block(left, covariance)
         left = [i for i in left if i not in block]
         result = result * _correlated(reader, block, mean, covariance, details)
     return result
 
 
-def _block(left: Sequence[int], covariance: Matrix) -> list[int]:
+def _correlated_block(left: Sequence[int], covariance: Matrix) -> list[int]:
     """All variables that are correlated, directly or through others, with the first."""
     block = [left[0]]
     for i in block:
@@ -110,16 +110,16 @@ def _one_variable_twice(
         return sign_average(reader, [mean[k] for k in chosen], matrix, details)
 
     distance = mean[i] * (field.one / scale) - mean[j]
-    order = _certain_sign(reader, distance)
+    order = _decided_sign(reader, distance)
     if not order:
         return average(rest) * orientation
     details.append("sgn(y + h) sgn(y) = 1 - sgn(y + h) + sgn(y) for h > 0")
-    # sgn(y_i) = orientation*sgn(y_j + h); with order = -1 the two change places
+    # sgn(y_i) = orientation*sgn(y_j + h); order = -1 exchanges sgn(y_j + h) and sgn(y_j)
     first, second = average([i, *rest]) * orientation, average([j, *rest])
     return (average(rest) + (second - first) * field.integer(order)) * orientation
 
 
-def _certain_sign(reader: Reader, value: Form) -> int:
+def _decided_sign(reader: Reader, value: Form) -> int:
     if not value:
         return 0
     expr = reader.written(value)

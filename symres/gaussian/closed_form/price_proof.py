@@ -11,17 +11,17 @@ from functools import partial
 
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, Step
 from ...core.symbols import K1, K2, C
 from ..algebra.canonical import canonical
 from .engine import ProductAverage, closed_form
 
-_LONGEST = 500  # operations in a closed form
+_MAX_OPERATIONS = 500  # operations in a closed form
 
 
-def price_proof(factors: tuple[Pieces, Pieces], claim: sp.Expr) -> Proof | None:
+def price_proof(factors: tuple[PiecewiseFunction, PiecewiseFunction], claim: sp.Expr) -> Proof | None:
     """Prove a closed form of ``<f(x1) g(x2)>`` with covariance K1, C, K2 again.
 
     Args:
@@ -31,12 +31,12 @@ def price_proof(factors: tuple[Pieces, Pieces], claim: sp.Expr) -> Proof | None:
     Returns:
         The proof, or None where the slopes jump, do not close, or the proof would be long.
     """
-    if sp.count_ops(claim) > _LONGEST or not all(f.is_continuous and f.has_finite_slopes for f in factors):
+    if sp.count_ops(claim) > _MAX_OPERATIONS or not all(f.is_continuous and f.has_finite_slopes for f in factors):
         return None
     start = ProductAverage(factors, (K1, C, K2))
     try:
-        slope, corner = _slope(start), _independent(start)
-        _integrated((slope, corner), claim)
+        slope, independent = _slope(start), _independent(start)
+        _checked_integral((slope, independent), claim)
     except NoClosedForm:
         return None
     return Proof(
@@ -45,20 +45,20 @@ def price_proof(factors: tuple[Pieces, Pieces], claim: sp.Expr) -> Proof | None:
             Step(
                 "Price's theorem",
                 "d/dC <f(x1) g(x2)> = <f'(x1) g'(x2)>, and <f(x1)> <g(x2)> at C = 0",
-                _determined,
-                (slope, corner),
+                _slope_and_start,
+                (slope, independent),
             ),
             Step(
                 "integral over C",
                 "a function of C with this slope and this value at C = 0",
-                partial(_integrated, claim=claim),
+                partial(_checked_integral, claim=claim),
                 claim,
             ),
         ),
     )
 
 
-def _determined(average: ProductAverage) -> tuple[sp.Expr, sp.Expr]:
+def _slope_and_start(average: ProductAverage) -> tuple[sp.Expr, sp.Expr]:
     return _slope(average), _independent(average)
 
 
@@ -71,14 +71,14 @@ def _independent(average: ProductAverage) -> sp.Expr:
     return canonical(one * other)
 
 
-def _integrated(known: tuple[sp.Expr, sp.Expr], claim: sp.Expr) -> sp.Expr:
+def _checked_integral(known: tuple[sp.Expr, sp.Expr], claim: sp.Expr) -> sp.Expr:
     """The claim, if it has the slope and the value at C = 0.
 
     Raises:
         NoClosedForm: it does not, or the canonical form does not show it.
     """
-    slope, corner = known
-    for difference in (claim.diff(C) - slope, claim.subs(C, 0) - corner):
+    slope, independent = known
+    for difference in (claim.diff(C) - slope, claim.subs(C, 0) - independent):
         if canonical(difference) != 0:
             raise NoClosedForm(
                 f"the integral of {slope} over C", f"{claim} was not recognised as it", "use the proof by Stein's lemma"

@@ -23,7 +23,7 @@ from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import Form, exponential, root
 from ..algebra.rational_functions import Frac
 from .orthants import Matrix, sign_average
-from .terms import Sign, Terms
+from .terms import SmoothedSign, Terms
 
 Polynomial = dict[tuple[int, ...], Form]
 
@@ -41,7 +41,7 @@ class Factor:
     """A sign or error function of one of the variables."""
 
     variable: int
-    sign: Sign
+    sign: SmoothedSign
 
 
 def average_terms(factors: Sequence[Terms], covariance: Matrix, reader: Reader, details: list[str]) -> Form:
@@ -69,7 +69,7 @@ def average_terms(factors: Sequence[Terms], covariance: Matrix, reader: Reader, 
     if any(s.spread for terms in factors for kind in terms for s in kind.signs):
         details.append("erf(a z + b) = E_eps sgn(z + b/a + eps) for a > 0 and Gaussian eps with <eps^2> = 1/(2 a^2)")
     # all conditions of convergence first: they bound the domain on which signs under roots are read off
-    laws = {alphas: _absorbed(covariance, alphas, reader, details) for alphas, _ in groups}
+    laws = {alphas: _with_quadratic_weight(covariance, alphas, reader, details) for alphas, _ in groups}
     total = Form(field, {})
     for (alphas, betas), by_signs in groups.items():
         determinant, absorbed = laws[alphas]
@@ -80,7 +80,9 @@ def average_terms(factors: Sequence[Terms], covariance: Matrix, reader: Reader, 
     return total
 
 
-def _absorbed(covariance: Matrix, alphas: tuple[Frac, ...], reader: Reader, details: list[str]) -> tuple[Frac, Matrix]:
+def _with_quadratic_weight(
+    covariance: Matrix, alphas: tuple[Frac, ...], reader: Reader, details: list[str]
+) -> tuple[Frac, Matrix]:
     """det(1 - 2 Sigma alpha) and the covariance of the law weighted with exp(sum alpha z^2)."""
     field = reader.field
     if not any(alphas):

@@ -1,4 +1,4 @@
-"""Functions of one variable as sums of  c * z^n * exp(alpha z^2 + beta z) * prod S:  what Stein's recursion takes.
+"""Functions of one variable as sums of  c * z^n * exp(alpha z^2 + beta z) * prod S:  the input of Stein's recursion.
 
 S stands for a sign or an error function, both written as  S(z) = E_eps sgn(z + shift + eps)  with a Gaussian eps of
 variance ``spread`` that is independent of everything: spread 0 is a sign, erf(a z + b) has spread 1/(2 a^2).
@@ -21,7 +21,7 @@ _LARGEST_POWER = 40  # of a sum: beyond this the terms are too many to be of use
 
 
 @dataclass(frozen=True)
-class Sign:
+class SmoothedSign:
     """E sgn(z + shift + eps), eps Gaussian with variance ``spread``."""
 
     shift: Form
@@ -29,16 +29,16 @@ class Sign:
 
 
 @dataclass(frozen=True)
-class Kind:
+class TermKind:
     """z^power * exp(alpha z^2 + beta z) * product of signs."""
 
     power: int
     alpha: Frac
     beta: Form
-    signs: tuple[Sign, ...]
+    signs: tuple[SmoothedSign, ...]
 
 
-Terms = dict[Kind, Form]
+Terms = dict[TermKind, Form]
 
 
 def parse_terms(expr: sp.Expr, reader: Reader) -> Terms:
@@ -50,17 +50,17 @@ def parse_terms(expr: sp.Expr, reader: Reader) -> Terms:
     if not expr.has(z):
         return _constant(reader, reader.read(expr))
     if expr == z:
-        return {Kind(1, reader.field.zero, Form.integer(reader.field, 0), ()): Form.integer(reader.field, 1)}
+        return {TermKind(1, reader.field.zero, Form.integer(reader.field, 0), ()): Form.integer(reader.field, 1)}
     if isinstance(expr, sp.Add):
         return reduce(_sum, (parse_terms(a, reader) for a in expr.args))
     if isinstance(expr, sp.Mul):
         return reduce(_product, (parse_terms(a, reader) for a in expr.args))
     if isinstance(expr, sp.Pow) and expr.exp.is_Integer and expr.exp > 0:
         if expr.base == z:
-            kind = Kind(int(expr.exp), reader.field.zero, Form.integer(reader.field, 0), ())
+            kind = TermKind(int(expr.exp), reader.field.zero, Form.integer(reader.field, 0), ())
             return {kind: Form.integer(reader.field, 1)}
         if expr.exp > _LARGEST_POWER:
-            raise _outside(expr)
+            raise _unsupported(expr)
         return reduce(_product, [parse_terms(expr.base, reader)] * int(expr.exp))
     if isinstance(expr, sp.exp):
         return _exponential(expr.args[0], reader, Form.integer(reader.field, 1))
@@ -70,11 +70,11 @@ def parse_terms(expr: sp.Expr, reader: Reader) -> Terms:
         return _oscillation(expr, reader)
     if isinstance(expr, sp.erf | sp.erfc | sp.sign):
         return _sign(expr, reader)
-    raise _outside(expr)
+    raise _unsupported(expr)
 
 
 def _constant(reader: Reader, value: Form) -> Terms:
-    return {Kind(0, reader.field.zero, Form.integer(reader.field, 0), ()): value} if value else {}
+    return {TermKind(0, reader.field.zero, Form.integer(reader.field, 0), ()): value} if value else {}
 
 
 def _sum(left: Terms, right: Terms) -> Terms:
@@ -88,22 +88,22 @@ def _product(left: Terms, right: Terms) -> Terms:
     result: Terms = {}
     for k, c in left.items():
         for m, d in right.items():
-            kind = Kind(k.power + m.power, k.alpha + m.alpha, k.beta + m.beta, _multiply_signs(k.signs, m.signs))
+            kind = TermKind(k.power + m.power, k.alpha + m.alpha, k.beta + m.beta, _multiply_signs(k.signs, m.signs))
             result[kind] = result[kind] + c * d if kind in result else c * d
     return {kind: c for kind, c in result.items() if c}
 
 
-def _multiply_signs(left: tuple[Sign, ...], right: tuple[Sign, ...]) -> tuple[Sign, ...]:
+def _multiply_signs(left: tuple[SmoothedSign, ...], right: tuple[SmoothedSign, ...]) -> tuple[SmoothedSign, ...]:
     """Both groups together, equal ones side by side; the square of a sharp sign is 1."""
-    groups: dict[Sign, int] = {}
+    groups: dict[SmoothedSign, int] = {}
     for s in (*left, *right):
         groups[s] = groups.get(s, 0) + 1
-    # the sum over terms meets products in both orders: sort by what does not depend on the order
+    # products occur in both orders: sort by a key that does not depend on the order
     ordered = sorted(groups.items(), key=lambda item: (repr(item[0].spread), repr(sorted(map(str, _key(item[0]))))))
     return tuple(s for s, count in ordered for _ in range(count if s.spread else count % 2))
 
 
-def _key(s: Sign) -> list[object]:
+def _key(s: SmoothedSign) -> list[object]:
     return [(mono[1:], c) for mono, c in s.shift.terms.items()]
 
 
@@ -111,14 +111,14 @@ def _exponential(exponent: sp.Expr, reader: Reader, factor: Form) -> Terms:
     alpha, beta, constant = _quadratic(exponent, reader)
     rational = alpha.rational
     if rational is None:
-        raise _outside(sp.exp(exponent))
-    return {Kind(0, rational, beta, ()): exponential(constant) * factor}
+        raise _unsupported(sp.exp(exponent))
+    return {TermKind(0, rational, beta, ()): exponential(constant) * factor}
 
 
 def _oscillation(expr: sp.Function, reader: Reader) -> Terms:
     alpha, beta, constant = _quadratic(expr.args[0], reader)
     if alpha:
-        raise _outside(expr)
+        raise _unsupported(expr)
     field = reader.field
     result: Terms = {}
     turn = Form.imaginary(field) if isinstance(expr, sp.sin | sp.cos) else Form.integer(field, 1)
@@ -127,7 +127,7 @@ def _oscillation(expr: sp.Function, reader: Reader) -> Terms:
     for sign in (1, -1):
         turned = turn * field.integer(sign)
         weight = Form.of(half) if front is None else front * field.integer(sign) * half
-        result = _sum(result, {Kind(0, field.zero, beta * turned, ()): exponential(constant * turned) * weight})
+        result = _sum(result, {TermKind(0, field.zero, beta * turned, ()): exponential(constant * turned) * weight})
     return result
 
 
@@ -136,7 +136,7 @@ def _sign(expr: sp.Function, reader: Reader) -> Terms:
     alpha, slope, shift = _quadratic(expr.args[0], reader)
     square = (slope * slope).rational
     if alpha or not square:
-        raise _outside(expr)
+        raise _unsupported(expr)
     direction = reader.written(slope)
     if not (direction.is_positive or direction.is_negative):
         raise NoClosedForm(
@@ -147,7 +147,7 @@ def _sign(expr: sp.Function, reader: Reader) -> Terms:
     orientation = field.integer(1 if direction.is_positive else -1)
     sharp = isinstance(expr, sp.sign)
     spread = field.zero if sharp else field.ratio(1, 2) / square
-    kind = Kind(0, field.zero, Form.integer(field, 0), (Sign(shift * slope.inverse(), spread),))
+    kind = TermKind(0, field.zero, Form.integer(field, 0), (SmoothedSign(shift * slope.inverse(), spread),))
     if isinstance(expr, sp.erfc):
         return _sum(_constant(reader, Form.integer(field, 1)), {kind: Form.of(-orientation)})
     return {kind: Form.of(orientation)}
@@ -156,13 +156,13 @@ def _sign(expr: sp.Function, reader: Reader) -> Terms:
 def _quadratic(expr: sp.Expr, reader: Reader) -> tuple[Form, Form, Form]:
     """(alpha, beta, constant) of alpha z^2 + beta z + constant."""
     if not expr.is_polynomial(z) or sp.degree(expr, z) > 2:
-        raise _outside(expr)
+        raise _unsupported(expr)
     polynomial = sp.Poly(expr, z)
     alpha, beta, constant = (reader.read(sp.sympify(polynomial.coeff_monomial(z**k))) for k in (2, 1, 0))
     return alpha, beta, constant
 
 
-def _outside(expr: sp.Expr) -> NoClosedForm:
+def _unsupported(expr: sp.Expr) -> NoClosedForm:
     return NoClosedForm(
         "a Gaussian average in closed form",
         f"{expr} is no polynomial, exponential, oscillation, error function or sign of a linear function",

@@ -9,7 +9,7 @@ from itertools import product, tee
 import mpmath as mp
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import K1, K2, C, K, z
 from ...numerics.balls import evaluate
@@ -17,20 +17,20 @@ from ...numerics.balls.budget import panel_budget
 from ...results.quantity import Verification
 
 Values = dict[sp.Symbol, sp.Rational]
-Ball = tuple[mp.mpf, mp.mpf]  # a number and a bound on its error
+Enclosure = tuple[mp.mpf, mp.mpf]  # a number and a bound on its error
 
 _KERNELS = (K, K1, K2, C)
-_SHRINK = 64  # kernels are made so much smaller where a point decides nothing...
-_SHRUNK = 4  # ...at most so many times
+_SHRINK_FACTOR = 64  # by which kernels are made smaller where a point decides nothing
+_MAX_SHRINKS = 4  # times that kernels are made smaller
 MIRRORED = "values at mirrored points"
-_PANELS = (64, 2000)  # of one average, at first and if that decides nothing
-_PLACES, _DIGITS = 6, 30  # points at which an odd integrand is looked at, and digits
+_PANELS = (64, 2000)  # budgets of one average: first the small one, then the large one for points left undecided
+_ODD_POINTS, _ODD_DIGITS = 6, 30  # at which the symmetry of an odd integrand is checked
 
 
 def verify(
     asked: str,
     claim: sp.Expr,
-    measure: Callable[[Values], Ball],
+    measure: Callable[[Values], Enclosure],
     symbols: Sequence[sp.Symbol],
     *,
     oracle: str,
@@ -57,10 +57,10 @@ def verify(
         NoClosedForm: the two differ, or no point decides.
     """
     generator, decided, worst = random.Random(asked), 0, 0.0
-    # kernels of order one may need thousands of panels and decide nothing: smaller ones come first, then patience
-    for panels, scale in product(_PANELS, range(_SHRUNK + 1)):
+    # kernels of order one may need thousands of panels and decide nothing: smaller kernels first, then more panels
+    for panels, scale in product(_PANELS, range(_MAX_SHRINKS + 1)):
         for _ in range(points - decided):
-            values = _point(symbols, generator, sp.Rational(1, _SHRINK**scale))
+            values = _point(symbols, generator, sp.Rational(1, _SHRINK_FACTOR**scale))
             try:
                 with panel_budget(panels):
                     (claimed, error), (value, radius) = evaluate(claim, values, digits), measure(values)
@@ -85,7 +85,7 @@ def verify(
     return Verification(oracle, decided, worst)
 
 
-def verify_odd(asked: str, factors: Sequence[Pieces]) -> Verification:
+def verify_odd(asked: str, factors: Sequence[PiecewiseFunction]) -> Verification:
     """Compare a product of functions at random points with itself at the mirrored points: the sums must vanish.
 
     Raises:
@@ -93,17 +93,17 @@ def verify_odd(asked: str, factors: Sequence[Pieces]) -> Verification:
     """
     generator, worst = random.Random(asked), 0.0
     parameters = sorted(set().union(*(f.free_symbols for f in factors)) - {z}, key=str)
-    for _ in range(_PLACES):
+    for _ in range(_ODD_POINTS):
         values = _point(parameters, generator, sp.Integer(1))
         places = [sp.Rational(generator.randint(1, 200), 64) * generator.choice((1, -1)) for _ in factors]
         (value, error), (mirrored, radius) = (
-            evaluate(sp.Mul(*(f.as_expr().subs(values).subs(z, side * x) for f, x in at)), {}, _DIGITS)
-            for side, at in zip((1, -1), tee(zip(factors, places, strict=True)), strict=True)
+            evaluate(sp.Mul(*(f.as_expr().subs(values).subs(z, side * x) for f, x in factors_there)), {}, _ODD_DIGITS)
+            for side, factors_there in zip((1, -1), tee(zip(factors, places, strict=True)), strict=True)
         )
         if abs(value + mirrored) > error + radius:
             raise NoClosedForm(asked, f"it is not odd at {places}, a defect of symres", "report it, and use numbers")
         worst = max(worst, float(abs(value + mirrored) / abs(value)) if value else 0.0)
-    return Verification(MIRRORED, _PLACES, worst)
+    return Verification(MIRRORED, _ODD_POINTS, worst)
 
 
 def _point(symbols: Sequence[sp.Symbol], generator: random.Random, shrink: sp.Rational) -> Values:

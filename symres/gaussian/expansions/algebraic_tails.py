@@ -1,7 +1,7 @@
 """Functions that approach a polynomial like a power of 1/z: softsign, atan, z/sqrt(1 + z**2).
 
 With f = p + r and r ~ c z**-j on the right, the moments of r exist up to that of z**(j - 2): so far the large-variance
-expansion is that of asymptotics.py. The next term, of order K**(-j/2), may have a logarithm.
+expansion is that of ``large_variance.py``. The next term, of order K**(-j/2), may have a logarithm.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from itertools import pairwise
 import mpmath as mp
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.symbols import z
 
-_FIRST = 12  # powers of 1/z among which the first of the remainder is sought
-_FAR = (10**5, 10**6)  # places where the fall of a remainder is looked at
-_SURE = mp.mpf(10) ** -20  # relative deviation of a moment from its value in numbers
+_SERIES_ORDER = 12  # powers of 1/z among which the first of the remainder is sought
+_FAR_POINTS = (10**5, 10**6)  # places where the fall of a remainder is looked at
+_TOLERANCE = mp.mpf(10) ** -20  # relative deviation of a moment from its value in numbers
 _INVERSE = sp.Dummy("t", positive=True)
 
 
@@ -30,7 +30,7 @@ def algebraic_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, int] | None:
     if part.free_symbols != {z} or not part.replace(sp.atan, lambda u: u).is_algebraic_expr(z):
         return None
     try:
-        series = sp.series(part.subs(z, 1 / _INVERSE), _INVERSE, 0, _FIRST).removeO()
+        series = sp.series(part.subs(z, 1 / _INVERSE), _INVERSE, 0, _SERIES_ORDER).removeO()
     except (NotImplementedError, ValueError, sp.PoleError):
         return None
     terms = sp.expand(series).as_independent(_INVERSE, as_Add=True)
@@ -43,19 +43,20 @@ def algebraic_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, int] | None:
             polynomial += coefficient * z**-power
         elif coefficient != 0:
             first = min(first, power)
-    if first is sp.oo or not _falls(part - polynomial, int(first)):
+    if first is sp.oo or not _decays_like_power(part - polynomial, int(first)):
         return None
     return polynomial, part - polynomial, int(first)
 
 
-def _falls(remainder: sp.Expr, power: int) -> bool:
+def _decays_like_power(remainder: sp.Expr, power: int) -> bool:
     """Whether z**power times a remainder has a limit other than 0, in numbers: the series is sympy's."""
     with mp.workdps(80):
-        near, far = (abs(mp.mpf(n) ** power * sp.lambdify(z, remainder, "mpmath")(mp.mpf(n))) for n in _FAR)
-        return bool(far > 0 and abs(near / far - 1) < mp.mpf(10) ** -3)
+        function = sp.lambdify(z, remainder, "mpmath")
+        early, late = (abs(mp.mpf(n) ** power * function(mp.mpf(n))) for n in _FAR_POINTS)
+        return bool(late > 0 and abs(early / late - 1) < mp.mpf(10) ** -3)
 
 
-def algebraic_moment(remainder: Pieces, n: int) -> sp.Expr | None:
+def algebraic_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
     """``integral_0^oo z**n r(z) dz`` in closed form, compared with its value in numbers; None if there is none."""
     ends = (sp.Integer(0), *remainder.breaks, sp.oo)
     pieces = [
@@ -67,13 +68,15 @@ def algebraic_moment(remainder: Pieces, n: int) -> sp.Expr | None:
         return None
     with mp.workdps(30):
         functions = [(sp.lambdify(z, integrand, "mpmath"), low, high) for integrand, low, high in pieces]
-        measured = mp.fsum(mp.quad(f, [_number(low), *_inside(low, high), _number(high)]) for f, low, high in functions)
-        close = abs(measured - _number(total)) <= _SURE * abs(measured)
+        measured = mp.fsum(
+            mp.quad(f, [_number(low), *_interior_points(low, high), _number(high)]) for f, low, high in functions
+        )
+        close = abs(measured - _number(total)) <= _TOLERANCE * abs(measured)
     return total if close else None
 
 
-def _inside(low: sp.Expr, high: sp.Expr) -> list[mp.mpf]:
-    """Where the range of a quadrature is cut."""
+def _interior_points(low: sp.Expr, high: sp.Expr) -> list[mp.mpf]:
+    """Points at which a quadrature divides its range."""
     return [_number(low) + 1, _number(low) + 10] if high is sp.oo else []
 
 

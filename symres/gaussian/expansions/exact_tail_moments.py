@@ -1,10 +1,14 @@
-"""Exact moments ``integral_0^oo z**n r(z) dz`` of what decays exponentially, where they close.
+"""Exact moments ``integral_0^oo z**n r(z) dz`` of functions that decay exponentially, where a closed form is known.
 
-Three kinds do. Polynomials on bounded intervals. From 0 on, sums of ``z**j q**l/(1 + q)**a`` and ``z**j log(1 + q)``
-with ``q = exp(-c z)``: in powers of q, with coefficients ``(-1)**l`` times a polynomial in l, such a function has the
-Mellin transform ``integral z**(s-1) G(exp(-c z)) dz = Gamma(s) c**-s sum_l g_l l**-s``, and the sum is one of values
-of Dirichlet's eta function, continued: the integral converges for all s > 0, for nothing happens at z = 0. And
-polynomials in z, erf(b z) and Gaussians: by parts every term gets a Gaussian, and is an average at a finite variance.
+Three kinds of functions have one:
+
+* polynomials on bounded intervals;
+* on the half-line, sums of ``z**j q**l/(1 + q)**a`` and ``z**j log(1 + q)`` with ``q = exp(-c z)``. A power series
+  ``G(q) = sum_l g_l q**l``, with ``g_l = (-1)**l`` times a polynomial in l, has the Mellin transform
+  ``integral z**(s-1) G(exp(-c z)) dz = Gamma(s) c**-s sum_l g_l l**-s``. The sum is one of values of Dirichlet's eta
+  function, by analytic continuation in s: the function is regular at z = 0, so the integral converges for all s > 0;
+* on the half-line, polynomials in z, erf(b z) and Gaussians: integration by parts gives every term a Gaussian factor,
+  and a term with a Gaussian factor is an average at a finite variance.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from itertools import pairwise
 
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import K, z
 from ...numerics.intervals.evaluation import sign_of
@@ -29,7 +33,7 @@ _ERF = sp.Dummy("erf(b z)", positive=True)
 Power = tuple[int, bool, int, sp.Expr]  # (j, log, e, c): c z**j (1 + q)**e, or c z**j log(1 + q)
 
 
-def closed_moment(remainder: Pieces, n: int) -> sp.Expr | None:
+def exact_moment(remainder: PiecewiseFunction, n: int) -> sp.Expr | None:
     """The exact moment of a function on the half-line, None if it is not known to close.
 
     Args:
@@ -90,7 +94,7 @@ def _in_exponentials(formula: sp.Expr) -> tuple[tuple[Power, ...], sp.Expr] | No
             powers.append((j, logs == 1, degree - order, value))
             if not logs:
                 constants[j] = constants.get(j, sp.Integer(0)) + value
-    if any(sp.expand(value) != 0 for value in constants.values()):  # it would not decay
+    if any(sp.expand(value) != 0 for value in constants.values()):  # the sum would not decay
         return None
     return tuple(powers), rate
 
@@ -178,9 +182,13 @@ def _gaussian_moment(power: int, erfs: int, slope: sp.Expr, decay: sp.Expr) -> s
     function = z**power * sp.erf(slope * z) ** erfs
     # an even function needs no step at 0, and has more closed forms for it
     even = (power + erfs) % 2 == 0
-    pieces = Pieces((), (function / 2,)) if even else Pieces((sp.Integer(0),), (sp.Integer(0), function))
+    pieces = (
+        PiecewiseFunction((), (function / 2,))
+        if even
+        else PiecewiseFunction((sp.Integer(0),), (sp.Integer(0), function))
+    )
     try:
-        closed = closed_form((pieces,), (K,)).result
+        average = closed_form((pieces,), (K,)).result
     except NoClosedForm:
         return None
-    return sp.sqrt(sp.pi / decay) * closed.subs(K, 1 / (2 * decay))
+    return sp.sqrt(sp.pi / decay) * average.subs(K, 1 / (2 * decay))

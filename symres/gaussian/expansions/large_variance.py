@@ -4,8 +4,8 @@ With f = p + r, p a polynomial on each side of 0 and r exponentially small far o
 
     <f>_K = <p>_K + (2 pi K)**(-1/2) sum_m (-1)**m/(m! (2K)**m) integral z**(2m) r(z) dz,
 
-for the Gaussian is flat where r is not small. The expansion is asymptotic. Where r falls like a power of 1/z, it holds
-as long as the moments exist.
+because the Gaussian is flat where r is not small. The series is asymptotic. Where r falls like a power of 1/z, it holds
+as far as the moments of r exist.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from functools import lru_cache
 
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ..quadrature.odd_symmetry import is_odd
 from .algebraic_tails import algebraic_moment, algebraic_right
-from .exact_tail_moments import closed_moment
+from .exact_tail_moments import exact_moment
 from .small_variance import absolute_moment
 from .tail_decomposition import split_right_tail
 from .tail_moments import TailMoment
@@ -29,12 +29,12 @@ from .tail_moments import TailMoment
 Term = tuple[sp.Rational, sp.Expr]
 
 
-def large_variance(factor: Pieces, order: sp.Expr | int) -> tuple[Term, ...]:
+def large_variance(factor: PiecewiseFunction, order: sp.Expr | int) -> tuple[Term, ...]:
     """The asymptotic expansion of ``<f>_K`` for K -> oo.
 
     Args:
         factor: the function f; it may contain parameters.
-        order: terms down to ``K**-order`` are wanted; at most ``known_order(factor)``.
+        order: terms down to ``K**-order`` are wanted; at most ``log_free_order(factor)``.
 
     Returns:
         (exponent of K, coefficient) for every term that does not vanish, in decreasing order. Coefficients are exact,
@@ -45,10 +45,10 @@ def large_variance(factor: Pieces, order: sp.Expr | int) -> tuple[Term, ...]:
     """
     if is_odd((factor,)):
         return ()
-    if order > known_order(factor):
+    if order > log_free_order(factor):
         raise NoClosedForm(
             "a large-variance expansion",
-            f"its function has algebraic tails, and logarithms below K**{-known_order(factor)}",
+            f"its function has algebraic tails, and logarithms below K**{-log_free_order(factor)}",
             "use numbers instead",
         )
     factor = even_part(factor)
@@ -67,8 +67,8 @@ def large_variance(factor: Pieces, order: sp.Expr | int) -> tuple[Term, ...]:
 
 
 @lru_cache(maxsize=256)
-def known_order(factor: Pieces) -> sp.Expr:
-    """Down to which power of 1/K the expansion has no logarithms; infinite for what decays exponentially.
+def log_free_order(factor: PiecewiseFunction) -> sp.Expr:
+    """The power of 1/K down to which the series has no logarithms; infinite where the remainder decays exponentially.
 
     Raises:
         NoClosedForm: f is not polynomial far out, up to what decays.
@@ -76,11 +76,11 @@ def known_order(factor: Pieces) -> sp.Expr:
     if is_odd((factor,)):
         return sp.oo
     factor = even_part(factor)
-    return min((_right(side.parts[-1])[2] - 1) / sp.Integer(2) for side in (factor, factor.mirrored()))
+    return min((_split_right(side.parts[-1])[2] - 1) / sp.Integer(2) for side in (factor, factor.mirrored()))
 
 
-def _right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
-    """The polynomial far out, the remainder, and the power of 1/z with which that decays."""
+def _split_right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """The polynomial far out, the remainder, and the power of 1/z with which the remainder decays."""
     try:
         return *split_right_tail(part), sp.oo
     except NoClosedForm:
@@ -90,26 +90,26 @@ def _right(part: sp.Expr) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
         return found
 
 
-def _half(factor: Pieces) -> tuple[sp.Expr, Pieces]:
-    """The polynomial on the right, and what is left of the function from 0 on."""
-    polynomial, rest, _ = _right(factor.parts[-1])
+def _half(factor: PiecewiseFunction) -> tuple[sp.Expr, PiecewiseFunction]:
+    """The polynomial on the right, and the function minus this polynomial from 0 on."""
+    polynomial, rest, _ = _split_right(factor.parts[-1])
     places = [k for k, b in enumerate(factor.breaks) if b.is_positive]
     first = places[0] if places else len(factor.breaks)
     parts = [sp.expand(part - polynomial) for part in factor.parts[first:-1]]
     parts.append(factor.parts[-1] - polynomial if rest != 0 else rest)
-    return polynomial, Pieces(factor.breaks[first:], tuple(parts))
+    return polynomial, PiecewiseFunction(factor.breaks[first:], tuple(parts))
 
 
-def _moment(halves: Sequence[Pieces], n: int) -> sp.Expr:
-    """The sum of the moments of both halves: exact if both are, and what has no other name cancels."""
-    if any(_right(remainder.parts[-1])[2] != sp.oo for remainder in halves):
-        exact = [algebraic_moment(remainder, n) for remainder in halves]
-        if None in exact:
+def _moment(halves: Sequence[PiecewiseFunction], n: int) -> sp.Expr:
+    """The sum of the moments of both halves, exact where they close and their values of zeta cancel."""
+    if any(_split_right(remainder.parts[-1])[2] != sp.oo for remainder in halves):
+        exact_sums = [algebraic_moment(remainder, n) for remainder in halves]
+        if None in exact_sums:
             raise NoClosedForm("a large-variance expansion", "a moment has no closed form", "use numbers instead")
-        return sp.expand(sp.Add(*exact))
-    closed = [closed_moment(remainder, n) for remainder in halves]
-    opened = [TailMoment(n, remainder.breaks, remainder.parts) for remainder in halves]
-    values = [o if c is None else c for c, o in zip(closed, opened, strict=True)]
+        return sp.expand(sp.Add(*exact_sums))
+    exact_moments = [exact_moment(remainder, n) for remainder in halves]
+    unevaluated = [TailMoment(n, remainder.breaks, remainder.parts) for remainder in halves]
+    values = [o if c is None else c for c, o in zip(exact_moments, unevaluated, strict=True)]
     if sp.expand(sp.Add(*values)).has(sp.zeta):
-        values = [o if c is None or c.has(sp.zeta) else c for c, o in zip(closed, opened, strict=True)]
+        values = [o if c is None or c.has(sp.zeta) else c for c, o in zip(exact_moments, unevaluated, strict=True)]
     return sp.expand(sp.Add(*values))

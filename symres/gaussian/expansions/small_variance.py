@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 import sympy as sp
 from flint import fmpq
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
@@ -28,11 +28,11 @@ Constant = dict[tuple[tuple[sp.Expr, int], ...], fmpq]  # monomial -> coefficien
 Series = list[Constant]  # Taylor coefficients 0..n
 
 _ONE: Constant = {(): fmpq(1)}
-_MOST_ROOT = 32  # denominator of the powers of a function at 0: series have as many terms for every power of K
-_MOST = 300  # terms of a coefficient: beyond, nobody would read it, and products of such coefficients take minutes
+_MAX_RAMIFICATION = 32  # denominator of the powers of a function at 0: series have as many terms for every power of K
+_MAX_COEFFICIENT_TERMS = 300  # a longer coefficient is unreadable, and products take minutes
 
 
-def small_variance(factor: Pieces, order: int) -> tuple[tuple[sp.Rational, sp.Expr], ...]:
+def small_variance(factor: PiecewiseFunction, order: int) -> tuple[tuple[sp.Rational, sp.Expr], ...]:
     """The asymptotic series of ``<f>_K`` for K -> 0.
 
     Args:
@@ -48,7 +48,7 @@ def small_variance(factor: Pieces, order: int) -> tuple[tuple[sp.Rational, sp.Ex
     left, right = _sides(even_part(factor))
     halves = (right, left.xreplace({z: -z}))
     root = math.lcm(*map(_ramification, halves))
-    if root > _MOST_ROOT:
+    if root > _MAX_RAMIFICATION:
         raise NoClosedForm("a small-variance series", f"its powers have the denominator {root}", "use numbers instead")
     terms = []
     for n, (one, other) in enumerate(zip(*(_taylor(half, 2 * order * root, root) for half in halves), strict=True)):
@@ -68,7 +68,7 @@ def absolute_moment(p: sp.Rational | int) -> sp.Expr:
     return 2 ** (power / 2) * sp.expand_func(sp.gamma((power + 1) / 2)) / sp.sqrt(sp.pi)  # gammas of 0 to 1
 
 
-def _sides(factor: Pieces) -> tuple[sp.Expr, sp.Expr]:
+def _sides(factor: PiecewiseFunction) -> tuple[sp.Expr, sp.Expr]:
     """The formulas that hold just left and just right of zero."""
     left = right = factor.parts[0]
     for b, part in zip(factor.breaks, factor.parts[1:], strict=True):
@@ -142,9 +142,11 @@ def _product(a: Constant, b: Constant) -> Constant:
             number = x * y + total.pop(monomial, fmpq(0))
             if number != 0:
                 total[monomial] = number
-    if len(total) > _MOST:
+    if len(total) > _MAX_COEFFICIENT_TERMS:
         raise NoClosedForm(
-            "a small-variance series", f"a coefficient has more than {_MOST} terms", "use numbers instead"
+            "a small-variance series",
+            f"a coefficient has more than {_MAX_COEFFICIENT_TERMS} terms",
+            "use numbers instead",
         )
     return total
 
@@ -179,7 +181,7 @@ def _taylor(expr: sp.Expr, n: int, root: int) -> Series:
 
 
 def _expanded(expr: sp.Expr, n: int, root: int) -> Series:
-    """Taylor coefficients in ``z**(1/root)`` from those of the parts up to n."""
+    """Taylor coefficients 0..n in ``z**(1/root)``; fewer where a root uses up coefficients of its base."""
     memo: dict[sp.Expr, Series] = {}
 
     def visit(node: sp.Expr) -> Series:
@@ -193,7 +195,7 @@ def _expanded(expr: sp.Expr, n: int, root: int) -> Series:
         if node == z:
             return [_ONE if k == root else {} for k in range(n + 1)]
         if isinstance(node, sp.Add):
-            return [_total(column) for column in zip(*map(visit, node.args), strict=False)]
+            return [_sum_of(column) for column in zip(*map(visit, node.args), strict=False)]
         if isinstance(node, sp.Mul):
             first, *rest = map(visit, node.args)
             for other in rest:
@@ -249,7 +251,7 @@ def _no_series(node: sp.Expr) -> NoClosedForm:
     )
 
 
-def _total(constants: tuple[Constant, ...]) -> Constant:
+def _sum_of(constants: tuple[Constant, ...]) -> Constant:
     total = constants[0]
     for constant in constants[1:]:
         total = _added(total, constant)
@@ -311,7 +313,7 @@ def _power(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
             result = _times(result, u)
         return result
     if _vanishes(start):
-        return _root(u, exponent, node)
+        return _power_of_vanishing(u, exponent, node)
     if not exponent.is_Rational:
         return _exp([_product(_constant(exponent), c) for c in _log(u, node)])
     inverse, ratio = _constant(sp.radsimp(1 / start)), fmpq(int(exponent.p), int(exponent.q))
@@ -322,8 +324,8 @@ def _power(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
     return y
 
 
-def _root(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
-    """A power of what vanishes at 0: its leading term apart."""
+def _power_of_vanishing(u: Series, exponent: sp.Expr, node: sp.Expr) -> Series:
+    """A power of a series that vanishes at 0: the leading term is factored out first."""
     if not (exponent.is_Rational and exponent > 0):
         raise _no_series(node)
     lead = next((k for k, c in enumerate(u) if not _vanishes(_expression(c))), len(u))

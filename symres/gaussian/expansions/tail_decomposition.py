@@ -1,8 +1,8 @@
 """Formulas far out on the right: a polynomial plus a remainder that decays exponentially, both exact.
 
 Every sub-formula is written as ``exp(rate)*(main + rest)``, an identity for all z: rate and main are polynomials, rest
-is below a negative power of ``exp(z**p)``. Nothing cancels in the rest: 1 - tanh(z) becomes 2 exp(-2z)/(1 + exp(-2z)),
-so that it can be evaluated where it is tiny.
+is below a negative power of ``exp(z**p)``. The rest is written without cancellation, so that it can be evaluated where
+it is tiny: 1 - tanh(z) becomes 2 exp(-2z)/(1 + exp(-2z)).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import reduce
 import sympy as sp
 from sympy.utilities.iterables import sift
 
+from ...core.abbreviation import abbreviated
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...numerics.intervals.evaluation import sign_of
@@ -28,8 +29,8 @@ class TailParts:
     Args:
         rate: a polynomial in z without constant term.
         main: a polynomial in z.
-        rest: what decays exponentially.
-        body: main + rest as it was declared, if it was; so products of long formulas stay short.
+        rest: a function that decays exponentially.
+        body: main + rest in the original spelling, where there is one: it keeps products of long formulas short.
     """
 
     rate: sp.Expr
@@ -54,14 +55,14 @@ def split_right_tail(part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     Raises:
         NoClosedForm: it approaches no polynomial, or only like a power of z.
     """
-    found = _Walk()(part)
-    sign = _direction(found.rate)
+    found = _TailSplitter()(part)
+    sign = _growth_sign(found.rate)
     if sign > 0:
         raise _refusal(part, "grows exponentially" if found.main != 0 else "may grow exponentially")
     return (found.main, found.rest) if sign == 0 else (_ZERO, found.whole)
 
 
-class _Walk:
+class _TailSplitter:
     """The sub-formulas of one formula."""
 
     def __init__(self) -> None:
@@ -79,8 +80,8 @@ class _Walk:
         if isinstance(node, sp.Add):
             return reduce(_sum, map(self, node.args))
         if isinstance(node, sp.Mul):
-            waves, others = sift(node.args, _is_wave, binary=True)
-            if waves and others and _direction(reduce(_product, map(self, others)).rate) < 0:
+            waves, others = sift(node.args, _is_oscillation, binary=True)
+            if waves and others and _growth_sign(reduce(_product, map(self, others)).rate) < 0:
                 return TailParts(_ZERO, _ZERO, node)
             return reduce(_product, map(self, node.args))
         if isinstance(node, sp.exp):
@@ -103,10 +104,10 @@ class _Walk:
 
     def _exp(self, node: sp.Expr) -> TailParts:
         u = self(node.args[0])
-        direction = _direction(u.rate)
-        if direction < 0:
+        growth = _growth_sign(u.rate)
+        if growth < 0:
             u = TailParts(_ZERO, _ZERO, u.whole)
-        elif direction > 0:
+        elif growth > 0:
             if sign_of(_leading(u.main)) == -1:  # exp(-exp(z))
                 return TailParts(_ZERO, _ZERO, node)
             raise _refusal(node, "grows faster than any exponential of a power")
@@ -117,7 +118,7 @@ class _Walk:
     def _power(self, node: sp.Expr) -> TailParts:
         base, exponent = self(node.base), node.exp
         if exponent.is_Integer:
-            return _raised(base if exponent > 0 else _inverse(base, node), abs(int(exponent)))
+            return _integer_power(base if exponent > 0 else _inverse(base, node), abs(int(exponent)))
         front = _constant(base, node)
         if sign_of(front) != 1:
             raise _algebraic(node)
@@ -134,33 +135,33 @@ class _Walk:
 
     def _saturating(self, node: sp.Expr) -> TailParts:
         inner = node.args[0]
-        u, (far, near) = self(inner), _SATURATING[type(node)]
-        sign = _towards(u, node)
+        u, (deficit, increment) = self(inner), _SATURATING[type(node)]
+        sign = _sign_of_limit(u, node)
         if sign:
-            return TailParts(_ZERO, sp.Integer(sign), -sign * far(sign * inner))
-        rest = u.rest if _direction(u.rate) == 0 else u.whole
-        front = _constant(u, node) if _direction(u.rate) == 0 and u.main != 0 else _ZERO
-        return TailParts(_ZERO, node.func(front), near(front, rest))
+            return TailParts(_ZERO, sp.Integer(sign), -sign * deficit(sign * inner))
+        rest = u.rest if _growth_sign(u.rate) == 0 else u.whole
+        front = _constant(u, node) if _growth_sign(u.rate) == 0 and u.main != 0 else _ZERO
+        return TailParts(_ZERO, node.func(front), increment(front, rest))
 
     def _erfc(self, node: sp.Expr) -> TailParts:
         inner = node.args[0]
-        sign = _towards(self(inner), node)
+        sign = _sign_of_limit(self(inner), node)
         if sign > 0:
             return TailParts(_ZERO, _ZERO, node)
         return TailParts(_ZERO, sp.Integer(2), -sp.erfc(-inner)) if sign < 0 else self(1 - sp.erf(inner))
 
 
-def _is_wave(node: sp.Expr) -> bool:
+def _is_oscillation(node: sp.Expr) -> bool:
     """Whether a factor stays bounded as it oscillates."""
     if isinstance(node, sp.Pow) and node.exp.is_Integer and node.exp > 0:
         node = node.base
     return isinstance(node, sp.sin | sp.cos)
 
 
-def _towards(u: TailParts, node: sp.Expr) -> int:
+def _sign_of_limit(u: TailParts, node: sp.Expr) -> int:
     """The sign of the infinity that a formula tends to; 0 if it tends to a number."""
-    direction = _direction(u.rate)
-    if direction < 0 or (direction == 0 and not u.main.has(z)):
+    growth = _growth_sign(u.rate)
+    if growth < 0 or (growth == 0 and not u.main.has(z)):
         return 0
     sign = sign_of(_leading(u.main))
     if not sign:
@@ -168,22 +169,22 @@ def _towards(u: TailParts, node: sp.Expr) -> int:
     return sign
 
 
-def _tanh_near(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
+def _tanh_increment(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
     """tanh(front + rest) - tanh(front)."""
     value, small = sp.tanh(front), sp.tanh(rest)
     return small * (1 - value**2) / (1 + value * small)
 
 
-def _erf_near(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
+def _erf_increment(front: sp.Expr, rest: sp.Expr) -> sp.Expr:
     if front != 0:
         raise _refusal(sp.erf(front + rest), "approaches a number in a way that is not known here")
     return sp.erf(rest)
 
 
-# what is left of 1 far out, and the change by a small rest
+# for each function f: 1 - f(u) for large u, and the increment f(a + rest) - f(a)
 _SATURATING: Mapping[type, tuple[Callable[[sp.Expr], sp.Expr], Callable[[sp.Expr, sp.Expr], sp.Expr]]] = {
-    sp.tanh: (lambda u: 2 * sp.exp(-2 * u) / (1 + sp.exp(-2 * u)), _tanh_near),
-    sp.erf: (sp.erfc, _erf_near),
+    sp.tanh: (lambda u: 2 * sp.exp(-2 * u) / (1 + sp.exp(-2 * u)), _tanh_increment),
+    sp.erf: (sp.erfc, _erf_increment),
 }
 
 _REWRITTEN: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
@@ -196,7 +197,7 @@ _REWRITTEN: Mapping[type, Callable[[sp.Expr], sp.Expr]] = {
 
 
 def _sum(a: TailParts, b: TailParts) -> TailParts:
-    if _direction(a.rate - b.rate) < 0:
+    if _growth_sign(a.rate - b.rate) < 0:
         a, b = b, a
     if a.rate == b.rate:
         return TailParts(a.rate, sp.expand(a.main + b.main), a.rest + b.rest)
@@ -208,14 +209,14 @@ def _product(a: TailParts, b: TailParts) -> TailParts:
     return TailParts(sp.expand(a.rate + b.rate), sp.expand(a.main * b.main), rest)
 
 
-def _raised(u: TailParts, power: int) -> TailParts:
+def _integer_power(u: TailParts, power: int) -> TailParts:
     """By ``(p + r)**n - p**n = r*sum_k p**(n-1-k) (p + r)**k``."""
     rest = u.rest * sp.Add(*(u.main ** (power - 1 - k) * u.sum**k for k in range(power)))
     return TailParts(sp.expand(power * u.rate), sp.expand(u.main**power), rest)
 
 
 def _inverse(u: TailParts, node: sp.Expr) -> TailParts:
-    if u.main.has(z) and _direction(u.rate) > 0:
+    if u.main.has(z) and _growth_sign(u.rate) > 0:
         return TailParts(_ZERO, _ZERO, 1 / u.whole)
     front = _constant(u, node)
     return TailParts(-u.rate, 1 / front, -u.rest / (front * u.sum))
@@ -239,7 +240,7 @@ def _leading(polynomial: sp.Expr) -> sp.Expr:
     return sp.Poly(polynomial, z).LC()
 
 
-def _direction(rate: sp.Expr) -> int:
+def _growth_sign(rate: sp.Expr) -> int:
     """Whether ``exp(rate)`` grows (1), decays (-1) or is 1 (0)."""
     rate = sp.expand(rate)
     if rate == 0:
@@ -251,14 +252,11 @@ def _direction(rate: sp.Expr) -> int:
 
 
 def _refusal(node: sp.Expr, found: str) -> NoClosedForm:
-    return NoClosedForm("a large-variance expansion", f"{_short(node)} {found} for |z| -> oo", "use numbers instead")
+    return NoClosedForm(
+        "a large-variance expansion", f"{abbreviated(node, 60)} {found} for |z| -> oo", "use numbers instead"
+    )
 
 
 def _algebraic(node: sp.Expr) -> NoClosedForm:
     found = "is no polynomial up to what decays exponentially: it has algebraic tails, or tails unknown here,"
     return _refusal(node, found)
-
-
-def _short(node: sp.Expr) -> str:
-    text = str(node)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -16,13 +16,15 @@ from ...results.quantity import Verification
 
 ERRORS = (1e-3, 1e-6, 1e-12)  # relative errors whose range is stated
 _DIGITS, _MOST_DIGITS = 170, 150  # of coefficients, of numbers
-_SMALL, _ALIKE = 1e-14, 4  # the first term left out where it is checked, relative; 1/4 of the last may be missed
-_SPAN = 4  # of exponents, against that of the first term left out: beyond, terms are smaller than numbers can tell
-_ROUNDING, _NOTHING = 1e-30, 1e-14  # of a number, relative; a number without any term, absolute
-_POINTS, _TRIES = 3, 12  # that must pass in a row, out of so many
-_STEP = 16
-_NICE = (1, 2, 5)
-_FARTHEST = 60  # steps of 1, 2, 5, 10, ... of a search: 20 decades
+_CHECK_ERROR = 1e-14  # relative size of the first omitted term where it is compared with numbers
+_TERM_SHARE = 4  # the sum of the omitted terms may be off by 1/4 of the last one
+_EXPONENT_SPAN = 4  # in units of the first omitted exponent: terms beyond are smaller than numbers can tell
+_ROUNDING = 1e-30  # relative error of a number
+_ZERO_TOLERANCE = 1e-14  # absolute value below which a number without any term passes
+_PASSES, _MAX_TRIES = 3, 12  # points that must pass in a row, points tried
+_STEP_RATIO = 16
+_MANTISSAS = (1, 2, 5)
+_MAX_STEPS = 60  # steps of 1, 2, 5, 10, ... of a search: 20 decades
 
 Terms = Mapping[sp.Expr, sp.Expr]
 Numbers = list[tuple[mp.mpf, mp.mpf]]
@@ -30,14 +32,14 @@ Numbers = list[tuple[mp.mpf, mp.mpf]]
 
 @dataclass(frozen=True)
 class Truncation:
-    """A truncated expansion and what it expands.
+    """A truncated expansion and the exact function that it approximates.
 
     Args:
-        asked: what it is, for messages.
+        asked: what the expansion is of, for messages.
         kept: {exponent of K: coefficient}, coefficients without parameters.
         omitted: the terms that follow.
         number: the exact value at a K, to so many digits.
-        large: whether it is one for large K.
+        large: whether the expansion is for large K.
     """
 
     asked: str
@@ -55,25 +57,25 @@ class Truncation:
         passed, worst = 0, mp.mpf(0)
         with mp.workdps(_DIGITS):
             start = self._start()
-            for step in range(_TRIES):
-                K = start * sp.Integer(_STEP) ** (step if self.large else -step)
+            for step in range(_MAX_TRIES):
+                K = start * sp.Integer(_STEP_RATIO) ** (step if self.large else -step)
                 error, size = self._error(K)
-                expected, last = self._left_out(K)
-                slack = last / _ALIKE if self._next else size * _ROUNDING if self._kept else _NOTHING
+                expected, last = self._omitted_sum(K)
+                slack = last / _TERM_SHARE if self._next else size * _ROUNDING if self._kept else _ZERO_TOLERANCE
                 as_expected = abs(error - expected) <= slack
                 deviation = _relative(error, size if self._kept else mp.mpf(0))  # nothing is compared with 0 by ratio
                 passed, worst = (passed + 1, max(worst, deviation)) if as_expected else (0, mp.mpf(0))
-                if passed == _POINTS:
-                    return Verification("numbers", _POINTS, float(worst))
+                if passed == _PASSES:
+                    return Verification("numbers", _PASSES, float(worst))
         found = f"at K = {mp.nstr(_mpf(K), 3)} it is off by {mp.nstr(error, 3)}, not by {mp.nstr(expected, 3)}"
         raise NoClosedForm(self.asked, f"{found}, a defect of symres", "report it, and use numbers")
 
     def reach(self) -> str:
-        """From which K on the relative error is below the errors of the list."""
+        """In words: from which K on the relative error is below each of ``ERRORS``."""
         if not self._kept:
             return "every term up to there vanishes"
         words = "from K = {} on" if self.large else "up to K = {}"
-        found = [(error, self._limit(error)) for error in ERRORS]
+        found = [(error, self._range_end(error)) for error in ERRORS]
         if all(limit is None for _, limit in found):
             return "no difference from numbers at any K tried"
         places = ["at every K tried" if limit is None else words.format(_brief(limit)) for _, limit in found]
@@ -88,7 +90,7 @@ class Truncation:
     def _next(self) -> Numbers:
         terms = self._numbers(self.omitted)
         lead, _ = self._lead
-        return [(e, c) for e, c in terms if abs(e - lead) <= _SPAN * abs(terms[0][0] - lead)]
+        return [(e, c) for e, c in terms if abs(e - lead) <= _EXPONENT_SPAN * abs(terms[0][0] - lead)]
 
     def _numbers(self, terms: Terms) -> Numbers:
         """Exponents and coefficients other than 0, the largest term first."""
@@ -102,62 +104,62 @@ class Truncation:
         return self._kept[0] if self._kept else (mp.mpf(0), mp.mpf(1))
 
     def _estimate(self, error: float) -> sp.Rational:
-        """The K at which the first term left out has a size relative to the leading one, 1 if that is on its way."""
+        """The K at which the first omitted term over the leading one is the error; not beyond 1."""
         (lead, top), ((first, value), *_) = self._lead, self._next
-        K = _nice((error * abs(top / value)) ** (1 / (first - lead)), self.large)
+        K = _power_of_two_beyond((error * abs(top / value)) ** (1 / (first - lead)), self.large)
         return (max if self.large else min)(K, sp.Integer(1))
 
     def _start(self) -> sp.Rational:
         """A K at which the first term left out is tiny, and each of the others small against the one before."""
         if not self._next:
             return sp.Integer(1)
-        places = [self._estimate(_SMALL)]
+        places = [self._estimate(_CHECK_ERROR)]
         for (first, one), (second, other) in pairwise(self._next):
-            places.append(_nice(abs(one / other / 8) ** (1 / (second - first)), self.large))
+            places.append(_power_of_two_beyond(abs(one / other / 8) ** (1 / (second - first)), self.large))
         return (max if self.large else min)(places)
 
     def _error(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
-        """The error at a place, and the size of the number."""
-        place, (following, last) = _mpf(K), self._left_out(K)
+        """The error of the truncated expansion at a K, and the size of the exact value."""
+        place, (following, last) = _mpf(K), self._omitted_sum(K)
         series = mp.fsum(c * place**e for e, c in self._kept)
-        largest = abs(series) or abs(following)
-        digits = max(15, int(mp.log10(largest / last)) + 8) if largest and last else 32
+        log2_largest = abs(series) or abs(following)
+        digits = max(15, int(mp.log10(log2_largest / last)) + 8) if log2_largest and last else 32
         number = self.number(K, min(digits, _MOST_DIGITS))
         return number - series, abs(number)
 
-    def _left_out(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
-        """The sum of the terms that follow at a place, and the size of the last of them."""
+    def _omitted_sum(self, K: sp.Rational) -> tuple[mp.mpf, mp.mpf]:
+        """The sum of the omitted terms at a K, and the size of the last of them."""
         values = [c * _mpf(K) ** e for e, c in self._next]
         return mp.fsum(values), abs(values[-1]) if values else mp.mpf(0)
 
-    def _limit(self, error: float) -> sp.Rational | None:
-        """The first of the numbers 1, 2, 5, 10, ... from which on the error is small; None if it is at all tried."""
+    def _range_end(self, error: float) -> sp.Rational | None:
+        """The first of 1, 2, 5, 10, ... from which on the error is small; None if it is small at all points tried."""
         with mp.workdps(_DIGITS):
             index = _index(self._estimate(error) if self._next else sp.Integer(1), self.large)
             out = 1 if self.large else -1
             if not self._next:  # no estimate: look on both sides of 1
-                while abs(index) < _FARTHEST // 3 and self._small(index - out, error):
+                while abs(index) < _MAX_STEPS // 3 and self._error_is_below(index - out, error):
                     index -= out
-                if abs(index) >= _FARTHEST // 3:
+                if abs(index) >= _MAX_STEPS // 3:
                     return None
             run = 0
-            for _ in range(_FARTHEST):
-                run = run + 1 if self._small(index, error) else 0
+            for _ in range(_MAX_STEPS):
+                run = run + 1 if self._error_is_below(index, error) else 0
                 index += out
-                if run == _POINTS:
-                    return _place(index - _POINTS * out)
+                if run == _PASSES:
+                    return _place(index - _PASSES * out)
         raise NoClosedForm(self.asked, f"its error does not fall below {error:.0e}", "use numbers")
 
     @cached_property
-    def _seen(self) -> dict[int, mp.mpf]:
+    def _relative_errors(self) -> dict[int, mp.mpf]:
         return {}
 
-    def _small(self, index: int, error: float) -> bool:
-        if index not in self._seen:
+    def _error_is_below(self, index: int, error: float) -> bool:
+        if index not in self._relative_errors:
             K = _place(index)
             difference, size = self._error(K)
-            self._seen[index] = _relative(difference, size)
-        return bool(self._seen[index] <= error)
+            self._relative_errors[index] = _relative(difference, size)
+        return bool(self._relative_errors[index] <= error)
 
 
 def _relative(error: mp.mpf, size: mp.mpf) -> mp.mpf:
@@ -167,7 +169,7 @@ def _relative(error: mp.mpf, size: mp.mpf) -> mp.mpf:
 
 def _place(index: int) -> sp.Rational:
     """The numbers 1, 2, 5, 10, ... by index, 1 at 0."""
-    return sp.Integer(_NICE[index % 3]) * sp.Integer(10) ** (index // 3)
+    return sp.Integer(_MANTISSAS[index % 3]) * sp.Integer(10) ** (index // 3)
 
 
 def _index(K: sp.Rational, large: bool) -> int:
@@ -180,7 +182,7 @@ def _index(K: sp.Rational, large: bool) -> int:
     return index
 
 
-def _nice(K: mp.mpf, large: bool) -> sp.Rational:
+def _power_of_two_beyond(K: mp.mpf, large: bool) -> sp.Rational:
     """A power of two beyond K."""
     exponent = mp.log(K, 2)
     return sp.Integer(2) ** int(mp.ceil(exponent) if large else mp.floor(exponent))

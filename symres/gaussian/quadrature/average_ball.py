@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from flint import arb
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError, NoClosedForm
-from .bivariate import plane_average
-from .univariate import line_average
+from .bivariate import bivariate_average
+from .univariate import univariate_average
 
 
-def average_ball(factors: tuple[Pieces, ...], covariance: tuple[arb, ...], bits: int) -> arb:
+def average_ball(factors: tuple[PiecewiseFunction, ...], covariance: tuple[arb, ...], bits: int) -> arb:
     """Enclose the average of a product of functions of jointly Gaussian centred variables.
 
     Args:
@@ -27,9 +27,9 @@ def average_ball(factors: tuple[Pieces, ...], covariance: tuple[arb, ...], bits:
             "the number of a Gaussian average", f"the parameter {symbol} has no value", f"pass {symbol}=..."
         )
     if len(factors) == 1 and len(covariance) == 1:
-        return line_average(*factors, *covariance, bits)
+        return univariate_average(*factors, *covariance, bits)
     if len(factors) == 2 and len(covariance) == 3:
-        return plane_average(factors, covariance, bits)
+        return bivariate_average(factors, covariance, bits)
     raise NoClosedForm(
         f"the number of an average over {len(factors)} variables with {len(covariance)} covariances",
         "there are rules for one and two variables",

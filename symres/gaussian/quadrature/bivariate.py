@@ -13,37 +13,39 @@ from functools import cached_property
 
 from flint import arb, ctx
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import SymresError
 from ...numerics.balls import Ball
 from .bivariate_normal import BivariateNormal, law_of
-from .conditional_rule import sheared_average
+from .conditional_rule import conditional_average
 from .odd_symmetry import is_odd
 from .panels import LOG2_E, Function, Weight, log2_sum, log2_upper, power_of_two
 from .perturbation import perturbation_bound
 from .tensor_rule import Strip, product_average
 from .univariate import (
-    GUARD,
-    Compiled,
+    GUARD_BITS,
+    CompiledPieces,
     Interval,
     Segment,
     check_growth,
-    compiled,
-    cutoff,
+    compile_pieces,
     gaussian_weight,
     integral,
-    largest,
-    line_average,
+    log2_largest,
     refine,
-    rough_size,
+    rough_log2_size,
     segments_between,
+    tail_cutoff,
+    univariate_average,
 )
 
-_FARTHEST = 100.0  # standard deviations of z2 given z1: beyond are 2**-7000 of g, and rules that take minutes
-_NARROW = 2.0**-6  # a spread of z2 given z1, relative to that of z2, below which the product rule takes too many panels
+_MAX_REACH = 100.0  # standard deviations of z2 given z1: beyond are 2**-7000 of g, and rules that take minutes
+_NARROW_SPREAD = 2.0**-6  # spread of z2 given z1 over that of z2: below, the product rule takes too many panels
 
 
-def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, arb], bits: int) -> arb:
+def bivariate_average(
+    factors: tuple[PiecewiseFunction, PiecewiseFunction], covariance: tuple[arb, arb, arb], bits: int
+) -> arb:
     """Enclose ``<f(z1) g(z2)>``.
 
     Args:
@@ -55,11 +57,11 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
         DeclarationError: an impossible covariance, or a function without an average.
         SymresError: a function that could not be bounded.
     """
-    (f, g), (K1, C, K2) = map(compiled, factors), covariance
+    (f, g), (K1, C, K2) = map(compile_pieces, factors), covariance
     law = law_of(covariance)
     if C.is_zero():
-        with ctx.workprec(bits + GUARD):
-            return line_average(factors[0], K1, bits) * line_average(factors[1], K2, bits)
+        with ctx.workprec(bits + GUARD_BITS):
+            return univariate_average(factors[0], K1, bits) * univariate_average(factors[1], K2, bits)
     if not (K1 > 0 and K2 > 0):
         raise SymresError(
             "a Gaussian average over two variables",
@@ -71,15 +73,15 @@ def plane_average(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, ar
     if is_odd(factors):
         return arb(0)
     if law.is_regular and law.determinant.rel_accuracy_bits() < bits + 8:
-        moved = perturbation_bound(factors, covariance, 2 * bits + GUARD)
+        perturbation = perturbation_bound(factors, covariance, 2 * bits + GUARD_BITS)
         middle = tuple(x.mid() for x in covariance)
-        if moved is not None and law_of(middle).determinant > 0:
-            with ctx.workprec(bits + GUARD):
-                return _average(f, g, middle, bits) + arb(0, moved)
+        if perturbation is not None and law_of(middle).determinant > 0:
+            with ctx.workprec(bits + GUARD_BITS):
+                return _average(f, g, middle, bits) + arb(0, perturbation)
     return _average(f, g, covariance, bits)
 
 
-def _average(f: Compiled, g: Compiled, covariance: tuple[arb, arb, arb], bits: int) -> arb:
+def _average(f: CompiledPieces, g: CompiledPieces, covariance: tuple[arb, arb, arb], bits: int) -> arb:
     """Enclose the average at variances and a covariance that are not 0."""
     law, (K1, C, K2) = law_of(covariance), covariance
     attainable = min(bits, *(x.rel_accuracy_bits() - 8 for x in (*covariance, law.determinant)))
@@ -95,9 +97,11 @@ def _average(f: Compiled, g: Compiled, covariance: tuple[arb, arb, arb], bits: i
     return refine(attempt, bits, attainable)
 
 
-def _attempt(f: Compiled, g: Compiled, law: BivariateNormal, size: float | None, bits: int) -> tuple[arb, float]:
+def _attempt(
+    f: CompiledPieces, g: CompiledPieces, law: BivariateNormal, size: float | None, bits: int
+) -> tuple[arb, float]:
     """Enclose the average to about 2**(size - bits); returns the size too, found here if not given."""
-    one, two = _Side.of(f, law.k1, law.scale1), _Side.of(g, law.k2, law.scale2)
+    one, two = _Marginal.of(f, law.k1, law.scale1), _Marginal.of(g, law.k2, law.scale2)
     most = one.log2_norm + two.log2_norm
     size = most if size is None else size
     if most == -math.inf:
@@ -105,37 +109,39 @@ def _attempt(f: Compiled, g: Compiled, law: BivariateNormal, size: float | None,
     goal = size - bits - 8
     ends1, ends2 = one.ends(goal - two.log2_norm, bits), two.ends(goal - one.log2_norm, bits)
     errors = [goal + 1]  # the tails
-    if law.is_regular and law.spread > _NARROW * law.k2.sqrt():
+    if law.is_regular and law.spread > _NARROW_SPREAD * law.k2.sqrt():
         total = _product(one, two, law, ends1, ends2, goal)
     else:
-        spike = one.log2_norm + two.log2_largest(ends2)
-        reach = min(_FARTHEST, math.sqrt(2 * max(1.0, spike - goal) / LOG2_E))
+        spike = one.log2_norm + two.log2_sup(ends2)
+        reach = min(_MAX_REACH, math.sqrt(2 * max(1.0, spike - goal) / LOG2_E))
         errors.append(spike - reach**2 / 2 * LOG2_E)  # from |y| > reach
-        total, rough = sheared_average(one.segments, g, law, ends1, reach, goal)
+        total, rough = conditional_average(one.segments, g, law, ends1, reach, goal)
         for a, b in rough:
             around = law.slope * a.union(b) + law.spread * arb(0, reach)
             window = max(around.lower(), ends2[0]), min(around.upper(), ends2[1])
             if law.is_regular:
                 total += _product(one, two, law, (a, b), window, goal)
             else:
-                errors.append(one.log2_mean((a, b), 1) + two.log2_largest(window))
+                errors.append(one.log2_mean((a, b), 1) + two.log2_sup(window))
     return total + arb(0, power_of_two(log2_sum(errors))), size
 
 
-def _product(one: _Side, two: _Side, law: BivariateNormal, ends1: Interval, ends2: Interval, goal: float) -> arb:
+def _product(
+    one: _Marginal, two: _Marginal, law: BivariateNormal, ends1: Interval, ends2: Interval, goal: float
+) -> arb:
     """Enclose the part from a rectangle, by the law in the middle of the ball and the distance of the others."""
     f, g = Strip(one.segments, ends1, one.log2_square), Strip(two.segments, ends2, two.log2_square)
     total = product_average(f, g, law.middle, goal)
     if law.width.is_zero():
         return total
-    # On the way the average moves by at most the root mean square of f*g times the distance.
+    # from the middle to any law of the ball the average moves by at most the root mean square of f*g times the distance
     fourths = one.log2_mean(ends1, 4) + two.log2_mean(ends2, 4)
     return total + arb(0, power_of_two(log2_upper(law.width) + fourths / 4))
 
 
 @dataclass(frozen=True)
-class _Side:
-    """One of the two functions under its own law.
+class _Marginal:
+    """One of the two functions under the marginal law of its variable.
 
     Args:
         segments: its smooth pieces.
@@ -148,9 +154,9 @@ class _Side:
     log2_square: float
 
     @classmethod
-    def of(cls, function: Compiled, variance: arb, scale: arb) -> _Side:
+    def of(cls, function: CompiledPieces, variance: arb, scale: arb) -> _Marginal:
         weight = Weight(variance, scale)
-        segments = list(segments_between([b / scale for b in function.places()], function.parts))
+        segments = list(segments_between([b / scale for b in function.breakpoints()], function.parts))
         return cls(segments, weight, _log2_integral(_squares(segments), weight))
 
     @property
@@ -165,16 +171,18 @@ class _Side:
     def ends(self, log2_tolerance: float, bits: int) -> Interval:
         """Two places beyond which the root of the mean square is below a tolerance together."""
         share = 2 * log2_tolerance + self._log2_constant - 1
-        low, high = (arb(cutoff(_squares(self.segments), self.weight, side, share, 2 * bits)[0]) for side in (-1, 1))
+        low, high = (
+            arb(tail_cutoff(_squares(self.segments), self.weight, side, share, 2 * bits)[0]) for side in (-1, 1)
+        )
         return low, high
 
-    def log2_largest(self, ends: Interval) -> float:
+    def log2_sup(self, ends: Interval) -> float:
         """log2 of a bound on the absolute value between two places."""
-        return largest(self.segments, self.weight, *ends)
+        return log2_largest(self.segments, self.weight, *ends)
 
     def log2_mean(self, ends: Interval, power: int) -> float:
         """log2 of a bound on the average of a power of the absolute value between two places, zero elsewhere."""
-        here = power * self.log2_largest(ends) + log2_upper(ends[1] - ends[0])
+        here = power * self.log2_sup(ends) + log2_upper(ends[1] - ends[0])
         here += self.weight.log2_sup(float(ends[0].lower()), float(ends[1].upper()), 0.0)
         return (here if power == 1 else min(here, self._log2_fourth)) - self._log2_constant
 
@@ -185,7 +193,7 @@ class _Side:
 
 def _log2_integral(segments: list[Segment], weight: Weight) -> float:
     """log2 of a bound on the integral with the weight."""
-    rough = max((rough_size(s, weight) for s in segments), default=-math.inf)
+    rough = max((rough_log2_size(s, weight) for s in segments), default=-math.inf)
     return log2_upper(integral(segments, weight, rough, 8))
 
 

@@ -10,7 +10,7 @@ from flint import arb, ctx
 from ...core.errors import DeclarationError
 from .univariate import check_variance, gaussian_weight
 
-_REGULAR = 8  # bits: a determinant known to fewer might as well be zero
+_REGULAR_BITS = 8  # a determinant known to fewer bits is treated as one that may be zero
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class BivariateNormal:
     @cached_property
     def is_regular(self) -> bool:
         """The variables have a joint density, and it is known."""
-        return bool(self.determinant > 0) and self.determinant.rel_accuracy_bits() > _REGULAR
+        return bool(self.determinant > 0) and self.determinant.rel_accuracy_bits() > _REGULAR_BITS
 
     @cached_property
     def slope(self) -> arb:
@@ -45,14 +45,14 @@ class BivariateNormal:
         """The standard deviation of w given x; a ball around zero where it is hardly known."""
         if self.is_regular:
             return (self.determinant / self.k1).sqrt()
-        largest = (self.determinant.abs_upper() / self.k1).sqrt().upper()
-        return arb(0).union(largest)
+        log2_largest = (self.determinant.abs_upper() / self.k1).sqrt().upper()
+        return arb(0).union(log2_largest)
 
     @cached_property
     def middle(self) -> BivariateNormal:
         """The law with exact numbers in the middle of the balls."""
         k1, c, k2 = self.k1.mid(), self.c.mid(), self.k2.mid()
-        with ctx.workprec(_exact(k1, c, k2)):
+        with ctx.workprec(_exact_precision(k1, c, k2)):
             return replace(self, k1=k1, c=c, k2=k2, determinant=k1 * k2 - c * c)
 
     @cached_property
@@ -87,7 +87,7 @@ def law_of(covariance: tuple[arb, arb, arb]) -> BivariateNormal:
     check_variance(K1)
     check_variance(K2)
     single = K1 is C is K2
-    with ctx.workprec(_exact(K1, C, K2)):
+    with ctx.workprec(_exact_precision(K1, C, K2)):
         determinant = arb(0) if single else K1 * K2 - C * C
         one, two = gaussian_weight(K1), gaussian_weight(K2)
         k1, k2, scale = one.variance, two.variance, one.scale * two.scale
@@ -101,6 +101,6 @@ def law_of(covariance: tuple[arb, arb, arb]) -> BivariateNormal:
     return law
 
 
-def _exact(*balls: arb) -> int:
+def _exact_precision(*balls: arb) -> int:
     """A precision in which products of the midpoints are exact: ``|C| = sqrt(K1*K2)`` must give exactly 0."""
     return 2 * max(ball.mid().bits() for ball in balls) + 64

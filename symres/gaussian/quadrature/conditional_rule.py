@@ -1,9 +1,9 @@
-"""The part of <f(z1) g(z2)> from where g is smooth on the scale of the spread of z2 around its mean given z1.
+"""The part of <f(z1) g(z2)> where g is smooth on the scale of the conditional standard deviation of z2 given z1.
 
 With w = slope*x + spread*y the variables x and y are independent, and ``<g(slope*x + spread*y)>_y`` is as smooth a
 function of x as g. So panels for x need not be as short as the spread, which matters for nearly dependent variables;
-at zero spread this is an average over x alone. Left out are the neighbourhoods of the breakpoints of g, and whatever
-else is too rough.
+at zero spread the average is one over x alone. The neighbourhoods of the breakpoints of g are left out, and
+intervals on which g varies too fast.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from .panels import (
     gauss_legendre,
     integrate,
     log2_sum,
+    log2_sup,
     log2_upper,
-    plan,
+    plan_panels,
     power_of_two,
-    sup,
 )
-from .univariate import Compiled, Interval, Segment, clip
+from .univariate import CompiledPieces, Interval, Segment, clip
 
 _RHO = 2.0  # of the ellipse around the interval of y: nearly the cheapest for a Gaussian weight
-_SPARE = 16  # bits: how much larger than needed g may be on the rectangle around that ellipse
-_STEP = 16  # bits: few different rules
-_ROOM = 8  # bits: many panels share the error allowed
+_RECTANGLE_MARGIN = 16  # bits: how much larger than needed g may be on the rectangle around that ellipse
+_BITS_STEP = 16  # bits: few different rules
+_PANEL_MARGIN = 8  # bits: many panels share the error allowed
 
 
-def sheared_average(
-    f: list[Segment], g: Compiled, law: BivariateNormal, ends: Interval, reach: float, log2_tolerance: float
+def conditional_average(
+    f: list[Segment], g: CompiledPieces, law: BivariateNormal, ends: Interval, reach: float, log2_tolerance: float
 ) -> tuple[arb, list[Interval]]:
     """Enclose the average of f(z1) g(z2) over |y| < reach and x between two places, but for some intervals of x.
 
@@ -54,17 +54,19 @@ def sheared_average(
         The enclosure, and the intervals left out, in order.
     """
     weight, norm = Weight(law.k1, law.scale1), (2 * arb.pi() * law.k1).sqrt()
-    goal = log2_tolerance + log2_upper(norm) - _ROOM
+    goal = log2_tolerance + log2_upper(norm) - _PANEL_MARGIN
     slope, spread = law.slope * law.scale2 / law.scale1, law.spread * law.scale2  # from z1 to z2
-    clear = _clear(g, law, ends, reach)
-    rule = _blur(reach)
+    smooth = _smooth_intervals(g, law, ends, reach)
+    rule = _single_node_rule(reach)
     if law.is_regular:
-        lost = max([0.0, *(_bound(f, part, weight, slope) - goal - ctx.prec for *_, part in clear if part is not None)])
-        rule = _gaussian_rule(reach, ctx.prec + _STEP * math.ceil(min(lost, ctx.prec) / _STEP))
+        lost_bits = max(
+            [0.0, *(_bound(f, part, weight, slope) - goal - ctx.prec for *_, part in smooth if part is not None)]
+        )
+        rule = _gaussian_rule(reach, ctx.prec + _BITS_STEP * math.ceil(min(lost_bits, ctx.prec) / _BITS_STEP))
     shortest = 2 * float((law.spread / law.slope).abs_upper())
     panels: list[Panel] = []
-    missed, left_out, (done, end) = [], [], ends
-    for a, b, part in clear:
+    rule_errors, left_out, (done, end) = [], [], ends
+    for a, b, part in smooth:
         left_out.append((done, a))
         done = b
         if part is None:
@@ -73,33 +75,35 @@ def sheared_average(
             left, right = clip(s, a, b)
             if left > right:
                 continue
-            function = _Sheared(s.function, part, slope, spread, rule, weight, goal)
-            for panel in plan(function, weight, left, right, goal, ctx.prec // 2, shortest):
+            function = _ConditionalIntegrand(s.function, part, slope, spread, rule, weight, goal)
+            for panel in plan_panels(function, weight, left, right, goal, ctx.prec // 2, shortest):
                 if panel.nodes:
-                    missed.append(function.log2_missed(panel.left, panel.right, panel.log2_size))
+                    rule_errors.append(function.log2_rule_error(panel.left, panel.right, panel.log2_size))
                 elif panel.log2_error > goal:
                     left_out.append((panel.left, panel.right))
                     continue
                 panels.append(panel)
     left_out.append((done, end))
-    total = integrate(panels, weight, ctx.prec) + arb(0, power_of_two(log2_sum(missed)))
+    total = integrate(panels, weight, ctx.prec) + arb(0, power_of_two(log2_sum(rule_errors)))
     return total / norm, _merged(left_out)
 
 
 def _bound(f: list[Segment], g: Function, weight: Weight, slope: arb) -> float:
-    """log2 of a bound on |f g| around 0, above what the product is where its terms cancel, as in z - tanh(z)."""
+    """log2 of a bound on |f g| around 0; too large where terms of f or g cancel, as in z - tanh(z)."""
     width = weight.scale * weight.variance.sqrt()
     other = abs(slope) * width
-    sizes = (sup(s.function, -width, width, width / 2) for s in f)
-    inner = sup(g, -other, other, other / 2)
+    sizes = (log2_sup(s.function, -width, width, width / 2) for s in f)
+    inner = log2_sup(g, -other, other, other / 2)
     return max((size + inner for size in sizes if math.isfinite(size + inner)), default=-math.inf)
 
 
-def _clear(g: Compiled, law: BivariateNormal, ends: Interval, reach: float) -> list[tuple[arb, arb, Function | None]]:
+def _smooth_intervals(
+    g: CompiledPieces, law: BivariateNormal, ends: Interval, reach: float
+) -> list[tuple[arb, arb, Function | None]]:
     """The intervals of x in which a single piece of g is met, in order, each with the piece."""
-    margin, clear = reach * law.spread.upper(), []
-    places = [b / law.scale2 for b in g.places()]
-    for start, end, part in zip([None, *places], [*places, None], g.parts, strict=True):
+    margin, smooth = reach * law.spread.upper(), []
+    breakpoints = [b / law.scale2 for b in g.breakpoints()]
+    for start, end, part in zip([None, *breakpoints], [*breakpoints, None], g.parts, strict=True):
         left = None if start is None else (start + margin) / law.slope
         right = None if end is None else (end - margin) / law.slope
         if law.slope < 0:
@@ -107,8 +111,8 @@ def _clear(g: Compiled, law: BivariateNormal, ends: Interval, reach: float) -> l
         a = ends[0] if left is None or left < ends[0] else left.upper()
         b = ends[1] if right is None or right > ends[1] else right.lower()
         if a < b:
-            clear.append((a, b, part))
-    return clear if law.slope > 0 else clear[::-1]
+            smooth.append((a, b, part))
+    return smooth if law.slope > 0 else smooth[::-1]
 
 
 def _merged(intervals: list[Interval]) -> list[Interval]:
@@ -145,21 +149,21 @@ def _gaussian_rule(reach: float, bits: int) -> _Rule:
     wide, high = reach * (_RHO + 1 / _RHO) / 2, reach * (_RHO - 1 / _RHO) / 2
     # the bound of panels.py: |exp(-y^2/2)| <= exp(high^2/2) on the ellipse
     size = math.log2(reach) + 2.1 - math.log2(1 - _RHO**-2) + high**2 / 2 * LOG2_E
-    n = 2 * math.ceil((size + bits + _SPARE) / (4 * math.log2(_RHO)))
+    n = 2 * math.ceil((size + bits + _RECTANGLE_MARGIN) / (4 * math.log2(_RHO)))
     scale = reach / (2 * arb.pi()).sqrt()
     half = [(reach * node, scale * mass) for node, mass in gauss_legendre(n, bits)]
     nodes = [(s * y, mass * (-y * y / 2).exp()) for y, mass in half for s in (-1, 1)]
     return _Rule(tuple(nodes), wide * (1 + 1e-12), high * (1 + 1e-12), 2 * n * math.log2(_RHO) - size)
 
 
-def _blur(reach: float) -> _Rule:
-    """All values of y at once."""
+def _single_node_rule(reach: float) -> _Rule:
+    """A rule with one node, the ball of all values of y: for a density that is not known."""
     mass = arb(0, 1) * (arb(-reach) * reach / 2).exp()
     return _Rule(((arb(0, reach), 1 - abs(mass)),), reach, 0.0, math.inf)
 
 
 @dataclass(frozen=True)
-class _Sheared:
+class _ConditionalIntegrand:
     """z1 -> f(z1) <g(slope*z1 + spread*y)>, the average by a rule.
 
     Args:
@@ -189,16 +193,16 @@ class _Sheared:
 
     def log2_sup(self, left: arb, right: arb, height: float | arb) -> float:
         """Upper bound of log2 |f g| for z1 and y in rectangles; infinite where the rule for y is not good enough."""
-        size = sup(self.f, left, right, height)
+        size = log2_sup(self.f, left, right, height)
         if math.isinf(size):
             return size
         spread, mean = self.spread.abs_upper(), self.slope * left.union(right)
         around = spread * self.rule.wide
-        size += sup(self.g, mean - around, mean + around, abs(self.slope) * height + spread * self.rule.high)
-        missed = self.log2_missed(left / self.weight.scale, right / self.weight.scale, size)
-        return size if missed <= self.goal else math.inf
+        size += log2_sup(self.g, mean - around, mean + around, abs(self.slope) * height + spread * self.rule.high)
+        rule_error = self.log2_rule_error(left / self.weight.scale, right / self.weight.scale, size)
+        return size if rule_error <= self.goal else math.inf
 
-    def log2_missed(self, left: arb, right: arb, size: float) -> float:
-        """log2 of a bound on what the rule for y misses on an interval of x, from log2_sup."""
+    def log2_rule_error(self, left: arb, right: arb, size: float) -> float:
+        """log2 of a bound on the error of the rule for y on an interval of x; ``size`` is from ``log2_sup``."""
         a, b = float(left.lower()), float(right.upper())
         return size + self.weight.log2_sup(a, b, 0.0) + math.log2(b - a + 1e-300) + 1e-6 - self.rule.bits

@@ -1,4 +1,4 @@
-"""Nodes and masses that stand for a function in a double sum: those of its panels, or fewer.
+"""Nodes and masses that represent a function in a double sum: the nodes of its panels, or fewer.
 
 A sum of ``mass*k(x)`` over nodes in an interval around x0 may be replaced by one over the N zeros of the Chebyshev
 polynomial on that interval, with the masses that give the same sum for polynomials of lower degree. For k analytic and
@@ -57,7 +57,7 @@ class Block:
 
 
 def block_of(panel: Panel, scale: arb) -> Block:
-    """The nodes of a panel; a mass is the product of that of the rule and the function of z = scale*x."""
+    """The nodes of a panel; each mass is the weight of the rule times the value of the function at z = scale*x."""
     half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
     units, masses = _legendre(panel.nodes, stored_bits(ctx.prec))
     block = Block(float(panel.left.lower()), float(panel.right.upper()), centre, half, units, [])
@@ -65,8 +65,8 @@ def block_of(panel: Panel, scale: arb) -> Block:
     return replace(block, masses=[half * mass * value for mass, value in zip(masses, values, strict=True)])
 
 
-def compressed(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
-    """Replace crowds of nodes by few.
+def compress(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
+    """Replace clusters of nodes by fewer nodes.
 
     Args:
         blocks: from left to right.
@@ -79,13 +79,15 @@ def compressed(blocks: list[Block], weight: Weight, log2_tolerance: float) -> tu
     half = 2.0 ** round(math.log2(2 * math.sqrt(weight.smallest_across)))
     errors = []
     for cell in (half / 16, half):  # in two steps: the first needs few nodes, and leaves few to the second
-        blocks, error = _gathered(blocks, cell, weight, log2_tolerance)
+        blocks, error = _compress_cells(blocks, cell, weight, log2_tolerance)
         errors.append(error)
     return blocks, log2_sum(errors)
 
 
-def _gathered(blocks: list[Block], half: float, weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
-    """Replace the crowds in cells of one size."""
+def _compress_cells(
+    blocks: list[Block], half: float, weight: Weight, log2_tolerance: float
+) -> tuple[list[Block], float]:
+    """Replace the clusters in cells of one size."""
     size = log2_sum(block.log2_size for block in blocks)
     if size == -math.inf:
         return blocks, size
@@ -98,43 +100,43 @@ def _gathered(blocks: list[Block], half: float, weight: Weight, log2_tolerance: 
     n, error = min(map(order, _RHOS))
     result: list[Block] = []
     known: dict[tuple, arb_mat] = {}
-    # equal cells: what belongs to the place of a block in its cell is found once
+    # equal cells: the matrix of a block depends on its place in the cell only, and is computed once
     for cell, group in groupby(blocks, key=lambda block: math.floor(float(block.centre) / (2 * half))):
         members, centre = list(group), arb((cell + 0.5) * 2 * half)
-        crowd = [block for block in members if abs(block.centre - centre) + block.half <= half]
-        if sum(len(block.masses) for block in crowd) > n:
-            members = [block for block in members if block not in crowd]
-            members.append(_interpolated(crowd, centre, arb(half), n, known))
+        cluster = [block for block in members if abs(block.centre - centre) + block.half <= half]
+        if sum(len(block.masses) for block in cluster) > n:
+            members = [block for block in members if block not in cluster]
+            members.append(_interpolated(cluster, centre, arb(half), n, known))
         result += members
     return result, error if known else -math.inf
 
 
-def _interpolated(crowd: list[Block], centre: arb, half: arb, n: int, known: dict[tuple, arb_mat]) -> Block:
-    """The masses at n zeros of the Chebyshev polynomial on the cell that replace those of a crowd."""
+def _interpolated(cluster: list[Block], centre: arb, half: arb, n: int, known: dict[tuple, arb_mat]) -> Block:
+    """Replace the nodes of a cluster by the n zeros of the Chebyshev polynomial on the cell."""
     masses = arb_mat(n, 1)
-    for block in crowd:
+    for block in cluster:
         shift, ratio = (block.centre - centre) / half, block.half / half
-        key = (id(block.units), exactly(shift), exactly(ratio))
+        key = (id(block.units), ball_key(shift), ball_key(ratio))
         if key not in known:
-            known[key] = _transfer(shift, ratio, block.units, n)
+            known[key] = _interpolation_matrix(shift, ratio, block.units, n)
         masses += known[key] * arb_mat(len(block.masses), 1, block.masses)
     units, _ = _chebyshev(n, stored_bits(ctx.prec))
     low, high = float(centre - half), float(centre + half)
     return Block(low, high, centre, half, units, masses.entries())
 
 
-def exactly(ball: arb) -> tuple[int, ...]:
+def ball_key(ball: arb) -> tuple[int, ...]:
     """A ball as a key: printing would drop digits."""
     return tuple(map(int, (*ball.mid().man_exp(), *ball.rad().man_exp())))
 
 
-def _transfer(shift: arb, ratio: arb, units: tuple[arb, ...], n: int) -> arb_mat:
+def _interpolation_matrix(shift: arb, ratio: arb, units: tuple[arb, ...], n: int) -> arb_mat:
     """The values of the n basic polynomials of a cell at the nodes of a block."""
-    places = [shift + s * ratio * unit for s in (1, -1) for unit in units]
-    tops = [x.chebyshev_t(n) for x in places]
+    nodes = [shift + s * ratio * unit for s in (1, -1) for unit in units]
+    tops = [x.chebyshev_t(n) for x in nodes]
     zeros, factors = _chebyshev(n, stored_bits(ctx.prec))
     rows = zip((*zeros, *(-zero for zero in zeros)), factors, strict=True)
-    return arb_mat([[top * factor / (x - zero) for top, x in zip(tops, places, strict=True)] for zero, factor in rows])
+    return arb_mat([[top * factor / (x - zero) for top, x in zip(tops, nodes, strict=True)] for zero, factor in rows])
 
 
 @lru_cache(maxsize=64)

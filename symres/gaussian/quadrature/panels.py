@@ -20,12 +20,12 @@ from ...numerics.balls import Ball
 from ...numerics.balls.budget import MOST_PANELS
 from .memo import memoised
 
-Function = Callable[[list[Ball], bool], Ball]  # it may have a method log2_sup, which then answers for sup()
+Function = Callable[[list[Ball], bool], Ball]  # if it has a method log2_sup, log2_sup() below asks that
 
-LOW = 32  # bits: enough for bounds
+LOW_BITS = 32  # bits: enough for bounds
 LOG2_E = 1.4426950408889634
-_SIZES = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
-_MAX_DEPTH = 900  # halvings: widths remain floats
+_NODE_COUNTS = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
+_MAX_HALVINGS = 900  # halvings: widths remain floats
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Weight:
     across: arb | None = None
 
     @cached_property
-    def largest(self) -> float:
+    def largest_variance(self) -> float:
         """A float above v."""
         return math.nextafter(float(self.variance.upper()), math.inf)
 
@@ -58,7 +58,7 @@ class Weight:
     def log2_sup(self, left: float, right: float, height: float) -> float:
         """Upper bound of log2 |weight| on the rectangle left..right, -height..height."""
         nearest = 0.0 if left <= 0 <= right else min(abs(left), abs(right))
-        fall = nearest**2 / (2 * self.largest) * LOG2_E
+        fall = nearest**2 / (2 * self.largest_variance) * LOG2_E
         rise = height**2 / (2 * self.smallest_across) * LOG2_E
         return rise - fall + 1e-14 * (rise + fall) + 1e-9  # 1e-14: the rounding of floats, with room
 
@@ -89,24 +89,24 @@ def log2_sum(terms: Iterable[float]) -> float:
 
 
 @memoised(2**15)
-def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) -> float:
+def log2_sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) -> float:
     """Upper bound of log2 |function| on a real interval, or on the rectangle of that height on both sides of it.
 
     On a rectangle the bound is infinite unless the function is analytic there. A function may bring its own bound.
     """
-    own = getattr(function, "log2_sup", None)
-    if own is not None:
-        return own(left, right, height)
+    own_bound = getattr(function, "log2_sup", None)
+    if own_bound is not None:
+        return own_bound(left, right, height)
     precision = ctx.prec
     narrowness = left.union(right).rel_accuracy_bits()  # in few bits every interval is wide
-    ctx.prec = LOW
+    ctx.prec = LOW_BITS
     try:
-        if narrowness > LOW // 2:  # a short interval far from 0, next to a breakpoint
-            ctx.prec = min(narrowness, precision) + LOW
+        if narrowness > LOW_BITS // 2:  # a short interval far from 0, next to a breakpoint
+            ctx.prec = min(narrowness, precision) + LOW_BITS
         interval = left.union(right)
         reach = log2_upper(interval)
-        if -1e6 < reach < -LOW // 2:  # near 0, acb.erf gives nan for some balls of few bits: 1e-14 +/- 5e-15 at 32
-            ctx.prec = max(ctx.prec, LOW - int(reach))
+        if -1e6 < reach < -LOW_BITS // 2:  # near 0, acb.erf gives nan for some balls of few bits: 1e-14 +/- 5e-15 at 32
+            ctx.prec = max(ctx.prec, LOW_BITS - int(reach))
         if not height:
             return log2_upper(function([interval], False))
         return log2_upper(function([acb(interval, arb(0, height))], True))
@@ -115,14 +115,14 @@ def sup(function: Function, left: arb, right: arb, height: float | arb = 0.0) ->
 
 
 @memoised(2**12)
-def size_at(function: Function, place: arb) -> float:
+def log2_at(function: Function, place: arb) -> float:
     """Upper bound of log2 |function| at one place, tight in the current precision."""
-    own = getattr(function, "log2_sup", None)
-    return own(place, place, 0.0) if own is not None else log2_upper(function([place], False))
+    own_bound = getattr(function, "log2_sup", None)
+    return own_bound(place, place, 0.0) if own_bound is not None else log2_upper(function([place], False))
 
 
 def sup_refined(
-    function: Function, left: arb, right: arb, pieces: int = 20000, enough: float = math.inf, few: int = 64
+    function: Function, left: arb, right: arb, max_pieces: int = 20000, enough: float = math.inf, max_halvings: int = 64
 ) -> float:
     """Upper bound of log2 |function| on an interval that is halved where the ball evaluation overflows.
 
@@ -132,12 +132,12 @@ def sup_refined(
     worst, stack, used = -math.inf, [(left, right)], 0
     while stack:
         a, b = stack.pop()
-        bound = sup(function, a, b)
+        bound = log2_sup(function, a, b)
         used += 1
         if bound <= max(enough, worst) and bound < math.inf:
             worst = max(worst, bound)
             continue
-        if used + len(stack) >= (few if bound < math.inf else pieces):
+        if used + len(stack) >= (max_halvings if bound < math.inf else max_pieces):
             worst = max(worst, bound)
             if worst == math.inf:
                 return worst
@@ -168,7 +168,7 @@ class Panel:
     log2_size: float = math.inf
 
 
-def plan(
+def plan_panels(
     function: Function,
     weight: Weight,
     left: arb,
@@ -197,9 +197,10 @@ def plan(
         a, b, depth = stack.pop()
         panel = _rule(function, weight, a, b, log2_tolerance, most_nodes)
         endless = len(panels) + len(stack) > most_panels
-        if panel is None and (depth > _MAX_DEPTH or _is_narrow(b - a, shortest)):
-            panel = Panel(function, a, b, 0, _mass(function, weight, a, b))
-            endless |= depth > _MAX_DEPTH and panel.log2_error < math.inf  # else it has no finite value there
+        if panel is None and (depth > _MAX_HALVINGS or _is_narrow(b - a, shortest)):
+            panel = Panel(function, a, b, 0, _log2_mass(function, weight, a, b))
+            # if the bound is infinite, the function has no finite value there, and the caller reports it
+            endless |= depth > _MAX_HALVINGS and panel.log2_error < math.inf
         if endless:
             raise SymresError(
                 "a Gaussian average",
@@ -209,7 +210,7 @@ def plan(
         if panel is not None:
             panels.append(panel)
         else:
-            middle = _roundest(a, b)
+            middle = _roundest_middle(a, b)
             stack += [(middle, b, depth + 1), (a, middle, depth + 1)]
     return panels
 
@@ -219,7 +220,7 @@ def _is_narrow(width: arb, shortest: float) -> bool:
     return width.rel_accuracy_bits() < 2 or bool(shortest and not width > shortest)
 
 
-def _roundest(a: arb, b: arb) -> arb:
+def _roundest_middle(a: arb, b: arb) -> arb:
     """The number with the fewest binary digits in the middle half of an interval: equal panels recur everywhere."""
     step = arb(2) ** (int(log2_upper((b - a).mid())) - 2)
     return ((a + b).mid() / (2 * step) + 0.5).floor().mid() * step
@@ -231,17 +232,17 @@ def _extent(a: arb, b: arb) -> tuple[float, float, float]:
     return math.nextafter(float(a.lower()), -math.inf), math.nextafter(float(b.upper()), math.inf), half
 
 
-def _above(number: float) -> float:
+def _rounded_up(number: float) -> float:
     """A number of few digits, not below."""
     return math.ceil(number * 1024) / 1024
 
 
-def _mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
+def _log2_mass(function: Function, weight: Weight, a: arb, b: arb) -> float:
     """log2 of a bound on the integral of the absolute value over a panel."""
     left, right, half = _extent(a, b)
     if not half > 0:
         return -math.inf
-    size = sup(function, weight.scale * a, weight.scale * b)
+    size = log2_sup(function, weight.scale * a, weight.scale * b)
     return size + weight.log2_sup(left, right, 0.0) + math.log2(2 * half) + 1e-3
 
 
@@ -254,16 +255,16 @@ def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: fl
     z_half = ((z_right - z_left) / 2).upper()
 
     def attempt(rho: float) -> Panel | None:
-        # of the ellipse, outside the ends and above the axis: short numbers, so that round panels have round rectangles
-        out, up = _above((rho + 1 / rho) / 2 - 1), _above((rho - 1 / rho) / 2)
-        size = sup(function, z_left - z_half * out, z_right + z_half * out, z_half * up)
-        beyond, high = half * out * (1 + 1e-9), half * up * (1 + 1e-9)
-        bound = size + weight.log2_sup(left - beyond, right + beyond, high) + math.log2(half)
+        # the extent of the ellipse beyond the ends and above the axis, rounded: round panels have round rectangles
+        beyond_ends, above_axis = _rounded_up((rho + 1 / rho) / 2 - 1), _rounded_up((rho - 1 / rho) / 2)
+        size = log2_sup(function, z_left - z_half * beyond_ends, z_right + z_half * beyond_ends, z_half * above_axis)
+        x_margin, height = half * beyond_ends * (1 + 1e-9), half * above_axis * (1 + 1e-9)
+        bound = size + weight.log2_sup(left - x_margin, right + x_margin, height) + math.log2(half)
         if bound + 1.1 <= log2_tolerance:
             return Panel(function, a, b, 0, bound + 1.1)
         error = bound + 2.1 - math.log2(1 - rho**-2)
         needed = (error - log2_tolerance) / (2 * math.log2(rho))
-        n = next((size for size in _SIZES if size >= needed), math.inf)
+        n = next((size for size in _NODE_COUNTS if size >= needed), math.inf)
         return Panel(function, a, b, int(n), error - 2 * n * math.log2(rho), size) if n <= most_nodes else None
 
     best: Panel | None = None
@@ -275,7 +276,7 @@ def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: fl
         if not panel.nodes:
             break
     best = best or attempt(2.2)  # below 2.2, halving is cheaper
-    if best is None and (mass := _mass(function, weight, a, b)) <= log2_tolerance:
+    if best is None and (mass := _log2_mass(function, weight, a, b)) <= log2_tolerance:
         return Panel(function, a, b, 0, mass)  # the end of an interval where the function is not analytic
     return best
 

@@ -14,15 +14,17 @@ from functools import lru_cache
 
 from flint import arb, ctx
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError
 from ...core.symbols import z
-from .univariate import line_average
+from .univariate import univariate_average
 
-_BITS = 16  # of a bound
+_BOUND_BITS = 16  # of a bound
 
 
-def perturbation_bound(factors: tuple[Pieces, Pieces], covariance: tuple[arb, arb, arb], precision: int) -> arb | None:
+def perturbation_bound(
+    factors: tuple[PiecewiseFunction, PiecewiseFunction], covariance: tuple[arb, arb, arb], precision: int
+) -> arb | None:
     """A bound on the distance between the averages at any covariance in a ball and at its middle.
 
     Args:
@@ -33,32 +35,32 @@ def perturbation_bound(factors: tuple[Pieces, Pieces], covariance: tuple[arb, ar
     Returns:
         The bound; None if a function jumps, or has a slope without mean square.
     """
-    if not all(map(_is_tame, factors)):
+    if not all(map(_has_finite_slopes, factors)):
         return None
     K1, C, K2 = covariance
     with ctx.workprec(precision):
         correlation = 2 * (C / (K1 * K2).sqrt()).rad()
-        stretches = [2 * K.rad() / K.abs_lower() for K in (K1, K2)]
-    with ctx.workprec(_BITS + 20):
-        sizes = [_mean_squares(f, K) for f, K in zip(factors, (K1, K2), strict=True)]
-        (f, slope_f, moved_f), (g, slope_g, moved_g) = sizes
+        stretches = [2 * variance.rad() / variance.abs_lower() for variance in (K1, K2)]
+    with ctx.workprec(_BOUND_BITS + 20):
+        sizes = [_mean_squares(f, variance) for f, variance in zip(factors, (K1, K2), strict=True)]
+        (f, slope_f, radial_f), (g, slope_g, radial_g) = sizes
         bound = correlation * (K1 * slope_f * K2 * slope_g).sqrt()
-        bound += stretches[0] * (moved_f * g).sqrt() / 2 + stretches[1] * (moved_g * f).sqrt() / 2
+        bound += stretches[0] * (radial_f * g).sqrt() / 2 + stretches[1] * (radial_g * f).sqrt() / 2
         return bound.abs_upper()
 
 
 @lru_cache(maxsize=256)
-def _is_tame(function: Pieces) -> bool:
+def _has_finite_slopes(function: PiecewiseFunction) -> bool:
     try:
         return function.is_continuous and function.has_finite_slopes
     except DeclarationError:
         return False
 
 
-def _mean_squares(f: Pieces, K: arb) -> tuple[arb, ...]:
+def _mean_squares(f: PiecewiseFunction, variance: arb) -> tuple[arb, ...]:
     """Bounds on the mean squares of f, f' and z f'."""
     slope = f.diff()
     return tuple(
-        abs(line_average(function.map(lambda u: u**2), K, _BITS)).upper()
+        abs(univariate_average(function.map(lambda u: u**2), variance, _BOUND_BITS)).upper()
         for function in (f, slope, slope.map(lambda u: z * u))
     )

@@ -18,12 +18,12 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 
 from .bivariate_normal import BivariateNormal
-from .node_compression import Block, block_of, compressed, exactly
-from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan, power_of_two
+from .node_compression import Block, ball_key, block_of, compress
+from .panels import LOG2_E, Panel, Weight, log2_sum, log2_upper, plan_panels, power_of_two
 from .univariate import Interval, Segment, clip
 
 _Floats = np.ndarray | float
-_ROOM = 8  # bits: many panels share the error allowed
+_PANEL_MARGIN = 8  # bits: many panels share the error allowed
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Strip:
         """The largest distance from 0."""
         return self.ends[0].union(self.ends[1]).abs_upper()
 
-    def plan(self, weight: Weight, log2_tolerance: float) -> list[Panel]:
+    def panels(self, weight: Weight, log2_tolerance: float) -> list[Panel]:
         """Panels for the interval, from left to right."""
         panels = []
         for s in self.segments:
             a, b = clip(s, *self.ends)
             if not a > b:
-                panels += plan(s.function, weight, a, b, log2_tolerance - _ROOM, ctx.prec // 2)
+                panels += plan_panels(s.function, weight, a, b, log2_tolerance - _PANEL_MARGIN, ctx.prec // 2)
         return panels
 
 
@@ -72,29 +72,29 @@ def product_average(f: Strip, g: Strip, law: BivariateNormal, log2_tolerance: fl
     p11, _, p22 = law.inverse
     norm = 2 * arb.pi() * law.determinant.sqrt()
     goal = log2_tolerance + log2_upper(norm)
-    lost = log2_upper(p11 * f.reach**2 + p22 * g.reach**2)  # bits of the exponentials
-    with ctx.workprec(ctx.prec + max(0, int(lost))):
-        columns, missed = _blocks(g, Weight(2 * law.k2, law.scale2, 1 / p22), goal - f.log2_size)
+    lost_bits = log2_upper(p11 * f.reach**2 + p22 * g.reach**2)  # bits of the exponentials
+    with ctx.workprec(ctx.prec + max(0, int(lost_bits))):
+        columns, missed = _rule_of(g, Weight(2 * law.k2, law.scale2, 1 / p22), goal - f.log2_size)
         errors = [missed + f.log2_size]
-        size = log2_sum(block.log2_size - _fall(block, law.k2) for block in columns)
+        size = log2_sum(block.log2_size - _log2_decay(block, law.k2) for block in columns)
         total = arb(0)
         if size > -math.inf:
-            rows, missed = _blocks(f, Weight(2 * law.k1, law.scale1, 1 / p11), goal - size)
-            total, skipped = _sum(rows, columns, law, goal - 2 * _ROOM)
+            rows, missed = _rule_of(f, Weight(2 * law.k1, law.scale1, 1 / p11), goal - size)
+            total, skipped = _sum(rows, columns, law, goal - 2 * _PANEL_MARGIN)
             errors += [missed + size, skipped]
         total += arb(0, power_of_two(log2_sum(errors)))
         return total / norm
 
 
-def _blocks(strip: Strip, weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
+def _rule_of(strip: Strip, weight: Weight, log2_tolerance: float) -> tuple[list[Block], float]:
     """The rule for one variable, and log2 of a bound on its error for ``|weight|``."""
-    panels = strip.plan(weight, log2_tolerance)
+    panels = strip.panels(weight, log2_tolerance)
     blocks = [block_of(panel, weight.scale) for panel in panels if panel.nodes]
-    blocks, error = compressed(blocks, weight, log2_tolerance - _ROOM)
+    blocks, error = compress(blocks, weight, log2_tolerance - _PANEL_MARGIN)
     return blocks, log2_sum([error, *(panel.log2_error for panel in panels)])
 
 
-def _fall(block: Block, k: arb) -> float:
+def _log2_decay(block: Block, k: arb) -> float:
     """Lower bound of ``x**2/4k*log2(e)`` on a block."""
     nearest = max(block.low, -block.high, 0.0)
     return nearest**2 / (4 * float(k.upper())) * LOG2_E * (1 - 1e-12)
@@ -108,8 +108,8 @@ def _sum(rows: list[Block], columns: list[Block], law: BivariateNormal, threshol
     sizes = np.array([c.log2_size for c in columns])
     weighted = [_weighted(column, p22) for column in columns]
     # The form is (w - b x)^2/v + x^2/k1, and the same with x and w exchanged.
-    forward = _Form(law.c / law.k1, law.determinant / law.k1, law.k1)
-    backward = _Form(law.c / law.k2, law.determinant / law.k2, law.k2)
+    forward = _QuadraticFormBound(law.c / law.k1, law.determinant / law.k1, law.k1)
+    backward = _QuadraticFormBound(law.c / law.k2, law.determinant / law.k2, law.k2)
     cores: dict[tuple, arb_mat] = {}
     for row in rows:
         form = np.maximum(forward(row.low, row.high, lows, highs), backward(lows, highs, row.low, row.high))
@@ -122,7 +122,7 @@ def _sum(rows: list[Block], columns: list[Block], law: BivariateNormal, threshol
             a, b = -p12 * column.centre, -p12 * row.centre
             left = [m * (a * x).exp() for m, x in zip(masses, row.points, strict=True)]
             right = [m * (b * t).exp() for m, t in zip(weighted[k], column.steps, strict=True)]
-            core = _core(row, column, -p12, cores)
+            core = _exponential_matrix(row, column, -p12, cores)
             total += (arb_mat(1, len(left), left) * (core * arb_mat(len(right), 1, right)))[0, 0]
     return total, log2_sum(skipped)
 
@@ -133,10 +133,10 @@ def _weighted(block: Block, p: arb) -> list[arb]:
     return [m * (decay * x * x).exp() for m, x in zip(block.masses, block.points, strict=True)]
 
 
-def _core(row: Block, column: Block, gamma: arb, known: dict[tuple, arb_mat]) -> arb_mat:
+def _exponential_matrix(row: Block, column: Block, gamma: arb, known: dict[tuple, arb_mat]) -> arb_mat:
     """The matrix of ``exp(gamma*(x - x0)*(w - w0))``."""
     area = row.half * column.half
-    key = (id(row.units), id(column.units), exactly(area))
+    key = (id(row.units), id(column.units), ball_key(area))
     if key not in known:
         rising = [[(gamma * area * x * w).exp() for w in column.units] for x in row.units]
         falling = [[1 / e for e in line] for line in rising]
@@ -146,7 +146,7 @@ def _core(row: Block, column: Block, gamma: arb, known: dict[tuple, arb_mat]) ->
     return known[key]
 
 
-class _Form:
+class _QuadraticFormBound:
     """Lower bounds of ``(w - slope*x)^2/variance + x^2/k`` on rectangles, in floats."""
 
     def __init__(self, slope: arb, variance: arb, k: arb) -> None:

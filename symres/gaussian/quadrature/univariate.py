@@ -1,9 +1,9 @@
 """The average of one function over one Gaussian variable, enclosed rigorously at any variance.
 
-With z = scale*x and a power of two close to sqrt(K) for the scale, every variance is one of order one. The line is cut
-at the breakpoints and at ``x = +/-T``; inside, Gauss-Legendre panels with bounded errors; outside, the largest value on
-shells times the Gaussian mass beyond. Shells are followed until they have fallen by 16 times the bits asked for, and
-the growth of the function is probed up to 2**40 standard deviations: what lies beyond is taken to keep falling.
+With z = scale*x, the scale a power of two near the standard deviation, the variance of x is of order one. The line is
+cut at the breakpoints and at ``x = +/-T``; inside, Gauss-Legendre panels with bounded errors; outside, the largest
+value on shells times the Gaussian mass beyond. Shells are followed until they have fallen by 16 times the bits asked
+for, and the growth of the function is probed up to 2**40 standard deviations; from there it is taken to keep falling.
 """
 
 from __future__ import annotations
@@ -16,23 +16,34 @@ from functools import lru_cache, reduce
 import sympy as sp
 from flint import arb, ctx
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
 from ...numerics.balls import Ball, compile_ball, enclose
 from .odd_symmetry import is_odd
-from .panels import LOG2_E, Function, Weight, integrate, log2_sum, log2_upper, plan, power_of_two, size_at, sup_refined
+from .panels import (
+    LOG2_E,
+    Function,
+    Weight,
+    integrate,
+    log2_at,
+    log2_sum,
+    log2_upper,
+    plan_panels,
+    power_of_two,
+    sup_refined,
+)
 
-GUARD = 20  # bits for the rounding of sums
-NARROW = 1.01  # ratio of the ends of a shell below which there is no hope
-_FINEST = 1 + 2.0**-40  # ratio of distances below which no peak is told from a jump
+GUARD_BITS = 20  # beyond the bits asked for, for the rounding of sums
+NARROWEST_SHELL = 1.01  # ratio of the ends of a shell below which shells are not divided further
+_FINEST = 1 + 2.0**-40  # ratio of distances at which the search for a peak ends
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
 Interval = tuple[arb, arb]
-TINY = -1e12  # log2 of the size of an average whose integrand has not been seen to differ from 0
+LOG2_TINY = -1e12  # log2 of the size of an average whose integrand has not been seen to differ from 0
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledPieces:
     """A function ready for evaluation.
 
     Args:
@@ -43,7 +54,7 @@ class Compiled:
     breaks: tuple[sp.Expr, ...]
     parts: tuple[Function | None, ...]
 
-    def places(self) -> list[arb]:
+    def breakpoints(self) -> list[arb]:
         """The breakpoints as balls of the current precision."""
         return [enclose(b, {}, ctx.prec) for b in self.breaks]
 
@@ -58,43 +69,47 @@ class Segment:
 
 
 @lru_cache(maxsize=256)
-def compiled(pieces: Pieces) -> Compiled:
+def compile_pieces(pieces: PiecewiseFunction) -> CompiledPieces:
     """Compile the pieces of a function."""
-    return Compiled(pieces.breaks, tuple(None if part.is_zero else compile_ball(part, (z,)) for part in pieces.parts))
+    return CompiledPieces(
+        pieces.breaks, tuple(None if part.is_zero else compile_ball(part, (z,)) for part in pieces.parts)
+    )
 
 
-def line_average(factor: Pieces, K: arb, bits: int) -> arb:
-    """Enclose ``<f>`` over a centred variable of variance K.
+def univariate_average(factor: PiecewiseFunction, variance: arb, bits: int) -> arb:
+    """Enclose ``<f>`` over a centred Gaussian variable.
 
     Args:
         factor: the function, without parameters.
-        K: its variance, a ball of non-negative numbers.
+        variance: of the variable, a ball of non-negative numbers.
         bits: relative accuracy asked for.
 
     Raises:
         DeclarationError: a negative variance, or a function without an average.
         SymresError: a function that could not be bounded.
     """
-    function = compiled(factor)
-    check_variance(K)
-    if not K > 0:
-        with ctx.workprec(bits + GUARD):
-            return at_zero(factor) if K.is_zero() else near(function, K, bits)
-    weight = gaussian_weight(K)
+    function = compile_pieces(factor)
+    check_variance(variance)
+    if not variance > 0:
+        with ctx.workprec(bits + GUARD_BITS):
+            if variance.is_zero():
+                return limit_at_zero_variance(factor)
+            return near_zero_variance(function, variance, bits)
+    weight = gaussian_weight(variance)
     check_growth(function, weight)
     if is_odd((factor,)):
         return arb(0)
 
     def attempt(size: float | None, precision: int) -> tuple[arb, float]:
         with ctx.workprec(precision):
-            weight = gaussian_weight(K)
-            segments = list(segments_between([b / weight.scale for b in function.places()], function.parts))
+            weight = gaussian_weight(variance)
+            segments = list(segments_between([b / weight.scale for b in function.breakpoints()], function.parts))
             if size is None:
-                size = max((rough_size(segment, weight) for segment in segments), default=TINY)
+                size = max((rough_log2_size(segment, weight) for segment in segments), default=LOG2_TINY)
             total = integral(segments, weight, size, bits)
             return total / (2 * arb.pi() * weight.variance).sqrt(), size
 
-    return refine(attempt, bits, min(bits, K.rel_accuracy_bits() - 8))
+    return refine(attempt, bits, min(bits, variance.rel_accuracy_bits() - 8))
 
 
 def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int, attainable: int) -> arb:
@@ -105,7 +120,7 @@ def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int,
         bits: relative accuracy asked for.
         attainable: relative accuracy that the balls put in allow.
     """
-    size, precision = None, bits + GUARD
+    size, precision = None, bits + GUARD_BITS
     for _ in range(3):
         result, size = attempt(size, precision)
         accuracy = result.rel_accuracy_bits()
@@ -116,22 +131,28 @@ def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int,
     return result
 
 
-def check_variance(K: arb) -> None:
-    """Refuse what is no variance."""
-    if not K.is_finite() or K < 0:
-        raise DeclarationError("a Gaussian average", f"the variance is {K.str(5)}", "pass a finite variance >= 0")
+def check_variance(variance: arb) -> None:
+    """Refuse balls that are no variance.
+
+    Raises:
+        DeclarationError: the ball is not finite, or negative.
+    """
+    if not variance.is_finite() or variance < 0:
+        raise DeclarationError(
+            "a Gaussian average", f"the variance is {variance.str(5)}", "pass a finite variance >= 0"
+        )
 
 
-def gaussian_weight(K: arb) -> Weight:
-    """The weight of variance K in a coordinate in which it is of order one."""
-    mantissa, exponent = K.mid().man_exp()
+def gaussian_weight(variance: arb) -> Weight:
+    """The Gaussian weight of a variance, in a coordinate in which the variance is of order one."""
+    mantissa, exponent = variance.mid().man_exp()
     scale = arb(2) ** ((int(mantissa).bit_length() + int(exponent)) // 2)
-    return Weight(K / scale**2, scale)
+    return Weight(variance / scale**2, scale)
 
 
-def segments_between(places: Sequence[arb], parts: Sequence[Function | None]) -> Iterator[Segment]:
+def segments_between(breakpoints: Sequence[arb], parts: Sequence[Function | None]) -> Iterator[Segment]:
     """The pieces that do not vanish, with their ends."""
-    ends = [None, *places, None]
+    ends = [None, *breakpoints, None]
     for left, right, part in zip(ends, ends[1:], parts, strict=False):
         if part is not None:
             yield Segment(part, left, right)
@@ -143,20 +164,20 @@ def integral(segments: list[Segment], weight: Weight, size: float, bits: int) ->
     Raises:
         SymresError: the function could not be bounded.
     """
-    tolerance = max(size, TINY) - bits - 6
+    tolerance = max(size, LOG2_TINY) - bits - 6
     if not segments:
         return arb(0)
     if tolerance == math.inf:
         raise SymresError(
             "a Gaussian average", "the integrand is not known to be finite far out", "use a smaller variance"
         )
-    left, left_rest = cutoff(segments, weight, -1, tolerance, bits)
-    right, right_rest = cutoff(segments, weight, 1, tolerance, bits)
+    left, left_rest = tail_cutoff(segments, weight, -1, tolerance, bits)
+    right, right_rest = tail_cutoff(segments, weight, 1, tolerance, bits)
     panels = []
     for s in segments:
         a, b = clip(s, left, right)
         if not a > b:
-            panels += plan(s.function, weight, a, b, tolerance - 6, max(bits, ctx.prec) // 2 + 8)
+            panels += plan_panels(s.function, weight, a, b, tolerance - 6, max(bits, ctx.prec) // 2 + 8)
     total = integrate(panels, weight, ctx.prec)
     total += arb(0, power_of_two(left_rest)) + arb(0, power_of_two(right_rest))
     if total.is_finite():
@@ -175,7 +196,7 @@ def clip(segment: Segment, low: arb | float, high: arb | float) -> tuple[arb, ar
     return left, right
 
 
-def rough_size(segment: Segment, weight: Weight) -> float:
+def rough_log2_size(segment: Segment, weight: Weight) -> float:
     """Roughly log2 of the integral of the absolute value: sampled at distances 2**k from the ends and from 0."""
     low = -math.inf if segment.left is None else float(segment.left)
     high = math.inf if segment.right is None else float(segment.right)
@@ -186,7 +207,7 @@ def rough_size(segment: Segment, weight: Weight) -> float:
         if not low < x < high:
             return -math.inf
         place = weight.scale * x
-        return size_at(segment.function, place) - x * x / (2 * variance) * LOG2_E + math.log2(abs(distance))
+        return log2_at(segment.function, place) - x * x / (2 * variance) * LOG2_E + math.log2(abs(distance))
 
     origins = {x for x in (low, high) if math.isfinite(x)} | ({0.0} if low < 0 < high else set())
     candidates = [(s * 2.0**k, o) for o in origins for s in (-1, 1) for k in range(-34, 14, 2)]
@@ -203,11 +224,11 @@ def rough_size(segment: Segment, weight: Weight) -> float:
     return best
 
 
-def cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int) -> tuple[float, float]:
-    """Where to end the panels on one side, and log2 of a bound on what is left out."""
-    x = side * _round_above(math.sqrt(2 * weight.largest * (bits + 8) / LOG2_E))
+def tail_cutoff(segments: list[Segment], weight: Weight, side: int, tolerance: float, bits: int) -> tuple[float, float]:
+    """Where to end the panels on one side, and log2 of a bound on the integral beyond."""
+    x = side * _round_above(math.sqrt(2 * weight.largest_variance * (bits + 8) / LOG2_E))
     while abs(x) < 1e9:
-        rest = beyond(segments, weight, x, tolerance, bits)
+        rest = log2_tail(segments, weight, x, tolerance, bits)
         if rest <= tolerance:
             return x, rest
         x *= 1.25
@@ -220,20 +241,20 @@ def _round_above(x: float) -> float:
     return math.ceil(x / unit) * unit
 
 
-def check_growth(function: Compiled, weight: Weight) -> None:
+def check_growth(function: CompiledPieces, weight: Weight) -> None:
     """Refuse a function that outgrows the Gaussian weight.
 
     Raises:
         DeclarationError: it does, far out.
     """
-    places = function.places()
-    for side, part, last in ((-1, function.parts[0], places[:1]), (1, function.parts[-1], places[-1:])):
+    breakpoints = function.breakpoints()
+    for side, part, last in ((-1, function.parts[0], breakpoints[:1]), (1, function.parts[-1], breakpoints[-1:])):
         if part is None:
             continue
         edge = max([float((side * b / weight.scale).upper()) for b in last], default=0.0)
         for k in _PROBES:
             x = side * max(2.0**k, 2 * edge)  # where the part holds
-            decay = x * x / (2 * weight.largest) * LOG2_E
+            decay = x * x / (2 * weight.largest_variance) * LOG2_E
             with ctx.workprec(1024):  # so large an argument leaves nothing of a ball of ordinary precision
                 growth = log2_upper(part([weight.scale * x], False))
             if growth > (1 - 1e-6) * decay + 1e3:
@@ -242,9 +263,9 @@ def check_growth(function: Compiled, weight: Weight) -> None:
                 )
 
 
-def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, bits: int) -> float:
+def log2_tail(segments: list[Segment], weight: Weight, x: float, tolerance: float, bits: int) -> float:
     """log2 of a bound on the integral of the absolute value from x outwards; inf once it exceeds the tolerance."""
-    variance = weight.largest
+    variance = weight.largest_variance
     edges = [e for s in segments for e in (s.left, s.right) if e is not None]
     last = max((float((e if x > 0 else -e).upper()) for e in edges), default=0.0)  # no breakpoint beyond
     bounds: list[float] = []
@@ -256,16 +277,18 @@ def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, 
             outer = math.copysign(min(last, 1e150), x)
         mass = -inner * inner / (2 * variance) * LOG2_E * (1 - 1e-14) + math.log2(variance / abs(inner)) + 1e-6
         low, high = sorted((inner, outer))
-        size = largest(segments, weight, low, high)
-        narrow = not leaping and ratio < NARROW**2
-        if narrow and size + mass > tolerance and at(segments, weight, inner) + mass <= tolerance:  # a poor bound?
-            size = largest(segments, weight, low, high, tolerance - mass)
+        size = log2_largest(segments, weight, low, high)
+        narrow = not leaping and ratio < NARROWEST_SHELL**2
+        if (
+            narrow and size + mass > tolerance and log2_bound_at(segments, weight, inner) + mass <= tolerance
+        ):  # a poor bound?
+            size = log2_largest(segments, weight, low, high, tolerance - mass)
         if size + mass > tolerance:
             if leaping:
                 leap = False
                 continue
             ratio = math.sqrt(ratio)  # the values at the far end of a shell are charged with the mass at its near end
-            if ratio < NARROW:
+            if ratio < NARROWEST_SHELL:
                 return math.inf
             continue
         bounds.append(size + mass)
@@ -278,10 +301,10 @@ def beyond(segments: list[Segment], weight: Weight, x: float, tolerance: float, 
     return log2_sum(bounds)
 
 
-def largest(
+def log2_largest(
     segments: list[Segment], weight: Weight, low: arb | float, high: arb | float, enough: float = math.inf
 ) -> float:
-    """log2 of a bound on |function| between two places; a better one is looked for if it is not low enough."""
+    """log2 of a bound on |function| between two places; the bound is refined while it is above ``enough``."""
     worst = -math.inf
     for s in segments:
         a, b = clip(s, low, high)
@@ -290,37 +313,37 @@ def largest(
     return worst
 
 
-def at(segments: list[Segment], weight: Weight, place: float) -> float:
+def log2_bound_at(segments: list[Segment], weight: Weight, place: float) -> float:
     """log2 of a bound on |function| at one place."""
     return max(
-        (size_at(s.function, weight.scale * arb(place)) for s in segments if _holds(s, place)), default=-math.inf
+        (log2_at(s.function, weight.scale * arb(place)) for s in segments if _contains(s, place)), default=-math.inf
     )
 
 
-def _holds(segment: Segment, place: float) -> bool:
+def _contains(segment: Segment, place: float) -> bool:
     a, b = clip(segment, place, place)
     return not a > b
 
 
-def at_zero(factor: Pieces) -> arb:
+def limit_at_zero_variance(factor: PiecewiseFunction) -> arb:
     """The limit of the average as the variance goes to zero: the mean of the limits from both sides."""
-    places = [bool(b.is_zero) for b in factor.breaks]
-    sides = factor.parts[places.index(True) :][:2] if True in places else (factor.part_at(sp.Integer(0)),)
+    at_zero = [bool(b.is_zero) for b in factor.breaks]
+    sides = factor.parts[at_zero.index(True) :][:2] if True in at_zero else (factor.part_at(sp.Integer(0)),)
     return sum((enclose(part.subs(z, 0), {}, ctx.prec) for part in sides), arb(0)) / len(sides)
 
 
-def near(function: Compiled, variance: arb, bits: int) -> arb:
+def near_zero_variance(function: CompiledPieces, variance: arb, bits: int) -> arb:
     """The average where zero variance cannot be excluded: all values near 0, and the tails."""
     weight = Weight(arb(1), variance.abs_upper().sqrt().upper())
     reach = math.sqrt(2 * bits)
-    places = [b / weight.scale for b in function.places()]
+    breakpoints = [b / weight.scale for b in function.breakpoints()]
     inside = []
-    for s in segments_between(places, [part or _zero for part in function.parts]):
+    for s in segments_between(breakpoints, [part or _zero for part in function.parts]):
         a, b = clip(s, -reach, reach)
         if not a > b:
             inside.append(s.function([weight.scale * a.union(b)], False))
-    segments = list(segments_between(places, function.parts))
-    rest = max(beyond(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
+    segments = list(segments_between(breakpoints, function.parts))
+    rest = max(log2_tail(segments, weight, side * reach, math.inf, bits) for side in (-1, 1)) + 1
     mass = (1 - arb(2) ** -bits).union(1)  # Gaussian mass inside the reach
     return reduce(arb.union, inside) * mass + arb(0, power_of_two(rest))
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import sympy as sp
 from flint import acb, arb, ctx, fmpq
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
+from ...core.abbreviation import abbreviated
 from ...core.atoms import Enclosable, Opaque
 from ...core.errors import DeclarationError
-from .elementary import FUNCTIONS, Ball, half_integer_power, integer_power, real_power
-from .exponential import grouped, operation
+from .elementary import BALL_FUNCTIONS, Ball, half_integer_power, integer_power, real_power
+from .exponential import exponential_operation, group_exponentials
 
 
 def compile_ball(expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> CompiledExpression:
@@ -46,7 +46,7 @@ class CompiledExpression:
     def __init__(self, expr: sp.Expr, arguments: Sequence[sp.Symbol]) -> None:
         self._expr = expr
         self._arguments = tuple(arguments)
-        self._registers: dict[Any, int] = {symbol: i for i, symbol in enumerate(self._arguments)}
+        self._registers: dict[Hashable, int] = {symbol: i for i, symbol in enumerate(self._arguments)}
         self._instructions: list[tuple[Callable, Callable, tuple[int, ...]]] = []
         self._needs_complex = expr.has(sp.I)
         self._result = self._visit(expr)
@@ -70,7 +70,7 @@ class CompiledExpression:
                 registers.append(operation(*[registers[i] for i in operands]))
         return registers[self._result]
 
-    def _emit(self, key: Any, real: Callable, complex_: Callable, *operands: int) -> int:
+    def _emit(self, key: Hashable, real: Callable, complex_: Callable, *operands: int) -> int:
         if key not in self._registers:
             self._instructions.append((real, complex_, operands))
             self._registers[key] = len(self._arguments) + len(self._instructions) - 1
@@ -78,7 +78,7 @@ class CompiledExpression:
 
     def _call(self, name: str, *nodes: sp.Expr) -> int:
         """A function of the table below, of sub-expressions."""
-        return self._emit((name, *nodes), *FUNCTIONS[name], *map(self._visit, nodes))
+        return self._emit((name, *nodes), *BALL_FUNCTIONS[name], *map(self._visit, nodes))
 
     def _visit(self, node: sp.Basic) -> int:
         if node not in self._registers:
@@ -92,32 +92,34 @@ class CompiledExpression:
             return self._emit(("node", node), real, lambda analytic, *balls: real(*balls), *operands)
         if isinstance(node, sp.log) and (exponent := _one_plus_exp(node.args[0])) is not None:
             return self._call("softplus", exponent)
-        if (exponential := operation(node)) is not None:
+        if (exponential := exponential_operation(node)) is not None:
             argument, (function, continued) = exponential
             return self._emit(("exponential", node), function, continued, self._visit(argument))
         if isinstance(node, sp.Add):
             return self._lower_add(node)
         if isinstance(node, sp.Mul):
-            return self._fold(node, [self._visit(a) for a in grouped(node.args)], lambda a, b: a * b)
+            return self._fold(node, [self._visit(a) for a in group_exponentials(node.args)], lambda a, b: a * b)
         if isinstance(node, sp.Pow):
             return self._lower_power(*node.as_base_exp())
         if isinstance(node, sp.log) and _is_one_plus(node.args[0]):
             return self._call("log1p", node.args[0] - 1)
         if isinstance(node, sp.Heaviside):
-            return self._emit(("heaviside", node), *FUNCTIONS["heaviside"], *map(self._visit, node.args))
+            return self._emit(("heaviside", node), *BALL_FUNCTIONS["heaviside"], *map(self._visit, node.args))
         if isinstance(node, sp.Max | sp.Min):
             name = "max" if isinstance(node, sp.Max) else "min"
-            return self._fold(node, [self._visit(a) for a in node.args], *FUNCTIONS[name])
+            return self._fold(node, [self._visit(a) for a in node.args], *BALL_FUNCTIONS[name])
         if isinstance(node, sp.Piecewise):
             return self._lower_piecewise(node)
-        if node.func.__name__ in FUNCTIONS and node.args and not isinstance(node, Relational):
+        if node.func.__name__ in BALL_FUNCTIONS and node.args and not isinstance(node, Relational):
             return self._call(node.func.__name__, *node.args)
         if not node.args and (constant := _constant(node)) is not None:
             return self._emit(("constant", node), constant, lambda analytic: acb(constant()))
         if isinstance(node, sp.Symbol):
-            raise DeclarationError(f"the value of {short(self._expr)}", f"no number for {node}", f"pass {node}=...")
+            raise DeclarationError(
+                f"the value of {abbreviated(self._expr, 80)}", f"no number for {node}", f"pass {node}=..."
+            )
         raise DeclarationError(
-            f"the value of {short(self._expr)}",
+            f"the value of {abbreviated(self._expr, 80)}",
             f"{node.func.__name__} has no ball evaluation",
             "use elementary functions, or derive the node from core.atoms.Enclosable",
         )
@@ -150,7 +152,7 @@ class CompiledExpression:
             return self._call("exp", exponent)
         return self._power(self._visit(base), exponent, (base, exponent))
 
-    def _power(self, base: int, exponent: sp.Expr, key: Any) -> int:
+    def _power(self, base: int, exponent: sp.Expr, key: Hashable) -> int:
         if exponent == 1:
             return base
         if exponent.is_Integer:
@@ -214,7 +216,9 @@ class CompiledExpression:
             operands.append(self._visit(node.lhs - node.rhs))
             return lambda balls: _compare(node.rel_op, balls[place])
         raise DeclarationError(
-            f"the value of {short(self._expr)}", f"the condition {node}", "use inequalities between real formulas"
+            f"the value of {abbreviated(self._expr, 80)}",
+            f"the condition {node}",
+            "use inequalities between real formulas",
         )
 
 
@@ -228,7 +232,7 @@ def _one_plus_exp(node: sp.Basic) -> sp.Expr | None:
 
 
 def _is_one_plus(node: sp.Basic) -> bool:
-    """Whether it is 1 + rest, the rest unable to swallow the 1 (log(1 - tanh(u)**2) is better off with sech)."""
+    """Whether it is 1 + rest and no term of the rest cancels the 1, as in 1 - tanh(u)**2 = sech(u)**2."""
     if not isinstance(node, sp.Add) or sp.S.One not in node.args:
         return False
     return not any(partner == 1 for term in node.args for partner, *_ in _cancelling(term))
@@ -261,7 +265,7 @@ def _constant(node: sp.Basic) -> Callable[[], Ball] | None:
         ratio = fmpq(int(node.p), int(node.q))
         return lambda: arb(ratio)
     if isinstance(node, sp.Float):
-        value = binary(node._mpf_)
+        value = from_binary_float(node._mpf_)
         return lambda: value
     return _CONSTANTS.get(node)
 
@@ -321,13 +325,7 @@ def _operands(node: sp.Basic) -> tuple[sp.Basic, ...]:
     return node._ball_arguments if isinstance(node, Opaque) else node.args
 
 
-def short(expr: sp.Expr) -> str:
-    """An expression for a message."""
-    text = str(expr)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def binary(mpf: tuple[int, int, int, int]) -> arb:
+def from_binary_float(mpf: tuple[int, int, int, int]) -> arb:
     """The exact ball of a binary floating point number in mpmath's raw form."""
     sign, mantissa, exponent, _ = mpf
     return arb((-int(mantissa) if sign else int(mantissa), int(exponent)))

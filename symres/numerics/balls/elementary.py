@@ -7,11 +7,11 @@ the ``analytic`` flag: if it is set, the answer is nan unless the function is an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeAlias
 
 from flint import acb, arb
 
-Ball = Any  # arb or acb
+Ball: TypeAlias = arb | acb
 
 
 def _restricted(function: Callable[[arb], arb], low: arb | int | None, high: arb | int | None) -> Callable[[arb], arb]:
@@ -87,7 +87,7 @@ def _complex_softplus(analytic: bool, u: acb) -> acb:
     u = acb(u)
     if u.real > 0:
         return u + (-u).exp().log1p()
-    return _cut(acb.log1p, lambda w: w.real < -1)(analytic, u.exp())
+    return _with_branch_cuts(acb.log1p, lambda w: w.real < -1)(analytic, u.exp())
 
 
 def _logistic(u: arb) -> arb:
@@ -105,27 +105,27 @@ def _complex_logistic(analytic: bool, u: acb) -> acb:
     return 1 / (1 + u.exp())
 
 
-def _cut(function: Callable[[acb], acb], on_cut: Callable[[acb], Any]) -> Callable[[bool, acb], acb]:
+def _with_branch_cuts(function: Callable[[acb], acb], on_cut: Callable[[acb], bool]) -> Callable[[bool, acb], acb]:
     """A complex function with branch cuts on the real line; ``on_cut`` may be true only where it is not analytic.
 
     It is given the real ends of the ball, one after the other.
     """
 
-    def guarded(analytic: bool, x: acb) -> acb:
+    def checked(analytic: bool, x: acb) -> acb:
         x = acb(x)
         if analytic and x.imag.contains(0) and (on_cut(acb(x.real.lower())) or on_cut(acb(x.real.upper()))):
             return acb(arb.nan())
         return function(x)
 
-    return guarded
+    return checked
 
 
-def _turned(function: Callable[[bool, acb], acb]) -> Callable[[bool, acb], acb]:
+def _rotated(function: Callable[[bool, acb], acb]) -> Callable[[bool, acb], acb]:
     """A cut on the real line turned onto the imaginary one."""
     return lambda analytic, x: -acb(0, 1) * function(analytic, acb(0, 1) * acb(x))
 
 
-def _same(name: str) -> tuple[Callable, Callable]:
+def _from_flint(name: str) -> tuple[Callable, Callable]:
     real, complex_ = getattr(arb, name), getattr(acb, name)
     return real, lambda analytic, x: complex_(acb(x))
 
@@ -148,19 +148,19 @@ def _heaviside(x: arb, at_zero: arb) -> arb:
 def _real_only(real: Callable) -> Callable:
     """Constant or selecting functions of acb, usable where the real parts decide."""
 
-    def guarded(analytic: bool, *values: Ball) -> acb:
+    def checked(analytic: bool, *values: Ball) -> acb:
         values = tuple(acb(v) for v in values)
         if analytic or not all(v.imag.is_zero() for v in values):
             return acb(arb.nan())
         return acb(real(*(v.real for v in values)))
 
-    return guarded
+    return checked
 
 
 _outside = lambda w: abs(w.real) >= 1  # noqa: E731
-_atanh = _cut(acb.atanh, _outside)
+_atanh = _with_branch_cuts(acb.atanh, _outside)
 
-_asinh = _turned(_cut(acb.asin, _outside))
+_asinh = _rotated(_with_branch_cuts(acb.asin, _outside))
 
 
 def _complex_asinh(analytic: bool, x: acb) -> acb:
@@ -172,28 +172,28 @@ def _complex_asinh(analytic: bool, x: acb) -> acb:
     return _asinh(analytic, x)
 
 
-FUNCTIONS: Mapping[str, tuple[Callable, Callable]] = {
+BALL_FUNCTIONS: Mapping[str, tuple[Callable, Callable]] = {
     **{
-        name: _same(name)
+        name: _from_flint(name)
         for name in ["exp", "expm1", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "coth", "csch", "erfi"]
     },
     "sech": (_sech, lambda analytic, x: acb(x).sech()),
     **{
-        name: (_restricted(getattr(arb, name), None, None), _same(name)[1])  # monotone
+        name: (_restricted(getattr(arb, name), None, None), _from_flint(name)[1])  # monotone
         for name in ("tanh", "erf", "erfc")
     },
     "log": (arb.log, lambda analytic, x: acb(x).log(analytic)),
-    "log1p": (arb.log1p, _cut(acb.log1p, lambda w: w.real <= -1)),
+    "log1p": (arb.log1p, _with_branch_cuts(acb.log1p, lambda w: w.real <= -1)),
     "softplus": (_softplus, _complex_softplus),
     "logistic": (_logistic, _complex_logistic),
     "sech_squared": (lambda x: _sech(x) ** 2, lambda analytic, x: acb(x).sech() ** 2),
-    "asin": (_restricted(arb.asin, -1, 1), _cut(acb.asin, _outside)),
-    "acos": (_restricted(arb.acos, -1, 1), _cut(acb.acos, _outside)),
-    "atan": (arb.atan, _turned(_atanh)),
+    "asin": (_restricted(arb.asin, -1, 1), _with_branch_cuts(acb.asin, _outside)),
+    "acos": (_restricted(arb.acos, -1, 1), _with_branch_cuts(acb.acos, _outside)),
+    "atan": (arb.atan, _rotated(_atanh)),
     "asinh": (_restricted(arb.asinh, None, None), _complex_asinh),
-    "acosh": (_restricted(arb.acosh, 1, None), _cut(acb.acosh, lambda w: w.real <= 1)),
+    "acosh": (_restricted(arb.acosh, 1, None), _with_branch_cuts(acb.acosh, lambda w: w.real <= 1)),
     "atanh": (_restricted(arb.atanh, None, None), _atanh),
-    "gamma": _same("gamma"),
+    "gamma": _from_flint("gamma"),
     "atan2": (arb.atan2, _real_only(arb.atan2)),
     "Abs": (abs, lambda analytic, x: acb(x).real_abs(analytic)),
     "sign": (arb.sgn, lambda analytic, x: acb(x).real_sgn(analytic)),

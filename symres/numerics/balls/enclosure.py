@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TypeAlias
 
 import mpmath
 import sympy as sp
 from flint import acb, arb, ctx, fmpq
 from mpmath.libmp import from_man_exp
 
+from ...core.abbreviation import abbreviated
 from ...core.errors import DeclarationError, SymresError
-from .compiler import binary, compile_ball, short, symbols_of
+from .compiler import compile_ball, from_binary_float, symbols_of
 from .elementary import Ball
 
-Number = Any  # arb, int, Fraction, float, str, mpmath.mpf or a sympy number
+Number: TypeAlias = arb | acb | int | Fraction | float | str | mpmath.mpf | sp.Expr
 
-GUARD = 16  # bits beyond the digits asked for, spent on ordinary rounding
+GUARD_BITS = 16  # bits beyond the digits asked for, spent on ordinary rounding
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,18})?)(?:/(\d+))?")
 
 DOUBLINGS = 5  # precisions that evaluate() tries, each twice the last
@@ -44,7 +45,7 @@ def enclose(expr: sp.Expr, values: Mapping[sp.Symbol, Number], bits: int) -> arb
     missing = [str(s) for s in symbols if s not in values]
     if missing:
         raise DeclarationError(
-            f"the value of {short(expr)}",
+            f"the value of {abbreviated(expr, 80)}",
             f"no number for {', '.join(missing)}",
             "pass " + ", ".join(f"{name}=..." for name in missing),
         )
@@ -54,7 +55,9 @@ def enclose(expr: sp.Expr, values: Mapping[sp.Symbol, Number], bits: int) -> arb
         return result
     if result.imag.contains(0):  # the formula is real, its pieces (sin x step: erf of a complex number) are not
         return result.real
-    raise DeclarationError(f"the value of {short(expr)}", "it is not real", "use the formula inside its real domain")
+    raise DeclarationError(
+        f"the value of {abbreviated(expr, 80)}", "it is not real", "use the formula inside its real domain"
+    )
 
 
 def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15) -> tuple[mpmath.mpf, mpmath.mpf]:
@@ -72,7 +75,7 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15
     Raises:
         SymresError: the value is not finite, or the accuracy was out of reach.
     """
-    first = int(digits * 3.3219281) + 1 + GUARD
+    first = int(digits * 3.3219281) + 1 + GUARD_BITS
     for attempt in range(DOUBLINGS):
         bits = first << attempt
         ball = enclose(expr, values, bits)
@@ -80,17 +83,17 @@ def evaluate(expr: sp.Expr, values: Mapping[sp.Symbol, Number], digits: int = 15
             value, radius = value_and_radius(ball)
             if radius <= abs(value) / mpmath.mpf(10) ** digits:
                 return value, radius
-    # erf(30) is 1 to 400 digits: a radius that does not shrink may do so later, and what is small need not be zero
+    # 1 - erf(30) is no zero, but vanishes to 400 digits: only a value below 2**(-bits/2) is taken for zero
     if ball.is_finite() and ball.contains(0) and ball.abs_upper() < arb(2) ** (-bits // 2):
         return mpmath.mpf(0), _mpf(ball.abs_upper())
-    asked = f"{digits} digits of {short(expr)}"
+    asked = f"{digits} digits of {abbreviated(expr, 80)}"
     if not ball.is_finite():
         raise SymresError(asked, "it is not finite", "check the values: it may be 0/0 or infinite there")
     raise SymresError(asked, f"{bits} bits only give {ball.str(5)}", "ask for fewer digits or check the values")
 
 
 def as_float(node: sp.Expr, precision: int) -> sp.Float | None:
-    """What sympy asks a node for: its value to so many bits, or None while it has symbols.
+    """The value of a node for ``_eval_evalf``: a float of so many bits, or None while the node has symbols.
 
     Raises:
         SymresError: as of :func:`evaluate`.
@@ -126,7 +129,7 @@ def to_ball(value: Number, bits: int) -> Ball:
         if isinstance(value, float):
             value = mpmath.mpf(value)
         if isinstance(value, mpmath.mpf) and mpmath.isfinite(value):
-            return binary(value._mpf_)
+            return from_binary_float(value._mpf_)
         try:
             value = sp.sympify(value)
         except (TypeError, ValueError, sp.SympifyError):

@@ -5,8 +5,8 @@ ball the large exponentials of a quotient swallow its size and surround every br
 ``exp(u)`` and ``exp(-u)`` nothing is large: far out on either side a product of powers of sums is
 ``C*exp(m*u)*(1 + r1)**q1*(1 + r2)**q2...`` with polynomials r that vanish there, and its logarithm the sum of theirs.
 
-These are analytic continuations from the real line. Both sides' forms agree on the real line, so they do where they
-meet, at Re u = 0: a ball around that line is the union of its halves.
+Both forms are analytic continuations from the real line, where they agree, so they agree on the line Re u = 0 where
+they meet: the value on a ball around this line is the union of the values on its two halves.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from functools import cached_property, lru_cache, reduce
 import sympy as sp
 from flint import acb, arb, fmpq
 
-from .elementary import FUNCTIONS, Ball, integer_power
+from .elementary import BALL_FUNCTIONS, Ball, integer_power
 
 Operation = tuple[Callable[[arb], arb], Callable[[bool, acb], acb]]
 E = sp.Dummy("E", positive=True)  # exp(u)
 _MINUS_ONE = (fmpq(-1),)
-_HIGHEST = 60  # the degree up to which polynomials in E are factored
+_MAX_DEGREE = 60  # the degree up to which polynomials in E are factored
 
-_KERNELS: dict[type[sp.Function], Callable[[sp.Expr], sp.Expr]] = {
+_IN_EXPONENTIALS: dict[type[sp.Function], Callable[[sp.Expr], sp.Expr]] = {
     sp.exp: lambda e: e,
     sp.sinh: lambda e: (e - 1 / e) / 2,
     sp.cosh: lambda e: (e + 1 / e) / 2,
@@ -36,12 +36,12 @@ _KERNELS: dict[type[sp.Function], Callable[[sp.Expr], sp.Expr]] = {
 }
 
 
-class _Foreign(Exception):
-    """A formula that is no such product."""
+class _NotExponentialProduct(Exception):
+    """The formula is no product of powers of sums of exponentials of one argument."""
 
 
 @dataclass(frozen=True)
-class _Side:
+class _HalfLineForm:
     """A product in powers of a small ``d = exp(v)``: ``constant * exp(slope*v) * prod((1 + tail(d))**power)``.
 
     The variable v is u or -u.
@@ -58,7 +58,7 @@ class _Side:
             ratio = _fmpq(self.constant)
             return lambda: arb(ratio)
         powers = [factor.as_base_exp() for factor in sp.Mul.make_args(self.constant)]
-        factors = [(_fmpq(base), _raised(power)[0]) for base, power in powers]
+        factors = [(_fmpq(base), _power_operation(power)[0]) for base, power in powers]
         return lambda: reduce(lambda total, factor: total * factor[1](arb(factor[0])), factors, arb(1))
 
     @cached_property
@@ -67,7 +67,7 @@ class _Side:
 
     @cached_property
     def _powers(self) -> list[tuple[tuple[fmpq, ...], fmpq, Operation]]:
-        return [(tail, _fmpq(power), _raised(power)) for tail, power in self.tails]
+        return [(tail, _fmpq(power), _power_operation(power)) for tail, power in self.tails]
 
     def value(self, analytic: bool, v: Ball) -> Ball:
         """The product."""
@@ -82,7 +82,7 @@ class _Side:
 
     def log(self, analytic: bool, v: Ball) -> Ball:
         """Its logarithm."""
-        real, complex_ = FUNCTIONS["log1p"]
+        real, complex_ = BALL_FUNCTIONS["log1p"]
         result, d = self._rate * v, v.exp()
         if self.constant != 1:
             result += self._scale().log()
@@ -125,7 +125,11 @@ class _Product:
         return _Product(self.constant * other.constant, self.power + other.power, kept)
 
     def to_the(self, exponent: sp.Rational) -> _Product:
-        """A power; a root only of what is positive for every real u."""
+        """A power; roots only of products that are positive for every real u.
+
+        Raises:
+            _NotExponentialProduct: a root of a product that is not positive.
+        """
         product = self if exponent.is_Integer else self.positive()
         return _Product(
             product.constant**exponent, product.power * exponent, tuple((f, q * exponent) for f, q in product.factors)
@@ -143,21 +147,21 @@ class _Product:
             _Foreign: it vanishes somewhere, or is negative.
         """
         if not self.constant.is_positive or any(f.LC() < 0 or f.count_roots(0, None) for f, _ in self.factors):
-            raise _Foreign
+            raise _NotExponentialProduct
         return self
 
     @cached_property
-    def left(self) -> _Side:
+    def left(self) -> _HalfLineForm:
         """In powers of exp(u)."""
         constant, tails = self.constant, []
         for factor, q in self.factors:
             first, *rest = reversed(factor.all_coeffs())
             constant *= first**q
             tails.append((_ratios(rest, first), q))
-        return _Side(constant, self.power, tuple(tails))
+        return _HalfLineForm(constant, self.power, tuple(tails))
 
     @cached_property
-    def right(self) -> _Side:
+    def right(self) -> _HalfLineForm:
         """In powers of exp(-u)."""
         constant, slope, tails = self.constant, self.power, []
         for factor, q in self.factors:
@@ -165,17 +169,17 @@ class _Product:
             constant *= first**q
             slope += factor.degree() * q
             tails.append((_ratios(rest, first), q))
-        return _Side(constant, -slope, tuple(tails))
+        return _HalfLineForm(constant, -slope, tuple(tails))
 
 
-def operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
-    """The argument u and the function of its ball that a formula in ``exp(u)`` is, None if it needs no help.
+def exponential_operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
+    """A formula in ``exp(u)`` as u and an operation on the ball of u; None if ordinary evaluation is good enough.
 
     Args:
         node: a quotient or root of sums of exponentials, or a logarithm or an inverse function of one.
     """
     if isinstance(node, sp.log | sp.atan | sp.asin | sp.acos | sp.atanh):
-        return _operation(node) if _has_kernel(node) else None
+        return _operation(node) if _has_exponential_function(node) else None
     if isinstance(node, sp.Mul) or (isinstance(node, sp.Pow) and not _is_whole(node.exp)):
         return _operation(node) if _has_quotient(node) else None
     return None
@@ -184,44 +188,44 @@ def operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
 @lru_cache(maxsize=512)
 def _operation(node: sp.Expr) -> tuple[sp.Expr, Operation] | None:
     try:
-        u, kernels = _argument(node.args[0] if isinstance(node, sp.Function) else node)
+        u, functions = _argument(node.args[0] if isinstance(node, sp.Function) else node)
         if not isinstance(node, sp.Function):
-            return u, _pair(_product(node, kernels), _Side.value)
-        inner = _product(node.args[0], kernels)
+            return u, _pair(_product(node, functions), _HalfLineForm.value)
+        inner = _product(node.args[0], functions)
         if isinstance(node, sp.log):
-            return u, _pair(inner.positive(), _Side.log)
+            return u, _pair(inner.positive(), _HalfLineForm.log)
         if not inner.is_rational or inner.has_poles:  # an arctangent jumps at a pole, its derivative does not
             return None
         R = inner.expr
         slope = _factored(E * R.diff(E))  # by u
         if isinstance(node, sp.atanh):
-            real, complex_ = _pair(_factored((1 + R) / (1 - R)).positive(), _Side.log)
+            real, complex_ = _pair(_factored((1 + R) / (1 - R)).positive(), _HalfLineForm.log)
             return u, (lambda x: real(x) / 2, lambda analytic, x: complex_(analytic, x) / 2)
         if isinstance(node, sp.atan):
             return u, _arctangent(inner, slope.times(_factored(1 / (1 + R**2))))
         secant = _factored(1 - R**2).to_the(sp.Rational(-1, 2))
         real, complex_ = _arctangent(inner.times(secant), slope.times(secant))
-    except _Foreign:
+    except _NotExponentialProduct:
         return None
     if isinstance(node, sp.acos):
         return u, (lambda x: arb.pi() / 2 - real(x), lambda analytic, x: arb.pi() / 2 - complex_(analytic, x))
     return u, (real, complex_)
 
 
-def grouped(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
-    """The factors of a product, those made of the same exponentials together if ``operation`` knows their product."""
+def group_exponentials(factors: Iterable[sp.Expr]) -> list[sp.Expr]:
+    """The factors of a product; factors of the same exponentials are joined where ``exponential_operation`` helps."""
     groups: dict[object, list[sp.Expr]] = {}
     for factor in factors:
         rest = _primitive_of(factor)
         groups.setdefault(("alone", factor) if rest is None else rest, []).append(factor)
     result = []
     for group in groups.values():
-        joined = sp.Mul(*group, evaluate=False)
-        result += [joined] if len(group) > 1 and operation(joined) is not None else group
+        product = sp.Mul(*group, evaluate=False)
+        result += [product] if len(group) > 1 and exponential_operation(product) is not None else group
     return result
 
 
-def _pair(product: _Product, form: Callable[[_Side, bool, Ball], Ball]) -> Operation:
+def _pair(product: _Product, form: Callable[[_HalfLineForm, bool, Ball], Ball]) -> Operation:
     """A function of the product on real and on complex balls."""
 
     def on_side(analytic: bool, u: Ball, right: bool) -> Ball:
@@ -251,9 +255,9 @@ def _arctangent(tangent: _Product, slope: _Product) -> Operation:
     Where the slope is analytic the function is. On a wide ball ``f(m) + (u - m)*f'(ball)`` has a bound although the
     tangent's ball surrounds the branch points.
     """
-    real_tangent, complex_tangent = _pair(tangent, _Side.value)
-    _, complex_slope = _pair(slope, _Side.value)
-    _, complex_atan = FUNCTIONS["atan"]
+    real_tangent, complex_tangent = _pair(tangent, _HalfLineForm.value)
+    _, complex_slope = _pair(slope, _HalfLineForm.value)
+    _, complex_atan = BALL_FUNCTIONS["atan"]
 
     def real(u: arb) -> arb:
         return real_tangent(u).atan()
@@ -271,14 +275,16 @@ def _arctangent(tangent: _Product, slope: _Product) -> Operation:
 
 def _argument(node: sp.Expr) -> tuple[sp.Expr, dict[sp.Expr, sp.Expr]]:
     """The common argument u of all exponentials, and each as a formula in ``E = exp(u)``."""
-    found = {kernel: _multiple(kernel.args[0]) for kernel in _kernels(node)}
+    found = {function: _multiple(function.args[0]) for function in _exponential_functions(node)}
     if len({rest for _, rest in found.values()}) != 1:
-        raise _Foreign
+        raise _NotExponentialProduct
     (rest,) = {rest for _, rest in found.values()}
     unit = reduce(lambda a, b: a.gcd(b), (abs(c) for c, _ in found.values()))
-    if any(abs(c / unit) > _HIGHEST for c, _ in found.values()):
-        raise _Foreign
-    return unit * rest, {kernel: _KERNELS[kernel.func](E ** (c / unit)) for kernel, (c, _) in found.items()}
+    if any(abs(c / unit) > _MAX_DEGREE for c, _ in found.values()):
+        raise _NotExponentialProduct
+    return unit * rest, {
+        function: _IN_EXPONENTIALS[function.func](E ** (c / unit)) for function, (c, _) in found.items()
+    }
 
 
 def _multiple(argument: sp.Expr) -> tuple[sp.Rational, sp.Expr]:
@@ -286,33 +292,33 @@ def _multiple(argument: sp.Expr) -> tuple[sp.Rational, sp.Expr]:
     return (-content, -rest) if rest.could_extract_minus_sign() else (content, rest)
 
 
-def _kernels(node: sp.Expr) -> Iterator[sp.Expr]:
-    if node.func in _KERNELS and not node.has(sp.I):
+def _exponential_functions(node: sp.Expr) -> Iterator[sp.Expr]:
+    if node.func in _IN_EXPONENTIALS and not node.has(sp.I):
         yield node
     elif isinstance(node, sp.Add | sp.Mul) or (isinstance(node, sp.Pow) and node.exp.is_Rational):
         for argument in node.args:
-            yield from _kernels(argument)
+            yield from _exponential_functions(argument)
     elif not node.is_Rational:
-        raise _Foreign
+        raise _NotExponentialProduct
 
 
 def _primitive_of(node: sp.Expr) -> sp.Expr | None:
     """The primitive part of u, None for what is made of anything but exponentials of one u."""
     try:
-        rests = {_multiple(kernel.args[0])[1] for kernel in _kernels(node)}
-    except _Foreign:
+        rests = {_multiple(function.args[0])[1] for function in _exponential_functions(node)}
+    except _NotExponentialProduct:
         return None
     return rests.pop() if len(rests) == 1 else None
 
 
-def _has_kernel(node: sp.Basic) -> bool:
-    return node.has(*_KERNELS)
+def _has_exponential_function(node: sp.Basic) -> bool:
+    return node.has(*_IN_EXPONENTIALS)
 
 
 @lru_cache(maxsize=4096)
 def _has_quotient(node: sp.Basic) -> bool:
     """Whether it divides by, or takes a root of, a sum of exponentials."""
-    if isinstance(node, sp.Pow) and not _is_whole(node.exp) and _has_kernel(node.base):
+    if isinstance(node, sp.Pow) and not _is_whole(node.exp) and _has_exponential_function(node.base):
         return True
     return isinstance(node, sp.Add | sp.Mul | sp.Pow) and any(map(_has_quotient, node.args))
 
@@ -321,21 +327,21 @@ def _is_whole(exponent: sp.Expr) -> bool:
     return bool(exponent.is_Integer and exponent.is_positive)
 
 
-def _product(node: sp.Expr, kernels: dict[sp.Expr, sp.Expr]) -> _Product:
+def _product(node: sp.Expr, functions: dict[sp.Expr, sp.Expr]) -> _Product:
     if isinstance(node, sp.Mul):
-        return reduce(_Product.times, (_product(factor, kernels) for factor in node.args))
+        return reduce(_Product.times, (_product(factor, functions) for factor in node.args))
     if isinstance(node, sp.Pow):
-        return _product(node.base, kernels).to_the(node.exp)
-    return _factored(node.xreplace(kernels))
+        return _product(node.base, functions).to_the(node.exp)
+    return _factored(node.xreplace(functions))
 
 
 def _factored(expr: sp.Expr) -> _Product:
     """A rational function of E in its irreducible factors."""
     if any(not p.exp.is_Integer for p in expr.atoms(sp.Pow)):
-        raise _Foreign
+        raise _NotExponentialProduct
     numerator, denominator = sp.fraction(sp.cancel(sp.together(expr)))
-    if numerator == 0 or max(sp.degree(numerator, E), sp.degree(denominator, E)) > _HIGHEST:
-        raise _Foreign
+    if numerator == 0 or max(sp.degree(numerator, E), sp.degree(denominator, E)) > _MAX_DEGREE:
+        raise _NotExponentialProduct
     (c, above), (d, below) = (sp.factor_list(sp.Poly(part, E, domain="QQ")) for part in (numerator, denominator))
     exponents = [*((f, sp.Integer(k)) for f, k in above), *((f, sp.Integer(-k)) for f, k in below)]
     power = sum((k for f, k in exponents if f.is_monomial), sp.Integer(0))
@@ -353,7 +359,7 @@ def _horner(tail: tuple[fmpq, ...], d: Ball) -> Ball:
     return result
 
 
-def _raised(power: sp.Rational) -> Operation:
+def _power_operation(power: sp.Rational) -> Operation:
     """The power function; of a root, the branch that is positive on the positive line."""
     if power.is_Integer:
         return integer_power(int(power))

@@ -94,7 +94,7 @@ def multiply(x: Range, y: Range) -> Range:
     return interval(lo, hi, lo_open, hi_open)
 
 
-def meet(x: Range, y: Range) -> Range:
+def intersection(x: Range, y: Range) -> Range:
     """Two ranges of the same formula."""
     lo, hi = max(x.lo, y.lo), min(x.hi, y.hi)
     lo_open = (x.lo == lo and x.lo_open) or (y.lo == lo and y.lo_open)
@@ -112,14 +112,14 @@ def absolute(x: Range) -> Range:
     return Range(arb(0), above.hi, False, above.hi_open)
 
 
-def largest(x: Range, y: Range) -> Range:
+def maximum(x: Range, y: Range) -> Range:
     """The larger of two values."""
     return Range(max(x.lo, y.lo), max(x.hi, y.hi), x.lo_open and y.lo_open, x.hi_open and y.hi_open)
 
 
-def smallest(x: Range, y: Range) -> Range:
+def minimum(x: Range, y: Range) -> Range:
     """The smaller of two values."""
-    return negative(largest(negative(x), negative(y)))
+    return negative(maximum(negative(x), negative(y)))
 
 
 def _sign(x: Range) -> Range:
@@ -178,7 +178,7 @@ def polynomial_range(coefficients: list[fmpq], x: Range) -> Range:
 
 
 def quotient_range(above: list[fmpq], below: list[fmpq], x: Range) -> Range:
-    """``z**(p - q)`` times a quotient of polynomials in w = 1/z, whose coefficients are those of z in reverse."""
+    """The range of a quotient of polynomials, as ``z**(p - q)`` times a quotient of polynomials in w = 1/z."""
     if x.lo.is_finite() == x.hi.is_finite() or not x.excludes_zero:
         return LINE
     w = reciprocal(x)
@@ -249,7 +249,7 @@ def _inverse(function: Callable[[arb], arb], low: Callable[[], arb], high: Calla
     return operation
 
 
-def _quarter() -> arb:
+def _half_pi() -> arb:
     return arb.pi() / 2
 
 
@@ -260,14 +260,14 @@ def _flipped(operation: Operation, offset: Callable[[], arb]) -> Operation:
 
 _ERFC = _monotone(lambda x: -x.erfc(), lambda: arb(-2), lambda: arb(0))
 
-FUNCTIONS: Mapping[str, Operation] = {
+INTERVAL_FUNCTIONS: Mapping[str, Operation] = {
     "exp": _monotone(arb.exp, lambda: arb(0), lambda: _INF),
     "log": _monotone(arb.log, lambda: -_INF, lambda: _INF, lambda x: x.is_positive, arb(0)),
     "sinh": _monotone(arb.sinh, lambda: -_INF, lambda: _INF),
     "cosh": lambda x: _monotone(arb.cosh, lambda: arb(1), lambda: _INF)(absolute(x))._replace(lo_open=False),
     "tanh": _monotone(arb.tanh, lambda: arb(-1), lambda: arb(1)),
     "asinh": _monotone(arb.asinh, lambda: -_INF, lambda: _INF),
-    "atan": _monotone(arb.atan, lambda: -_quarter(), _quarter),
+    "atan": _monotone(arb.atan, lambda: -_half_pi(), _half_pi),
     "erf": _monotone(arb.erf, lambda: arb(-1), lambda: arb(1)),
     "erfc": lambda x: negative(_ERFC(x)),
     "sin": lambda x: _oscillation(x, arb.sin),
@@ -276,7 +276,7 @@ FUNCTIONS: Mapping[str, Operation] = {
     "asin": _arcsine,
     "atanh": _inverse(arb.atanh, lambda: arb(-1), lambda: arb(1)),
     "acosh": _inverse(arb.acosh, lambda: arb(1), lambda: _INF),
-    "acos": _flipped(_arcsine, _quarter),
+    "acos": _flipped(_arcsine, _half_pi),
     "Abs": absolute,
     "sign": _sign,
 }

@@ -1,4 +1,4 @@
-"""Ranges of formulas over intervals, and what follows from them: signs and zeros of constants."""
+"""Ranges of formulas over intervals; from them the signs and zeros of constants."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from flint import arb, ctx, fmpq
 
 from ...core.symbols import z
 from .arithmetic import (
-    FUNCTIONS,
+    INTERVAL_FUNCTIONS,
     LINE,
     Operation,
     Range,
     Undefined,
     add,
     integer_power,
+    intersection,
     interval,
-    largest,
-    meet,
+    maximum,
+    minimum,
     multiply,
     polynomial_range,
     quotient_range,
     real_power,
     reciprocal,
-    smallest,
 )
 
 BITS = 64
@@ -60,10 +60,10 @@ class RangeProgram:
         Raises:
             Undefined: a division by zero, a root or a logarithm of a negative number cannot be excluded.
         """
-        held = [box]
+        registers = [box]
         for operation, places in self._steps:
-            held.append(operation(*[held[i] for i in places]))
-        return held[self._result]
+            registers.append(operation(*[registers[i] for i in places]))
+        return registers[self._result]
 
     def _visit(self, node: sp.Basic) -> int:
         if node not in self._places:
@@ -83,18 +83,18 @@ class RangeProgram:
             for place in rest:
                 total = self._emit(add if isinstance(node, sp.Add) else multiply, total, place)
             sharper = self._polynomial(node) or self._quotient(node)
-            return total if sharper is None else self._emit(meet, total, self._emit(sharper, 0))
+            return total if sharper is None else self._emit(intersection, total, self._emit(sharper, 0))
         if isinstance(node, sp.exp):
-            return self._emit(FUNCTIONS["exp"], self._visit(node.exp))
+            return self._emit(INTERVAL_FUNCTIONS["exp"], self._visit(node.exp))
         if isinstance(node, sp.Pow):
             return self._power(node.base, node.exp)
         if isinstance(node, sp.Max | sp.Min):  # of parameters: those of z are split off before
             first, *rest = map(self._visit, node.args)
             for place in rest:
-                first = self._emit(largest if isinstance(node, sp.Max) else smallest, first, place)
+                first = self._emit(maximum if isinstance(node, sp.Max) else minimum, first, place)
             return first
-        if type(node).__name__ in FUNCTIONS and len(node.args) == 1:
-            return self._emit(FUNCTIONS[type(node).__name__], self._visit(node.args[0]))
+        if type(node).__name__ in INTERVAL_FUNCTIONS and len(node.args) == 1:
+            return self._emit(INTERVAL_FUNCTIONS[type(node).__name__], self._visit(node.args[0]))
         constant = _constant(node)
         if constant is None:
             raise Undefined(node)
@@ -108,8 +108,8 @@ class RangeProgram:
                 return self._emit(lambda x: integer_power(x, power), place)
             return self._emit(lambda x: reciprocal(integer_power(x, -power)), place)
         if exponent.has(z) or exponent.free_symbols & set(self._values):
-            product = self._emit(multiply, self._visit(exponent), self._emit(FUNCTIONS["log"], place))
-            return self._emit(FUNCTIONS["exp"], product)
+            product = self._emit(multiply, self._visit(exponent), self._emit(INTERVAL_FUNCTIONS["log"], place))
+            return self._emit(INTERVAL_FUNCTIONS["exp"], product)
         fixed = RangeProgram(exponent, {})
         return self._emit(lambda x: real_power(x, fixed()), place)
 
@@ -181,7 +181,7 @@ def vanishes(expr: sp.Expr) -> bool:
     return signs == {0} or sp.expand(expr) == 0
 
 
-_SIGNED = 3  # parameters whose signs are combined in all ways
+_MAX_COMBINED = 3  # parameters whose signs are combined in all ways
 _SIZES = {
     0: (),
     1: tuple(sp.Rational(11, 10) * sp.Integer(10) ** k for k in range(-6, 7)),
@@ -198,7 +198,9 @@ def samples(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rati
     parameters there is one empty sample.
     """
     for k in range(len(_GENERIC) if parameters else 1):
-        yield {p: admissible(p, k + 2 * place, bool(k >> place % _SIGNED & 1)) for place, p in enumerate(parameters)}
+        yield {
+            p: admissible(p, k + 2 * place, bool(k >> place % _MAX_COMBINED & 1)) for place, p in enumerate(parameters)
+        }
     if any(p.is_nonzero is None for p in parameters):
         yield {p: sp.Integer(0) if p.is_nonzero is None else admissible(p, 1, True) for p in parameters}
 
@@ -215,9 +217,9 @@ def spread(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Ratio
     What depends on parameters differently somewhere is seen here, unless that is a narrow range of values: with three
     parameters or more (those after the third go with them) there are two sizes only.
     """
-    count = min(len(parameters), _SIGNED)
+    count = min(len(parameters), _MAX_COMBINED)
     for sizes in product(_SIZES[count], repeat=count):
-        yield from signed_sizes(parameters, [sizes[i % _SIGNED] for i in range(len(parameters))])
+        yield from signed_sizes(parameters, [sizes[i % _MAX_COMBINED] for i in range(len(parameters))])
     for absent in (p for p in parameters if p.is_nonzero is None):
         yield {p: sp.Integer(0) if p == absent else admissible(p, 1, True) for p in parameters}
 
@@ -234,11 +236,11 @@ def admits(parameter: sp.Symbol, value: sp.Rational) -> bool:
 
 
 def signed_sizes(parameters: Sequence[sp.Symbol], sizes: Sequence[sp.Rational]) -> list[dict[sp.Symbol, sp.Rational]]:
-    """Numbers of given sizes for parameters with all signs that are admitted (of more than three, of those)."""
+    """Numbers of given sizes for parameters, with all admissible combinations of signs of the first three."""
     found: list[dict[sp.Symbol, sp.Rational]] = []
-    for signs in product((1, -1), repeat=min(len(parameters), _SIGNED)):
+    for signs in product((1, -1), repeat=min(len(parameters), _MAX_COMBINED)):
         pairs = enumerate(zip(parameters, sizes, strict=True))
-        numbers = {s: of_size(s, signs[i % _SIGNED] * size) for i, (s, size) in pairs}
+        numbers = {s: of_size(s, signs[i % _MAX_COMBINED] * size) for i, (s, size) in pairs}
         if numbers not in found:
             found.append(numbers)
     return found

@@ -1,4 +1,4 @@
-"""Zeros of functions of the kernel, from a grid and what the slopes on it say."""
+"""Zeros of functions of the kernel, found from their values and slopes on a grid."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ GRID = tuple(
     for k in range(_DECADES[0] * _PER_DECADE, _DECADES[1] * _PER_DECADE + 1)
 )
 BITS = (24, 60)  # of an evaluation; the second only where the first leaves a sign open
-_FAILURES, _PANELS = 2, 500
-_MARGIN, _DEPTH = 1.5, 6  # a cell is halved, so many times, where 1.5 times the change at its ends could hide a zero
-_MOST = 8  # zeros: beyond, nobody would choose between them
-_DOUBLE = 1e-12  # an extremum so close to zero is a double zero
+_FAILURES = 2  # kernels without a value after which a scan ends
+_PANELS = 500  # budget of one average
+_MARGIN = 1.5  # a cell is halved where 1.5 times the change that its slopes predict could hide a zero
+_MAX_HALVINGS = 6  # of a cell
+_MAX_ZEROS = 8  # more would not be of use to anyone
+_DOUBLE_ZERO = 1e-12  # an extremum so close to zero is a double zero
 
 Function = Callable[[sp.Rational, int], arb]
-_Both = Callable[[sp.Rational], tuple[arb, arb]]
+_ValueAndSlope = Callable[[sp.Rational], tuple[arb, arb]]
 _Row = tuple[sp.Rational, tuple[arb, arb]]
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What a scan has seen.
+    """The values of a function on the grid.
 
     Args:
         rows: (kernel, value of the function there), kernels increasing.
@@ -104,16 +106,16 @@ def zeros(function: Function, slope: Function) -> Zeros:
     crossings: list[tuple[sp.Rational, sp.Rational]] = []
     touches: list[sp.Rational] = []
     for i, (first, last) in enumerate(pairwise(rows)):
-        near = [value for _, value in rows[max(i - 1, 0) : i + 3]]
-        if _moves_one_way(near) and len(near) > 3:
+        neighbours = [value for _, value in rows[max(i - 1, 0) : i + 3]]
+        if _moves_one_way(neighbours) and len(neighbours) > 3:
             continue
-        if len(crossings) > _MOST:
+        if len(crossings) > _MAX_ZEROS:
             return Zeros(tuple(crossings), tuple(touches), f"kernels above {float(first[0]):.3g}: too many zeros")
         try:
             # at the ends of the grid a neighbour is missing: the slopes stand in for it
-            if _moves_one_way(near) and all((last[1] - first[1]) * both(k)[1] > 0 for k, _ in (first, last)):
+            if _moves_one_way(neighbours) and all((last[1] - first[1]) * both(k)[1] > 0 for k, _ in (first, last)):
                 continue
-            cell = _resolved(both, (first[0], both(first[0])), (last[0], both(last[0])))
+            cell = _subdivided(both, (first[0], both(first[0])), (last[0], both(last[0])))
         except SymresError as error:  # the slope is an average of its own, of a function that may grow faster
             return Zeros(tuple(crossings), tuple(touches), f"kernels above {float(first[0]):.3g}: {error.found}")
         for (a, both_a), (b, both_b) in pairwise(cell):
@@ -123,10 +125,10 @@ def zeros(function: Function, slope: Function) -> Zeros:
                 crossings.append((a, b))
             elif value_a * slope_a < 0 < value_b * slope_b:  # towards zero and away again
                 turn = sp.Rational(zero(slope, a, b))
-                least = function(turn, BITS[-1])
-                if abs(least) < _DOUBLE:
+                extremum = function(turn, BITS[-1])
+                if abs(extremum) < _DOUBLE_ZERO:
                     touches.append(turn)
-                elif least * value_a < 0:
+                elif extremum * value_a < 0:
                     crossings += [(a, turn), (turn, b)]
     return Zeros(tuple(crossings), tuple(touches), seen.stopped)
 
@@ -154,18 +156,18 @@ def zero(function: Function, low: sp.Rational, high: sp.Rational) -> float:
     return brentq(value, float(low), float(high), xtol=1e-300, rtol=1e-15)
 
 
-def _resolved(functions: _Both, first: _Row, last: _Row, depth: int = 0) -> list[_Row]:
+def _subdivided(functions: _ValueAndSlope, first: _Row, last: _Row, depth: int = 0) -> list[_Row]:
     """The rows of a cell, divided where the slope is large enough for the function to reach zero inside."""
     (a, (value_a, slope_a)), (b, (value_b, slope_b)) = first, last
     steepest = max(abs(float(slope_a.mid())), abs(float(slope_b.mid())))
     reach = steepest * math.log(b / a) * _MARGIN
-    if depth == _DEPTH or not reach >= min(abs(float(value_a.mid())), abs(float(value_b.mid()))):
+    if depth == _MAX_HALVINGS or not reach >= min(abs(float(value_a.mid())), abs(float(value_b.mid()))):
         return [first, last]
     k = sp.Rational(round(math.sqrt(a * b) * 10**15), 10**15)
     middle = (k, functions(k))
     if not sign(middle[1][0]):
         return [first, last]
-    left, right = (_resolved(functions, *ends, depth + 1) for ends in ((first, middle), (middle, last)))
+    left, right = (_subdivided(functions, *ends, depth + 1) for ends in ((first, middle), (middle, last)))
     return [*left[:-1], *right]
 
 

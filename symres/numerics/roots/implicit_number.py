@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
 from flint import arb
+from sympy.printing.printer import Printer
 
 from ...core.atoms import Opaque
 from ..balls import enclose
@@ -17,7 +17,7 @@ _GUARD = 24  # bits beyond those asked for
 
 
 class ImplicitNumber(Opaque, sp.Expr):
-    """A positive number that has no closed form; its arguments say what defines it, in bound variables."""
+    """A positive number without a closed form; its sympy arguments define it."""
 
     is_commutative = True
     is_number = True
@@ -29,7 +29,7 @@ class ImplicitNumber(Opaque, sp.Expr):
 
     @property
     def free_symbols(self) -> set[sp.Symbol]:
-        """None: it is a number."""
+        """The empty set."""
         return set()
 
     @abstractmethod
@@ -42,10 +42,10 @@ class ImplicitNumber(Opaque, sp.Expr):
         with mp.workprec(prec + 10):
             return sp.Float(mp.ldexp(mp.mpf(int(mantissa)), int(exponent)), precision=prec)
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         return str(self.evalf(15))
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         return rf"{self.evalf(15)}\ldots"
 
 

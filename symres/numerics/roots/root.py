@@ -46,7 +46,7 @@ class Root(ImplicitNumber):
 
     @property
     def equation(self) -> sp.Expr:
-        """What vanishes, in ``symbols.kappa``."""
+        """The expression in ``symbols.kappa`` that vanishes at the root."""
         return self.args[0]
 
     @cached_property

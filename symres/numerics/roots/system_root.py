@@ -17,11 +17,11 @@ from .implicit_number import ImplicitNumber
 
 PLACE = (K, C_W, C_b)
 _BOUND = (kappa, kappa_W, kappa_b)
-_KNOWN = 70  # bits of the start that a number stores: printing needs no further evaluation
-_SLOPE_BITS = 140  # of the matrix of slopes, from differences over 2^-_APART: good to 2^-(2*_APART)
-_APART = 35
-_GAINED = 30  # bits that a step with it must add
-_STEPS = 60
+_START_BITS = 70  # bits of the start that a number stores: printing needs no further evaluation
+_STEP_EXPONENT = 35  # slopes are differences over relative steps of 2^-35, with relative errors of about 2^-70
+_SLOPE_BITS = 140  # working precision of the slopes
+_BITS_GAINED = 30  # that a Newton step with these slopes adds
+_MAX_STEPS = 60
 
 
 class SystemRoot(ImplicitNumber):
@@ -46,7 +46,7 @@ class SystemRoot(ImplicitNumber):
         """
         bound = dict(zip(PLACE, _BOUND, strict=True))
         system, place = sp.Tuple(*(e.xreplace(bound) for e in equations)), sp.Tuple(*(number(x, "K*") for x in start))
-        close = sp.Tuple(*(number(x, "K*") for x in cls(system, place, 0)._refined(_KNOWN + 10, _numbers(place))))
+        close = sp.Tuple(*(number(x, "K*") for x in cls(system, place, 0)._refined(_START_BITS + 10, _numbers(place))))
         return cls(system, close, 0), cls(system, close, 1), cls(system, close, 2)
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
@@ -67,16 +67,16 @@ class SystemRoot(ImplicitNumber):
     @cached_property
     def _closest(self) -> tuple[int, list[mp.mpf]]:
         """The best solution so far, with its bits."""
-        return _KNOWN, _numbers(self.args[1])
+        return _START_BITS, _numbers(self.args[1])
 
     def _refined(self, bits: int, place: Sequence[mp.mpf]) -> list[mp.mpf]:
         """Newton's method with the slopes at the start."""
         precision = 2 * bits + 40
         with mp.workprec(precision):
-            for _ in range(_STEPS):
+            for _ in range(_MAX_STEPS):
                 step = mp.lu_solve(self._slopes, -mp.matrix(self._values(place, precision)))
                 place = [x + d for x, d in zip(place, step, strict=True)]
-                if all(abs(d) < abs(x) * mp.mpf(2) ** (_GAINED - bits) for x, d in zip(place, step, strict=True)):
+                if all(abs(d) < abs(x) * mp.mpf(2) ** (_BITS_GAINED - bits) for x, d in zip(place, step, strict=True)):
                     return place
         raise NoClosedForm("a critical point", "Newton's method found no solution near the start", "report a defect")
 
@@ -85,7 +85,7 @@ class SystemRoot(ImplicitNumber):
         with mp.workprec(_SLOPE_BITS):
             start, columns = _numbers(self.args[1]), []
             for k, x in enumerate(start):
-                h = x * mp.mpf(2) ** -_APART
+                h = x * mp.mpf(2) ** -_STEP_EXPONENT
                 ends = [self._values([*start[:k], x + side * h, *start[k + 1 :]], _SLOPE_BITS) for side in (1, -1)]
                 columns.append([(a - b) / (2 * h) for a, b in zip(*ends, strict=True)])
             return mp.matrix(columns).T
@@ -96,5 +96,5 @@ class SystemRoot(ImplicitNumber):
 
 
 def _numbers(place: sp.Tuple) -> list[mp.mpf]:
-    with mp.workprec(2 * _KNOWN):  # whoever asks first
+    with mp.workprec(2 * _START_BITS):  # whoever asks first
         return [mp.mpf(int(x.p)) / int(x.q) for x in place]

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import TypeAlias
+
+import sympy as sp
+from flint import arb
+
+Number: TypeAlias = arb | sp.Expr | int
+Numbers = tuple[Number, ...]
 
 PAIRS = tuple(combinations(range(4), 2))  # the order of the correlations: 12, 13, 14, 23, 24, 34
 
 
-def given_pair(r: tuple[Any, ...], place: int) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """The other two variables where those of one pair are fixed, for the correlations ``t*r``.
+def conditional_on_pair(r: Numbers, place: int) -> tuple[Numbers, Numbers, Numbers]:
+    """Covariance and variances of two variables given the two others, for the correlations ``t*r``.
 
     Args:
         r: the six correlations.
-        place: of the fixed pair among them.
+        place: position in ``PAIRS`` of the two variables that are given.
 
     Returns:
-        The coefficients of polynomials in t: up to the factor ``1 - (t*r_ij)**2``, the covariance of the two and their
-        variances.
+        The coefficients of polynomials in t, constant term first: the covariance of the two others and their variances,
+        all times ``1 - (t*r_ij)**2``.
     """
     i, j = PAIRS[place]
     k, m = (v for v in range(4) if v not in (i, j))
     fixed = r[place]
 
-    def entry(a: int, b: int) -> Any:
+    def entry(a: int, b: int) -> Number:
         return r[PAIRS.index((min(a, b), max(a, b)))]
 
-    def variance(a: int) -> tuple[Any, ...]:
+    def variance(a: int) -> Numbers:
         return 1, 0, -(fixed**2) - entry(a, i) ** 2 - entry(a, j) ** 2, 2 * fixed * entry(a, i) * entry(a, j)
 
     crossed = entry(k, i) * entry(m, j) + entry(k, j) * entry(m, i)

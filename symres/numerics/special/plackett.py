@@ -6,20 +6,19 @@ correlation where the value is known. Where the ends of an interval are balls th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import combinations
-from typing import Any
 
 from flint import acb, acb_poly, arb, arb_mat, arb_poly, ctx
 
 from ...core.errors import DeclarationError
-from .correlations import PAIRS, given_pair
+from .correlations import PAIRS, conditional_on_pair
 
-Correlations = tuple[Any, ...]
+Correlations = tuple[arb, ...]
 
 _FROM_THE_END = arb_poly([1, -1])  # t = 1 - (1 - t)
 
-_MOST = 200  # evaluations of an integrand for each bit: beyond, the balls put in are too wide for the precision
+_MAX_EVALUATIONS = 200  # of an integrand for each bit: beyond, the arguments are too wide for the precision
 
 
 def two_signs(h: arb, k: arb, r: arb) -> arb:
@@ -38,7 +37,7 @@ def two_signs(h: arb, k: arb, r: arb) -> arb:
     bound = (_largest(*_poles(h, k), low, high).upper() * (high - low)).upper()
     if bound < abs(independent).lower() * arb(2) ** -(ctx.prec + 8):
         return independent + arb(0, 2 * bound)
-    return independent + sign * 2 / arb.pi() * _along(h, k, low, high)
+    return independent + sign * 2 / arb.pi() * _plackett_integral(h, k, low, high)
 
 
 def two_tails(h: arb, k: arb, r: arb) -> arb:
@@ -49,12 +48,12 @@ def two_tails(h: arb, k: arb, r: arb) -> arb:
     """
     half = arb.pi() / 2
     if (h + k).lower() >= 0:
-        return _along(h, k, _half_angle(r), half) / (2 * arb.pi())
+        return _plackett_integral(h, k, _half_angle(r), half) / (2 * arb.pi())
     if k.mid() < h.mid():
         h, k = k, h
     root = arb(2).sqrt()
     if (k - h).lower() >= 0:  # P(y > k) - P(x < h, y > k)
-        return (k / root).erfc() / 2 - _along(-h, k, _half_angle(-r), half) / (2 * arb.pi())
+        return (k / root).erfc() / 2 - _plackett_integral(-h, k, _half_angle(-r), half) / (2 * arb.pi())
     return (1 - (h / root).erf() - (k / root).erf() + two_signs(h, k, r)) / 4
 
 
@@ -65,7 +64,7 @@ def four_signs(r: Correlations) -> arb:
     ``asin(t*r_ij)``, of the arcsine of the correlation that the others have given that pair.
     """
     _check_correlations(r)
-    known: dict[Any, arb] = {}
+    known: dict[Hashable, arb] = {}
     total = arb(0)
     for place, entry in enumerate(r):
         key = _neighbours(r, place)
@@ -87,7 +86,7 @@ def _of_pair(r: Correlations, place: int) -> arb:
     end = _angle(fixed)
     if all(entry is fixed for entry in r):
         return _integral(lambda w, analytic: _asin(w.sin() / (1 + 2 * w.sin()), analytic), arb(0), end)
-    cross, one, other = (arb_poly(list(c)) for c in given_pair(r, place))
+    cross, one, other = (arb_poly(list(c)) for c in conditional_on_pair(r, place))
     covariance = cross(_FROM_THE_END)
     variances = one(_FROM_THE_END) * other(_FROM_THE_END)
     determinant = variances - covariance * covariance
@@ -104,8 +103,8 @@ def _of_pair(r: Correlations, place: int) -> arb:
     return _integral(angle_of_the_others, arb(0), end)
 
 
-def _neighbours(r: Correlations, place: int) -> tuple[Any, ...]:
-    """What the contribution of a pair depends on: equal for pairs that are related by a symmetry."""
+def _neighbours(r: Correlations, place: int) -> Hashable:
+    """A key for the contribution of a pair: equal for pairs that are related by a symmetry."""
     i, j = PAIRS[place]
     k, m = (v for v in range(4) if v not in (i, j))
 
@@ -118,7 +117,7 @@ def _neighbours(r: Correlations, place: int) -> tuple[Any, ...]:
     return id(r[place]), entry(k, m), min(around)
 
 
-def _along(h: arb, k: arb, low: arb, high: arb) -> arb:
+def _plackett_integral(h: arb, k: arb, low: arb, high: arb) -> arb:
     """The integral of ``exp(-(h**2 - 2*h*k*r + k**2)/(2*(1 - r**2)))`` over asin(r), ``r = cos(2*t)``.
 
     t goes from low to high. The exponent is ``-(u/sin(t)**2 + v/cos(t)**2)`` with ``u = (h - k)**2/8`` and
@@ -131,9 +130,9 @@ def _along(h: arb, k: arb, low: arb, high: arb) -> arb:
         return 2 * (largest.upper() * (high - low)).union(0)
     left, right = _window(u, v, low, high)
     missed = arb(0)
-    for near, far in ((left, low), (right, high)):
-        if near is not far:
-            missed += abs(near - far).upper() * _weight(u, v, acb(near), False).real.upper()
+    for kept_end, whole_end in ((left, low), (right, high)):
+        if kept_end is not whole_end:
+            missed += abs(kept_end - whole_end).upper() * _weight(u, v, acb(kept_end), False).real.upper()
     # a pole that has next to no effect is left out: 1 - exp(-x) < x, and 1/sin**2 has the integral -cot
     beside = [_weight(p, q, acb(t), False).real.upper() for p, q, t in ((arb(0), v, left), (u, arb(0), right))]
     u, missed = _without_pole(u, left.mid(), missed, beside[0])
@@ -202,9 +201,10 @@ def _window(u: arb, v: arb, low: arb, high: arb) -> tuple[arb, arb]:
     peak = min(max(peak, first), last)
     limit = exponent(peak).mid() + (ctx.prec + 16) * arb(2).log()
 
-    def border(place: arb, given: arb) -> arb:
+    def border(place: arb, end_ball: arb) -> arb:
+        """Where the integrand becomes negligible on the way from its peak to an end; the end itself if nowhere."""
         if exponent(place) < limit:
-            return given
+            return end_ball
         inner, outer = peak, place
         while 4 * abs(outer - inner) > abs(outer - peak) > abs(peak) * arb(2) ** -ctx.prec:
             middle = ((inner + outer) / 2).mid()
@@ -230,14 +230,14 @@ def _integral(function: Callable[[acb, bool], acb], start: arb, end: arb) -> arb
         0,
         1,
         rel_tol=arb(2) ** -bits,
-        abs_tol=(_rough(function, start, length) + moved) * arb(2) ** -bits,
-        eval_limit=_MOST * bits,
+        abs_tol=(_lower_estimate(function, start, length) + moved) * arb(2) ** -bits,
+        eval_limit=_MAX_EVALUATIONS * bits,
         depth_limit=8 * bits,
     )
     return result.real * length + arb(0, 1) * moved
 
 
-def _rough(function: Callable[[acb, bool], acb], start: arb, length: arb) -> arb:
+def _lower_estimate(function: Callable[[acb, bool], acb], start: arb, length: arb) -> arb:
     """A lower estimate of the largest value on the way."""
     values = (abs(function(acb((start + length * u / 8).mid()), False)).mid() for u in range(9))
     return max((v for v in values if v.is_finite()), default=arb(1)) / 64
@@ -259,7 +259,7 @@ def _angle(r: arb) -> arb:
     if angle.is_finite():
         return angle
     _check_correlation(r)
-    return _inside(r.lower()).asin().union(_inside(r.upper()).asin())
+    return _clamped(r.lower()).asin().union(_clamped(r.upper()).asin())
 
 
 def _check_correlation(r: arb) -> None:
@@ -268,7 +268,7 @@ def _check_correlation(r: arb) -> None:
 
 
 def _check_correlations(r: Correlations) -> None:
-    """Refuse what is certainly no correlation matrix."""
+    """Refuse correlations of which some minor is certainly negative."""
     matrix = [[arb(1)] * 4 for _ in range(4)]
     for (i, j), entry in zip(PAIRS, r, strict=True):
         matrix[i][j] = matrix[j][i] = entry
@@ -281,7 +281,7 @@ def _check_correlations(r: Correlations) -> None:
                 )
 
 
-def _inside(x: arb) -> arb:
+def _clamped(x: arb) -> arb:
     return min(max(x, arb(-1)), arb(1))
 
 
@@ -290,4 +290,4 @@ def _asin(x: acb, analytic: bool) -> acb:
         return acb(arb.nan())
     if not x.imag.is_zero() or analytic:
         return x.asin()
-    return acb(_inside(x.real.lower()).asin().union(_inside(x.real.upper()).asin()))
+    return acb(_clamped(x.real.lower()).asin().union(_clamped(x.real.upper()).asin()))

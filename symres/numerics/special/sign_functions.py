@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy as sp
 from flint import arb
+from sympy.printing.printer import Printer
 
 from ...core.atoms import Enclosable
 from ...core.errors import SymresError
 from ..balls import as_float
-from .correlations import given_pair
+from .correlations import conditional_on_pair
 from .plackett import four_signs, two_signs, two_tails
 
 
-class _Averaged(Enclosable, sp.Function):
+class _SignAverage(Enclosable, sp.Function):
     """A real function with a ball evaluation."""
 
     is_real = True
@@ -27,16 +26,16 @@ class _Averaged(Enclosable, sp.Function):
     def _eval_evalf(self, prec: int) -> sp.Expr | None:
         try:
             return as_float(self, prec)
-        except SymresError:  # for sympy: stays as it is (it asks even to print)
+        except SymresError:  # sympy, which asks for values even to print, then keeps the node
             return None
 
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
+    def _latex(self, printer: Printer, exp: str | None = None) -> str:
         arguments = ", ".join(printer._print(a) for a in self.args)
         power = f"^{{{exp}}}" if exp else ""
         return rf"{self._name}{power}\!\left({arguments}\right)"
 
 
-class S2(_Averaged):
+class S2(_SignAverage):
     """``<sgn(h + x) sgn(k + y)>`` of standard normal x and y with correlation r.
 
     ``S2 = 4 P(x < h, y < k) - 2 P(x < h) - 2 P(y < k) + 1`` links it to the bivariate normal law.
@@ -93,7 +92,7 @@ class S2(_Averaged):
         return two_signs(*arguments)
 
 
-class Q2(_Averaged):
+class Q2(_SignAverage):
     """``P(x > h, y > k)`` of standard normal x and y with correlation r: the upper tail of the bivariate normal law.
 
     ``4 Q2 = 1 - erf(h/sqrt(2)) - erf(k/sqrt(2)) + S2``, without the cancellation far out.
@@ -140,7 +139,7 @@ class Q2(_Averaged):
         return two_tails(*arguments)
 
 
-class S4(_Averaged):
+class S4(_SignAverage):
     """``<sgn(x1) sgn(x2) sgn(x3) sgn(x4)>`` of centred Gaussian variables.
 
     Args:
@@ -168,15 +167,16 @@ class S4(_Averaged):
     def fdiff(self, argindex: int = 1) -> sp.Expr:
         """Plackett: both variables at zero, and the signs of the others there."""
         place = argindex - 1
-        covariance, one, other = (sp.Add(*coefficients) for coefficients in given_pair(self.args, place))  # at t = 1
-        other = covariance / sp.sqrt(one * other)
-        return 4 / sp.pi**2 * sp.asin(other) / sp.sqrt(1 - self.args[place] ** 2)
+        polynomials = conditional_on_pair(self.args, place)
+        covariance, one, other = (sp.Add(*coefficients) for coefficients in polynomials)  # their values at t = 1
+        correlation = covariance / sp.sqrt(one * other)
+        return 4 / sp.pi**2 * sp.asin(correlation) / sp.sqrt(1 - self.args[place] ** 2)
 
     def _ball(self, arguments: list[arb], bits: int) -> arb:
         return four_signs(tuple(arguments))
 
 
-class T4(_Averaged):
+class T4(_SignAverage):
     """``<sgn(x1) sgn(x2) sgn(x3) sgn(x4)>`` of centred Gaussian variables with equal correlations.
 
     ``T4(r) = (24/pi**2) * integral of asin(sin(t)/(1 + 2*sin(t)))`` over t from 0 to asin(r); the volume of a regular
@@ -215,7 +215,7 @@ class T4(_Averaged):
 SPECIAL = (S2, Q2, S4, T4)
 
 
-def legend(*expressions: sp.Basic) -> list[type[_Averaged]]:
+def legend(*expressions: sp.Basic) -> list[type[_SignAverage]]:
     """The special functions in some expressions; each has a ``meaning`` to print, and one in ``tex``."""
-    present = {type(f) for e in expressions for f in e.atoms(_Averaged)}
+    present = {type(f) for e in expressions for f in e.atoms(_SignAverage)}
     return [kind for kind in SPECIAL if kind in present]

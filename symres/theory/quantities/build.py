@@ -14,7 +14,7 @@ from ...core.errors import NoClosedForm
 from ...core.proof import Proof, Step
 from ...core.symbols import K1, K2, C, K, place
 from ...gaussian.calculus.expectation import Expectation
-from ...gaussian.closed_form.verification import MIRRORED, Ball, Values, verify
+from ...gaussian.closed_form.verification import MIRRORED, Enclosure, Values, verify
 from ...numerics.balls import enclose, evaluate, value_and_radius
 from ...results.quantity import NamedStep, Quantity, Status
 from ..walk.assignments import Assignment, total_derivative
@@ -156,7 +156,7 @@ def _verified(quantity: Quantity) -> Quantity:
     if quantity.body == 0 and {v.oracle for v in quantity.verifications} == {MIRRORED}:
         return quantity  # quadrature uses the same symmetry, and would confirm nothing
 
-    def measure(values: Values) -> Ball:
+    def measure(values: Values) -> Enclosure:
         numbers = quantity.defined.subs(values)
         if quantity.body == 0:  # no relative accuracy is worth more precision
             return value_and_radius(enclose(numbers, {}, _BITS))

@@ -11,12 +11,12 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
-from ...activations.piecewise import Pieces
+from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm, SymresError
 from ...core.proof import Proof
 from ...core.symbols import K
 from ...gaussian.calculus.expectation import Expectation
-from ...gaussian.expansions.large_variance import known_order, large_variance
+from ...gaussian.expansions.large_variance import large_variance, log_free_order
 from ...gaussian.expansions.small_variance import small_variance
 from ...gaussian.expansions.truncation import Truncation
 from ...numerics.balls import evaluate
@@ -145,7 +145,7 @@ class _Expander:
         large: whether the variances grow as K vanishes.
     """
 
-    terms: Callable[[Pieces, Any], tuple[tuple[sp.Rational, sp.Expr], ...]]
+    terms: Callable[[PiecewiseFunction, Any], tuple[tuple[sp.Rational, sp.Expr], ...]]
     large: bool
 
     def __call__(self, e: sp.Expr, wanted: sp.Expr) -> Powers:
@@ -181,7 +181,7 @@ class _Expander:
         order = max(int(sp.ceiling(wanted / abs(law.low))), 0)
         total = Powers({})
         for coefficient, (factor,) in e.terms:
-            known = min(order, known_order(factor)) if self.large else order
+            known = min(order, log_free_order(factor)) if self.large else order
             for power, value in self.terms(factor, known):
                 total += Powers({sp.Integer(0): coefficient * value}) * law.power(power, wanted)
             total += Powers({}, known * abs(law.low))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symres import activation
-from symres.activations.formula_parser import FUNCTIONS, parse
+from symres.activations.formula_parser import PARSED_FUNCTIONS, parse
 from symres.core.errors import DeclarationError
 from symres.core.symbols import z
 
@@ -181,7 +181,7 @@ def test_every_function_is_the_one_of_its_name():
         "softplus": lambda u: mp.log1p(mp.exp(u)),
         "where": lambda c, p, q: p if c > 0 else q,
     }
-    for name, (_, least, _) in FUNCTIONS.items():
+    for name, (_, least, _) in PARSED_FUNCTIONS.items():
         oracle = own.get(name) or getattr(mp, name)
         points = [mp.mpf("0.4"), mp.mpf("0.7"), mp.mpf("-0.3")][:least]
         arguments = [str(p) for p in points]

@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.activations.piecewise import Pieces, split, value_at
+from symres.activations.piecewise import PiecewiseFunction, split, value_at
 from symres.activations.zeros import zeros
 from symres.core.errors import DeclarationError
 from symres.core.symbols import z
@@ -93,20 +93,20 @@ def test_undecidable_breakpoints_are_refused(expr):
 
 def test_product_lives_on_the_common_refinement():
     product = split(sp.Max(0, z)).map(lambda u, v: u * v, split(sp.Abs(z - 1)))
-    assert product == Pieces((sp.Integer(0), sp.Integer(1)), (sp.Integer(0), z * (1 - z), z * (z - 1)))
+    assert product == PiecewiseFunction((sp.Integer(0), sp.Integer(1)), (sp.Integer(0), z * (1 - z), z * (z - 1)))
 
 
 def test_map_drops_breakpoints_that_cancel():
-    assert split(sp.Abs(z)).map(lambda u: u**2) == Pieces((), (z**2,))
+    assert split(sp.Abs(z)).map(lambda u: u**2) == PiecewiseFunction((), (z**2,))
 
 
 def test_derivatives_and_jumps():
     relu = split(sp.Max(0, z))
     assert relu.is_continuous and relu.jumps == (0,)
     step = relu.diff()
-    assert step == Pieces((sp.Integer(0),), (sp.Integer(0), sp.Integer(1)))
+    assert step == PiecewiseFunction((sp.Integer(0),), (sp.Integer(0), sp.Integer(1)))
     assert not step.is_continuous and step.jumps == (1,)
-    assert step.diff() == Pieces((), (sp.Integer(0),))
+    assert step.diff() == PiecewiseFunction((), (sp.Integer(0),))
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_jumps_with_parameters_are_exact():
 
 def test_a_jump_that_vanishes_only_after_algebra_is_zero():
     nested = sp.sqrt(5 + 2 * sp.sqrt(6))
-    pieces = Pieces((sp.Integer(1),), (z * (sp.sqrt(2) + sp.sqrt(3)), z * nested))
+    pieces = PiecewiseFunction((sp.Integer(1),), (z * (sp.sqrt(2) + sp.sqrt(3)), z * nested))
     assert pieces.jumps == (0,)
-    off = Pieces((sp.Integer(1),), (z * (sp.sqrt(2) + sp.sqrt(3)), z * nested + sp.Rational(1, 10**200)))
+    off = PiecewiseFunction((sp.Integer(1),), (z * (sp.sqrt(2) + sp.sqrt(3)), z * nested + sp.Rational(1, 10**200)))
     assert not off.is_continuous
 
 

@@ -1,4 +1,4 @@
-"""The exact engine's door: textbook forms, identities, proofs, refusals."""
+"""The exact engine: textbook forms, identities, proofs, refusals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symres as sr
-from symres.activations.piecewise import Pieces, split
+from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import NoClosedForm, SymresError
 from symres.core.proof import Proof, Step
 from symres.core.symbols import C_W, K1, K2, C, K, z
@@ -46,7 +46,7 @@ def two(first: sp.Expr, second: sp.Expr, *law: sp.Expr) -> sp.Expr:
     return closed_form((split(first), split(second)), law or (K1, C, K2)).result
 
 
-def square(f: Pieces) -> Pieces:
+def square(f: PiecewiseFunction) -> PiecewiseFunction:
     return f.map(lambda u: u**2)
 
 
@@ -316,9 +316,9 @@ def test_a_coefficient_of_unknown_sign_may_be_an_expression(expr: sp.Expr, a: sp
 def test_an_expression_is_verified_at_both_of_its_signs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 3 - a the points of a would see one sign only: a wrong continuation must not pass."""
     average._verified.cache_clear()
-    continued = exact._continued
+    continued = exact._continue_analytically
     wrong = lambda start, signed: _flipped(continued(start, signed), signed)  # noqa: E731
-    monkeypatch.setattr(exact, "_continued", wrong)
+    monkeypatch.setattr(exact, "_continue_analytically", wrong)
     found = sr.expect(sr.Activation("f", z * sp.erf((3 - A) * z), (A,)))
     average._verified.cache_clear()
     assert found.status is sr.Status.NUMERIC and "the sign of 3 - a is unknown" in found.reason

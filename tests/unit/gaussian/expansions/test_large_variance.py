@@ -7,11 +7,11 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.activations.piecewise import Pieces, split
+from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import C_W, K, xi, z
-from symres.gaussian.expansions.exact_tail_moments import closed_moment
-from symres.gaussian.expansions.large_variance import known_order, large_variance
+from symres.gaussian.expansions.exact_tail_moments import exact_moment
+from symres.gaussian.expansions.large_variance import large_variance, log_free_order
 from symres.gaussian.expansions.tail_decomposition import split_right_tail
 from symres.gaussian.expansions.tail_moments import TailMoment
 from symres.gaussian.expansions.truncation import Truncation
@@ -120,8 +120,8 @@ def test_exact_moments_lie_in_their_enclosures(name, n):
         if rest == 0:
             continue
         first = next((k for k, b in enumerate(function.breaks) if b.is_positive), len(function.breaks))
-        remainder = Pieces(function.breaks[first:], tuple(part - main for part in function.parts[first:]))
-        exact = closed_moment(remainder, n)
+        remainder = PiecewiseFunction(function.breaks[first:], tuple(part - main for part in function.parts[first:]))
+        exact = exact_moment(remainder, n)
         if exact is None:
             assert power in OPEN[name]
             continue
@@ -219,7 +219,7 @@ def test_what_is_no_polynomial_far_out_is_refused(formula, found):
 def test_algebraic_tails_have_the_terms_before_the_first_logarithm(formula, order):
     """What is left falls like the next half power of 1/K, but for a logarithm."""
     factor = split(formula)
-    assert known_order(factor) == order
+    assert log_free_order(factor) == order
     terms, function = large_variance(factor, order), sp.lambdify(z, formula, "mpmath")
     cuts = [0, 1, 2, *(mp.mpf(10) ** k for k in range(1, 7)), mp.inf]
 

@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
-from symres.activations.piecewise import Pieces, split
+from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import NoClosedForm
 from symres.core.symbols import C_W, K, z
 from symres.gaussian.expansions.small_variance import small_variance
@@ -129,11 +129,11 @@ def test_a_high_order_is_exact_and_quick():
 @pytest.mark.parametrize(
     "pieces",
     [
-        Pieces((sp.S.Zero,), (1 / sp.sqrt(-z), 1 / sp.sqrt(z))),
-        Pieces((), (sp.log(z**2),)),
+        PiecewiseFunction((sp.S.Zero,), (1 / sp.sqrt(-z), 1 / sp.sqrt(z))),
+        PiecewiseFunction((), (sp.log(z**2),)),
         split(z / (1 + sp.Abs(z) ** R(3333, 10000))),
-        Pieces((), (sp.gamma(z + 1),)),
-        Pieces((sp.Symbol("a", real=True),), (z, 2 * z)),
+        PiecewiseFunction((), (sp.gamma(z + 1),)),
+        PiecewiseFunction((sp.Symbol("a", real=True),), (z, 2 * z)),
     ],
     ids=["pole", "log", "root", "gamma", "undecided breakpoint"],
 )

@@ -11,14 +11,14 @@ import sympy as sp
 from flint import arb, ctx
 
 import symres as sr
-from symres.activations.piecewise import Pieces, split
+from symres.activations.piecewise import PiecewiseFunction, split
 from symres.core.errors import DeclarationError, NoClosedForm, SymresError
 from symres.core.symbols import z
 from symres.gaussian.quadrature.average_ball import average_ball
-from symres.gaussian.quadrature.bivariate import _Side
+from symres.gaussian.quadrature.bivariate import _Marginal
 from symres.gaussian.quadrature.bivariate_normal import law_of
 from symres.gaussian.quadrature.perturbation import perturbation_bound
-from symres.gaussian.quadrature.univariate import compiled
+from symres.gaussian.quadrature.univariate import compile_pieces
 from symres.numerics.balls import to_ball
 from symres.numerics.balls.budget import panel_budget
 from tests.oracles.line30 import average
@@ -132,7 +132,7 @@ COMPOSED = {
 @pytest.mark.parametrize("variance", ["1e-12", "1", "100", "1e4"])
 @pytest.mark.parametrize("formula", COMPOSED)
 def test_compositions_of_exponentials_have_averages_at_every_variance(formula, variance):
-    """The far tails are bounded in few panels: a moderate patience is enough."""
+    """The far tails are bounded in few panels: a moderate budget is enough."""
     function = sr.activation(formula).pieces
     with panel_budget(40):
         ball = average_ball((function.map(lambda u: u**2),), (to_ball(variance, 140),), 66)
@@ -259,7 +259,7 @@ def test_growth_is_judged_against_the_variance():
 
 def test_poles_are_refused():
     with pytest.raises(SymresError, match="not finite"):
-        average_ball((Pieces((sp.S.Zero,), (-1 / z, 1 / z)),), (arb(1),), 66)
+        average_ball((PiecewiseFunction((sp.S.Zero,), (-1 / z, 1 / z)),), (arb(1),), 66)
 
 
 def test_wrong_arguments_are_refused():
@@ -652,7 +652,7 @@ def test_a_law_that_is_not_known_moves_an_average_by_its_drift(middle, radius):
 @pytest.mark.parametrize("tolerance", [-30, -200])
 def test_beyond_its_ends_a_function_has_next_to_no_mean_square(tolerance):
     law = law_of((arb(3), arb(1), arb(2)))
-    side = _Side.of(compiled(split(sp.cosh(z))), law.k1, law.scale1)
+    side = _Marginal.of(compile_pieces(split(sp.cosh(z))), law.k1, law.scale1)
     low, high = (float(end * law.scale1) for end in side.ends(tolerance, 64))
     with mp.workdps(90):
         left, right = ([-80, low], [high, 80])
