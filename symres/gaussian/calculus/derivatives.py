@@ -34,7 +34,7 @@ class Law(Protocol):
         """The density of variable k at a place, and the law of the others given that it is there."""
 
 
-class Average(Protocol):
+class AveragedExpression(Protocol):
     """What ``Expectation`` offers."""
 
     @property
@@ -101,7 +101,7 @@ def covariance_rule(smooth: Sequence[bool], matrix: sp.Matrix, i: int, j: int) -
     return CovarianceRule("Stein's lemma", slopes, tuple((front * c, powers) for powers, c in terms))
 
 
-def covariance_derivative(average: Average, i: int, j: int) -> sp.Expr:
+def covariance_derivative(average: AveragedExpression, i: int, j: int) -> sp.Expr:
     """The derivative of an average in the covariance of variables i and j.
 
     Args:
@@ -120,7 +120,7 @@ def covariance_derivative(average: Average, i: int, j: int) -> sp.Expr:
     return sp.Add(*(c * average.like(f * sp.Mul(*map(sp.Pow, bound, powers))) for c, powers in rule.weight))
 
 
-def parameter_derivative(average: Average, s: sp.Symbol) -> sp.Expr:
+def parameter_derivative(average: AveragedExpression, s: sp.Symbol) -> sp.Expr:
     """The derivative of an average in a parameter of its integrand; a mean is the m in f(x + m).
 
     Args:
@@ -166,7 +166,7 @@ def _shift_rate(f: PiecewiseFunction, s: sp.Symbol) -> sp.Expr:
     return rate
 
 
-def _score(average: Average, k: int) -> sp.Expr:
+def _score(average: AveragedExpression, k: int) -> sp.Expr:
     """Minus the logarithmic derivative of the density in one variable: Stein's lemma is ``<d_k F> = <score F>``."""
     bound = sp.Matrix(variables[: average.dimension])
     return (average.matrix.inv() * bound)[k]
@@ -187,7 +187,7 @@ class Delta:
 Part = PiecewiseFunction | Delta
 
 
-def _differentiated(average: Average, slopes: tuple[int, int]) -> sp.Expr:
+def _differentiated(average: AveragedExpression, slopes: tuple[int, int]) -> sp.Expr:
     """The average of an integrand differentiated in two variables, or twice in one, with its delta functions."""
     regular = average.integrand
     for k in slopes:
@@ -235,7 +235,7 @@ def _mean_with_delta(law: Law, k: int, delta: Delta, others: Sequence[Part]) -> 
 # ---- regularity ----------------------------------------------------------------------------------------------------
 
 
-def _has_finite_slopes(average: Average, i: int, j: int) -> bool:
+def _has_finite_slopes(average: AveragedExpression, i: int, j: int) -> bool:
     """Whether the derivative in variables i and j is made of finite slopes and delta functions."""
     orders = Counter((i, j))
     return all(
@@ -246,7 +246,7 @@ def _has_finite_slopes(average: Average, i: int, j: int) -> bool:
     )
 
 
-def _is_smooth(average: Average, i: int) -> bool:
+def _is_smooth(average: AveragedExpression, i: int) -> bool:
     """Whether F is continuous in variable i, with slopes that have finite values."""
     return _is_continuous(average.terms, i) and all(factors[i].has_finite_slopes for _, factors in average.terms)
 
