@@ -7,11 +7,11 @@ from typing import Any
 import sympy as sp
 
 from ..core.errors import DeclarationError, UnsupportedLayer
-from ..core.scalars import equation, scalar
+from ..core.scalars import scalar
 from .nodes import Instructions, Net, Node
 
 
-class Normaliser(Node):
+class Normaliser(Node, abstract=True):
     """``(u - centre)/sqrt(variance + epsilon)``; a new normaliser says what its centre is.
 
     Learnable gains and shifts have their initial values, 1 and 0.
@@ -24,12 +24,14 @@ class Normaliser(Node):
         DeclarationError: epsilon is negative.
     """
 
+    argument_names = ("u", "epsilon")
+
     def __new__(cls, u: Any, epsilon: Any = 0) -> Normaliser:
         """A node; numbers may be int, float, str, Fraction or sympy."""
         added = scalar(epsilon, "epsilon")
         if added.is_negative:
             raise DeclarationError(f"{cls.__name__} with epsilon = {added}", "it is negative", "pass epsilon >= 0")
-        return super().__new__(cls, equation(u, f"the argument of a {cls.__name__}"), added)
+        return super().__new__(cls, u, added)
 
     def centre(self, averages: Any, u: Any) -> Any:
         """What is subtracted; ``averages`` is a program or a network, which offer ``mean`` and ``batch``."""
