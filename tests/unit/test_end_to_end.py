@@ -11,6 +11,7 @@ import symres as sr
 from symres import cli
 from symres.activations import catalogue
 from symres.check import Outcome
+from symres.notation import latex
 
 ENTRY = catalogue.CatalogueEntry("bumpy", "z*exp(-z^2/2) + z/2", "made up for a test")
 
@@ -69,7 +70,10 @@ def test_a_new_node_is_derived_exported_and_checked():
     module = sr.export(theory.kernel_map, target="numpy").load()
     value = module.kernel_map(1.5, 1.2, 0.1, 0.5)
     assert abs(value / float(theory.kernel_map.evalf(17, K=1.5, C_W=1.2, C_b=0.1, gamma=0.5)) - 1) < 1e-13
-    assert "Sph" in sr.export(theory, target="latex").text or "Sph" in sp.latex(theory.layer.forward)
+    written = latex(theory.layer.forward)
+    assert (
+        written == r"\gamma z + \operatorname{Dense}\left(\operatorname{erf}\left(\operatorname{Sph}(z)\right)\right)"
+    )
 
 
 NODE_LAYER = "gamma*z + Dense(Spherical(phi(z)))"
