@@ -8,14 +8,16 @@ from typing import Any
 import sympy as sp
 
 from ..activations.activation import Formula
+from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.scalars import equation, scalar
 from ..core.symbols import z
+from ..notation.facts import equation as fact
 from .program import Program, lower
 
 
 @dataclass(frozen=True)
-class Layer:
+class Layer(Shown):
     """One layer of a deep network, as the equation of the next stream.
 
     Each application in a network draws weights of its own. Two layers are equal if their programs are.
@@ -46,6 +48,12 @@ class Layer:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layer) and self.program.text == other.program.text
+
+    def _title(self) -> str:
+        return f"layer {self.name}"
+
+    def _facts(self) -> list[Fact]:
+        return [fact("z'", "z'", self.forward)]
 
     @property
     def formulas(self) -> tuple[Formula, ...]:
