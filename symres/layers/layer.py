@@ -1,16 +1,15 @@
-"""A layer: its forward equation, declared once."""
+"""A layer as its user declares it: a forward equation, with its program and its parameters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import sympy as sp
 
 from ..activations.activation import Formula
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
-from ..core.scalars import equation, scalar
+from ..core.scalars import Scalar, equation, scalar
 from ..core.symbols import z
 from ..notation.facts import equation as fact
 from .program import Program, lower
@@ -65,7 +64,7 @@ class Layer(Shown):
         """Every free symbol but the stream, by name."""
         return tuple(sorted(self.forward.free_symbols - {z}, key=str))
 
-    def subs(self, **values: Any) -> Layer:
+    def subs(self, **values: Scalar) -> Layer:
         """The same layer with numbers or expressions in the place of parameters, by name.
 
         Raises:

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import sympy as sp
+from sympy.printing.printer import Printer
 
 from ..activations import catalogue
 from ..activations.formula_parser import FUNCTIONS, VARIABLE
 from ..core.errors import DeclarationError, UnsupportedLayer
-from ..core.scalars import equation, scalar
+from ..core.scalars import Scalar, equation, scalar
 from ..core.symbols import C_W, SHARED, C_b
 
 PHI = "phi"  # the activation of a layer that is written as text
@@ -32,30 +33,41 @@ _classes: dict[str, type[Node]] = {}
 node_classes: Mapping[str, type[Node]] = MappingProxyType(_classes)  # every node that was declared, by name
 
 
-class Instructions(Protocol):
-    """What a program offers to a node that lowers."""
+class Neurons(Protocol):
+    """Neurons of a network, an array of shape (nets, n, inputs) or anything with the arithmetic of one."""
 
-    def mean(self, integrand: sp.Expr) -> sp.Expr:
-        """The average of a pointwise expression over the neurons."""
+    def __add__(self, other: Self | float, /) -> Self: ...
+    def __sub__(self, other: Self | float, /) -> Self: ...
+    def __mul__(self, other: Self | float, /) -> Self: ...
+    def __truediv__(self, other: Self | float, /) -> Self: ...
+    def __pow__(self, other: float, /) -> Self: ...
+
+
+N = TypeVar("N", bound=Neurons)
+
+
+class Averaging(Protocol[N]):
+    """What programs and networks have in common: averages, of expressions or of arrays."""
+
+    def mean(self, u: N, /) -> N:
+        """Average over the neurons: one value per input; of arrays, shape (nets, 1, inputs)."""
+
+    def batch(self, u: N, /) -> N:
+        """Average over the inputs of a large batch: one value per neuron; of arrays, shape (nets, n, 1)."""
+
+
+class Instructions(Averaging[sp.Expr], Protocol):
+    """What a program offers to a node that lowers."""
 
     def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
         """Fresh Gaussian neurons with covariance ``C_b + C_W <u u'>``."""
 
-    def batch(self, u: sp.Expr) -> sp.Expr:
-        """The average over the inputs of a large batch, for every neuron."""
 
+class Net(Averaging[N], Protocol[N]):
+    """A network that an oracle walks."""
 
-class Net(Protocol):
-    """A network that an oracle walks; arrays have shape (nets, n, inputs)."""
-
-    def mean(self, u: Any) -> Any:
-        """Average over the neurons, shape (nets, 1, inputs)."""
-
-    def dense(self, u: Any, C_W: float, C_b: float, width: float) -> Any:
+    def dense(self, u: N, C_W: float, C_b: float, width: float) -> N:
         """A dense layer with fresh weights and biases applied to ``u``."""
-
-    def batch(self, u: Any) -> Any:
-        """Average over the inputs, shape (nets, n, 1)."""
 
 
 class Node(sp.Expr):
@@ -89,7 +101,7 @@ class Node(sp.Expr):
             )
         _classes[cls.__name__] = cls
 
-    def __new__(cls, *arguments: Any) -> Node:
+    def __new__(cls, *arguments: Scalar) -> Node:
         """A node of an expression in the neurons and of scalars; numbers may be int, float, str, Fraction or sympy."""
         if len(arguments) != len(cls.argument_names):
             raise DeclarationError(
@@ -108,7 +120,7 @@ class Node(sp.Expr):
         """The node as an expression in sources and statistics of the program."""
         raise NotImplementedError(f"{type(self).__name__} must say how it lowers")
 
-    def sample(self, net: Net, u: Any, *rest: Any) -> Any:
+    def sample(self, net: Net[N], u: N, *rest: float) -> N:
         """The node's value in a network."""
         raise NotImplementedError(f"{type(self).__name__} must say how it is sampled")
 
@@ -151,7 +163,9 @@ class Dense(Node):
 
     argument_names = ("u", "C_W", "C_b")  # a width and a tag have no text
 
-    def __new__(cls, u: Any, C_W: Any = C_W, C_b: Any = C_b, width: Any = 1, tag: sp.Dummy | None = None) -> Dense:
+    def __new__(
+        cls, u: Scalar, C_W: Scalar = C_W, C_b: Scalar = C_b, width: Scalar = 1, tag: sp.Dummy | None = None
+    ) -> Dense:
         """A new draw; numbers may be int, float, str, Fraction or sympy."""
         # A Dummy, because its index survives pickling and copies without colliding with the tags of later calls.
         tag = sp.Dummy("dense") if tag is None else tag
@@ -170,16 +184,16 @@ class Dense(Node):
         return set().union(*(a.free_symbols for a in self.args[:4]))
 
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
-        """One Draw."""
+        """One instruction ``Draw``."""
         weight_variance, bias_variance, width, _ = rest
         return program.draw(u, weight_variance, bias_variance, width)
 
-    def sample(self, net: Net, u: Any, *rest: Any) -> Any:
-        """Fresh weights and biases."""
+    def sample(self, net: Net[N], u: N, *rest: float) -> N:
+        """A dense layer with fresh weights and biases."""
         weight_variance, bias_variance, width = rest[:3]
         return net.dense(u, weight_variance, bias_variance, width)
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         u, weight_variance, bias_variance, width, _ = self.args
         shown = [printer._print(u)]
         if weight_variance != C_W:
@@ -190,7 +204,7 @@ class Dense(Node):
             shown.append(f"width={printer._print(width)}")
         return f"Dense({', '.join(shown)})"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         u, weight_variance, bias_variance, width, _ = self.args
         marks = [
             f"{symbol}={printer._print(value)}"
