@@ -13,6 +13,8 @@ from types import ModuleType
 
 import lazy_loader
 
+from .core.display import Views, provide
+
 __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
@@ -25,4 +27,12 @@ class _Public(ModuleType):
             super().__setattr__(name, value)
 
 
+def _views() -> Views:
+    """Pages and summaries of theories: the rooms below ask for them, and must not see the room that draws them."""
+    from .report import views
+
+    return views
+
+
 sys.modules[__name__].__class__ = _Public
+provide(_views)

@@ -13,9 +13,11 @@ from typing import Any
 import mpmath as mp
 import sympy as sp
 
+from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.scalars import equation, parameter, scalar
 from ..core.symbols import SHARED, z
+from ..notation.facts import equation as fact
 from .atom import PARAMETRISED, Formula, Phi
 from .formula_parser import parse
 from .piecewise import PiecewiseFunction, split
@@ -34,7 +36,7 @@ _MAX_STEM_LENGTH = 32  # characters of the name of a file without its ending
 
 
 @dataclass(frozen=True)
-class Activation:
+class Activation(Shown):
     """A pointwise nonlinearity, declared by its formula.
 
     Args:
@@ -85,6 +87,14 @@ class Activation:
     def __call__(self, u: Any) -> sp.Expr:
         """The activation of an expression, kept as an atom: ``phi(z)`` prints as phi(z)."""
         return Phi(self.formula, equation(u, f"the argument of {self.name}"), sp.Integer(0), *self.parameters)
+
+    def _title(self) -> str:
+        return f"activation {self.name}"
+
+    def _facts(self) -> list[Fact]:
+        """The formula, and what was found out about it."""
+        words = (("parity", self.parity), ("tails", str(self.growth)), ("source", self.source))
+        return [fact("phi(z)", r"\phi(z)", self.expr), *(Fact(label, text) for label, text in words if text)]
 
     @property
     def breakpoints(self) -> tuple[sp.Expr, ...]:

@@ -13,7 +13,6 @@ from ..report.text.console import Line, Output, Span, busy, complain, line
 if TYPE_CHECKING:
     from ..results.quantity import Quantity
     from ..results.report import Report
-    from ..theory.criticality.fixed_points import FixedPoint
     from ..theory.theory import Theory
     from .request import Request
 
@@ -367,6 +366,7 @@ def _report(request: Request) -> tuple[Theory, Report]:
     from dataclasses import replace
 
     from ..check import check as compare
+    from ..report.views import known_fixed_points
     from ..results.quantity import Status
     from ..theory.theory import derive as theory_of
 
@@ -378,17 +378,9 @@ def _report(request: Request) -> tuple[Theory, Report]:
         report,
         activation=request.title,
         instructions=request.layer.program.instructions,
-        fixed_points=_fixed_points(theory),
+        fixed_points=known_fixed_points(theory),
         source=request.phi.source,
     )
-
-
-def _fixed_points(theory: Theory) -> tuple[FixedPoint, ...] | None:
-    """The kernels that the layer preserves, if all its parameters have numbers."""
-    from ..core.symbols import K
-
-    maps = (theory.kernel_map, theory.chi_parallel, theory.chi_perp)
-    return None if any(set(q.symbols) - {K} for q in maps) else theory.fixed_points()
 
 
 def _code(report: Report) -> int:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Literal
 
 from ..core import files
+from ..core.display import Fact, Shown, preformatted
 from ..core.errors import DeclarationError
 
 Target = Literal["numpy", "torch", "latex"]
@@ -16,7 +17,7 @@ TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")
 
 
 @dataclass(frozen=True, repr=False)
-class Module:
+class Module(Shown):
     """Generated text.
 
     Args:
@@ -42,6 +43,19 @@ class Module:
 
     def __str__(self) -> str:
         return self.text
+
+    def _title(self) -> str:
+        return f"{self.target} module {self.name}"
+
+    def _facts(self) -> list[Fact]:
+        return [
+            Fact("functions", ", ".join(self.functions)),
+            *(Fact("missing", text) for text in self.missing),
+            *(Fact("warning", text) for text in self.warnings),
+        ]
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.text)
 
     def write(self, path: str | Path) -> Path:
         """Write the text to a file, whole or not at all.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .display import Fact, Shown, preformatted, views
 from .errors import SymresError
 
 
@@ -29,7 +30,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Shown):
     """A chain of steps from a starting expression to a result.
 
     An empty chain proves that the start equals itself: a definition.
@@ -65,6 +66,20 @@ class Proof:
                     "report this as a defect of symres",
                 )
         return state
+
+    def _title(self) -> str:
+        return f"proof in {len(self.steps)} step{'s' * (len(self.steps) != 1)}"
+
+    def _facts(self) -> list[Fact]:
+        """What it proves: the start equals the result."""
+        left, right = views().formula(self.start), views().formula(self.result)
+        return [Fact("start", _shown(self.start), f"{left} = {right}" if left and right else "")]
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.explain())
 
     def explain(self) -> str:
         """The derivation as plain text, one step a paragraph."""

@@ -7,12 +7,14 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import mpmath as mp
 import sympy as sp
 
 from .errors import DeclarationError
+
+Scalar: TypeAlias = int | float | str | Fraction | Decimal | mp.mpf | sp.Expr  # a number or a parameter, as users write
 
 _NUMERAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 _LEAST = sp.Rational(1, 10**300)

@@ -13,16 +13,9 @@ from ..activations.catalogue import activation, activations
 from ..activations.formula_parser import PARSED_FUNCTIONS, Function, parse
 from ..core.errors import DeclarationError
 from ..core.symbols import gamma, xi, z
+from . import normalisation as normalisation  # its nodes are known to equations
 from .layer import Layer
-from .nodes import Dense, Node
-from .normalisation import BatchNorm, LayerNorm, RMSNorm
-
-_ARGUMENTS: dict[type[Node], tuple[str, ...]] = {
-    Dense: ("u", "C_W", "C_b"),
-    LayerNorm: ("u", "epsilon"),
-    RMSNorm: ("u", "epsilon"),
-    BatchNorm: ("u", "epsilon"),
-}
+from .nodes import PHI, Node, node_classes
 
 
 def is_equation(text: str) -> bool:
@@ -34,8 +27,8 @@ def written(text: str, phi: Activation, parameters: Mapping[str, sp.Expr] = Mapp
     """The layer of a forward equation.
 
     Args:
-        text: in z, ``phi``, ``Dense``, ``LayerNorm``, ``RMSNorm``, ``BatchNorm``, activations by name, gamma, xi and
-            numbers. Every ``Dense`` draws weights of its own.
+        text: in z, ``phi``, every declared node by the name of its class (``Dense``, ``LayerNorm``...), activations
+            by name, gamma, xi and numbers. Every ``Dense`` draws weights of its own.
         phi: the activation that ``phi`` stands for.
         parameters: further names, and numbers for any.
 
@@ -50,16 +43,16 @@ def written(text: str, phi: Activation, parameters: Mapping[str, sp.Expr] = Mapp
         return phi(u)
 
     functions: dict[str, Function] = {name: partial(_pointwise, name) for name in (*PARSED_FUNCTIONS, *activations)}
-    functions |= {node.__name__: partial(_node, node) for node in _ARGUMENTS}
+    functions |= {name: partial(_node, node) for name, node in node_classes.items()}
     known = {s.name: s for s in (gamma, xi)} | dict(parameters)
-    forward = parse(text, functions | {"phi": chosen}, known)
+    forward = parse(text, functions | {PHI: chosen}, known)
     if not used:
         raise DeclarationError(f"the layer {text}", f"{phi.name} does not occur in it", "write phi(...) where it acts")
     return Layer(forward, " ".join(text.split()))
 
 
 def _node(node: type[Node], *arguments: sp.Expr) -> sp.Expr:
-    names = _ARGUMENTS[node]
+    names = node.argument_names
     if len(arguments) > len(names):
         found = f"{len(arguments)} arguments"
         raise DeclarationError(f"the node {node.__name__}", found, f"write {node.__name__}({', '.join(names)})")

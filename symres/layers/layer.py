@@ -1,21 +1,22 @@
-"""A layer: its forward equation, declared once."""
+"""A layer as its user declares it: a forward equation, with its program and its parameters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import sympy as sp
 
 from ..activations.activation import Formula
+from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
-from ..core.scalars import equation, scalar
+from ..core.scalars import Scalar, equation, scalar
 from ..core.symbols import z
+from ..notation.facts import equation as fact
 from .program import Program, lower
 
 
 @dataclass(frozen=True)
-class Layer:
+class Layer(Shown):
     """One layer of a deep network, as the equation of the next stream.
 
     Each application in a network draws weights of its own. Two layers are equal if their programs are.
@@ -47,6 +48,12 @@ class Layer:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layer) and self.program.text == other.program.text
 
+    def _title(self) -> str:
+        return f"layer {self.name}"
+
+    def _facts(self) -> list[Fact]:
+        return [fact("z'", "z'", self.forward)]
+
     @property
     def formulas(self) -> tuple[Formula, ...]:
         """The activations' formulas."""
@@ -57,7 +64,7 @@ class Layer:
         """Every free symbol but the stream, by name."""
         return tuple(sorted(self.forward.free_symbols - {z}, key=str))
 
-    def subs(self, **values: Any) -> Layer:
+    def subs(self, **values: Scalar) -> Layer:
         """The same layer with numbers or expressions in the place of parameters, by name.
 
         Raises:

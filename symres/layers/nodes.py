@@ -1,62 +1,126 @@
 """The nodes of a forward equation. A new node is one class: how it lowers, how it is sampled, how it prints.
 
+    argument_names             the names of its arguments; ("u",) if it has one
     lower(program, u, *rest)   its meaning in the instructions ``program.mean``, ``program.draw`` and ``program.batch``
     sample(net, u, *rest)      its meaning in a network: the definition that the oracles use, independent of ``lower``
     _latex(printer)            its notation
 
 ``u`` is the first argument (already lowered, or an array of shape (nets, n, inputs)), ``rest`` are the others
 (expressions, or numbers).
+
+The declaration of the class is all there is to do: it enters ``node_classes``, from which forward equations that are
+written as text take their names.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import sympy as sp
+from sympy.printing.printer import Printer
 
-from ..core.errors import UnsupportedLayer
-from ..core.scalars import equation, scalar
-from ..core.symbols import C_W, C_b
+from ..activations import catalogue
+from ..activations.formula_parser import FUNCTIONS, VARIABLE
+from ..core.errors import DeclarationError, UnsupportedLayer
+from ..core.scalars import Scalar, equation, scalar
+from ..core.symbols import C_W, SHARED, C_b
+
+PHI = "phi"  # the activation of a layer that is written as text
+_CONSTANTS = ("pi",)
+_classes: dict[str, type[Node]] = {}
+node_classes: Mapping[str, type[Node]] = MappingProxyType(_classes)  # every node that was declared, by name
 
 
-class Instructions(Protocol):
+class Neurons(Protocol):
+    """Neurons of a network, an array of shape (nets, n, inputs) or anything with the arithmetic of one."""
+
+    def __add__(self, other: Self | float, /) -> Self: ...
+    def __sub__(self, other: Self | float, /) -> Self: ...
+    def __mul__(self, other: Self | float, /) -> Self: ...
+    def __truediv__(self, other: Self | float, /) -> Self: ...
+    def __pow__(self, other: float, /) -> Self: ...
+
+
+N = TypeVar("N", bound=Neurons)
+
+
+class Averaging(Protocol[N]):
+    """What programs and networks have in common: averages, of expressions or of arrays."""
+
+    def mean(self, u: N, /) -> N:
+        """Average over the neurons: one value per input; of arrays, shape (nets, 1, inputs)."""
+
+    def batch(self, u: N, /) -> N:
+        """Average over the inputs of a large batch: one value per neuron; of arrays, shape (nets, n, 1)."""
+
+
+class Instructions(Averaging[sp.Expr], Protocol):
     """What a program offers to a node that lowers."""
-
-    def mean(self, integrand: sp.Expr) -> sp.Expr:
-        """The average of a pointwise expression over the neurons."""
 
     def draw(self, u: sp.Expr, C_W: sp.Expr, C_b: sp.Expr, width: sp.Expr) -> sp.Expr:
         """Fresh Gaussian neurons with covariance ``C_b + C_W <u u'>``."""
 
-    def batch(self, u: sp.Expr) -> sp.Expr:
-        """The average over the inputs of a large batch, for every neuron."""
 
+class Net(Averaging[N], Protocol[N]):
+    """A network that an oracle walks."""
 
-class Net(Protocol):
-    """A network that an oracle walks; arrays have shape (nets, n, inputs)."""
-
-    def mean(self, u: Any) -> Any:
-        """Average over the neurons, shape (nets, 1, inputs)."""
-
-    def dense(self, u: Any, C_W: float, C_b: float, width: float) -> Any:
+    def dense(self, u: N, C_W: float, C_b: float, width: float) -> N:
         """A dense layer with fresh weights and biases applied to ``u``."""
-
-    def batch(self, u: Any) -> Any:
-        """Average over the inputs, shape (nets, n, 1)."""
 
 
 class Node(sp.Expr):
-    """Base of everything in a forward equation that is not pointwise algebra."""
+    """Base of everything in a forward equation that is not pointwise algebra.
+
+    A subclass can be written in equations by its name. Of two classes with one name the later one is meant there, as
+    everywhere in Python. Bases of several nodes are not registered: their name begins with an underscore, or they are
+    declared with ``abstract=True``.
+
+    Attributes:
+        argument_names: of an equation as text, in order.
+
+    Raises:
+        DeclarationError: the class has the name of a function, an activation, a symbol or a node of symres; or a node
+            has another number of arguments than names.
+    """
+
+    argument_names: ClassVar[tuple[str, ...]] = ("u",)
 
     is_commutative = True
     is_extended_real = True
     is_real = True
 
+    def __init_subclass__(cls, *, abstract: bool = False) -> None:
+        super().__init_subclass__()
+        if abstract or cls.__name__.startswith("_"):
+            return
+        if taken := _meaning(cls.__name__, cls.__module__):
+            raise DeclarationError(
+                f"the node {cls.__name__}", f"the name is taken by {taken}", "give the class another name"
+            )
+        _classes[cls.__name__] = cls
+
+    def __new__(cls, *arguments: Scalar) -> Node:
+        """A node of an expression in the neurons and of scalars; numbers may be int, float, str, Fraction or sympy."""
+        if len(arguments) != len(cls.argument_names):
+            raise DeclarationError(
+                f"the node {cls.__name__}",
+                f"{len(arguments)} arguments",
+                f"write {cls.__name__}({', '.join(cls.argument_names)})",
+            )
+        u, *rest = arguments
+        return super().__new__(
+            cls,
+            equation(u, f"the argument of a {cls.__name__}"),
+            *(scalar(value, name) for name, value in zip(cls.argument_names[1:], rest, strict=True)),
+        )
+
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
         """The node as an expression in sources and statistics of the program."""
         raise NotImplementedError(f"{type(self).__name__} must say how it lowers")
 
-    def sample(self, net: Net, u: Any, *rest: Any) -> Any:
+    def sample(self, net: Net[N], u: N, *rest: float) -> N:
         """The node's value in a network."""
         raise NotImplementedError(f"{type(self).__name__} must say how it is sampled")
 
@@ -66,6 +130,21 @@ class Node(sp.Expr):
             "a node depends on the whole layer, not on one neuron",
             "derive the layer and differentiate its maps (kernel_map, covariance_map, chi_perp)",
         )
+
+
+def _meaning(name: str, module: str) -> str:
+    """What a name stands for in equations already, if a class of this module must not take it; else empty."""
+    if name in FUNCTIONS or name in _CONSTANTS:
+        return "formulas"
+    if name in catalogue.activations:
+        return "an activation"
+    if name == PHI or name in VARIABLE or name in SHARED:
+        return "a symbol of equations"
+    known = node_classes.get(name)
+    rooms = f"{__name__.partition('.')[0]}."
+    if known is not None and known.__module__.startswith(rooms) and known.__module__ != module:
+        return "a node of symres"
+    return ""
 
 
 class Dense(Node):
@@ -82,11 +161,15 @@ class Dense(Node):
         tag: the identity of this draw; made by the call.
     """
 
-    def __new__(cls, u: Any, C_W: Any = C_W, C_b: Any = C_b, width: Any = 1, tag: sp.Dummy | None = None) -> Dense:
+    argument_names = ("u", "C_W", "C_b")  # a width and a tag have no text
+
+    def __new__(
+        cls, u: Scalar, C_W: Scalar = C_W, C_b: Scalar = C_b, width: Scalar = 1, tag: sp.Dummy | None = None
+    ) -> Dense:
         """A new draw; numbers may be int, float, str, Fraction or sympy."""
         # A Dummy, because its index survives pickling and copies without colliding with the tags of later calls.
         tag = sp.Dummy("dense") if tag is None else tag
-        return super().__new__(
+        return sp.Expr.__new__(
             cls,
             equation(u, "the argument of a Dense"),
             scalar(C_W, "C_W"),
@@ -101,16 +184,16 @@ class Dense(Node):
         return set().union(*(a.free_symbols for a in self.args[:4]))
 
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
-        """One Draw."""
+        """One instruction ``Draw``."""
         weight_variance, bias_variance, width, _ = rest
         return program.draw(u, weight_variance, bias_variance, width)
 
-    def sample(self, net: Net, u: Any, *rest: Any) -> Any:
-        """Fresh weights and biases."""
+    def sample(self, net: Net[N], u: N, *rest: float) -> N:
+        """A dense layer with fresh weights and biases."""
         weight_variance, bias_variance, width = rest[:3]
         return net.dense(u, weight_variance, bias_variance, width)
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         u, weight_variance, bias_variance, width, _ = self.args
         shown = [printer._print(u)]
         if weight_variance != C_W:
@@ -121,7 +204,7 @@ class Dense(Node):
             shown.append(f"width={printer._print(width)}")
         return f"Dense({', '.join(shown)})"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         u, weight_variance, bias_variance, width, _ = self.args
         marks = [
             f"{symbol}={printer._print(value)}"

@@ -1,17 +1,19 @@
-"""Nodes that measure a layer's neurons and set their scale: no program instruction knows them."""
+"""Nodes that normalise: they subtract an average and divide by a root mean square, of neurons or over a batch.
+
+They are made of the averages that any node may ask for; programs have no instruction of their own for them.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy as sp
+from sympy.printing.printer import Printer
 
 from ..core.errors import DeclarationError, UnsupportedLayer
-from ..core.scalars import equation, scalar
-from .nodes import Instructions, Net, Node
+from ..core.scalars import Scalar, scalar
+from .nodes import Averaging, Instructions, N, Net, Node
 
 
-class Normaliser(Node):
+class Normaliser(Node, abstract=True):
     """``(u - centre)/sqrt(variance + epsilon)``; a new normaliser says what its centre is.
 
     Learnable gains and shifts have their initial values, 1 and 0.
@@ -24,19 +26,26 @@ class Normaliser(Node):
         DeclarationError: epsilon is negative.
     """
 
-    def __new__(cls, u: Any, epsilon: Any = 0) -> Normaliser:
+    argument_names = ("u", "epsilon")
+
+    def __new__(cls, u: Scalar, epsilon: Scalar = 0) -> Normaliser:
         """A node; numbers may be int, float, str, Fraction or sympy."""
         added = scalar(epsilon, "epsilon")
         if added.is_negative:
             raise DeclarationError(f"{cls.__name__} with epsilon = {added}", "it is negative", "pass epsilon >= 0")
-        return super().__new__(cls, equation(u, f"the argument of a {cls.__name__}"), added)
+        return super().__new__(cls, u, added)
 
-    def centre(self, averages: Any, u: Any) -> Any:
-        """What is subtracted; ``averages`` is a program or a network, which offer ``mean`` and ``batch``."""
+    def centre(self, averages: Averaging[N], u: N) -> N | float:
+        """What is subtracted from u.
+
+        Args:
+            averages: a program, for expressions, or a network, for arrays.
+            u: what is normalised.
+        """
         raise NotImplementedError(f"{type(self).__name__} must say what its centre is")
 
     def lower(self, program: Instructions, u: sp.Expr, *rest: sp.Expr) -> sp.Expr:
-        """Two averages."""
+        """The centre and the variance as averages of the program."""
         apart = u - self.centre(program, u)
         variance = program.mean(apart**2) + rest[0]
         if variance == 0:
@@ -45,16 +54,16 @@ class Normaliser(Node):
             )
         return apart / sp.sqrt(variance)
 
-    def sample(self, net: Net, u: Any, *rest: Any) -> Any:
+    def sample(self, net: Net[N], u: N, *rest: float) -> N:
         """The averages over the neurons, or the inputs, of this network."""
         apart = u - self.centre(net, u)
         return apart / (net.mean(apart * apart) + float(rest[0])) ** 0.5
 
-    def _sympystr(self, printer: Any) -> str:
+    def _sympystr(self, printer: Printer) -> str:
         u, epsilon = map(printer._print, self.args)
         return f"{type(self).__name__}({u}{'' if self.args[1] == 0 else f', epsilon={epsilon}'})"
 
-    def _latex(self, printer: Any) -> str:
+    def _latex(self, printer: Printer) -> str:
         u, epsilon = map(printer._print, self.args)
         below = "" if self.args[1] == 0 else rf"_{{\epsilon={epsilon}}}"
         return rf"\operatorname{{{type(self).__name__}}}{below}\left({u}\right)"
@@ -63,7 +72,7 @@ class Normaliser(Node):
 class LayerNorm(Normaliser):
     """Mean 0 and variance 1 over the neurons, for every input by itself (Doshi et al. (19))."""
 
-    def centre(self, averages: Any, u: Any) -> Any:
+    def centre(self, averages: Averaging[N], u: N) -> N | float:
         """The average over the neurons."""
         return averages.mean(u)
 
@@ -71,7 +80,7 @@ class LayerNorm(Normaliser):
 class RMSNorm(Normaliser):
     """Mean square 1 over the neurons, for every input by itself; nothing is subtracted."""
 
-    def centre(self, averages: Any, u: Any) -> Any:
+    def centre(self, averages: Averaging[N], u: N) -> N | float:
         """Nothing."""
         return 0
 
@@ -83,6 +92,6 @@ class BatchNorm(Normaliser):
     same for every neuron, so it is also the average over the neurons.
     """
 
-    def centre(self, averages: Any, u: Any) -> Any:
+    def centre(self, averages: Averaging[N], u: N) -> N | float:
         """The average over the batch."""
         return averages.batch(u)

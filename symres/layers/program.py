@@ -1,10 +1,11 @@
-"""The canonical form of a layer: a straight-line program of two instructions and one output.
+"""The canonical form of a layer: a straight-line program of three instructions and one output.
 
-    Mean(s, h)                     s = (1/n) sum_i h(neuron i)
-    Draw(y, u, C_W, C_b, width)    y_i ~ N(0, C_b + C_W (1/n) sum u u')
-    out                            the next stream, linear in the sources z, y1, y2, ...
+    Mean(s, h)                     s = (1/n) sum_i h(neuron i), an average over the neurons
+    Draw(y, u, C_W, C_b, width)    y_i ~ N(0, C_b + C_W (1/n) sum_i u_i u'_i), a wide dense layer of u
+    Batch(t, u)                    t_i = average of u_i over the inputs of a large batch; for batch normalisation only
+    out                            the next stream, linear in the sources z, y1, y2, ... and the batch averages
 
-A batch normalisation needs a third, Batch(t, u): the average of u over the inputs of a large batch, at every neuron.
+u' is u at the second of two inputs. At infinite width statistics s are numbers, and sources y are jointly Gaussian.
 
 Equality, hashing and cache keys of layers come from the program's text, never from the user's expression, whose
 draws carry tags that differ between two runs.
@@ -26,7 +27,13 @@ from .nodes import Node
 
 @dataclass(frozen=True)
 class Mean:
-    """``name = (1/n) sum_i integrand(neuron i)``, one value per input; ``node`` is what it belongs to, for messages."""
+    """``name = (1/n) sum_i integrand(neuron i)``, one value per input.
+
+    Args:
+        name: the statistic.
+        integrand: a polynomial in neurons and activations.
+        node: the node that asked for the average; messages name it.
+    """
 
     name: sp.Symbol
     integrand: sp.Expr
@@ -38,7 +45,15 @@ class Mean:
 
 @dataclass(frozen=True)
 class Draw:
-    """Fresh Gaussian neurons ``name_i ~ N(0, C_b + C_W (1/n) sum u u')``: a dense layer of wide fan-in."""
+    """Fresh Gaussian neurons ``name_i ~ N(0, C_b + C_W (1/n) sum_i u_i u'_i)``: a dense layer of wide fan-in.
+
+    Args:
+        name: the source, a neuron of the dense layer's output.
+        u: the input of the dense layer, a polynomial in neurons and activations.
+        C_W: fan_in * Var(weight).
+        C_b: Var(bias).
+        width: of the output, in units of the stream's width n.
+    """
 
     name: sp.Symbol
     u: sp.Expr
@@ -70,8 +85,8 @@ class Program:
     """A lowered layer.
 
     Args:
-        instructions: in order.
-        out: the next stream.
+        instructions: in order; each may use the names that earlier ones define.
+        out: the next stream, expanded.
     """
 
     instructions: tuple[Instruction, ...]
@@ -127,7 +142,10 @@ class Program:
 
 
 class Builder:
-    """What a node's ``lower`` talks to."""
+    """Collects the instructions while a forward equation is lowered, and refuses what is not Gaussian.
+
+    Nodes see it as ``Instructions``.
+    """
 
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from ..core.display import Fact, Shown
+from ..notation.facts import equation
 from .exponents import KernelGrowth
 
 # sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
@@ -13,7 +15,7 @@ STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("mar
 
 
 @dataclass(frozen=True)
-class CriticalPoint:
+class CriticalPoint(Shown):
     """A fixed point with both susceptibilities equal to 1 (PDLT (B.19)).
 
     Args:
@@ -40,6 +42,15 @@ class CriticalPoint:
     side: str = ""
     along: sp.Symbol | None = None
     inside: sp.Expr | None = None
+
+    def _title(self) -> str:
+        side = f", it attracts kernels from {self.side}" if self.side else ""
+        line = "" if self.along is None else f", one for every {self.along}"
+        return f"critical point, {self.stability}{side}{line}"
+
+    def _facts(self) -> list[Fact]:
+        sides = (("K*", "K^*", self.K), ("C_W", "C_W", self.C_W), ("C_b", "C_b", self.C_b))
+        return [equation(label, left, sp.sympify(side)) for label, left, side in sides]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from ..core.display import Fact, Shown
 from ..core.symbols import C_b
+from ..notation import latex
 from ..notation.factors import tidy_factors
+
+_DEPTH = sp.Symbol("l", positive=True)
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Exponents:
+class Exponents(Shown):
     """``K - K* ~ amplitude*l**-kernel`` and ``J ~ l**-jacobian`` after many layers l.
 
     Args:
@@ -45,6 +49,21 @@ class Exponents:
     amplitude: sp.Expr | None
     stretch: Stretch | None = None
     remark: str = ""
+
+    def _title(self) -> str:
+        return "kernel K and Jacobian J after many layers l"
+
+    def _facts(self) -> list[Fact]:
+        """Laws of the depth, as far as there are any."""
+        laws = []
+        if self.kernel is not None and self.amplitude is not None:
+            laws.append(("K - K*", "K - K^*", self.amplitude * _DEPTH**-self.kernel))
+        if self.jacobian is not None:
+            laws.append(("J", "J", _DEPTH**-self.jacobian))
+        if self.stretch is not None:
+            laws.append(("log J", r"\log J", self.stretch.rate * _DEPTH**self.stretch.power))
+        facts = [Fact("", f"{name} ~ {law}", rf"{left} \sim {latex(law)}") for name, left, law in laws]
+        return [*facts, Fact("remark", self.remark)] if self.remark else facts
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,13 @@ import mpmath as mp
 import sympy as sp
 from sympy.utilities.iterables import sift
 
+from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.proof import Proof
 from ..core.scalars import is_rounded, number, whole
 from ..core.symbols import K1, K2, KERNELS, SHARED, C, K
+from ..notation import latex
+from ..notation.facts import equation, is_short
 from ..numerics.balls import evaluate
 
 _FEW = 15  # digits that any value should have
@@ -59,7 +62,7 @@ class NamedStep:
 
 
 @dataclass(frozen=True, repr=False)
-class Quantity:
+class Quantity(Shown):
     """A result of symres.
 
     Args:
@@ -99,6 +102,19 @@ class Quantity:
     def __repr__(self) -> str:
         arguments = ", ".join(s.name for s in self.symbols)
         return f"<{self.name}({arguments}) = {self.expr} [{self.status}]>"
+
+    def _title(self) -> str:
+        return f"{self.meaning or self.name} [{self.status}]"
+
+    def _facts(self) -> list[Fact]:
+        """The result, or its definition where the result is unknown or too long; where it is from, what it lacks."""
+        left = self.notation or rf"\mathrm{{{self.name.replace('_', chr(92) + '_')}}}"
+        name = f"{self.name}({', '.join(s.name for s in self.symbols)})"
+        side = self.expr if self.expr is not None and is_short(self.expr) else self.defined
+        return [
+            Fact("", f"{name} is unknown") if side.has(sp.nan) else equation(name, left, side),
+            *(Fact(label, text) for label, text in (("source", self.source), ("reason", self.reason)) if text),
+        ]
 
     @cached_property
     def expr(self) -> sp.Expr | None:
@@ -301,8 +317,6 @@ class Quantity:
 
     def latex(self) -> str:
         """The expression as LaTeX."""
-        from ..notation import latex
-
         return latex(self.expr if self.expr is not None else self.definition)
 
     def _exact(self, values: dict[str, Any]) -> dict[sp.Symbol, sp.Expr]:

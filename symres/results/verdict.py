@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import mpmath as mp
 
+from ..core.display import Fact, Shown, preformatted
 from ..core.errors import CheckRefuted
 
 Number: TypeAlias = Any  # float or mpf
@@ -212,7 +213,7 @@ def contradicted(
 
 
 @dataclass(frozen=True)
-class CheckReport:
+class CheckReport(Shown):
     """The verdicts of a check.
 
     Args:
@@ -228,6 +229,20 @@ class CheckReport:
         if Outcome.REFUTED in outcomes:
             return Outcome.REFUTED
         return Outcome.PASSED if outcomes == {Outcome.PASSED} else Outcome.INCONCLUSIVE
+
+    def _title(self) -> str:
+        return f"check: {self.outcome}"
+
+    def _facts(self) -> list[Fact]:
+        """How many comparisons had each outcome."""
+        count = {outcome: sum(v.outcome is outcome for v in self.verdicts) for outcome in Outcome}
+        return [Fact(str(o), str(number), rf"\mathrm{{{o}}}: {number}") for o, number in count.items()]
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.table())
 
     def table(self) -> str:
         """Plain text in 80 columns: one row a verdict, under it the point and, if there is one, the reason."""

@@ -11,6 +11,7 @@ import sympy as sp
 
 from ..activations.activation import Activation
 from ..core import symbols
+from ..core.display import Fact, Plain, Shown, preformatted, views
 from ..core.errors import DeclarationError
 from ..core.scalars import number, parameter, whole
 from ..gaussian.algebra.canonical import canonical
@@ -18,6 +19,7 @@ from ..layers.architectures import mlp
 from ..layers.layer import Layer
 from ..notation import latex
 from ..notation.factors import tidy_factors
+from ..notation.facts import equation
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
 from ..results.quantity import require_range
@@ -62,12 +64,41 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
 
 
 @dataclass(frozen=True)
-class Theory(LayerTheory):
+class Theory(LayerTheory, Shown):
     """Kernels, susceptibilities and criticality of a deep network of equal layers at infinite width.
 
     Args:
         layer: the forward equation.
     """
+
+    def _title(self) -> str:
+        names = ", ".join(formula.name for formula in self.layer.formulas)
+        return f"theory of {names or 'a linear layer'} in the layer {self.layer.name}"
+
+    def _facts(self) -> list[Fact]:
+        """The layer only: everything else is derived when it is asked for, and may take its time."""
+        return [equation("z'", "z'", self.layer.forward)]
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.page())
+
+    def page(self, width: Any = 80) -> str:
+        """The page that ``symres derive`` prints, without its comparisons with oracles: derives all that is on it.
+
+        Args:
+            width: columns, 40 or more.
+        """
+        return views().page(self, whole(width, "width", 40))
+
+    def summary(self) -> dict[str, Plain]:
+        """The results in words and floats, for programs: ``json.dumps`` writes them.
+
+        Returns:
+            activations, layer, forward, quantities (name: status), universality_class, critical_points (each with K,
+            C_W, C_b, stability), numbers_at, critical_line, exponents and remarks. A formula that is no number, not
+            even with gamma = 0, is text.
+        """
+        return views().summary(self)
 
     def subs(self, **values: Any) -> Theory:
         """The theory with numbers in the place of parameters, by name."""

@@ -11,6 +11,7 @@ import symres as sr
 from symres import cli
 from symres.activations import catalogue
 from symres.check import Outcome
+from symres.notation import latex
 
 ENTRY = catalogue.CatalogueEntry("bumpy", "z*exp(-z^2/2) + z/2", "made up for a test")
 
@@ -42,7 +43,7 @@ def test_a_new_entry_is_listed_derived_exported_and_checked(registered, capsys, 
     assert "PASSED" in run(capsys, "check", "bumpy", "--against", "quadrature")
 
 
-class Standardised(sr.Node):
+class Spherical(sr.Node):
     """u divided by its root mean square over the neurons."""
 
     def lower(self, program, u):
@@ -52,12 +53,12 @@ class Standardised(sr.Node):
         return u / net.mean(u**2) ** 0.5
 
     def _latex(self, printer):
-        return rf"\operatorname{{Std}}\left({printer._print(self.args[0])}\right)"
+        return rf"\operatorname{{Sph}}\left({printer._print(self.args[0])}\right)"
 
 
 def test_a_new_node_is_derived_exported_and_checked():
     erf = sr.activation("erf")
-    theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(erf(Standardised(sr.z)))))
+    theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(erf(Spherical(sr.z)))))
     assert (
         sp.expand(
             theory.kernel_map.expr - (sr.gamma**2 * sr.K + sr.C_b + sr.C_W * 2 / sp.pi * sp.asin(sp.Rational(2, 3)))
@@ -69,7 +70,40 @@ def test_a_new_node_is_derived_exported_and_checked():
     module = sr.export(theory.kernel_map, target="numpy").load()
     value = module.kernel_map(1.5, 1.2, 0.1, 0.5)
     assert abs(value / float(theory.kernel_map.evalf(17, K=1.5, C_W=1.2, C_b=0.1, gamma=0.5)) - 1) < 1e-13
-    assert "Std" in sr.export(theory, target="latex").text or "Std" in sp.latex(theory.layer.forward)
+    written = latex(theory.layer.forward)
+    assert (
+        written == r"\gamma z + \operatorname{Dense}\left(\operatorname{erf}\left(\operatorname{Sph}(z)\right)\right)"
+    )
+
+
+NODE_LAYER = "gamma*z + Dense(Spherical(phi(z)))"
+
+
+def test_a_new_node_is_typed_on_the_command_line(capsys, tmp_path):
+    """The mean square of what enters the Dense is 1: K' = gamma^2 K + C_W + C_b, whatever phi is."""
+    out = tmp_path / "out"
+    page = run(capsys, "derive", "erf", "--layer", NODE_LAYER, "--out", str(out))
+    assert "z'    = γ·z + Dense(Spherical(φ(z)))" in page
+    assert "K'    = C_W + C_b + γ²·K" in page
+    assert r"\operatorname{Sph}" in (out / "derivation.tex").read_text()
+    record = json.loads((out / "results.json").read_text())
+    symbols = {s.name: s for s in (sr.gamma, sr.K, sr.C_W, sr.C_b)}
+    found = sp.sympify(record["quantities"]["kernel_map"]["expression"]["text"], symbols)
+    assert found == sr.gamma**2 * sr.K + sr.C_W + sr.C_b
+    assert {path.suffix for path in out.iterdir()} == {".tex", ".json", ".pdf", ".png", ".svg", ".py"}
+
+
+def test_a_new_node_that_was_typed_is_exported_and_checked(capsys, tmp_path):
+    path = tmp_path / "node.py"
+    run(capsys, "export", "erf", "--layer", NODE_LAYER, "--quantity", "covariance_map", "--out", str(path))
+    namespace = {}
+    exec(path.read_text(), namespace)
+    equal = namespace["covariance_map"](1.3, 1.3, 1.3, 2.0, 0.1, 0.5)
+    assert abs(equal / (0.25 * 1.3 + 2.0 + 0.1) - 1) < 1e-13
+    quantities = [word for name in ("kernel_map", "covariance_map", "chi_perp") for word in ("--quantity", name)]
+    table = run(capsys, "check", "erf", "--layer", NODE_LAYER, *quantities)
+    assert "simulation" in table
+    assert table.splitlines()[-1].startswith("PASSED")
 
 
 def test_a_layer_that_nobody_has_seen_is_confirmed_by_simulation():

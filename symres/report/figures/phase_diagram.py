@@ -16,6 +16,7 @@ import sympy as sp
 
 from ...codegen.generate import generate
 from ...core import files
+from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import number, whole
 from ...core.symbols import C_W, C_b
@@ -40,7 +41,7 @@ _TICKS = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.5)
 
 
 @dataclass(frozen=True)
-class PhaseDiagram:
+class PhaseDiagram(Shown):
     """What a deep network ends in, over two parameters.
 
     Args:
@@ -65,6 +66,21 @@ class PhaseDiagram:
     lines: tuple[Line, ...] = ()
     points: tuple[tuple[float, float], ...] = ()
     title: str = ""
+
+    def _title(self) -> str:
+        return f"phase diagram over {self.x} and {self.y}"
+
+    def _facts(self) -> list[Fact]:
+        """What is drawn, in numbers."""
+        axes = ((self.x, self.xs), (self.y, self.ys))
+        return [
+            *(
+                Fact("", f"{name} from {values[0]:g} to {values[-1]:g}, {len(values)} values", _range(name, values))
+                for name, values in axes
+            ),
+            Fact("critical lines", str(len(self.lines))),
+            *(Fact("critical point", f"{self.x} = {x:.10g}, {self.y} = {y:.10g}") for x, y in self.points),
+        ]
 
     def plot(self, axes: Any) -> None:
         """Draw it into matplotlib axes, with a bar of colours beside them."""
@@ -302,6 +318,10 @@ def _critical(theory: Any, params: dict[str, Any]) -> tuple[tuple[float, float],
 
 def _inside(point: tuple[float, float], xs: np.ndarray, ys: np.ndarray) -> bool:
     return bool(xs[0] <= point[0] <= xs[-1] and ys[0] <= point[1] <= ys[-1])
+
+
+def _range(name: str, values: np.ndarray) -> str:
+    return rf"{_label(name).strip('$')} \in [{values[0]:g}, {values[-1]:g}]"
 
 
 def _label(name: str) -> str:

@@ -11,6 +11,7 @@ import mpmath as mp
 import sympy as sp
 from flint import arb, ctx
 
+from ...core.display import Fact, Shown
 from ...core.errors import NoClosedForm
 from ...core.scalars import number
 from ...core.symbols import K
@@ -23,7 +24,7 @@ CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
 
 
 @dataclass(frozen=True)
-class FixedPoint:
+class FixedPoint(Shown):
     """A kernel that a layer preserves, at given parameters.
 
     Args:
@@ -37,6 +38,22 @@ class FixedPoint:
     chi_parallel: float
     chi_perp: float
     phase: str
+
+    def _title(self) -> str:
+        return f"fixed point, {self.phase}"
+
+    def _facts(self) -> list[Fact]:
+        sides = (
+            ("K*", "K^*", self.K),
+            ("chi_parallel", r"\chi_\parallel", self.chi_parallel),
+            ("chi_perp", r"\chi_\perp", self.chi_perp),
+        )
+        return [Fact("", f"{name} = {side}", _number(left, side)) for name, left, side in sides]
+
+
+def _number(left: str, side: float | sp.Symbol) -> str:
+    """``left = side`` in LaTeX; empty where the side is no finite number."""
+    return f"{left} = {side}" if isinstance(side, sp.Symbol) or math.isfinite(side) else ""
 
 
 def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: dict[str, Any]) -> tuple[FixedPoint, ...]:

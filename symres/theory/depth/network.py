@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import mpmath as mp
 
+from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
 from ...core.scalars import number, whole
 from ...core.symbols import K as KERNEL
+from ...notation.facts import equation
 from ...results.quantity import Quantity, undirected
 from ..quantities.layer_maps import LayerTheory
 
@@ -35,7 +38,7 @@ class DualKernel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Shown):
     """Layers one after the other, the first nearest to the input.
 
     A read-in is the layer ``Layer(Dense(z))`` of inputs with kernels ``x.x'/fan_in``, a readout one without a skip.
@@ -47,6 +50,19 @@ class Network:
     """
 
     layers: tuple[LayerTheory, ...]
+
+    def _title(self) -> str:
+        return f"network of {self.depth} layer{'s' * (self.depth != 1)}"
+
+    def _facts(self) -> list[Fact]:
+        """The equations, equal layers that follow each other together."""
+        facts, first = [], 1
+        for layer, group in groupby(theory.layer for theory in self.layers):
+            last = first + sum(1 for _ in group) - 1
+            label = f"layer {first}" if first == last else f"layers {first} to {last}"
+            facts.append(equation("z'", "z'", layer.forward, label))
+            first = last + 1
+        return facts
 
     @property
     def depth(self) -> int:

@@ -9,6 +9,7 @@ import sympy as sp
 import symres as sr
 from symres.core.errors import DeclarationError, UnsupportedLayer
 from symres.layers.equation_parser import written
+from symres.layers.nodes import Node, node_classes
 from tests.command_line import page, run
 
 z, gamma, xi, Dense = sr.z, sr.gamma, sr.xi, sr.Dense
@@ -65,6 +66,55 @@ def test_functions_of_formulas_are_activations():
 def test_what_cannot_be_read_says_so(text, error, needle):
     with pytest.raises(error, match="(?s)" + needle.replace("(", r"\(").replace(")", r"\)")):
         written(text, gelu)
+
+
+class Amplified(Node):
+    """A node of two arguments without a constructor of its own."""
+
+    argument_names = ("u", "gain")
+
+    def lower(self, program, u, gain):
+        return gain * u
+
+
+def test_a_declared_node_is_a_word_of_equations():
+    assert written("Dense(Amplified(phi(z), 3))", gelu) == sr.Layer(Dense(3 * gelu(z)))
+    assert node_classes["Amplified"] is Amplified
+    with pytest.raises(TypeError):
+        node_classes["Amplified"] = Dense
+    assert Amplified(gelu(z), "1/10").args[1] == sp.Rational(1, 10)
+
+
+@pytest.mark.parametrize("text", ["Dense(Amplified(phi(z)))", "Dense(Amplified(phi(z), 1, 2))"])
+def test_a_node_with_another_number_of_arguments_says_how_it_is_written(text):
+    with pytest.raises(DeclarationError, match=r"write Amplified\(u, gain\)"):
+        written(text, gelu)
+
+
+@pytest.mark.parametrize("name", ["gelu", "max", "where", "pi", "phi", "z", "x", "K", "Dense", "LayerNorm"])
+def test_a_node_cannot_have_the_name_of_another_thing(name):
+    before = dict(node_classes)
+    with pytest.raises(DeclarationError, match=f"the node {name}: the name is taken"):
+        type(name, (Node,), {})
+    assert node_classes == before
+
+
+def test_bases_of_nodes_are_no_words_of_equations():
+    class _Hidden(Node):
+        pass
+
+    class Unfinished(Node, abstract=True):
+        pass
+
+    assert {"Node", "Normaliser", "_Hidden", "Unfinished"}.isdisjoint(node_classes)
+    assert {"Dense", "LayerNorm", "RMSNorm", "BatchNorm"} <= set(node_classes)
+    with pytest.raises(DeclarationError, match="unknown function 'Unfinished'"):
+        written("Dense(Unfinished(phi(z)))", gelu)
+
+
+def test_a_node_that_is_declared_again_takes_the_name_over():
+    first, second = (type("Again", (Node,), {}) for _ in range(2))
+    assert node_classes["Again"] is second is not first
 
 
 def test_commands_take_equations(capsys, monkeypatch, tmp_path):

@@ -1,0 +1,28 @@
+# The commands that people use; everything works without make, see CONTRIBUTING.md.
+PYTHON ?= .venv/bin/python
+
+.PHONY: install test exhaustive lint golden bench
+
+install:  ## an environment with symres, as it is edited, and all that the tests need
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet -e ".[test]"
+
+test:  ## the fast lane
+	$(PYTHON) -m pytest
+
+exhaustive:  ## the long tests: before a release
+	$(PYTHON) -m pytest -m exhaustive
+
+lint:  ## what the tests of the code's quality check too; formats on the way
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m mypy
+	$(PYTHON) -c "from importlinter.cli import lint_imports_command; lint_imports_command()"
+
+golden:  ## write the golden files anew; git diff shows what changed
+	$(PYTHON) -m pytest tests/golden --renew-golden
+
+bench:  ## times and memory against other ways, by ratio
+	$(PYTHON) tests/bench/bench_averages.py
+	$(PYTHON) tests/bench/bench_kernels.py
+	$(PYTHON) tests/bench/bench_networks.py

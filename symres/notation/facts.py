@@ -1,0 +1,31 @@
+"""Equations as facts of objects that show themselves: short enough to be read, or not at all."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import sympy as sp
+
+from ..core.display import Fact
+from .latex import latex
+
+_NODES = 250  # of an expression tree; what has more fills a screen
+
+
+def is_short(expr: sp.Expr) -> bool:
+    """Whether a formula can be read at a glance."""
+    return sum(1 for _ in islice(sp.preorder_traversal(expr), _NODES + 1)) <= _NODES
+
+
+def equation(name: str, left: str, side: sp.Expr, label: str = "") -> Fact:
+    """The fact ``name = side``.
+
+    Args:
+        name: the left-hand side in text.
+        left: the left-hand side in LaTeX.
+        side: the right-hand side.
+        label: of the fact.
+    """
+    if not is_short(side):
+        return Fact(label, f"{name} is a formula too long to be shown")
+    return Fact(label, f"{name} = {side}", f"{left} = {latex(side)}")

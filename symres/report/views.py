@@ -1,0 +1,122 @@
+"""What a theory shows of itself: the page of the terminal as text, and its results in words and floats.
+
+``symres/__init__.py`` hands this module to ``core.display``: a theory cannot see the rooms above it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy as sp
+
+from ..activations.activation import Activation
+from ..activations.catalogue import activations
+from ..activations.formula_parser import NAME
+from ..core.display import Plain
+from ..core.symbols import K, gamma
+from ..layers.architectures import architectures
+from ..layers.layer import Layer
+from ..notation import latex
+from ..notation.decimals import at_zero_gamma, decimal
+from ..results.critical_point import CriticalPoint
+from ..results.report import Report
+from ..theory.criticality.fixed_points import FixedPoint
+from ..theory.theory import Theory
+from .text.page import Page
+
+_DIGITS = 17  # of a float
+
+
+def page(theory: Theory, width: int) -> str:
+    """The page that ``symres derive`` prints, without checks, in mathematical characters."""
+    phi = _activation(theory.layer)
+    lines = Page(_report(theory, phi), phi, width, unicode=True).lines()
+    return "\n".join("".join(span.text for span in spans).rstrip() for spans in lines)
+
+
+def summary(theory: Theory) -> dict[str, Plain]:
+    """The results of a theory as JSON has them: floats where there are numbers, else the text of a formula.
+
+    Returns:
+        keys: activations, layer, forward, quantities (name: status), universality_class, critical_points (K, C_W, C_b,
+        stability; a kernel that may have any value is "any"), numbers_at (where gamma is free: "gamma = 0"),
+        critical_line (C_b), exponents, remarks.
+    """
+    points, exponents = theory.critical_points, theory.exponents
+    free = any(sp.sympify(e).has(gamma) for point in points for e in (point.K, point.C_W, point.C_b))
+    line = theory.critical_line_expr
+    return {
+        "activations": [formula.name for formula in theory.layer.formulas],
+        "layer": theory.layer.name,
+        "forward": str(theory.layer.forward),
+        "quantities": {name: str(quantity.status) for name, quantity in theory.quantities.items()},
+        "universality_class": theory.universality_class,
+        "critical_points": [_point(point) for point in points],
+        "numbers_at": "gamma = 0" if free else "",
+        "critical_line": None if line is None else str(line),
+        "exponents": {
+            "kernel": _plain(exponents.kernel),
+            "jacobian": _plain(exponents.jacobian),
+            "amplitude": _plain(exponents.amplitude),
+            "stretch_power": None if exponents.stretch is None else _plain(exponents.stretch.power),
+            "stretch_rate": None if exponents.stretch is None else _plain(exponents.stretch.rate),
+            "remark": exponents.remark,
+        },
+        "remarks": list(theory.remarks),
+    }
+
+
+def formula(state: object) -> str:
+    """The LaTeX of a state of a proof; empty if it is no formula."""
+    return latex(state) if isinstance(state, sp.Expr) else ""
+
+
+def known_fixed_points(theory: Theory) -> tuple[FixedPoint, ...] | None:
+    """The kernels that the layer preserves, if all its parameters have numbers."""
+    maps = (theory.kernel_map, theory.chi_parallel, theory.chi_perp)
+    return None if any(set(q.symbols) - {K} for q in maps) else theory.fixed_points()
+
+
+def _report(theory: Theory, phi: Activation) -> Report:
+    return replace(
+        theory.report(command=_command(theory.layer, phi)),
+        instructions=theory.layer.program.instructions,
+        fixed_points=known_fixed_points(theory),
+        source=phi.source,
+    )
+
+
+def _activation(layer: Layer) -> Activation:
+    """The first activation of a layer, with its source if the catalogue has it."""
+    found = layer.formulas[0]
+    declared = Activation(found.name, found.expr, found.parameters)
+    known = activations.find(found.name) if found.name in activations else None
+    return known if known == declared else declared
+
+
+def _command(layer: Layer, phi: Activation) -> str:
+    """The command that prints the page of a layer with a name; empty for any other, which has no name to be typed."""
+    build = architectures.get(layer.name)
+    if build is None or not NAME.fullmatch(phi.name) or build(phi) != layer:
+        return ""
+    return f"symres derive {phi.name} --layer {layer.name}"
+
+
+def _point(point: CriticalPoint) -> dict[str, Plain]:
+    return {
+        "K": "any" if point.K == K else _plain(point.K),
+        "C_W": _plain(point.C_W),
+        "C_b": _plain(point.C_b),
+        "stability": point.stability,
+        "side": point.side,
+        "exact": point.exact,
+        "along": None if point.along is None else point.along.name,
+    }
+
+
+def _plain(expr: sp.Expr | None) -> Plain:
+    """A number as a float, without a skip connection; a formula of other parameters, or what is infinite, as text."""
+    if expr is None:
+        return None
+    value = at_zero_gamma(expr)
+    return str(expr) if value is None or not value.is_finite else float(decimal(value, _DIGITS))

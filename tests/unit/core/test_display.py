@@ -1,0 +1,213 @@
+"""Objects show themselves: text, LaTeX and HTML, the same every time, and a theory its page and summary."""
+
+import json
+import math
+import pickle
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.core.display import Fact, Shown
+from symres.report.figures.phase_diagram import phase_diagram
+from tests.command_line import page
+
+VOID = {"br", "img", "hr"}
+
+
+class Balanced(HTMLParser):
+    """Fails on a tag that is closed without being open, and says which are open at the end."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], ""
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def parsed(html):
+    parser = Balanced()
+    parser.feed(html)
+    parser.close()
+    assert not parser.open
+    return parser.text
+
+
+MAKE = {
+    "exact": lambda: sr.derive(sr.mlp("erf")).kernel_map,
+    "infinite": lambda: sr.derive(sr.mlp("step")).chi_perp,
+    "numeric": lambda: sr.expect("z*tanh(z)"),
+    "series": lambda: sr.derive(sr.mlp("tanh")).kernel_map.series(2),
+    "unknown": lambda: sr.derive(sr.mlp("step")).h,
+    "theory": lambda: sr.derive(sr.mlp("erf")),
+    "activation": lambda: sr.activation("where(z > 0, z, exp(z) - 1)"),
+    "layer": lambda: sr.pre_ln("gelu"),
+    "network": lambda: sr.network([sr.Layer(sr.Dense(sr.z)), *[sr.residual("erf", gamma=0.5)] * 3, "erf"]),
+    "critical_point": lambda: sr.derive(sr.residual("gelu")).critical_points[0],
+    "numeric_critical_point": lambda: sr.derive(sr.mlp("silu")).critical_points[0],
+    "line_of_critical_points": lambda: sr.derive(sr.mlp("relu")).critical_points[0],
+    "fixed_point": lambda: sr.derive(sr.mlp("erf")).fixed_points(C_W=2, C_b=0.1)[0],
+    "any_fixed_point": lambda: sr.derive(sr.mlp("relu")).fixed_points(C_W=2, C_b=0)[-1],
+    "exponents": lambda: sr.derive(sr.mlp("erf")).exponents,
+    "stretched": lambda: sr.derive(sr.residual("erf", gamma=1)).exponents,
+    "no_exponents": lambda: sr.derive(sr.mlp("exp(-z^2/2)")).exponents,
+    "check": lambda: sr.check(sr.derive(sr.mlp("erf")), against="quadrature", points=1, quantities=["kernel_map"]),
+    "proof": lambda: sr.expect("relu").proof,
+    "module": lambda: sr.export(sr.derive(sr.mlp("relu")).kernel_map),
+    "phase_diagram": lambda: phase_diagram(sr.derive(sr.mlp("relu")), points=5),
+}
+WITHOUT_FORMULA = ("unknown", "module", "no_exponents")
+
+
+@cache
+def made(name):
+    return MAKE[name]()
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_every_object_shows_itself_in_three_ways(name):
+    thing = made(name)
+    text, html, formula = str(thing), thing._repr_html_(), thing._repr_latex_()
+    assert text.strip()
+    assert "object at 0x" not in text
+    assert not text.startswith(f"{type(thing).__name__}(")
+    assert parsed(html).strip()
+    assert (str(thing), thing._repr_html_(), thing._repr_latex_()) == (text, html, formula)
+    assert (formula is None) == (name in WITHOUT_FORMULA)
+    assert formula is None or re.fullmatch(r"\$\\displaystyle [^$]+\$", formula)
+
+
+def test_formulas_compile(tmp_path):
+    """In a document of its own, with no more than amsmath."""
+    formulas = [made(name)._repr_latex_() for name in MAKE if name not in WITHOUT_FORMULA]
+    body = "\n\n".join(formulas)
+    (tmp_path / "all.tex").write_text(
+        f"\\documentclass{{article}}\\usepackage{{amsmath}}\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert result.returncode == 0, result.stdout[-2000:]
+
+
+def test_texts_say_what_was_found():
+    assert "kernel_map(K, C_W, C_b) = 2*C_W*asin(2*K/(2*K + 1))/pi + C_b" in str(made("exact"))
+    assert str(made("numeric")).startswith("Gaussian average of z*tanh(z) [NUMERIC]")
+    assert "h(K) is unknown\n" in str(made("unknown"))
+    assert "reason: " in str(made("unknown"))
+    assert "layers 2 to 4: z' = z/2 + Dense(erf(z))" in str(made("network"))
+    assert str(made("critical_point")).splitlines()[1] == "  K* = 3/2 + sqrt(17)/2"
+    assert str(made("exponents")).splitlines()[1:] == ["  K - K* ~ 1/(2*l)", "  J ~ 1/l"]
+    assert str(made("check")) == made("check").table()
+    assert str(made("proof")) == made("proof").explain()
+    assert "C_W from 0 to" in str(made("phase_diagram"))
+
+
+class Angled(Shown):
+    def _title(self):
+        return "<b> & co"
+
+    def _facts(self):
+        return [Fact("a<b", "x & y"), Fact("", "long", "a<b" * 1000)]
+
+
+def test_html_is_escaped_and_long_formulas_are_left_out():
+    assert parsed(Angled()._repr_html_()) == "<b> & coa<bx & ylong"
+    assert Angled()._repr_latex_() is None
+    assert str(Angled()) == "<b> & co\n  a<b: x & y\n  long"
+
+
+def test_a_long_closed_form_is_told_by_its_definition():
+    long = sp.Add(*(sp.sqrt(sr.K + k) for k in range(200)))
+    quantity = replace(made("exact"), body=long)
+    assert "= C_W*<erf(z)**2>_{K} + C_b" in str(quantity)
+    assert quantity._repr_latex_() == (
+        r"$\displaystyle K' = C_b + C_W \left\langle \operatorname{erf}(z)^{2} \right\rangle_{K}$"
+    )
+    hopeless = replace(quantity, definition=long)
+    assert "is a formula too long to be shown" in str(hopeless)
+    assert hopeless._repr_latex_() is None
+
+
+@pytest.mark.parametrize(("phi", "layer"), [("gelu", "residual"), ("silu", "mlp"), ("tanh", "pre_ln")])
+def test_the_page_is_that_of_the_command_line_without_its_check(capsys, phi, layer):
+    printed = page(capsys, "derive", phi, "--layer", layer)
+    unchecked = re.sub(r"\nCheck ─+\n.*?\n\n", "\n", printed, flags=re.DOTALL)
+    assert unchecked != printed
+    assert sr.derive(sr.architectures[layer](phi)).page() + "\n" == unchecked
+
+
+def test_a_page_has_the_width_that_was_asked_for():
+    lines = made("theory").page(60).splitlines()
+    assert {len(text) for text in lines if text.endswith(("═", "─"))} == {60}
+    assert max(len(text) for text in lines if "torch" not in text) == 60
+    assert lines[-1] == "  this page: symres derive erf --layer mlp"
+    with pytest.raises(sr.DeclarationError, match="width"):
+        made("theory").page(10)
+
+
+def test_the_page_of_a_layer_without_a_name_has_no_command():
+    theory = sr.derive(sr.Layer(sr.Dense(3 * sr.activation("erf")(sr.z)), "mlp"))
+    assert "symres derive" not in theory.page()
+    assert "Dense(3φ(z))" in theory.page()
+
+
+def test_the_page_knows_the_fixed_points_of_a_layer_with_numbers():
+    assert "Fixed points" in sr.derive(sr.mlp("erf")).subs(C_W=2, C_b="1/10").page()
+
+
+def test_summaries_are_plain():
+    summary = sr.derive(sr.residual("gelu")).summary()
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    point = summary["critical_points"][0]
+    assert point["K"] == (3 + math.sqrt(17)) / 2
+    assert abs(point["C_W"] - 1.98305825743755) < 1e-13
+    assert summary["numbers_at"] == "gamma = 0"
+    assert summary["universality_class"] == "half-stable"
+    assert summary["quantities"]["chi_perp"] == "EXACT"
+
+
+@pytest.mark.parametrize("layer", [sr.mlp("step"), sr.mlp("relu"), sr.mlp("leaky_relu"), sr.residual("erf", gamma=1)])
+def test_summaries_of_all_kinds_are_json(layer):
+    summary = sr.derive(layer).summary()
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert_plain(summary)
+
+
+def assert_plain(value):
+    assert type(value) in (dict, list, str, float, bool, type(None))
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        assert_plain(part)
+
+
+def test_a_summary_keeps_other_parameters_as_text():
+    summary = sr.derive(sr.mlp("leaky_relu")).summary()
+    slope = sp.Symbol("slope", real=True)
+    assert sp.sympify(summary["critical_points"][0]["C_W"], {"slope": slope}) == 2 / (1 + slope**2)
+    assert summary["critical_points"][0]["K"] == "any"
+
+
+def test_views_are_found_wherever_a_theory_comes_from(tmp_path):
+    """A theory read back in a process that imports nothing but what the file names."""
+    (tmp_path / "theory.pickle").write_bytes(pickle.dumps(sr.derive(sr.mlp("relu"))))
+    code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).summary()['universality_class'])"
+    command = [sys.executable, "-c", code, str(tmp_path / "theory.pickle")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "scale-invariant\n"
+
+
+def test_views_are_loaded_when_they_are_asked_for():
+    code = "import sys, symres; symres.derive('relu'); print('symres.report.views' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
