@@ -19,7 +19,7 @@ from ...numerics.roots.root import Root
 from ...results.critical_point import Criticality, CriticalPoint, SearchResult
 from ...results.exponents import KernelGrowth
 from ...results.quantity import Quantity, Status
-from .conditions.critical_conditions import Conditions, affine, conditions_of, solved, written_out
+from .conditions.critical_conditions import Conditions, Maps, NoConditions, affine, conditions_of, solved, written_out
 from .conditions.inner_variance import nested_conditions
 from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
 from .lines.degenerate_line import agree, line_of_points
@@ -66,12 +66,12 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if alone:
         return Criticality((), "unknown", (_FALLS,)) if _falls_to_one(perp) else Criticality((), "none", alone)
     conditions = nested_conditions(kernel_map, parallel, perp) or conditions_of(kernel_map, parallel, perp)
-    fixed = next((q.name for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
+    fixed = next((q for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
     if fixed is not None:
-        positive = SearchResult(remarks=(_never(fixed, *map(written_out, (kernel_map, parallel, perp))),))
+        positive = SearchResult(remarks=(_never(fixed, (kernel_map, parallel, perp)),))
     elif agree(conditions, parallel, perp):
         positive = line_of_points(conditions, (kernel_map, parallel, perp))
-    elif isinstance(conditions, str):
+    elif isinstance(conditions, NoConditions):
         positive = _unsolved(conditions, kernel_map, parallel, perp)
     else:
         positive = _positive_points(conditions, parallel)
@@ -83,21 +83,22 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     return Criticality((*stable, *positive.points, *others), named, remarks)
 
 
-def _unsolved(why: str, kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
+def _unsolved(why: NoConditions, kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
     """Points of layers whose conditions have no formula: searched in numbers, where all else is numbers."""
     maps = (kernel_map, parallel, perp)
     free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K}
     if free == {C_W, C_b}:
         return searched_points(*maps)
     others = ", ".join(sorted(s.name for s in free - {C_W, C_b}))
-    remedy = f"; set numbers for {others}" if others and "set numbers" not in why else ""
-    return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why}{remedy}",), complete=False)
+    remedy = f"; set numbers for {others}" if others and not why.asks_for_numbers else ""
+    return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why.sentence}{remedy}",), complete=False)
 
 
-def _never(fixed: str, flow: sp.Expr, parallel: sp.Expr, perp: sp.Expr) -> str:
-    """Why no C_W makes both susceptibilities 1."""
-    if fixed != "chi_parallel" or parallel.free_symbols & {K, C_W, C_b}:
-        return f"{fixed} does not depend on C_W: no choice of it is critical"
+def _never(fixed: Quantity, maps: Maps) -> str:
+    """Why no C_W makes both susceptibilities 1, of which one does not depend on it."""
+    flow, parallel, perp = map(written_out, maps)
+    if fixed is not maps[1] or parallel.free_symbols & {K, C_W, C_b}:
+        return f"{fixed.name} does not depend on C_W: no choice of it is critical"
     begin, kept = f"chi_parallel = {_text(parallel)}, whatever the kernel is: no point is critical; ", affine(flow, K)
     if kept is not None and kept[1] != 1:
         there = canonical(sp.cancel(perp.subs(K, kept[0] / (1 - kept[1]))))

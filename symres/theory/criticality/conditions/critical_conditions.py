@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import sympy as sp
 
@@ -62,15 +63,46 @@ class Conditions:
         return tidy_factors(solution.subs(K, k).xreplace(values))
 
 
-def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | str:
+class Obstacle(Enum):
+    """What keeps the critical conditions from being solved for C_W and C_b."""
+
+    FIXED_BIAS = "C_b has a value"
+    NOT_LINEAR = "the maps are not linear in C_W and C_b"
+    PARAMETERS = "the condition on K contains {names}; set numbers for them"
+
+
+@dataclass(frozen=True)
+class NoConditions:
+    """That the critical conditions have no solution of this form.
+
+    Args:
+        obstacle: what is in its way.
+        names: of the parameters in the condition on K, where they are the obstacle.
+    """
+
+    obstacle: Obstacle
+    names: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The obstacle in words."""
+        return self.obstacle.value.format(names=", ".join(self.names))
+
+    @property
+    def asks_for_numbers(self) -> bool:
+        """Whether numbers in the place of parameters remove it."""
+        return self.obstacle is Obstacle.PARAMETERS
+
+
+def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | NoConditions:
     """The solution, or why there is none."""
     if C_b not in (*kernel_map.symbols, *kernel_map.unused):
-        return "C_b has a value"
+        return NoConditions(Obstacle.FIXED_BIAS)
     in_weight = [affine(written_out(q), C_W) for q in (perp, parallel)]
     in_bias = affine(written_out(kernel_map), C_b)
     pairs = [pair for pair in (*in_weight, in_bias) if pair is not None and pair[1] != 0]
     if len(pairs) < 3 or any(e.has(C_b) for pair in pairs for e in pair):
-        return "the maps are not linear in C_W and C_b"
+        return NoConditions(Obstacle.NOT_LINEAR)
     (p0, p1), (q0, q1), (k0, k1) = pairs
     gap = gap_of((p0, p1), (q0, q1))
     unit = ONE
@@ -80,8 +112,8 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
         elif (found := unit_of(gap)) is not None and _measured_in(found, (p0, p1), (k0, k1)):
             unit, gap = found, found.removed(gap)
         else:
-            names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
-            return f"the condition on K contains {names}; set numbers for them"
+            names = sorted(s.name for s in gap.free_symbols - {K})
+            return NoConditions(Obstacle.PARAMETERS, tuple(names))
     numbers: dict[sp.Symbol, sp.Expr] = {}
     offset, slope = affine(k0, C_W) or (k0, sp.Integer(0))
     weight = (1 - p0) / stand_in(p1, unit, numbers)

@@ -15,7 +15,7 @@ from ....numerics.intervals.evaluation import samples, spread
 from ....numerics.roots.bracketing import GRID, sign, signed
 from ....results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ....results.quantity import Quantity
-from ..conditions.critical_conditions import Conditions, Maps, written_out
+from ..conditions.critical_conditions import Conditions, Maps, NoConditions, written_out
 from ..conditions.parameter_signs import at_generic, at_reference
 from .explicit_line import explicit_line
 
@@ -25,7 +25,7 @@ _LOOKS = 4  # kernels of a line, at least, at which its stability is looked at
 _NONE = "the susceptibilities agree at every kernel, but no "
 
 
-def agree(conditions: Conditions | str, parallel: Quantity, perp: Quantity) -> bool:
+def agree(conditions: Conditions | NoConditions, parallel: Quantity, perp: Quantity) -> bool:
     """Whether both susceptibilities are the same function of the kernel and of all parameters."""
     if isinstance(conditions, Conditions):
         return conditions.gap == 0
@@ -38,7 +38,7 @@ def agree(conditions: Conditions | str, parallel: Quantity, perp: Quantity) -> b
     return canonical(difference) == 0
 
 
-def line_of_points(conditions: Conditions | str, maps: Maps) -> SearchResult:
+def line_of_points(conditions: Conditions | NoConditions, maps: Maps) -> SearchResult:
     """The points along the kernel, along C_W, or along the variance inside of averages, whichever is explicit.
 
     Args:
@@ -51,8 +51,8 @@ def line_of_points(conditions: Conditions | str, maps: Maps) -> SearchResult:
     if explicit is not None:
         kernel, bias = explicit
         return _along(C_W, (tidy_factors(canonical(kernel)), C_W, bias), "every C_W > 0", maps[1])
-    if isinstance(conditions, str):
-        why = f"the susceptibilities agree, so that all of the critical line is critical, but {conditions}"
+    if isinstance(conditions, NoConditions):
+        why = f"the susceptibilities agree, so that all of the critical line is critical, but {conditions.sentence}"
         return SearchResult(remarks=(why,), complete=False)
     place = (conditions.written_out(e).subs(K, S_in) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
     kernel, weight, bias = map(sp.factor_terms, place)
