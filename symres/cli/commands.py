@@ -11,9 +11,9 @@ from ..core.errors import DeclarationError, NoClosedForm
 from ..report.text.console import Line, Output, Span, busy, complain, line
 
 if TYPE_CHECKING:
+    from ..results.phases import FixedPoint
     from ..results.quantity import Quantity
     from ..results.report import Report
-    from ..theory.criticality.fixed_points import FixedPoint
     from ..theory.theory import Theory
     from .request import Request
 

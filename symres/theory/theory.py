@@ -20,16 +20,16 @@ from ..notation import latex
 from ..notation.factors import tidy_factors
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
+from ..results.phases import FixedPoint, LinePoint, Phase
 from ..results.quantity import require_range
-from ..results.report import PointRow, Report
+from ..results.report import Report
+from ..results.verdict import Verdict
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
 from .criticality.decay_exponents import exponents_at
-from .criticality.fixed_points import FixedPoint
 from .criticality.lines import critical_line
-from .criticality.lines.critical_line import LinePoint
 from .criticality.lines.explicit_line import explicit_line
-from .criticality.phase import Phase, phase
+from .criticality.phase import phase
 from .depth.batch_flow import variance_maps, with_kernel
 from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.jacobian_product import jacobian_product
@@ -294,7 +294,9 @@ class Theory(LayerTheory):
             return ""
         return "critical lines have no formula here: in Python critical_line(C_W=...) searches for their C_b"
 
-    def report(self, settings: dict[str, str] | None = None, checks: tuple[Any, ...] = (), command: str = "") -> Report:
+    def report(
+        self, settings: dict[str, str] | None = None, checks: tuple[Verdict, ...] = (), command: str = ""
+    ) -> Report:
         """Everything that is known, as plain data for a page or a document."""
         explicit, curve = self.critical_line_expr, self.critical_line_averages
         known = explicit is not None or curve is not None
@@ -307,7 +309,7 @@ class Theory(LayerTheory):
             program=self.layer.program.lines,
             settings=tuple((settings or {}).items()),
             quantities=tuple(self.quantities.values()),
-            critical_points=tuple(PointRow(**vars(p)) for p in self.critical_points),
+            critical_points=self.critical_points,
             universality_class=self.universality_class,
             critical_line=explicit,
             critical_line_weights=self.critical_line_weights,

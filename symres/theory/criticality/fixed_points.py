@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
@@ -17,26 +17,8 @@ from ...core.symbols import K
 from ...gaussian.algebra.canonical import canonical
 from ...numerics.balls import compile_ball, enclose, evaluate
 from ...numerics.roots.bracketing import zero, zeros
+from ...results.phases import FixedPoint, phase_name
 from ...results.quantity import Quantity, Status
-
-CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
-
-
-@dataclass(frozen=True)
-class FixedPoint:
-    """A kernel that a layer preserves, at given parameters.
-
-    Args:
-        K: the kernel; the symbol ``sr.K`` if every kernel is preserved.
-        chi_parallel: parallel susceptibility there; the fixed point attracts if it is below 1.
-        chi_perp: perpendicular susceptibility there.
-        phase: "ordered" (chi_perp < 1), "chaotic" (chi_perp > 1) or "critical"; "unknown" if chi_perp is.
-    """
-
-    K: float | sp.Symbol
-    chi_parallel: float
-    chi_perp: float
-    phase: str
 
 
 def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: dict[str, Any]) -> tuple[FixedPoint, ...]:
@@ -114,11 +96,4 @@ def _zero_fixed_point(maps: tuple[Quantity, ...], params: dict[str, Any]) -> tup
 
 
 def _fixed_point(k: Any, parallel: float, perp: float) -> FixedPoint:
-    return FixedPoint(k if k == K else float(k), parallel, perp, named(perp))
-
-
-def named(perp: float) -> str:
-    """What Jacobians do at a fixed point with this chi_perp."""
-    if math.isnan(perp):
-        return "unknown"
-    return "critical" if abs(perp - 1) < CRITICAL else "ordered" if perp < 1 else "chaotic"
+    return FixedPoint(k if k == K else float(k), parallel, perp, phase_name(perp))

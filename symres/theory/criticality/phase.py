@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
@@ -14,47 +14,14 @@ from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import number
 from ...core.symbols import K
 from ...numerics.balls import evaluate
+from ...results.phases import FixedPoint, Phase, phase_name
 from ...results.quantity import Quantity
 from ..quantities.expansion import terms_of
-from .fixed_points import CRITICAL, FixedPoint, named
 
 _DIGITS = 22
 _MARGINAL = 1e-9  # how close chi_parallel is to 1 where the flow along K tells the stability
 _BESIDE_ZERO = sp.Rational(1, 10**20)
 _FAR = sp.Integer(10) ** 12  # a kernel beyond all that are searched
-
-
-@dataclass(frozen=True)
-class Phase:
-    """The limit of infinite depth.
-
-    Args:
-        name: "ordered" (gradients vanish), "chaotic" (they explode), "critical", or "diverging" (the kernel grows
-            without bound; chi_perp is its limit).
-        K: the kernel in which the network ends, of a batch the variance over its inputs; infinite if it diverges, the
-            symbol ``sr.K`` if every kernel is kept.
-        chi_parallel: parallel susceptibility there; nan if the kernel diverges.
-        chi_perp: perpendicular susceptibility there; nan if the kernel diverges and the limit is not known.
-    """
-
-    name: str
-    K: float | sp.Symbol
-    chi_parallel: float
-    chi_perp: float
-
-    @property
-    def correlation_length(self) -> float:
-        """The depth over which Jacobians grow or fall by a factor e, ``1/|log chi_perp|`` (Doshi et al. (17)).
-
-        Raises:
-            NoClosedForm: the kernel diverges, and the limit of chi_perp is not known.
-        """
-        if math.isnan(self.chi_perp):
-            found = "the kernel diverges, and the limit of chi_perp is not known"
-            raise NoClosedForm("the correlation length", found, "compare jacobian() at several depths")
-        if abs(self.chi_perp - 1) < CRITICAL:
-            return math.inf
-        return 0.0 if self.chi_perp in (0, math.inf) else 1 / abs(math.log(self.chi_perp))
 
 
 def phase(
@@ -148,4 +115,4 @@ def _of(point: FixedPoint) -> Phase:
     if point.chi_parallel < -1:
         found = f"the kernel alternates around K = {point.K:.6g}, which repels it"
         raise NoClosedForm("the end of a deep network", found, "iterate kernels()")
-    return Phase(named(point.chi_perp), point.K, point.chi_parallel, point.chi_perp)
+    return Phase(phase_name(point.chi_perp), point.K, point.chi_parallel, point.chi_perp)

@@ -9,9 +9,10 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import C, K
+from ...results.phases import FixedPoint
 from ...results.quantity import Quantity
 from ..criticality.conditions.critical_conditions import Maps
-from ..criticality.fixed_points import FixedPoint, fixed_points
+from ..criticality.fixed_points import fixed_points
 from ..quantities.build import build, unknown
 
 

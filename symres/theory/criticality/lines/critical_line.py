@@ -21,6 +21,7 @@ from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
 from ....numerics.intervals.evaluation import spread
 from ....numerics.roots.bracketing import GRID, at_kappa, zeros
 from ....numerics.roots.root import Root
+from ....results.phases import LinePoint, attracts
 from ....results.quantity import Status
 from ..conditions.critical_conditions import Maps, affine, written_out
 from ..conditions.inner_variance import Nested, nested, nested_line
@@ -29,40 +30,10 @@ from .explicit_line import FUNCTIONS, below_one, explicit_line
 
 _DIGITS = 17
 _BITS = 80
-_ROUNDED = 1e-12  # of chi_parallel at the end of a line, where it is 1
 _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
 _MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
-
-
-class LinePoint(float):
-    """A bias variance C_b on the critical line, with the fixed point that is critical there.
-
-    Attributes:
-        K: the kernel.
-        chi_parallel: parallel susceptibility there.
-        reachable: whether the kernel flows to the fixed point (abs(chi_parallel) <= 1); if not, the line is no phase
-            boundary there, for a deep network does not see it.
-    """
-
-    K: float
-    chi_parallel: float
-
-    def __new__(cls, value: float, K: float, chi_parallel: float) -> LinePoint:
-        """The number with what belongs to it."""
-        self = super().__new__(cls, value)
-        self.K, self.chi_parallel = K, chi_parallel
-        return self
-
-    @property
-    def reachable(self) -> bool:
-        """Whether the kernel flows to the fixed point."""
-        return abs(self.chi_parallel) <= 1 + _ROUNDED
-
-    def __repr__(self) -> str:
-        marked = "" if self.reachable else " (unreachable: the kernel flows away)"
-        return f"{float(self)!r}{marked}"
 
 
 def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> tuple[LinePoint, ...]:
@@ -300,7 +271,7 @@ def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, kernel: Any) -> tuple[float
             star, weight, bias = (enclose(e, {K: kernel}, _BITS) for e in place)
             if not (star > 0 and weight > 0):
                 return math.nan, math.nan, False
-            flows = abs(enclose(slope, {K: star, C_W: weight, C_b: bias}, _BITS)) <= 1 + _ROUNDED
+            flows = attracts(enclose(slope, {K: star, C_W: weight, C_b: bias}, _BITS))
             return float(weight), float(bias), bool(flows)
     except SymresError:  # the root of a negative number
         return math.nan, math.nan, False
