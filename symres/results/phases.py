@@ -82,6 +82,9 @@ class LinePoint(float):
         self.K, self.chi_parallel = K, chi_parallel
         return self
 
+    def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]
+        return float(self), self.K, self.chi_parallel
+
     @property
     def reachable(self) -> bool:
         """Whether the kernel flows to the fixed point."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
@@ -80,8 +79,7 @@ def _zero_fixed_point(maps: tuple[Quantity, ...], params: dict[str, Any]) -> tup
     """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
 
     def limit(quantity: Quantity, checked: bool = True) -> sp.Expr:
-        values = {s: number(params[s.name], s.name) for s in quantity.symbols[1:]}
-        known = replace(quantity, definition=quantity.defined.subs(values), steps=())
+        known = quantity.at(**{s.name: params[s.name] for s in quantity.symbols[1:]})
         return known.series(0, checked=checked).body
 
     try:

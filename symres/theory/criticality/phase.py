@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
@@ -92,12 +91,9 @@ class _Flow:
 
     def at_infinity(self) -> Phase:
         """The phase of a kernel that grows without bound."""
-        perp = self._maps[2]
-        numbers = replace(
-            perp, definition=perp.defined.subs(self._values[2]), steps=(), body=perp.proof.result.subs(self._values[2])
-        )
         try:
-            terms = terms_of(numbers, 0, large=True)
+            perp = self._maps[2].at(**{s.name: v for s, v in self._values[2].items()})
+            terms = terms_of(perp, 0, large=True)
         except NoClosedForm:
             return Phase("diverging", math.inf, math.nan, math.nan)
         if any(exponent < 0 for exponent in terms):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import sympy as sp
 
 from ...core.errors import NoClosedForm, SymresError
@@ -49,7 +47,7 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Sea
 
 def _vanishes_with_kernel(kernel_map: Quantity) -> bool:
     """Whether K' may vanish at K = 0: numbers at some parameters say no before a series is worked out."""
-    limit = without_bias(kernel_map).definition.subs(K, 0)
+    limit = without_bias(kernel_map).defined.subs(K, 0)
     try:
         tried = samples(sorted(limit.free_symbols, key=str))
         return any(enclose(limit.subs(numbers), {}, 60).contains(0) for numbers in tried)
@@ -58,8 +56,8 @@ def _vanishes_with_kernel(kernel_map: Quantity) -> bool:
 
 
 def without_bias(quantity: Quantity) -> Quantity:
-    """K' vanishes with K only without biases."""
-    return replace(quantity, definition=quantity.defined.subs(C_b, 0), steps=())
+    """A map of the layer without biases: with them K' does not vanish with K."""
+    return quantity.at(C_b=0) if C_b in quantity.symbols else quantity
 
 
 def _point(kernel_map: Quantity, weight: sp.Expr) -> CriticalPoint:

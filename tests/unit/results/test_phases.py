@@ -42,6 +42,8 @@ def test_line_point(chi_parallel, reachable):
     assert ("unreachable" in repr(point)) is not reachable
 
 
-def test_phase_pickles():
-    phase = Phase("ordered", 1.0, 0.5, 0.9)
+def test_phases_and_line_points_pickle():
+    phase, point = Phase("ordered", 1.0, 0.5, 0.9), LinePoint(0.25, 2.0, -1.5)
     assert pickle.loads(pickle.dumps(phase)) == phase
+    again = pickle.loads(pickle.dumps(point))
+    assert (again, again.K, again.chi_parallel) == (point, point.K, point.chi_parallel)
