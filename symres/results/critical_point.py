@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import sympy as sp
 
+from ..core.errors import DeclarationError
+from ..core.symbols import K
+from ..numerics.balls import evaluate
 from .exponents import KernelGrowth
+
+_DIGITS = 17
 
 # sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
 STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
@@ -17,7 +23,7 @@ class CriticalPoint:
     """A fixed point with both susceptibilities equal to 1 (PDLT (B.19)).
 
     Args:
-        K: the kernel; ``sr.K`` itself if every kernel is one (scale-invariant layers).
+        K: the kernel; ``sr.K`` itself if every kernel is one (scale-invariant layers). ``kernel`` is it as a float.
         C_W: the critical weight variance, an expression in the remaining parameters (gamma...).
         C_b: the critical bias variance.
         stability: "stable" or "unstable" (K flows to the point or away from it), "half-stable" (to it from one
@@ -40,6 +46,20 @@ class CriticalPoint:
     side: str = ""
     along: sp.Symbol | None = None
     inside: sp.Expr | None = None
+
+    @property
+    def kernel(self) -> float:
+        """K as a float; nan where every kernel is critical, and K is the symbol ``sr.K`` itself.
+
+        Raises:
+            DeclarationError: K depends on parameters, or on what runs along a line of critical points.
+        """
+        if self.K == K:
+            return math.nan
+        if self.K.free_symbols:
+            names = ", ".join(sorted(s.name for s in self.K.free_symbols))
+            raise DeclarationError("the kernel of a critical point", f"it depends on {names}", "put numbers into K")
+        return float(evaluate(self.K, {}, _DIGITS)[0])
 
 
 @dataclass(frozen=True)

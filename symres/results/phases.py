@@ -29,6 +29,11 @@ class FixedPoint:
     chi_perp: float
     phase: str
 
+    @property
+    def kernel(self) -> float:
+        """K as a float; nan where every kernel is preserved, and K is the symbol ``sr.K``."""
+        return _as_float(self.K)
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -47,6 +52,11 @@ class Phase:
     K: float | sp.Symbol
     chi_parallel: float
     chi_perp: float
+
+    @property
+    def kernel(self) -> float:
+        """K as a float; nan where every kernel is kept, and K is the symbol ``sr.K``."""
+        return _as_float(self.K)
 
     @property
     def correlation_length(self) -> float:
@@ -93,6 +103,10 @@ class LinePoint(float):
     def __repr__(self) -> str:
         marked = "" if self.reachable else " (unreachable: the kernel flows away)"
         return f"{float(self)!r}{marked}"
+
+
+def _as_float(kernel: float | sp.Symbol) -> float:
+    return math.nan if isinstance(kernel, sp.Symbol) else kernel
 
 
 def attracts(chi_parallel: float) -> bool:

@@ -4,9 +4,10 @@ import math
 import pickle
 
 import pytest
+import sympy as sp
 
 import symres as sr
-from symres.core.errors import NoClosedForm
+from symres.core.errors import DeclarationError, NoClosedForm
 from symres.results.critical_point import CriticalPoint
 from symres.results.exponents import Exponents
 from symres.results.phases import CRITICAL, LinePoint, Phase, phase_name
@@ -47,3 +48,29 @@ def test_phases_and_line_points_pickle():
     assert pickle.loads(pickle.dumps(phase)) == phase
     again = pickle.loads(pickle.dumps(point))
     assert (again, again.K, again.chi_parallel) == (point, point.K, point.chi_parallel)
+
+
+def test_kernels_as_floats():
+    """A loop over points wants floats: the symbol for "every kernel" is none, nan stands for it."""
+    theory = sr.derive("relu")
+    (point,), (fixed,) = theory.critical_points, theory.fixed_points(C_W=2, C_b=0)
+    assert point.K == fixed.K == sr.K
+    assert math.isnan(point.kernel)
+    assert math.isnan(fixed.kernel)
+    assert math.isnan(theory.phase(C_W=2, C_b=0).kernel)
+    assert theory.phase(C_W=1, C_b=1).kernel == theory.fixed_points(C_W=1, C_b=1)[0].kernel == pytest.approx(2)
+
+
+def test_kernels_of_critical_points_as_floats():
+    assert (
+        CriticalPoint(sp.Rational(3, 2) + sp.sqrt(17) / 2, sr.C_W, sr.C_b, "half-stable").kernel == 3.5615528128088303
+    )
+    with pytest.raises(DeclarationError, match="it depends on gamma"):
+        _ = CriticalPoint(1 / sr.gamma**2, sr.C_W, sr.C_b, "half-stable").kernel
+
+
+def test_the_kernel_is_an_ordinary_symbol():
+    """A symbol of the same name and sign that a user makes is the kernel; a class of its own would be another one."""
+    assert sp.Symbol("K", positive=True) == sr.K
+    with pytest.raises(TypeError):
+        float(sr.K)
