@@ -204,12 +204,12 @@ def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -
 
 def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult:
     points, remarks = [], []
-    roots, unseen = _roots(conditions.gap)
+    roots, unseen = _roots(conditions.gap, conditions.variable)
     if unseen:
         remarks.append(f"{_UNSEEN} {unseen}")
-    for k, exact in roots:
-        star = conditions.kernel_at(k, exact)
-        weight, bias = (conditions.at(solution, k, exact) for solution in (conditions.C_W, conditions.C_b))
+    for value, exact in roots:
+        star = conditions.kernel_at(value, exact)
+        weight, bias = (conditions.at(solution, value, exact) for solution in (conditions.C_W, conditions.C_b))
         if not can_be_positive(conditions.unscaled(weight)):
             remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_W > 0 is critical there")
             continue
@@ -219,35 +219,36 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult
         place = {s: conditions.unscaled(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}
         curvature = conditions.unscaled(written_out(parallel)).diff(K).subs(place)
         stability, side = stability_where(curvature, conditions.unscaled(weight))
-        inside = None if conditions.kernel == K else k
+        inside = value if conditions.variable == S_in else None
         points.append(CriticalPoint(star, weight, bias, stability, exact, side=side, inside=inside))
     return SearchResult(tuple(points), tuple(remarks), not unseen)
 
 
-def _roots(gap: sp.Expr) -> tuple[list[tuple[sp.Expr, bool]], str]:
+def _roots(gap: sp.Expr, variable: sp.Symbol) -> tuple[list[tuple[sp.Expr, bool]], str]:
     """Positive zeros in order, exact from rational polynomials, the others by a scan; and what that has not seen."""
     algebraic, rest = [], []
     for factor in sp.Mul.make_args(sp.factor_terms(sp.together(gap))):
         base = factor.as_base_exp()[0]
-        if not base.has(K):
+        if not base.has(variable):
             continue
-        if base.is_polynomial(K) and (polynomial := sp.Poly(base, K)).domain.is_QQ | polynomial.domain.is_ZZ:
+        polynomial = sp.Poly(base, variable) if base.is_polynomial(variable) else None
+        if polynomial is not None and polynomial.domain.is_QQ | polynomial.domain.is_ZZ:
             algebraic += _algebraic(polynomial)
         else:
             rest.append(factor)
-    scanned, unseen = _scanned(sp.Mul(*rest))
+    scanned, unseen = _scanned(sp.Mul(*rest), variable)
     roots = sorted({*algebraic, *scanned}, key=sp.N)
     return [(r, not isinstance(r, Root)) for r in roots], unseen
 
 
 def _algebraic(polynomial: sp.Poly) -> list[sp.Expr]:
-    """Positive zeros of a polynomial in K: in radicals up to degree 2, those of higher irreducible factors as roots."""
+    """Positive zeros of a polynomial: in radicals up to degree 2, those of higher irreducible factors as roots."""
     found: list[sp.Expr] = []
     for factor, _ in polynomial.factor_list()[1]:
         if factor.degree() <= 2:
             found += [sp.radsimp(r) for r in sp.real_roots(factor) if r.is_positive]
             continue
-        equation = factor.as_expr().xreplace({K: kappa})
+        equation = factor.as_expr().xreplace({factor.gen: kappa})
         for (low, high), _ in factor.intervals(inf=0):
             while low == 0:  # no zero itself: the factor is irreducible
                 low, high = factor.refine_root(low, high, steps=1)
@@ -255,10 +256,10 @@ def _algebraic(polynomial: sp.Poly) -> list[sp.Expr]:
     return found
 
 
-def _scanned(function: sp.Expr) -> tuple[list[Root], str]:
-    if not function.has(K):
+def _scanned(function: sp.Expr, variable: sp.Symbol) -> tuple[list[Root], str]:
+    if not function.has(variable):
         return [], ""
-    equation = function.xreplace({K: kappa})
+    equation = function.xreplace({variable: kappa})
     try:
         slope = kappa * equation.diff(kappa)
     except NoClosedForm:  # two zeros in one cell of the grid would be missed, nothing else

@@ -14,7 +14,7 @@ from flint import arb, ctx
 
 from ....core.errors import NoClosedForm, SymresError
 from ....core.scalars import number
-from ....core.symbols import C_W, C_b, K, kappa
+from ....core.symbols import C_W, C_b, K, S_in, kappa
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
 from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
@@ -90,10 +90,10 @@ def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
 
 def _of_inner(maps: Nested, fixed: dict[sp.Symbol, sp.Expr]) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """Biases inside of averages over one variance: chi_perp = 1 gives that, K' = K the kernel and the bias variance."""
-    for inner in _roots(maps.perp.subs(fixed) - 1, K):
-        kernel = maps.kernel.subs(fixed).subs(K, inner)
+    for inner in _roots(maps.perp.subs(fixed) - 1, S_in):
+        kernel = maps.kernel.subs(fixed).subs(S_in, inner)
         if _number(kernel) > 0:
-            yield kernel, maps.bias_at(kernel).subs(fixed).subs(K, inner)
+            yield kernel, maps.bias_at(kernel).subs(fixed).subs(S_in, inner)
 
 
 def _at_zero(bias: sp.Expr, condition: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
@@ -252,23 +252,33 @@ def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[Any]) 
         (C_W, C_b, whether the kernel flows there) for every kernel, nan where there is none; empty for layers whose
         line is not explicit along the kernel.
     """
-    explicit = parametric_line(maps)
-    found = nested_line(*maps) if explicit is None else (*explicit, K)
-    if found is None and (solved := explicit_line(maps)) is not None:
-        kernel, bias = (e.xreplace({C_W: K}) for e in solved)
-        found = K, bias, kernel
+    found = _runs(maps)
     if found is None:
         return []
-    place = tuple(e.subs(values) for e in (found[2], *found[:2]))
+    along, line = found
+    place = tuple(e.subs(values) for e in line)
     slope = written_out(maps[1]).subs(values)
-    return [_row(place, slope, kernel) for kernel in kernels]
+    return [_row(place, slope, along, value) for value in kernels]
 
 
-def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, kernel: Any) -> tuple[float, float, bool]:
-    """A row of a curve, from the kernel, C_W and C_b as functions of what runs along it; nan where they are none."""
+def _runs(maps: Maps) -> tuple[sp.Symbol, tuple[sp.Expr, sp.Expr, sp.Expr]] | None:
+    """The symbol that runs along the critical line, and (K, C_W, C_b) as functions of it; None if none is explicit."""
+    explicit = parametric_line(maps)
+    if explicit is not None:
+        return K, (K, *explicit)
+    inner = nested_line(*maps)
+    if inner is not None:
+        weight, bias, kernel = inner
+        return S_in, (kernel, weight, bias)
+    solved = explicit_line(maps)
+    return None if solved is None else (C_W, (solved[0], C_W, solved[1]))
+
+
+def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value: Any) -> tuple[float, float, bool]:
+    """A row of a curve, from K, C_W and C_b as functions of what runs along it; nan where they are none."""
     try:
         with ctx.workprec(_BITS):
-            star, weight, bias = (enclose(e, {K: kernel}, _BITS) for e in place)
+            star, weight, bias = (enclose(e, {along: value}, _BITS) for e in place)
             if not (star > 0 and weight > 0):
                 return math.nan, math.nan, False
             flows = attracts(enclose(slope, {K: star, C_W: weight, C_b: bias}, _BITS))

@@ -45,7 +45,7 @@ def line_of_points(conditions: Conditions | NoConditions, maps: Maps) -> SearchR
         conditions: solved, or why they are not.
         maps: kernel_map, chi_parallel, chi_perp.
     """
-    if isinstance(conditions, Conditions) and conditions.kernel == K:
+    if isinstance(conditions, Conditions) and conditions.variable == K:
         return _along_kernel(conditions, maps[1])
     explicit = explicit_line(maps)
     if explicit is not None:
@@ -54,7 +54,7 @@ def line_of_points(conditions: Conditions | NoConditions, maps: Maps) -> SearchR
     if isinstance(conditions, NoConditions):
         why = f"the susceptibilities agree, so that all of the critical line is critical, but {conditions.sentence}"
         return SearchResult(remarks=(why,), complete=False)
-    place = (conditions.written_out(e).subs(K, S_in) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
+    place = (conditions.written_out(e) for e in (conditions.kernel, conditions.C_W, conditions.C_b))
     kernel, weight, bias = map(sp.factor_terms, place)
     return _along(S_in, (kernel, weight, bias), "every variance S_in inside of the averages", maps[1])
 
