@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -14,7 +13,7 @@ from sympy.utilities.iterables import sift
 
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.proof import Proof, Step
-from ..core.scalars import is_rounded, number, whole
+from ..core.scalars import Number, is_rounded, number, whole
 from ..core.symbols import K1, K2, KERNELS, SHARED, C, K
 from ..numerics.balls import evaluate
 
@@ -141,7 +140,7 @@ class Quantity:
             oracles, sum(v.points for v in self.verifications), max(v.worst for v in self.verifications)
         )
 
-    def evalf(self, digits: Any = 15, **values: Any) -> mp.mpf:
+    def evalf(self, digits: Number = 15, **values: Number) -> mp.mpf:
         """The value to so many correct digits.
 
         Args:
@@ -156,7 +155,7 @@ class Quantity:
         """
         return self.enclosure(digits, **values)[0]
 
-    def enclosure(self, digits: Any = 15, **values: Any) -> tuple[mp.mpf, mp.mpf]:
+    def enclosure(self, digits: Number = 15, **values: Number) -> tuple[mp.mpf, mp.mpf]:
         """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative unless it is 0.
 
         An average without a closed form is integrated numerically over the bulk of the Gaussian, and its tails are
@@ -260,7 +259,7 @@ class Quantity:
             return value
         return sp.limit(series, kernel, 0, "+")
 
-    def at(self, **values: Any) -> Quantity:
+    def at(self, **values: Number) -> Quantity:
         """The quantity with numbers in the place of some of its symbols, a function of the others.
 
         Definition, result, named steps and proof all have the numbers, so that ``q.at(C_W=2).evalf(K=1)`` is
@@ -288,7 +287,7 @@ class Quantity:
         closes = not any(map(_is_undefined, (found.body, *(s.expr for s in found.steps))))
         return found if closes or self.status is not Status.EXACT else found._opened()
 
-    def _put(self, exact: dict[sp.Symbol, sp.Expr], given: Iterable[str]) -> Quantity:
+    def _put(self, exact: dict[sp.Symbol, sp.Expr], names: Iterable[str]) -> Quantity:
         """Numbers in the place of symbols, everywhere."""
         definition, body = self.definition.subs(exact), self.body.subs(exact)
         steps = tuple(NamedStep(s.symbol, s.definition.subs(exact), s.expr.subs(exact)) for s in self.steps)
@@ -298,7 +297,7 @@ class Quantity:
         return replace(
             self,
             symbols=tuple(s for s in left if s not in gone),
-            unused=(*(s for s in self.unused if s.name not in given), *gone),
+            unused=(*(s for s in self.unused if s.name not in names), *gone),
             definition=definition,
             body=body,
             steps=steps,
@@ -318,11 +317,11 @@ class Quantity:
             proof=Proof(self.defined),
         )
 
-    def __call__(self, **values: Any) -> float:
+    def __call__(self, **values: Number) -> float:
         """The value as a float."""
         return float(self.evalf(16, **values))
 
-    def series(self, order: Any = 3, *, checked: bool = True) -> Quantity:
+    def series(self, order: Number = 3, *, checked: bool = True) -> Quantity:
         """The exact series in the kernel around K = 0, up to and including K**order.
 
         Args:
@@ -337,7 +336,7 @@ class Quantity:
         """
         return self._expanded("a series", order, False, checked)
 
-    def asymptotics(self, order: Any = 3, *, checked: bool = True) -> Quantity:
+    def asymptotics(self, order: Number = 3, *, checked: bool = True) -> Quantity:
         """The expansion in the kernel for K -> oo, down to and including ``K**-order``.
 
         Args:
@@ -353,7 +352,7 @@ class Quantity:
         """
         return self._expanded("an expansion for large K", order, True, checked)
 
-    def _expanded(self, asked: str, order: Any, large: bool, checked: bool) -> Quantity:
+    def _expanded(self, asked: str, order: Number, large: bool, checked: bool) -> Quantity:
         if self.expansion is None:
             raise NoClosedForm(
                 f"{asked} of {self.name}",
@@ -368,7 +367,7 @@ class Quantity:
 
         return latex(self.expr if self.expr is not None else self.definition)
 
-    def _exact(self, values: dict[str, Any]) -> dict[sp.Symbol, sp.Expr]:
+    def _exact(self, values: dict[str, Number]) -> dict[sp.Symbol, sp.Expr]:
         """A number for every symbol."""
         self._require_known(values)
         missing = [s.name for s in self.symbols if s.name not in values]
@@ -382,7 +381,7 @@ class Quantity:
         self._require_covariance(exact, values)
         return exact
 
-    def _require_known(self, values: dict[str, Any]) -> None:
+    def _require_known(self, values: dict[str, Number]) -> None:
         names = [s.name for s in self.symbols]
         ignored = {s.name for s in self.unused}
         for name in values:
@@ -391,7 +390,7 @@ class Quantity:
                     f"a value for {name} in {self.name}", "there is no such symbol", f"pass {', '.join(names)}"
                 )
 
-    def _numbers(self, values: dict[str, Any]) -> dict[sp.Symbol, sp.Expr]:
+    def _numbers(self, values: dict[str, Number]) -> dict[sp.Symbol, sp.Expr]:
         """Exact numbers for symbols, within their domains."""
         by_name = {s.name: s for s in self.symbols}
         exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
@@ -401,7 +400,7 @@ class Quantity:
                 raise undirected(self.name, symbol)
         return exact
 
-    def _require_covariance(self, exact: dict[sp.Symbol, sp.Expr], values: dict[str, Any]) -> None:
+    def _require_covariance(self, exact: dict[sp.Symbol, sp.Expr], values: dict[str, Number]) -> None:
         """Refuse kernels and covariances of no inputs; one that floats have rounded is put right in ``exact``."""
         if {K1, K2, C} <= exact.keys():
             largest = sp.sqrt(exact[K1] * exact[K2])

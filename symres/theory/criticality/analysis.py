@@ -19,7 +19,7 @@ from ...numerics.roots.root import Root
 from ...results.critical_point import Criticality, CriticalPoint, SearchResult
 from ...results.exponents import KernelGrowth
 from ...results.quantity import Quantity, Status
-from .conditions.critical_conditions import Conditions, Maps, NoConditions, affine, conditions_of, solved, written_out
+from .conditions.critical_conditions import Conditions, Maps, NoConditions, affine, conditions_of, expression_of, solved
 from .conditions.inner_variance import nested_conditions
 from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
 from .lines.degenerate_line import agree, line_of_points
@@ -57,8 +57,8 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if grown is not None:
         return Criticality((), grown.universality_class, _grown(grown), grown)
     if C_W not in (*kernel_map.symbols, *kernel_map.unused):
-        given = "C_W is no free parameter of the layer: critical points are a choice of C_W and C_b"
-        return Criticality((), "unknown", (given,))
+        chosen = "C_W is no free parameter of the layer: critical points are a choice of C_W and C_b"
+        return Criticality((), "unknown", (chosen,))
     invariant = _scale_invariant(kernel_map, parallel, perp)
     if invariant is not None:
         return invariant
@@ -66,7 +66,7 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if alone:
         return Criticality((), "unknown", (_FALLS,)) if _falls_to_one(perp) else Criticality((), "none", alone)
     conditions = nested_conditions(kernel_map, parallel, perp) or conditions_of(kernel_map, parallel, perp)
-    fixed = next((q for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
+    fixed = next((q for q in (parallel, perp) if not expression_of(q).has(C_W) and expression_of(q) != 1), None)
     if fixed is not None:
         positive = SearchResult(remarks=(_never(fixed, (kernel_map, parallel, perp)),))
     elif agree(conditions, parallel, perp):
@@ -96,7 +96,7 @@ def _unsolved(why: NoConditions, kernel_map: Quantity, parallel: Quantity, perp:
 
 def _never(fixed: Quantity, maps: Maps) -> str:
     """Why no C_W makes both susceptibilities 1, of which one does not depend on it."""
-    flow, parallel, perp = map(written_out, maps)
+    flow, parallel, perp = map(expression_of, maps)
     if fixed is not maps[1] or parallel.free_symbols & {K, C_W, C_b}:
         return f"{fixed.name} does not depend on C_W: no choice of it is critical"
     begin, kept = f"chi_parallel = {_text(parallel)}, whatever the kernel is: no point is critical; ", affine(flow, K)
@@ -126,17 +126,17 @@ def _grown(grown: KernelGrowth) -> tuple[str, ...]:
 
 def _falls_to_one(perp: Quantity) -> bool:
     """Whether chi_perp - 1 vanishes for large kernels, by a law that the expansions do not know, at the reference."""
-    beyond = (written_out(perp) - 1).subs({C_W: 1, C_b: sp.Rational(1, 10)})
+    beyond = (expression_of(perp) - 1).subs({C_W: 1, C_b: sp.Rational(1, 10)})
     try:
-        near, far = (enclose(at_generic(beyond.subs(K, k)), {}, _BITS) for k in _LARGE)
+        at_large, at_larger = (enclose(at_generic(beyond.subs(K, k)), {}, _BITS) for k in _LARGE)
     except SymresError:
         return True  # it may be so
-    return not (far > near / 2)
+    return not (at_larger > at_large / 2)
 
 
 def _skip_alone(perp: Quantity) -> tuple[str, ...]:
     """A skip connection that leaves nothing to the branch."""
-    alone = written_out(perp).subs(C_W, 0)
+    alone = expression_of(perp).subs(C_W, 0)
     if not (alone.is_number and alone >= 1):
         return ()
     scaled = ", or a branch that is scaled down with the depth (C_W ~ 1/depth)" if alone == 1 else ""
@@ -183,14 +183,14 @@ def _undecided(point: CriticalPoint) -> str:
 def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Criticality | None:
     """Constant and equal susceptibilities: critical at every kernel, or at none."""
     maps = (kernel_map, parallel, perp)
-    chi = written_out(perp)
-    if chi.has(K) or not all(q.status is Status.EXACT for q in maps) or canonical(written_out(parallel) - chi) != 0:
+    chi = expression_of(perp)
+    if chi.has(K) or not all(q.status is Status.EXACT for q in maps) or canonical(expression_of(parallel) - chi) != 0:
         return None
     points = []
     for weight in solved(chi - 1):
         if not can_be_positive(weight):
             continue
-        rest, slope = affine(canonical((written_out(kernel_map) - K).subs(C_W, weight)), C_b) or (sp.nan, sp.nan)
+        rest, slope = affine(canonical((expression_of(kernel_map) - K).subs(C_W, weight)), C_b) or (sp.nan, sp.nan)
         bias = sp.Integer(0) if rest == 0 else -rest / slope
         if bias == 0 or (bias.is_finite and sign_at_reference(bias) >= 0):
             points.append(CriticalPoint(K, weight, bias, "neutral"))
@@ -217,7 +217,7 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult
             remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_b >= 0 is critical there")
             continue
         place = {s: conditions.unscaled(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}
-        curvature = conditions.unscaled(written_out(parallel)).diff(K).subs(place)
+        curvature = conditions.unscaled(expression_of(parallel)).diff(K).subs(place)
         stability, side = stability_where(curvature, conditions.unscaled(weight))
         inside = value if conditions.variable == S_in else None
         points.append(CriticalPoint(star, weight, bias, stability, exact, side=side, inside=inside))

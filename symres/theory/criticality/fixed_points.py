@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import mpmath as mp
@@ -11,7 +11,7 @@ import sympy as sp
 from flint import arb, ctx
 
 from ...core.errors import NoClosedForm
-from ...core.scalars import number
+from ...core.scalars import Number, number
 from ...core.symbols import K
 from ...gaussian.algebra.canonical import canonical
 from ...numerics.balls import compile_ball, enclose, evaluate
@@ -20,7 +20,7 @@ from ...results.phases import FixedPoint, phase_name
 from ...results.quantity import Quantity, Status
 
 
-def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
     """The fixed points of the kernel map between 1e-9 and 1e12, and K = 0 where it is one.
 
     Args:
@@ -75,7 +75,7 @@ def _plain(value: sp.Expr) -> sp.Expr:
     return value if value.is_Rational else number(evaluate(value, {}, 30)[0], "a parameter")
 
 
-def _zero_fixed_point(maps: tuple[Quantity, ...], params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+def _zero_fixed_point(maps: tuple[Quantity, ...], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
     """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
 
     def limit(quantity: Quantity, checked: bool = True) -> sp.Expr:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import sympy as sp
 
@@ -102,9 +101,27 @@ def derivative(quantity: Quantity, s: sp.Symbol) -> Quantity:
     )
 
 
-def unknown(name: str, arguments: tuple[sp.Symbol, ...], reason: str, **words: Any) -> Quantity:
+def unknown(
+    name: str,
+    arguments: tuple[sp.Symbol, ...],
+    reason: str,
+    *,
+    notation: str = "",
+    meaning: str = "",
+    source: str = "",
+) -> Quantity:
     """A quantity that does not exist or could not be found, with the reason."""
-    return Quantity(name, arguments, sp.nan, sp.nan, Status.UNKNOWN, reason=reason, **words)
+    return Quantity(
+        name,
+        arguments,
+        sp.nan,
+        sp.nan,
+        Status.UNKNOWN,
+        reason=reason,
+        notation=notation,
+        meaning=meaning,
+        source=source,
+    )
 
 
 def _with_steps(proof: Proof, inner: Sequence[tuple[sp.Symbol, Proof]]) -> Proof:

@@ -56,7 +56,7 @@ class Conditions:
         """An expression where the unit is 1: its sign is the same."""
         return self.unit.removed(expression)
 
-    def written_out(self, solution: sp.Expr) -> sp.Expr:
+    def as_function(self, solution: sp.Expr) -> sp.Expr:
         """A solution as a function of the variable alone."""
         return solution.xreplace(self.numbers)
 
@@ -101,8 +101,8 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
     """The solution, or why there is none."""
     if C_b not in (*kernel_map.symbols, *kernel_map.unused):
         return NoConditions(Obstacle.FIXED_BIAS)
-    in_weight = [affine(written_out(q), C_W) for q in (perp, parallel)]
-    in_bias = affine(written_out(kernel_map), C_b)
+    in_weight = [affine(expression_of(q), C_W) for q in (perp, parallel)]
+    in_bias = affine(expression_of(kernel_map), C_b)
     pairs = [pair for pair in (*in_weight, in_bias) if pair is not None and pair[1] != 0]
     if len(pairs) < 3 or any(e.has(C_b) for pair in pairs for e in pair):
         return NoConditions(Obstacle.NOT_LINEAR)
@@ -244,8 +244,8 @@ def at_value(expression: sp.Expr, variable: sp.Symbol, value: sp.Expr, exact: bo
     return canonical(result) if exact and not result.has(ImplicitNumber) else result
 
 
-def written_out(quantity: Quantity) -> sp.Expr:
-    """The quantity as one expression."""
+def expression_of(quantity: Quantity) -> sp.Expr:
+    """The expression of a quantity that is known."""
     expr = quantity.expr
     assert expr is not None
     return expr
