@@ -40,9 +40,9 @@ from .report.export import export as export
 from .report.figures.phase_diagram import PhaseDiagram as PhaseDiagram
 from .report.figures.phase_diagram import phase_diagram as phase_diagram
 from .results.critical_point import CriticalPoint as CriticalPoint
+from .results.phases import FixedPoint as FixedPoint
 from .results.quantity import Quantity as Quantity
 from .results.quantity import Status as Status
-from .theory.criticality.fixed_points import FixedPoint as FixedPoint
 from .theory.depth.infinite_depth import DepthLimit as DepthLimit
 from .theory.depth.network import DualKernel as DualKernel
 from .theory.depth.network import Network as Network

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from .display import Fact, Shown, preformatted, views
 from .errors import SymresError
+
+
+class Rule(StrEnum):
+    """The rules that readers of proofs tell apart; other steps have a name of their own."""
+
+    BREAKPOINTS = "breakpoints as signs"
+    STEIN = "Stein's lemma"
+    CANONICAL = "canonical form"
 
 
 @dataclass(frozen=True)
@@ -15,7 +25,7 @@ class Step:
     """One equality of a derivation.
 
     Args:
-        rule: short name of the rule ("Stein's lemma", "canonical form").
+        rule: short name of the rule, one of ``Rule`` where readers depend on it.
         statement: what the step says, one line of plain text.
         apply: pure function that takes the state before the step and returns the state after it.
         after: the state that was found when the step was first taken.
@@ -27,6 +37,43 @@ class Step:
     apply: Callable[[Any], Any]
     after: Any
     details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insertion(Step):
+    """A step that puts the result of another proof in the place of an average or of a named intermediate result.
+
+    Args:
+        place: the node of the state that is replaced.
+        proof: its own derivation, which ends in the replacement.
+    """
+
+    place: Any
+    proof: Proof
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermwiseStep(Step):
+    """A step that proves the terms of a sum one by one.
+
+    Args:
+        parts: (coefficient, proof of what it multiplies) of every term.
+    """
+
+    parts: tuple[tuple[Any, Proof], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlopeAndValue(Step):
+    """A step that names what determines a function of a variable.
+
+    Args:
+        slope: its derivative in the variable.
+        value: the function where the variable is 0.
+    """
+
+    slope: Any
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -95,6 +142,28 @@ class Proof(Shown):
                 *(f"  {line}" for line in self.second.explain().splitlines()),
             ]
         return "\n".join(lines)
+
+
+def insertion(
+    rule: str, statement: str, state: Any, place: Any, proof: Proof, details: tuple[str, ...] = ()
+) -> Insertion:
+    """The step that replaces ``place`` in an expression by what a proof of its own ends in.
+
+    Args:
+        rule: short name of the rule.
+        statement: what the step says.
+        state: the expression before the step.
+        place: the node that is replaced.
+        proof: the derivation of the replacement, taken again at every replay.
+        details: lines that a reader may want to see.
+    """
+    after = state.xreplace({place: proof.result})
+    put_in = partial(_put_in, place=place, proof=proof)
+    return Insertion(rule, statement, put_in, after, details, place=place, proof=proof)
+
+
+def _put_in(state: Any, place: Any, proof: Proof) -> Any:
+    return state.xreplace({place: proof.replay()})
 
 
 def conclusion(lines: Sequence[str]) -> str:

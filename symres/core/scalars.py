@@ -7,20 +7,31 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import mpmath as mp
 import sympy as sp
 
 from .errors import DeclarationError
 
-Scalar: TypeAlias = int | float | str | Fraction | Decimal | mp.mpf | sp.Expr  # a number or a parameter, as users write
+Number: TypeAlias = int | float | str | Fraction | Decimal | sp.Expr | mp.mpf  # what users may pass as a number
+
+
+@runtime_checkable
+class _Array(Protocol):
+    """An array or a tensor, of NumPy, PyTorch or another library; one of no dimension is a number."""
+
+    shape: Any
+
+    def item(self) -> Any:
+        """Its only entry."""
+
 
 _NUMERAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 _LEAST = sp.Rational(1, 10**300)
 
 
-def number(value: Any, name: str) -> sp.Expr:
+def number(value: Number, name: str) -> sp.Expr:
     """An exact real number.
 
     Args:
@@ -31,7 +42,7 @@ def number(value: Any, name: str) -> sp.Expr:
     Raises:
         DeclarationError: not a finite real number.
     """
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # an array of no dimension, a tensor
+    if isinstance(value, _Array) and value.shape == ():
         value = value.item()
     if isinstance(value, bool):
         raise _refused(value, name)
@@ -57,7 +68,7 @@ def number(value: Any, name: str) -> sp.Expr:
     raise _refused(value, name)
 
 
-def parameter(value: Any, name: str) -> sp.Expr:
+def parameter(value: Number, name: str) -> sp.Expr:
     """The exact value of a parameter, of a size that floating-point numbers can hold.
 
     Raises:
@@ -70,7 +81,7 @@ def parameter(value: Any, name: str) -> sp.Expr:
     return exact
 
 
-def whole(value: Any, name: str, least: int) -> int:
+def whole(value: Number, name: str, least: int) -> int:
     """An integer that is not below ``least``: a number of digits, an order, a depth.
 
     Raises:
@@ -89,7 +100,7 @@ def is_rounded(value: Any) -> bool:
     return isinstance(value, mp.mpf) or (isinstance(value, Real) and not isinstance(value, Rational))
 
 
-def scalar(value: Any, name: str) -> sp.Expr:
+def scalar(value: Number, name: str) -> sp.Expr:
     """An argument of a declaration: an expression as it is (floats become exact decimals), else an exact number."""
     if isinstance(value, sp.Expr):
         return value.xreplace({f: number(f, name) for f in value.atoms(sp.Float)})

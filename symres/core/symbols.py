@@ -30,7 +30,8 @@ tau = Symbol("tau", nonnegative=True)  # depth in units in which small branches 
 x1, x2, x3, x4 = variables = tuple(Symbol(f"x{i}", real=True) for i in (1, 2, 3, 4))  # bound variables of an average
 
 Theta = Symbol("Theta", real=True)  # tangent covariance of two inputs
-S_in = Symbol("S_in", positive=True)  # variance inside of the averages of a layer, along a line of critical points
+S_in = Symbol("S_in", positive=True)  # the one variance inside of the averages of a layer, where it is not K
+k = Symbol("k", positive=True)  # kernel in units of a power of a parameter, K = k*beta**-2
 
 
 def source(number: int) -> Symbol:

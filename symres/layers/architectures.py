@@ -14,7 +14,7 @@ import sympy as sp
 from ..activations.activation import Activation
 from ..activations.catalogue import activation
 from ..core import symbols
-from ..core.scalars import Scalar, scalar, whole
+from ..core.scalars import Number, scalar, whole
 from .layer import Layer
 from .nodes import Dense
 from .normalisation import BatchNorm, LayerNorm
@@ -25,23 +25,23 @@ def mlp(phi: Activation | str) -> Layer:
     return Layer(Dense(activation(phi)(symbols.z)), "mlp")
 
 
-def residual(phi: Activation | str, gamma: Scalar = symbols.gamma, xi: Scalar = 1) -> Layer:
+def residual(phi: Activation | str, gamma: Number = symbols.gamma, xi: Number = 1) -> Layer:
     """Residual perceptron, ``z' = gamma*z + xi*Dense(phi(z))`` (PDLT (B.3))."""
     branch = Dense(activation(phi)(symbols.z))
     return Layer(_skip(gamma) + scalar(xi, "xi") * branch, "residual")
 
 
-def pre_ln(phi: Activation | str, gamma: Scalar = 0) -> Layer:
+def pre_ln(phi: Activation | str, gamma: Number = 0) -> Layer:
     """LayerNorm on preactivations, ``z' = gamma*z + Dense(phi(LayerNorm(z)))`` (Doshi et al. (61))."""
     return Layer(_skip(gamma) + Dense(activation(phi)(LayerNorm(symbols.z))), "pre_ln")
 
 
-def ln_act(phi: Activation | str, gamma: Scalar = 0) -> Layer:
+def ln_act(phi: Activation | str, gamma: Number = 0) -> Layer:
     """LayerNorm on activations, ``z' = gamma*z + Dense(LayerNorm(phi(z)))`` (Doshi et al. (49))."""
     return Layer(_skip(gamma) + Dense(LayerNorm(activation(phi)(symbols.z))), "ln_act")
 
 
-def batch_norm(phi: Activation | str, gamma: Scalar = 0, units: int = 1) -> Layer:
+def batch_norm(phi: Activation | str, gamma: Number = 0, units: int = 1) -> Layer:
     """BatchNorm on preactivations, ``z' = gamma*z + branch`` with so many units ``u -> Dense(phi(BatchNorm(u)))``.
 
     One unit is Doshi et al. (24) and (25), two are the block of (26).
@@ -52,12 +52,12 @@ def batch_norm(phi: Activation | str, gamma: Scalar = 0, units: int = 1) -> Laye
     return Layer(_skip(gamma) + branch, "batch_norm")
 
 
-def two_layer_block(phi: Activation | str, gamma: Scalar = 1, xi: Scalar = symbols.xi) -> Layer:
+def two_layer_block(phi: Activation | str, gamma: Number = 1, xi: Number = symbols.xi) -> Layer:
     """Residual two-layer block, ``z' = gamma*z + xi*Dense(phi(Dense(z)))`` (Chizat, section 1.1, for wide streams)."""
     return Layer(_skip(gamma) + scalar(xi, "xi") * Dense(activation(phi)(Dense(symbols.z))), "two_layer_block")
 
 
-def _skip(gamma: Scalar) -> sp.Expr:
+def _skip(gamma: Number) -> sp.Expr:
     return scalar(gamma, "gamma") * symbols.z
 
 

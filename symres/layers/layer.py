@@ -9,7 +9,7 @@ import sympy as sp
 from ..activations.activation import Formula
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
-from ..core.scalars import Scalar, equation, scalar
+from ..core.scalars import Number, equation, scalar
 from ..core.symbols import z
 from ..notation.facts import equation as fact
 from .program import Program, lower
@@ -64,7 +64,7 @@ class Layer(Shown):
         """Every free symbol but the stream, by name."""
         return tuple(sorted(self.forward.free_symbols - {z}, key=str))
 
-    def subs(self, **values: Scalar) -> Layer:
+    def subs(self, **values: Number) -> Layer:
         """The same layer with numbers or expressions in the place of parameters, by name.
 
         Raises:

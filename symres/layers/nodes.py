@@ -22,9 +22,9 @@ import sympy as sp
 from sympy.printing.printer import Printer
 
 from ..activations import catalogue
-from ..activations.formula_parser import FUNCTIONS, VARIABLE
+from ..activations.formula_parser import PARSED_FUNCTIONS, VARIABLE
 from ..core.errors import DeclarationError, UnsupportedLayer
-from ..core.scalars import Scalar, equation, scalar
+from ..core.scalars import Number, equation, scalar
 from ..core.symbols import C_W, SHARED, C_b
 
 PHI = "phi"  # the activation of a layer that is written as text
@@ -101,7 +101,7 @@ class Node(sp.Expr):
             )
         _classes[cls.__name__] = cls
 
-    def __new__(cls, *arguments: Scalar) -> Node:
+    def __new__(cls, *arguments: Number) -> Node:
         """A node of an expression in the neurons and of scalars; numbers may be int, float, str, Fraction or sympy."""
         if len(arguments) != len(cls.argument_names):
             raise DeclarationError(
@@ -134,7 +134,7 @@ class Node(sp.Expr):
 
 def _meaning(name: str, module: str) -> str:
     """What a name stands for in equations already, if a class of this module must not take it; else empty."""
-    if name in FUNCTIONS or name in _CONSTANTS:
+    if name in PARSED_FUNCTIONS or name in _CONSTANTS:
         return "formulas"
     if name in catalogue.activations:
         return "an activation"
@@ -164,7 +164,7 @@ class Dense(Node):
     argument_names = ("u", "C_W", "C_b")  # a width and a tag have no text
 
     def __new__(
-        cls, u: Scalar, C_W: Scalar = C_W, C_b: Scalar = C_b, width: Scalar = 1, tag: sp.Dummy | None = None
+        cls, u: Number, C_W: Number = C_W, C_b: Number = C_b, width: Number = 1, tag: sp.Dummy | None = None
     ) -> Dense:
         """A new draw; numbers may be int, float, str, Fraction or sympy."""
         # A Dummy, because its index survives pickling and copies without colliding with the tags of later calls.

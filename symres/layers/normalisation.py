@@ -9,7 +9,7 @@ import sympy as sp
 from sympy.printing.printer import Printer
 
 from ..core.errors import DeclarationError, UnsupportedLayer
-from ..core.scalars import Scalar, scalar
+from ..core.scalars import Number, scalar
 from .nodes import Averaging, Instructions, N, Net, Node
 
 
@@ -28,7 +28,7 @@ class Normaliser(Node, abstract=True):
 
     argument_names = ("u", "epsilon")
 
-    def __new__(cls, u: Scalar, epsilon: Scalar = 0) -> Normaliser:
+    def __new__(cls, u: Number, epsilon: Number = 0) -> Normaliser:
         """A node; numbers may be int, float, str, Fraction or sympy."""
         added = scalar(epsilon, "epsilon")
         if added.is_negative:

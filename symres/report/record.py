@@ -14,8 +14,10 @@ import sympy as sp
 from ..core import files
 from ..core.symbols import gamma
 from ..notation.decimals import at_zero_gamma, decimal
+from ..results.critical_point import CriticalPoint
+from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
-from ..results.report import PointRow, Report
+from ..results.report import Report
 from ..studies.initialisation import advice
 from ..studies.kernel_expansions import expansions
 from .latex.displays import latex
@@ -106,7 +108,7 @@ def _quantity(q: Quantity) -> dict[str, Any]:
     }
 
 
-def _point(row: PointRow) -> dict[str, Any]:
+def _point(row: CriticalPoint) -> dict[str, Any]:
     out: dict[str, Any] = {"stability": row.stability, "exact": row.exact}
     for name in ("K", "C_W", "C_b"):
         value = sp.sympify(getattr(row, name))
@@ -121,7 +123,7 @@ def _point(row: PointRow) -> dict[str, Any]:
     return out
 
 
-def _fixed_point(row: Any) -> dict[str, Any]:
+def _fixed_point(row: FixedPoint) -> dict[str, Any]:
     """Rows with K, chi_parallel, chi_perp and phase; K is "any" where every kernel is preserved."""
     kernel = "any" if isinstance(row.K, sp.Expr) else row.K
     values = {"K": kernel, "chi_parallel": row.chi_parallel, "chi_perp": row.chi_perp, "phase": row.phase}

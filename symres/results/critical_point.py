@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import sympy as sp
 
 from ..core.display import Fact, Shown
+from ..core.errors import DeclarationError
+from ..core.symbols import K
 from ..notation.facts import equation
+from ..numerics.balls import evaluate
 from .exponents import KernelGrowth
+
+_DIGITS = 17
 
 # sign of d(chi_parallel)/dK where chi_parallel = 1: d' = d + b*d**2 pulls from below for b > 0
 STABILITY = {1: ("half-stable", "below"), -1: ("half-stable", "above"), 0: ("marginal", "")}
@@ -19,7 +25,7 @@ class CriticalPoint(Shown):
     """A fixed point with both susceptibilities equal to 1 (PDLT (B.19)).
 
     Args:
-        K: the kernel; ``sr.K`` itself if every kernel is one (scale-invariant layers).
+        K: the kernel; ``sr.K`` itself if every kernel is one (scale-invariant layers). ``kernel`` is it as a float.
         C_W: the critical weight variance, an expression in the remaining parameters (gamma...).
         C_b: the critical bias variance.
         stability: "stable" or "unstable" (K flows to the point or away from it), "half-stable" (to it from one
@@ -51,6 +57,20 @@ class CriticalPoint(Shown):
     def _facts(self) -> list[Fact]:
         sides = (("K*", "K^*", self.K), ("C_W", "C_W", self.C_W), ("C_b", "C_b", self.C_b))
         return [equation(label, left, sp.sympify(side)) for label, left, side in sides]
+
+    @property
+    def kernel(self) -> float:
+        """K as a float; nan where every kernel is critical, and K is the symbol ``sr.K`` itself.
+
+        Raises:
+            DeclarationError: K depends on parameters, or on what runs along a line of critical points.
+        """
+        if self.K == K:
+            return math.nan
+        if self.K.free_symbols:
+            names = ", ".join(sorted(s.name for s in self.K.free_symbols))
+            raise DeclarationError("the kernel of a critical point", f"it depends on {names}", "put numbers into K")
+        return float(evaluate(self.K, {}, _DIGITS)[0])
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
 
 import mpmath as mp
 import sympy as sp
@@ -14,8 +13,8 @@ from sympy.utilities.iterables import sift
 
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
-from ..core.proof import Proof
-from ..core.scalars import is_rounded, number, whole
+from ..core.proof import Proof, Step
+from ..core.scalars import Number, is_rounded, number, whole
 from ..core.symbols import K1, K2, KERNELS, SHARED, C, K
 from ..notation import latex
 from ..notation.facts import equation, is_short
@@ -59,6 +58,11 @@ class NamedStep:
     symbol: sp.Symbol
     definition: sp.Expr
     expr: sp.Expr
+
+    @property
+    def sides(self) -> tuple[sp.Expr, sp.Expr]:
+        """The definition and what it is in closed form."""
+        return self.definition, self.expr
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,7 +156,7 @@ class Quantity(Shown):
             oracles, sum(v.points for v in self.verifications), max(v.worst for v in self.verifications)
         )
 
-    def evalf(self, digits: Any = 15, **values: Any) -> mp.mpf:
+    def evalf(self, digits: Number = 15, **values: Number) -> mp.mpf:
         """The value to so many correct digits.
 
         Args:
@@ -167,7 +171,7 @@ class Quantity(Shown):
         """
         return self.enclosure(digits, **values)[0]
 
-    def enclosure(self, digits: Any = 15, **values: Any) -> tuple[mp.mpf, mp.mpf]:
+    def enclosure(self, digits: Number = 15, **values: Number) -> tuple[mp.mpf, mp.mpf]:
         """``(value, radius)``: the true value lies within the radius, at most 10**-digits relative unless it is 0.
 
         An average without a closed form is integrated numerically over the bulk of the Gaussian, and its tails are
@@ -263,7 +267,7 @@ class Quantity(Shown):
         kernel = self.symbols[0]
         given = {s: v for s, v in exact.items() if s != kernel}  # numbers also tell on which side of 0 a breakpoint is
         try:
-            series = replace(self, definition=self.defined.subs(given), steps=()).series(0, checked=False).body
+            series = self.at(**{s.name: v for s, v in given.items()}).series(0, checked=False).body
         except NoClosedForm:
             value = self.expr.subs(exact) if self.expr is not None else sp.nan
             if value.has(sp.nan, sp.zoo):
@@ -271,11 +275,69 @@ class Quantity(Shown):
             return value
         return sp.limit(series, kernel, 0, "+")
 
-    def __call__(self, **values: Any) -> float:
+    def at(self, **values: Number) -> Quantity:
+        """The quantity with numbers in the place of some of its symbols, a function of the others.
+
+        Definition, result, named steps and proof all have the numbers, so that ``q.at(C_W=2).evalf(K=1)`` is
+        ``q.evalf(K=1, C_W=2)``. Parameters on which nothing depends any more are among its ``unused`` ones.
+
+        Args:
+            values: numbers by name, as for ``evalf``. A covariance is given together with its kernels, or not at all.
+
+        Raises:
+            DeclarationError: an unknown name, a value outside the symbol's domain, a covariance without its kernels.
+            NoClosedForm: the definition has no value there: ``evalf`` takes a limit, which is no formula.
+        """
+        self._require_known(values)
+        exact = self._numbers(values)
+        _require_together(self.name, [s for s in (K, K1, K2, C) if s in self.symbols], exact)
+        self._require_covariance(exact, values)
+        found = self._put(exact, values)
+        if self.status is Status.UNKNOWN:
+            return found
+        if any(map(_is_undefined, (found.definition, *(s.definition for s in found.steps)))):
+            where = ", ".join(f"{s} = {v}" for s, v in exact.items())
+            raise NoClosedForm(
+                f"{self.name} as a formula at {where}", "its averages have only limits there", "ask for evalf() there"
+            )
+        closes = not any(map(_is_undefined, (found.body, *(s.expr for s in found.steps))))
+        return found if closes or self.status is not Status.EXACT else found._opened()
+
+    def _put(self, exact: dict[sp.Symbol, sp.Expr], names: Iterable[str]) -> Quantity:
+        """Numbers in the place of symbols, everywhere."""
+        definition, body = self.definition.subs(exact), self.body.subs(exact)
+        steps = tuple(NamedStep(s.symbol, s.definition.subs(exact), s.expr.subs(exact)) for s in self.steps)
+        left = [s for s in self.symbols if s not in exact]
+        free = set().union(*(e.free_symbols for e in (definition, body, *(e for s in steps for e in s.sides))))
+        gone = [s for s in left if not (s in free or s in KERNELS or self.status is Status.UNKNOWN)]
+        return replace(
+            self,
+            symbols=tuple(s for s in left if s not in gone),
+            unused=(*(s for s in self.unused if s.name not in names), *gone),
+            definition=definition,
+            body=body,
+            steps=steps,
+            proof=_specialised(self.proof, exact),
+            expansion=self.expansion if K in left else None,
+            directed=self.directed and K1 in left,
+        )
+
+    def _opened(self) -> Quantity:
+        """The quantity in averages, where the closed form has no value but they have."""
+        return replace(
+            self,
+            body=self.definition,
+            steps=tuple(replace(s, expr=s.definition) for s in self.steps),
+            status=Status.NUMERIC,
+            reason="the closed form has no value at these numbers, its averages have",
+            proof=Proof(self.defined),
+        )
+
+    def __call__(self, **values: Number) -> float:
         """The value as a float."""
         return float(self.evalf(16, **values))
 
-    def series(self, order: Any = 3, *, checked: bool = True) -> Quantity:
+    def series(self, order: Number = 3, *, checked: bool = True) -> Quantity:
         """The exact series in the kernel around K = 0, up to and including K**order.
 
         Args:
@@ -290,7 +352,7 @@ class Quantity(Shown):
         """
         return self._expanded("a series", order, False, checked)
 
-    def asymptotics(self, order: Any = 3, *, checked: bool = True) -> Quantity:
+    def asymptotics(self, order: Number = 3, *, checked: bool = True) -> Quantity:
         """The expansion in the kernel for K -> oo, down to and including ``K**-order``.
 
         Args:
@@ -306,7 +368,7 @@ class Quantity(Shown):
         """
         return self._expanded("an expansion for large K", order, True, checked)
 
-    def _expanded(self, asked: str, order: Any, large: bool, checked: bool) -> Quantity:
+    def _expanded(self, asked: str, order: Number, large: bool, checked: bool) -> Quantity:
         if self.expansion is None:
             raise NoClosedForm(
                 f"{asked} of {self.name}",
@@ -319,26 +381,41 @@ class Quantity(Shown):
         """The expression as LaTeX."""
         return latex(self.expr if self.expr is not None else self.definition)
 
-    def _exact(self, values: dict[str, Any]) -> dict[sp.Symbol, sp.Expr]:
-        by_name = {s.name: s for s in self.symbols}
-        ignored = {s.name for s in self.unused}
-        for name in values:
-            if name not in by_name and name not in ignored:
-                raise DeclarationError(
-                    f"a value for {name} in {self.name}", "there is no such symbol", f"pass {', '.join(by_name)}"
-                )
-        missing = [name for name in by_name if name not in values]
+    def _exact(self, values: dict[str, Number]) -> dict[sp.Symbol, sp.Expr]:
+        """A number for every symbol."""
+        self._require_known(values)
+        missing = [s.name for s in self.symbols if s.name not in values]
         if missing:
             raise DeclarationError(
                 f"a number for {self.name}",
                 f"no value for {', '.join(missing)}",
                 f"pass it by name, for instance {missing[0]}=1",
             )
+        exact = self._numbers(values)
+        self._require_covariance(exact, values)
+        return exact
+
+    def _require_known(self, values: dict[str, Number]) -> None:
+        names = [s.name for s in self.symbols]
+        ignored = {s.name for s in self.unused}
+        for name in values:
+            if name not in names and name not in ignored:
+                raise DeclarationError(
+                    f"a value for {name} in {self.name}", "there is no such symbol", f"pass {', '.join(names)}"
+                )
+
+    def _numbers(self, values: dict[str, Number]) -> dict[sp.Symbol, sp.Expr]:
+        """Exact numbers for symbols, within their domains."""
+        by_name = {s.name: s for s in self.symbols}
         exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
         for symbol, value in exact.items():
             require_range(self.name, symbol, value)
             if self.directed and symbol in (K1, K2) and value == 0:
                 raise undirected(self.name, symbol)
+        return exact
+
+    def _require_covariance(self, exact: dict[sp.Symbol, sp.Expr], values: dict[str, Number]) -> None:
+        """Refuse kernels and covariances of no inputs; one that floats have rounded is put right in ``exact``."""
         if {K1, K2, C} <= exact.keys():
             largest = sp.sqrt(exact[K1] * exact[K2])
             excess = abs(exact[C]) - largest
@@ -354,7 +431,37 @@ class Quantity(Shown):
                 "a large batch has no such mean covariance",
                 "pass 0 <= C <= K",
             )
-        return exact
+
+
+def _specialised(proof: Proof, exact: dict[sp.Symbol, sp.Expr]) -> Proof:
+    """A proof that goes on to numbers in the place of symbols."""
+    if not exact or not isinstance(proof.result, sp.Expr):
+        return proof
+    put = partial(_with_numbers, numbers=exact)
+    values = ", ".join(f"{s} = {v}" for s, v in exact.items())
+    return Proof(proof.start, (*proof.steps, Step("numbers", values, put, put(proof.result))))
+
+
+def _with_numbers(state: sp.Expr, numbers: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
+    return state.subs(numbers)
+
+
+def _is_undefined(value: sp.Expr) -> bool:
+    return value.has(sp.nan, sp.zoo)
+
+
+def _require_together(asked: str, kernels: list[sp.Symbol], given: dict[sp.Symbol, sp.Expr]) -> None:
+    """Refuse a part of the kernels and the covariance of inputs: whether they are one shows in all of them.
+
+    Raises:
+        DeclarationError: some are given and some are not.
+    """
+    some = [s for s in kernels if s in given]
+    if some and some != kernels:
+        listed = ", ".join(s.name for s in kernels)
+        raise DeclarationError(
+            f"{asked} at {some[0]} = {given[some[0]]}", f"{listed} belong together", "pass all or none"
+        )
 
 
 def undirected(asked: str, symbol: sp.Symbol) -> DeclarationError:

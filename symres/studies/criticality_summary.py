@@ -12,8 +12,9 @@ from ..core.errors import SymresError
 from ..core.symbols import C_W, C_b, K, gamma, xi
 from ..notation.decimals import at_zero_gamma, decimal
 from ..numerics.balls import evaluate
+from ..results.critical_point import CriticalPoint
 from ..results.quantity import Quantity, Status
-from ..results.report import PointRow, Report
+from ..results.report import Report
 
 DIGITS = 15
 STAR = sp.Symbol("K*", positive=True)
@@ -77,7 +78,7 @@ def class_sentence(report: Report) -> str:
     return f"{report.universality_class}: {words}" if words else report.universality_class
 
 
-def stability(point: PointRow) -> str:
+def stability(point: CriticalPoint) -> str:
     """The stability of a critical point in words; of a half-stable one, from which side it attracts."""
     if point.stability == "half-stable" and point.side:
         far = {"below": "above", "above": "below"}[point.side]
@@ -85,7 +86,7 @@ def stability(point: PointRow) -> str:
     return _STABILITY.get(point.stability, point.stability)
 
 
-def at_point(point: PointRow) -> dict[str, str] | None:
+def at_point(point: CriticalPoint) -> dict[str, str] | None:
     """Numbers of the usual parameters at a critical point, without skip connection; None if it has others."""
     found = {"C_W": value(point.C_W), "C_b": value(point.C_b)}
     if any(v is None for v in found.values()):
@@ -93,13 +94,13 @@ def at_point(point: PointRow) -> dict[str, str] | None:
     return {n: mp.nstr(v, 30) for n, v in found.items()} | {"gamma": "0", "xi": "1"}
 
 
-def example(report: Report) -> PointRow | None:
+def example(report: Report) -> CriticalPoint | None:
     """The first critical point at which a network can be built, with numbers."""
     found = chosen(report)
     return None if found is None else found[0]
 
 
-def chosen(report: Report) -> tuple[PointRow, tuple[str, ...]] | None:
+def chosen(report: Report) -> tuple[CriticalPoint, tuple[str, ...]] | None:
     """The example, and what was chosen for it: parameters, and the place on a line of critical points."""
     for point in report.critical_points:
         choices = ["gamma = 0"] * (gamma in _parameters(point)) + ["xi = 1"] * (xi in _parameters(point))
@@ -115,12 +116,12 @@ def chosen(report: Report) -> tuple[PointRow, tuple[str, ...]] | None:
     return None
 
 
-def runs(point: PointRow) -> str:
+def runs(point: CriticalPoint) -> str:
     """The name of what runs along a line of critical points; empty for a single point."""
     return "" if point.along is None else "K*" if point.along == K else point.along.name
 
 
-def is_free(point: PointRow) -> bool:
+def is_free(point: CriticalPoint) -> bool:
     """Whether the critical parameters depend on the skip connection."""
     return gamma in _parameters(point)
 
@@ -131,7 +132,7 @@ def conditions(report: Report) -> str:
     return f"{holds}, where C_W > 0 and C_b >= 0" if any(map(_parameters, report.critical_points)) else holds
 
 
-def _parameters(point: PointRow) -> set[sp.Symbol]:
+def _parameters(point: CriticalPoint) -> set[sp.Symbol]:
     return (sp.sympify(point.C_W).free_symbols | sp.sympify(point.C_b).free_symbols) - {K, point.along}
 
 
@@ -144,7 +145,7 @@ def value(expr: sp.Expr) -> mp.mpf | None:
     return None if exact is None else evaluate(exact, {}, DIGITS + 3)[0]
 
 
-def in_units(point: PointRow, name: str) -> sp.Expr | None:
+def in_units(point: CriticalPoint, name: str) -> sp.Expr | None:
     """K, C_W or C_b where K* is measured in units of a parameter: the number rounded, ``14.32/beta**2``.
 
     None if K* is a number, or K is asked for and known exactly: then the value stands for itself.
@@ -158,7 +159,7 @@ def in_units(point: PointRow, name: str) -> sp.Expr | None:
     return sp.Symbol(decimal(evaluate(number, {}, DIGITS + 3)[0], DIGITS), positive=True) * rest
 
 
-def in_averages(report: Report, point: PointRow, name: str) -> sp.Expr | None:
+def in_averages(report: Report, point: CriticalPoint, name: str) -> sp.Expr | None:
     """C_W or C_b in averages at K*, written ``STAR``: where the closed form is long. None unless the numbers agree."""
     growth, perp = (named(report, n) for n in ("kernel_map", "chi_perp"))
     if growth is None or perp is None or growth.steps or perp.steps:
@@ -195,7 +196,7 @@ class Flow:
     law: sp.Expr | None
 
 
-def flow(point: PointRow) -> Flow | None:
+def flow(point: CriticalPoint) -> Flow | None:
     """The first correction to K' = K at a critical point K* = 0; None at other points."""
     if point.correction is None:
         return None

@@ -17,7 +17,7 @@ from ..layers import architectures
 from ..layers.layer import Layer
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
-from ..theory.criticality.phase import Phase
+from ..results.phases import Phase
 from ..theory.theory import Theory, derive
 
 ACTIVATIONS = ("relu", "leaky_relu", "erf", "gelu", "tanh", "sin", "silu", "softplus", "elu", "selu")

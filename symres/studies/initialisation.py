@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import mpmath as mp
 
 from ..core.symbols import K
-from ..results.report import PointRow, Report
+from ..results.critical_point import CriticalPoint
+from ..results.report import Report
 from . import criticality_summary
 from .kernel_range import reach as reach_of
 
@@ -58,7 +59,7 @@ def advice(report: Report) -> Advice | None:
     return Advice(weight, bias, (draw, *_inputs(report, point), _WIDTH))
 
 
-def _wanted(point: PointRow) -> str:
+def _wanted(point: CriticalPoint) -> str:
     """Which numbers would give advice."""
     values = (point.K, point.C_W, point.C_b)
     names = {s.name for e in values for s in e.free_symbols - {K, point.along}}
@@ -71,7 +72,7 @@ def _wanted(point: PointRow) -> str:
     return f"Give {' and '.join(f'{name} (--set {name}=...)' for name in sorted(free))} a number."
 
 
-def _inputs(report: Report, point: PointRow) -> tuple[str, ...]:
+def _inputs(report: Report, point: CriticalPoint) -> tuple[str, ...]:
     """How to scale the inputs."""
     if point.K == K:
         return ("Inputs may have any scale: every kernel is kept.",)

@@ -9,8 +9,9 @@ from typing import Any
 import mpmath as mp
 
 from ..core.errors import SymresError
+from ..results.critical_point import CriticalPoint
 from ..results.quantity import Status
-from ..results.report import PointRow, Report
+from ..results.report import Report
 from . import criticality_summary
 
 _KEPT = 0.02  # relative change of a kernel in a layer that counts as none
@@ -33,7 +34,7 @@ class Reach:
     edge: mp.mpf | None
 
 
-def reach(report: Report, point: PointRow) -> Reach | None:
+def reach(report: Report, point: CriticalPoint) -> Reach | None:
     """How far a stable critical point K* = 0 reaches, without skip connection.
 
     None if parameters have no numbers, or if kernels of any size are kept or lost.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
+import mpmath as mp
 import sympy as sp
 
 from ..activations.activation import Activation
 from ..core import symbols
 from ..core.display import Fact, Plain, Shown, preformatted, views
 from ..core.errors import DeclarationError
-from ..core.scalars import number, parameter, whole
+from ..core.scalars import Number, number, parameter, whole
 from ..gaussian.algebra.canonical import canonical
 from ..layers.architectures import mlp
 from ..layers.layer import Layer
@@ -22,20 +22,20 @@ from ..notation.factors import tidy_factors
 from ..notation.facts import equation
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
+from ..results.phases import FixedPoint, LinePoint, Phase
 from ..results.quantity import require_range
-from ..results.report import PointRow, Report
+from ..results.report import Report
+from ..results.verdict import Verdict
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
 from .criticality.decay_exponents import exponents_at
-from .criticality.fixed_points import FixedPoint
 from .criticality.lines import critical_line
-from .criticality.lines.critical_line import LinePoint
 from .criticality.lines.explicit_line import explicit_line
-from .criticality.phase import Phase, phase
+from .criticality.phase import phase
 from .depth.batch_flow import variance_maps, with_kernel
 from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.jacobian_product import jacobian_product
-from .depth.network import DualKernel, Network
+from .depth.network import DualKernel, Network, Parameter
 from .quantities.layer_maps import LayerTheory
 
 
@@ -82,7 +82,7 @@ class Theory(LayerTheory, Shown):
     def _repr_html_(self) -> str:
         return preformatted(self.page())
 
-    def page(self, width: Any = 80) -> str:
+    def page(self, width: Number = 80) -> str:
         """The page that ``symres derive`` prints, without its comparisons with oracles: derives all that is on it.
 
         Args:
@@ -100,7 +100,7 @@ class Theory(LayerTheory, Shown):
         """
         return views().summary(self)
 
-    def subs(self, **values: Any) -> Theory:
+    def subs(self, **values: Number) -> Theory:
         """The theory with numbers in the place of parameters, by name."""
         return Theory(self.layer.subs(**values))
 
@@ -115,19 +115,21 @@ class Theory(LayerTheory, Shown):
         """
         return jacobian_product(self._maps[0], self._maps[2])
 
-    def network(self, depth: Any) -> Network:
+    def network(self, depth: Number) -> Network:
         """So many of these layers, one after the other."""
         return Network((self,) * whole(depth, "depth", 0))
 
-    def kernels(self, depth: Any, K: Any, **params: Any) -> list[Any]:
+    def kernels(self, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``."""
         return self.network(depth).kernels(K, **params)
 
-    def dual_kernels(self, depth: Any, K1: Any, K2: Any, C: Any, Theta: Any = 0, **params: Any) -> list[DualKernel]:
+    def dual_kernels(
+        self, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
+    ) -> list[DualKernel]:
         """Kernels and tangent kernels of two inputs after 0 to ``depth`` layers; see ``Network``."""
         return self.network(depth).dual_kernels(K1, K2, C, Theta, **params)
 
-    def displacement(self, depth: Any, K: Any, **params: Any) -> list[Any]:
+    def displacement(self, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
         """Mean squared change of a neuron after 0 to ``depth`` layers, ``Delta_l^2`` of Chizat; see ``Network``."""
         return self.network(depth).displacement(K, **params)
 
@@ -142,11 +144,11 @@ class Theory(LayerTheory, Shown):
         """
         return depth_limit(self, scale)
 
-    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
+    def jacobian(self, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (14)); see ``Network``."""
         return self.network(l).jacobian(l0, l, K, **params)
 
-    def fixed_points(self, **params: Any) -> tuple[FixedPoint, ...]:
+    def fixed_points(self, **params: Number) -> tuple[FixedPoint, ...]:
         """The kernels that a layer preserves.
 
         Args:
@@ -158,7 +160,7 @@ class Theory(LayerTheory, Shown):
         found = fixed_points.fixed_points(self._maps, params)
         return with_kernel(found, self.kernel_map, params) if self.is_batch else found
 
-    def phase(self, K: Any = None, **params: Any) -> Phase:
+    def phase(self, K: Number | None = None, **params: Number) -> Phase:
         """What a deep network at given parameters ends in: an ordered, chaotic, critical or diverging phase.
 
         Args:
@@ -168,7 +170,7 @@ class Theory(LayerTheory, Shown):
         """
         return phase(self._maps, fixed_points.fixed_points(self._maps, params), params, K)
 
-    def correlation_length(self, K: Any = None, **params: Any) -> float:
+    def correlation_length(self, K: Number | None = None, **params: Number) -> float:
         """The depth ``1/|log chi_perp|`` over which gradients grow or fall by a factor e (Doshi et al. (17)).
 
         Args:
@@ -184,7 +186,7 @@ class Theory(LayerTheory, Shown):
         """
         return self.phase(K, **params).correlation_length
 
-    def critical_line(self, C_W: Any, **params: Any) -> tuple[LinePoint, ...]:
+    def critical_line(self, C_W: Number, **params: Number) -> tuple[LinePoint, ...]:
         """The bias variances for which a layer keeps a kernel and chi_perp = 1 there, in increasing order.
 
         Args:
@@ -212,7 +214,7 @@ class Theory(LayerTheory, Shown):
         """
         return None if self.critical_line_expr is None else critical_line.line_weights(self._maps)
 
-    def critical_curve(self, kernels: Iterable[Any], **params: Any) -> list[tuple[float, float, bool]]:
+    def critical_curve(self, kernels: Iterable[Number], **params: Number) -> list[tuple[float, float, bool]]:
         """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
 
         Args:
@@ -254,7 +256,7 @@ class Theory(LayerTheory, Shown):
         maps = self.kernel_map, self.chi_parallel, self.chi_perp
         return variance_maps(maps[0], self.covariance_map, maps[2]) if self.is_batch else maps
 
-    def _numbers(self, params: dict[str, Any], but: set[str]) -> dict[sp.Symbol, sp.Expr]:
+    def _numbers(self, params: dict[str, Number], but: set[str]) -> dict[sp.Symbol, sp.Expr]:
         """Exact numbers for all parameters of the layer but some.
 
         Raises:
@@ -325,7 +327,9 @@ class Theory(LayerTheory, Shown):
             return ""
         return "critical lines have no formula here: in Python critical_line(C_W=...) searches for their C_b"
 
-    def report(self, settings: dict[str, str] | None = None, checks: tuple[Any, ...] = (), command: str = "") -> Report:
+    def report(
+        self, settings: dict[str, str] | None = None, checks: tuple[Verdict, ...] = (), command: str = ""
+    ) -> Report:
         """Everything that is known, as plain data for a page or a document."""
         explicit, curve = self.critical_line_expr, self.critical_line_averages
         known = explicit is not None or curve is not None
@@ -338,7 +342,7 @@ class Theory(LayerTheory, Shown):
             program=self.layer.program.lines,
             settings=tuple((settings or {}).items()),
             quantities=tuple(self.quantities.values()),
-            critical_points=tuple(PointRow(**vars(p)) for p in self.critical_points),
+            critical_points=self.critical_points,
             universality_class=self.universality_class,
             critical_line=explicit,
             critical_line_weights=self.critical_line_weights,

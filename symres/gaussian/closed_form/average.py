@@ -10,7 +10,7 @@ import sympy as sp
 
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
-from ...core.proof import Proof, Step
+from ...core.proof import Proof, TermwiseStep
 from ...core.symbols import K1, K2, C, K
 from ...numerics.balls import enclose, value_and_radius
 from ...results.quantity import Verification
@@ -67,12 +67,13 @@ def average(integrand: sp.Expr, law: Gaussian) -> Average:
         return Average(unevaluated, False, Proof(unevaluated), reason=error.found)
     covariance_values = dict(zip(symbols, law.covariance, strict=True))
     parts = tuple((c, proof) for c, proof, _ in proofs)
-    step = Step(
+    step = TermwiseStep(
         "Gaussian average",
         "Stein's lemma reduces every term to orthant probabilities",
         partial(_assemble, parts=parts, law=covariance_values),
         _combined([(c, proof.result) for c, proof in parts], covariance_values),
         tuple(line for _, proof in parts for line in proof.explain().splitlines()),
+        parts=parts,
     )
     return Average(
         step.after, True, Proof(unevaluated, (step,)), _merged_verifications(v for *_, passed in proofs for v in passed)

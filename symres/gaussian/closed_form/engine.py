@@ -12,7 +12,7 @@ import sympy as sp
 from ...activations.piecewise import PiecewiseFunction
 from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
-from ...core.proof import Proof, Step
+from ...core.proof import Proof, Rule, Step
 from ...core.symbols import variables, z
 from ..algebra.canonical import canonical
 from ..algebra.from_sympy import Reader
@@ -121,19 +121,19 @@ def _close(start: ProductAverage) -> Proof:
         start,
         (
             Step(
-                "breakpoints as signs",
+                Rule.BREAKPOINTS,
                 "f = (p_first + p_last)/2 + sum_i (p_(i+1) - p_i)/2 * sgn(z - b_i)",
                 telescope,
                 signs,
             ),
             Step(
-                "Stein's lemma",
+                Rule.STEIN,
                 "E[z_i F] = mu_i E[F] + sum_j Sigma_ij E[dF/dz_j], down to averages of products of signs",
                 average_signs,
                 recursion,
                 tuple(dict.fromkeys(details)),
             ),
-            Step("canonical form", "collected by powers of pi, coefficients factored", canonical, result),
+            Step(Rule.CANONICAL, "collected by powers of pi, coefficients factored", canonical, result),
         ),
     )
 

@@ -13,7 +13,7 @@ import sympy as sp
 
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
-from ...core.proof import Proof, Step
+from ...core.proof import Proof, SlopeAndValue, Step
 from ...core.symbols import K1, K2, C
 from ..algebra.canonical import canonical
 from .engine import ProductAverage, closed_form
@@ -42,11 +42,13 @@ def price_proof(factors: tuple[PiecewiseFunction, PiecewiseFunction], claim: sp.
     return Proof(
         start,
         (
-            Step(
+            SlopeAndValue(
                 "Price's theorem",
                 "d/dC <f(x1) g(x2)> = <f'(x1) g'(x2)>, and <f(x1)> <g(x2)> at C = 0",
                 _slope_and_start,
                 (slope, independent),
+                slope=slope,
+                value=independent,
             ),
             Step(
                 "integral over C",

@@ -15,8 +15,9 @@ from ...core.symbols import K, S_in, gamma
 from ...notation import Notation, has_decimals, named
 from ...notation.decimals import decimal
 from ...numerics.special import legend
+from ...results.critical_point import CriticalPoint
 from ...results.quantity import Quantity, Status
-from ...results.report import PointRow, Report
+from ...results.report import Report
 from ...studies import criticality_summary
 from ...studies.initialisation import advice
 from ...studies.kernel_expansions import Expansion, expansions
@@ -255,7 +256,7 @@ def _line(report: Report, heads: Mapping[Any, str]) -> str:
     return f"{first}\n{display('C_b', bias, tail='.', notation=notation)}"
 
 
-def _point(row: PointRow, report: Report, heads: Mapping[Any, str]) -> dict[str, Any]:
+def _point(row: CriticalPoint, report: Report, heads: Mapping[Any, str]) -> dict[str, Any]:
     star = {criticality_summary.STAR: "K^*"} | (
         {row.K: "K^*"} if row.K == K or not row.exact else {}
     )  # K: on a line of points
@@ -293,7 +294,7 @@ def _value(value: sp.Expr, formula: str) -> str:
     return rf"&= {formula} &\qquad &{sign} {shown}{at}" if formula else f"&{sign} {shown}{at}"
 
 
-def _short(value: sp.Expr, name: str, row: PointRow, report: Report, notation: Notation) -> str:
+def _short(value: sp.Expr, name: str, row: CriticalPoint, report: Report, notation: Notation) -> str:
     """A critical value on one line: its closed form, or in averages where that is long; nothing if a number will do."""
     for candidate in (value, criticality_summary.in_averages(report, row, name) if name != "K" else None):
         if candidate is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from ...core.proof import Proof, Step
+from ...core.proof import Insertion, Proof, Rule, SlopeAndValue, Step, TermwiseStep
 from ...core.symbols import variables, z
 from ...notation import Notation, named
 from ...notation.formula_reader import read
@@ -17,17 +17,15 @@ from ...results.quantity import Quantity
 from .displays import display, escape
 from .prose import prose
 
-_PIECES, _STEIN, _CANONICAL = "breakpoints as signs", "Stein's lemma", "canonical form"
-
 # what the engine's rules and identities say, by the first words of their text
 RULES: dict[str, tuple[str, str]] = {
-    _PIECES: (
+    Rule.BREAKPOINTS: (
         "Breakpoints as signs",
         r"A function with the parts $p_0, \ldots, p_m$ between the breakpoints $b_1 < \ldots < b_m$ is"
         "\n\\begin{align*}\nf(z) &= \\frac{p_0 + p_m}{2} + \\sum_{i=1}^m \\frac{p_i - p_{i-1}}{2}"
         "\\operatorname{sgn}(z - b_i).\n\\end{align*}",
     ),
-    _STEIN: (
+    Rule.STEIN: (
         "Stein's lemma",
         r"For jointly Gaussian $z_i$ of mean $\mu$ and covariance $\Sigma$,"
         "\n\\begin{align*}\n\\langle z_i F \\rangle &= \\mu_i \\langle F \\rangle + \\sum_j \\Sigma_{ij}"
@@ -176,24 +174,24 @@ class Appendix:
         z_names = _bound(len(factors))
         yield from self._integrand(factors, z_names, coefficient)
         for step, before in zip(proof.steps, (start, *(s.after for s in proof.steps)), strict=False):
-            if step.rule == _PIECES and any(factor.breaks for factor in start.factors):
-                numbers = self._cite([_PIECES])
+            if step.rule == Rule.BREAKPOINTS and any(factor.breaks for factor in start.factors):
+                numbers = self._cite([Rule.BREAKPOINTS])
                 yield f"Written with signs, by {numbers},"
                 yield from (
                     display(name, factor.xreplace({z: x}), notation=self.notation)
                     for name, factor, x in _functions(step.after.factors, z_names)
                 )
-            elif step.rule == _STEIN:
+            elif step.rule == Rule.STEIN:
                 identities = [key for key in RULES if any(line.startswith(key) for line in step.details)]
-                yield f"By {self._cite([_STEIN, *identities])}"
+                yield f"By {self._cite([Rule.STEIN, *identities])}"
                 yield from self._boundaries(step.details, z_names)
                 yield f"the average is {label}." if step.after == claim else "the average is"
                 if step.after != claim:
                     yield self._display("", step.after)
                 yield from self._unknown(step.details)
-            elif step.rule not in (_PIECES, _CANONICAL):
+            elif step.rule not in (Rule.BREAKPOINTS, Rule.CANONICAL):
                 yield prose(step.statement[0].upper() + step.statement[1:]) + "."
-            elif step.rule == _CANONICAL and step.after != before:
+            elif step.rule == Rule.CANONICAL and step.after != before:
                 yield f"Terms collected, this is {label}." if step.after == claim else "Terms collected, this is"
                 if step.after != claim:
                     yield self._display("", step.after)
@@ -202,13 +200,13 @@ class Appendix:
 
     def _again(self, second: Proof) -> Iterator[str]:
         """A proof by Price's theorem: the slope in the covariance and the value at independence."""
-        slope, corner = second.steps[0].after
-        yield "A second proof: with $f$ and $g$ the functions of $z_1$ and $z_2$, by Price's theorem"
-        left = r"\frac{\partial}{\partial C} \langle f(z_1) g(z_2) \rangle = \langle f'(z_1) g'(z_2) \rangle"
-        yield self._display(left, slope, tail=",")
-        yield r"and at $C = 0$ the average is"
-        yield self._display(r"\langle f \rangle \langle g \rangle", corner)
-        yield "The closed form has this slope and this value."
+        for step in _slopes_and_values(second):
+            yield "A second proof: with $f$ and $g$ the functions of $z_1$ and $z_2$, by Price's theorem"
+            left = r"\frac{\partial}{\partial C} \langle f(z_1) g(z_2) \rangle = \langle f'(z_1) g'(z_2) \rangle"
+            yield self._display(left, step.slope, tail=",")
+            yield r"and at $C = 0$ the average is"
+            yield self._display(r"\langle f \rangle \langle g \rangle", step.value)
+            yield "The closed form has this slope and this value."
 
     def _integrand(self, factors: Sequence[sp.Expr], names: Sequence[sp.Symbol], coefficient: sp.Expr) -> Iterator[str]:
         """What is averaged, written out."""
@@ -264,7 +262,7 @@ class Appendix:
 
     def _other(self, step: Step) -> Iterator[str]:
         """A step that inserts nothing and is no mere reordering: its rule, what it says, its result."""
-        if _inserted(step) is not None or (step.rule == _CANONICAL and not step.details):
+        if isinstance(step, Insertion) or (step.rule == Rule.CANONICAL and not step.details):
             return
         yield rf"\textbf{{{escape(step.rule)}.}} {prose(step.statement)}."
         yield from (prose(line) + "." for line in step.details)
@@ -296,26 +294,22 @@ class Appendix:
 def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:
     """The averages that a quantity's proof inserts, those of named steps included."""
     for step in proof.steps:
-        found = _inserted(step)
-        if found is None:
+        if not isinstance(step, Insertion):
             continue
-        place, inner = found
-        if isinstance(place, sp.Symbol):
-            yield from _averages(inner)
+        if isinstance(step.place, sp.Symbol):
+            yield from _averages(step.proof)
         else:
-            yield place, inner
-
-
-def _inserted(step: Step) -> tuple[sp.Expr, Proof] | None:
-    """What a step proves elsewhere and puts in: the arguments of the function that replays it."""
-    arguments = getattr(step.apply, "keywords", {})
-    place = arguments.get("node", arguments.get("symbol"))
-    return (place, arguments["proof"]) if place is not None and "proof" in arguments else None
+            yield step.place, step.proof
 
 
 def _products(proof: Proof) -> tuple[tuple[sp.Expr, Proof], ...]:
     """The terms of an average: coefficient, and the proof for one product of functions."""
-    return tuple(part for step in proof.steps for part in getattr(step.apply, "keywords", {}).get("parts", ()))
+    return tuple(part for step in proof.steps if isinstance(step, TermwiseStep) for part in step.parts)
+
+
+def _slopes_and_values(second: Proof) -> Iterator[SlopeAndValue]:
+    """What determines an average in its second proof, whatever symbols stand for its coefficients."""
+    return (step for step in second.steps if isinstance(step, SlopeAndValue))
 
 
 def _determinants(result: sp.Expr, *formulas: sp.Expr) -> dict[sp.Symbol, sp.Expr]:
@@ -331,7 +325,8 @@ def _formulas(*proofs: Proof) -> Iterator[sp.Expr]:
         states = [step.after for step in proof.steps]
         yield from (state for state in (proof.result, *states) if isinstance(state, sp.Expr))
         if proof.second is not None:
-            yield from proof.second.steps[0].after
+            for step in _slopes_and_values(proof.second):
+                yield from (step.slope, step.value)
 
 
 def _bound(count: int) -> tuple[sp.Symbol, ...]:

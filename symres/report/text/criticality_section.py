@@ -12,7 +12,8 @@ import sympy as sp
 
 from ...core.symbols import K, S_in
 from ...numerics.roots.implicit_number import ImplicitNumber
-from ...results.report import PointRow, Report
+from ...results.critical_point import CriticalPoint
+from ...results.report import Report
 from ...studies import criticality_summary
 from ...studies.initialisation import advice
 from .console import Line, Span, line
@@ -24,7 +25,7 @@ _MOST_LINES = 5  # of a number's closed form
 _INNER = sp.Symbol("S*", positive=True)
 
 
-def _inner(point: PointRow) -> list[ImplicitNumber]:
+def _inner(point: CriticalPoint) -> list[ImplicitNumber]:
     """The variance inside of a layer's averages at a point that is given by it; empty where that is K* itself."""
     found = point.K.atoms(ImplicitNumber)
     return [] if point.K in found or len(found) != 1 else list(found)
@@ -92,7 +93,7 @@ class CriticalitySection(Sheet):
             lines += self.wrapped(self.words(report.line_remark))
         return lines
 
-    def _value(self, point: PointRow, name: str, value: sp.Expr) -> list[Line]:
+    def _value(self, point: CriticalPoint, name: str, value: sp.Expr) -> list[Line]:
         """``K*    3.56155281280884    (3 + √17)/2``: a number, and where it comes from."""
         if value in (K, point.along):
             return self.aligned(name, Span("any"))
@@ -116,7 +117,7 @@ class CriticalitySection(Sheet):
             *(line(" " * self._column, text) for text in exact[1:]),
         ]
 
-    def _about(self, point: PointRow) -> list[str]:
+    def _about(self, point: CriticalPoint) -> list[str]:
         """The stability, and for K* = 0 how fast the kernel gets there."""
         flow = criticality_summary.flow(point)
         if flow is None:

@@ -19,7 +19,7 @@ from ...numerics.roots.root import Root
 from ...results.critical_point import Criticality, CriticalPoint, SearchResult
 from ...results.exponents import KernelGrowth
 from ...results.quantity import Quantity, Status
-from .conditions.critical_conditions import Conditions, affine, conditions_of, solved, written_out
+from .conditions.critical_conditions import Conditions, Maps, NoConditions, affine, conditions_of, expression_of, solved
 from .conditions.inner_variance import nested_conditions
 from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where, stability_where
 from .lines.degenerate_line import agree, line_of_points
@@ -57,8 +57,8 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if grown is not None:
         return Criticality((), grown.universality_class, _grown(grown), grown)
     if C_W not in (*kernel_map.symbols, *kernel_map.unused):
-        given = "C_W is no free parameter of the layer: critical points are a choice of C_W and C_b"
-        return Criticality((), "unknown", (given,))
+        chosen = "C_W is no free parameter of the layer: critical points are a choice of C_W and C_b"
+        return Criticality((), "unknown", (chosen,))
     invariant = _scale_invariant(kernel_map, parallel, perp)
     if invariant is not None:
         return invariant
@@ -66,12 +66,12 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     if alone:
         return Criticality((), "unknown", (_FALLS,)) if _falls_to_one(perp) else Criticality((), "none", alone)
     conditions = nested_conditions(kernel_map, parallel, perp) or conditions_of(kernel_map, parallel, perp)
-    fixed = next((q.name for q in (parallel, perp) if not written_out(q).has(C_W) and written_out(q) != 1), None)
+    fixed = next((q for q in (parallel, perp) if not expression_of(q).has(C_W) and expression_of(q) != 1), None)
     if fixed is not None:
-        positive = SearchResult(remarks=(_never(fixed, *map(written_out, (kernel_map, parallel, perp))),))
+        positive = SearchResult(remarks=(_never(fixed, (kernel_map, parallel, perp)),))
     elif agree(conditions, parallel, perp):
         positive = line_of_points(conditions, (kernel_map, parallel, perp))
-    elif isinstance(conditions, str):
+    elif isinstance(conditions, NoConditions):
         positive = _unsolved(conditions, kernel_map, parallel, perp)
     else:
         positive = _positive_points(conditions, parallel)
@@ -83,21 +83,22 @@ def analyse(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Critica
     return Criticality((*stable, *positive.points, *others), named, remarks)
 
 
-def _unsolved(why: str, kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
+def _unsolved(why: NoConditions, kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> SearchResult:
     """Points of layers whose conditions have no formula: searched in numbers, where all else is numbers."""
     maps = (kernel_map, parallel, perp)
     free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K}
     if free == {C_W, C_b}:
         return searched_points(*maps)
     others = ", ".join(sorted(s.name for s in free - {C_W, C_b}))
-    remedy = f"; set numbers for {others}" if others and "set numbers" not in why else ""
-    return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why}{remedy}",), complete=False)
+    remedy = f"; set numbers for {others}" if others and not why.asks_for_numbers else ""
+    return SearchResult(remarks=(f"{_UNSEEN} K* > 0, because {why.sentence}{remedy}",), complete=False)
 
 
-def _never(fixed: str, flow: sp.Expr, parallel: sp.Expr, perp: sp.Expr) -> str:
-    """Why no C_W makes both susceptibilities 1."""
-    if fixed != "chi_parallel" or parallel.free_symbols & {K, C_W, C_b}:
-        return f"{fixed} does not depend on C_W: no choice of it is critical"
+def _never(fixed: Quantity, maps: Maps) -> str:
+    """Why no C_W makes both susceptibilities 1, of which one does not depend on it."""
+    flow, parallel, perp = map(expression_of, maps)
+    if fixed is not maps[1] or parallel.free_symbols & {K, C_W, C_b}:
+        return f"{fixed.name} does not depend on C_W: no choice of it is critical"
     begin, kept = f"chi_parallel = {_text(parallel)}, whatever the kernel is: no point is critical; ", affine(flow, K)
     if kept is not None and kept[1] != 1:
         there = canonical(sp.cancel(perp.subs(K, kept[0] / (1 - kept[1]))))
@@ -125,17 +126,17 @@ def _grown(grown: KernelGrowth) -> tuple[str, ...]:
 
 def _falls_to_one(perp: Quantity) -> bool:
     """Whether chi_perp - 1 vanishes for large kernels, by a law that the expansions do not know, at the reference."""
-    beyond = (written_out(perp) - 1).subs({C_W: 1, C_b: sp.Rational(1, 10)})
+    beyond = (expression_of(perp) - 1).subs({C_W: 1, C_b: sp.Rational(1, 10)})
     try:
-        near, far = (enclose(at_generic(beyond.subs(K, k)), {}, _BITS) for k in _LARGE)
+        at_large, at_larger = (enclose(at_generic(beyond.subs(K, k)), {}, _BITS) for k in _LARGE)
     except SymresError:
         return True  # it may be so
-    return not (far > near / 2)
+    return not (at_larger > at_large / 2)
 
 
 def _skip_alone(perp: Quantity) -> tuple[str, ...]:
     """A skip connection that leaves nothing to the branch."""
-    alone = written_out(perp).subs(C_W, 0)
+    alone = expression_of(perp).subs(C_W, 0)
     if not (alone.is_number and alone >= 1):
         return ()
     scaled = ", or a branch that is scaled down with the depth (C_W ~ 1/depth)" if alone == 1 else ""
@@ -182,14 +183,14 @@ def _undecided(point: CriticalPoint) -> str:
 def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Criticality | None:
     """Constant and equal susceptibilities: critical at every kernel, or at none."""
     maps = (kernel_map, parallel, perp)
-    chi = written_out(perp)
-    if chi.has(K) or not all(q.status is Status.EXACT for q in maps) or canonical(written_out(parallel) - chi) != 0:
+    chi = expression_of(perp)
+    if chi.has(K) or not all(q.status is Status.EXACT for q in maps) or canonical(expression_of(parallel) - chi) != 0:
         return None
     points = []
     for weight in solved(chi - 1):
         if not can_be_positive(weight):
             continue
-        rest, slope = affine(canonical((written_out(kernel_map) - K).subs(C_W, weight)), C_b) or (sp.nan, sp.nan)
+        rest, slope = affine(canonical((expression_of(kernel_map) - K).subs(C_W, weight)), C_b) or (sp.nan, sp.nan)
         bias = sp.Integer(0) if rest == 0 else -rest / slope
         if bias == 0 or (bias.is_finite and sign_at_reference(bias) >= 0):
             points.append(CriticalPoint(K, weight, bias, "neutral"))
@@ -203,12 +204,12 @@ def _scale_invariant(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -
 
 def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult:
     points, remarks = [], []
-    roots, unseen = _roots(conditions.gap)
+    roots, unseen = _roots(conditions.gap, conditions.variable)
     if unseen:
         remarks.append(f"{_UNSEEN} {unseen}")
-    for k, exact in roots:
-        star = conditions.kernel_at(k, exact)
-        weight, bias = (conditions.at(solution, k, exact) for solution in (conditions.C_W, conditions.C_b))
+    for value, exact in roots:
+        star = conditions.kernel_at(value, exact)
+        weight, bias = (conditions.at(solution, value, exact) for solution in (conditions.C_W, conditions.C_b))
         if not can_be_positive(conditions.unscaled(weight)):
             remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_W > 0 is critical there")
             continue
@@ -216,37 +217,38 @@ def _positive_points(conditions: Conditions, parallel: Quantity) -> SearchResult
             remarks.append(f"the susceptibilities meet at K = {_short(star)}, but no C_b >= 0 is critical there")
             continue
         place = {s: conditions.unscaled(e) for s, e in ((K, star), (C_W, weight), (C_b, bias))}
-        curvature = conditions.unscaled(written_out(parallel)).diff(K).subs(place)
+        curvature = conditions.unscaled(expression_of(parallel)).diff(K).subs(place)
         stability, side = stability_where(curvature, conditions.unscaled(weight))
-        inside = None if conditions.kernel == K else k
+        inside = value if conditions.variable == S_in else None
         points.append(CriticalPoint(star, weight, bias, stability, exact, side=side, inside=inside))
     return SearchResult(tuple(points), tuple(remarks), not unseen)
 
 
-def _roots(gap: sp.Expr) -> tuple[list[tuple[sp.Expr, bool]], str]:
+def _roots(gap: sp.Expr, variable: sp.Symbol) -> tuple[list[tuple[sp.Expr, bool]], str]:
     """Positive zeros in order, exact from rational polynomials, the others by a scan; and what that has not seen."""
     algebraic, rest = [], []
     for factor in sp.Mul.make_args(sp.factor_terms(sp.together(gap))):
         base = factor.as_base_exp()[0]
-        if not base.has(K):
+        if not base.has(variable):
             continue
-        if base.is_polynomial(K) and (polynomial := sp.Poly(base, K)).domain.is_QQ | polynomial.domain.is_ZZ:
+        polynomial = sp.Poly(base, variable) if base.is_polynomial(variable) else None
+        if polynomial is not None and polynomial.domain.is_QQ | polynomial.domain.is_ZZ:
             algebraic += _algebraic(polynomial)
         else:
             rest.append(factor)
-    scanned, unseen = _scanned(sp.Mul(*rest))
+    scanned, unseen = _scanned(sp.Mul(*rest), variable)
     roots = sorted({*algebraic, *scanned}, key=sp.N)
     return [(r, not isinstance(r, Root)) for r in roots], unseen
 
 
 def _algebraic(polynomial: sp.Poly) -> list[sp.Expr]:
-    """Positive zeros of a polynomial in K: in radicals up to degree 2, those of higher irreducible factors as roots."""
+    """Positive zeros of a polynomial: in radicals up to degree 2, those of higher irreducible factors as roots."""
     found: list[sp.Expr] = []
     for factor, _ in polynomial.factor_list()[1]:
         if factor.degree() <= 2:
             found += [sp.radsimp(r) for r in sp.real_roots(factor) if r.is_positive]
             continue
-        equation = factor.as_expr().xreplace({K: kappa})
+        equation = factor.as_expr().xreplace({factor.gen: kappa})
         for (low, high), _ in factor.intervals(inf=0):
             while low == 0:  # no zero itself: the factor is irreducible
                 low, high = factor.refine_root(low, high, steps=1)
@@ -254,10 +256,10 @@ def _algebraic(polynomial: sp.Poly) -> list[sp.Expr]:
     return found
 
 
-def _scanned(function: sp.Expr) -> tuple[list[Root], str]:
-    if not function.has(K):
+def _scanned(function: sp.Expr, variable: sp.Symbol) -> tuple[list[Root], str]:
+    if not function.has(variable):
         return [], ""
-    equation = function.xreplace({K: kappa})
+    equation = function.xreplace({variable: kappa})
     try:
         slope = kappa * equation.diff(kappa)
     except NoClosedForm:  # two zeros in one cell of the grid would be missed, nothing else

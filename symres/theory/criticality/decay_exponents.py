@@ -21,7 +21,7 @@ from ...results.exponents import Exponents, Stretch
 from ...results.quantity import Quantity
 from ..quantities.closed_forms import closed
 from ..quantities.expansion import powers_of_kernel
-from .conditions.critical_conditions import written_out
+from .conditions.critical_conditions import expression_of
 from .conditions.inner_variance import inner_law
 from .conditions.parameter_signs import generic_sign, signs_where
 from .vanishing_kernel import without_bias
@@ -95,7 +95,7 @@ def _taylor(quantity: Quantity, point: CriticalPoint, first: int) -> tuple[sp.Ex
     place = {K: point.K, C_W: point.C_W, C_b: point.C_b}
     law = inner_law(quantity.defined)
     # with averages inside, parameters cancel in the variance; and of a line, K is the parameter
-    derivative = written_out(quantity) if law is None else quantity.defined
+    derivative = expression_of(quantity) if law is None else quantity.defined
     for order in range(1, _DERIVATIVES + 1):
         derivative = derivative.diff(K)
         if order < first:

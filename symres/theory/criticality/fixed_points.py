@@ -3,60 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import mpmath as mp
 import sympy as sp
 from flint import arb, ctx
 
-from ...core.display import Fact, Shown
 from ...core.errors import NoClosedForm
-from ...core.scalars import number
+from ...core.scalars import Number, number
 from ...core.symbols import K
 from ...gaussian.algebra.canonical import canonical
 from ...numerics.balls import compile_ball, enclose, evaluate
 from ...numerics.roots.bracketing import zero, zeros
+from ...results.phases import FixedPoint, phase_name
 from ...results.quantity import Quantity, Status
 
-CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
 
-
-@dataclass(frozen=True)
-class FixedPoint(Shown):
-    """A kernel that a layer preserves, at given parameters.
-
-    Args:
-        K: the kernel; the symbol ``sr.K`` if every kernel is preserved.
-        chi_parallel: parallel susceptibility there; the fixed point attracts if it is below 1.
-        chi_perp: perpendicular susceptibility there.
-        phase: "ordered" (chi_perp < 1), "chaotic" (chi_perp > 1) or "critical"; "unknown" if chi_perp is.
-    """
-
-    K: float | sp.Symbol
-    chi_parallel: float
-    chi_perp: float
-    phase: str
-
-    def _title(self) -> str:
-        return f"fixed point, {self.phase}"
-
-    def _facts(self) -> list[Fact]:
-        sides = (
-            ("K*", "K^*", self.K),
-            ("chi_parallel", r"\chi_\parallel", self.chi_parallel),
-            ("chi_perp", r"\chi_\perp", self.chi_perp),
-        )
-        return [Fact("", f"{name} = {side}", _number(left, side)) for name, left, side in sides]
-
-
-def _number(left: str, side: float | sp.Symbol) -> str:
-    """``left = side`` in LaTeX; empty where the side is no finite number."""
-    return f"{left} = {side}" if isinstance(side, sp.Symbol) or math.isfinite(side) else ""
-
-
-def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+def fixed_points(maps: tuple[Quantity, Quantity, Quantity], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
     """The fixed points of the kernel map between 1e-9 and 1e12, and K = 0 where it is one.
 
     Args:
@@ -111,12 +75,11 @@ def _plain(value: sp.Expr) -> sp.Expr:
     return value if value.is_Rational else number(evaluate(value, {}, 30)[0], "a parameter")
 
 
-def _zero_fixed_point(maps: tuple[Quantity, ...], params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+def _zero_fixed_point(maps: tuple[Quantity, ...], params: Mapping[str, Number]) -> tuple[FixedPoint, ...]:
     """K = 0, where K' vanishes with K; the susceptibilities there are limits."""
 
     def limit(quantity: Quantity, checked: bool = True) -> sp.Expr:
-        values = {s: number(params[s.name], s.name) for s in quantity.symbols[1:]}
-        known = replace(quantity, definition=quantity.defined.subs(values), steps=())
+        known = quantity.at(**{s.name: params[s.name] for s in quantity.symbols[1:]})
         return known.series(0, checked=checked).body
 
     try:
@@ -131,11 +94,4 @@ def _zero_fixed_point(maps: tuple[Quantity, ...], params: dict[str, Any]) -> tup
 
 
 def _fixed_point(k: Any, parallel: float, perp: float) -> FixedPoint:
-    return FixedPoint(k if k == K else float(k), parallel, perp, named(perp))
-
-
-def named(perp: float) -> str:
-    """What Jacobians do at a fixed point with this chi_perp."""
-    if math.isnan(perp):
-        return "unknown"
-    return "critical" if abs(perp - 1) < CRITICAL else "ordered" if perp < 1 else "chaotic"
+    return FixedPoint(k if k == K else float(k), parallel, perp, phase_name(perp))

@@ -20,7 +20,7 @@ from ...numerics.roots.bracketing import GRID, sign
 from ...numerics.roots.system_root import PLACE, SystemRoot
 from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ...results.quantity import Quantity
-from .conditions.critical_conditions import written_out
+from .conditions.critical_conditions import expression_of
 
 _BITS = 60
 _SIGN_BITS = (60, 240)
@@ -41,20 +41,20 @@ def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) ->
     It is taken for granted that K' does not fall where C_W or C_b grow: then a kernel and a weight variance have one
     bias variance at most.
     """
-    conditions = (written_out(kernel_map) / K - 1, written_out(perp) - 1, written_out(parallel) - 1)
-    drift, gradient, slope = (_compiled(e) for e in conditions)
+    conditions = (expression_of(kernel_map) / K - 1, expression_of(perp) - 1, expression_of(parallel) - 1)
+    excess, gradient, slope = (_compiled(e) for e in conditions)
     points: list[CriticalPoint] = []
     last: list[Place] = []
     lost = agree = False
     for kernel in (float(k) for k in GRID[::_STEP] if _RANGE[0] <= k <= _RANGE[1]):
         try:
-            here = list(_on_the_line(drift, gradient, kernel))
+            here = list(_on_the_line(excess, gradient, kernel))
             for branch, (one, other) in enumerate(zip(last, here, strict=False)):
                 ends = slope(*one), slope(*other)
                 agree = agree or max(map(abs, ends)) < _EQUAL
                 if ends[0] * ends[1] < 0 and not agree:
-                    start = _crossing(drift, gradient, slope, branch, one, other)
-                    points.append(_point(SystemRoot.near(conditions, start), written_out(parallel)))
+                    start = _crossing(excess, gradient, slope, branch, one, other)
+                    points.append(_point(SystemRoot.near(conditions, start), expression_of(parallel)))
         except (SymresError, ArithmeticError, ValueError, RuntimeError, IndexError):  # no number, or no root there
             lost, here = True, []
         lost = lost or (len(here) != len(last) and bool(here) and bool(last))
@@ -75,32 +75,32 @@ def _compiled(expression: sp.Expr) -> _Function:
     return value
 
 
-def _on_the_line(drift: _Function, gradient: _Function, kernel: float) -> Iterator[Place]:
+def _on_the_line(excess: _Function, gradient: _Function, kernel: float) -> Iterator[Place]:
     """The variances that keep a kernel with chi_perp = 1, by increasing C_W."""
     from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
 
     def kept(weight: float) -> float:
         """The bias variance that keeps the kernel; 0 where none is needed."""
         high = kernel
-        if drift(kernel, weight, 0.0) >= 0:
+        if excess(kernel, weight, 0.0) >= 0:
             return 0.0
-        while drift(kernel, weight, high) < 0 and high < _LARGEST:
+        while excess(kernel, weight, high) < 0 and high < _LARGEST:
             high *= 2
-        return float(brentq(lambda bias: drift(kernel, weight, bias), 0.0, high, xtol=1e-300, rtol=_ROUNDED))
+        return float(brentq(lambda bias: excess(kernel, weight, bias), 0.0, high, xtol=1e-300, rtol=_ROUNDED))
 
     def critical(weight: float) -> float:
         return gradient(kernel, weight, kept(weight))
 
     most = 1.0
-    while drift(kernel, most, 0.0) < 0 and most < _LARGEST:
+    while excess(kernel, most, 0.0) < 0 and most < _LARGEST:
         most *= 2
     least = most
-    while drift(kernel, least, 0.0) >= 0 and least > 1 / _LARGEST:
+    while excess(kernel, least, 0.0) >= 0 and least > 1 / _LARGEST:
         least /= 2
-    if drift(kernel, least, 0.0) >= 0:
+    if excess(kernel, least, 0.0) >= 0:
         return  # the kernel grows, whatever the variances
-    if drift(kernel, most, 0.0) >= 0:
-        most = float(brentq(lambda weight: drift(kernel, weight, 0.0), least, most, rtol=_ROUNDED))
+    if excess(kernel, most, 0.0) >= 0:
+        most = float(brentq(lambda weight: excess(kernel, weight, 0.0), least, most, rtol=_ROUNDED))
     values = {w: critical(w) for w in (most * k / _WEIGHTS for k in (1e-9, *range(1, _WEIGHTS + 1)))}
     for low, high in pairwise(values):
         if values[low] * values[high] < 0:
@@ -108,12 +108,12 @@ def _on_the_line(drift: _Function, gradient: _Function, kernel: float) -> Iterat
             yield kernel, weight, kept(weight)
 
 
-def _crossing(drift: _Function, gradient: _Function, slope: _Function, branch: int, one: Place, other: Place) -> Place:
+def _crossing(excess: _Function, gradient: _Function, slope: _Function, branch: int, one: Place, other: Place) -> Place:
     """The place between two on one branch of the line where chi_parallel = 1."""
     from scipy.optimize import brentq
 
     def at(logarithm: float) -> Place:
-        return list(_on_the_line(drift, gradient, math.exp(logarithm)))[branch]
+        return list(_on_the_line(excess, gradient, math.exp(logarithm)))[branch]
 
     ends = math.log(one[0]), math.log(other[0])
     return at(float(brentq(lambda logarithm: slope(*at(logarithm)), *ends, xtol=_CLOSE)))
@@ -121,6 +121,6 @@ def _crossing(drift: _Function, gradient: _Function, slope: _Function, branch: i
 
 def _point(place: tuple[SystemRoot, SystemRoot, SystemRoot], parallel: sp.Expr) -> CriticalPoint:
     curvature, values = parallel.diff(K), dict(zip(PLACE, place, strict=True))
-    told = next(filter(None, (sign(enclose(curvature, values, bits)) for bits in _SIGN_BITS)), 0)
-    stability, side = STABILITY[told]
+    curvature_sign = next(filter(None, (sign(enclose(curvature, values, bits)) for bits in _SIGN_BITS)), 0)
+    stability, side = STABILITY[curvature_sign]
     return CriticalPoint(*place, stability, exact=False, side=side)

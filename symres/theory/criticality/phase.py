@@ -3,65 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import mpmath as mp
 import sympy as sp
 
 from ...core.errors import DeclarationError, NoClosedForm
-from ...core.scalars import number
+from ...core.scalars import Number, number
 from ...core.symbols import K
 from ...numerics.balls import evaluate
+from ...results.phases import FixedPoint, Phase, phase_name
 from ...results.quantity import Quantity
 from ..quantities.expansion import terms_of
-from .fixed_points import CRITICAL, FixedPoint, named
 
 _DIGITS = 22
 _MARGINAL = 1e-9  # how close chi_parallel is to 1 where the flow along K tells the stability
 _BESIDE_ZERO = sp.Rational(1, 10**20)
-_FAR = sp.Integer(10) ** 12  # a kernel beyond all that are searched
-
-
-@dataclass(frozen=True)
-class Phase:
-    """The limit of infinite depth.
-
-    Args:
-        name: "ordered" (gradients vanish), "chaotic" (they explode), "critical", or "diverging" (the kernel grows
-            without bound; chi_perp is its limit).
-        K: the kernel in which the network ends, of a batch the variance over its inputs; infinite if it diverges, the
-            symbol ``sr.K`` if every kernel is kept.
-        chi_parallel: parallel susceptibility there; nan if the kernel diverges.
-        chi_perp: perpendicular susceptibility there; nan if the kernel diverges and the limit is not known.
-    """
-
-    name: str
-    K: float | sp.Symbol
-    chi_parallel: float
-    chi_perp: float
-
-    @property
-    def correlation_length(self) -> float:
-        """The depth over which Jacobians grow or fall by a factor e, ``1/|log chi_perp|`` (Doshi et al. (17)).
-
-        Raises:
-            NoClosedForm: the kernel diverges, and the limit of chi_perp is not known.
-        """
-        if math.isnan(self.chi_perp):
-            found = "the kernel diverges, and the limit of chi_perp is not known"
-            raise NoClosedForm("the correlation length", found, "compare jacobian() at several depths")
-        if abs(self.chi_perp - 1) < CRITICAL:
-            return math.inf
-        return 0.0 if self.chi_perp in (0, math.inf) else 1 / abs(math.log(self.chi_perp))
+_BEYOND = sp.Integer(10) ** 12  # a kernel beyond all that are searched
 
 
 def phase(
     maps: tuple[Quantity, Quantity, Quantity],
     points: Sequence[FixedPoint],
-    params: dict[str, Any],
-    start: Any,
+    params: Mapping[str, Number],
+    start: Number | None,
 ) -> Phase:
     """The phase at given parameters.
 
@@ -80,21 +45,21 @@ def phase(
     flow = _Flow(maps, params)
     if start is None:
         ends = [point for position, point in enumerate(points) if flow.attracts(points, position)]
-        grows = flow.drift(_FAR) > 0
+        grows = flow.direction(_BEYOND) > 0
         if len(ends) + grows != 1:
             listed = ", ".join([f"K = {point.K:.6g}" for point in ends] + ["infinite K"] * grows)
             found = f"there are several: {listed}" if listed else "no fixed point that attracts was found"
             raise DeclarationError("the end of a deep network", found, "pass a start, K=1")
         return _of(ends[0]) if ends else flow.at_infinity()
     place = float(number(start, "K"))
-    drift = flow.drift(start if place else _BESIDE_ZERO)
+    direction = flow.direction(start if place else _BESIDE_ZERO)
     nearest = min(points, key=lambda point: abs(point.K - place), default=None)
-    if nearest is not None and (not drift or abs(nearest.K - place) <= _MARGINAL * place):
+    if nearest is not None and (not direction or abs(nearest.K - place) <= _MARGINAL * place):
         return _of(nearest)
-    ahead = [point for point in points if (point.K - place) * drift > 0]
+    ahead = [point for point in points if (point.K - place) * direction > 0]
     if ahead:
         return _of(min(ahead, key=lambda point: abs(point.K - place)))
-    if drift < 0:
+    if direction < 0:
         raise NoClosedForm("the end of a deep network", "the kernel falls, but to no fixed point", "iterate kernels()")
     return flow.at_infinity()
 
@@ -102,11 +67,11 @@ def phase(
 class _Flow:
     """The flow of the kernel at given parameters."""
 
-    def __init__(self, maps: tuple[Quantity, Quantity, Quantity], params: dict[str, Any]) -> None:
+    def __init__(self, maps: tuple[Quantity, Quantity, Quantity], params: Mapping[str, Number]) -> None:
         self._values = [{s: number(params[s.name], s.name) for s in q.symbols if s != K} for q in maps]
         self._maps = maps
 
-    def drift(self, k: Any) -> float:
+    def direction(self, k: Number) -> float:
         """The sign of K' - K at a kernel; 0 if it is 0 to about 20 digits."""
         exact = number(k, "K")
         value = self._maps[0].evalf(_DIGITS, K=exact, **{s.name: v for s, v in self._values[0].items()})
@@ -118,19 +83,16 @@ class _Flow:
         point = points[position]
         if abs(point.chi_parallel - 1) > _MARGINAL:
             return abs(point.chi_parallel) < 1
-        # the drift keeps its sign up to the next fixed point; beside this one it may be smaller than any number
+        # the flow keeps its sign up to the next fixed point; beside this one it may be smaller than any number
         below = [point.K] if not position else [points[position - 1].K, point.K]
         above = [point.K, points[position + 1].K if position + 1 < len(points) else 3 * point.K or 2.0]
-        return self.drift(sum(above) / 2) < 0 or (point.K != 0 and self.drift(sum(below) / 2) > 0)
+        return self.direction(sum(above) / 2) < 0 or (point.K != 0 and self.direction(sum(below) / 2) > 0)
 
     def at_infinity(self) -> Phase:
         """The phase of a kernel that grows without bound."""
-        perp = self._maps[2]
-        numbers = replace(
-            perp, definition=perp.defined.subs(self._values[2]), steps=(), body=perp.proof.result.subs(self._values[2])
-        )
         try:
-            terms = terms_of(numbers, 0, large=True)
+            perp = self._maps[2].at(**{s.name: v for s, v in self._values[2].items()})
+            terms = terms_of(perp, 0, large=True)
         except NoClosedForm:
             return Phase("diverging", math.inf, math.nan, math.nan)
         if any(exponent < 0 for exponent in terms):
@@ -148,4 +110,4 @@ def _of(point: FixedPoint) -> Phase:
     if point.chi_parallel < -1:
         found = f"the kernel alternates around K = {point.K:.6g}, which repels it"
         raise NoClosedForm("the end of a deep network", found, "iterate kernels()")
-    return Phase(named(point.chi_perp), point.K, point.chi_parallel, point.chi_perp)
+    return Phase(phase_name(point.chi_perp), point.K, point.chi_parallel, point.chi_perp)

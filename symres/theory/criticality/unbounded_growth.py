@@ -57,17 +57,17 @@ def _beyond(quantity: Quantity, first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | Non
 def _grows(kernel_map: Quantity) -> bool:
     """Whether K' > K at kernels of all magnitudes, for next to no biases and all kinds of other parameters."""
     written = [e for e in (kernel_map.expr, kernel_map.defined) if e is not None]  # exp(2*K)*erfc(sqrt(2*K)) is lost
-    drifts = [at_reference((e - K).subs({C_W: 1, C_b: _LEAST})) for e in written]
-    names = sorted(set().union(*(e.free_symbols for e in drifts)) - {K}, key=str)
+    increments = [at_reference((e - K).subs({C_W: 1, C_b: _LEAST})) for e in written]
+    names = sorted(set().union(*(e.free_symbols for e in increments)) - {K}, key=str)
     return all(
-        any(_positive(e.subs(numbers), k, bits) for e in drifts for bits in _BITS)
+        any(_positive(e.subs(numbers), k, bits) for e in increments for bits in _BITS)
         for numbers in spread(names)
         for k in GRID[::_STEP]
     )
 
 
-def _positive(drift: sp.Expr, kernel: sp.Expr, bits: int) -> bool:
+def _positive(increment: sp.Expr, kernel: sp.Expr, bits: int) -> bool:
     try:
-        return bool(enclose(drift, {K: kernel}, bits) > 0)
+        return bool(enclose(increment, {K: kernel}, bits) > 0)
     except SymresError:
         return False

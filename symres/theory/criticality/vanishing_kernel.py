@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import sympy as sp
 
 from ...core.errors import NoClosedForm, SymresError
@@ -16,12 +14,12 @@ from ...numerics.intervals.evaluation import samples
 from ...results.critical_point import CriticalPoint, SearchResult
 from ...results.quantity import Quantity
 from ..quantities.expansion import powers_of_kernel
-from .conditions.critical_conditions import solved, written_out
+from .conditions.critical_conditions import expression_of, solved
 from .conditions.parameter_signs import at_generic, can_be_positive, sign_at_reference, signs_where
 
 _NO_FIXED_POINT = "K* = 0 is no fixed point: K' does not vanish with K"
 _ORDERS = (3, 6, 12, 24, 48)  # the kernel map is expanded so far around K = 0, until a correction shows
-_FAR = (20, 40, 80)  # variances of the distance to a breakpoint: the Gaussian beyond is below 1e-5
+_SQUARED_DISTANCES = (20, 40, 80)  # of a breakpoint, in variances: the Gaussian beyond is below 1e-5
 _STABILITY = {-1: "stable", 1: "unstable", 0: "marginal"}
 
 
@@ -49,7 +47,7 @@ def zero_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Sea
 
 def _vanishes_with_kernel(kernel_map: Quantity) -> bool:
     """Whether K' may vanish at K = 0: numbers at some parameters say no before a series is worked out."""
-    limit = without_bias(kernel_map).definition.subs(K, 0)
+    limit = without_bias(kernel_map).defined.subs(K, 0)
     try:
         tried = samples(sorted(limit.free_symbols, key=str))
         return any(enclose(limit.subs(numbers), {}, 60).contains(0) for numbers in tried)
@@ -58,15 +56,15 @@ def _vanishes_with_kernel(kernel_map: Quantity) -> bool:
 
 
 def without_bias(quantity: Quantity) -> Quantity:
-    """K' vanishes with K only without biases."""
-    return replace(quantity, definition=quantity.defined.subs(C_b, 0), steps=())
+    """A map of the layer without biases: with them K' does not vanish with K."""
+    return quantity.at(C_b=0) if C_b in quantity.symbols else quantity
 
 
 def _point(kernel_map: Quantity, weight: sp.Expr) -> CriticalPoint:
     """K* = 0 at its C_W: the kernel flows as the lowest power of K in K' - K says, or, without one, its value."""
     zero = sp.Integer(0)
     correction = _correction(kernel_map, weight)
-    signs = signs_where(correction / K, weight) if correction else _drifts(kernel_map, weight)
+    signs = signs_where(correction / K, weight) if correction else _flow_signs(kernel_map, weight)
     stability = _STABILITY[signs.pop()] if len(signs) == 1 else "marginal"
     return CriticalPoint(zero, weight, zero, stability, correction=correction)
 
@@ -83,7 +81,7 @@ def _correction(kernel_map: Quantity, weight: sp.Expr) -> sp.Expr:
     return sp.Integer(0)
 
 
-def _drifts(kernel_map: Quantity, weight: sp.Expr) -> set[int]:
+def _flow_signs(kernel_map: Quantity, weight: sp.Expr) -> set[int]:
     """The signs of K' - K at kernels where a Gaussian hardly reaches the nearest breakpoint.
 
     What is smaller than every power of K comes from the breakpoints, that of b like exp(-b^2/2K): the nearest decides.
@@ -91,5 +89,5 @@ def _drifts(kernel_map: Quantity, weight: sp.Expr) -> set[int]:
     averages = kernel_map.defined.atoms(Expectation)
     breaks = {abs(b) for e in averages for _, factors in e.terms for f in factors for b in f.breaks}
     nearest = min((b for b in breaks if b.is_positive and b.is_number), default=sp.Integer(1))
-    drift = (written_out(kernel_map) - K).subs({C_b: 0, C_W: weight})
-    return set().union(*(signs_where(drift.subs(K, nearest**2 / k), weight) for k in _FAR))
+    increment = (expression_of(kernel_map) - K).subs({C_b: 0, C_W: weight})
+    return set().union(*(signs_where(increment.subs(K, nearest**2 / k), weight) for k in _SQUARED_DISTANCES))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import sympy as sp
 
 from ...core.errors import NoClosedForm
+from ...core.scalars import Number
 from ...core.symbols import C, K
+from ...results.phases import FixedPoint
 from ...results.quantity import Quantity
 from ..criticality.conditions.critical_conditions import Maps
-from ..criticality.fixed_points import FixedPoint, fixed_points
+from ..criticality.fixed_points import fixed_points
 from ..quantities.build import build, unknown
 
 
@@ -36,7 +38,9 @@ def variance_maps(kernel_map: Quantity, covariance_map: Quantity, perp: Quantity
     return made[0], made[1], made[2]
 
 
-def with_kernel(found: tuple[FixedPoint, ...], kernel_map: Quantity, params: dict[str, Any]) -> tuple[FixedPoint, ...]:
+def with_kernel(
+    found: tuple[FixedPoint, ...], kernel_map: Quantity, params: Mapping[str, Number]
+) -> tuple[FixedPoint, ...]:
     """Fixed points of the variance over a batch, with the kernel in the place of the variance.
 
     Args:

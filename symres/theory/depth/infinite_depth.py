@@ -11,19 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import sympy as sp
 from flint import arb, ctx
 
 from ...core.errors import DeclarationError, NoClosedForm
-from ...core.scalars import number, scalar
+from ...core.scalars import Number, number, scalar
 from ...core.symbols import K1, K2, C, K, L, M, Theta, tau
 from ...gaussian.algebra.canonical import canonical
 from ...gaussian.calculus.expectation import Expectation
 from ...numerics.balls import compile_ball
 from ...results.quantity import Quantity, Status
-from ..criticality.conditions.critical_conditions import affine, written_out
+from ..criticality.conditions.critical_conditions import affine, expression_of
 from ..quantities.build import build
 from ..quantities.closed_forms import closed
 from ..quantities.layer_maps import LayerTheory
@@ -130,7 +129,7 @@ class DepthLimit:
             return K + start * tau
         return (K + start / slope) * sp.exp(slope * tau) - start / slope
 
-    def kernel(self, time: Any, start: Any, **params: Any) -> float:
+    def kernel(self, time: Number, start: Number, **params: Number) -> float:
         """K(tau) for the kernel ``start`` of the input, by integration of dK/dtau = B to about 12 digits.
 
         Args:
@@ -146,7 +145,7 @@ class DepthLimit:
         begin = max(begin, _LEAST)
         rate = self.kernel_rate
         rate.evalf(5, K=begin, **params)  # complains of missing and unknown parameters
-        body = written_out(rate).subs({s: number(params[s.name], s.name) for s in rate.symbols[1:]})
+        body = expression_of(rate).subs({s: number(params[s.name], s.name) for s in rate.symbols[1:]})
         program = compile_ball(body, (K,))
 
         def slope(_: float, kernel: Sequence[float]) -> list[float]:
@@ -164,14 +163,14 @@ class DepthLimit:
             )
         return float(found.y[0, -1])
 
-    def scale_at(self, depth: Any, time: Any = tau) -> sp.Expr:
+    def scale_at(self, depth: Number, time: Number = tau) -> sp.Expr:
         """The weight of the branch at a depth: ``(tau/depth)^(1/p)``, the largest for which kernels stay finite."""
         layers = scalar(depth, "depth")
         if layers.is_positive is False:
             raise DeclarationError(f"a depth of {layers}", "it is not positive", "pass a number or a symbol")
         return (scalar(time, "tau") / layers) ** sp.Rational(1, self.power)
 
-    def regime(self, scale: Any) -> Regime:
+    def regime(self, scale: Number) -> Regime:
         """How networks train whose branches are ``scale`` times a sum over M hidden units (Chizat, section 3).
 
         The weights of the sum have a variance of order 1, so C_W = M in the branch's last Dense:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias, cast
 
 import mpmath as mp
 
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
-from ...core.scalars import number, whole
+from ...core.scalars import Number, number, whole
 from ...core.symbols import K as KERNEL
 from ...notation.facts import equation
 from ...results.quantity import Quantity, undirected
@@ -19,7 +19,9 @@ from ..quantities.layer_maps import LayerTheory
 
 _DIGITS = 18  # of every step: results are good to 15
 
-Values = dict[str, Any]
+Parameter: TypeAlias = Number | Sequence[Number]  # of all layers, or of each
+Values: TypeAlias = dict[str, Number]
+State: TypeAlias = dict[str, mp.mpf]  # K, and C of a batch
 
 
 class DualKernel(NamedTuple):
@@ -31,10 +33,10 @@ class DualKernel(NamedTuple):
         Theta: their tangent kernel.
     """
 
-    K1: Any
-    K2: Any
-    C: Any
-    Theta: Any
+    K1: mp.mpf
+    K2: mp.mpf
+    C: mp.mpf
+    Theta: mp.mpf
 
 
 @dataclass(frozen=True)
@@ -69,17 +71,17 @@ class Network(Shown):
         """The number of layers."""
         return len(self.layers)
 
-    def kernels(self, K: Any, **params: Any) -> list[Any]:
+    def kernels(self, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits."""
         return [state["K"] for state in self._states(K, params)]
 
-    def chi_perp(self, K: Any, **params: Any) -> list[Any]:
+    def chi_perp(self, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers."""
         states = self._states(K, params)
         rows = zip(self.layers, states, self._by_layer(params), strict=False)
         return [_value(layer.chi_perp, state | own) for layer, state, own in rows]
 
-    def displacement(self, K: Any, **params: Any) -> list[Any]:
+    def displacement(self, K: Number, **params: Parameter) -> list[mp.mpf]:
         """How far the stream has moved: ``Delta_l^2 = E (z^l_i - z^0_i)^2`` of one neuron, from 0 for l = 0.
 
         Args:
@@ -104,7 +106,7 @@ class Network(Shown):
                 covariances.append(covariance)
             return [state["K"] - 2 * c + first for state, c in zip(states, covariances, strict=True)]
 
-    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
+    def jacobian(self, l0: Number, l: Number, K: Number, **params: Parameter) -> mp.mpf:  # noqa: E741 (the name in the literature)
         """The averaged partial Jacobian norm ``J^{l0,l}``: the product of chi_perp from layer l0 to l.
 
         Args:
@@ -122,7 +124,14 @@ class Network(Shown):
             raise DeclarationError(f"the Jacobian from layer {first} to {last}", found, "pass l0 <= l <= depth")
         return mp.fprod(self.chi_perp(K, **params)[first:last])
 
-    def input_jacobian(self, l: Any, K: Any, n_0: Any, read_in: tuple[Any, Any], **params: Any) -> Any:  # noqa: E741
+    def input_jacobian(
+        self,
+        l: Number,  # noqa: E741
+        K: Number,
+        n_0: Number,
+        read_in: tuple[Number, Number],
+        **params: Parameter,
+    ) -> mp.mpf:
         """``J^{0,l}`` from inputs of finite dimension through a read-in ``Dense(x)`` and the network's layers.
 
         Args:
@@ -160,7 +169,7 @@ class Network(Shown):
             norm, along = chi * norm + 2 * delta * along, parallel**2 * along
         return norm
 
-    def gradient_norms(self, K: Any, **params: Any) -> list[Any]:
+    def gradient_norms(self, K: Number, **params: Parameter) -> list[mp.mpf]:
         """For each layer the squared gradient of an output neuron in its parameters, in the NTK parametrisation.
 
         ``|dz^L/dtheta^l|^2 = J^{l+1,L} |dz^{l+1}/dtheta^l|^2`` (Doshi et al. (37)); their sum is the tangent kernel of
@@ -184,7 +193,9 @@ class Network(Shown):
         own = [_value(layer.parameter_norm, state | values) for layer, state, values in rows]
         return [norm * mp.fprod(chis[place + 1 :]) for place, norm in enumerate(own)]
 
-    def nearby_inputs(self, K: Any, dK: Any, ddK: Any, **params: Any) -> list[tuple[Any, Any, Any]]:
+    def nearby_inputs(
+        self, K: Number, dK: Number, ddK: Number, **params: Parameter
+    ) -> list[tuple[mp.mpf, mp.mpf, mp.mpf]]:
         """Kernels of two nearly equal inputs, ``K +- dK + ddK`` and covariance ``K - ddK`` (PDLT (B.12) to (B.14)).
 
         Args:
@@ -208,7 +219,9 @@ class Network(Shown):
             found.append((after["K"], first, second))
         return found
 
-    def dual_kernels(self, K1: Any, K2: Any, C: Any, Theta: Any = 0, **params: Any) -> list[DualKernel]:
+    def dual_kernels(
+        self, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter
+    ) -> list[DualKernel]:
         """The kernels of two inputs after every layer, the tangent kernel in the NTK parametrisation.
 
         Args:
@@ -232,19 +245,19 @@ class Network(Shown):
             found.append(state)
         return found
 
-    def _states(self, K: Any, params: Mapping[str, Any]) -> list[Values]:
+    def _states(self, K: Number, params: Mapping[str, Parameter]) -> list[State]:
         """What the one-input maps depend on, before every layer and after the last: K, and C of a batch."""
-        given = dict(params)
+        named = dict(params)
         batch = any(layer.is_batch for layer in self.layers)
-        state: Values = {"K": _mpf(K, "K")}
+        state: State = {"K": _mpf(K, "K")}
         if batch:
-            if "C" not in given:
+            if "C" not in named:
                 raise DeclarationError(
                     "kernels of a batch", "no value for C, the covariance of its inputs", "pass it by name: C=0.5"
                 )
-            state["C"] = _mpf(given.pop("C"), "C")
+            state["C"] = _mpf(named.pop("C"), "C")
         states = [state]
-        for layer, own in zip(self.layers, self._by_layer(given), strict=True):
+        for layer, own in zip(self.layers, self._by_layer(named), strict=True):
             if layer.covariance_map.directed and state["K"] == 0:
                 raise undirected("a network", KERNEL)
             follow = {"K": _value(layer.kernel_map, state | own)}
@@ -254,10 +267,10 @@ class Network(Shown):
             states.append(state)
         return states
 
-    def _by_layer(self, params: Mapping[str, Any]) -> list[Values]:
+    def _by_layer(self, params: Mapping[str, Parameter]) -> list[Values]:
         """The parameters of every layer: a sequence has one value for each."""
-        params = {name: list(value) if _is_listed(value) else value for name, value in params.items()}
-        for name, value in params.items():
+        by_name = {name: _listed(value) for name, value in params.items()}
+        for name, value in by_name.items():
             if isinstance(value, list) and len(value) != self.depth:
                 raise DeclarationError(
                     f"{name} of {self.depth} layers", f"it has {len(value)} values", "pass one value for each layer"
@@ -274,16 +287,17 @@ class Network(Shown):
             rows.append(
                 {
                     name: value[place] if isinstance(value, list) else value
-                    for name, value in params.items()
+                    for name, value in by_name.items()
                     if name in names
                 }
             )
         return rows
 
 
-def _is_listed(value: Any) -> bool:
-    """Whether a parameter has one value for each layer: a list, a tuple or an array of one dimension."""
-    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
+def _listed(value: Parameter) -> Number | list[Number]:
+    """A list of one value for each layer, from a list, a tuple or an array of one dimension; else the number."""
+    several = isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
+    return list(cast(Sequence[Number], value)) if several else cast(Number, value)
 
 
 def _next_pair(layer: LayerTheory, state: DualKernel, own: Values) -> DualKernel:
@@ -295,19 +309,19 @@ def _next_pair(layer: LayerTheory, state: DualKernel, own: Values) -> DualKernel
     return DualKernel(first, second, both, _value(layer.ntk_map, values | {"Theta": state.Theta}))
 
 
-def _as_pair(layer: LayerTheory, state: Mapping[str, Any]) -> Values:
+def _as_pair(layer: LayerTheory, state: Mapping[str, Parameter]) -> Values:
     """What the two-input maps of a layer depend on."""
     if layer.is_batch:
         return {"K": state.get("K", state.get("K1")), "C": state["C"]}
     return {"K1": state.get("K1", state.get("K")), "K2": state.get("K2", state.get("K")), "C": state["C"]}
 
 
-def _value(quantity: Quantity, values: Mapping[str, Any]) -> Any:
+def _value(quantity: Quantity, values: Mapping[str, Parameter]) -> mp.mpf:
     names: Sequence[str] = [s.name for s in (*quantity.symbols, *quantity.unused)]
     return quantity.evalf(_DIGITS, **{name: value for name, value in values.items() if name in names})
 
 
-def _mpf(value: Any, name: str) -> Any:
+def _mpf(value: Number, name: str) -> mp.mpf:
     exact = number(value, name)
     with mp.workdps(_DIGITS + 2):
         return mp.mpf(int(exact.p)) / int(exact.q) if exact.is_Rational else mp.mpf(exact.evalf(_DIGITS + 2))

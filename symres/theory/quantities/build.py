@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import sympy as sp
 
 from ...activations.validation import require_distinct
 from ...core.errors import NoClosedForm
-from ...core.proof import Proof, Step
+from ...core.proof import Proof, insertion
 from ...core.symbols import K1, K2, C, K, place
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.closed_form.verification import MIRRORED, Enclosure, Values, verify
@@ -103,22 +101,36 @@ def derivative(quantity: Quantity, s: sp.Symbol) -> Quantity:
     )
 
 
-def unknown(name: str, arguments: tuple[sp.Symbol, ...], reason: str, **words: Any) -> Quantity:
+def unknown(
+    name: str,
+    arguments: tuple[sp.Symbol, ...],
+    reason: str,
+    *,
+    notation: str = "",
+    meaning: str = "",
+    source: str = "",
+) -> Quantity:
     """A quantity that does not exist or could not be found, with the reason."""
-    return Quantity(name, arguments, sp.nan, sp.nan, Status.UNKNOWN, reason=reason, **words)
-
-
-def _insert(state: sp.Expr, symbol: sp.Symbol, proof: Proof) -> sp.Expr:
-    return state.xreplace({symbol: proof.replay()})
+    return Quantity(
+        name,
+        arguments,
+        sp.nan,
+        sp.nan,
+        Status.UNKNOWN,
+        reason=reason,
+        notation=notation,
+        meaning=meaning,
+        source=source,
+    )
 
 
 def _with_steps(proof: Proof, inner: Sequence[tuple[sp.Symbol, Proof]]) -> Proof:
     """Append the insertion of the named steps, so that the proof ends in one expression."""
     state, steps = proof.result, list(proof.steps)
     for symbol, own in reversed(inner):
-        state = state.xreplace({symbol: own.result})
         statement = f"{symbol} = {own.start} = {own.result}"
-        steps.append(Step("named step", statement, partial(_insert, symbol=symbol, proof=own), state))
+        steps.append(insertion("named step", statement, state, symbol, own))
+        state = steps[-1].after
     return Proof(proof.start, tuple(steps))
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import sympy as sp
 
-from ...core.proof import Proof, Step
+from ...core.proof import Proof, Rule, Step, insertion
 from ...gaussian.algebra.canonical import textbook
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.closed_form.average import Average, average
@@ -23,16 +21,16 @@ class ClosedFormSubstitution:
 
     def prove(self, definition: sp.Expr) -> Proof:
         """The chain from a definition to its canonical closed form."""
-        state, steps = definition, []
+        state, steps = definition, list[Step]()
         for node in sorted(definition.atoms(Expectation), key=str):
             found = self._average(node)
             if found.exact:
-                put_in = partial(_put_in, node=node, proof=found.proof)
-                state = state.xreplace({node: found.expr})
-                steps.append(Step("Gaussian average", f"{node} = {found.expr}", put_in, state, _lines(found.proof)))
+                statement = f"{node} = {found.expr}"
+                steps.append(insertion("Gaussian average", statement, state, node, found.proof, _lines(found.proof)))
+                state = steps[-1].after
         final = textbook(state)
         if final != state:
-            steps.append(Step("canonical form", "textbook order", textbook, final))
+            steps.append(Step(Rule.CANONICAL, "textbook order", textbook, final))
         return Proof(definition, tuple(steps))
 
     def _average(self, node: Expectation) -> Average:
@@ -47,10 +45,6 @@ class ClosedFormSubstitution:
 
 def _lines(proof: Proof) -> tuple[str, ...]:
     return tuple(proof.explain().splitlines())
-
-
-def _put_in(state: sp.Expr, node: sp.Expr, proof: Proof) -> sp.Expr:
-    return state.xreplace({node: proof.replay()})
 
 
 def closed(expression: sp.Expr) -> sp.Expr:

@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -127,10 +126,10 @@ def _expanded_at_zero(defined: sp.Expr, order: sp.Expr | int, large: bool) -> di
     for _ in range(_DEEPER):
         found = expander(expression, wanted)
         if found.known >= order:
-            return {e: value for e, value in found.settled.terms.items() if e <= order}
+            return {e: value for e, value in found.without_zeros.terms.items() if e <= order}
         if found.known == before:
-            told = f"a function has algebraic tails: terms beyond K**{-before} have logarithms"
-            raise NoClosedForm(f"an expansion of {defined}", told, "use numbers")
+            tails = f"a function has algebraic tails: terms beyond K**{-before} have logarithms"
+            raise NoClosedForm(f"an expansion of {defined}", tails, "use numbers")
         before = found.known
         wanted += sp.ceiling(order - found.known)  # factors such as 1/K**2 use up what their partners know
     raise NoClosedForm(f"an expansion of {defined}", "its lowest terms cancel", "use numbers")
@@ -145,7 +144,7 @@ class _Expander:
         large: whether the variances grow as K vanishes.
     """
 
-    terms: Callable[[PiecewiseFunction, Any], tuple[tuple[sp.Rational, sp.Expr], ...]]
+    terms: Callable[[PiecewiseFunction, sp.Expr | int], tuple[tuple[sp.Rational, sp.Expr], ...]]
     large: bool
 
     def __call__(self, e: sp.Expr, wanted: sp.Expr) -> Powers:
@@ -171,7 +170,7 @@ class _Expander:
             )
         if e.integrand.has(K):
             raise NoClosedForm(f"a series of {e}", "what is averaged depends on K", "use numbers")
-        law = self(e.covariance[0], wanted).settled
+        law = self(e.covariance[0], wanted).without_zeros
         if law.low == 0 and not law.terms and not self.large:  # all that is known of the variance is that it vanishes
             limits = (c * value for c, (f,) in e.terms for power, value in self.terms(f, 0) if power == 0)
             return Powers({sp.Integer(0): sp.Add(*limits)}, sp.Integer(0))
@@ -208,4 +207,4 @@ class _Expander:
 
 def powers_of_kernel(e: sp.Expr) -> dict[sp.Expr, sp.Expr]:
     """A finite sum of powers of K, without averages, as {exponent: coefficient}."""
-    return dict(_Expander(small_variance, False)(e, sp.Integer(0)).settled.terms)
+    return dict(_Expander(small_variance, False)(e, sp.Integer(0)).without_zeros.terms)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy as sp
 
 from ...activations.activation import Activation
@@ -11,7 +9,7 @@ from ...activations.atom import Phi
 from ...activations.catalogue import activation
 from ...core import symbols
 from ...core.errors import DeclarationError
-from ...core.scalars import scalar
+from ...core.scalars import Number, scalar
 from ...core.symbols import K1, K2, KERNELS, C, K, x1, x2, z
 from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
@@ -21,7 +19,7 @@ from .build import build
 from .build import derivative as _derivative
 
 
-def expect(f: Activation | sp.Expr | str, mean: Any = 0) -> Quantity:
+def expect(f: Activation | sp.Expr | str, mean: Number = 0) -> Quantity:
     """The Gaussian average ``<f(z)>_K``, z ~ N(mean, K).
 
     Args:
@@ -41,7 +39,9 @@ def expect(f: Activation | sp.Expr | str, mean: Any = 0) -> Quantity:
     )
 
 
-def expect2(f: Activation | sp.Expr | str, g: Activation | sp.Expr | str, means: tuple[Any, Any] = (0, 0)) -> Quantity:
+def expect2(
+    f: Activation | sp.Expr | str, g: Activation | sp.Expr | str, means: tuple[Number, Number] = (0, 0)
+) -> Quantity:
     """The Gaussian average ``<f(z1) g(z2)>`` for two inputs with kernels K1, K2 and covariance C.
 
     Args:
@@ -77,7 +77,7 @@ def _integrand(f: Activation | sp.Expr | str, x: sp.Symbol) -> sp.Expr:
     return scalar(f, "f").xreplace({z: x})
 
 
-def _mean(value: Any) -> sp.Expr:
+def _mean(value: Number) -> sp.Expr:
     mean = scalar(value, "mean")
     if mean.has(*KERNELS, z):
         raise DeclarationError("the mean of an input", f"{mean} contains a kernel", "use a parameter of its own")

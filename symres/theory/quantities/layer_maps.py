@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import sympy as sp
 
 from ...activations.atom import Phi
 from ...core import symbols
 from ...core.errors import NoClosedForm, UnsupportedLayer
-from ...core.scalars import scalar
+from ...core.scalars import Number, scalar
 from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
 from ...layers.layer import Layer
@@ -188,7 +187,7 @@ class LayerTheory:
 
     def _weight_of(self, input: int) -> sp.Expr:
         weights = dict(self._one.out(self._one.first))
-        return self._one.written_out(weights.get((symbols.z, input), sp.Integer(0)))
+        return self._one.in_lowest_terms(weights.get((symbols.z, input), sp.Integer(0)))
 
     @cached_property
     def parameter_norm(self) -> Quantity:
@@ -225,7 +224,7 @@ class LayerTheory:
         """
         return self.tangent_kernel_map()
 
-    def tangent_kernel_map(self, weight_rate: Any = 1, bias_rate: Any = 1) -> Quantity:
+    def tangent_kernel_map(self, weight_rate: Number = 1, bias_rate: Number = 1) -> Quantity:
         """``ntk_map`` with learning rates of the weights and the biases.
 
         PDLT's lambda_W and lambda_b belong to weights that are not scaled: weight_rate = lambda_W/C_W and

@@ -45,7 +45,7 @@ class Powers:
         return _cut(total, min(self.known + other.low, other.known + self.low))
 
     @cached_property
-    def settled(self) -> Powers:
+    def without_zeros(self) -> Powers:
         """Coefficients multiplied out, without those that are 0 in disguise."""
         expanded = {exponent: sp.expand_mul(value) for exponent, value in self.terms.items()}
         return Powers({e: value for e, value in sorted(expanded.items()) if not vanishes(value)}, self.known)
@@ -57,13 +57,13 @@ class Powers:
             for _ in range(int(exponent)):
                 result = result * self
             return result
-        law = self.settled
+        law = self.without_zeros
         if not law.terms:
             raise NoClosedForm(f"a power {exponent} in a series", "its base vanishes", "use numbers")
         first = law.terms[law.low]
         front = Powers({law.low * exponent: first**exponent})
         rest = Powers({e - law.low: v / first for e, v in law.terms.items() if e != law.low}, law.known - law.low)
-        return front * _series(lambda n: sp.binomial(exponent, n), rest.settled, wanted - law.low * exponent)
+        return front * _series(lambda n: sp.binomial(exponent, n), rest.without_zeros, wanted - law.low * exponent)
 
     def exponential(self, wanted: sp.Expr) -> Powers:
         """The exponential of the sum, up to K**wanted; what decays faster than every power is 0.
@@ -71,7 +71,7 @@ class Powers:
         Raises:
             NoClosedForm: it grows faster than every power, or that depends on parameters.
         """
-        u = self.settled
+        u = self.without_zeros
         if u.low < 0:
             if u.terms[u.low].is_negative:
                 return ZERO

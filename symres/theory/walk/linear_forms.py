@@ -27,7 +27,7 @@ def form(coefficients: Iterable[tuple[Place, sp.Expr]]) -> Form:
     return tuple(sorted(((p, c) for p, c in total.items() if c != 0), key=lambda item: (item[0][0].name, item[0][1])))
 
 
-def settled(expression: sp.Expr) -> sp.Expr:
+def lowest_terms(expression: sp.Expr) -> sp.Expr:
     """A sum whose terms over one denominator are one quotient in lowest terms: (g*K + S)/(g*K + S) = 1."""
     if not any(p.exp.could_extract_minus_sign() for p in expression.atoms(sp.Pow)):
         return expression
@@ -37,7 +37,7 @@ def settled(expression: sp.Expr) -> sp.Expr:
     for term in sp.Add.make_args(sp.expand_mul(expression.xreplace(names))):
         above, below = _fraction(term)
         numerators.setdefault(below, []).append(above)
-    quotients = (_lowest_terms(sp.Add(*above), below) for below, above in numerators.items())
+    quotients = (_reduced_quotient(sp.Add(*above), below) for below, above in numerators.items())
     return sp.Add(*quotients).xreplace(back)
 
 
@@ -54,7 +54,7 @@ def _fraction(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     return number * above, sp.Mul(*factors)
 
 
-def _lowest_terms(above: sp.Expr, below: sp.Expr) -> sp.Expr:
+def _reduced_quotient(above: sp.Expr, below: sp.Expr) -> sp.Expr:
     quotient = sp.factor_terms(above) / below
     if not (above.is_Add and below.has(sp.Add)):
         return quotient
@@ -158,7 +158,7 @@ class Averager:
         first, *rest = outer
         matrix = sp.Matrix(len(inside), len(inside), lambda i, j: self.covariance(inside[i], inside[j]))
         row = sp.Matrix([[self.covariance(first, k) for k in inside]])
-        shares = [settled(share) for share in row * matrix.adjugate() / matrix.det()]
+        shares = [lowest_terms(share) for share in row * matrix.adjugate() / matrix.det()]
         total = sp.Integer(0)
         for k, share in zip(inside, shares, strict=True):
             if share != 0:
@@ -167,7 +167,7 @@ class Averager:
             known = (share * self.covariance(k, other) for k, share in zip(inside, shares, strict=True))
             apart = self.covariance(first, other) - sp.Add(*known)
             if sp.expand(apart) != 0:
-                total += settled(apart) * self._reduced(rest[:n] + rest[n + 1 :], here, inside)
+                total += lowest_terms(apart) * self._reduced(rest[:n] + rest[n + 1 :], here, inside)
         return total
 
     def _by_stein(self, outer: list[int], here: sp.Expr, inside: list[int]) -> sp.Expr:
@@ -202,7 +202,7 @@ class Averager:
 
     def between(self, one: Form, other: Form) -> sp.Expr:
         """The covariance of two forms."""
-        return settled(sp.Add(*(c * d * self._of_places(p, q) for p, c in one for q, d in other)))
+        return lowest_terms(sp.Add(*(c * d * self._of_places(p, q) for p, c in one for q, d in other)))
 
 
 def _require_separate(integrand: sp.Expr, dimension: int) -> None:

@@ -34,7 +34,7 @@ def chi_delta(walk: Walk) -> sp.Expr:
     perp = tangent(walk, a, a, sp.Integer(1))
     if perp.has(sp.oo):
         raise NoClosedForm("the response to scaling", "the mean square of a slope is infinite", "smooth the activation")
-    return walk.written_out((_radial(walk, a) / K - perp) / (2 * K))
+    return walk.in_lowest_terms((_radial(walk, a) / K - perp) / (2 * K))
 
 
 def _radial(walk: Walk, a: int) -> sp.Expr:

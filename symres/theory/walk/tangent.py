@@ -56,7 +56,7 @@ def tangent(walk: Walk, a: int, b: int, start: sp.Expr, rates: Rates = NONE) -> 
         for (r, q), other in ends[1].items()
         if s == r
     )
-    return walk.written_out(sp.Add(*parts))
+    return walk.in_lowest_terms(sp.Add(*parts))
 
 
 def _drawn(walk: Walk, draw: Draw, pair: Pair, known: _Known, rates: Rates) -> sp.Expr:

@@ -20,7 +20,7 @@ from ...core.errors import UnsupportedLayer
 from ...gaussian.calculus.expectation import Expectation
 from ...layers.program import Draw, Mean, Program, phis
 from .assignments import Assignment
-from .linear_forms import Averager, Form, Place, form, settled
+from .linear_forms import Averager, Form, Place, form, lowest_terms
 
 Kernel = dict[tuple[int, int], sp.Expr]
 
@@ -77,7 +77,7 @@ class Walk:
 
     def _mean(self, mean: Mean) -> None:
         for a in sorted({a for a, b in self.kernel if a == b}):
-            value = self.written_out(self.mean((mean.integrand, a)))
+            value = self.in_lowest_terms(self.mean((mean.integrand, a)))
             if value == 0 and mean.name in self.program.divisors:
                 found = f"what it divides by, the average {mean}, is 0 for every kernel"
                 raise UnsupportedLayer(f"the node {mean.node}", found, "normalise something that varies")
@@ -85,7 +85,7 @@ class Walk:
 
     def _draw(self, draw: Draw) -> None:
         for a, b in self.kernel:
-            value = draw.C_b + draw.C_W * self.written_out(self.mean((draw.u, a), (draw.u, b)))
+            value = draw.C_b + draw.C_W * self.in_lowest_terms(self.mean((draw.u, a), (draw.u, b)))
             self._covariances[draw.name, a, b] = self._named(symbols.variance(draw.name, a, b), value)
 
     def _named(self, name: sp.Symbol, value: sp.Expr) -> sp.Expr:
@@ -95,17 +95,17 @@ class Walk:
         self.assignments.append((name, value))
         return name
 
-    def written_out(self, value: sp.Expr) -> sp.Expr:
+    def in_lowest_terms(self, value: sp.Expr) -> sp.Expr:
         """A value in lowest terms: with the statistics' values in their place numerators and denominators cancel."""
         statistics = {symbols.at_input(name, a) for name, a in self._statistics}
         for name, meaning in reversed(self.assignments):
             if name in statistics:
                 value = _outside_averages(value, name, meaning)
-        return settled(value)
+        return lowest_terms(value)
 
     def stream(self, a: int, b: int) -> sp.Expr:
         """The covariance of the next stream at inputs a and b."""
-        return self.written_out(Averager(self._at_places).between(self.out(a), self.out(b)))
+        return self.in_lowest_terms(Averager(self._at_places).between(self.out(a), self.out(b)))
 
     def out(self, a: int) -> Form:
         """The next stream at input a as a linear form in the sources."""

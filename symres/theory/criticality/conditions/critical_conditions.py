@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import sympy as sp
 
 from ....core.errors import SymresError
-from ....core.symbols import C_W, C_b, K
+from ....core.symbols import C_W, C_b, K, S_in
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
 from ....numerics.balls import enclose
@@ -29,86 +30,131 @@ class Conditions:
         chi_perp = p0 + p1 C_W = 1,    chi_parallel = q0 + q1 C_W = 1,    K' = k0 + k1 C_b = K
 
     Args:
-        C_W: its solution, with ``numbers`` standing for functions of K alone.
+        C_W: its solution, with ``numbers`` standing for functions of ``variable`` alone.
         C_b: likewise.
-        numbers: {stand-in: function of K}, so that the parameters' part factors visibly: (1 - gamma**2)*number.
-        gap: the function of K that vanishes where both susceptibilities can be 1 together.
-        unit: of K in ``numbers`` and ``gap``.
-        kernel: of the stream, where the solutions are functions of another variance, called K in them.
+        numbers: {stand-in: function}, so that the parameters' part factors visibly: (1 - gamma**2)*number.
+        gap: the function of ``variable`` that vanishes where both susceptibilities can be 1 together.
+        unit: of kernels, 1 unless ``variable`` is k.
+        variable: of which all are functions: the kernel K, the kernel k in units, or the variance S_in inside of the
+            averages.
+        kernel: of the stream, a function of ``variable``.
     """
 
     C_W: sp.Expr
     C_b: sp.Expr
     numbers: dict[sp.Symbol, sp.Expr]
     gap: sp.Expr
-    unit: Unit
+    unit: Unit = ONE
+    variable: sp.Symbol = K
     kernel: sp.Expr = K
 
-    def kernel_at(self, k: sp.Expr, exact: bool) -> sp.Expr:
-        """The kernel where K, given in units, has a value."""
-        return k * self.unit.kernel if self.kernel == K else self.at(self.kernel, k, exact)
+    def kernel_at(self, value: sp.Expr, exact: bool) -> sp.Expr:
+        """The kernel of the stream where the variable has a value."""
+        return value * self.unit.kernel if self.variable != S_in else self.at(self.kernel, value, exact)
 
     def unscaled(self, expression: sp.Expr) -> sp.Expr:
         """An expression where the unit is 1: its sign is the same."""
         return self.unit.removed(expression)
 
-    def written_out(self, solution: sp.Expr) -> sp.Expr:
-        """A solution as a function of K."""
+    def as_function(self, solution: sp.Expr) -> sp.Expr:
+        """A solution as a function of the variable alone."""
         return solution.xreplace(self.numbers)
 
-    def at(self, solution: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
-        """A solution at one kernel, given in units."""
-        values = {s: at_kernel(f, k, exact) for s, f in self.numbers.items()}
-        return tidy_factors(solution.subs(K, k).xreplace(values))
+    def at(self, solution: sp.Expr, value: sp.Expr, exact: bool) -> sp.Expr:
+        """A solution at one value of the variable."""
+        values = {s: at_value(f, self.variable, value, exact) for s, f in self.numbers.items()}
+        return tidy_factors(solution.subs(self.variable, value).xreplace(values))
 
 
-def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | str:
+class Obstacle(Enum):
+    """What keeps the critical conditions from being solved for C_W and C_b."""
+
+    FIXED_BIAS = "C_b has a value"
+    NOT_LINEAR = "the maps are not linear in C_W and C_b"
+    PARAMETERS = "the condition on K contains {names}; set numbers for them"
+
+
+@dataclass(frozen=True)
+class NoConditions:
+    """That the critical conditions have no solution of this form.
+
+    Args:
+        obstacle: what is in its way.
+        names: of the parameters in the condition on K, where they are the obstacle.
+    """
+
+    obstacle: Obstacle
+    names: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The obstacle in words."""
+        return self.obstacle.value.format(names=", ".join(self.names))
+
+    @property
+    def asks_for_numbers(self) -> bool:
+        """Whether numbers in the place of parameters remove it."""
+        return self.obstacle is Obstacle.PARAMETERS
+
+
+def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> Conditions | NoConditions:
     """The solution, or why there is none."""
     if C_b not in (*kernel_map.symbols, *kernel_map.unused):
-        return "C_b has a value"
-    in_weight = [affine(written_out(q), C_W) for q in (perp, parallel)]
-    in_bias = affine(written_out(kernel_map), C_b)
+        return NoConditions(Obstacle.FIXED_BIAS)
+    in_weight = [affine(expression_of(q), C_W) for q in (perp, parallel)]
+    in_bias = affine(expression_of(kernel_map), C_b)
     pairs = [pair for pair in (*in_weight, in_bias) if pair is not None and pair[1] != 0]
     if len(pairs) < 3 or any(e.has(C_b) for pair in pairs for e in pair):
-        return "the maps are not linear in C_W and C_b"
+        return NoConditions(Obstacle.NOT_LINEAR)
     (p0, p1), (q0, q1), (k0, k1) = pairs
-    gap = gap_of((p0, p1), (q0, q1))
+    gap = gap_of((p0, p1), (q0, q1), K)
     unit = ONE
     if gap.free_symbols - {K}:
         if _vanishes(gap):
             gap = sp.Integer(0)
         elif (found := unit_of(gap)) is not None and _measured_in(found, (p0, p1), (k0, k1)):
-            unit, gap = found, found.removed(gap)
+            unit, gap = found, found.measured(gap)
         else:
-            names = ", ".join(sorted(s.name for s in gap.free_symbols - {K}))
-            return f"the condition on K contains {names}; set numbers for them"
+            names = sorted(s.name for s in gap.free_symbols - {K})
+            return NoConditions(Obstacle.PARAMETERS, tuple(names))
     numbers: dict[sp.Symbol, sp.Expr] = {}
     offset, slope = affine(k0, C_W) or (k0, sp.Integer(0))
     weight = (1 - p0) / stand_in(p1, unit, numbers)
-    excess = (K - offset).subs(K, K * unit.kernel)
-    bias = _grouped(sp.factor((excess - stand_in(slope, unit, numbers) * weight) / k1), {K, *numbers})
-    return Conditions(weight, bias, numbers, gap, unit)
+    excess = (K - offset).subs(K, unit.variable * unit.kernel)
+    bias = _grouped(sp.factor((excess - stand_in(slope, unit, numbers) * weight) / k1), {unit.variable, *numbers})
+    return Conditions(weight, bias, numbers, gap, unit, unit.variable, unit.variable * unit.kernel)
 
 
-def gap_of(perp: tuple[sp.Expr, sp.Expr], parallel: tuple[sp.Expr, sp.Expr]) -> sp.Expr:
-    """What vanishes where ``p0 + p1*w = 1`` and ``q0 + q1*w = 1`` have one solution w, without common parameters."""
+def gap_of(perp: tuple[sp.Expr, sp.Expr], parallel: tuple[sp.Expr, sp.Expr], variable: sp.Symbol) -> sp.Expr:
+    """What vanishes where ``p0 + p1*w = 1`` and ``q0 + q1*w = 1`` have one solution w, without common parameters.
+
+    Args:
+        perp: (p0, p1), functions of the variable and of parameters.
+        parallel: (q0, q1).
+        variable: K or another variance; factors without it are dropped.
+    """
     (p0, p1), (q0, q1) = perp, parallel
     # with equal skip parts the parameters drop out
     gap = canonical(q1 - p1) if sp.expand(p0 - q0) == 0 else canonical((1 - p0) * q1 - (1 - q0) * p1)
-    gap = _in_kernel(gap)[1]
-    return _in_kernel(sp.factor(gap))[1] if gap.free_symbols - {K} else gap
+    gap = _separated(gap, variable)[1]
+    return _separated(sp.factor(gap), variable)[1] if gap.free_symbols - {variable} else gap
 
 
-def stand_in(expression: sp.Expr, unit: Unit, numbers: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
-    """The expression with a symbol for its function of K alone.
+def stand_in(
+    expression: sp.Expr, unit: Unit, numbers: dict[sp.Symbol, sp.Expr], inside: sp.Symbol | None = None
+) -> sp.Expr:
+    """The expression with a symbol for its function of the kernel alone, in units, or of another variance.
 
     Args:
-        expression: in K and parameters.
+        expression: in K, or ``inside``, and parameters.
         unit: of K.
         numbers: the symbols and their meanings, to which the new one is added.
+        inside: a variance in the place of the kernel.
     """
-    coefficient, function = unit.split(*_in_kernel(expression))
-    if function.free_symbols != {K}:
+    coefficient, function = _separated(expression, inside or K)
+    if inside is None:
+        coefficient, function = unit.split(coefficient, function)
+    if function.free_symbols != {inside or unit.variable}:
         return coefficient * function
     name = sp.Dummy("number", real=True)
     numbers[name] = function
@@ -122,7 +168,7 @@ def _measured_in(unit: Unit, perp: tuple[sp.Expr, sp.Expr], kernel_map: tuple[sp
     if {unit.parameter, K} & (p0.free_symbols | k1.free_symbols | sp.cancel(offset / K).free_symbols):
         return False
     powers = []
-    for coefficient, function in map(_in_kernel, (p1, slope)):
+    for coefficient, function in (_separated(e, K) for e in (p1, slope)):
         weight = unit.weight(function)
         if weight is None:
             return False
@@ -130,9 +176,9 @@ def _measured_in(unit: Unit, perp: tuple[sp.Expr, sp.Expr], kernel_map: tuple[sp
     return sp.powsimp(powers[1] / powers[0] / unit.kernel) == 1
 
 
-def _in_kernel(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """A common factor of parameters alone, such as xi**2, and the rest."""
-    return sp.factor_terms(expression).as_independent(K, as_Add=False)
+def _separated(expression: sp.Expr, variable: sp.Symbol) -> tuple[sp.Expr, sp.Expr]:
+    """A common factor of parameters alone, such as xi**2, and the rest, which has the variable."""
+    return sp.factor_terms(expression).as_independent(variable, as_Add=False)
 
 
 def _grouped(product: sp.Expr, kernels: set[sp.Symbol]) -> sp.Expr:
@@ -192,14 +238,14 @@ def solved(equation: sp.Expr) -> list[sp.Expr]:
     return [sp.factor_terms(w) for w in sp.solve(equation, C_W)]
 
 
-def at_kernel(expression: sp.Expr, k: sp.Expr, exact: bool) -> sp.Expr:
-    """A function of K at one kernel."""
-    result = expression.subs(K, k)
+def at_value(expression: sp.Expr, variable: sp.Symbol, value: sp.Expr, exact: bool) -> sp.Expr:
+    """A function of a variable at one value of it, in canonical form where that is a closed form."""
+    result = expression.subs(variable, value)
     return canonical(result) if exact and not result.has(ImplicitNumber) else result
 
 
-def written_out(quantity: Quantity) -> sp.Expr:
-    """The quantity as one expression."""
+def expression_of(quantity: Quantity) -> sp.Expr:
+    """The expression of a quantity that is known."""
     expr = quantity.expr
     assert expr is not None
     return expr

@@ -37,8 +37,8 @@ def at_generic(expression: sp.Expr) -> sp.Expr:
 
 
 def sign_at_reference(expression: sp.Expr) -> int:
-    """The sign at a reference skip connection (critical variances scale with 1 - gamma**2); 0 if it cannot be told."""
-    return _told(at_reference(expression))
+    """The sign at a reference skip connection (critical variances scale with 1 - gamma**2); 0 if it is not known."""
+    return _known_sign(at_reference(expression))
 
 
 def generic_sign(expression: sp.Expr) -> int:
@@ -56,9 +56,9 @@ def signs_where(expression: sp.Expr, weight: sp.Expr) -> set[int]:
     at_one = expression.subs(K, 1)
     names = sorted((at_one.free_symbols | weight.free_symbols) - {gamma, xi}, key=str)
     settings = WEIGHTS if at_one.has(gamma, xi) else WEIGHTS[:1]
-    told = {_told(at_one.xreplace(weights)) for weights in settings}
-    if 0 not in told or not names:
-        return told
+    known = {_known_sign(at_one.xreplace(weights)) for weights in settings}
+    if 0 not in known or not names:
+        return known
     signs = set[int]()
     for numbers in _places(at_one, names, settings):
         there = at_one.subs(numbers)
@@ -104,8 +104,8 @@ def _between_zeros(function: sp.Expr, s: sp.Symbol) -> list[sp.Rational]:
     return [sp.Rational((low + high) / 2) for low, high in pairwise([-3 * beyond, *zeros, 3 * beyond])]
 
 
-def _told(expression: sp.Expr) -> int:
-    """The sign of a number, or of what has one for all that its symbols stand for; 0 if it cannot be told."""
+def _known_sign(expression: sp.Expr) -> int:
+    """The sign of an expression if it is the same for all values of its symbols; 0 if that is not known."""
     if expression.free_symbols:
         factored = sp.factor(expression)
         return 1 if factored.is_positive else -1 if factored.is_negative else 0

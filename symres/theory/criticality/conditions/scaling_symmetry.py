@@ -8,7 +8,7 @@ import sympy as sp
 from flint import arb, ctx
 
 from ....core.errors import SymresError
-from ....core.symbols import K
+from ....core.symbols import K, k
 from ....numerics.balls import enclose
 
 _POWERS = (-2, 2, -1, 1, -4, 4)
@@ -16,14 +16,14 @@ _BITS = 140
 _AGREED = arb(2) ** -80  # relative
 # kernel in units, value of the parameter: no simple ratios, and several of each
 _POINTS = tuple(
-    (sp.Rational(*k), sp.Rational(*p))
-    for k, p in (((1409, 1013), (2503, 1009)), ((311, 1123), (2503, 1009)), ((4877, 1009), (433, 1021)))
+    (sp.Rational(*kernel), sp.Rational(*p))
+    for kernel, p in (((1409, 1013), (2503, 1009)), ((311, 1123), (2503, 1009)), ((4877, 1009), (433, 1021)))
 )
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A power of a parameter in which kernels are measured, K = k*p**u with a number k.
+    """A power of a parameter in which kernels are measured, K = k*p**u with a number k; K itself where it is 1.
 
     Args:
         parameter: p, positive; None if the unit is 1.
@@ -38,16 +38,25 @@ class Unit:
         """The unit of kernels."""
         return sp.Integer(1) if self.parameter is None else self.parameter**self.power
 
+    @property
+    def variable(self) -> sp.Symbol:
+        """The kernel in units: k, or K where the unit is 1."""
+        return K if self.parameter is None else k
+
     def removed(self, expression: sp.Expr) -> sp.Expr:
         """The expression where the unit is 1, which has the same sign."""
         return expression if self.parameter is None else expression.subs(self.parameter, 1)
+
+    def measured(self, function: sp.Expr) -> sp.Expr:
+        """A function of K where the unit is 1, as a function of the kernel in units."""
+        return self.removed(function).xreplace({K: self.variable})
 
     def split(self, coefficient: sp.Expr, function: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
         """A coefficient and a function of K as a coefficient and a function of k, free of the parameter if possible."""
         weight = self.weight(function)
         if weight is None:
-            return coefficient, function.subs(K, K * self.kernel)
-        return coefficient * weight, self.removed(function)
+            return coefficient, function.subs(K, self.variable * self.kernel)
+        return coefficient * weight, self.measured(function)
 
     def weight(self, function: sp.Expr) -> sp.Expr | None:
         """``p**w`` with f(k*p**u, p) = p**w f(k, 1), verified at several points; None if there is none."""
@@ -56,7 +65,7 @@ class Unit:
         if not function.free_symbols <= {K, self.parameter}:
             return None
         try:
-            ratios = [self._ratio(function, k, p) for k, p in _POINTS]
+            ratios = [self._ratio(function, *place) for place in _POINTS]
         except SymresError:  # no number somewhere
             return None
         exponent = _half_integer(ratios[0], _POINTS[0][1])
@@ -67,10 +76,10 @@ class Unit:
             agreed = all(abs(ratio / power - 1) < _AGREED for ratio, power in zip(ratios, expected, strict=True))
         return self.parameter**exponent if agreed else None
 
-    def _ratio(self, function: sp.Expr, k: sp.Rational, p: sp.Rational) -> arb:
-        scaled = enclose(k * p**self.power, {}, 2 * _BITS)
+    def _ratio(self, function: sp.Expr, kernel: sp.Rational, p: sp.Rational) -> arb:
+        scaled = enclose(kernel * p**self.power, {}, 2 * _BITS)
         here = enclose(function.subs(self.parameter, p), {K: scaled}, _BITS)
-        there = enclose(self.removed(function), {K: k}, _BITS)
+        there = enclose(self.removed(function), {K: kernel}, _BITS)
         with ctx.workprec(_BITS):
             return here / there
 

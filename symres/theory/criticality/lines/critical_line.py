@@ -6,63 +6,33 @@ import math
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
 from flint import arb, ctx
 
 from ....core.errors import NoClosedForm, SymresError
-from ....core.scalars import number
-from ....core.symbols import C_W, C_b, K, kappa
+from ....core.scalars import Number, number
+from ....core.symbols import C_W, C_b, K, S_in, kappa
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
 from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
 from ....numerics.intervals.evaluation import spread
 from ....numerics.roots.bracketing import GRID, at_kappa, zeros
 from ....numerics.roots.root import Root
+from ....results.phases import LinePoint, attracts
 from ....results.quantity import Status
-from ..conditions.critical_conditions import Maps, affine, written_out
+from ..conditions.critical_conditions import Maps, affine, expression_of
 from ..conditions.inner_variance import Nested, nested, nested_line
 from ..conditions.parameter_signs import at_generic, at_reference
-from .explicit_line import FUNCTIONS, below_one, explicit_line
+from .explicit_line import NON_ALGEBRAIC, below_one, explicit_line
 
 _DIGITS = 17
 _BITS = 80
-_ROUNDED = 1e-12  # of chi_parallel at the end of a line, where it is 1
 _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
 _MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
-
-
-class LinePoint(float):
-    """A bias variance C_b on the critical line, with the fixed point that is critical there.
-
-    Attributes:
-        K: the kernel.
-        chi_parallel: parallel susceptibility there.
-        reachable: whether the kernel flows to the fixed point (abs(chi_parallel) <= 1); if not, the line is no phase
-            boundary there, for a deep network does not see it.
-    """
-
-    K: float
-    chi_parallel: float
-
-    def __new__(cls, value: float, K: float, chi_parallel: float) -> LinePoint:
-        """The number with what belongs to it."""
-        self = super().__new__(cls, value)
-        self.K, self.chi_parallel = K, chi_parallel
-        return self
-
-    @property
-    def reachable(self) -> bool:
-        """Whether the kernel flows to the fixed point."""
-        return abs(self.chi_parallel) <= 1 + _ROUNDED
-
-    def __repr__(self) -> str:
-        marked = "" if self.reachable else " (unreachable: the kernel flows away)"
-        return f"{float(self)!r}{marked}"
 
 
 def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> tuple[LinePoint, ...]:
@@ -80,7 +50,7 @@ def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr])
         if q.status is Status.UNKNOWN:
             raise NoClosedForm("the critical line", f"{q.name} is unknown: {q.reason}", "nothing")
     fixed = {C_W: weight, **values}
-    flow, parallel, perp = (written_out(q).subs(fixed) for q in maps)
+    flow, parallel, perp = (expression_of(q).subs(fixed) for q in maps)
     if perp.has(sp.oo):
         return ()
     found = []
@@ -119,10 +89,10 @@ def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
 
 def _of_inner(maps: Nested, fixed: dict[sp.Symbol, sp.Expr]) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """Biases inside of averages over one variance: chi_perp = 1 gives that, K' = K the kernel and the bias variance."""
-    for inner in _roots(maps.perp.subs(fixed) - 1, K):
-        kernel = maps.kernel.subs(fixed).subs(K, inner)
+    for inner in _roots(maps.perp.subs(fixed) - 1, S_in):
+        kernel = maps.kernel.subs(fixed).subs(S_in, inner)
         if _number(kernel) > 0:
-            yield kernel, maps.bias_at(kernel).subs(fixed).subs(K, inner)
+            yield kernel, maps.bias_at(kernel).subs(fixed).subs(S_in, inner)
 
 
 def _at_zero(bias: sp.Expr, condition: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
@@ -142,18 +112,19 @@ def _nested(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """
     from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
 
-    def drift(bias: float, k: float) -> float:
+    def excess(bias: float, k: float) -> float:
+        """K'/K - 1."""
         return _float(flow / K - 1, k, bias)
 
     def kept(k: float) -> float | None:
-        if drift(0.0, k) > 0:
+        if excess(0.0, k) > 0:
             return None
         high = k
-        while drift(high, k) < 0:
+        while excess(high, k) < 0:
             high *= 2
             if high > _LARGEST * k:
                 return None
-        return float(brentq(drift, 0.0, high, args=(k,), xtol=1e-300, rtol=1e-14))
+        return float(brentq(excess, 0.0, high, args=(k,), xtol=1e-300, rtol=1e-14))
 
     def condition(k: float) -> float:
         return _float(perp - 1, k, kept(k) or 0.0)
@@ -164,7 +135,7 @@ def _nested(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
             if kept(low) is not None:
                 yield low
             if (kept(low) is None) != (kept(high) is None):
-                yield float(brentq(lambda k: drift(0.0, k), low, high, xtol=1e-300, rtol=1e-14))
+                yield float(brentq(lambda k: excess(0.0, k), low, high, xtol=1e-300, rtol=1e-14))
 
     values = {k: condition(k) for k in ends()}
     for low, high in pairwise(values):
@@ -221,7 +192,7 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     if explicit is None:
         return None
     varying, rest = explicit[0].as_independent(K, as_Add=False)[::-1]
-    if not varying.has(K) or any(not isinstance(f, sp.exp) for f in varying.atoms(*FUNCTIONS)):
+    if not varying.has(K) or any(not isinstance(f, sp.exp) for f in varying.atoms(*NON_ALGEBRAIC)):
         return None
     found = [sp.limit(varying, K, end, "+-"[end == sp.oo]) for end in (sp.Integer(0), sp.oo)]
     limits = [sp.oo if limit.has(sp.oo, sp.zoo) else limit for limit in found]  # weights are positive
@@ -256,7 +227,7 @@ def parametric_line(maps: Maps, *, opened: bool = False) -> tuple[sp.Expr, sp.Ex
     """
     if any(q.status is Status.UNKNOWN for q in maps) or C_W not in (*maps[0].symbols, *maps[0].unused):
         return None
-    flow, _, perp = (q.defined if opened else written_out(q) for q in maps)
+    flow, _, perp = (q.defined if opened else expression_of(q) for q in maps)
     slope = None if perp.has(C_b, sp.oo) else affine(perp, C_W)
     if slope is None or slope[1] == 0:
         return None
@@ -268,7 +239,7 @@ def parametric_line(maps: Maps, *, opened: bool = False) -> tuple[sp.Expr, sp.Ex
     return sp.factor_terms(weight), bias if opened else bias.subs(C_W, weight)
 
 
-def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[Any]) -> list[tuple[float, float, bool]]:
+def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[Number]) -> list[tuple[float, float, bool]]:
     """The critical line in the plane of C_W and C_b at given parameters, along the kernel.
 
     Args:
@@ -281,26 +252,36 @@ def curve(maps: Maps, values: dict[sp.Symbol, sp.Expr], kernels: Iterable[Any]) 
         (C_W, C_b, whether the kernel flows there) for every kernel, nan where there is none; empty for layers whose
         line is not explicit along the kernel.
     """
-    explicit = parametric_line(maps)
-    found = nested_line(*maps) if explicit is None else (*explicit, K)
-    if found is None and (solved := explicit_line(maps)) is not None:
-        kernel, bias = (e.xreplace({C_W: K}) for e in solved)
-        found = K, bias, kernel
+    found = _runs(maps)
     if found is None:
         return []
-    place = tuple(e.subs(values) for e in (found[2], *found[:2]))
-    slope = written_out(maps[1]).subs(values)
-    return [_row(place, slope, kernel) for kernel in kernels]
+    along, line = found
+    place = tuple(e.subs(values) for e in line)
+    slope = expression_of(maps[1]).subs(values)
+    return [_row(place, slope, along, value) for value in kernels]
 
 
-def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, kernel: Any) -> tuple[float, float, bool]:
-    """A row of a curve, from the kernel, C_W and C_b as functions of what runs along it; nan where they are none."""
+def _runs(maps: Maps) -> tuple[sp.Symbol, tuple[sp.Expr, sp.Expr, sp.Expr]] | None:
+    """The symbol that runs along the critical line, and (K, C_W, C_b) as functions of it; None if none is explicit."""
+    explicit = parametric_line(maps)
+    if explicit is not None:
+        return K, (K, *explicit)
+    inner = nested_line(*maps)
+    if inner is not None:
+        weight, bias, kernel = inner
+        return S_in, (kernel, weight, bias)
+    solved = explicit_line(maps)
+    return None if solved is None else (C_W, (solved[0], C_W, solved[1]))
+
+
+def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value: Number) -> tuple[float, float, bool]:
+    """A row of a curve, from K, C_W and C_b as functions of what runs along it; nan where they are none."""
     try:
         with ctx.workprec(_BITS):
-            star, weight, bias = (enclose(e, {K: kernel}, _BITS) for e in place)
+            star, weight, bias = (enclose(e, {along: value}, _BITS) for e in place)
             if not (star > 0 and weight > 0):
                 return math.nan, math.nan, False
-            flows = abs(enclose(slope, {K: star, C_W: weight, C_b: bias}, _BITS)) <= 1 + _ROUNDED
+            flows = attracts(enclose(slope, {K: star, C_W: weight, C_b: bias}, _BITS))
             return float(weight), float(bias), bool(flows)
     except SymresError:  # the root of a negative number
         return math.nan, math.nan, False
@@ -329,10 +310,10 @@ def reach(maps: Maps, explicit: sp.Expr | None) -> str:
         return f"there is none: {tried} no C_W > 0 keeps a kernel with chi_perp = 1"
     conditions = ["C_b >= 0"] * (len(inside) < len(rows)) + ["-1 <= chi_parallel <= 1"] * (not all(inside))
     if not inside:
-        told = f"{tried} C_b is negative on it"
+        where = f"{tried} C_b is negative on it"
     elif not any(inside):
-        told = f"{tried} the kernel flows away from it: deep networks do not see it"
+        where = f"{tried} the kernel flows away from it: deep networks do not see it"
     else:
-        told = f"it separates ordered from chaotic networks where {' and '.join(conditions)}" if conditions else ""
+        where = f"it separates ordered from chaotic networks where {' and '.join(conditions)}" if conditions else ""
     skips = "skip connections have to be below 1, |gamma| < 1" if below_one(maps[2]) else ""
-    return "; ".join(filter(None, (told, skips)))
+    return "; ".join(filter(None, (where, skips)))

@@ -17,7 +17,7 @@ from ....numerics.balls import enclose, evaluate
 from ....numerics.intervals.evaluation import of_size, signed_sizes, spread
 from ....numerics.roots.bracketing import GRID
 from ....results.quantity import Quantity, Status
-from ..conditions.critical_conditions import Maps, affine, positive_root, power_form, written_out
+from ..conditions.critical_conditions import Maps, affine, expression_of, positive_root, power_form
 from ..conditions.parameter_signs import WEIGHTS
 
 _OTHERS = (sp.Rational(3, 5), sp.Rational(5, 11), sp.Rational(19, 8))  # other parameters
@@ -26,7 +26,7 @@ _LEAST = 1e-100  # size of a weight: those of activations that grow exponentiall
 _SKIPS = (sp.Rational(3, 5), sp.Rational(3, 2))  # on either side of 1
 _APART = 1e-15  # biases that are no more so are one solution
 _QUADRATIC = 2  # the degree to which solutions of polynomials are formulas that one can read
-FUNCTIONS = (sp.Function, Expectation)  # what no algebraic equation in K contains
+NON_ALGEBRAIC = (sp.Function, Expectation)  # what no algebraic equation in K contains
 _DIGITS = 17
 _BITS = 160
 _RESIDUE = 1e-25  # of a condition that is met
@@ -40,7 +40,7 @@ def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
     """
     if any(q.status is Status.UNKNOWN for q in maps) or C_W not in (*maps[0].symbols, *maps[0].unused):
         return None
-    flow, _, perp = map(written_out, maps)
+    flow, _, perp = map(expression_of, maps)
     if perp.has(sp.oo):
         return None
     size = sp.Dummy("xi", positive=True)  # a branch has no sign: what is even in its weight depends on |xi|
@@ -67,7 +67,7 @@ def explicit_line(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
 
 def below_one(chi_perp: Quantity) -> bool:
     """Whether chi_perp is 1 somewhere with a skip connection below 1 and nowhere with one above, as trials tell."""
-    perp = written_out(chi_perp)
+    perp = expression_of(chi_perp)
     if not perp.has(gamma) or perp.has(C_b) or power_form(perp) is None:
         return False
     names = sorted(perp.free_symbols - {K, C_W, gamma}, key=str)
@@ -88,7 +88,7 @@ def _size_below_one(inner: sp.Expr) -> sp.Expr:
 
 def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
     """The solutions of an equation that is quadratic at most in a variable, or in the one root or exponential of it."""
-    averages = {e: sp.Dummy(positive=True) for e in equation.atoms(*FUNCTIONS) if not e.has(variable)}
+    averages = {e: sp.Dummy(positive=True) for e in equation.atoms(*NON_ALGEBRAIC) if not e.has(variable)}
     masked, back = equation.xreplace(averages), {dummy: e for e, dummy in averages.items()}
     roots = {p.base for p in masked.atoms(sp.Pow) if not p.exp.is_Integer and p.has(variable)}
     powers = _exponentials(masked, variable)
@@ -104,7 +104,7 @@ def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
         if len(roots) > 1 or linear is None or linear[1] == 0:
             return []
         value, masked = (unknown**2 - linear[0]) / linear[1], masked.xreplace({base: unknown**2})
-    if any(f.has(variable) for f in masked.atoms(*FUNCTIONS)):
+    if any(f.has(variable) for f in masked.atoms(*NON_ALGEBRAIC)):
         return []
     numerator = sp.fraction(sp.together(masked.xreplace({variable: value})))[0]
     if not numerator.is_polynomial(unknown) or not 0 < sp.degree(numerator, unknown) <= _QUADRATIC:

@@ -25,8 +25,9 @@ from symres.report.latex.displays import broken, display, escape, latex, typed, 
 from symres.report.latex.document import document
 from symres.report.latex.prose import prose
 from symres.report.record import dumps, record
+from symres.results.critical_point import CriticalPoint
 from symres.results.quantity import NamedStep, Quantity, Status, Verification
-from symres.results.report import PointRow, Report
+from symres.results.report import Report
 from symres.studies.criticality_summary import stability
 from symres.studies.kernel_expansions import expansions
 from symres.studies.kernel_range import reach
@@ -76,7 +77,7 @@ def report():
         heads=(r"\operatorname{gelu}",), layer="residual",
         forward=gamma * z + sp.Symbol("y"), program=("y1 ~ N(0, C_b + C_W*<u u'>), u = gelu(z)", "z' = gamma*z + y1"),
         settings=(("xi", "1"),), quantities=listed,
-        critical_points=(PointRow(critical, weight, bias, "half-stable", True),), universality_class="half-stable",
+        critical_points=(CriticalPoint(critical, weight, bias, "half-stable", True),), universality_class="half-stable",
         remarks=("h_2 is unknown & open",), checks=(Row(),), command="symres derive gelu --out x",
     )  # fmt: skip
 

@@ -1,0 +1,138 @@
+"""Where deep networks at given parameters end: kernels that a layer preserves, phases, and the line between phases."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..core.display import Fact, Shown
+from ..core.errors import NoClosedForm
+
+CRITICAL = 1e-10  # how close chi_perp is to 1 at what is called critical
+_ROUNDED = 1e-12  # of chi_parallel at the end of a line, where it is 1
+
+
+@dataclass(frozen=True)
+class FixedPoint(Shown):
+    """A kernel that a layer preserves, at given parameters.
+
+    Args:
+        K: the kernel; the symbol ``sr.K`` if every kernel is preserved.
+        chi_parallel: parallel susceptibility there; the fixed point attracts if it is below 1.
+        chi_perp: perpendicular susceptibility there.
+        phase: "ordered" (chi_perp < 1), "chaotic" (chi_perp > 1) or "critical"; "unknown" if chi_perp is.
+    """
+
+    K: float | sp.Symbol
+    chi_parallel: float
+    chi_perp: float
+    phase: str
+
+    @property
+    def kernel(self) -> float:
+        """K as a float; nan where every kernel is preserved, and K is the symbol ``sr.K``."""
+        return _as_float(self.K)
+
+    def _title(self) -> str:
+        return f"fixed point, {self.phase}"
+
+    def _facts(self) -> list[Fact]:
+        sides = (
+            ("K*", "K^*", self.K),
+            ("chi_parallel", r"\chi_\parallel", self.chi_parallel),
+            ("chi_perp", r"\chi_\perp", self.chi_perp),
+        )
+        return [Fact("", f"{name} = {side}", _number(left, side)) for name, left, side in sides]
+
+
+def _number(left: str, side: float | sp.Symbol) -> str:
+    """``left = side`` in LaTeX; empty where the side is no finite number."""
+    return f"{left} = {side}" if isinstance(side, sp.Symbol) or math.isfinite(side) else ""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """The limit of infinite depth.
+
+    Args:
+        name: "ordered" (gradients vanish), "chaotic" (they explode), "critical", or "diverging" (the kernel grows
+            without bound; chi_perp is its limit).
+        K: the kernel in which the network ends, of a batch the variance over its inputs; infinite if it diverges, the
+            symbol ``sr.K`` if every kernel is kept.
+        chi_parallel: parallel susceptibility there; nan if the kernel diverges.
+        chi_perp: perpendicular susceptibility there; nan if the kernel diverges and the limit is not known.
+    """
+
+    name: str
+    K: float | sp.Symbol
+    chi_parallel: float
+    chi_perp: float
+
+    @property
+    def kernel(self) -> float:
+        """K as a float; nan where every kernel is kept, and K is the symbol ``sr.K``."""
+        return _as_float(self.K)
+
+    @property
+    def correlation_length(self) -> float:
+        """The depth over which Jacobians grow or fall by a factor e, ``1/|log chi_perp|`` (Doshi et al. (17)).
+
+        Raises:
+            NoClosedForm: the kernel diverges, and the limit of chi_perp is not known.
+        """
+        if math.isnan(self.chi_perp):
+            found = "the kernel diverges, and the limit of chi_perp is not known"
+            raise NoClosedForm("the correlation length", found, "compare jacobian() at several depths")
+        if abs(self.chi_perp - 1) < CRITICAL:
+            return math.inf
+        return 0.0 if self.chi_perp in (0, math.inf) else 1 / abs(math.log(self.chi_perp))
+
+
+class LinePoint(float):
+    """A bias variance C_b on the critical line, with the fixed point that is critical there.
+
+    Attributes:
+        K: the kernel.
+        chi_parallel: parallel susceptibility there.
+        reachable: whether the kernel flows to the fixed point (abs(chi_parallel) <= 1); if not, the line is no phase
+            boundary there, for a deep network does not see it.
+    """
+
+    K: float
+    chi_parallel: float
+
+    def __new__(cls, value: float, K: float, chi_parallel: float) -> LinePoint:
+        """The number with what belongs to it."""
+        self = super().__new__(cls, value)
+        self.K, self.chi_parallel = K, chi_parallel
+        return self
+
+    def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]
+        return float(self), self.K, self.chi_parallel
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the kernel flows to the fixed point."""
+        return attracts(self.chi_parallel)
+
+    def __repr__(self) -> str:
+        marked = "" if self.reachable else " (unreachable: the kernel flows away)"
+        return f"{float(self)!r}{marked}"
+
+
+def _as_float(kernel: float | sp.Symbol) -> float:
+    return math.nan if isinstance(kernel, sp.Symbol) else kernel
+
+
+def attracts(chi_parallel: float) -> bool:
+    """Whether kernels flow to a fixed point, or keep their distance from it, up to rounding."""
+    return abs(chi_parallel) <= 1 + _ROUNDED
+
+
+def phase_name(chi_perp: float) -> str:
+    """What Jacobians do at a fixed point: "ordered", "chaotic", "critical", or "unknown" for nan."""
+    if math.isnan(chi_perp):
+        return "unknown"
+    return "critical" if abs(chi_perp - 1) < CRITICAL else "ordered" if chi_perp < 1 else "chaotic"
