@@ -16,12 +16,13 @@ from ..core.symbols import gamma
 from ..notation.decimals import at_zero_gamma, decimal
 from ..results.quantity import Quantity, Status
 from ..results.report import PointRow, Report
-from ..studies.initialisation import advice
+from ..studies.initialisation import Advice, advice
 from ..studies.kernel_expansions import expansions
 from .latex.displays import latex
 
 FORMAT = 1  # raised when a key changes its meaning
 DIGITS = 20
+_FLOAT = 17  # digits that tell a float from its neighbours
 
 
 def record(report: Report) -> dict[str, Any]:
@@ -35,7 +36,8 @@ def record(report: Report) -> dict[str, Any]:
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
         is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), initialisation (null without
         a critical point), remarks, checks, command,
-        versions. Expressions are text that sympy reads, and LaTeX.
+        versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are numbers, the
+        ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
     """
     rows, advised = report.critical_points, advice(report)
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
@@ -61,7 +63,7 @@ def record(report: Report) -> dict[str, Any]:
         else {name: _expression(e) for name, e in zip(("C_W", "C_b"), report.critical_curve, strict=True)},
         "line_remark": report.line_remark,
         "exponents": None if report.exponents is None else _exponents(report.exponents),
-        "initialisation": None if advised is None else _plain(dataclasses.asdict(advised) | {"code": advised.code}),
+        "initialisation": None if advised is None else _initialisation(advised),
         "remarks": list(report.remarks),
         "checks": [_plain(dataclasses.asdict(row)) for row in report.checks],
         "command": report.command,
@@ -79,7 +81,16 @@ def _exponents(found: Any) -> dict[str, Any]:
     values = {name: getattr(found, name) for name in ("kernel", "jacobian", "amplitude")}
     if found.stretch is not None:
         values |= {"stretch_power": found.stretch.power, "stretch_rate": found.stretch.rate}
-    return {name: None if e is None else _expression(e) for name, e in values.items()} | {"remark": found.remark}
+    shown = {name: None if e is None else _expression(e) | {"value": _value(e)} for name, e in values.items()}
+    return shown | {"remark": found.remark}
+
+
+def _initialisation(advised: Advice) -> dict[str, object]:
+    """The advice as it is printed, with C_W and C_b as numbers."""
+    values = {
+        name: None if text is None else float(text) for name, text in (("C_W", advised.weight), ("C_b", advised.bias))
+    }
+    return _plain(dataclasses.asdict(advised) | {"code": advised.code}) | values
 
 
 def _quantity(q: Quantity) -> dict[str, Any]:
@@ -113,6 +124,7 @@ def _point(row: PointRow) -> dict[str, Any]:
         number = at_zero_gamma(value)
         out[name] = {
             **_expression(value),
+            "value": None if number is None else _value(number),
             "decimal": None if number is None else decimal(number, DIGITS),
         }
     out["along"] = None if row.along is None else row.along.name
@@ -128,8 +140,16 @@ def _fixed_point(row: Any) -> dict[str, Any]:
     return {name: _plain(value) for name, value in values.items()}
 
 
-def _expression(e: sp.Expr) -> dict[str, str]:
+def _expression(e: sp.Expr) -> dict[str, object]:
     return {"text": str(e), "latex": latex(e)}
+
+
+def _value(e: sp.Expr) -> float | None:
+    """The float next to an expression; None if it has symbols."""
+    if e.free_symbols:
+        return None
+    found = float(decimal(e, _FLOAT))
+    return found if math.isfinite(found) else None
 
 
 def _plain(value: Any) -> Any:

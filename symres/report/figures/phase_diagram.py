@@ -26,6 +26,8 @@ from ..latex.displays import latex
 from .style import METADATA, STYLE, format_of
 
 POINTS, DEPTH = 300, 2000
+_SIZE, _DENSITY = (5.6, 4.2), 200  # of a figure: inches, pixels in one
+PIXELS = round(_SIZE[0] * _DENSITY)  # from left to right
 Axis = tuple[str, float, float]
 Progress = Callable[[str, float], None]
 
@@ -144,7 +146,7 @@ class PhaseDiagram:
         from matplotlib.figure import Figure
 
         with matplotlib.rc_context(STYLE):
-            figure = Figure(figsize=(5.6, 4.2), dpi=200, layout="constrained")
+            figure = Figure(figsize=_SIZE, dpi=_DENSITY, layout="constrained")
             self.plot(figure.subplots())
             figure.savefig(path, format=format_of(path), metadata=METADATA[path.suffix])
 

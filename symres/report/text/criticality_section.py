@@ -26,8 +26,7 @@ _INNER = sp.Symbol("S*", positive=True)
 
 def _inner(point: PointRow) -> list[ImplicitNumber]:
     """The variance inside of a layer's averages at a point that is given by it; empty where that is K* itself."""
-    found = point.K.atoms(ImplicitNumber)
-    return [] if point.K in found or len(found) != 1 else list(found)
+    return [point.inside] if isinstance(point.inside, ImplicitNumber) and point.inside != point.K else []
 
 
 class CriticalitySection(Sheet):

@@ -11,8 +11,8 @@ from typing import Any
 import sympy as sp
 
 from ...activations.activation import Formula, Phi
+from ...core.atoms import AverageNode
 from ...core.symbols import K1, K2, C, K, variables, z
-from ...gaussian.calculus.expectation import Expectation
 from ...layers.nodes import Node
 from ...notation.term_order import (
     arranged,
@@ -249,7 +249,7 @@ class Maths:
             rest = rest.replace(f"={symbol}", f"={self.symbol(symbol)}")
         return f"{type(e).__name__}({self(e.args[0])}{rest}", _ATOM
 
-    def _expectation(self, e: Expectation) -> tuple[str, int]:
+    def _expectation(self, e: AverageNode) -> tuple[str, int]:
         """``⟨φ(z)²⟩``; the law is written as an index unless it is that of the stream."""
         if e.dimension == 1:
             integrand = e.integrand.subs(variables[0], z)
@@ -279,7 +279,7 @@ class Typed(Maths):
 
 _METHODS: tuple[tuple[Any, str], ...] = (  # the first kind that fits; a subclass may print it otherwise
     (ImplicitNumber, "_root"),
-    (Expectation, "_expectation"),
+    (AverageNode, "_expectation"),
     (Phi, "_phi"),
     (Formula, "_formula"),
     (Node, "_node"),
