@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 from enum import Enum
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -14,10 +13,12 @@ import sympy as sp
 from ..core import files
 from ..core.symbols import gamma
 from ..notation.decimals import at_zero_gamma, decimal
+from ..results.exponents import Exponents
 from ..results.quantity import Quantity, Status
 from ..results.report import PointRow, Report
 from ..studies.initialisation import Advice, advice
 from ..studies.kernel_expansions import expansions
+from ..theory.criticality.fixed_points import FixedPoint
 from .latex.displays import latex
 
 FORMAT = 1  # raised when a key changes its meaning
@@ -25,7 +26,7 @@ DIGITS = 20
 _FLOAT = 17  # digits that tell a float from its neighbours
 
 
-def record(report: Report) -> dict[str, Any]:
+def record(report: Report) -> dict[str, object]:
     """Everything in a report as strings, numbers, lists and dicts.
 
     Returns:
@@ -76,7 +77,7 @@ def dumps(report: Report) -> str:
     return json.dumps(record(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _exponents(found: Any) -> dict[str, Any]:
+def _exponents(found: Exponents) -> dict[str, object]:
     """K - K* ~ amplitude*l**-kernel, and J ~ l**-jacobian or log J ~ rate*l**power."""
     values = {name: getattr(found, name) for name in ("kernel", "jacobian", "amplitude")}
     if found.stretch is not None:
@@ -85,15 +86,15 @@ def _exponents(found: Any) -> dict[str, Any]:
     return shown | {"remark": found.remark}
 
 
-def _initialisation(advised: Advice) -> dict[str, object]:
+def _initialisation(advised: Advice) -> object:
     """The advice as it is printed, with C_W and C_b as numbers."""
     values = {
         name: None if text is None else float(text) for name, text in (("C_W", advised.weight), ("C_b", advised.bias))
     }
-    return _plain(dataclasses.asdict(advised) | {"code": advised.code}) | values
+    return _plain(dataclasses.asdict(advised) | {"code": advised.code} | values)
 
 
-def _quantity(q: Quantity) -> dict[str, Any]:
+def _quantity(q: Quantity) -> dict[str, object]:
     bound = q.error_bound
     return {
         "name": q.name,
@@ -117,8 +118,8 @@ def _quantity(q: Quantity) -> dict[str, Any]:
     }
 
 
-def _point(row: PointRow) -> dict[str, Any]:
-    out: dict[str, Any] = {"stability": row.stability, "exact": row.exact}
+def _point(row: PointRow) -> dict[str, object]:
+    out: dict[str, object] = {"stability": row.stability, "exact": row.exact}
     for name in ("K", "C_W", "C_b"):
         value = sp.sympify(getattr(row, name))
         number = at_zero_gamma(value)
@@ -133,8 +134,8 @@ def _point(row: PointRow) -> dict[str, Any]:
     return out
 
 
-def _fixed_point(row: Any) -> dict[str, Any]:
-    """Rows with K, chi_parallel, chi_perp and phase; K is "any" where every kernel is preserved."""
+def _fixed_point(row: FixedPoint) -> dict[str, object]:
+    """K is "any" where every kernel is preserved."""
     kernel = "any" if isinstance(row.K, sp.Expr) else row.K
     values = {"K": kernel, "chi_parallel": row.chi_parallel, "chi_perp": row.chi_perp, "phase": row.phase}
     return {name: _plain(value) for name, value in values.items()}
@@ -152,7 +153,7 @@ def _value(e: sp.Expr) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """The value in JSON's own types; numbers that JSON does not know are text."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}

@@ -55,20 +55,21 @@ _SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
 # ---- words ---------------------------------------------------------------------------------------------------------
 
 
-def fixed_by_user(report: Report) -> tuple[str, ...]:
-    """Which of C_W and C_b have numbers, so that nobody can tune them to criticality."""
-    names = {str(C_W), str(C_b)}
-    return tuple(f"{name} = {value}" for name, value in report.settings if name in names)
+def fixed_by_user(report: Report) -> dict[str, str]:
+    """The numbers of C_W and C_b, by name, where the user set them: nobody can tune these to criticality."""
+    names = {C_W.name, C_b.name}
+    return {name: value for name, value in report.settings if name in names}
 
 
 def class_sentence(report: Report) -> str:
     """The universality class and what it means."""
     fixed = fixed_by_user(report)
     if fixed:
-        free = [name for name in ("C_W", "C_b") if not any(f.startswith(f"{name} ") for f in fixed)]
+        free = [name for name in (C_W.name, C_b.name) if name not in fixed]
+        told = " and ".join(f"{name} = {value}" for name, value in fixed.items())
         ask = f" Give {free[0]} a number too for the fixed points." if free else ""
         return (
-            f"not decided: {' and '.join(fixed)} {'is' if len(fixed) == 1 else 'are'} set, and criticality is a choice "
+            f"not decided: {told} {'is' if len(fixed) == 1 else 'are'} set, and criticality is a choice "
             f"of C_W and C_b. Leave them free for critical points and the universality class.{ask}"
         )
     words = CLASSES.get(report.universality_class, "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 
@@ -21,7 +20,7 @@ from ..theory.criticality.phase import Phase
 from ..theory.theory import Theory, derive
 
 ACTIVATIONS = ("relu", "leaky_relu", "erf", "gelu", "tanh", "sin", "silu", "softplus", "elu", "selu")
-_NUMBERS: Mapping[str, Mapping[str, Any]] = {
+_NUMBERS: Mapping[str, Mapping[str, str | int]] = {
     "leaky_relu": {"slope": "0.01"},
     "elu": {"alpha": 1},
 }  # parameters of activations

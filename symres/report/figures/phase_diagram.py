@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
@@ -20,10 +20,16 @@ from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import number, whole
 from ...core.symbols import C_W, C_b
 from ...core.symbols import K as KERNEL
+from ...layers.layer import Layer
 from ...results.quantity import Quantity, Status, require_range
 from ...studies.phase_boundary import REACH, Line, along_kernels, between_pixels
+from ...theory.theory import Theory
 from ..latex.displays import latex
 from .style import METADATA, STYLE, format_of
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 POINTS, DEPTH = 300, 2000
 _SIZE, _DENSITY = (5.6, 4.2), 200  # of a figure: inches, pixels in one
@@ -68,7 +74,7 @@ class PhaseDiagram:
     points: tuple[tuple[float, float], ...] = ()
     title: str = ""
 
-    def plot(self, axes: Any) -> None:
+    def plot(self, axes: Axes) -> None:
         """Draw it into matplotlib axes, with a bar of colours beside them."""
         from matplotlib.colors import ListedColormap, Normalize
 
@@ -108,7 +114,7 @@ class PhaseDiagram:
         return np.isinf(self.kernel)
 
     @property
-    def _legend(self) -> dict[str, Any]:
+    def _legend(self) -> dict[str, Artist]:
         """What the marks mean: words and their handles."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
@@ -118,7 +124,7 @@ class PhaseDiagram:
             for xs, ys, reachable in self.lines
             if any(_inside(point, self.xs, self.ys) for point in zip(xs, ys, strict=True))
         }
-        found: dict[str, Any] = {}
+        found: dict[str, Artist] = {}
         if True in ways:
             found[r"$\chi_\perp = 1$"] = Line2D([], [], color="black", linewidth=1.4)
         if False in ways:
@@ -152,13 +158,13 @@ class PhaseDiagram:
 
 
 def phase_diagram(
-    theory: Any,
+    theory: Theory,
     x: Axis | None = None,
     y: Axis | None = None,
     *,
-    points: Any = POINTS,
+    points: int = POINTS,
     K: Any = 1,
-    depth: Any = DEPTH,
+    depth: int = DEPTH,
     progress: Progress | None = None,
     **params: Any,
 ) -> PhaseDiagram:
@@ -182,7 +188,7 @@ def phase_diagram(
             layer that normalises over a batch.
         NoClosedForm: a map is unknown, or no accurate code for it was found.
     """
-    if getattr(theory, "is_batch", False):
+    if theory.is_batch:
         found = "the layer normalises over a batch: its maps depend on a kernel K and a covariance C"
         raise DeclarationError("a phase diagram", found, "ask for fixed_points() at some parameters")
     maps: dict[str, Quantity] = {q.name: q for q in (theory.kernel_map, theory.chi_perp)}
@@ -195,7 +201,7 @@ def phase_diagram(
     count = whole(points, "points", 2)
     xs, ys = (np.linspace(low, high, count) for _, low, high in (x, y))
     columns, rows = np.meshgrid(xs, ys)
-    given = {**fixed, x[0]: columns.ravel(), y[0]: rows.ravel()}
+    given: dict[str, np.ndarray | float] = {**fixed, x[0]: columns.ravel(), y[0]: rows.ravel()}
     start = number(K, "K")
     require_range("a phase diagram", KERNEL, start)
     begin = float(start)
@@ -207,7 +213,7 @@ def phase_diagram(
     return PhaseDiagram(x[0], y[0], xs, ys, chi, kernel, settled, lines, shown, _title(theory.layer, fixed, begin))
 
 
-def _title(layer: Any, fixed: dict[str, float], start: float) -> str:
+def _title(layer: Layer, fixed: dict[str, float], start: float) -> str:
     """The activation, the layer, the kernel of the input; below them the forward equation, if it fits, and numbers."""
     words = ", ".join([*(f.name for f in layer.formulas), layer.name, f"input of kernel {start:g}"])
     forward = latex(layer.forward)
@@ -218,7 +224,7 @@ def _title(layer: Any, fixed: dict[str, float], start: float) -> str:
     return "\n".join(filter(None, rows))
 
 
-def _variances(layer: Any) -> dict[str, float]:
+def _variances(layer: Layer) -> dict[str, float]:
     """The numbers that a layer has for C_W and C_b, the same in every Dense."""
     found = {s.name: {getattr(draw, s.name) for draw in layer.program.draws} for s in (C_W, C_b)}
     alone = {name: values.pop() for name, values in found.items() if len(values) == 1}
@@ -226,17 +232,17 @@ def _variances(layer: Any) -> dict[str, float]:
 
 
 def _followed(
-    maps: dict[str, Quantity], given: dict[str, Any], start: float, depth: int, progress: Progress | None
+    maps: dict[str, Quantity], given: dict[str, np.ndarray | float], start: float, depth: int, progress: Progress | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Kernels after many layers, chi_perp there, and whether the kernels have converged."""
     module = generate(maps, "numpy").load()
-    if missing := [name for name in maps if not hasattr(module, name)]:
+    if missing := [name for name in maps if name not in module.__all__]:
         raise NoClosedForm("a phase diagram", f"no accurate code was found for {', '.join(missing)}", "use kernels()")
     size = max(np.size(value) for value in given.values())
 
     def at(name: str, kernels: np.ndarray, places: np.ndarray) -> np.ndarray:
         needed = [s.name for s in maps[name].symbols if s != KERNEL]
-        values = {n: given[n][places] if np.ndim(given[n]) else given[n] for n in needed}
+        values = {n: v[places] if isinstance(v := given[n], np.ndarray) else v for n in needed}
         with np.errstate(all="ignore"):
             return np.broadcast_to(np.asarray(getattr(module, name)(kernels, **values), dtype=float), kernels.shape)
 
@@ -255,7 +261,7 @@ def _followed(
     return np.where(kernels >= _LARGE, np.inf, kernels), chi, settled
 
 
-def _fixed(theory: Any, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str, float]:
+def _fixed(theory: Theory, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str, float]:
     """Numbers for the parameters that are on no axis."""
     known = {s.name: s for s in theory.layer.parameters}
     for name in (x[0], y[0], *params):
@@ -287,7 +293,7 @@ def _usual(marked: Sequence[tuple[float, float]]) -> tuple[Axis, Axis]:
     return (C_W.name, 0.0, weight), (C_b.name, 0.0, bias)
 
 
-def _critical(theory: Any, params: dict[str, Any]) -> tuple[tuple[float, float], ...]:
+def _critical(theory: Theory, params: dict[str, Any]) -> tuple[tuple[float, float], ...]:
     """The critical points at given parameters."""
     found = []
     for point in theory.critical_points:

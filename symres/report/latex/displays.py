@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import sympy as sp
 
@@ -193,7 +192,7 @@ _ESCAPES = {
 }
 
 
-def escape(text: Any) -> str:
+def escape(text: object) -> str:
     """Plain text for LaTeX."""
     return "".join(_ESCAPES.get(character, character) for character in str(text))
 

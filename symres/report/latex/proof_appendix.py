@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -136,7 +137,7 @@ class Appendix:
     def __init__(self, quantities: Sequence[Quantity], notation: Notation) -> None:
         self.notation = notation
         self._numbers: dict[str, int] = {}
-        self._averages: dict[Any, int] = {}
+        self._averages: dict[sp.Expr, int] = {}
         self._determinants: dict[sp.Symbol, sp.Expr] = {}  # of the average that is written
         self._defined: set[sp.Symbol] = set()
         self.lemmas: list[Lemma] = []
@@ -308,14 +309,19 @@ def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:
 
 def _inserted(step: Step) -> tuple[sp.Expr, Proof] | None:
     """What a step proves elsewhere and puts in: the arguments of the function that replays it."""
-    arguments = getattr(step.apply, "keywords", {})
+    arguments = _arguments(step)
     place = arguments.get("node", arguments.get("symbol"))
     return (place, arguments["proof"]) if place is not None and "proof" in arguments else None
 
 
 def _products(proof: Proof) -> tuple[tuple[sp.Expr, Proof], ...]:
     """The terms of an average: coefficient, and the proof for one product of functions."""
-    return tuple(part for step in proof.steps for part in getattr(step.apply, "keywords", {}).get("parts", ()))
+    return tuple(part for step in proof.steps for part in _arguments(step).get("parts", ()))
+
+
+def _arguments(step: Step) -> Mapping[str, Any]:
+    """What the function that replays a step has been given by name."""
+    return step.apply.keywords if isinstance(step.apply, partial) else {}
 
 
 def _determinants(result: sp.Expr, *formulas: sp.Expr) -> dict[sp.Symbol, sp.Expr]:

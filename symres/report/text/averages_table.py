@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...activations.activation import Activation
 from ...numerics.special import legend
 from ...results.quantity import Quantity, Status
@@ -102,7 +100,7 @@ class Averages(Sheet):
         return [line(""), *rows] if rows else []
 
 
-def record(phi: Activation, known: list[Known]) -> dict[str, Any]:
+def record(phi: Activation, known: list[Known]) -> dict[str, object]:
     """The averages as strings, numbers, lists and dicts."""
     return {
         "activation": phi.name,
@@ -112,7 +110,7 @@ def record(phi: Activation, known: list[Known]) -> dict[str, Any]:
     }
 
 
-def _entry(one: Known) -> dict[str, Any]:
+def _entry(one: Known) -> dict[str, object]:
     q = one.quantity
     text = None if q.status is Status.UNKNOWN else str(q.expr)
     return {

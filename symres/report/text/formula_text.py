@@ -6,7 +6,6 @@ sympy's own printers write either two-dimensional art or Python; a page needs ``
 from __future__ import annotations
 
 import unicodedata
-from typing import Any
 
 import sympy as sp
 
@@ -277,7 +276,9 @@ class Typed(Maths):
         return ("exp(1)", _ATOM) if e == sp.E else super()._constant(e)
 
 
-_METHODS: tuple[tuple[Any, str], ...] = (  # the first kind that fits; a subclass may print it otherwise
+_METHODS: tuple[
+    tuple[type | tuple[type, ...], str], ...
+] = (  # the first kind that fits; a subclass may print it otherwise
     (ImplicitNumber, "_root"),
     (AverageNode, "_expectation"),
     (Phi, "_phi"),
