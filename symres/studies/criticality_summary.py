@@ -1,4 +1,4 @@
-"""What a reader wants to know of criticality, from a report: the conditions in averages, the flow, some numbers."""
+"""Criticality for a reader, from a report: conditions in averages, the flow near K* = 0, laws in the depth, numbers."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def is_free(point: PointRow) -> bool:
 
 
 def conditions(report: Report) -> str:
-    """What holds at a critical point; with parameters in it, where it exists."""
+    """The conditions that a critical point satisfies; with free parameters, also where the point exists."""
     holds = "K' = K, and both susceptibilities are 1"
     return f"{holds}, where C_W > 0 and C_b >= 0" if any(map(_parameters, report.critical_points)) else holds
 

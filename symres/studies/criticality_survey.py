@@ -36,7 +36,7 @@ _SETTING = {"C_W": sp.Rational(13, 10), "C_b": sp.Rational(1, 10), "gamma": sp.R
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What is known of one activation in one layer.
+    """The criticality of one activation in one layer.
 
     Args:
         activation: its name.
@@ -77,7 +77,7 @@ def survey(phi: Activation) -> Iterator[Surveyed]:
 
 
 def surveyed(activation: str, layer: str, theory: Theory) -> Surveyed:
-    """What is known of one theory."""
+    """The criticality of one theory."""
     phase, why = None, ""
     try:
         phase = theory.phase(K=1, **{s.name: _SETTING[s.name] for s in theory.layer.parameters})

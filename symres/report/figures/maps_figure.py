@@ -42,7 +42,7 @@ _GREY = "#999999"
 
 @dataclass(frozen=True)
 class Curves:
-    """What is drawn.
+    """The curves of the plot and their labels.
 
     Args:
         kernels: values of K, increasing.

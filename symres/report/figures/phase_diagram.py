@@ -49,7 +49,7 @@ _TICKS = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.5)
 
 @dataclass(frozen=True)
 class PhaseDiagram:
-    """What a deep network ends in, over two parameters.
+    """The end of a deep network, its kernel and chi_perp, over two parameters.
 
     Args:
         x, y: names of the parameters.
@@ -115,7 +115,7 @@ class PhaseDiagram:
 
     @property
     def _legend(self) -> dict[str, Artist]:
-        """What the marks mean: words and their handles."""
+        """The legend: words and the marks that they explain."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 

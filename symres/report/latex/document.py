@@ -100,7 +100,7 @@ def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
 
 
 def formulas_of(expressions: Iterable[sp.Expr]) -> set[FormulaAtom]:
-    """The formulas of the activations in expressions (atoms that know their pieces)."""
+    """The declared formulas of the activations in expressions."""
     return {atom for e in expressions for atom in e.atoms() if isinstance(atom, FormulaAtom)}
 
 
@@ -181,14 +181,14 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
 
 
 def _first(known: set[str], texts: list[str]) -> list[str]:
-    """Those that have not been told yet."""
+    """The texts that the document has not told yet; now it has."""
     new = [text for text in texts if text not in known]
     known.update(new)
     return new
 
 
 def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
-    """What is known, in sentences."""
+    """The status of a quantity in sentences: closed form or reason, and how it was verified."""
     sentences = []
     kind = q.reason.partition(" is ")[2] or q.reason
     again = kind in known

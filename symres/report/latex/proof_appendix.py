@@ -212,7 +212,7 @@ class Appendix:
         yield "The closed form has this slope and this value."
 
     def _integrand(self, factors: Sequence[sp.Expr], names: Sequence[sp.Symbol], coefficient: sp.Expr) -> Iterator[str]:
-        """What is averaged, written out."""
+        """The integrand, written out as functions of one variable each."""
         times = "" if coefficient == 1 else f", to be multiplied with ${self._write(coefficient)}$,"
         yield f"The integrand{times} is{self._product_of(factors)}"
         for name, factor, x in _functions(factors, names):
@@ -264,7 +264,7 @@ class Appendix:
     # ---- steps of other kinds ----------------------------------------------------------------------------------
 
     def _other(self, step: Step) -> Iterator[str]:
-        """A step that inserts nothing and is no mere reordering: its rule, what it says, its result."""
+        """Paragraphs for a step that inserts no average and is no mere reordering: rule, statement, result."""
         if _inserted(step) is not None or (step.rule == _CANONICAL and not step.details):
             return
         yield rf"\textbf{{{escape(step.rule)}.}} {prose(step.statement)}."
@@ -295,7 +295,7 @@ class Appendix:
 
 
 def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:
-    """The averages that a quantity's proof inserts, those of named steps included."""
+    """The averages that a quantity's proof inserts, also inside of its named steps."""
     for step in proof.steps:
         found = _inserted(step)
         if found is None:
@@ -308,7 +308,7 @@ def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:
 
 
 def _inserted(step: Step) -> tuple[sp.Expr, Proof] | None:
-    """What a step proves elsewhere and puts in: the arguments of the function that replays it."""
+    """The place that a step fills, and the proof of the average that it puts there; None for other steps."""
     arguments = _arguments(step)
     place = arguments.get("node", arguments.get("symbol"))
     return (place, arguments["proof"]) if place is not None and "proof" in arguments else None
@@ -320,7 +320,7 @@ def _products(proof: Proof) -> tuple[tuple[sp.Expr, Proof], ...]:
 
 
 def _arguments(step: Step) -> Mapping[str, Any]:
-    """What the function that replays a step has been given by name."""
+    """The keyword arguments of the function that replays a step."""
     return step.apply.keywords if isinstance(step.apply, partial) else {}
 
 
@@ -332,7 +332,7 @@ def _determinants(result: sp.Expr, *formulas: sp.Expr) -> dict[sp.Symbol, sp.Exp
 
 
 def _formulas(*proofs: Proof) -> Iterator[sp.Expr]:
-    """What proofs display: their states, those of second proofs included."""
+    """The formulas that proofs display: the states of proofs and of their second proofs."""
     for proof in proofs:
         states = [step.after for step in proof.steps]
         yield from (state for state in (proof.result, *states) if isinstance(state, sp.Expr))

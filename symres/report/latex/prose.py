@@ -98,12 +98,12 @@ def sentence(text: str) -> str:
 
 
 def absent(reason: str) -> str:
-    """What a quantity without a value is: what would be made of something infinite does not exist."""
+    """The word for a quantity without a value: made of something infinite it is undefined, else unknown."""
     return "undefined" if " is infinite" in reason else "unknown"
 
 
 def unclosed(reason: str) -> str:
-    """What to say before the reason why a quantity is numeric: nobody knows all closed forms, symres some families."""
+    """The words before the reason why a quantity is numeric; they claim nothing beyond the families of symres."""
     outside = " is no " in reason or reason.startswith("it needs ")
     return "outside the families that symres closes" if outside else "symres has no closed form"
 

@@ -94,7 +94,7 @@ class Averages(Sheet):
         return notes
 
     def _functions(self, known: list[Known]) -> list[Line]:
-        """What the special functions in the results are."""
+        """A line for each special function in the results: its definition."""
         meanings = [kind.meaning for kind in legend(*(one.quantity.body for one in known))]
         rows = [row for meaning in meanings for row in self.wrapped(self.words(meaning), "dim")]
         return [line(""), *rows] if rows else []
