@@ -43,7 +43,7 @@ app = typer.Typer(
     name="symres",
     help="Derive the theory of deep networks from a formula: kernels, susceptibilities, criticality, code.",
     epilog=_EXAMPLES,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
@@ -201,11 +201,14 @@ def plot(
     from ..activations.activation import file_stem
     from ..core.files import require_place
     from ..core.progress import Bar
-    from ..report.figures.phase_diagram import phase_diagram
+    from ..report.figures.phase_diagram import PIXELS, phase_diagram
     from ..report.figures.style import format_of
     from ..theory.theory import derive as theory_of
     from .request import axis, make
 
+    if points > PIXELS:
+        found = f"the figure is {PIXELS} pixels wide: more values cannot be seen"
+        raise DeclarationError(f"--points {points}", found, f"use {PIXELS} or fewer")
     axes = axis(x), axis(y)
     request = make(activation, layer, settings or [], free=[given for given in axes if given is not None])
     path = _place(out, "a file") or Path(f"{file_stem(request.phi)}_{request.layer_stem}_phases.png")
@@ -280,9 +283,13 @@ def derive(
 def export(
     activation: Name,
     layer: LayerName = "mlp",
-    quantity: Annotated[
-        str | None,
-        typer.Option("--quantity", metavar="NAME", help=f"One of {', '.join(_QUANTITIES)}; else the first six."),
+    quantities: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quantity",
+            metavar="NAME",
+            help=f"One of {', '.join(_QUANTITIES)}; else the first six. May be repeated.",
+        ),
     ] = None,
     target: Annotated[str, typer.Option("--target", metavar="NAME", help="numpy, torch or latex.")] = "numpy",
     settings: Settings = None,
@@ -297,16 +304,20 @@ def export(
 
     if target not in TARGETS:
         raise DeclarationError(f"--target {target}", "there is no such target", f"use {', '.join(TARGETS)}")
+    names = quantities or []
+    for name in names:
+        if names.count(name) > 1:
+            raise DeclarationError(f"--quantity {name}", "it is asked for twice", "name every quantity once")
     path = _place(out, "a file")
     request = make(activation, layer, settings or [])
     if path is not None:
         require_place(path)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
         theory = theory_of(request.layer)
-        subject = theory if quantity is None else _quantity(theory, quantity)
-        options = ([] if quantity is None else ["--quantity", quantity]) + ["--target", target]
+        chosen = {name: _quantity(theory, name) for name in names}
+        options = [word for name in names for word in ("--quantity", name)] + ["--target", target]
         title = f"{request.title} in the layer {request.layer.name}."
-        module = generate(subject, target, title=title, command=request.command("export", *options))
+        module = generate(chosen or theory, target, title=title, command=request.command("export", *options))
     for warning in module.warnings:
         complain(f"warning: {warning}")
     if path is None:

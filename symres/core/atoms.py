@@ -71,5 +71,10 @@ class AverageNode(Opaque):
 
     @property
     @abstractmethod
+    def dimension(self) -> int:
+        """The number of Gaussian variables."""
+
+    @property
+    @abstractmethod
     def covariance(self) -> tuple[sp.Expr, ...]:
         """The upper triangle of the covariance matrix, row by row."""

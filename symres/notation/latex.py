@@ -11,6 +11,7 @@ from sympy.printing.latex import LatexPrinter
 
 from ..core.atoms import FormulaAtom
 from ..core.symbols import C_W, C_b, gamma, variables, xi, z
+from ..numerics.roots.implicit_number import ImplicitNumber
 from .term_order import (
     Product,
     arranged,
@@ -119,7 +120,8 @@ class Notation(LatexPrinter):
         top = self._factors("", product.over)
         if self._inline or ("\\frac" not in top and width(top) <= max(_LONG, 1.5 * width(under))):
             return product.over, ()
-        simple = tuple(f for f in product.over if isinstance(f.as_base_exp()[0], sp.Symbol | sp.Rational))
+        numbers = sp.Symbol | sp.Rational | ImplicitNumber
+        simple = tuple(f for f in product.over if isinstance(f.as_base_exp()[0], numbers))
         return simple, tuple(f for f in product.over if f not in simple)
 
     def _factors(self, number: str, factors: tuple[sp.Expr, ...], alone: bool = False) -> str:

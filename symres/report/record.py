@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 from enum import Enum
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -15,18 +14,20 @@ from ..core import files
 from ..core.symbols import gamma
 from ..notation.decimals import at_zero_gamma, decimal
 from ..results.critical_point import CriticalPoint
+from ..results.exponents import Exponents
 from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report
-from ..studies.initialisation import advice
+from ..studies.initialisation import Advice, advice
 from ..studies.kernel_expansions import expansions
 from .latex.displays import latex
 
 FORMAT = 1  # raised when a key changes its meaning
 DIGITS = 20
+_FLOAT = 17  # digits that tell a float from its neighbours
 
 
-def record(report: Report) -> dict[str, Any]:
+def record(report: Report) -> dict[str, object]:
     """Everything in a report as strings, numbers, lists and dicts.
 
     Returns:
@@ -37,7 +38,8 @@ def record(report: Report) -> dict[str, Any]:
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
         is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), initialisation (null without
         a critical point), remarks, checks, command,
-        versions. Expressions are text that sympy reads, and LaTeX.
+        versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are numbers, the
+        ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
     """
     rows, advised = report.critical_points, advice(report)
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
@@ -63,7 +65,7 @@ def record(report: Report) -> dict[str, Any]:
         else {name: _expression(e) for name, e in zip(("C_W", "C_b"), report.critical_curve, strict=True)},
         "line_remark": report.line_remark,
         "exponents": None if report.exponents is None else _exponents(report.exponents),
-        "initialisation": None if advised is None else _plain(dataclasses.asdict(advised) | {"code": advised.code}),
+        "initialisation": None if advised is None else _initialisation(advised),
         "remarks": list(report.remarks),
         "checks": [_plain(dataclasses.asdict(row)) for row in report.checks],
         "command": report.command,
@@ -76,15 +78,24 @@ def dumps(report: Report) -> str:
     return json.dumps(record(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _exponents(found: Any) -> dict[str, Any]:
+def _exponents(found: Exponents) -> dict[str, object]:
     """K - K* ~ amplitude*l**-kernel, and J ~ l**-jacobian or log J ~ rate*l**power."""
     values = {name: getattr(found, name) for name in ("kernel", "jacobian", "amplitude")}
     if found.stretch is not None:
         values |= {"stretch_power": found.stretch.power, "stretch_rate": found.stretch.rate}
-    return {name: None if e is None else _expression(e) for name, e in values.items()} | {"remark": found.remark}
+    shown = {name: None if e is None else _expression(e) | {"value": _value(e)} for name, e in values.items()}
+    return shown | {"remark": found.remark}
 
 
-def _quantity(q: Quantity) -> dict[str, Any]:
+def _initialisation(advised: Advice) -> object:
+    """The advice as it is printed, with C_W and C_b as numbers."""
+    values = {
+        name: None if text is None else float(text) for name, text in (("C_W", advised.weight), ("C_b", advised.bias))
+    }
+    return _plain(dataclasses.asdict(advised) | {"code": advised.code} | values)
+
+
+def _quantity(q: Quantity) -> dict[str, object]:
     bound = q.error_bound
     return {
         "name": q.name,
@@ -108,13 +119,14 @@ def _quantity(q: Quantity) -> dict[str, Any]:
     }
 
 
-def _point(row: CriticalPoint) -> dict[str, Any]:
-    out: dict[str, Any] = {"stability": row.stability, "exact": row.exact}
+def _point(row: CriticalPoint) -> dict[str, object]:
+    out: dict[str, object] = {"stability": row.stability, "exact": row.exact}
     for name in ("K", "C_W", "C_b"):
         value = sp.sympify(getattr(row, name))
         number = at_zero_gamma(value)
         out[name] = {
             **_expression(value),
+            "value": None if number is None else _value(number),
             "decimal": None if number is None else decimal(number, DIGITS),
         }
     out["along"] = None if row.along is None else row.along.name
@@ -123,18 +135,26 @@ def _point(row: CriticalPoint) -> dict[str, Any]:
     return out
 
 
-def _fixed_point(row: FixedPoint) -> dict[str, Any]:
-    """Rows with K, chi_parallel, chi_perp and phase; K is "any" where every kernel is preserved."""
+def _fixed_point(row: FixedPoint) -> dict[str, object]:
+    """K is "any" where every kernel is preserved."""
     kernel = "any" if isinstance(row.K, sp.Expr) else row.K
     values = {"K": kernel, "chi_parallel": row.chi_parallel, "chi_perp": row.chi_perp, "phase": row.phase}
     return {name: _plain(value) for name, value in values.items()}
 
 
-def _expression(e: sp.Expr) -> dict[str, str]:
+def _expression(e: sp.Expr) -> dict[str, object]:
     return {"text": str(e), "latex": latex(e)}
 
 
-def _plain(value: Any) -> Any:
+def _value(e: sp.Expr) -> float | None:
+    """The float next to an expression; None if it has symbols."""
+    if e.free_symbols:
+        return None
+    found = float(decimal(e, _FLOAT))
+    return found if math.isfinite(found) else None
+
+
+def _plain(value: object) -> object:
     """The value in JSON's own types; numbers that JSON does not know are text."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}

@@ -1,4 +1,4 @@
-"""What a reader wants to know of criticality, from a report: the conditions in averages, the flow, some numbers."""
+"""Criticality for a reader, from a report: conditions in averages, the flow near K* = 0, laws in the depth, numbers."""
 
 from __future__ import annotations
 
@@ -56,20 +56,21 @@ _SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
 # ---- words ---------------------------------------------------------------------------------------------------------
 
 
-def fixed_by_user(report: Report) -> tuple[str, ...]:
-    """Which of C_W and C_b have numbers, so that nobody can tune them to criticality."""
-    names = {str(C_W), str(C_b)}
-    return tuple(f"{name} = {value}" for name, value in report.settings if name in names)
+def fixed_by_user(report: Report) -> dict[str, str]:
+    """The numbers of C_W and C_b, by name, where the user set them: nobody can tune these to criticality."""
+    names = {C_W.name, C_b.name}
+    return {name: value for name, value in report.settings if name in names}
 
 
 def class_sentence(report: Report) -> str:
     """The universality class and what it means."""
     fixed = fixed_by_user(report)
     if fixed:
-        free = [name for name in ("C_W", "C_b") if not any(f.startswith(f"{name} ") for f in fixed)]
+        free = [name for name in (C_W.name, C_b.name) if name not in fixed]
+        told = " and ".join(f"{name} = {value}" for name, value in fixed.items())
         ask = f" Give {free[0]} a number too for the fixed points." if free else ""
         return (
-            f"not decided: {' and '.join(fixed)} {'is' if len(fixed) == 1 else 'are'} set, and criticality is a choice "
+            f"not decided: {told} {'is' if len(fixed) == 1 else 'are'} set, and criticality is a choice "
             f"of C_W and C_b. Leave them free for critical points and the universality class.{ask}"
         )
     words = CLASSES.get(report.universality_class, "")
@@ -127,7 +128,7 @@ def is_free(point: CriticalPoint) -> bool:
 
 
 def conditions(report: Report) -> str:
-    """What holds at a critical point; with parameters in it, where it exists."""
+    """The conditions that a critical point satisfies; with free parameters, also where the point exists."""
     holds = "K' = K, and both susceptibilities are 1"
     return f"{holds}, where C_W > 0 and C_b >= 0" if any(map(_parameters, report.critical_points)) else holds
 

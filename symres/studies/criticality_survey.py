@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 
@@ -21,7 +20,7 @@ from ..results.phases import Phase
 from ..theory.theory import Theory, derive
 
 ACTIVATIONS = ("relu", "leaky_relu", "erf", "gelu", "tanh", "sin", "silu", "softplus", "elu", "selu")
-_NUMBERS: Mapping[str, Mapping[str, Any]] = {
+_NUMBERS: Mapping[str, Mapping[str, str | int]] = {
     "leaky_relu": {"slope": "0.01"},
     "elu": {"alpha": 1},
 }  # parameters of activations
@@ -37,7 +36,7 @@ _SETTING = {"C_W": sp.Rational(13, 10), "C_b": sp.Rational(1, 10), "gamma": sp.R
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What is known of one activation in one layer.
+    """The criticality of one activation in one layer.
 
     Args:
         activation: its name.
@@ -78,7 +77,7 @@ def survey(phi: Activation) -> Iterator[Surveyed]:
 
 
 def surveyed(activation: str, layer: str, theory: Theory) -> Surveyed:
-    """What is known of one theory."""
+    """The criticality of one theory."""
     phase, why = None, ""
     try:
         phase = theory.phase(K=1, **{s.name: _SETTING[s.name] for s in theory.layer.parameters})

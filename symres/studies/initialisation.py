@@ -41,7 +41,7 @@ class Advice:
 
 
 def advice(report: Report) -> Advice | None:
-    """What to draw at the first critical point that has numbers; None if there is no critical point."""
+    """Advice for the first critical point whose C_W and C_b are numbers; None if no critical point is known."""
     found = report.critical_points
     if not found:
         return None

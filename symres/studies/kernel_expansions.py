@@ -1,4 +1,4 @@
-"""What is known of a function of one kernel without a closed form: its expansions around 0 and far out."""
+"""Expansions around 0 and far out of functions of one kernel that have no closed form."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Expansion:
 
 
 def expansions(q: Quantity) -> list[Expansion]:
-    """Those whose terms are numbers that one can write down; none where there is a closed form."""
+    """The expansions whose coefficients can be written down; none where there is a closed form."""
     if q.status is not Status.NUMERIC or q.symbols != (K,):
         return []
     out = []

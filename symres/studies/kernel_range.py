@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import mpmath as mp
 
@@ -46,7 +45,7 @@ def reach(report: Report, point: CriticalPoint) -> Reach | None:
         return None
     parameters = {n: numbers[n] for n in criticality_summary.names_of(growth)}
 
-    def change(kernel: Any) -> mp.mpf:
+    def change(kernel: mp.mpf | str) -> mp.mpf:
         return growth.evalf(_DIGITS, K=kernel, **parameters) / mp.mpf(kernel) - 1
 
     kernels = [f"{digit}e{power}" for power in range(-8, 3) for digit in (1, 2, 5)]
@@ -65,7 +64,7 @@ def reach(report: Report, point: CriticalPoint) -> Reach | None:
     return Reach(kernels[count - 1], all(c < -_KEPT for c in changes[count:]), edge)
 
 
-def _edge(change: Callable[[Any], mp.mpf], bracket: Sequence[str]) -> mp.mpf:
+def _edge(change: Callable[[mp.mpf | str], mp.mpf], bracket: Sequence[str]) -> mp.mpf:
     """Where a layer begins to enlarge kernels, rounded down to two digits."""
     low, high = map(mp.mpf, bracket)
     while high - low > _EDGE * low:

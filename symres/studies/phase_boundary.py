@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+
+from ..theory.theory import Theory
 
 Line = tuple[np.ndarray, np.ndarray, bool]  # values of both parameters, and whether the kernel flows there
 
@@ -20,7 +22,7 @@ _JUMP = 0.5  # of log K and log chi_perp between neighbours: more is no continuo
 _Row = tuple[float, float, bool]
 
 
-def along_kernels(theory: Any, fixed: dict[str, float], xs: np.ndarray, ys: np.ndarray) -> tuple[Line, ...]:
+def along_kernels(theory: Theory, fixed: dict[str, float], xs: np.ndarray, ys: np.ndarray) -> tuple[Line, ...]:
     """The critical line in the plane of C_W and C_b, reachable and unreachable parts.
 
     Steps along it are halved until they are short in the picture, and where it begins, ends or ceases to be reachable.
@@ -44,7 +46,7 @@ def along_kernels(theory: Any, fixed: dict[str, float], xs: np.ndarray, ys: np.n
     return tuple(line for line in lines if np.ptp(line[0]) > 0 or np.ptp(line[1]) > 0)  # all kernels at one point: none
 
 
-def _rows(theory: Any, fixed: dict[str, float], kernels: Any) -> dict[float, _Row]:
+def _rows(theory: Theory, fixed: dict[str, float], kernels: Iterable[float]) -> dict[float, _Row]:
     return dict(zip(map(float, kernels), theory.critical_curve(kernels, **fixed), strict=False))  # or none at all
 
 

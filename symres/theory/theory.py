@@ -318,12 +318,14 @@ class Theory(LayerTheory, Shown):
 
     @property
     def _searched(self) -> str:
-        """How to look for a critical line that has no formula."""
+        """How to look for a critical line that has no formula; empty where none was found."""
         perp = self.chi_perp
         free = {symbols.C_W, symbols.C_b} <= {*self.kernel_map.symbols, *self.kernel_map.unused}
         if not free or perp.expr is None or not perp.expr.has(symbols.C_W) or not perp.expr.has(symbols.K, symbols.C_b):
             return ""
         if any(point.K == symbols.K or point.along for point in self.critical_points):
+            return ""
+        if not critical_line.is_found(self._maps):
             return ""
         return "critical lines have no formula here: in Python critical_line(C_W=...) searches for their C_b"
 

@@ -26,6 +26,7 @@ CASES = {
     "erf_batch_norm": ("erf", "--layer", "batch_norm"),
     "gelu_gated": ("gelu", "--layer", "gamma*z + Dense(phi(Dense(z))*Dense(z))", "--set", "gamma=1/2"),
     "erf_post_ln": ("erf", "--layer", "LayerNorm(gamma*z + Dense(phi(z)))"),
+    "swish_residual": ("swish", "--layer", "residual"),
     "parameter": ("leaky_relu", "--layer", "residual"),
 }
 KINDS = {

@@ -491,6 +491,7 @@ def test_pages_tell_how_to_search_for_a_line_without_a_formula():
     assert said == "critical lines have no formula here: in Python critical_line(C_W=...) searches for their C_b"
     for other in ("relu", "max(z-1,0)"):
         assert "searches" not in sr.derive(other).report().line_remark
+    assert not sr.derive(sr.batch_norm("erf")).report().line_remark  # chi_perp = 1.2257... at each fixed point: no line
 
 
 def test_the_line_of_an_exponential():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
@@ -20,6 +20,9 @@ from ...results.report import Report
 from ...studies.criticality_summary import example
 from ..latex.displays import latex
 from .style import METADATA, STYLE, format_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 POINTS = 400
 _ROUNDING = 1e-14
@@ -39,7 +42,7 @@ _GREY = "#999999"
 
 @dataclass(frozen=True)
 class Curves:
-    """What is drawn.
+    """The curves of the plot and their labels.
 
     Args:
         kernels: values of K, increasing.
@@ -108,7 +111,7 @@ def curves(report: Report) -> Curves:
 
 
 def _preserved(
-    kernels: np.ndarray, g: np.ndarray, growth: np.ndarray, quantity: Quantity, known: Mapping[Any, float]
+    kernels: np.ndarray, g: np.ndarray, growth: np.ndarray, quantity: Quantity, known: Mapping[sp.Symbol, float]
 ) -> np.ndarray | None:
     """(K - C_b)/C_W, where the kernel map is C_b + C_W g."""
     weight, bias = (known[s] if s in quantity.symbols else None for s in (C_W, C_b))
@@ -117,7 +120,7 @@ def _preserved(
     return (kernels - bias) / weight
 
 
-def _setting(symbols: set[sp.Symbol], known: Mapping[Any, float], report: Report) -> str:
+def _setting(symbols: set[sp.Symbol], known: Mapping[sp.Symbol, float], report: Report) -> str:
     """The parameters of the curves: what the user set, and what was chosen here."""
     shown = [(latex(sp.Symbol(name)), value) for name, value in report.settings]
     shown += [(latex(s), _short(known[s])) for s in (C_W, C_b, gamma, xi) if s in symbols]
@@ -172,7 +175,7 @@ def _plot(path: Path, drawn: Curves) -> None:
         figure.savefig(path, format=path.suffix[1:], metadata=METADATA[path.suffix])
 
 
-def _average(upper: Any, drawn: Curves) -> None:
+def _average(upper: Axes, drawn: Curves) -> None:
     """The panel of g: where K' = K, and the scale."""
     upper.set_yscale("log")
     if drawn.preserved is not None:
@@ -199,7 +202,7 @@ def _window(drawn: Curves) -> tuple[float, float]:
     return low / margin, high * margin
 
 
-def _mark(upper: Any, lower: Any, drawn: Curves) -> None:
+def _mark(upper: Axes | None, lower: Axes, drawn: Curves) -> None:
     """The critical point, in both panels."""
     if drawn.everywhere:
         lower.plot([], [], linestyle="", label="every kernel is critical")
@@ -231,7 +234,7 @@ def _number(expr: sp.Expr) -> float | None:
     return None if value is None else float(sp.N(value, 17))
 
 
-def _numbers(quantity: Quantity, known: Mapping[Any, float]) -> list[float]:
+def _numbers(quantity: Quantity, known: Mapping[sp.Symbol, float]) -> list[float]:
     """Values for the parameters after K."""
     rest = [s for s in quantity.symbols if s != K]
     free = [str(s) for s in rest if s not in known]

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
@@ -21,12 +21,20 @@ from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import number, whole
 from ...core.symbols import C_W, C_b
 from ...core.symbols import K as KERNEL
+from ...layers.layer import Layer
 from ...results.quantity import Quantity, Status, require_range
 from ...studies.phase_boundary import REACH, Line, along_kernels, between_pixels
+from ...theory.theory import Theory
 from ..latex.displays import latex
 from .style import METADATA, STYLE, format_of
 
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
 POINTS, DEPTH = 300, 2000
+_SIZE, _DENSITY = (5.6, 4.2), 200  # of a figure: inches, pixels in one
+PIXELS = round(_SIZE[0] * _DENSITY)  # from left to right
 Axis = tuple[str, float, float]
 Progress = Callable[[str, float], None]
 
@@ -42,7 +50,7 @@ _TICKS = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.5)
 
 @dataclass(frozen=True)
 class PhaseDiagram(Shown):
-    """What a deep network ends in, over two parameters.
+    """The end of a deep network, its kernel and chi_perp, over two parameters.
 
     Args:
         x, y: names of the parameters.
@@ -82,7 +90,7 @@ class PhaseDiagram(Shown):
             *(Fact("critical point", f"{self.x} = {x:.10g}, {self.y} = {y:.10g}") for x, y in self.points),
         ]
 
-    def plot(self, axes: Any) -> None:
+    def plot(self, axes: Axes) -> None:
         """Draw it into matplotlib axes, with a bar of colours beside them."""
         from matplotlib.colors import ListedColormap, Normalize
 
@@ -122,8 +130,8 @@ class PhaseDiagram(Shown):
         return np.isinf(self.kernel)
 
     @property
-    def _legend(self) -> dict[str, Any]:
-        """What the marks mean: words and their handles."""
+    def _legend(self) -> dict[str, Artist]:
+        """The legend: words and the marks that they explain."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
@@ -132,7 +140,7 @@ class PhaseDiagram(Shown):
             for xs, ys, reachable in self.lines
             if any(_inside(point, self.xs, self.ys) for point in zip(xs, ys, strict=True))
         }
-        found: dict[str, Any] = {}
+        found: dict[str, Artist] = {}
         if True in ways:
             found[r"$\chi_\perp = 1$"] = Line2D([], [], color="black", linewidth=1.4)
         if False in ways:
@@ -160,19 +168,19 @@ class PhaseDiagram(Shown):
         from matplotlib.figure import Figure
 
         with matplotlib.rc_context(STYLE):
-            figure = Figure(figsize=(5.6, 4.2), dpi=200, layout="constrained")
+            figure = Figure(figsize=_SIZE, dpi=_DENSITY, layout="constrained")
             self.plot(figure.subplots())
             figure.savefig(path, format=format_of(path), metadata=METADATA[path.suffix])
 
 
 def phase_diagram(
-    theory: Any,
+    theory: Theory,
     x: Axis | None = None,
     y: Axis | None = None,
     *,
-    points: Any = POINTS,
+    points: int = POINTS,
     K: Any = 1,
-    depth: Any = DEPTH,
+    depth: int = DEPTH,
     progress: Progress | None = None,
     **params: Any,
 ) -> PhaseDiagram:
@@ -196,7 +204,7 @@ def phase_diagram(
             layer that normalises over a batch.
         NoClosedForm: a map is unknown, or no accurate code for it was found.
     """
-    if getattr(theory, "is_batch", False):
+    if theory.is_batch:
         found = "the layer normalises over a batch: its maps depend on a kernel K and a covariance C"
         raise DeclarationError("a phase diagram", found, "ask for fixed_points() at some parameters")
     maps: dict[str, Quantity] = {q.name: q for q in (theory.kernel_map, theory.chi_perp)}
@@ -209,7 +217,7 @@ def phase_diagram(
     count = whole(points, "points", 2)
     xs, ys = (np.linspace(low, high, count) for _, low, high in (x, y))
     columns, rows = np.meshgrid(xs, ys)
-    given = {**fixed, x[0]: columns.ravel(), y[0]: rows.ravel()}
+    given: dict[str, np.ndarray | float] = {**fixed, x[0]: columns.ravel(), y[0]: rows.ravel()}
     start = number(K, "K")
     require_range("a phase diagram", KERNEL, start)
     begin = float(start)
@@ -221,7 +229,7 @@ def phase_diagram(
     return PhaseDiagram(x[0], y[0], xs, ys, chi, kernel, settled, lines, shown, _title(theory.layer, fixed, begin))
 
 
-def _title(layer: Any, fixed: dict[str, float], start: float) -> str:
+def _title(layer: Layer, fixed: dict[str, float], start: float) -> str:
     """The activation, the layer, the kernel of the input; below them the forward equation, if it fits, and numbers."""
     words = ", ".join([*(f.name for f in layer.formulas), layer.name, f"input of kernel {start:g}"])
     forward = latex(layer.forward)
@@ -232,7 +240,7 @@ def _title(layer: Any, fixed: dict[str, float], start: float) -> str:
     return "\n".join(filter(None, rows))
 
 
-def _variances(layer: Any) -> dict[str, float]:
+def _variances(layer: Layer) -> dict[str, float]:
     """The numbers that a layer has for C_W and C_b, the same in every Dense."""
     found = {s.name: {getattr(draw, s.name) for draw in layer.program.draws} for s in (C_W, C_b)}
     alone = {name: values.pop() for name, values in found.items() if len(values) == 1}
@@ -240,17 +248,17 @@ def _variances(layer: Any) -> dict[str, float]:
 
 
 def _followed(
-    maps: dict[str, Quantity], given: dict[str, Any], start: float, depth: int, progress: Progress | None
+    maps: dict[str, Quantity], given: dict[str, np.ndarray | float], start: float, depth: int, progress: Progress | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Kernels after many layers, chi_perp there, and whether the kernels have converged."""
     module = generate(maps, "numpy").load()
-    if missing := [name for name in maps if not hasattr(module, name)]:
+    if missing := [name for name in maps if name not in module.__all__]:
         raise NoClosedForm("a phase diagram", f"no accurate code was found for {', '.join(missing)}", "use kernels()")
     size = max(np.size(value) for value in given.values())
 
     def at(name: str, kernels: np.ndarray, places: np.ndarray) -> np.ndarray:
         needed = [s.name for s in maps[name].symbols if s != KERNEL]
-        values = {n: given[n][places] if np.ndim(given[n]) else given[n] for n in needed}
+        values = {n: v[places] if isinstance(v := given[n], np.ndarray) else v for n in needed}
         with np.errstate(all="ignore"):
             return np.broadcast_to(np.asarray(getattr(module, name)(kernels, **values), dtype=float), kernels.shape)
 
@@ -269,7 +277,7 @@ def _followed(
     return np.where(kernels >= _LARGE, np.inf, kernels), chi, settled
 
 
-def _fixed(theory: Any, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str, float]:
+def _fixed(theory: Theory, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str, float]:
     """Numbers for the parameters that are on no axis."""
     known = {s.name: s for s in theory.layer.parameters}
     for name in (x[0], y[0], *params):
@@ -301,7 +309,7 @@ def _usual(marked: Sequence[tuple[float, float]]) -> tuple[Axis, Axis]:
     return (C_W.name, 0.0, weight), (C_b.name, 0.0, bias)
 
 
-def _critical(theory: Any, params: dict[str, Any]) -> tuple[tuple[float, float], ...]:
+def _critical(theory: Theory, params: dict[str, Any]) -> tuple[tuple[float, float], ...]:
     """The critical points at given parameters."""
     found = []
     for point in theory.critical_points:

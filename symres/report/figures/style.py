@@ -1,4 +1,4 @@
-"""What all figures share: type, formats, and files that are the same for the same picture."""
+"""The style of all figures: type, formats, and files that are the same for the same picture."""
 
 from __future__ import annotations
 

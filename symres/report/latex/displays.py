@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import sympy as sp
 
@@ -80,6 +79,8 @@ class Breaker:
             return [whole]
         if isinstance(expr, AverageNode):
             return self._average(expr)
+        if isinstance(expr, sp.Pow) and width(self._write(expr.exp)) > self.room:  # an exponent does not break
+            return self._enclosed(r"\exp\Bigl[", expr.exp * sp.log(expr.base), r"\Bigr]")
         if isinstance(expr, sp.Mul) or (isinstance(expr, sp.Pow) and expr.exp.could_extract_minus_sign()):
             return self._product(expr, whole)
         if isinstance(expr, sp.Pow):
@@ -113,7 +114,8 @@ class Breaker:
         """The widest factor is taken apart, behind the others; a wide denominator stands behind a slash."""
         over, under = sp.fraction(expr)
         if under != 1 and width(self._write(under)) > self.room:
-            return [*self._bracketed(over), r"\Big/", *self._bracketed(under)]
+            above = self._bracketed(over) if isinstance(over, sp.Add) else self.chunks(over)
+            return [*above, r"\Big/", *self._bracketed(under)]
         product = arranged(expr, self._write)
         if not product.over:
             return [whole]
@@ -139,7 +141,7 @@ class Breaker:
     def _bracketed(self, expr: sp.Expr) -> list[str]:
         return self._enclosed(r"\Bigl[", expr, r"\Bigr]")
 
-    def _average(self, expr: Any) -> list[str]:
+    def _average(self, expr: AverageNode) -> list[str]:
         names = {variables[0]: z}
         if expr.dimension > 1:
             names = {x: sp.Symbol(f"z{k}", real=True) for k, x in enumerate(variables[: expr.dimension], 1)}
@@ -186,10 +188,11 @@ _ESCAPES = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "|": r"\textbar{}",
 }
 
 
-def escape(text: Any) -> str:
+def escape(text: object) -> str:
     """Plain text for LaTeX."""
     return "".join(_ESCAPES.get(character, character) for character in str(text))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -12,18 +11,22 @@ import sympy as sp
 from ...core import files
 from ...core.atoms import FormulaAtom
 from ...core.symbols import K, S_in, gamma
+from ...layers.program import Batch, Instruction, Mean
 from ...notation import Notation, has_decimals, named
 from ...notation.decimals import decimal
 from ...numerics.special import legend
 from ...results.critical_point import CriticalPoint
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
+from ...results.verdict import Verdict
 from ...studies import criticality_summary
 from ...studies.initialisation import advice
 from ...studies.kernel_expansions import Expansion, expansions
 from .displays import broken, display, escape, latex, typed, width
 from .proof_appendix import Appendix
 from .prose import PDLT, absent, prose, scientific, sentence, settings, unclosed
+
+Heads = dict[FormulaAtom, str]  # the LaTeX names of activations
 
 COLUMNS = 96  # of verbatim text
 _NARROW = 40.0  # width of a formula beside its decimals
@@ -97,18 +100,18 @@ def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
 # ---- declaration ---------------------------------------------------------------------------------------------------
 
 
-def formulas_of(expressions: Iterable[sp.Expr]) -> set[Any]:
-    """The formulas of the activations in expressions (atoms that know their pieces)."""
+def formulas_of(expressions: Iterable[sp.Expr]) -> set[FormulaAtom]:
+    """The declared formulas of the activations in expressions."""
     return {atom for e in expressions for atom in e.atoms() if isinstance(atom, FormulaAtom)}
 
 
-def _heads(report: Report) -> dict[Any, str]:
+def _heads(report: Report) -> Heads:
     """A single activation is phi; several keep their names."""
     found = formulas_of([report.forward, *(q.definition for q in report.quantities)])
     return {formula: r"\phi" for formula in found} if len(report.formulas) == 1 else {}
 
 
-def _functions(report: Report, heads: Mapping[Any, str]) -> list[tuple[str, sp.Expr]]:
+def _functions(report: Report, heads: Heads) -> list[tuple[str, sp.Expr]]:
     written = [r"\phi"] if len(report.formulas) == 1 else list(report.heads)
     return [(head, formula) for head, (_, formula) in zip(written, report.formulas, strict=True)]
 
@@ -127,13 +130,13 @@ def _title(report: Report, notation: Notation) -> str:
     return f"{name} in the layer {escape(report.layer)}"
 
 
-def _instruction(instruction: Any, notation: Notation) -> str:
-    """One line of the lowered program: a fresh Gaussian draw, or an average over the neurons."""
+def _instruction(instruction: Instruction, notation: Notation) -> str:
+    """One line of the lowered program: an average over neurons or inputs, or a fresh Gaussian draw."""
     name = notation.write(instruction.name)
-    if hasattr(instruction, "integrand"):
+    if isinstance(instruction, Mean):
         return rf"{name} &= \frac{{1}}{{n}} \sum_i {notation.write(instruction.integrand)}"
     u = notation.write(instruction.u)
-    if not hasattr(instruction, "C_b"):
+    if isinstance(instruction, Batch):
         return rf"{name} &= \langle {u} \rangle_{{\text{{inputs}}}}"
     variance = notation.write(instruction.C_b)
     scale = notation.write(instruction.C_W)
@@ -150,13 +153,13 @@ def _meaning(q: Quantity) -> str:
 
 def sections(
     quantities: Iterable[Quantity], notation: Notation, uses: Mapping[str, Sequence[int]]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """One section a quantity; a reason that several have is told once."""
     known: set[str] = set()
     return [_section(q, notation, uses.get(q.name, ()), known) for q in quantities]
 
 
-def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[str]) -> dict[str, Any]:
+def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[str]) -> dict[str, object]:
     left = q.notation or rf"\mathrm{{{escape(q.name)}}}"
     sides = [] if q.definition.has(sp.nan) else [q.definition]
     body, determinants = named(q.body)
@@ -179,14 +182,14 @@ def _section(q: Quantity, notation: Notation, uses: Sequence[int], known: set[st
 
 
 def _first(known: set[str], texts: list[str]) -> list[str]:
-    """Those that have not been told yet."""
+    """The texts that the document has not told yet; now it has."""
     new = [text for text in texts if text not in known]
     known.update(new)
     return new
 
 
 def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
-    """What is known, in sentences."""
+    """The status of a quantity in sentences: closed form or reason, and how it was verified."""
     sentences = []
     kind = q.reason.partition(" is ")[2] or q.reason
     again = kind in known
@@ -229,7 +232,7 @@ def _expansion(found: Expansion, left: str, notation: Notation) -> dict[str, str
 # ---- criticality ---------------------------------------------------------------------------------------------------
 
 
-def _advice(report: Report) -> dict[str, Any] | None:
+def _advice(report: Report) -> dict[str, object] | None:
     found = advice(report)
     if found is None:
         return None
@@ -241,7 +244,7 @@ def _class(report: Report) -> str:
     return rf"\textbf{{Universality class {prose(name)}{colon}}}{prose(words)}".rstrip(".")
 
 
-def _line(report: Report, heads: Mapping[Any, str]) -> str:
+def _line(report: Report, heads: Heads) -> str:
     """The critical line as an equation, or as two along the fixed point."""
     notation = Notation({**heads, criticality_summary.STAR: "K^*"})
     if report.critical_line is not None:
@@ -256,7 +259,7 @@ def _line(report: Report, heads: Mapping[Any, str]) -> str:
     return f"{first}\n{display('C_b', bias, tail='.', notation=notation)}"
 
 
-def _point(row: CriticalPoint, report: Report, heads: Mapping[Any, str]) -> dict[str, Any]:
+def _point(row: CriticalPoint, report: Report, heads: Heads) -> dict[str, object]:
     star = {criticality_summary.STAR: "K^*"} | (
         {row.K: "K^*"} if row.K == K or not row.exact else {}
     )  # K: on a line of points
@@ -328,7 +331,7 @@ def _fixed_points(report: Report) -> list[str] | None:
     return rows
 
 
-def _samples(report: Report) -> dict[str, Any] | None:
+def _samples(report: Report) -> dict[str, object] | None:
     """A table of values, for theories whose functions have no formula to evaluate."""
     if all(q.status is not Status.NUMERIC or q.symbols[:1] != (K,) for q in report.quantities):
         return None
@@ -366,7 +369,7 @@ def _star(text: str) -> str:
 # ---- verdicts ------------------------------------------------------------------------------------------------------
 
 
-def _check(row: Any, report: Report) -> dict[str, str]:
+def _check(row: Verdict, report: Report) -> dict[str, str]:
     notation = next((q.notation for q in report.quantities if q.name == row.quantity), "")
     return {
         "quantity": f"${notation}$" if notation else prose(row.quantity),
@@ -379,7 +382,7 @@ def _check(row: Any, report: Report) -> dict[str, str]:
     }
 
 
-def _nstr(value: Any, digits: int) -> str:
+def _nstr(value: mp.mpf | float, digits: int) -> str:
     """A number as LaTeX; one with a power of ten has fewer digits, for it needs their place."""
     text = mp.nstr(mp.mpf(value), digits)
     if "e" in text:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any
 
 from ...codegen.network.network_maps import MAPS, named
 from ...core import files
 from ...notation import Notation, has_decimals
+from ...theory.depth.network import Network
 from .displays import display, escape
 from .document import formulas_of, sections, verbatim
 from .prose import PDLT
 
 
-def recursion(network: Any, title: str, command: str) -> str:
+def recursion(network: Network, title: str, command: str) -> str:
     """The document.
 
     Args:

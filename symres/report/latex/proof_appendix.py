@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 
@@ -134,7 +133,7 @@ class Appendix:
     def __init__(self, quantities: Sequence[Quantity], notation: Notation) -> None:
         self.notation = notation
         self._numbers: dict[str, int] = {}
-        self._averages: dict[Any, int] = {}
+        self._averages: dict[sp.Expr, int] = {}
         self._determinants: dict[sp.Symbol, sp.Expr] = {}  # of the average that is written
         self._defined: set[sp.Symbol] = set()
         self.lemmas: list[Lemma] = []
@@ -209,7 +208,7 @@ class Appendix:
             yield "The closed form has this slope and this value."
 
     def _integrand(self, factors: Sequence[sp.Expr], names: Sequence[sp.Symbol], coefficient: sp.Expr) -> Iterator[str]:
-        """What is averaged, written out."""
+        """The integrand, written out as functions of one variable each."""
         times = "" if coefficient == 1 else f", to be multiplied with ${self._write(coefficient)}$,"
         yield f"The integrand{times} is{self._product_of(factors)}"
         for name, factor, x in _functions(factors, names):
@@ -261,7 +260,7 @@ class Appendix:
     # ---- steps of other kinds ----------------------------------------------------------------------------------
 
     def _other(self, step: Step) -> Iterator[str]:
-        """A step that inserts nothing and is no mere reordering: its rule, what it says, its result."""
+        """Paragraphs for a step that inserts no average and is no mere reordering: rule, statement, result."""
         if isinstance(step, Insertion) or (step.rule == Rule.CANONICAL and not step.details):
             return
         yield rf"\textbf{{{escape(step.rule)}.}} {prose(step.statement)}."
@@ -292,7 +291,7 @@ class Appendix:
 
 
 def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:
-    """The averages that a quantity's proof inserts, those of named steps included."""
+    """The averages that a quantity's proof inserts, also inside of its named steps."""
     for step in proof.steps:
         if not isinstance(step, Insertion):
             continue
@@ -320,7 +319,7 @@ def _determinants(result: sp.Expr, *formulas: sp.Expr) -> dict[sp.Symbol, sp.Exp
 
 
 def _formulas(*proofs: Proof) -> Iterator[sp.Expr]:
-    """What proofs display: their states, those of second proofs included."""
+    """The formulas that proofs display: the states of proofs and of their second proofs."""
     for proof in proofs:
         states = [step.after for step in proof.steps]
         yield from (state for state in (proof.result, *states) if isinstance(state, sp.Expr))

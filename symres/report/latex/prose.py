@@ -9,6 +9,7 @@ from .displays import escape, latex
 
 PDLT = "D. A. Roberts, S. Yaida, B. Hanin, The Principles of Deep Learning Theory, arXiv:2106.10165"
 
+_GREEK = "alpha", "beta", "gamma", "phi", "xi", "rho"
 _SIGNS = {
     "chi_parallel": r"\chi_\parallel",
     "chi_perp": r"\chi_\perp",
@@ -26,18 +27,20 @@ _SIGNS = {
     "C'": "C'",
     "phi'": r"\phi'",
     "phi''": r"\phi''",
-    **{greek: rf"\{greek}" for greek in ("alpha", "beta", "gamma", "phi", "xi", "rho")},
+    **{greek: rf"\{greek}" for greek in _GREEK},
     **{letter: letter for letter in "KChz"},
 }
 _WORD = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True))
 _CALL = r"(?P<name>[a-z]\w+)\((?P<inside>[\w +]+)\)"
 _MATHS = re.compile(
-    rf"(?<![\w\\])(?:{_CALL}|(?P<sign>{_WORD})(?![\w(]))"
+    r"(?P<before>(?<![\w.])-?\d[\d.]* (?:>=|<=|>|<) )?"
+    rf"(?:(?<![\w\\])(?:{_CALL}|(?P<sign>{_WORD})(?![\w(]))|\|(?P<size>{'|'.join(_GREEK)})\|)"
     r"(?P<tail> ?(?:=|>=|<=|>|<) ?[-+]?(?:\d[\d.]*(?:e-?\d+)?(?:/\d+)?|K\*|K)(?![\w*]))?"
 )
 _POWER = re.compile(r"(?<![\w.])(\d[\d.]*)e(-?\d+)(?!\w)")
 _TYPED = re.compile(r"(--[a-z]+ \w+=\.\.\.)")  # what a user is to type
 _RELATIONS = {">=": r"\ge", "<=": r"\le"}
+_SIDES = re.compile(r"(>=|<=)")
 
 
 def prose(text: str) -> str:
@@ -59,7 +62,8 @@ def _sentence(text: str) -> str:
 def _text(text: str) -> str:
     """Words and numbers."""
     before, *rest = _POWER.split(text, maxsplit=1)
-    return escape(before) + (f"${_scaled(*rest[:2])}${_text(rest[2])}" if rest else "")
+    words = "".join(f"${_RELATIONS[part]}$" if part in _RELATIONS else escape(part) for part in _SIDES.split(before))
+    return words + (f"${_scaled(*rest[:2])}${_text(rest[2])}" if rest else "")
 
 
 def _scaled(mantissa: str, exponent: str) -> str:
@@ -71,12 +75,16 @@ def _maths(found: re.Match[str]) -> str:
     if found["name"]:
         head = rf"\operatorname{{{escape(found['name'])}}}({_names(found['inside'])})"
     else:
-        head = _SIGNS[found["sign"]]
-    tail = found["tail"] or ""
+        head = _SIGNS[found["sign"]] if found["sign"] else f"|{_SIGNS[found['size']]}|"
+    tail = _POWER.sub(lambda number: _scaled(*number.groups()), _related(found["tail"] or ""))
+    return _related(found["before"] or "") + head + tail.replace("K*", "K^*")
+
+
+def _related(text: str) -> str:
+    """Plain signs of relations as mathematics writes them."""
     for plain, sign in _RELATIONS.items():
-        tail = tail.replace(plain, f"{sign} ")
-    tail = _POWER.sub(lambda number: _scaled(*number.groups()), tail)
-    return head + tail.replace("K*", "K^*")
+        text = text.replace(plain, f"{sign} ")
+    return text
 
 
 def _names(text: str) -> str:
@@ -90,12 +98,12 @@ def sentence(text: str) -> str:
 
 
 def absent(reason: str) -> str:
-    """What a quantity without a value is: what would be made of something infinite does not exist."""
+    """The word for a quantity without a value: made of something infinite it is undefined, else unknown."""
     return "undefined" if " is infinite" in reason else "unknown"
 
 
 def unclosed(reason: str) -> str:
-    """What to say before the reason why a quantity is numeric: nobody knows all closed forms, symres some families."""
+    """The words before the reason why a quantity is numeric; they claim nothing beyond the families of symres."""
     outside = " is no " in reason or reason.startswith("it needs ")
     return "outside the families that symres closes" if outside else "symres has no closed form"
 

@@ -1,4 +1,4 @@
-"""What is known of an activation, in words."""
+"""Facts about an activation in words: symmetry, smoothness, tails."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def facts_of(phi: Activation, maths: Maths) -> str:
 
 
 def broken_at(phi: Activation) -> list[dict[str, list[sp.Expr]]]:
-    """Breakpoints under what happens there, by the lowest derivative to which it does; last, those with none."""
+    """Breakpoints by the lowest derivative that jumps or is infinite there, each with its name; smooth ones last."""
     function, left = phi.pieces, list(phi.breakpoints)
     result: list[dict[str, list[sp.Expr]]] = []
     for jumping, infinite in _ORDERS:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...activations.activation import Activation
 from ...numerics.special import legend
 from ...results.quantity import Quantity, Status
@@ -96,13 +94,13 @@ class Averages(Sheet):
         return notes
 
     def _functions(self, known: list[Known]) -> list[Line]:
-        """What the special functions in the results are."""
+        """A line for each special function in the results: its definition."""
         meanings = [kind.meaning for kind in legend(*(one.quantity.body for one in known))]
         rows = [row for meaning in meanings for row in self.wrapped(self.words(meaning), "dim")]
         return [line(""), *rows] if rows else []
 
 
-def record(phi: Activation, known: list[Known]) -> dict[str, Any]:
+def record(phi: Activation, known: list[Known]) -> dict[str, object]:
     """The averages as strings, numbers, lists and dicts."""
     return {
         "activation": phi.name,
@@ -112,7 +110,7 @@ def record(phi: Activation, known: list[Known]) -> dict[str, Any]:
     }
 
 
-def _entry(one: Known) -> dict[str, Any]:
+def _entry(one: Known) -> dict[str, object]:
     q = one.quantity
     text = None if q.status is Status.UNKNOWN else str(q.expr)
     return {

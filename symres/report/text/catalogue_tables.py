@@ -80,7 +80,7 @@ def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
 
 
 def _parameters(build: Callable[..., Layer], phi: Activation) -> list[str]:
-    """What --set takes for a layer: free ones by name, others with the number that they have if nothing is said."""
+    """The parameters that --set takes for a layer; those with a default are shown with that number."""
     numbers = {str(p): "" for p in build(phi).parameters}
     numbers |= {o.name: f" = {o.default}" for o in _options(build) if not isinstance(o.default, sp.Symbol)}
     return [f"{p}{number} ({_MEANINGS[p]})" if p in _MEANINGS else f"{p}{number}" for p, number in numbers.items()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -16,6 +15,7 @@ from ...results.critical_point import CriticalPoint
 from ...results.report import Report
 from ...studies import criticality_summary
 from ...studies.initialisation import advice
+from ...theory.criticality.fixed_points import FixedPoint
 from .console import Line, Span, line
 from .formula_text import Maths
 from .line_breaking import wrap
@@ -27,8 +27,7 @@ _INNER = sp.Symbol("S*", positive=True)
 
 def _inner(point: CriticalPoint) -> list[ImplicitNumber]:
     """The variance inside of a layer's averages at a point that is given by it; empty where that is K* itself."""
-    found = point.K.atoms(ImplicitNumber)
-    return [] if point.K in found or len(found) != 1 else list(found)
+    return [point.inside] if isinstance(point.inside, ImplicitNumber) and point.inside != point.K else []
 
 
 class CriticalitySection(Sheet):
@@ -137,8 +136,8 @@ class CriticalitySection(Sheet):
             self._numbers[value] = criticality_summary.value(value)
         return self._numbers[value]
 
-    def fixed_points(self, found: Sequence[Any]) -> list[Line]:
-        """The kernels that a layer with given numbers preserves (rows with K, chi_parallel, chi_perp, phase)."""
+    def fixed_points(self, found: Sequence[FixedPoint]) -> list[Line]:
+        """The kernels that a layer with given numbers preserves."""
         lines = self.rule("Fixed points")
         if not found:
             return lines + self.wrapped("no kernel between 1e-9 and 1e12 is preserved")

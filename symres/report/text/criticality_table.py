@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 
@@ -151,6 +150,6 @@ class Survey(Sheet):
         return shown
 
 
-def record(row: SurveyEntry) -> dict[str, Any]:
+def record(row: SurveyEntry) -> dict[str, object]:
     """One row as strings and lists."""
     return {**vars(row), "where": list(row.where)}

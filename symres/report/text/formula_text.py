@@ -6,13 +6,12 @@ sympy's own printers write either two-dimensional art or Python; a page needs ``
 from __future__ import annotations
 
 import unicodedata
-from typing import Any
 
 import sympy as sp
 
 from ...activations.activation import Formula, Phi
+from ...core.atoms import AverageNode
 from ...core.symbols import K1, K2, C, K, variables, z
-from ...gaussian.calculus.expectation import Expectation
 from ...layers.nodes import Node
 from ...notation.term_order import (
     arranged,
@@ -249,7 +248,7 @@ class Maths:
             rest = rest.replace(f"={symbol}", f"={self.symbol(symbol)}")
         return f"{type(e).__name__}({self(e.args[0])}{rest}", _ATOM
 
-    def _expectation(self, e: Expectation) -> tuple[str, int]:
+    def _expectation(self, e: AverageNode) -> tuple[str, int]:
         """``⟨φ(z)²⟩``; the law is written as an index unless it is that of the stream."""
         if e.dimension == 1:
             integrand = e.integrand.subs(variables[0], z)
@@ -277,9 +276,11 @@ class Typed(Maths):
         return ("exp(1)", _ATOM) if e == sp.E else super()._constant(e)
 
 
-_METHODS: tuple[tuple[Any, str], ...] = (  # the first kind that fits; a subclass may print it otherwise
+_METHODS: tuple[
+    tuple[type | tuple[type, ...], str], ...
+] = (  # the first kind that fits; a subclass may print it otherwise
     (ImplicitNumber, "_root"),
-    (Expectation, "_expectation"),
+    (AverageNode, "_expectation"),
     (Phi, "_phi"),
     (Formula, "_formula"),
     (Node, "_node"),

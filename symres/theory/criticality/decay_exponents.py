@@ -24,6 +24,7 @@ from ..quantities.expansion import powers_of_kernel
 from .conditions.critical_conditions import expression_of
 from .conditions.inner_variance import inner_law
 from .conditions.parameter_signs import generic_sign, signs_where
+from .conditions.scaling_symmetry import ONE, Unit
 from .vanishing_kernel import without_bias
 
 _ORDERS = (2, 4, 8, 16)  # of the series of chi_perp around K = 0
@@ -46,8 +47,8 @@ def exponents_at(point: CriticalPoint, kernel_map: Quantity, perp: Quantity) -> 
         return SCALE_INVARIANT
     if point.K == 0:
         return _at_zero(point, perp)
-    drift = _taylor(kernel_map, point, first=2)
-    slope = _taylor(perp, point, first=1)
+    drift = _taylor(kernel_map, point, first=2, degree=1)
+    slope = _taylor(perp, point, first=1, degree=0)
     if drift is None:
         return Exponents(None, None, None, remark=f"the first {_DERIVATIVES} derivatives of K' - K vanish at K*")
     return from_expansion(*drift, *(slope or (sp.oo, sp.Integer(0))))
@@ -90,12 +91,20 @@ def _coefficient_and_power(correction: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     return coefficient, power.as_base_exp()[1]
 
 
-def _taylor(quantity: Quantity, point: CriticalPoint, first: int) -> tuple[sp.Expr, sp.Expr] | None:
-    """The order and the coefficient of the first term around K* that does not vanish, from an order on."""
-    place = {K: point.K, C_W: point.C_W, C_b: point.C_b}
-    law = inner_law(quantity.defined)
+def _taylor(quantity: Quantity, point: CriticalPoint, first: int, degree: int) -> tuple[sp.Expr, sp.Expr] | None:
+    """The order and the coefficient of the first term around K* that does not vanish, from an order on.
+
+    Args:
+        quantity: a function of K.
+        point: K*, with C_W and C_b.
+        first: the least order.
+        degree: the power of the unit of kernels that the quantity is measured in: 1 of a kernel, 0 of a number.
+    """
+    law, unit = inner_law(quantity.defined), _unit(point)
     # with averages inside, parameters cancel in the variance; and of a line, K is the parameter
     derivative = expression_of(quantity) if law is None else quantity.defined
+    derivative = unit.removed(derivative)
+    place = {s: unit.removed(e) for s, e in ((K, point.K), (C_W, point.C_W), (C_b, point.C_b))}
     for order in range(1, _DERIVATIVES + 1):
         derivative = derivative.diff(K)
         if order < first:
@@ -112,8 +121,19 @@ def _taylor(quantity: Quantity, point: CriticalPoint, first: int) -> tuple[sp.Ex
         if value != 0 and (sign := generic_sign(value.subs(K, 1))):
             if value.has(SystemRoot):
                 value = sign * Value(sign * value)
-            return sp.Integer(order), value / sp.factorial(order)
+            return sp.Integer(order), unit.kernel ** (degree - order) * value / sp.factorial(order)
     return None
+
+
+def _unit(point: CriticalPoint) -> Unit:
+    """The power of a parameter in which K* is a number, ``beta**-2`` of swish; 1 where K* is another expression.
+
+    The critical conditions have such a solution only where the parameter sets the scale of all maps: at K* they are
+    powers of it times the maps of the layer in which it is 1.
+    """
+    base, power = point.K.as_independent(*point.K.free_symbols, as_Add=False)[1].as_base_exp()
+    measured = point.inside is None and point.along is None and base.is_Symbol and base.is_positive
+    return Unit(base, int(power)) if measured and power.is_Integer else ONE
 
 
 def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:
@@ -129,7 +149,9 @@ def _real_root(value: sp.Expr, degree: sp.Expr) -> sp.Expr:
 
 def _simple(value: sp.Expr) -> sp.Expr:
     """In canonical form; roots and averages are names in it, so that parameters cancel; what roots make is a number."""
-    names = {e: sp.Dummy(positive=True) for e in value.atoms(ImplicitNumber, Expectation)}
+    # the canonical form orders symbols by their names: without names, the order of a set would decide on a sign
+    nodes = sorted(value.atoms(ImplicitNumber, Expectation), key=str)
+    names = {e: sp.Dummy(f"number{k}", positive=True) for k, e in enumerate(nodes)}
     found = tidy_factors(canonical(value.xreplace(names))).xreplace({name: e for e, name in names.items()})
     front, rest = found.as_independent(*found.free_symbols, as_Add=False)
     if isinstance(front, ImplicitNumber) or not front.has(ImplicitNumber):

@@ -93,6 +93,8 @@ OPTIONS = {
     "export gelu --quantity g": "did you mean phi_squared? known are phi_squared, kernel_map, covariance_map",
     "export gelu --quantity K'": "did you mean kernel_map? known are",
     "export gelu --quantity χ∥": "did you mean chi_parallel? known are",
+    "export gelu --quantity chi_perp --quantity chi_perp": "--quantity chi_perp: it is asked for twice",
+    "export gelu --quantity chi_perp --quantity foo": "--quantity foo: there is no such quantity",
     "export gelu --quantity foo": "there is no such quantity; known are phi_squared",
     "check gelu --against oracle": "quadrature or simulation",
     "check gelu --seed many": "--seed",

@@ -656,3 +656,48 @@ def test_laws_in_the_depth_at_points_that_are_roots_are_numbers(capsys, formula,
     rise = [theory.chi_perp.evalf(36, K=star + s * step, **at) for s in (1, -1)]
     assert float(found[1]) == pytest.approx(-1 / bend, rel=1e-5)
     assert float(found[2]) == pytest.approx(-float((rise[0] - rise[1]) / (2 * step)) / bend, rel=1e-5)
+
+
+def test_a_repeated_option_exports_every_quantity_it_names(capsys, tmp_path):
+    path = tmp_path / "module.py"
+    asked = ("--quantity", "chi_perp", "--quantity", "phi_squared")
+    page(capsys, "export", "relu", *asked, "--out", str(path))
+    functions = runpy.run_path(str(path))
+    assert functions["chi_perp"](K=1.5, C_W=3.0) == 1.5 and functions["phi_squared"](K=1.5) == 0.75
+    assert "kernel_map" not in functions
+    assert (
+        "symres export relu --layer mlp --quantity chi_perp --quantity phi_squared --target numpy" in path.read_text()
+    )
+    text = page(capsys, "export", "relu", *asked, "--target", "latex")
+    assert r"\chi_\perp &=" in text and "phi^2" in text and "K' &=" not in text
+
+
+HEAVY = ("sympy", "mpmath", "flint", "numpy", "scipy", "matplotlib", "jinja2")
+LOADED = """
+import sys
+from symres.cli import run
+assert run(sys.argv[2:]) == 0
+print(*(name for name in sys.argv[1].split(",") if name in sys.modules), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "unloaded"),
+    [
+        (["--help"], HEAVY),
+        (["--version"], HEAVY),
+        (["export", "--help"], HEAVY),
+        (["list"], ("numpy", "scipy", "matplotlib", "jinja2")),  # formulas are sympy's
+    ],
+    ids=" ".join,
+)
+def test_help_and_lists_load_no_library_that_they_do_not_need(words, unloaded):
+    command = [sys.executable, "-c", LOADED, ",".join(unloaded), *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "\n")
+
+
+def test_a_shell_completes_the_names_of_commands():
+    completing = {"_SYMRES_COMPLETE": "complete_bash", "COMP_WORDS": "symres exp", "COMP_CWORD": "1"}
+    assert process(**completing).stdout.decode().split() == ["export"]

@@ -41,6 +41,7 @@ BAD = {
     "--y C_W=0:1": "both axes are C_W",
     "--points 1": "points",
     "--points x": "points",
+    "--points 100000": "--points 100000: the figure is 1120 pixels wide: more values cannot be seen; use 1120 or fewer",
     "--out ": "its value is empty",
 }
 

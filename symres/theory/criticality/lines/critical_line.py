@@ -32,6 +32,7 @@ _BITS = 80
 _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
+_WEIGHTS = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 16)))  # variances at which a line is looked for
 _MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
 
 
@@ -60,6 +61,22 @@ def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr])
             slope = _number(parallel.subs({K: k or _NEAR, C_b: bias}))
             found.append(LinePoint(max(_number(bias), 0.0), _number(k), slope))
     return tuple(sorted(found))
+
+
+def is_found(maps: Maps) -> bool:
+    """Whether ``critical_line`` finds a bias variance at one of a few weight variances.
+
+    Parameters other than C_W and C_b have reference values.
+
+    Args:
+        maps: kernel_map, chi_parallel, chi_perp.
+    """
+    free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
+    values = {s: at_generic(s) for s in free}
+    try:
+        return any(critical_line(maps, weight, values) for weight in _WEIGHTS)
+    except SymresError:  # an average without a number, or Newton's method without an end
+        return False
 
 
 def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:

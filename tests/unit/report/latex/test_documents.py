@@ -110,6 +110,15 @@ def test_a_function_of_several_variables_is_broken_between_them():
         assert latex(argument) in text
 
 
+def test_a_power_with_a_long_exponent_is_broken_inside_of_it():
+    """As 5^l l^(a long sum): what stands above the line cannot be broken."""
+    depth = sp.Symbol("l", positive=True)
+    lines = broken(5**gamma * depth ** -(KERNELS["gelu"] + KERNELS["elu"]), 50.0)
+    assert len(lines) > 1 and max(map(width, lines)) < 62.0
+    text = " ".join(lines)
+    assert r"\exp\Bigl[" in text and r"\log" in text and r"\Bigl[ 1 \Bigr]" not in text
+
+
 def test_a_typed_formula_may_break_at_its_operators():
     assert typed("a_1+z^2") == r"\texttt{a\_1+\allowbreak{}z\textasciicircum{}\allowbreak{}2}"
 
@@ -199,6 +208,9 @@ def test_record_reads_back(report):
     assert point["C_W"]["decimal"].startswith("1.98305825743754712")
     assert point["C_b"]["decimal"].startswith("0.17292239")
     assert sp.sympify(point["K"]["text"]) == (3 + sp.sqrt(17)) / 2
+    assert [point[name]["value"] for name in ("K", "C_W", "C_b")] == [
+        float(point[name]["decimal"]) for name in ("K", "C_W", "C_b")
+    ]
     kernel = data["quantities"]["kernel_map"]
     names = {str(s): s for s in (K, C_W, C_b, gamma)}
     assert sp.sympify(kernel["definition"]["text"], locals=names) == theory("gelu")["kernel_map"].definition
@@ -260,6 +272,17 @@ def test_page_document_and_record_give_the_same_advice():
     text = document(report)
     assert told["code"][0] in text and "variance 3.56155281" in text and "at infinite width" in text
     assert record(sr.derive(sr.mlp("sign")).report())["initialisation"] is None
+
+
+def test_numbers_are_numbers_in_the_record():
+    free = record(sr.derive(sr.mlp("leaky_relu")).report())
+    assert free["critical_points"][0]["C_W"]["value"] is None and free["critical_points"][0]["C_b"]["value"] == 0
+    found = record(sr.derive(sr.residual("tanh")).report())
+    assert found["critical_points"][0]["C_W"]["value"] == 1.0 and found["initialisation"]["C_W"] == 1.0
+    assert found["initialisation"]["C_b"] == 0.0
+    exponents = found["exponents"]
+    assert (exponents["kernel"]["value"], exponents["jacobian"]["value"]) == (1.0, 1.0)
+    assert exponents["amplitude"]["value"] is None  # 1/(2(1 - gamma^2))
 
 
 def test_the_record_has_the_first_correction_at_kernel_zero():

@@ -150,6 +150,12 @@ def test_formulas_in_sentences_are_written_as_formulas(sentence, shown):
         ("tanh(z) is no polynomial", r"$\tanh(z)$ is no polynomial"),
         ("parallel susceptibility dK'/dK", r"parallel susceptibility $\mathrm{d}K'/\mathrm{d}K$"),
         ("a_b {x} sharp", r"a\_b \{x\} sharp"),
+        (
+            "networks where C_b >= 0 and -1 <= chi_parallel <= 1",
+            (r"networks where $C_b \ge  0$ and $-1 \le  \chi_\parallel \le  1$"),
+        ),
+        ("skips below 1, |gamma| < 1", r"skips below 1, $|\gamma| < 1$"),
+        ("of size <= 3 or |x|", r"of size $\le$ 3 or \textbar{}x\textbar{}"),
     ],
 )
 def test_sentences_become_latex(sentence, shown):
@@ -173,6 +179,13 @@ def test_advice_chooses_what_is_free(capsys):
     assert "xi = 1" in shown or "ξ = 1" in shown
     shown = " ".join(page(capsys, "derive", "max(z-1,0)+3*min(z-1,0)/10").split())
     assert "here at K* = 2 (any other with C_b" in shown
+
+
+def test_a_kernel_in_units_of_a_parameter_is_no_variance_inside_of_a_layer(capsys):
+    """The variance S* is that of layers with biases inside of their averages; of swish the averages are at K*."""
+    shown = " ".join(page(capsys, "derive", "swish", "--layer", "residual").split())
+    assert "S*" not in shown and "K*/β²" not in shown
+    assert "K - K* ~ -350902.78.../(β²·l·(1 - γ²)), J ~ l^(-608.12408...)" in shown
 
 
 def test_the_gamma_function_is_not_the_skip(capsys):
