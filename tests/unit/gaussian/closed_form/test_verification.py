@@ -6,6 +6,7 @@ import sympy as sp
 
 import symres as sr
 from symres.core.errors import NoClosedForm
+from symres.core.symbols import x1, x2
 from symres.gaussian.closed_form.verification import verify, verify_odd
 from symres.gaussian.quadrature.odd_symmetry import is_odd
 
@@ -88,10 +89,10 @@ def test_a_wrong_engine_is_caught(monkeypatch, function, spoil):
     average._verified.cache_clear()
     try:
         phi = sr.activation(function)
-        found = average.average(phi(sr.symbols.x1) ** 2, Gaussian((sr.K,)))
+        found = average.average(phi(x1) ** 2, Gaussian((sr.K,)))
         assert not found.exact
         assert "differs from quadrature" in found.reason
-        pair = average.average(phi(sr.symbols.x1) * phi(sr.symbols.x2), Gaussian((sr.K1, sr.C, sr.K2)))
+        pair = average.average(phi(x1) * phi(x2), Gaussian((sr.K1, sr.C, sr.K2)))
         assert not pair.exact
         assert "differs from quadrature" in pair.reason
     finally:
