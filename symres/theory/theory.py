@@ -22,6 +22,7 @@ from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
 from ..results.quantity import require_range
 from ..results.report import PointRow, Report
+from ..results.subjects import DerivedDepth
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
 from .criticality.decay_exponents import exponents_at
@@ -62,7 +63,7 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
 
 
 @dataclass(frozen=True)
-class Theory(LayerTheory):
+class Theory(LayerTheory, DerivedDepth):
     """Kernels, susceptibilities and criticality of a deep network of equal layers at infinite width.
 
     Args:
