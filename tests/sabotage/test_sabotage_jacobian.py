@@ -2,6 +2,7 @@
 
 import mpmath as mp
 import pytest
+import sympy as sp
 
 import symres as sr
 from symres.check import Outcome, check
@@ -90,3 +91,20 @@ def test_a_length_that_is_wrong():
     rows = {row.quantity: row.outcome for row in check(theory, "simulation").verdicts}
     assert rows["correlation_length"] is Outcome.REFUTED
     assert rows["jacobian"] is Outcome.PASSED
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("mistake", ["too long", "of the fixed point that repels"])
+def test_a_length_that_is_wrong_where_another_fixed_point_repels(mistake, seed):
+    """Dense(max(z, 0)**2): K' = C_b + 3 C_W K**2/2 has two fixed points, chi_perp = 2 C_W K."""
+    right = sr.derive("max(z,0)^2").quantities
+
+    class Lengthy(FakeTheory):
+        def correlation_length(self, K, C_W, C_b):
+            side = 1 if mistake == "of the fixed point that repels" else -1
+            place = (1 + side * sp.sqrt(1 - 6 * C_W * C_b)) / (3 * C_W)
+            return mp.mpf("1.08" if side < 0 else 1) / abs(mp.log(mp.mpf(sp.N(2 * C_W * place, 20))))
+
+    theory = Lengthy(sr.mlp("max(z,0)^2").forward, {name: right[name] for name in ("kernel_map", "chi_perp")})
+    rows = check(theory, "simulation", depth=1, seed=seed).verdicts
+    assert {row.outcome for row in rows if row.quantity == "correlation_length"} == {Outcome.REFUTED}

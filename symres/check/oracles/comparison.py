@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
 
 from ...core.errors import SymresError
+from ...results.quantity import Status
+from ...results.subjects import DerivedLayer
 from ...results.verdict import Outcome, Thresholds, Verdict, inconclusive, judge
 from .layer_oracle import OracleValue
 
@@ -29,12 +31,31 @@ _UNSEEN = {
 FAILURES = (SymresError, AttributeError, TypeError, ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError)
 
 
+class Claim(Protocol):
+    """The part of a derived quantity that is compared: a named number at every setting of its symbols."""
+
+    @property
+    def name(self) -> str:
+        """The field's name of the quantity."""
+
+    @property
+    def symbols(self) -> tuple[sp.Symbol, ...]:
+        """Its arguments."""
+
+    @property
+    def status(self) -> Status:
+        """Whether it is known."""
+
+    def evalf(self, digits: int = 15, **values: sp.Expr) -> mp.mpf:
+        """Its value to so many digits, from one number for every symbol, by name."""
+
+
 def reason(failure: BaseException) -> str:
     """An error as the reason of an inconclusive row."""
     return str(failure) if isinstance(failure, SymresError) else f"{type(failure).__name__}: {failure}"
 
 
-def free_symbols(theory: Any, *quantities: Any) -> set[sp.Symbol]:
+def free_symbols(theory: DerivedLayer, *quantities: Claim) -> set[sp.Symbol]:
     """The symbols that need numbers: of the forward equation and of what is claimed about it."""
     found: set[sp.Symbol] = set().union(theory.layer.forward.free_symbols, *(q.symbols for q in quantities))
     return {s for s in found if not isinstance(s, sp.Dummy)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -13,19 +12,19 @@ import sympy as sp
 from ...core import symbols
 from ...results.quantity import Status
 from ..nets.random_field import OracleLimit
-from ..oracles.comparison import FAILURES, reason
+from ..oracles.comparison import FAILURES, Claim, reason
 from ..sampling.random_points import Values
 
 DIGITS = 25
 _ROUNDED = 1e-12  # relative: claims are evaluated to 15 digits, and each layer passes its rounding on
 
 
-def is_claim(quantity: Any) -> bool:
+def is_claim(quantity: Claim) -> bool:
     """False if the derivation says that it does not know."""
     return quantity.status is not Status.UNKNOWN
 
 
-def claimed(quantity: Any, values: Values, digits: int = DIGITS) -> mp.mpf:
+def claimed(quantity: Claim, values: Values, digits: int = DIGITS) -> mp.mpf:
     """The quantity at a point.
 
     Args:
@@ -36,7 +35,7 @@ def claimed(quantity: Any, values: Values, digits: int = DIGITS) -> mp.mpf:
     return quantity.evalf(digits, **{str(s): values[s] for s in quantity.symbols})
 
 
-def branchless(quantity: Any, values: Values) -> mp.mpf | None:
+def branchless(quantity: Claim, values: Values) -> mp.mpf | None:
     """What the quantity would be without the branch, at C_W = 0; None if it knows no C_W, or where that fails."""
     if symbols.C_W not in quantity.symbols or values.get(symbols.C_W) == 0:
         return None
@@ -61,7 +60,7 @@ class LayerClaims:
     contradiction: str = ""
 
 
-def iterated(quantities: Mapping[str, Any], start: Values, values: Values, depth: int) -> list[LayerClaims]:
+def iterated(quantities: Mapping[str, Claim], start: Values, values: Values, depth: int) -> list[LayerClaims]:
     """Kernels and, if it is derived, the covariance after each of ``depth`` layers.
 
     Each number stands alone: where one cannot be evaluated, or where kernels and covariance are no covariance matrix,
@@ -92,9 +91,11 @@ _NEXT = {symbols.K: "kernel_map", symbols.C: "covariance_map"}
 _ROUNDS = 20  # of Aitken's extrapolation
 _FAR = 1e100  # kernels beyond it are on their way to nowhere
 _SETTLED = 1e-8  # relative change at a fixed point
+_BESIDE = sp.Rational(1, 100)  # relative distance from a fixed point at which its attraction is measured
+_LOWER = [sp.Rational(7, 10) ** k for k in range(1, 11)]  # times the first kernel: further starts of the flow
 
 
-def travelled(quantities: Mapping[str, Any], place: Values, values: Values, layers: int) -> list[Values]:
+def travelled(quantities: Mapping[str, Claim], place: Values, values: Values, layers: int) -> list[Values]:
     """The kernel, and for a batch the covariance, at the beginning and after each of so many layers.
 
     Args:
@@ -116,13 +117,16 @@ def travelled(quantities: Mapping[str, Any], place: Values, values: Values, laye
     return places
 
 
-def fixed_point(quantities: Mapping[str, Any], start: Values, values: Values) -> Values | None:
-    """A place that a layer preserves and to which it returns, found by Aitken's extrapolation; None if there is none.
+def fixed_point(quantities: Mapping[str, Claim], start: Values, values: Values) -> Values | None:
+    """The place at which the kernels of a deep network arrive, found along their flow by Aitken's extrapolation.
 
     Args:
         quantities: the maps, by name.
-        start: where to begin.
+        start: the place of the first stream.
         values: numbers of the parameters.
+
+    Returns:
+        None if the kernels grow without bound, vanish, or do not settle soon.
     """
     place = start
     for _ in range(_ROUNDS):
@@ -131,17 +135,64 @@ def fixed_point(quantities: Mapping[str, Any], start: Values, values: Values) ->
         except OracleLimit:
             return None
         first, second, third = (np.array([float(number) for number in step.values()]) for step in steps)
-        change, bend = second - first, third - 2 * second + first
-        if np.all(np.abs(third - second) <= _SETTLED * third) and np.all(np.abs(change) <= _SETTLED * second):
-            return dict(zip(start, map(_exact_float, third), strict=True))
+        change, next_change = second - first, third - second
+        if np.all(np.abs(next_change) <= _SETTLED * third) and np.all(np.abs(change) <= _SETTLED * second):
+            return dict(zip(start, map(_exact_float, third), strict=True)) if np.all(third > 0) else None
+        # steps that grow lead away from a fixed point: the extrapolation would go back to it, against the flow
+        shrinks = np.abs(next_change) < np.abs(change)
         with np.errstate(all="ignore"):
-            jump = np.where(np.abs(bend) > 0, first - change**2 / bend, third)
-        inside = np.all(np.isfinite(jump)) and np.all(jump > 0) and bool(jump[-1] <= jump[0])
-        place = dict(zip(start, map(_exact_float, jump if inside else third), strict=True))
+            limit = np.where(shrinks, first - change**2 / (next_change - change), third)
+        inside = np.all(np.isfinite(limit)) and np.all(limit > 0) and bool(limit[-1] <= limit[0])
+        place = dict(zip(start, map(_exact_float, limit if inside else third), strict=True))
     return None
 
 
-def _evaluated(quantity: Any, at: Mapping[sp.Symbol, sp.Rational | str], values: Values) -> sp.Rational | str:
+def falling_start(quantities: Mapping[str, Claim], start: Values, values: Values) -> Values | None:
+    """The place of the largest smaller kernel that a layer makes smaller still: its flow has an end.
+
+    Args:
+        quantities: the maps, by name.
+        start: a place; its kernel and its covariance are scaled together.
+        values: numbers of the parameters.
+
+    Returns:
+        None if each of some smaller kernels grows.
+    """
+    for factor in _LOWER:
+        place = {symbol: factor * number for symbol, number in start.items()}
+        try:
+            after = travelled(quantities, place, values, 1)[-1]
+        except OracleLimit:
+            continue
+        if after[symbols.K] < place[symbols.K]:
+            return place
+    return None
+
+
+def contraction(quantities: Mapping[str, Claim], place: Values, values: Values) -> float:
+    """By which factor a layer changes small distances from a fixed point, in the long run: below 1 it attracts.
+
+    Args:
+        quantities: the maps, by name.
+        place: the fixed point.
+        values: numbers of the parameters.
+
+    Returns:
+        The spectral radius of the derivative of the maps, by differences over 1 % to both sides.
+    """
+    steps = {symbol: _BESIDE * number for symbol, number in place.items()}
+    if symbols.C in place:  # the covariance stays below the kernel
+        steps = dict.fromkeys(place, min(*steps.values(), (place[symbols.K] - place[symbols.C]) / 2))
+    columns = []
+    for symbol, step in steps.items():
+        above, below = (
+            travelled(quantities, place | {symbol: place[symbol] + side * step}, values, 1)[-1] for side in (1, -1)
+        )
+        columns.append([float((above[other] - below[other]) / (2 * step)) for other in place])
+    return float(np.abs(np.linalg.eigvals(np.array(columns))).max())
+
+
+def _evaluated(quantity: Claim, at: Mapping[sp.Symbol, sp.Rational | str], values: Values) -> sp.Rational | str:
     at = {symbol: value for symbol, value in at.items() if symbol in quantity.symbols}
     for argument in at.values():
         if isinstance(argument, str):

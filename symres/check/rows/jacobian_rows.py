@@ -8,7 +8,7 @@ l with the correlation length 1/|log chi_perp| (Doshi et al. (14)).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +17,13 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...results.verdict import SIMULATION, Verdict
-from ..oracles.comparison import free_symbols
+from ...results.verdict import SIMULATION, Verdict, inconclusive
+from ..oracles.comparison import Claim, free_symbols
 from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder
-from .claims import branchless, claimed, fixed_point, travelled
+from .claims import branchless, claimed, contraction, falling_start, fixed_point, travelled
 from .simulation_case import Task
 
 _EXACT = (24, 48, 96)  # widths of networks with real weights, of which all derivatives are taken
@@ -38,6 +38,8 @@ _LAYERS = (3, 6)  # of networks that show a correlation length
 _LENGTHS = 1.5  # so many of which they should span
 _SETTINGS = 6  # of parameters, of which the first is taken where the length can be seen
 _SLOPES = (0.2, 1.5)  # of log J, there
+_ATTRACTS = 0.999  # factor by which a layer may change distances from a fixed point whose basin holds its neighbours
+_UNDECIDED = "no fixed point was found whose neighbours clearly flow to it: rounding would decide where the kernel ends"
 
 
 def jacobian_rows(task: Task, K: Any, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
@@ -65,20 +67,36 @@ def jacobian_rows(task: Task, K: Any, depth: int, tell: Callable[[float], None])
     return rows
 
 
-def correlation_length_rows(task: Task, K: Any, tell: Callable[[float], None]) -> list[Verdict]:
-    """The correlation length, from the slope of log J in deep networks that start at a fixed point.
+def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> list[Verdict]:
+    """The correlation length, from the slope of log J in deep networks that start at an attracting fixed point.
 
-    No row where, at a few settings of the parameters, there is no stable fixed point or the length is out of reach.
+    At a fixed point that repels, rounding would decide where a claim takes the kernel to flow. No row where, at a few
+    settings of the parameters, the kernels arrive nowhere or the length is out of reach.
     """
     rng = task.rng("correlation_length")
-    for values in _settings(task, rng):
-        place = fixed_point(task.quantities, _place(task, K), values)
-        if place is None:
-            continue
-        chi = float(claimed(task.quantities["chi_perp"], values | place))
-        if _SLOPES[0] <= abs(math.log(chi)) <= _SLOPES[1]:
-            return [_length_row(task.at(values | place), chi, rng, tell)]
-    return []
+    settings = _settings(task, rng)
+    undecided: Task | None = None
+    for chosen_start in (_given_start, falling_start):
+        for values in settings:
+            start = chosen_start(task.quantities, _place(task, K), values)
+            place = fixed_point(task.quantities, start, values) if start else None
+            if place is None:
+                continue
+            chi = float(claimed(task.quantities["chi_perp"], values | place))
+            if chi <= 0 or not _SLOPES[0] <= abs(math.log(chi)) <= _SLOPES[1]:
+                continue
+            there = task.at(values | place)
+            if contraction(task.quantities, place, values) <= _ATTRACTS:
+                return [_length_row(there, chi, rng, tell)]
+            undecided = undecided or there
+    if undecided is None:
+        return []
+    point = random_points.text(_ordered(undecided))
+    return [inconclusive("correlation_length", "simulation", point, _UNDECIDED, seed=task.seed)]
+
+
+def _given_start(quantities: Mapping[str, Claim], start: Values, values: Values) -> Values:
+    return start
 
 
 def _settings(task: Task, rng: np.random.Generator) -> list[Values]:

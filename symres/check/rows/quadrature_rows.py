@@ -14,11 +14,12 @@ from ...core import symbols
 from ...core.atoms import AverageNode
 from ...core.progress import Progress
 from ...layers.nodes import Dense
+from ...results.quantity import Quantity
 from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 from ..formulas.steepness import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
 from ..oracles.batch_layers import needs_batch
-from ..oracles.comparison import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason
+from ..oracles.comparison import FAILURES, PERPENDICULAR, Claim, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import ORACLES, OracleValue, QuadratureOracle
 from ..oracles.natural_scales import natural_units
 from ..sampling import random_points
@@ -36,7 +37,7 @@ _MOVES = 2  # each to a quarter of the distance from where the branch changes, o
 
 def theory_rows(
     theory: Any,
-    quantities: Mapping[str, Any],
+    quantities: Mapping[str, Claim],
     seed: int,
     points: int,
     given: Mapping[str, sp.Expr],
@@ -63,7 +64,7 @@ def theory_rows(
 
 
 def average_rows(
-    quantity: Any, seed: int, points: int, given: Mapping[str, sp.Expr], report: Progress
+    quantity: Quantity, seed: int, points: int, given: Mapping[str, sp.Expr], report: Progress
 ) -> list[Verdict]:
     """A single Gaussian average at some points."""
     rng = random_points.stream(seed, "quadrature", "average")
@@ -97,7 +98,7 @@ def average_rows(
     return rows
 
 
-def _entering(quantity: Any) -> sp.Expr:
+def _entering(quantity: Quantity) -> sp.Expr:
     """The integrands of an average as what enters dense layers, all variables alike: they have its units."""
     found = [quantity.definition, *(step.definition for step in quantity.steps)]
     nodes = [node for expr in found for node in sp.preorder_traversal(expr) if isinstance(node, AverageNode)]
@@ -125,7 +126,7 @@ def _places(
 
 
 def _seeing_row(
-    theory: Any, name: str, quantity: Any, place: Values, values: Values, units: random_points.Units, seed: int
+    theory: Any, name: str, quantity: Claim, place: Values, values: Values, units: random_points.Units, seed: int
 ) -> Verdict:
     """The comparison at a point, or at one nearer to where the branch changes if nothing is seen there."""
     first = _theory_row(theory, name, quantity, place, values, seed)
@@ -140,7 +141,7 @@ def _seeing_row(
     return moved(row, first, random_points.text(place))
 
 
-def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Values, seed: int) -> Verdict:
+def _theory_row(theory: Any, name: str, quantity: Claim, place: Values, values: Values, seed: int) -> Verdict:
     point = random_points.text(place | values)
     try:
         claim = claimed(quantity, place | values)

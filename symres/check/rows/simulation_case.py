@@ -14,7 +14,7 @@ import sympy as sp
 from ...core import symbols
 from ...results.verdict import SIMULATION, Verdict, inconclusive
 from ..nets.forward_walk import Forward
-from ..oracles.comparison import PERPENDICULAR, compared, require_sensitivity
+from ..oracles.comparison import PERPENDICULAR, Claim, compared, require_sensitivity
 from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.random_points import Values
@@ -41,7 +41,7 @@ class Task:
     """
 
     theory: Any
-    quantities: Mapping[str, Any]
+    quantities: Mapping[str, Claim]
     values: Values
     seed: int
     budget: Budget

@@ -16,7 +16,7 @@ from ...core.progress import Progress
 from ...results.verdict import SIMULATION, Outcome, Verdict, contradicted, inconclusive
 from ..formulas.steepness import infinitely_steep
 from ..oracles.batch_layers import needs_batch
-from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
+from ..oracles.comparison import FAILURES, Claim, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import OracleValue
 from ..oracles.natural_scales import natural_units
 from ..sampling import random_points
@@ -38,7 +38,7 @@ _LARGER = 2.0  # times as large, on its natural scale, it must be there
 
 def theory_rows(
     theory: Any,
-    quantities: Mapping[str, Any],
+    quantities: Mapping[str, Claim],
     seed: int,
     depth: int,
     budget: Budget,
