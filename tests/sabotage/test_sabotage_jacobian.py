@@ -7,6 +7,7 @@ import sympy as sp
 import symres as sr
 from symres.check import Outcome, check
 from symres.core.symbols import gamma, xi, z
+from symres.results.subjects import DerivedDepth
 from tests.oracles.kernels import FakeTheory
 from tests.oracles.layers import rows_about_jacobians
 
@@ -80,9 +81,13 @@ def test_the_theory_of_another_layer(mistake):
 
 def test_a_length_that_is_wrong():
     """Right maps, and a length that is 8 % too long."""
-    right = sr.derive(LAYERS["residual"]).quantities
+    right_theory = sr.derive(LAYERS["residual"])
+    right = right_theory.quantities
 
-    class Lengthy(FakeTheory):
+    class Lengthy(FakeTheory, DerivedDepth):
+        def jacobian(self, first, last, K, **numbers):
+            return mp.mpf(right_theory.jacobian(first, last, K, **numbers))
+
         def correlation_length(self, K, **numbers):
             place = sr.derive(LAYERS["residual"]).fixed_points(**numbers)[-1]
             return mp.mpf("1.08") / abs(mp.log(place.chi_perp))
@@ -97,9 +102,13 @@ def test_a_length_that_is_wrong():
 @pytest.mark.parametrize("mistake", ["too long", "of the fixed point that repels"])
 def test_a_length_that_is_wrong_where_another_fixed_point_repels(mistake, seed):
     """Dense(max(z, 0)**2): K' = C_b + 3 C_W K**2/2 has two fixed points, chi_perp = 2 C_W K."""
-    right = sr.derive("max(z,0)^2").quantities
+    right_theory = sr.derive("max(z,0)^2")
+    right = right_theory.quantities
 
-    class Lengthy(FakeTheory):
+    class Lengthy(FakeTheory, DerivedDepth):
+        def jacobian(self, first, last, K, **numbers):
+            return mp.mpf(right_theory.jacobian(first, last, K, **numbers))
+
         def correlation_length(self, K, C_W, C_b):
             side = 1 if mistake == "of the fixed point that repels" else -1
             place = (1 + side * sp.sqrt(1 - 6 * C_W * C_b)) / (3 * C_W)

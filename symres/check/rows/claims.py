@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import mpmath as mp
 import numpy as np
@@ -11,6 +12,7 @@ import sympy as sp
 
 from ...core import symbols
 from ...results.quantity import Status
+from ...results.verdict import Remarks
 from ..nets.random_field import OracleLimit
 from ..oracles.comparison import FAILURES, Claim, reason
 from ..sampling.random_points import Values
@@ -52,12 +54,22 @@ class LayerClaims:
     Args:
         numbers: by name of the map, the kernel of the first input and the covariance, where they could be evaluated.
         reasons: by name of the map, why there is no number.
-        contradiction: how the claims contradict themselves, in this layer or before; empty if they do not.
+        contradiction: how the claims contradict themselves, in this layer or before; None if they do not.
     """
 
     numbers: Mapping[str, mp.mpf]
-    reasons: Mapping[str, str]
-    contradiction: str = ""
+    reasons: Mapping[str, Remarks]
+    contradiction: str | None = None
+
+
+@dataclass(frozen=True)
+class Missing:
+    """That a claim has no number, and why."""
+
+    remarks: Remarks
+
+
+_Number: TypeAlias = sp.Rational | Missing
 
 
 def iterated(quantities: Mapping[str, Claim], start: Values, values: Values, depth: int) -> list[LayerClaims]:
@@ -66,23 +78,23 @@ def iterated(quantities: Mapping[str, Claim], start: Values, values: Values, dep
     Each number stands alone: where one cannot be evaluated, or where kernels and covariance are no covariance matrix,
     the others are still claims.
     """
-    kernels: list[sp.Rational | str] = [start[symbols.K1], start[symbols.K2]]  # a number, or why there is none
-    mixed: sp.Rational | str = start[symbols.C]
-    contradiction = ""
+    kernels: list[_Number] = [start[symbols.K1], start[symbols.K2]]
+    mixed: _Number = start[symbols.C]
+    contradiction: str | None = None
     result = []
     for layer in range(1, depth + 1):
         # a map of a batch depends on K and C, any other kernel map on K alone
         at = {symbols.K: kernels[0], symbols.K1: kernels[0], symbols.K2: kernels[1], symbols.C: mixed}
-        mixed = "the covariance is not derived"
+        mixed = Missing(("the covariance is not derived",))
         if "covariance_map" in quantities:
-            mixed = contradiction or _evaluated(quantities["covariance_map"], at, values)
+            mixed = Missing((contradiction,)) if contradiction else _evaluated(quantities["covariance_map"], at, values)
         kernels = [_evaluated(quantities["kernel_map"], at | {symbols.K: kernel}, values) for kernel in kernels]
         known = {"kernel_map": kernels[0]} | ({"covariance_map": mixed} if "covariance_map" in quantities else {})
-        if not contradiction:
-            found, mixed = _contradiction(kernels[0], kernels[1], mixed if "covariance_map" in known else "")
-            contradiction = f"the claims contradict each other: after {_layers(layer)} {found}" if found else ""
-        numbers = {name: mp.mpf(sp.Float(v)) for name, v in known.items() if not isinstance(v, str)}
-        reasons = {name: v for name, v in known.items() if isinstance(v, str)}
+        if contradiction is None:
+            found, mixed = _contradiction(kernels[0], kernels[1], mixed)
+            contradiction = f"the claims contradict each other: after {_layers(layer)} {found}" if found else None
+        numbers = {name: mp.mpf(sp.Float(v)) for name, v in known.items() if not isinstance(v, Missing)}
+        reasons = {name: v.remarks for name, v in known.items() if isinstance(v, Missing)}
         result.append(LayerClaims(numbers, reasons, contradiction))
     return result
 
@@ -192,36 +204,34 @@ def contraction(quantities: Mapping[str, Claim], place: Values, values: Values) 
     return float(np.abs(np.linalg.eigvals(np.array(columns))).max())
 
 
-def _evaluated(quantity: Claim, at: Mapping[sp.Symbol, sp.Rational | str], values: Values) -> sp.Rational | str:
+def _evaluated(quantity: Claim, at: Mapping[sp.Symbol, _Number], values: Values) -> _Number:
     at = {symbol: value for symbol, value in at.items() if symbol in quantity.symbols}
     for argument in at.values():
-        if isinstance(argument, str):
+        if isinstance(argument, Missing):
             return argument
     try:
         value = claimed(quantity, values | at, 15)
     except FAILURES as failure:
-        return reason(failure)
-    return _exact(value) if mp.isfinite(value) else f"the claim is {mp.nstr(value)}"
+        return Missing(reason(failure))
+    return _exact(value) if mp.isfinite(value) else Missing((f"the claim is {mp.nstr(value)}",))
 
 
-def _contradiction(
-    first: sp.Rational | str, second: sp.Rational | str, mixed: sp.Rational | str
-) -> tuple[str, sp.Rational | str]:
-    """Why these are not the entries of a covariance matrix, if so, and the covariance without its rounding."""
+def _contradiction(first: _Number, second: _Number, mixed: _Number) -> tuple[str | None, _Number]:
+    """Why two kernels and a covariance make no covariance matrix, or None; and the covariance without its rounding."""
     for name, kernel in ((symbols.K1, first), (symbols.K2, second)):
-        if not isinstance(kernel, str) and kernel < 0:
+        if not isinstance(kernel, Missing) and kernel < 0:
             return f"{name} = {mp.nstr(mp.mpf(sp.Float(kernel)), 6)} is negative", mixed
-    if isinstance(first, str) or isinstance(second, str) or isinstance(mixed, str):
-        return "", mixed
+    if isinstance(first, Missing) or isinstance(second, Missing) or isinstance(mixed, Missing):
+        return None, mixed
     with mp.workdps(30):
         largest = mp.sqrt(mp.mpf(sp.Float(first * second, 30)))
         size = abs(mp.mpf(sp.Float(mixed, 30)))
         if size <= largest:
-            return "", mixed
+            return None, mixed
         if size > largest * (1 + _ROUNDED):
             excess = mp.nstr(100 * (size / largest - 1), 3)
             return f"C**2 > K1*K2, no covariance (|C| is {excess} % above sqrt(K1*K2))", mixed
-        return "", sp.sign(mixed) * _exact(largest * (1 - mp.mpf(10) ** -16))
+        return None, sp.sign(mixed) * _exact(largest * (1 - mp.mpf(10) ** -16))
 
 
 def _layers(number: int) -> str:

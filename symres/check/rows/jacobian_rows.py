@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
 
 from ...core import symbols
+from ...results.subjects import DerivedDepth
 from ...results.verdict import SIMULATION, Verdict, inconclusive
 from ..oracles.comparison import Claim, free_symbols
 from ..oracles.layer_oracle import OracleValue
@@ -42,7 +42,7 @@ _ATTRACTS = 0.999  # factor by which a layer may change distances from a fixed p
 _UNDECIDED = "no fixed point was found whose neighbours clearly flow to it: rounding would decide where the kernel ends"
 
 
-def jacobian_rows(task: Task, K: Any, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
+def jacobian_rows(task: Task, K: sp.Rational, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
     """J^{0,depth} along random directions (Hutchinson), and J of a layer or two with all derivatives and real weights.
 
     The second where networks of affordable width are wide enough to see 5 %; the first estimates the same in any.
@@ -92,7 +92,7 @@ def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], 
     if undecided is None:
         return []
     point = random_points.text(_ordered(undecided))
-    return [inconclusive("correlation_length", "simulation", point, _UNDECIDED, seed=task.seed)]
+    return [inconclusive("correlation_length", "simulation", point, (_UNDECIDED,), seed=task.seed)]
 
 
 def _given_start(quantities: Mapping[str, Claim], start: Values, values: Values) -> Values:
@@ -117,8 +117,9 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
     # the slope has the sign of the claimed one, or the length is negative
     length = depth / (math.log(estimate.values[-1]) * math.copysign(1.0, slope))
     error = length**2 * float(estimate.errors[-1] / estimate.values[-1]) / depth
-    theirs = getattr(task.theory, "correlation_length", None)
-    claim = mp.mpf(theirs(**_start(task))) if theirs else mp.mpf(1 / abs(slope))
+    theory = task.theory
+    own = theory.correlation_length(**_start(task)) if isinstance(theory, DerivedDepth) else 1 / abs(slope)
+    claim = mp.mpf(own)
     point = f"{random_points.text(_ordered(task))}; {_layers(depth)} from a fixed point on"
     skip = branchless(task.quantities["chi_perp"], task.values)
     without = 1 / abs(mp.log(skip)) if skip is not None and skip > 0 and skip != 1 else None
@@ -127,8 +128,10 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
 
 def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) -> Verdict:
     place = _place(task, K)
-    theirs = getattr(task.theory, "jacobian", None)
-    claim = mp.mpf(theirs(0, layers, K, **_numbers(task))) if theirs else _product(task, place, layers)
+    if isinstance(task.theory, DerivedDepth):
+        claim = mp.mpf(task.theory.jacobian(0, layers, K, **_numbers(task)))
+    else:
+        claim = _product(task, place, layers)
     value, error = float(estimate.values[layers - 1]), float(estimate.errors[layers - 1])
     point = f"{random_points.text(place | task.values)}; {_layers(layers)}; {how}"
     places = travelled(task.quantities, place, task.values, layers - 1)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from ...core import symbols
@@ -15,6 +15,7 @@ from ...core.atoms import AverageNode
 from ...core.progress import Progress
 from ...layers.nodes import Dense
 from ...results.quantity import Quantity
+from ...results.subjects import DerivedLayer
 from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 from ..formulas.steepness import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
@@ -32,11 +33,12 @@ _SMALL = 1e-3  # of the natural scale
 _FULL = 4  # points from which on special cases are compared too
 _TANGENTS = ("ntk_map", "parameter_norm")  # infinite as chi_perp is, for one input of layers that contain it
 _COSTLY = ("ntk_map", "chi_delta")  # limits of integrals in the plane: compared at half as many points
+_NO_ORACLE = "there is no oracle for this quantity"
 _MOVES = 2  # each to a quarter of the distance from where the branch changes, on the logarithmic scale
 
 
 def theory_rows(
-    theory: Any,
+    theory: DerivedLayer,
     quantities: Mapping[str, Claim],
     seed: int,
     points: int,
@@ -50,7 +52,7 @@ def theory_rows(
     batched = needs_batch(theory.layer.forward, free, seed, given)
     for done, (name, quantity) in enumerate(quantities.items()):
         if name not in ORACLES:
-            rows.append(inconclusive(name, "quadrature", "", "there is no oracle for this quantity", seed=seed))
+            rows.append(inconclusive(name, "quadrature", "", (_NO_ORACLE,), seed=seed))
             continue
         rng = random_points.stream(seed, "quadrature", name)
         own = ORACLES[name][1]
@@ -112,7 +114,11 @@ def _of_batch(arguments: tuple[sp.Symbol, ...]) -> tuple[sp.Symbol, ...]:
 
 
 def _places(
-    arguments: tuple[sp.Symbol, ...], points: int, rng: Any, units: random_points.Units, special: bool = False
+    arguments: tuple[sp.Symbol, ...],
+    points: int,
+    rng: np.random.Generator,
+    units: random_points.Units,
+    special: bool = False,
 ) -> list[Values]:
     if symbols.Theta in arguments:
         inputs = tuple(symbol for symbol in arguments if symbol is not symbols.Theta)
@@ -126,7 +132,13 @@ def _places(
 
 
 def _seeing_row(
-    theory: Any, name: str, quantity: Claim, place: Values, values: Values, units: random_points.Units, seed: int
+    theory: DerivedLayer,
+    name: str,
+    quantity: Claim,
+    place: Values,
+    values: Values,
+    units: random_points.Units,
+    seed: int,
 ) -> Verdict:
     """The comparison at a point, or at one nearer to where the branch changes if nothing is seen there."""
     first = _theory_row(theory, name, quantity, place, values, seed)
@@ -141,7 +153,7 @@ def _seeing_row(
     return moved(row, first, random_points.text(place))
 
 
-def _theory_row(theory: Any, name: str, quantity: Claim, place: Values, values: Values, seed: int) -> Verdict:
+def _theory_row(theory: DerivedLayer, name: str, quantity: Claim, place: Values, values: Values, seed: int) -> Verdict:
     point = random_points.text(place | values)
     try:
         claim = claimed(quantity, place | values)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...results.verdict import SIMULATION, Verdict, inconclusive
+from ...results.subjects import DerivedLayer
+from ...results.verdict import SIMULATION, Run, Verdict, inconclusive
 from ..nets.forward_walk import Forward
 from ..oracles.comparison import PERPENDICULAR, Claim, compared, require_sensitivity
 from ..oracles.layer_oracle import OracleValue
@@ -40,7 +40,7 @@ class Task:
         given: numbers that the user has fixed, by name.
     """
 
-    theory: Any
+    theory: DerivedLayer
     quantities: Mapping[str, Claim]
     values: Values
     seed: int
@@ -90,9 +90,9 @@ class Task:
         self, name: str, point: str, claim: mp.mpf, found: OracleValue, estimate: Estimate, bare: mp.mpf | None = None
     ) -> Verdict:
         """The comparison of a claim with what networks say, which must not be the same without the branch."""
-        facts: dict[str, Any] = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
+        run: Run = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
         if math.isinf(found.error):
-            return inconclusive(name, "simulation", point, _UNTAMED, claimed=claim, value=found.value, **facts)
+            return inconclusive(name, "simulation", point, (_UNTAMED,), claimed=claim, value=found.value, **run)
         steep = name == PERPENDICULAR and self.steep
-        row = compared(name, "simulation", point, claim, found, SIMULATION, SMALL, steep=steep, **facts)
+        row = compared(name, "simulation", point, claim, found, SIMULATION, SMALL, steep=steep, **run)
         return require_sensitivity(row, bare)

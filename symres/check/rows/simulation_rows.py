@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import Enum
 
 import mpmath as mp
 import numpy as np
@@ -13,7 +13,8 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.progress import Progress
-from ...results.verdict import SIMULATION, Outcome, Verdict, contradicted, inconclusive
+from ...results.subjects import DerivedLayer
+from ...results.verdict import SIMULATION, Outcome, Run, Verdict, contradicted, inconclusive
 from ..formulas.steepness import infinitely_steep
 from ..oracles.batch_layers import needs_batch
 from ..oracles.comparison import FAILURES, Claim, compared, free_symbols, moved, reason
@@ -37,7 +38,7 @@ _LARGER = 2.0  # times as large, on its natural scale, it must be there
 
 
 def theory_rows(
-    theory: Any,
+    theory: DerivedLayer,
     quantities: Mapping[str, Claim],
     seed: int,
     depth: int,
@@ -129,13 +130,13 @@ def _kernel_row(
     bare: mp.mpf | None,
 ) -> Verdict:
     """One claim after some layers, judged by itself; only the covariance answers for what is no covariance."""
-    facts: dict[str, Any] = {"seed": task.seed, "widths": estimate.widths, "samples": estimate.samples}
-    if claims.contradiction and (name == "covariance_map" or "covariance_map" not in task.quantities):
+    run: Run = {"seed": task.seed, "widths": estimate.widths, "samples": estimate.samples}
+    answers = name == "covariance_map" or "covariance_map" not in task.quantities
+    if claims.contradiction is not None and answers:
         claim = claims.numbers.get(name, mp.nan)
-        return contradicted(name, "simulation", point, claims.contradiction, claim, found, **facts)
+        return contradicted(name, "simulation", point, claims.contradiction, claim, found, **run)
     if name in claims.reasons:
-        said = claims.reasons[name]
-        return inconclusive(name, "simulation", point, said, value=found.value, **facts)
+        return inconclusive(name, "simulation", point, claims.reasons[name], value=found.value, **run)
     return task.row(name, point, claims.numbers[name], found, estimate, bare)
 
 
@@ -197,24 +198,40 @@ def _perpendicular_row(task: Task, K: sp.Rational, tell: Callable[[float], None]
         return np.maximum(np.abs(values), SMALL * natural)
 
     growth = _growth(task, float(K), natural, rng)
-    facts: dict[str, Any] = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": growth.samples}
-    if growth.diverges:
+    run: Run = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": growth.samples}
+    if growth.limit is _Limit.INFINITE:
         found = OracleValue(math.inf, 0.0, natural, growth.remark, diverges=True)
-        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, SMALL, steep=task.steep, **facts)
-    if growth.remark:
-        return inconclusive("chi_perp", "simulation", point, growth.remark, claimed=claim, value=growth.last, **facts)
+        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, SMALL, steep=task.steep, **run)
+    if growth.limit is _Limit.UNKNOWN:
+        remarks = (growth.remark,)
+        return inconclusive("chi_perp", "simulation", point, remarks, claimed=claim, value=growth.last, **run)
     estimate = task.extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, tell)
     return task.row("chi_perp", point, claim, _found(estimate, natural), estimate, branchless(quantity, values))
 
 
+class _Limit(Enum):
+    """What is seen of the limit of (K'-C')/(K-C) as K - C falls."""
+
+    FINITE = "finite"
+    INFINITE = "infinite"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True)
 class _Growth:
-    """What (K'-C')/(K-C) does as K - C falls: it diverges, it cannot be told (a remark), or it has a limit."""
+    """How (K'-C')/(K-C) changes as K - C falls.
 
-    diverges: bool
-    remark: str
+    Args:
+        limit: what is seen of its limit.
+        last: the ratio at the smallest distance.
+        samples: number of networks.
+        remark: what was seen, unless the limit is finite.
+    """
+
+    limit: _Limit
     last: float
     samples: int
+    remark: str = ""
 
 
 def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> _Growth:
@@ -235,13 +252,13 @@ def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> _
         grows = growth > _SURE * noise and growth > abs(far)
         if grows and (task.steep or number == len(_FARTHER) - 1):
             said = f"(K'-C')/(K-C) grows from {far:.3g} to {close:.3g} as K-C falls a hundredfold"
-            return _Growth(True, said, close, samples)
+            return _Growth(_Limit.INFINITE, close, samples, said)
         if abs(growth) + 5 * noise <= 0.5 * abs(far):
-            return _Growth(False, "", close, samples)
+            return _Growth(_Limit.FINITE, close, samples)
         remark = f"{far:.3g} and {close:.3g} at two distances do not tell whether the limit is finite"
         if task.steep and not grows:  # nothing but noise, which grows as the distance falls
             break
-    return _Growth(False, remark, close, samples)
+    return _Growth(_Limit.UNKNOWN, close, samples, remark)
 
 
 def _natural(task: Task, K: sp.Rational, rng: np.random.Generator) -> float:

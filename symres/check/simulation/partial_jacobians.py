@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -12,6 +11,8 @@ import sympy as sp
 from ...core import symbols
 from ...core.errors import DeclarationError
 from ...core.scalars import number, parameter, whole
+from ...results.subjects import Declaration
+from ..arguments import GivenNumber
 from ..nets.forward_walk import Forward
 from ..nets.weight_net import WeightNet
 from ..oracles.batch_layers import needs_batch
@@ -44,16 +45,16 @@ class PartialJacobians:
 
 
 def simulate_jacobian(
-    forward: Any,
-    K: Any,
+    forward: Declaration | sp.Expr,
+    K: GivenNumber,
     *,
-    depth: Any = 1,
-    n: Any = 64,
-    nets: Any = 100,
+    depth: GivenNumber = 1,
+    n: GivenNumber = 64,
+    nets: GivenNumber = 100,
     estimator: str = "exact",
     backend: str = "numpy",
-    seed: Any = 0,
-    parameters: Mapping[str, Any] | None = None,
+    seed: GivenNumber = 0,
+    parameters: Mapping[str, GivenNumber] | None = None,
 ) -> PartialJacobians:
     """The averaged partial Jacobian norm (APJN) of networks of equal layers with real Gaussian weights.
 
@@ -90,7 +91,7 @@ def simulate_jacobian(
     for name, value, known in (("estimator", estimator, _ESTIMATORS), ("backend", backend, _BACKENDS)):
         if value not in known:
             raise DeclarationError(f"{name} {value!r}", "there is no such one", f"use {' or '.join(known)}")
-    equation: sp.Expr = getattr(forward, "forward", forward)
+    equation = forward if isinstance(forward, sp.Expr) else forward.forward
     kernel, layers = parameter(K, "K"), whole(depth, "depth", 1)
     width, networks, start = whole(n, "n", 1), whole(nets, "nets", 2), whole(seed, "seed", 0)
     given = {str(name): number(value, str(name)) for name, value in (parameters or {}).items()}
