@@ -6,7 +6,6 @@ Two resolutions of a rule share this error, so it must be measured apart: on a f
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -26,7 +25,7 @@ def of_square(function: NumericFunction, centre: float, sigma: float) -> float:
     return 2 * _relative(function(nodes), lambda i: function.precise(mp.mpf(nodes[i])), weights, square=True)
 
 
-def of_average(function: Callable[..., Any], precise: Callable[..., Any], factor: np.ndarray) -> float:
+def of_average(function: Callable[..., np.ndarray], precise: Callable[..., mp.mpf], factor: np.ndarray) -> float:
     """Estimate the relative error of <|f(x1, x2)|> that comes from evaluating f in doubles.
 
     Args:
@@ -40,7 +39,7 @@ def of_average(function: Callable[..., Any], precise: Callable[..., Any], factor
     return _relative(function(x, y), lambda i: precise(mp.mpf(x[i]), mp.mpf(y[i])), weights, square=False)
 
 
-def _relative(values: np.ndarray, precise: Callable[[int], Any], weights: np.ndarray, square: bool) -> float:
+def _relative(values: np.ndarray, precise: Callable[[int], mp.mpf], weights: np.ndarray, square: bool) -> float:
     """Average of the errors (times the modulus, for a square) over the average of the modulus (or square)."""
     lost, total = mp.mpf(0), mp.mpf(0)
     with mp.workdps(_DIGITS):

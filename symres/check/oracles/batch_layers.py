@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from ..nets.forward_walk import Forward
-from ..nets.gram_net import GramNet
+from ..nets.gram_net import GramNet, Neurons
 from ..sampling.random_points import parameters, stream
 from .comparison import FAILURES
 
@@ -21,7 +20,7 @@ class _Listening(GramNet):
 
     asked = False
 
-    def batch(self, u: Any) -> Any:
+    def batch(self, u: Neurons) -> Neurons:
         self.asked = True
         return super().batch(u)
 
