@@ -76,7 +76,7 @@ def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> dict[str, Claim
     return {name: known[name] for name in listed}
 
 
-def given_numbers(
+def fixed_numbers(
     values: Mapping[str, GivenNumber] | None,
     subject: DerivedLayer | Quantity,
     claims: Mapping[str, Claim],

@@ -11,7 +11,7 @@ from ..core.scalars import whole
 from ..results.quantity import Quantity
 from ..results.subjects import DerivedLayer
 from ..results.verdict import CheckReport, Verdict, inconclusive
-from .arguments import ORACLES, GivenNumber, chosen, given_numbers, is_theory, oracles
+from .arguments import ORACLES, GivenNumber, chosen, fixed_numbers, is_theory, oracles
 from .oracles.comparison import Claim
 from .rows import quadrature_rows, simulation_rows
 from .rows.claims import is_claim
@@ -61,15 +61,15 @@ def check(
         raise DeclarationError(f"budget {budget!r}", "it is no Budget", "pass symres.check.Budget(...)")
     asked = chosen(quantities, theory) if isinstance(theory, DerivedLayer) else {}
     claims = {name: quantity for name, quantity in asked.items() if is_claim(quantity)}
-    given = given_numbers(parameters, theory, claims)
+    fixed = fixed_numbers(parameters, theory, claims)
     rows: list[Verdict] = []
     with Bar("check") if progress is None else nullcontext(progress) as report:
         if isinstance(theory, Quantity):
-            return CheckReport(tuple(quadrature_rows.average_rows(theory, seed, points, given, report)))
+            return CheckReport(tuple(quadrature_rows.average_rows(theory, seed, points, fixed, report)))
         share = _QUADRATURE_SHARE if set(names) == set(ORACLES) else 1.0
         if "quadrature" in names:
             rows += quadrature_rows.theory_rows(
-                theory, claims, seed, points, given, lambda what, done: report(what, share * done)
+                theory, claims, seed, points, fixed, lambda what, done: report(what, share * done)
             )
         if "simulation" in names:
             rows += simulation_rows.theory_rows(
@@ -78,7 +78,7 @@ def check(
                 seed,
                 depth,
                 budget or Budget(),
-                given,
+                fixed,
                 lambda what, done: report(what, done if share == 1.0 else share + (1 - share) * done),
             )
     if quantities is not None:

@@ -64,8 +64,8 @@ class Forward:
             arguments = expr.args
 
             def sample(net: Net, held: Held) -> Any:
-                given = [a if s is None else held[s] for a, s in zip(arguments, slots, strict=True)]
-                return expr.sample(net, *given)
+                operands = [a if s is None else held[s] for a, s in zip(arguments, slots, strict=True)]
+                return expr.sample(net, *operands)
 
             return sample
         if not expr.has(z, Node):

@@ -176,8 +176,8 @@ class LimitNet(SourceLaw):
         first, second, apart = 1.0, 1.0, 0.0
         for group in groups:
             one, other, distance = self._squares(group)
-            far, sums = 2 * (first + second) - apart, 2 * (one + other) - distance
-            apart = (apart * sums + far * distance + 2 * (first - second) * (one - other)) / 4
+            square_of_sum, group_square_of_sum = 2 * (first + second) - apart, 2 * (one + other) - distance
+            apart = (apart * group_square_of_sum + square_of_sum * distance + 2 * (first - second) * (one - other)) / 4
             first, second = first * one, second * other
         return apart
 

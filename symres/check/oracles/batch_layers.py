@@ -25,21 +25,21 @@ class _Listening(GramNet):
         return super().batch(u)
 
 
-def needs_batch(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, given: Mapping[str, sp.Expr]) -> bool:
+def needs_batch(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: Mapping[str, sp.Expr]) -> bool:
     """Whether a node of a forward equation asks a network for an average over the inputs: read off a walk.
 
     Args:
         forward: the forward equation.
         free: the symbols that need numbers.
         seed: of those numbers.
-        given: those that the user has fixed, by name.
+        fixed: those that the user has fixed, by name.
 
     Returns:
         False also for a layer that cannot be walked: whatever is compared will say why.
     """
     net = _Listening(_WIDTH, stream(seed, "batch"))
     try:
-        Forward(forward, parameters(free, net.rng, given))(net, net.stream(1, np.eye(_INPUTS)))
+        Forward(forward, parameters(free, net.rng, fixed))(net, net.stream(1, np.eye(_INPUTS)))
     except FAILURES:
         return False
     return net.asked

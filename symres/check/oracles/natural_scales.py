@@ -109,21 +109,21 @@ def _quantiles(number: int) -> np.ndarray:
     return special.ndtri((np.arange(_NEURONS) + shift) / _NEURONS)
 
 
-def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, given: Mapping[str, sp.Expr]) -> Units:
+def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: Mapping[str, sp.Expr]) -> Units:
     """The units of a layer at generic values of its parameters.
 
     Args:
         forward: its forward equation.
         free: the symbols that need numbers.
         seed: of those numbers.
-        given: those that the user has fixed, by name.
+        fixed: those that the user has fixed, by name.
 
     Returns:
         The units; ordinary ones for a layer that cannot be walked.
     """
 
     def again(units: Units) -> Units:
-        return measured(forward, tuple(parameters(free, stream(seed, "units"), given, units).items()))
+        return measured(forward, tuple(parameters(free, stream(seed, "units"), fixed, units).items()))
 
     try:
         found = again(ORDINARY)

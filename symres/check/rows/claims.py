@@ -101,7 +101,7 @@ def iterated(quantities: Mapping[str, Claim], start: Values, values: Values, dep
 
 _NEXT = {symbols.K: "kernel_map", symbols.C: "covariance_map"}
 _ROUNDS = 20  # of Aitken's extrapolation
-_FAR = 1e100  # kernels beyond it are on their way to nowhere
+_DIVERGED = 1e100  # a kernel that has grown without bound: maps like exp(K) leave the range of all numbers
 _SETTLED = 1e-8  # relative change at a fixed point
 _BESIDE = sp.Rational(1, 100)  # relative distance from a fixed point at which its attraction is measured
 _LOWER = [sp.Rational(7, 10) ** k for k in range(1, 11)]  # times the first kernel: further starts of the flow
@@ -123,7 +123,7 @@ def travelled(quantities: Mapping[str, Claim], place: Values, values: Values, la
     for _ in range(layers):
         last = values | places[-1]
         found = {symbol: claimed(quantities[_NEXT[symbol]], last, 15) for symbol in place}
-        if not all(abs(number) < _FAR for number in found.values()):  # maps like exp(K) leave the range of all numbers
+        if not all(abs(number) < _DIVERGED for number in found.values()):
             raise OracleLimit("the kernels of a deep network", "they grow without bound", "check fewer layers")
         places.append({symbol: _exact(number) for symbol, number in found.items()})
     return places

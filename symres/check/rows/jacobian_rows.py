@@ -101,7 +101,7 @@ def _given_start(quantities: Mapping[str, Claim], start: Values, values: Values)
 
 def _settings(task: Task, rng: np.random.Generator) -> list[Values]:
     free = free_symbols(task.theory, *task.quantities.values())
-    others = [random_points.parameters(free, rng, task.given, task.units) for _ in range(_SETTINGS - 1)]
+    others = [random_points.parameters(free, rng, task.fixed, task.units) for _ in range(_SETTINGS - 1)]
     return [task.values, *others]
 
 

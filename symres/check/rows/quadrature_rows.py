@@ -42,14 +42,14 @@ def theory_rows(
     quantities: Mapping[str, Claim],
     seed: int,
     points: int,
-    given: Mapping[str, sp.Expr],
+    fixed: Mapping[str, sp.Expr],
     report: Progress,
 ) -> list[Verdict]:
     """Some quantities of a theory, each at some points."""
     rows = []
     free = free_symbols(theory, *quantities.values())
-    units = natural_units(theory.layer.forward, free, seed, given)
-    batched = needs_batch(theory.layer.forward, free, seed, given)
+    units = natural_units(theory.layer.forward, free, seed, fixed)
+    batched = needs_batch(theory.layer.forward, free, seed, fixed)
     for done, (name, quantity) in enumerate(quantities.items()):
         if name not in ORACLES:
             rows.append(inconclusive(name, "quadrature", "", (_NO_ORACLE,), seed=seed))
@@ -60,23 +60,23 @@ def theory_rows(
         places = _places(_of_batch(own) if batched else own, count, rng, units, special=count >= _FULL)
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
-            values = random_points.parameters(free_symbols(theory, quantity), rng, given, units)
+            values = random_points.parameters(free_symbols(theory, quantity), rng, fixed, units)
             rows.append(_seeing_row(theory, name, quantity, place, values, units, seed))
     return rows
 
 
 def average_rows(
-    quantity: Quantity, seed: int, points: int, given: Mapping[str, sp.Expr], report: Progress
+    quantity: Quantity, seed: int, points: int, fixed: Mapping[str, sp.Expr], report: Progress
 ) -> list[Verdict]:
     """A single Gaussian average at some points."""
     rng = random_points.stream(seed, "quadrature", "average")
     arguments = tuple(s for s in (symbols.K1, symbols.K2, symbols.C, symbols.K) if s in quantity.symbols)
     rows = []
-    units = natural_units(_entering(quantity), quantity.symbols, seed, given)
+    units = natural_units(_entering(quantity), quantity.symbols, seed, fixed)
     places = _places(arguments, points, rng, units)
     for number, place in enumerate(places):
         report(f"{quantity.name} by quadrature", number / len(places))
-        values = place | random_points.parameters(quantity.symbols, rng, given)
+        values = place | random_points.parameters(quantity.symbols, rng, fixed)
         point = random_points.text(values)
         try:
             claim = claimed(quantity, values, DIGITS + 5)

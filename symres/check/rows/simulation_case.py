@@ -37,7 +37,7 @@ class Task:
         budget: how much to simulate.
         units: of the layer.
         steep: whether an activation is so steep that chi_perp may be infinite; None if that cannot be told.
-        given: numbers that the user has fixed, by name.
+        fixed: numbers that the user has fixed, by name.
     """
 
     theory: DerivedLayer
@@ -47,7 +47,7 @@ class Task:
     budget: Budget
     units: random_points.Units
     steep: bool | None
-    given: Mapping[str, sp.Expr]
+    fixed: Mapping[str, sp.Expr]
     simulation: Simulation = field(init=False)
 
     def __post_init__(self) -> None:

@@ -81,22 +81,22 @@ def decimal(value: float) -> sp.Rational:
 
 
 def parameters(
-    free: Iterable[sp.Symbol], rng: np.random.Generator, given: Mapping[str, sp.Expr], units: Units = ORDINARY
+    free: Iterable[sp.Symbol], rng: np.random.Generator, fixed: Mapping[str, sp.Expr], units: Units = ORDINARY
 ) -> Values:
     """Numbers for the parameters of a layer.
 
     Args:
         free: its symbols, arguments of the maps (kernels) included or not; those are left out.
         rng: source of random numbers.
-        given: numbers fixed by the user, by name.
+        fixed: numbers fixed by the user, by name.
         units: of the layer.
     """
     unit = {symbols.C_W: units.weight, symbols.C_b: units.bias}
     arguments = {symbols.z, symbols.K, symbols.K1, symbols.K2, symbols.C, symbols.Theta}
     values: Values = {}
     for symbol in sorted(set(free) - arguments, key=str):
-        if str(symbol) in given:
-            values[symbol] = sp.sympify(given[str(symbol)])
+        if str(symbol) in fixed:
+            values[symbol] = sp.sympify(fixed[str(symbol)])
         elif symbol.is_integer:
             values[symbol] = sp.Integer(int(rng.integers(1, 4)))
         else:

@@ -94,17 +94,17 @@ def simulate_jacobian(
     equation = forward if isinstance(forward, sp.Expr) else forward.forward
     kernel, layers = parameter(K, "K"), whole(depth, "depth", 1)
     width, networks, start = whole(n, "n", 1), whole(nets, "nets", 2), whole(seed, "seed", 0)
-    given = {str(name): number(value, str(name)) for name, value in (parameters or {}).items()}
-    values = {s: given[str(s)] for s in equation.free_symbols if str(s) in given and s is not symbols.z}
+    numbers = {str(name): number(value, str(name)) for name, value in (parameters or {}).items()}
+    values = {s: numbers[str(s)] for s in equation.free_symbols if str(s) in numbers and s is not symbols.z}
     walked = Forward(equation, values)
-    shared = _shared(equation, given, kernel) if needs_batch(equation, values, start, given) else None
+    shared = _shared(equation, numbers, kernel) if needs_batch(equation, values, start, numbers) else None
     simulation = Simulation(walked, WeightNet, shared)
     sampler = simulation.jacobians(float(kernel), layers, estimator == "exact", _BACKENDS[backend])
     return PartialJacobians(sampler(width, networks, np.random.default_rng(start))[0])
 
 
-def _shared(equation: sp.Expr, given: Mapping[str, sp.Expr], kernel: sp.Expr) -> float:
-    found = given.get(str(symbols.C))
+def _shared(equation: sp.Expr, numbers: Mapping[str, sp.Expr], kernel: sp.Expr) -> float:
+    found = numbers.get(str(symbols.C))
     if found is None or not 0 <= found < kernel:
         said = "it has no value" if found is None else f"it is {found}"
         raise DeclarationError(
