@@ -1,4 +1,4 @@
-"""What a user may pass to ``check``: refused with a clear line here, not deep inside an oracle."""
+"""The arguments of ``check``: a wrong one is refused here, not deep inside an oracle."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def oracles(against: Collection[str] | str, theory: bool) -> tuple[str, ...]:
 
 
 def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> dict[str, Claim]:
-    """The quantities of a theory that are compared: those with these names, all that it has if None."""
+    """The quantities of a theory that are compared: the ones with these names; all of them if None."""
     known = theory.all_quantities
     if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
         raise DeclarationError(f"check of the quantities {names!r}", "they are no list of names", 'pass ["chi_perp"]')

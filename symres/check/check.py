@@ -32,7 +32,7 @@ def check(
     quantities: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> CheckReport:
-    """Compare what was derived with oracles that share nothing with the derivation but the declaration.
+    """Compare derived quantities with oracles that share nothing with the derivation but the declaration.
 
     Args:
         theory: a derived theory (its ``layer`` and ``all_quantities`` are used), or a single average, the result of
@@ -46,8 +46,8 @@ def check(
         depth: number of layers of the deep networks that are simulated (fewer where fluctuations explode).
         budget: how much to simulate.
         parameters: numbers for parameters, by name; the others are drawn at random.
-        quantities: names of those of a theory that are compared; all by default.
-        progress: is called with what is being done and the share that is done; by default a bar on a terminal.
+        quantities: names of the theory's quantities that are compared; all by default.
+        progress: is called with the comparison and the share of the work that is done; by default a bar on a terminal.
 
     Returns:
         The verdicts.
@@ -89,7 +89,7 @@ def check(
 def _unanswered(
     claims: Mapping[str, Claim], rows: Sequence[Verdict], oracles: Sequence[str], asked: Iterable[str], seed: int
 ) -> list[Verdict]:
-    """Rows that say so where no oracle that was asked about a quantity has one about it."""
+    """An inconclusive row for every quantity that was asked for and about which no oracle has a row."""
     known = {row.quantity for row in rows}
     found = []
     for name in (name for name in asked if name not in known):

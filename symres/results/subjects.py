@@ -1,4 +1,4 @@
-"""What other rooms may do with a derivation: base classes of the theories, known without the room that derives them.
+"""Base classes of theories, for rooms that must not import the room that derives them.
 
 Rooms that check, translate or print a theory ask ``isinstance`` of these classes, never for the names of attributes.
 """

@@ -1,4 +1,4 @@
-"""Verdicts: what an oracle found, how sharp its eye was, and what follows."""
+"""Verdicts: an oracle's number, the smallest error that it would have seen, and the outcome."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Verdict:
         quantity: name of the derived quantity.
         oracle: "quadrature" or "simulation".
         point: the arguments at which the two were compared, as text.
-        claimed: what the derivation says.
-        value: what the oracle says.
+        claimed: the number that was derived.
+        value: the oracle's number.
         error: standard error (simulation) or estimated error (quadrature) of the oracle, absolute; a number of mpmath
             where it may be smaller than any float.
         z: (claimed - value) / error.
@@ -141,13 +141,13 @@ def judge(
         quantity: its name.
         oracle: the oracle's name.
         point: the arguments, as text.
-        claimed: what the derivation says.
-        value: what the oracle says.
+        claimed: the number that was derived.
+        value: the oracle's number.
         error: of the oracle.
         thresholds: of the oracle.
-        scale: of such quantities. A claim that is exactly 0 has no relative error: its error is judged relative to
-            ``scale``. Every other claim must stand by itself, however small: on any other scale than its own,
-            whatever is small enough would pass.
+        scale: natural size of the quantity. A claim that is exactly 0 has no relative error: its error is judged
+            relative to ``scale``. Every other claim is judged relative to itself, however small: on another scale
+            any small enough claim would pass.
         remarks: for the reader of the row.
         run: seed of the random numbers, widths and number of the networks.
     """

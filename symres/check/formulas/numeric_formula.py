@@ -257,7 +257,7 @@ class NumericFunction:
 def activation_function(atom: Phi, values: dict[sp.Symbol, sp.Expr]) -> NumericFunction:
     """The function ``phi^(k)`` of an atom ``Phi(formula, u, k, *parameters)``, from the declared formula.
 
-    Derivatives are those away from switching points: delta functions are dropped.
+    Derivatives are taken away from switching points: delta functions are dropped.
     """
     numbers = {
         parameter: sp.sympify(value).subs(values)
@@ -273,7 +273,7 @@ def activation_function(atom: Phi, values: dict[sp.Symbol, sp.Expr]) -> NumericF
 def switch_points(expr: sp.Expr, variable: sp.Symbol, digits: int = _DIGITS) -> tuple[mp.mpf, ...]:
     """Zeros of the arguments of Abs, sign, Heaviside, Max, Min and of the conditions of Piecewise, to so many digits.
 
-    Only those that depend on this variable alone.
+    Arguments and conditions with other variables are left out.
     """
     controls: set[sp.Expr] = set()
     for node in sp.preorder_traversal(expr):

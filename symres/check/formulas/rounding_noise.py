@@ -1,4 +1,4 @@
-"""What double precision loses in the evaluation of a formula: asin(tanh(20)) has half of its digits.
+"""The error of a formula that is evaluated in double precision: asin(tanh(20)) has half of its digits.
 
 Two resolutions of a rule share this error, so it must be measured apart: on a few nodes, against 30 digits.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from .numeric_formula import NumericFunction
 
-ORDINARY = 1e-15  # relative: what every evaluation loses, and the rules account for
+ORDINARY = 1e-15  # relative error of every evaluation, for which the rules account
 _DIGITS = 30
 _LINE = np.linspace(-12.0, 12.0, 96)  # standard deviations: growing functions have their mass far out
 _PLANE = np.linspace(-8.0, 8.0, 20)

@@ -85,7 +85,7 @@ class LimitNet(SourceLaw):
     def _between(
         self, u: Operand, a: int, b: int, second: np.ndarray, size: np.ndarray
     ) -> tuple[np.ndarray | float, float, float]:
-        """The three for one pair, where those of each input by itself are known."""
+        """Second moment, squared difference and size for one pair, those of each input with itself being known."""
         if a == b:
             value, own = self._second(u, a, a)
             return value, 0.0, own

@@ -20,7 +20,7 @@ Held: TypeAlias = dict[tuple[int, int], np.ndarray | float]  # values of fields,
 
 
 class OracleLimit(SymresError):
-    """What this oracle cannot do: the check is inconclusive, not wrong."""
+    """A limit of this oracle: the check is inconclusive, the claim not wrong."""
 
 
 class RandomField(NDArrayOperatorsMixin, Elementwise):
@@ -104,7 +104,7 @@ class Applied(RandomField):
 
 
 def combine(ufunc: np.ufunc, args: tuple[Operand, ...]) -> RandomField:
-    """Keep affine what is affine, products and sums as such; everything else is a function."""
+    """An operation on fields: affine forms stay affine, sums and products stay sums and products of fields."""
     plain = [not isinstance(a, RandomField) for a in args]
     affine = all(p or isinstance(a, Affine) for p, a in zip(plain, args, strict=True))
     if ufunc is np.subtract:

@@ -29,12 +29,12 @@ _SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)
 
 @dataclass(frozen=True)
 class AverageEstimate:
-    """What the oracle finds.
+    """The oracle's number.
 
     Args:
         value: the number.
         error: estimate of its absolute error.
-        scale: the largest average of an integrand's absolute value: what a value that vanishes is compared with.
+        scale: the largest average of an integrand's absolute value: a value that vanishes is judged relative to it.
     """
 
     value: mp.mpf

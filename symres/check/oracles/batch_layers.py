@@ -31,11 +31,11 @@ def needs_batch(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: M
     Args:
         forward: the forward equation.
         free: the symbols that need numbers.
-        seed: of those numbers.
-        fixed: those that the user has fixed, by name.
+        seed: of the numbers that are drawn for symbols.
+        fixed: numbers of parameters that the user has fixed, by name.
 
     Returns:
-        False also for a layer that cannot be walked: whatever is compared will say why.
+        False also for a layer that cannot be walked: each comparison says why.
     """
     net = _Listening(_WIDTH, stream(seed, "batch"))
     try:

@@ -1,4 +1,4 @@
-"""From two numbers to a verdict: what the rows of all oracles have in common."""
+"""From two numbers to a verdict, the same for all oracles."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ...results.subjects import DerivedLayer
 from ...results.verdict import Outcome, Remarks, Run, Thresholds, Verdict, inconclusive, judge
 from .layer_oracle import OracleValue
 
-PERPENDICULAR = "chi_perp"  # what a jump makes infinite
-_SHARE = 3  # times what is seen is what the branch must contribute
+PERPENDICULAR = "chi_perp"  # the quantity that a jump makes infinite
+_SHARE = 3  # times the smallest visible error: the least contribution of the branch
 _NONE = 1e-13  # relative: a quantity that changes less does not depend on the branch
 
 # A jump may be too small, or too many deviations away from 0, for any difference of neighbours to see it.
@@ -58,7 +58,7 @@ def reason(failure: BaseException) -> Remarks:
 
 
 def free_symbols(theory: DerivedLayer, *quantities: Claim) -> set[sp.Symbol]:
-    """The symbols that need numbers: of the forward equation and of what is claimed about it."""
+    """The symbols that need numbers: of the forward equation and of the claims about it."""
     found: set[sp.Symbol] = set().union(theory.layer.forward.free_symbols, *(q.symbols for q in quantities))
     return {s for s in found if not isinstance(s, sp.Dummy)}
 
@@ -81,8 +81,8 @@ def compared(
         name: of the quantity.
         oracle: its name.
         point: the arguments, as text.
-        claim: what the derivation says.
-        found: what the oracle says.
+        claim: the number that was derived.
+        found: the oracle's number.
         thresholds: of that oracle.
         small: fraction of the natural scale on which a claim of 0 is judged.
         steep: whether an activation of the layer is so steep that this quantity may be infinite; None if that cannot

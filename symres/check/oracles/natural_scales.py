@@ -115,8 +115,8 @@ def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed:
     Args:
         forward: its forward equation.
         free: the symbols that need numbers.
-        seed: of those numbers.
-        fixed: those that the user has fixed, by name.
+        seed: of the numbers that are drawn for symbols.
+        fixed: numbers of parameters that the user has fixed, by name.
 
     Returns:
         The units; ordinary ones for a layer that cannot be walked.

@@ -1,4 +1,4 @@
-"""What a derivation claims, as numbers."""
+"""The claims of a derivation as numbers: maps at a point, kernels layer by layer, fixed points."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def claimed(quantity: Claim, values: Values, digits: int = DIGITS) -> mp.mpf:
 
 
 def branchless(quantity: Claim, values: Values) -> mp.mpf | None:
-    """What the quantity would be without the branch, at C_W = 0; None if it knows no C_W, or where that fails."""
+    """The quantity without the branch, at C_W = 0; None if it does not depend on C_W, or has no value there."""
     if symbols.C_W not in quantity.symbols or values.get(symbols.C_W) == 0:
         return None
     try:
@@ -49,7 +49,7 @@ def branchless(quantity: Claim, values: Values) -> mp.mpf | None:
 
 @dataclass(frozen=True)
 class LayerClaims:
-    """What a derivation claims about the streams of two inputs after some layers.
+    """The claims of a derivation about the streams of two inputs after some layers.
 
     Args:
         numbers: by name of the map, the kernel of the first input and the covariance, where they could be evaluated.
@@ -108,7 +108,7 @@ _LOWER = [sp.Rational(7, 10) ** k for k in range(1, 11)]  # times the first kern
 
 
 def travelled(quantities: Mapping[str, Claim], place: Values, values: Values, layers: int) -> list[Values]:
-    """The kernel, and for a batch the covariance, at the beginning and after each of so many layers.
+    """The kernel, and for a batch the covariance, at the beginning and after each of some layers.
 
     Args:
         quantities: the maps, by name.

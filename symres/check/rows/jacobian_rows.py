@@ -33,7 +33,7 @@ _EXACT_DEPTH = 2
 _PRECISION = 1.5  # times that of the maps: an error of chi_perp is multiplied by the number of layers
 _SHARP = 0.0045  # with which an error of 5 % is seen
 _COARSER = 1.8  # is the precision of the length
-_CALM = TAME / 16  # fluctuations of such networks: they are deep, and must not be wide as well
+_CALM = TAME / 16  # largest fluctuations of deep networks, which must not be wide as well
 _LAYERS = (3, 6)  # of networks that show a correlation length
 _LENGTHS = 1.5  # so many of which they should span
 _SETTINGS = 6  # of parameters, of which the first is taken where the length can be seen
@@ -157,7 +157,7 @@ def _place(task: Task, K: sp.Rational) -> Values:
 
 
 def _ordered(task: Task) -> Values:
-    """The setting, kernels first and without the digits that nobody reads."""
+    """The setting, kernels first and with six digits."""
     shown = {s: sp.Float(task.values[s], 6) for s in (symbols.K, symbols.C) if s in task.values}
     return shown | {s: v for s, v in task.values.items() if s not in shown}
 

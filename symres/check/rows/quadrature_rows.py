@@ -109,7 +109,7 @@ def _entering(quantity: Quantity) -> sp.Expr:
 
 
 def _of_batch(arguments: tuple[sp.Symbol, ...]) -> tuple[sp.Symbol, ...]:
-    """What a map depends on where all inputs have one kernel and all pairs one covariance."""
+    """The arguments of a map where all inputs have one kernel and all pairs one covariance."""
     return (symbols.K, symbols.C, *(symbol for symbol in arguments if symbol is symbols.Theta))
 
 
@@ -167,7 +167,7 @@ def _theory_row(theory: DerivedLayer, name: str, quantity: Claim, place: Values,
 
 @lru_cache(maxsize=512)
 def _measured(forward: sp.Expr, name: str, place: _Numbers, values: _Numbers) -> OracleValue:
-    """What the oracle finds: it sees the layer and numbers, never a claim, so that it need not look twice."""
+    """The oracle's number, kept for later calls: it depends on the layer and the point, never on a claim."""
     where = {symbol: float(value) for symbol, value in place}
     if name == "covariance_map" and random_points.are_equal(where):
         oracle = QuadratureOracle(forward, dict(values))

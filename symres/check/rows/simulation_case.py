@@ -1,4 +1,4 @@
-"""What all comparisons with simulated networks in one report share."""
+"""One layer, its claims and its simulation: the common part of all comparisons with simulated networks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Task:
     """One layer, its claims, and the setting at which they are compared.
 
     Args:
-        theory: what is checked.
+        theory: the theory that is checked.
         quantities: its claims, by name.
         values: numbers for the layer's parameters; for a batch, also the covariance C of its inputs.
         seed: of all random numbers.
@@ -65,7 +65,7 @@ class Task:
         return random_points.stream(self.seed, "simulation", name)
 
     def at(self, values: Values) -> Task:
-        """The same at another setting."""
+        """The same layer and claims at another setting."""
         return replace(self, values=values)
 
     def extrapolated(
@@ -89,7 +89,7 @@ class Task:
     def row(
         self, name: str, point: str, claim: mp.mpf, found: OracleValue, estimate: Estimate, bare: mp.mpf | None = None
     ) -> Verdict:
-        """The comparison of a claim with what networks say, which must not be the same without the branch."""
+        """The comparison of a claim with networks; inconclusive where the branch of the layer hardly contributes."""
         run: Run = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
         if math.isinf(found.error):
             return inconclusive(name, "simulation", point, (_UNTAMED,), claimed=claim, value=found.value, **run)

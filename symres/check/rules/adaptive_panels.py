@@ -175,7 +175,7 @@ def average1(function: Function, sigma: float, edges: np.ndarray, points: int) -
 
 
 def rounding(size: float) -> float:
-    """What doubles lose in an average of that size: a few units, and those of the exponents of a growing integrand."""
+    """The rounding error of an average of some size: a few units, more where its exponent is large."""
     return _ROUNDING * size * (1 + abs(float(np.log(size))) / 30) if size else 0.0
 
 

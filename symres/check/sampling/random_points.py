@@ -32,7 +32,7 @@ _TANGENT = (0.3, 1.5)  # the tangent kernel of two inputs, in units of their ker
 
 @dataclass(frozen=True)
 class Units:
-    """What counts as an ordinary number in a layer: powers of 10, and 1 for ordinary activations.
+    """Ordinary sizes of the numbers in a layer: powers of 10, and 1 for ordinary activations.
 
     Args:
         kernel: unit of the kernel, where a branch goes from one behaviour to another.
@@ -66,7 +66,7 @@ ORDINARY = Units()
 
 
 def stream(seed: int, *names: object) -> np.random.Generator:
-    """Random numbers that depend on the seed and on what they are for, not on what was drawn before."""
+    """Random numbers that depend on the seed and on some names alone, not on earlier draws."""
     return np.random.default_rng([seed, *(zlib.crc32(str(name).encode()) for name in names)])
 
 
@@ -86,7 +86,7 @@ def parameters(
     """Numbers for the parameters of a layer.
 
     Args:
-        free: its symbols, arguments of the maps (kernels) included or not; those are left out.
+        free: its symbols; arguments of the maps (kernels) among them are left out.
         rng: source of random numbers.
         fixed: numbers fixed by the user, by name.
         units: of the layer.

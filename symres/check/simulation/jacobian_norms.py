@@ -42,7 +42,7 @@ def forward_mode(
 def autograd(
     layer: Forward, net: GramNet, z: np.ndarray, depth: int, exact: bool, rng: np.random.Generator
 ) -> np.ndarray:
-    """The same by PyTorch: gradients of the neurons i of a later stream, or of one sum of them with signs.
+    """The norms of ``forward_mode`` by PyTorch: gradients of a later stream's neurons, or of one signed sum of them.
 
     Args, returns: as for ``forward_mode``.
     """
