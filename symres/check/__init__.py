@@ -1,13 +1,12 @@
-"""The room of checks: oracles that share nothing with the derivation but the declaration.
+"""Compare derived results with oracles that share nothing with the derivation but the declared layer.
 
-verdict      PASSED, REFUTED, INCONCLUSIVE, with the smallest error that could have been seen
-quadrature   the maps of a layer from its forward equation at infinite width
-simulate     finite networks, and what is observed in them
-extrapolate  from several finite widths to infinite width
-jacobian     APJN of networks with real weights, in NumPy or PyTorch
-average      a single Gaussian average at 30 digits
-steepness    where a formula jumps or rises like a root, which no number in double precision shows
-nets         where a forward equation can be walked
+Reading order: ``check`` (one call, one report), ``arguments`` (its arguments refused or accepted), then inwards
+
+rows        one comparison a row: the claimed number, the oracle's, a verdict
+oracles     quadrature of a layer at infinite width, and of single averages; from two numbers to a verdict
+simulation  finite networks, their Jacobians, and the extrapolation to infinite width
+nets        the networks through which a forward equation is walked: sampled, or infinitely wide
+formulas, rules, sampling   numbers of a formula; integration rules; the points of comparison
 """
 
 from ..results.verdict import CheckReport, Outcome, Verdict

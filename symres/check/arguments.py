@@ -1,32 +1,38 @@
-"""What a user may pass to ``check``: refused with a clear line here, not deep inside an oracle."""
+"""The arguments of ``check``: a wrong one is refused here, not deep inside an oracle."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias, TypeGuard
 
+import mpmath as mp
 import sympy as sp
 
 from ..activations.formula_parser import nearest
 from ..core.errors import DeclarationError
 from ..core.scalars import parameter
 from ..core.symbols import K1, K2, C, K, Theta, z
-from .oracles.comparison import free_symbols
+from ..results.quantity import Quantity
+from ..results.subjects import DerivedLayer
+from .oracles.comparison import Claim, free_symbols
+
+GivenNumber: TypeAlias = int | float | str | Fraction | Decimal | mp.mpf | sp.Expr  # a number as users write one
 
 ORACLES = ("quadrature", "simulation")
-_HOLDERS = ("all_quantities", "quantities")  # of a theory; the first may derive what it holds when that is looked up
 _ARGUMENTS = {str(symbol) for symbol in (z, K, K1, K2, C, Theta)}
 
 
-def is_theory(subject: Any) -> bool:
+def is_theory(subject: object) -> TypeGuard[DerivedLayer]:
     """Whether a subject is a theory; False if it is a single average.
 
     Raises:
         DeclarationError: it is neither.
     """
-    if hasattr(subject, "layer") and any(hasattr(subject, name) for name in _HOLDERS):
+    if isinstance(subject, DerivedLayer):
         return True
-    if hasattr(subject, "definition") and hasattr(subject, "evalf"):
+    if isinstance(subject, Quantity):
         return False
     shown = repr(subject) if len(repr(subject)) <= 40 else f"a {type(subject).__name__}"
     raise DeclarationError(
@@ -34,7 +40,7 @@ def is_theory(subject: Any) -> bool:
     )
 
 
-def oracles(against: Any, theory: bool) -> tuple[str, ...]:
+def oracles(against: Collection[str] | str, theory: bool) -> tuple[str, ...]:
     """The names of the oracles that are asked.
 
     Args:
@@ -55,14 +61,9 @@ def oracles(against: Any, theory: bool) -> tuple[str, ...]:
     return tuple(name for name in ORACLES if name in names)
 
 
-def chosen(names: Any, theory: Any) -> dict[str, Any]:
-    """The quantities of a theory that are compared: those with these names, all that it has if None.
-
-    Args:
-        names: of quantities.
-        theory: has ``quantities``, and may have more of them as ``all_quantities``.
-    """
-    known = next(getattr(theory, name) for name in _HOLDERS if hasattr(theory, name))
+def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> dict[str, Claim]:
+    """The quantities of a theory that are compared: the ones with these names; all of them if None."""
+    known = theory.all_quantities
     if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
         raise DeclarationError(f"check of the quantities {names!r}", "they are no list of names", 'pass ["chi_perp"]')
     listed = list(known if names is None else dict.fromkeys(names))
@@ -75,20 +76,24 @@ def chosen(names: Any, theory: Any) -> dict[str, Any]:
     return {name: known[name] for name in listed}
 
 
-def given_numbers(values: Any, subject: Any, claims: Mapping[str, Any] | None) -> dict[str, sp.Expr]:
+def fixed_numbers(
+    values: Mapping[str, GivenNumber] | None,
+    subject: DerivedLayer | Quantity,
+    claims: Mapping[str, Claim],
+) -> dict[str, sp.Expr]:
     """The user's numbers for parameters, by name.
 
     Args:
-        values: mapping from names to numbers, or None.
+        values: numbers by the name of a parameter, or None.
         subject: a theory or an average.
-        claims: of the theory; None for an average.
+        claims: of the theory.
     """
     if values is None:
         return {}
     if not isinstance(values, Mapping) or not all(isinstance(name, str | sp.Symbol) for name in values):
         raise DeclarationError("parameters of a check", f"{values!r} is no mapping of names", 'pass {"gamma": 0.5}')
     numbers = {str(name): parameter(value, str(name)) for name, value in values.items()}
-    free = set(subject.symbols) if claims is None else free_symbols(subject, *claims.values())
+    free = set(subject.symbols) if isinstance(subject, Quantity) else free_symbols(subject, *claims.values())
     known = {str(symbol): symbol for symbol in free if str(symbol) not in _ARGUMENTS}
     for name, exact in numbers.items():
         if name not in known:

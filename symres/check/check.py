@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
 
 from ..core.errors import DeclarationError
 from ..core.progress import Bar, Progress
 from ..core.scalars import whole
+from ..results.quantity import Quantity
+from ..results.subjects import DerivedLayer
 from ..results.verdict import CheckReport, Verdict, inconclusive
-from .arguments import ORACLES, chosen, given_numbers, is_theory, oracles
+from .arguments import ORACLES, GivenNumber, chosen, fixed_numbers, is_theory, oracles
+from .oracles.comparison import Claim
 from .rows import quadrature_rows, simulation_rows
 from .rows.claims import is_claim
 from .simulation.width_extrapolation import Budget
@@ -19,18 +21,18 @@ _QUADRATURE_SHARE = 0.3  # of the time, where both oracles are asked
 
 
 def check(
-    theory: Any,
+    theory: DerivedLayer | Quantity,
     against: Sequence[str] | str = ORACLES,
-    seed: Any = 0,
+    seed: GivenNumber = 0,
     *,
-    points: Any = 4,
-    depth: Any = 3,
+    points: GivenNumber = 4,
+    depth: GivenNumber = 3,
     budget: Budget | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, GivenNumber] | None = None,
     quantities: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> CheckReport:
-    """Compare what was derived with oracles that share nothing with the derivation but the declaration.
+    """Compare derived quantities with oracles that share nothing with the derivation but the declaration.
 
     Args:
         theory: a derived theory (its ``layer`` and ``all_quantities`` are used), or a single average, the result of
@@ -44,8 +46,8 @@ def check(
         depth: number of layers of the deep networks that are simulated (fewer where fluctuations explode).
         budget: how much to simulate.
         parameters: numbers for parameters, by name; the others are drawn at random.
-        quantities: names of those of a theory that are compared; all by default.
-        progress: is called with what is being done and the share that is done; by default a bar on a terminal.
+        quantities: names of the theory's quantities that are compared; all by default.
+        progress: is called with the comparison and the share of the work that is done; by default a bar on a terminal.
 
     Returns:
         The verdicts.
@@ -53,22 +55,21 @@ def check(
     Raises:
         DeclarationError: what is passed is no theory or average, no oracle, no parameter, or no number.
     """
-    known = is_theory(theory)
-    names = oracles(against, known)
+    names = oracles(against, is_theory(theory))
     seed, points, depth = whole(seed, "seed", 0), whole(points, "points", 1), whole(depth, "depth", 1)
     if budget is not None and not isinstance(budget, Budget):
         raise DeclarationError(f"budget {budget!r}", "it is no Budget", "pass symres.check.Budget(...)")
-    asked = chosen(quantities, theory) if known else {}
-    claims = {name: quantity for name, quantity in asked.items() if is_claim(quantity)} if known else None
-    given = given_numbers(parameters, theory, claims)
+    asked = chosen(quantities, theory) if isinstance(theory, DerivedLayer) else {}
+    claims = {name: quantity for name, quantity in asked.items() if is_claim(quantity)}
+    fixed = fixed_numbers(parameters, theory, claims)
     rows: list[Verdict] = []
     with Bar("check") if progress is None else nullcontext(progress) as report:
-        if claims is None:
-            return CheckReport(tuple(quadrature_rows.average_rows(theory, seed, points, given, report)))
+        if isinstance(theory, Quantity):
+            return CheckReport(tuple(quadrature_rows.average_rows(theory, seed, points, fixed, report)))
         share = _QUADRATURE_SHARE if set(names) == set(ORACLES) else 1.0
         if "quadrature" in names:
             rows += quadrature_rows.theory_rows(
-                theory, claims, seed, points, given, lambda what, done: report(what, share * done)
+                theory, claims, seed, points, fixed, lambda what, done: report(what, share * done)
             )
         if "simulation" in names:
             rows += simulation_rows.theory_rows(
@@ -77,7 +78,7 @@ def check(
                 seed,
                 depth,
                 budget or Budget(),
-                given,
+                fixed,
                 lambda what, done: report(what, done if share == 1.0 else share + (1 - share) * done),
             )
     if quantities is not None:
@@ -86,14 +87,14 @@ def check(
 
 
 def _unanswered(
-    claims: Mapping[str, Any], rows: Sequence[Verdict], oracles: Sequence[str], asked: Iterable[str], seed: int
+    claims: Mapping[str, Claim], rows: Sequence[Verdict], oracles: Sequence[str], asked: Iterable[str], seed: int
 ) -> list[Verdict]:
-    """Rows that say so where no oracle that was asked about a quantity has one about it."""
+    """An inconclusive row for every quantity that was asked for and about which no oracle has a row."""
     known = {row.quantity for row in rows}
     found = []
     for name in (name for name in asked if name not in known):
         said = "this oracle compares it only together with kernel_map, or not at all"
         if name not in claims:
             said = "the derivation does not know it"
-        found += [inconclusive(name, oracle, "", said, seed=seed) for oracle in oracles]
+        found += [inconclusive(name, oracle, "", (said,), seed=seed) for oracle in oracles]
     return found

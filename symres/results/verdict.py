@@ -1,4 +1,4 @@
-"""Verdicts: what an oracle found, how sharp its eye was, and what follows."""
+"""Verdicts: an oracle's number, the smallest error that it would have seen, and the outcome."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import sys
 import textwrap
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias, TypedDict, Unpack
 
 import mpmath as mp
 
 from ..core.display import Fact, Shown, preformatted
 from ..core.errors import CheckRefuted
 
-Number: TypeAlias = Any  # float or mpf
+Number: TypeAlias = float | mp.mpf
+Remarks: TypeAlias = tuple[str, ...]  # parts of one line for the reader, the cause first
 
 WIDTH = 80
 _NAME = 15  # columns of a name; a longer one has a line of its own
@@ -68,15 +69,15 @@ class Verdict:
         quantity: name of the derived quantity.
         oracle: "quadrature" or "simulation".
         point: the arguments at which the two were compared, as text.
-        claimed: what the derivation says.
-        value: what the oracle says.
+        claimed: the number that was derived.
+        value: the oracle's number.
         error: standard error (simulation) or estimated error (quadrature) of the oracle, absolute; a number of mpmath
             where it may be smaller than any float.
         z: (claimed - value) / error.
         detectable: the smallest error that this comparison would have refuted, relative to the claim; relative to
-            a scale that ``reason`` names where the claim is 0.
+            a scale that ``remarks`` name where the claim is 0.
         outcome: PASSED, REFUTED or INCONCLUSIVE.
-        reason: why the outcome is not PASSED, or on which scale it was judged.
+        remarks: why the outcome is not PASSED, then details and remedies; or on which scale it was judged.
         seed: seed of the random numbers.
         widths: widths of the simulated networks.
         samples: number of simulated networks.
@@ -91,10 +92,35 @@ class Verdict:
     z: float
     detectable: float
     outcome: Outcome
-    reason: str = ""
+    remarks: Remarks = ()
     seed: int | None = None
     widths: tuple[int, ...] = ()
     samples: int = 0
+
+    @property
+    def reason(self) -> str:
+        """The remarks as one line."""
+        return "; ".join(self.remarks)
+
+
+class Run(TypedDict, total=False):
+    """How the numbers of an oracle were made: the last three arguments of ``Verdict``."""
+
+    seed: int | None
+    widths: tuple[int, ...]
+    samples: int
+
+
+class Found(Protocol):
+    """The part of an oracle's answer that a row shows."""
+
+    @property
+    def value(self) -> float:
+        """The number."""
+
+    @property
+    def error(self) -> float:
+        """Its absolute error."""
 
 
 def judge(
@@ -107,10 +133,8 @@ def judge(
     thresholds: Thresholds,
     *,
     scale: Number = 0.0,
-    reason: str = "",
-    seed: int | None = None,
-    widths: tuple[int, ...] = (),
-    samples: int = 0,
+    remarks: Remarks = (),
+    **run: Unpack[Run],
 ) -> Verdict:
     """Compare two finite numbers.
 
@@ -118,17 +142,15 @@ def judge(
         quantity: its name.
         oracle: the oracle's name.
         point: the arguments, as text.
-        claimed: what the derivation says.
-        value: what the oracle says.
+        claimed: the number that was derived.
+        value: the oracle's number.
         error: of the oracle.
         thresholds: of the oracle.
-        scale: of such quantities. A claim that is exactly 0 has no relative error: its error is judged relative to
-            ``scale``. Every other claim must stand by itself, however small: on any other scale than its own,
-            whatever is small enough would pass.
-        reason: a remark for the reader of the row.
-        seed: of the random numbers.
-        widths: of the networks.
-        samples: number of networks.
+        scale: natural size of the quantity. A claim that is exactly 0 has no relative error: its error is judged
+            relative to ``scale``. Every other claim is judged relative to itself, however small: on another scale
+            any small enough claim would pass.
+        remarks: for the reader of the row.
+        run: seed of the random numbers, widths and number of the networks.
     """
     missing = ""
     if not (mp.isfinite(claimed) and mp.isfinite(value) and mp.isfinite(error)):
@@ -136,79 +158,57 @@ def judge(
     elif error <= 0:
         missing = "what the oracle averages is 0, or below the range of floating-point numbers: it has no error"
     if missing:
-        return inconclusive(
-            quantity,
-            oracle,
-            point,
-            reason or missing,
-            claimed=claimed,
-            value=value,
-            seed=seed,
-            widths=widths,
-            samples=samples,
-        )
+        return inconclusive(quantity, oracle, point, remarks or (missing,), claimed=claimed, value=value, **run)
     z = float((claimed - value) / error)
     size = abs(mp.mpf(claimed or scale))  # may be smaller than any float
     detectable = float(thresholds.margin * error / size) if size else math.inf
     if not claimed and scale:
-        reason = "; ".join(filter(None, (reason, f"the claim is 0: judged on the scale {mp.nstr(mp.mpf(scale), 2)}")))
+        remarks = (*remarks, f"the claim is 0: judged on the scale {mp.nstr(mp.mpf(scale), 2)}")
     if abs(z) > thresholds.disagree:
         outcome = Outcome.REFUTED
     elif abs(z) > thresholds.agree:
         outcome = Outcome.INCONCLUSIVE
-        reason = f"{abs(z):.1f} errors away: neither agreement nor a contradiction"
+        remarks = (f"{abs(z):.1f} errors away: neither agreement nor a contradiction",)
     elif detectable > thresholds.visible:
         outcome = Outcome.INCONCLUSIVE
-        reason = f"an error of {thresholds.visible:.0%} would not have been seen"
-        if math.isinf(detectable):
-            reason = "no error would have been seen"
-        elif claimed:
-            reason += f"; the smallest that would is {detectable:.2g} of the claim"
-        if claimed and size < sys.float_info.min:
-            reason += "; the claim is below the range of floating-point numbers"
+        remarks = _unseen(detectable, thresholds.visible, claimed)
     else:
         outcome = Outcome.PASSED
-    return Verdict(
-        quantity, oracle, point, claimed, value, error, z, detectable, outcome, reason, seed, widths, samples
-    )
+    return Verdict(quantity, oracle, point, claimed, value, error, z, detectable, outcome, remarks, **run)
+
+
+def _unseen(detectable: float, visible: float, claimed: Number) -> Remarks:
+    """Which errors of a claim would not have been seen."""
+    blind = math.isinf(detectable)
+    remarks = ["no error would have been seen" if blind else f"an error of {visible:.0%} would not have been seen"]
+    if claimed and not blind:
+        remarks.append(f"the smallest that would is {detectable:.2g} of the claim")
+    if claimed and abs(mp.mpf(claimed)) < sys.float_info.min:
+        remarks.append("the claim is below the range of floating-point numbers")
+    return tuple(remarks)
 
 
 def inconclusive(
     quantity: str,
     oracle: str,
     point: str,
-    reason: str,
+    remarks: Remarks,
     *,
     claimed: Number = math.nan,
     value: Number = math.nan,
-    seed: int | None = None,
-    widths: tuple[int, ...] = (),
-    samples: int = 0,
+    **run: Unpack[Run],
 ) -> Verdict:
     """A row that says why nothing can be said."""
-    return Verdict(
-        quantity,
-        oracle,
-        point,
-        claimed,
-        value,
-        math.nan,
-        math.nan,
-        math.inf,
-        Outcome.INCONCLUSIVE,
-        reason,
-        seed,
-        widths,
-        samples,
-    )
+    outcome = Outcome.INCONCLUSIVE
+    return Verdict(quantity, oracle, point, claimed, value, math.nan, math.nan, math.inf, outcome, remarks, **run)
 
 
 def contradicted(
-    quantity: str, oracle: str, point: str, reason: str, claimed: Number, found: Any, **facts: Any
+    quantity: str, oracle: str, point: str, cause: str, claimed: Number, found: Found, **run: Unpack[Run]
 ) -> Verdict:
     """A claim that is impossible whatever the oracle finds: it contradicts itself or another claim."""
     return Verdict(
-        quantity, oracle, point, claimed, found.value, found.error, math.nan, math.inf, Outcome.REFUTED, reason, **facts
+        quantity, oracle, point, claimed, found.value, found.error, math.nan, math.inf, Outcome.REFUTED, (cause,), **run
     )
 
 

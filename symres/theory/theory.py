@@ -25,6 +25,7 @@ from ..results.exponents import Exponents
 from ..results.phases import FixedPoint, LinePoint, Phase
 from ..results.quantity import require_range
 from ..results.report import Report
+from ..results.subjects import DerivedDepth
 from ..results.verdict import Verdict
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
@@ -64,7 +65,7 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
 
 
 @dataclass(frozen=True)
-class Theory(LayerTheory, Shown):
+class Theory(LayerTheory, DerivedDepth, Shown):
     """Kernels, susceptibilities and criticality of a deep network of equal layers at infinite width.
 
     Args:

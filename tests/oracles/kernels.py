@@ -15,6 +15,7 @@ import sympy as sp
 
 from symres.core import symbols
 from symres.results.quantity import Status
+from symres.results.subjects import DerivedLayer
 
 Function = Callable[..., mp.mpf]
 
@@ -78,15 +79,19 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class FakeTheory:
+class FakeTheory(DerivedLayer):
     """A forward equation and claims about it."""
 
     forward: sp.Expr
-    quantities: dict[str, Claim]
+    claims: dict[str, Claim]
     layer: SimpleNamespace = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "layer", SimpleNamespace(forward=self.forward))
+
+    @property
+    def quantities(self) -> dict[str, Claim]:
+        return self.claims
 
     def spoilt(self, name: str, change: Callable[[mp.mpf], mp.mpf]) -> FakeTheory:
         """The same theory with one wrong quantity."""

@@ -9,6 +9,7 @@ from symres.check.rows.jacobian_rows import jacobian_rows
 from symres.check.rows.simulation_case import Task
 from symres.check.sampling.random_points import ORDINARY
 from symres.check.simulation.width_extrapolation import Budget
+from tests.oracles.kernels import FakeTheory
 
 z, gamma, xi = sr.z, sr.gamma, sr.xi
 Dense, LayerNorm, RMSNorm = sr.Dense, sr.LayerNorm, sr.RMSNorm
@@ -93,6 +94,5 @@ def rows_about_jacobians(forward, claims, *, K="1.1", depth=2, precision=0.013, 
     numbers = {s: sp.Rational(VALUES[str(s)]) for s in sorted(symbols - {sr.K1, sr.K2}, key=str)}
     if sr.C not in claims["kernel_map"].symbols:
         numbers.pop(sr.C, None)
-    named = type("Named", (), {"layer": layer, "quantities": claims})
-    task = Task(named, claims, numbers, seed, Budget(precision), ORDINARY, False, {})
+    task = Task(FakeTheory(layer.forward, claims), claims, numbers, seed, Budget(precision), ORDINARY, False, {})
     return jacobian_rows(task, sp.Rational(K), depth, lambda share: None)

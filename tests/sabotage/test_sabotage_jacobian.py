@@ -2,10 +2,12 @@
 
 import mpmath as mp
 import pytest
+import sympy as sp
 
 import symres as sr
 from symres.check import Outcome, check
 from symres.core.symbols import gamma, xi, z
+from symres.results.subjects import DerivedDepth
 from tests.oracles.kernels import FakeTheory
 from tests.oracles.layers import rows_about_jacobians
 
@@ -79,9 +81,13 @@ def test_the_theory_of_another_layer(mistake):
 
 def test_a_length_that_is_wrong():
     """Right maps, and a length that is 8 % too long."""
-    right = sr.derive(LAYERS["residual"]).quantities
+    right_theory = sr.derive(LAYERS["residual"])
+    right = right_theory.quantities
 
-    class Lengthy(FakeTheory):
+    class Lengthy(FakeTheory, DerivedDepth):
+        def jacobian(self, first, last, K, **numbers):
+            return mp.mpf(right_theory.jacobian(first, last, K, **numbers))
+
         def correlation_length(self, K, **numbers):
             place = sr.derive(LAYERS["residual"]).fixed_points(**numbers)[-1]
             return mp.mpf("1.08") / abs(mp.log(place.chi_perp))
@@ -90,3 +96,24 @@ def test_a_length_that_is_wrong():
     rows = {row.quantity: row.outcome for row in check(theory, "simulation").verdicts}
     assert rows["correlation_length"] is Outcome.REFUTED
     assert rows["jacobian"] is Outcome.PASSED
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("mistake", ["too long", "of the fixed point that repels"])
+def test_a_length_that_is_wrong_where_another_fixed_point_repels(mistake, seed):
+    """Dense(max(z, 0)**2): K' = C_b + 3 C_W K**2/2 has two fixed points, chi_perp = 2 C_W K."""
+    right_theory = sr.derive("max(z,0)^2")
+    right = right_theory.quantities
+
+    class Lengthy(FakeTheory, DerivedDepth):
+        def jacobian(self, first, last, K, **numbers):
+            return mp.mpf(right_theory.jacobian(first, last, K, **numbers))
+
+        def correlation_length(self, K, C_W, C_b):
+            side = 1 if mistake == "of the fixed point that repels" else -1
+            place = (1 + side * sp.sqrt(1 - 6 * C_W * C_b)) / (3 * C_W)
+            return mp.mpf("1.08" if side < 0 else 1) / abs(mp.log(mp.mpf(sp.N(2 * C_W * place, 20))))
+
+    theory = Lengthy(sr.mlp("max(z,0)^2").forward, {name: right[name] for name in ("kernel_map", "chi_perp")})
+    rows = check(theory, "simulation", depth=1, seed=seed).verdicts
+    assert {row.outcome for row in rows if row.quantity == "correlation_length"} == {Outcome.REFUTED}

@@ -6,21 +6,26 @@ exported code nor the ball arithmetic nor the declaration's own table of pieces 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
+from numpy.typing import ArrayLike
 from scipy import special
 
+from ...activations.atom import Phi
 from ...core.errors import UnsupportedLayer
 from ...core.symbols import z
 
-Backend = dict[Any, Callable[..., Any]]
+V = TypeVar("V")  # arrays, numbers of mpmath, or tensors
+Operation: TypeAlias = Callable[..., Any]  # of numbers and truth values of one backend
+Backend: TypeAlias = dict[type[sp.Basic], Callable[..., V]]
 
-NUMPY: Backend = {
+NUMPY: Backend[np.ndarray] = {
     sp.exp: np.exp,
     sp.log: np.log,
     sp.sin: np.sin,
@@ -54,7 +59,7 @@ NUMPY: Backend = {
     sp.Piecewise: lambda *xs: _chosen(xs),
 }
 
-MPMATH: Backend = {
+MPMATH: Backend[mp.mpf] = {
     sp.exp: mp.exp,
     sp.log: mp.log,
     sp.sin: mp.sin,
@@ -91,7 +96,7 @@ MPMATH: Backend = {
 _DIGITS = 40  # of the constants handed to mpmath, and of switching points
 
 
-class Tape:
+class Tape(Generic[V]):
     """A sympy expression of several variables as a straight line of calls; equal subexpressions are one call.
 
     Args:
@@ -101,15 +106,17 @@ class Tape:
         digits: of the constants, if the backend takes them.
     """
 
-    def __init__(self, expr: sp.Expr, variables: Sequence[sp.Symbol], backend: Backend, digits: int = _DIGITS) -> None:
+    def __init__(
+        self, expr: sp.Expr, variables: Sequence[sp.Symbol], backend: Backend[V], digits: int = _DIGITS
+    ) -> None:
         self._backend = backend
         self._digits = digits
         self._slots: dict[sp.Basic, int] = {v: i for i, v in enumerate(variables)}
-        self._calls: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
+        self._calls: list[tuple[Operation, tuple[int, ...]]] = []
         self._variables = len(variables)
         self._result = self._slot(expr)
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: V) -> V:
         """The result for given values of the variables."""
         held = list(values)
         for function, slots in self._calls:
@@ -123,7 +130,7 @@ class Tape:
             self._calls.append(call)
         return self._slots[expr]
 
-    def _call(self, expr: sp.Basic) -> tuple[Callable[..., Any], tuple[int, ...]]:
+    def _call(self, expr: sp.Basic) -> tuple[Operation, tuple[int, ...]]:
         if expr in (sp.true, sp.false):
             truth = bool(expr)
             return lambda: truth, ()
@@ -147,7 +154,7 @@ class Tape:
             )
         return self._backend[expr.func], self._all(expr.args)
 
-    def _stable(self, expr: sp.Basic) -> tuple[Callable[..., Any], tuple[int, ...]] | None:
+    def _stable(self, expr: sp.Basic) -> tuple[Operation, tuple[int, ...]] | None:
         """log(c + exp(u) + ...) without overflow and c*exp(u) - c without cancellation."""
         if isinstance(expr, sp.log) and isinstance(expr.args[0], sp.Add):
             exponents = [_exponent(term) for term in expr.args[0].args]
@@ -165,13 +172,21 @@ class Tape:
     def _all(self, expressions: Sequence[sp.Basic]) -> tuple[int, ...]:
         return tuple(self._slot(e) for e in expressions)
 
-    def _constant(self, expr: sp.Basic) -> Any:
+    def _constant(self, expr: sp.Basic) -> float | mp.mpf:
         value = sp.N(expr, self._digits)
         if not value.is_real:
             raise UnsupportedLayer(f"numbers of {expr}", "it is not a real number", "give every parameter a number")
         if self._backend is MPMATH:
             return _unrounded(value, self._digits)
         return int(value) if expr.is_Integer else float(value)
+
+
+class Elementwise:
+    """Neurons that know how to take a function of one variable: fields, tensors, and arrays with derivatives."""
+
+    @abstractmethod
+    def apply(self, function: NumericFunction) -> Elementwise:
+        """The function of every neuron."""
 
 
 class NumericFunction:
@@ -187,9 +202,15 @@ class NumericFunction:
         self.variable = variable
         self._numpy = Tape(expr, [variable], NUMPY)
 
-    def __call__(self, u: Any) -> Any:
-        """Elementwise; arguments that know how to take a function (fields of the infinite-width net) take it."""
-        if hasattr(u, "apply"):
+    @overload
+    def __call__(self, u: Elementwise) -> Elementwise: ...
+
+    @overload
+    def __call__(self, u: ArrayLike) -> np.ndarray: ...
+
+    def __call__(self, u: Elementwise | ArrayLike) -> Elementwise | np.ndarray:
+        """The function of every element."""
+        if isinstance(u, Elementwise):
             return u.apply(self)
         u = np.asarray(u, dtype=float)
         result = self._rounded(u)
@@ -233,10 +254,10 @@ class NumericFunction:
         return [float(value) if isinstance(value, mp.mpf) else np.nan for value in values]
 
 
-def activation_function(atom: Any, values: dict[sp.Symbol, sp.Expr]) -> NumericFunction:
+def activation_function(atom: Phi, values: dict[sp.Symbol, sp.Expr]) -> NumericFunction:
     """The function ``phi^(k)`` of an atom ``Phi(formula, u, k, *parameters)``, from the declared formula.
 
-    Derivatives are those away from switching points: delta functions are dropped.
+    Derivatives are taken away from switching points: delta functions are dropped.
     """
     numbers = {
         parameter: sp.sympify(value).subs(values)
@@ -252,7 +273,7 @@ def activation_function(atom: Any, values: dict[sp.Symbol, sp.Expr]) -> NumericF
 def switch_points(expr: sp.Expr, variable: sp.Symbol, digits: int = _DIGITS) -> tuple[mp.mpf, ...]:
     """Zeros of the arguments of Abs, sign, Heaviside, Max, Min and of the conditions of Piecewise, to so many digits.
 
-    Only those that depend on this variable alone.
+    Arguments and conditions with other variables are left out.
     """
     controls: set[sp.Expr] = set()
     for node in sp.preorder_traversal(expr):
@@ -307,14 +328,14 @@ def _exponent(term: sp.Expr) -> sp.Expr | None:
     return sp.log(factor) + (0 if function == 1 else function.args[0])
 
 
-def _chosen(flat: Sequence[Any]) -> Any:
-    result: Any = np.nan
+def _chosen(flat: Sequence[np.ndarray]) -> np.ndarray:
+    result = np.array(np.nan)
     for value, holds in reversed(list(zip(flat[::2], flat[1::2], strict=True))):
         result = np.where(holds, value, result)
     return result
 
 
-def _power(base: Any, exponent: Any) -> Any:
+def _power(base: np.ndarray, exponent: float) -> np.ndarray:
     if isinstance(exponent, int) and 0 < exponent <= 4:  # NumPy's general power is 20 times slower
         return reduce(lambda a, b: a * b, [base] * exponent)
     if isinstance(exponent, int) and -4 <= exponent < 0:

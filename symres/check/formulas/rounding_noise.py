@@ -1,4 +1,4 @@
-"""What double precision loses in the evaluation of a formula: asin(tanh(20)) has half of its digits.
+"""The error of a formula that is evaluated in double precision: asin(tanh(20)) has half of its digits.
 
 Two resolutions of a rule share this error, so it must be measured apart: on a few nodes, against 30 digits.
 """
@@ -6,14 +6,13 @@ Two resolutions of a rule share this error, so it must be measured apart: on a f
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import mpmath as mp
 import numpy as np
 
 from .numeric_formula import NumericFunction
 
-ORDINARY = 1e-15  # relative: what every evaluation loses, and the rules account for
+ORDINARY = 1e-15  # relative error of every evaluation, for which the rules account
 _DIGITS = 30
 _LINE = np.linspace(-12.0, 12.0, 96)  # standard deviations: growing functions have their mass far out
 _PLANE = np.linspace(-8.0, 8.0, 20)
@@ -26,7 +25,7 @@ def of_square(function: NumericFunction, centre: float, sigma: float) -> float:
     return 2 * _relative(function(nodes), lambda i: function.precise(mp.mpf(nodes[i])), weights, square=True)
 
 
-def of_average(function: Callable[..., Any], precise: Callable[..., Any], factor: np.ndarray) -> float:
+def of_average(function: Callable[..., np.ndarray], precise: Callable[..., mp.mpf], factor: np.ndarray) -> float:
     """Estimate the relative error of <|f(x1, x2)|> that comes from evaluating f in doubles.
 
     Args:
@@ -40,7 +39,7 @@ def of_average(function: Callable[..., Any], precise: Callable[..., Any], factor
     return _relative(function(x, y), lambda i: precise(mp.mpf(x[i]), mp.mpf(y[i])), weights, square=False)
 
 
-def _relative(values: np.ndarray, precise: Callable[[int], Any], weights: np.ndarray, square: bool) -> float:
+def _relative(values: np.ndarray, precise: Callable[[int], mp.mpf], weights: np.ndarray, square: bool) -> float:
     """Average of the errors (times the modulus, for a square) over the average of the modulus (or square)."""
     lost, total = mp.mpf(0), mp.mpf(0)
     with mp.workdps(_DIGITS):

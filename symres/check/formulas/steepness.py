@@ -19,7 +19,7 @@ from .numeric_formula import MPMATH, NumericFunction, Tape, activation_function,
 _DIGITS = 360  # more than the farthest distance has decades: differences over it keep digits
 _STEP = 15  # decades between the distances from a switching point: 10^-300, 10^-315 and 10^-330
 _DISTANCES = tuple(-300 - _STEP * k for k in range(3))
-_LOST = 15  # digits that a formula may lose
+_LOST_DIGITS = 15  # digits that a formula may lose
 _ROOT = 0.5  # phi ~ |u|^a has an infinite average of phi'^2 up to this a
 _EXACT = 1e-9  # error of a
 
@@ -55,7 +55,7 @@ def _steep_at(value: Callable[[mp.mpf], mp.mpf], place: mp.mpf) -> bool | None:
     left, right = ([value(place + side * distance) for distance in distances] for side in (-1, 1))
     if not all(isinstance(number, mp.mpf | int) for number in (*left, *right)):
         return None
-    noise = max(map(abs, (*left, *right))) * mp.mpf(10) ** (_LOST - _DIGITS)
+    noise = max(map(abs, (*left, *right))) * mp.mpf(10) ** (_LOST_DIGITS - _DIGITS)
     # what is still between the two sides, where neither has changed as much on the way there, stays
     if abs(left[2] - right[2]) > noise + sum(abs(side[1] - side[2]) for side in (left, right)):
         return True
@@ -64,7 +64,7 @@ def _steep_at(value: Callable[[mp.mpf], mp.mpf], place: mp.mpf) -> bool | None:
 
 def _like_a_root(values: list[mp.mpf], noise: mp.mpf) -> bool:
     """Whether the values approach their limit with at most the root of the distance."""
-    far, near = abs(values[0] - values[1]), abs(values[1] - values[2])
-    if near <= noise:
+    outer, inner = abs(values[0] - values[1]), abs(values[1] - values[2])
+    if inner <= noise:
         return False
-    return bool(mp.log10(far / near) <= (_ROOT + _EXACT) * _STEP)
+    return bool(mp.log10(outer / inner) <= (_ROOT + _EXACT) * _STEP)

@@ -1,4 +1,9 @@
-"""Networks in which a forward equation can be walked: sampled from Gram matrices, from weights, or infinitely wide."""
+"""Networks through which a forward equation is walked: sampled from Gram matrices or weights, or infinitely wide.
+
+Reading order: ``forward_walk`` (the equation, step by step); the finite networks ``gram_net``, ``weight_net``,
+``learning_net`` with ``dual_numbers`` and ``torch_tensor`` as their neurons; the infinitely wide ``limit_net`` on
+``random_field`` (its neurons) and ``source_law`` (its integrals), then ``coupled_net`` and ``limit_batch``.
+"""
 
 from .coupled_net import CoupledNet
 from .dual_numbers import Dual

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeAlias, Union
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..formulas.numeric_formula import NumericFunction
+from ..formulas.numeric_formula import Elementwise, NumericFunction
+
+Operand: TypeAlias = Union[np.ndarray, float, "Dual"]
 
 
-class Dual(NDArrayOperatorsMixin):
+class Dual(NDArrayOperatorsMixin, Elementwise):
     """Neurons and their derivatives along some directions in the space of an earlier stream.
 
     What NumPy's elementwise functions and ``matmul`` do to the neurons is done to the derivatives by the chain rule;
@@ -26,7 +28,7 @@ class Dual(NDArrayOperatorsMixin):
         self.value = value
         self.tangent = tangent
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Operand, **options: object) -> Dual:
         if method != "__call__" or options:
             return NotImplemented
         if ufunc is np.matmul:
@@ -66,7 +68,7 @@ class Dual(NDArrayOperatorsMixin):
             raise TypeError("an average of neurons keeps the axes of its array")
         return Dual(self.value.mean(axis=axis, keepdims=True), self.tangent.mean(axis=axis, keepdims=True))
 
-    def _mixed(self, weights: Any, neurons: Any) -> Any:
+    def _mixed(self, weights: Operand, neurons: Operand) -> Dual:
         if neurons is not self or isinstance(weights, Dual):
             return NotImplemented
         tangent = _unflat(np.matmul(weights, _flat(self.tangent)), self.tangent.shape[2])
@@ -82,12 +84,12 @@ def _unflat(columns: np.ndarray, inputs: int) -> np.ndarray:
     return columns.reshape(*columns.shape[:2], inputs, -1)
 
 
-def _of_power(base: np.ndarray, exponent: np.ndarray) -> tuple[Any, Any]:
+def _of_power(base: np.ndarray, exponent: np.ndarray) -> tuple[np.ndarray, float]:
     return exponent * base ** (exponent - 1), np.nan  # no exponent depends on a neuron
 
 
 # ufunc -> its partial derivatives, given the values of its arguments
-_SLOPES: Mapping[np.ufunc, Callable[..., tuple[Any, ...]]] = {
+_SLOPES: Mapping[np.ufunc, Callable[..., tuple[np.ndarray | float, ...]]] = {
     np.add: lambda x, y: (1.0, 1.0),
     np.subtract: lambda x, y: (1.0, -1.0),
     np.multiply: lambda x, y: (y, x),

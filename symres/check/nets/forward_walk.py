@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import sympy as sp
@@ -18,7 +18,9 @@ from ...core.symbols import z
 from ...layers.nodes import Net, Node
 from ..formulas.numeric_formula import NumericFunction, activation_function
 
-Operation = Callable[[Net, list[Any]], Any]
+N = TypeVar("N")  # neurons, as the net makes them
+Held: TypeAlias = list[Any]  # results of the steps so far: neurons, and numbers
+Operation: TypeAlias = Callable[[Net, Held], Any]
 
 
 class Forward:
@@ -41,7 +43,7 @@ class Forward:
         self._functions: dict[sp.Basic, NumericFunction] = {}
         self._result = self._slot(forward)
 
-    def __call__(self, net: Net, stream: Any) -> Any:
+    def __call__(self, net: Net, stream: N) -> N:
         """The next stream; ``net`` draws whatever the layer draws."""
         held = [stream]
         with np.errstate(all="ignore"):
@@ -61,9 +63,9 @@ class Forward:
             slots = [self._slot(a) if isinstance(a, sp.Expr) and not _is_tag(a) else None for a in expr.args]
             arguments = expr.args
 
-            def sample(net: Net, held: list[Any]) -> Any:
-                given = [a if s is None else held[s] for a, s in zip(arguments, slots, strict=True)]
-                return expr.sample(net, *given)
+            def sample(net: Net, held: Held) -> Any:
+                operands = [a if s is None else held[s] for a, s in zip(arguments, slots, strict=True)]
+                return expr.sample(net, *operands)
 
             return sample
         if not expr.has(z, Node):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from .dual_numbers import Dual
+from .torch_tensor import Tensor
+
+Neurons: TypeAlias = np.ndarray | Dual | Tensor  # (nets, n, inputs)
 
 _FEW = 8  # inputs for which columns beat a batched product of tiny matrices
 
@@ -31,11 +34,11 @@ class GramNet:
         factor = np.broadcast_to(root(np.asarray(covariance, dtype=float)[None]), (nets, *np.shape(covariance)))
         return self._correlated(factor, self.n)
 
-    def mean(self, u: Any) -> Any:
+    def mean(self, u: Neurons) -> Neurons:
         """Average over the neurons, shape (nets, 1, inputs)."""
         return u.mean(axis=1, keepdims=True)
 
-    def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> Any:
+    def dense(self, u: Neurons, C_W: float, C_b: float, width: float = 1.0) -> Neurons:
         """A dense layer with fresh weights and biases, shape (nets, width*n, inputs).
 
         Tangents are further inputs, which the biases do not reach.
@@ -43,14 +46,14 @@ class GramNet:
         drawn = self._correlated(root(self._gram(u, C_W, C_b)), max(1, round(width * self.n)))
         return Dual.of_columns(drawn, u.shape[2]) if isinstance(u, Dual) else drawn
 
-    def _gram(self, u: Any, C_W: float, C_b: float) -> np.ndarray:
+    def _gram(self, u: Neurons, C_W: float, C_b: float) -> np.ndarray:
         """The covariance of the output over the inputs, and over their tangents."""
-        columns, inputs = u.columns if isinstance(u, Dual) else u, u.shape[2]
+        columns, inputs = u.columns if isinstance(u, Dual) else np.asarray(u), u.shape[2]
         gram: np.ndarray = (C_W / u.shape[1]) * np.matmul(columns.transpose(0, 2, 1), columns)
         gram[:, :inputs, :inputs] += C_b
         return gram
 
-    def batch(self, u: Any) -> Any:
+    def batch(self, u: Neurons) -> Neurons:
         """Average over the inputs, shape (nets, n, 1)."""
         return u.mean(axis=2, keepdims=True)
 
@@ -79,6 +82,6 @@ def root(gram: np.ndarray) -> np.ndarray:
     return factor
 
 
-def pair(K1: Any, K2: Any, C: Any) -> np.ndarray:
+def pair(K1: float, K2: float, C: float) -> np.ndarray:
     """The covariance matrix of two inputs."""
     return np.array([[float(K1), float(C)], [float(C), float(K2)]])

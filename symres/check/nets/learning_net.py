@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .dual_numbers import Dual
-from .gram_net import GramNet
+from .gram_net import GramNet, Neurons
 
 
 class LearningNet(GramNet):
@@ -17,7 +15,7 @@ class LearningNet(GramNet):
     parametrisation the average of ``dy_a dy_b`` over the changes is the tangent kernel of the inputs a and b.
     """
 
-    def _gram(self, u: Any, C_W: float, C_b: float) -> np.ndarray:
+    def _gram(self, u: Neurons, C_W: float, C_b: float) -> np.ndarray:
         gram, inputs = super()._gram(u, C_W, C_b), u.shape[2]
         if not isinstance(u, Dual) or gram.shape[-1] != 2 * inputs:
             raise TypeError("a network that learns takes neurons with one tangent")

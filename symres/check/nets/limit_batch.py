@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .limit_net import LimitNet
-from .random_field import Affine, OracleLimit, RandomField
+from .random_field import Affine, Operand, OracleLimit, RandomField, at_input
 
 
 class _Exchangeable(LimitNet):
@@ -21,14 +19,14 @@ class _Exchangeable(LimitNet):
         self._common: set[int] = set()
         super().__init__(covariance, resolution, differences)
 
-    def batch(self, u: Any) -> Any:
+    def batch(self, u: Operand) -> Operand:
         """Average over the batch, for every neuron.
 
         Raises:
             OracleLimit: ``u`` is no linear form: its average is a function of the shared parts that has no formula.
         """
         if not isinstance(u, RandomField):
-            return u if np.ndim(u) == 0 else u[-1]
+            return at_input(u, -1)
         if not isinstance(u, Affine):
             raise OracleLimit(
                 "an average over a batch at infinite width", "what is averaged is not linear", "rely on simulation"

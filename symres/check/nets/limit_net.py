@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..formulas.rounding_noise import of_square
 from ..rules.adaptive_panels import rounding
-from .random_field import Affine, OracleLimit, Place, RandomField, declared, expanded, leaves
+from .random_field import Affine, Operand, OracleLimit, Place, RandomField, at_input, declared, expanded, leaves
 from .source_law import SourceLaw, pair_of
 
 _CANCELLED = 0.01  # a correlation below this has lost digits in the difference of the inputs
@@ -30,7 +28,7 @@ class LimitNet(SourceLaw):
             differences = variances[:, None] + variances - 2 * covariance
         super().__init__(len(covariance), resolution)
         self.subtracted = 0.0  # rounding errors of squared differences that were found from second moments
-        self._entered: list[Any] = []
+        self._entered: list[Operand] = []
         self._stream = self._drawn(covariance, differences, np.abs(covariance))
         self._given = len(self._sources)
 
@@ -38,35 +36,35 @@ class LimitNet(SourceLaw):
         """A neuron of the stream."""
         return self._stream
 
-    def mean(self, u: Any) -> np.ndarray:
+    def mean(self, u: Operand) -> np.ndarray:
         """Average over the neurons, one number per input."""
         if not isinstance(u, RandomField):
             return np.asarray(u, dtype=float)
         return np.array(
             [
-                sum(_at(c, a) * self._product([(f, a) for f in factors])[0] for c, factors in expanded(u))
+                sum(at_input(c, a) * self._product([(f, a) for f in factors])[0] for c, factors in expanded(u))
                 for a in range(self._inputs)
             ]
         )
 
-    def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> RandomField:
+    def dense(self, u: Operand, C_W: float, C_b: float, width: float = 1.0) -> RandomField:
         """A fresh Gaussian source; its covariance does not depend on the width."""
         moments, differences, sizes = self.measured(u)
         self._entered.append(u)
         return self._drawn(C_b + C_W * moments, C_W * differences, C_b + C_W * sizes)
 
-    def batch(self, u: Any) -> Any:
+    def batch(self, u: Operand) -> Operand:
         """Refused: the inputs are no batch (see ``LimitBatch``)."""
         raise OracleLimit("an average over the inputs", "the inputs are no batch", "walk the layer with a batch")
 
-    def moments(self, u: Any) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, u: Operand) -> tuple[np.ndarray, np.ndarray]:
         """<u_a u_b> and <(u_a - u_b)^2> for all pairs of inputs.
 
         The second keeps its digits for nearly equal inputs.
         """
         return self.measured(u)[:2]
 
-    def measured(self, u: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def measured(self, u: Operand) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The moments, and of the first of them the size that their rounding errors are relative to."""
         second, difference, size = np.empty((3, self._inputs, self._inputs))
         for a in range(self._inputs):
@@ -84,8 +82,10 @@ class LimitNet(SourceLaw):
         """The first pair of inputs, counted as above, with the same law as this one."""
         return a, b
 
-    def _between(self, u: Any, a: int, b: int, second: np.ndarray, size: np.ndarray) -> tuple[Any, Any, Any]:
-        """The three for one pair, where those of each input by itself are known."""
+    def _between(
+        self, u: Operand, a: int, b: int, second: np.ndarray, size: np.ndarray
+    ) -> tuple[np.ndarray | float, float, float]:
+        """Second moment, squared difference and size for one pair, those of each input with itself being known."""
         if a == b:
             value, own = self._second(u, a, a)
             return value, 0.0, own
@@ -104,7 +104,7 @@ class LimitNet(SourceLaw):
         known = isinstance(u, Affine) or not self._made(u, a, b)
         return mixed, direct, apart if known else max(apart, np.sqrt(second[a, a]) * np.sqrt(second[b, b]))
 
-    def _is_one(self, u: Any, a: int, b: int) -> bool:
+    def _is_one(self, u: Operand, a: int, b: int) -> bool:
         """Whether a field is the same variable at two inputs: all that it is made of is, and all laws are."""
         if not isinstance(u, RandomField) or any(law[a, a] != law[b, b] for law in self._sources):
             return False
@@ -114,7 +114,7 @@ class LimitNet(SourceLaw):
             for form, _ in leaves([(u, a), (u, b)]).values()
         )
 
-    def evaluation_error(self, u: Any) -> float:
+    def evaluation_error(self, u: Operand) -> float:
         """What the declared functions in ``u``, and in what entered dense layers, lose in doubles.
 
         Returns:
@@ -130,37 +130,37 @@ class LimitNet(SourceLaw):
             found[id(function)] = max(found.get(id(function), 0.0), error)
         return sum(found.values())
 
-    def _made(self, u: Any, *inputs: int) -> bool:
+    def _made(self, u: Operand, *inputs: int) -> bool:
         found = leaves([(u, a) for a in inputs]) if isinstance(u, RandomField) else {}
         return any(source >= self._given for form, _ in found.values() for source in form.coefficients)
 
-    def _second(self, u: Any, a: int, b: int) -> np.ndarray:
+    def _second(self, u: Operand, a: int, b: int) -> np.ndarray:
         if not isinstance(u, RandomField):
-            return pair_of(_at(u, a) * _at(u, b))
+            return pair_of(at_input(u, a) * at_input(u, b))
         terms = expanded(u)
         products = (
-            pair_of(_at(c, a) * _at(d, b)) * self._product([(f, a) for f in left] + [(f, b) for f in right])
+            pair_of(at_input(c, a) * at_input(d, b)) * self._product([(f, a) for f in left] + [(f, b) for f in right])
             for c, left in terms
             for d, right in terms
         )
         return sum(products, np.zeros(2))
 
-    def _difference(self, u: Any, a: int, b: int, size: float) -> float | None:
+    def _difference(self, u: Operand, a: int, b: int, size: float) -> float | None:
         """<(u_a - u_b)^2> without a difference of large numbers.
 
         None where <u_a u_b> is better done by itself: it splits into plane integrals, which this does not, or the
         inputs are far apart (``size`` is <u_a^2>).
         """
         if not isinstance(u, RandomField):
-            return float(_at(u, a) - _at(u, b)) ** 2
+            return float(at_input(u, a) - at_input(u, b)) ** 2
         if isinstance(u, Affine):
             return self._affine_difference(u, a, b) + float(u.constant[a] - u.constant[b]) ** 2
         terms = expanded(u)
-        if len(terms) == 1 and _at(terms[0][0], a) == _at(terms[0][0], b):
+        if len(terms) == 1 and at_input(terms[0][0], a) == at_input(terms[0][0], b):
             factor, factors = terms[0]
             groups = self._independent([[(f, a), (f, b)] for f in factors])
             if len(groups) > 1:
-                return float(_at(factor, a)) ** 2 * self._difference_of_product(groups)
+                return float(at_input(factor, a)) ** 2 * self._difference_of_product(groups)
         places = [(u, a), (u, b)]
         _, basis, _ = self._reduced(places)
         if len(basis) > 2 and terms[0][1] != (u,):
@@ -176,8 +176,8 @@ class LimitNet(SourceLaw):
         first, second, apart = 1.0, 1.0, 0.0
         for group in groups:
             one, other, distance = self._squares(group)
-            far, sums = 2 * (first + second) - apart, 2 * (one + other) - distance
-            apart = (apart * sums + far * distance + 2 * (first - second) * (one - other)) / 4
+            square_of_sum, group_square_of_sum = 2 * (first + second) - apart, 2 * (one + other) - distance
+            apart = (apart * group_square_of_sum + square_of_sum * distance + 2 * (first - second) * (one - other)) / 4
             first, second = first * one, second * other
         return apart
 
@@ -192,13 +192,9 @@ class LimitNet(SourceLaw):
             if known is not None:
                 return first, second, known
 
-        def squared(*values: Any) -> Any:
+        def squared(*values: np.ndarray) -> np.ndarray:
             return (
                 np.prod(np.broadcast_arrays(*values[::2]), axis=0) - np.prod(np.broadcast_arrays(*values[1::2]), axis=0)
             ) ** 2
 
         return first, second, float(self._integral(group, squared)[0])
-
-
-def _at(coefficient: Any, a: int) -> Any:
-    return coefficient if np.ndim(coefficient) == 0 else coefficient[a]

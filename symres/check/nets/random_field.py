@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TypeAlias, TypeGuard, Union
 
 import numpy as np
 import sympy as sp
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...core.errors import SymresError
-from ..formulas.numeric_formula import NumericFunction
+from ..formulas.numeric_formula import Elementwise, NumericFunction
 
-Place = tuple["RandomField", int]  # a field at one of the inputs
+Place: TypeAlias = tuple["RandomField", int]  # a field at one of the inputs
+Leaf: TypeAlias = tuple["Affine", int]
+Operand: TypeAlias = Union["RandomField", np.ndarray, float]  # a number for all inputs, or one for each
+Term: TypeAlias = tuple[np.ndarray | float, tuple["RandomField", ...]]  # a number (per input) times fields
+Held: TypeAlias = dict[tuple[int, int], np.ndarray | float]  # values of fields, by identity and input
 
 
 class OracleLimit(SymresError):
-    """What this oracle cannot do: the check is inconclusive, not wrong."""
+    """A limit of this oracle: the check is inconclusive, the claim not wrong."""
 
 
-class RandomField(NDArrayOperatorsMixin):
+class RandomField(NDArrayOperatorsMixin, Elementwise):
     """The value of a neuron, as a random variable per input; only elementwise operations exist.
 
     Reductions, indexing and shapes are refused on purpose: an average over the neurons of an infinitely wide
@@ -32,12 +36,18 @@ class RandomField(NDArrayOperatorsMixin):
     def __init__(self, inputs: int) -> None:
         self.inputs = inputs
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Operand, **options: object) -> RandomField:
         if method != "__call__" or options:
             return NotImplemented
         return combine(ufunc, tuple(_operand(a, self.inputs) for a in args))
 
-    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
+    def __array_function__(
+        self,
+        function: Callable[..., np.ndarray],
+        types: Collection[type],
+        args: tuple[Operand, ...],
+        options: Mapping[str, object],
+    ) -> RandomField:
         if function is np.where and len(args) == 3 and not options:
             return Applied(np.where, tuple(_operand(a, self.inputs) for a in args))
         raise TypeError(f"{function.__name__} of a neuron in an infinitely wide network")
@@ -63,11 +73,11 @@ class Affine(RandomField):
         self.coefficients = coefficients
         self.constant = constant
 
-    def scaled(self, factor: Any) -> Affine:
+    def scaled(self, factor: np.ndarray | float) -> Affine:
         """The form times a number per input."""
         return Affine({s: c * factor for s, c in self.coefficients.items()}, self.constant * factor)
 
-    def plus(self, other: Any) -> Affine:
+    def plus(self, other: Affine | np.ndarray | float) -> Affine:
         """The sum of two forms, or of a form and a number per input."""
         if not isinstance(other, Affine):
             return Affine(self.coefficients, self.constant + other)
@@ -87,41 +97,60 @@ class Applied(RandomField):
         arguments: fields or arrays (inputs,).
     """
 
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    def __init__(self, function: Callable[..., np.ndarray], arguments: tuple[Operand, ...]) -> None:
         super().__init__(next(a.inputs for a in arguments if isinstance(a, RandomField)))
         self.function = function
         self.arguments = arguments
 
 
-def combine(ufunc: np.ufunc, args: tuple[Any, ...]) -> RandomField:
-    """Keep affine what is affine, products and sums as such; everything else is a function."""
+def combine(ufunc: np.ufunc, args: tuple[Operand, ...]) -> RandomField:
+    """An operation on fields: affine forms stay affine, sums and products stay sums and products of fields."""
     plain = [not isinstance(a, RandomField) for a in args]
     affine = all(p or isinstance(a, Affine) for p, a in zip(plain, args, strict=True))
     if ufunc is np.subtract:
-        return combine(np.add, (args[0], combine(np.negative, (args[1],)) if not plain[1] else -args[1]))
+        subtrahend = args[1]
+        negated = combine(np.negative, (subtrahend,)) if isinstance(subtrahend, RandomField) else -subtrahend
+        return combine(np.add, (args[0], negated))
     if ufunc is np.negative:
         return combine(np.multiply, (args[0], np.array(-1.0)))
-    if ufunc is np.positive:
+    if ufunc is np.positive and isinstance(args[0], RandomField):
         return args[0]
     if ufunc in (np.divide, np.true_divide) and plain[1]:
         return combine(np.multiply, (args[0], 1.0 / np.asarray(args[1], dtype=float)))
     if ufunc is np.square:
         return combine(np.power, (args[0], 2.0))
-    if ufunc is np.power and plain[1] and np.ndim(args[1]) == 0 and float(args[1]) in (1.0, 2.0, 3.0, 4.0):
-        result = args[0]
-        for _ in range(int(args[1]) - 1):
-            result = Applied(np.multiply, (result, args[0]))
-        return result
-    if affine and ufunc is np.add:
-        first, second = (args[1], args[0]) if plain[0] else args
-        return first.plus(second)
-    if affine and ufunc is np.multiply and any(plain):
-        first, second = (args[1], args[0]) if plain[0] else args
-        return first.scaled(second)
+    if ufunc is np.power and isinstance(args[0], RandomField) and _is_small_power(args[1]):
+        return _power(args[0], int(args[1]))
+    if affine and ufunc in (np.add, np.multiply):
+        form, other = (args[1], args[0]) if plain[0] else args
+        if ufunc is np.add and isinstance(form, Affine) and (isinstance(other, Affine) or _is_number(other)):
+            return form.plus(other)
+        if ufunc is np.multiply and isinstance(form, Affine) and _is_number(other):
+            return form.scaled(other)
     return Applied(ufunc, args)
 
 
-def expanded(field: RandomField) -> list[tuple[Any, tuple[RandomField, ...]]]:
+def _is_number(operand: Operand) -> TypeGuard[np.ndarray | float]:
+    return not isinstance(operand, RandomField)
+
+
+def _is_small_power(exponent: Operand) -> TypeGuard[float]:
+    return _is_number(exponent) and np.ndim(exponent) == 0 and float(exponent) in (1.0, 2.0, 3.0, 4.0)
+
+
+def _power(field: RandomField, exponent: int) -> RandomField:
+    result = field
+    for _ in range(exponent - 1):
+        result = Applied(np.multiply, (result, field))
+    return result
+
+
+def at_input(number: np.ndarray | float, a: int) -> np.ndarray | float:
+    """What a number for all inputs, or one for each, is at one of them."""
+    return number[a] if isinstance(number, np.ndarray) and number.ndim else number
+
+
+def expanded(field: RandomField) -> list[Term]:
     """The field as a sum of (number per input) * (product of fields)."""
     if isinstance(field, Applied):
         if field.function is np.add:
@@ -134,13 +163,13 @@ def expanded(field: RandomField) -> list[tuple[Any, tuple[RandomField, ...]]]:
     return [(1.0, (field,))]
 
 
-def _terms(argument: Any) -> list[tuple[Any, tuple[RandomField, ...]]]:
+def _terms(argument: Operand) -> list[Term]:
     return expanded(argument) if isinstance(argument, RandomField) else [(argument, ())]
 
 
-def leaves(places: Iterable[Place]) -> dict[tuple[int, int], tuple[Affine, int]]:
+def leaves(places: Iterable[Place]) -> dict[tuple[int, int], Leaf]:
     """The Gaussian variables in some fields: their largest affine parts, by identity."""
-    found: dict[tuple[int, int], tuple[Affine, int]] = {}
+    found: dict[tuple[int, int], Leaf] = {}
     stack, seen = list(places), set()
     while stack:
         field, a = stack.pop()
@@ -175,10 +204,10 @@ def declared(places: Iterable[Place]) -> Iterator[tuple[NumericFunction, Affine,
         stack.extend((argument, a) for argument in field.arguments if isinstance(argument, RandomField))
 
 
-def value(field: Any, a: int, held: dict[tuple[int, int], Any]) -> Any:
+def value(field: Operand, a: int, held: Held) -> np.ndarray | float:
     """The field at input ``a``, given the values of the leaves (in ``held``, which also collects what is computed)."""
     if not isinstance(field, RandomField):
-        return field if np.ndim(field) == 0 else field[a]
+        return at_input(field, a)
     key = (id(field), a)
     if key not in held:
         assert isinstance(field, Applied)  # leaves are given
@@ -186,7 +215,7 @@ def value(field: Any, a: int, held: dict[tuple[int, int], Any]) -> Any:
     return held[key]
 
 
-def _operand(argument: Any, inputs: int) -> Any:
+def _operand(argument: Operand | sp.Basic, inputs: int) -> Operand:
     if isinstance(argument, RandomField):
         return argument
     if isinstance(argument, sp.Basic):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from ..rules.adaptive_panels import adapted, average1, average_tensor, hermite, trapezoidal
 from ..rules.nested_panels import plane
-from .random_field import Affine, OracleLimit, Place, kinks, leaves, value
+from .random_field import Affine, Leaf, OracleLimit, Place, kinks, leaves, value
 
 # nodes per panel in one and two dimensions; two resolutions give the error
 _RESOLUTIONS = ({1: 12, 2: 10}, {1: 20, 2: 14})
@@ -60,7 +60,7 @@ class SourceLaw:
 
     def _independent(self, parts: list[list[Place]]) -> list[list[Place]]:
         """The parts joined to sets that are independent of each other."""
-        groups: list[tuple[list[Place], list[tuple[Affine, int]]]] = []
+        groups: list[tuple[list[Place], list[Leaf]]] = []
         for part in parts:
             joined, gaussians = part, list(leaves(part).values())
             apart = []
@@ -81,21 +81,21 @@ class SourceLaw:
             return result
         return self._integral(places, lambda *values: np.prod(np.broadcast_arrays(*values), axis=0))
 
-    def _covariance(self, x: tuple[Affine, int], y: tuple[Affine, int]) -> float:
+    def _covariance(self, x: Leaf, y: Leaf) -> float:
         (f, a), (g, b) = x, y
         return sum(
             float(f.coefficients[s][a] * g.coefficients[s][b] * self._sources[s][a, b])
             for s in f.coefficients.keys() & g.coefficients.keys()
         )
 
-    def _covariance_size(self, x: tuple[Affine, int], y: tuple[Affine, int]) -> float:
+    def _covariance_size(self, x: Leaf, y: Leaf) -> float:
         (f, a), (g, b) = x, y
         return sum(
             float(abs(f.coefficients[s][a] * g.coefficients[s][b]) * self._sizes[s][a, b])
             for s in f.coefficients.keys() & g.coefficients.keys()
         )
 
-    def _reduced(self, places: list[Place]) -> tuple[dict[Any, Any], list[int], np.ndarray]:
+    def _reduced(self, places: list[Place]) -> tuple[dict[tuple[int, int], Leaf], list[int], np.ndarray]:
         """Leaves, the positions of those that form a basis, and all of them as combinations of the basis."""
         found = leaves(places)
         forms = list(found.values())
@@ -123,12 +123,12 @@ class SourceLaw:
                     row[column] = ratio
         return found, basis, combination
 
-    def _integral(self, places: list[Place], function: Any) -> np.ndarray:
+    def _integral(self, places: list[Place], function: Callable[..., np.ndarray]) -> np.ndarray:
         found, basis, combination = self._reduced(places)
         keys, forms = list(found), list(found.values())
         constants = [f.constant[a] for f, a in forms]
 
-        def integrand(*xs: Any) -> Any:
+        def integrand(*xs: np.ndarray) -> np.ndarray:
             held = {
                 key: sum((c * x for c, x in zip(row, xs, strict=True) if c), constant)
                 for key, row, constant in zip(keys, combination, constants, strict=True)
@@ -145,7 +145,7 @@ class SourceLaw:
         return np.array(self._integrate(integrand, [forms[i] for i in basis], breaks))
 
     def _integrate(
-        self, integrand: Any, basis: list[tuple[Affine, int]], breaks: list[list[float]]
+        self, integrand: Callable[..., np.ndarray], basis: list[Leaf], breaks: list[list[float]]
     ) -> tuple[float, float]:
         dimension = len(basis)
         if dimension == 0:
@@ -169,7 +169,7 @@ class SourceLaw:
         reach = _TENSOR_REACH[self._resolution]
         return average_tensor(integrand, factor, [trapezoidal(many, reach) if w else hermite(few) for w in wide])
 
-    def _determinant(self, covariance: np.ndarray, basis: list[tuple[Affine, int]]) -> float:
+    def _determinant(self, covariance: np.ndarray, basis: list[Leaf]) -> float:
         (f, a), (g, b) = basis
         if f is not g:
             return float(np.linalg.det(covariance))
@@ -178,7 +178,7 @@ class SourceLaw:
         return float(((first + second) ** 2 - difference) * (difference - (first - second) ** 2) / 4)
 
 
-def _multiple(x: tuple[Affine, int], y: tuple[Affine, int]) -> float | None:
+def _multiple(x: Leaf, y: Leaf) -> float | None:
     """The number by which one form is another's multiple at the same input, if there is one."""
     (f, a), (g, b) = x, y
     if a != b or f.coefficients.keys() != g.coefficients.keys():
@@ -189,6 +189,6 @@ def _multiple(x: tuple[Affine, int], y: tuple[Affine, int]) -> float | None:
     return ratios[0]
 
 
-def pair_of(number: Any) -> np.ndarray:
+def pair_of(number: np.ndarray | float) -> np.ndarray:
     """A number that is known, and its size."""
     return np.array([number, abs(number)], dtype=float)

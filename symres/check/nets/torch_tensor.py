@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from functools import cache, reduce
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 import numpy as np
 import sympy as sp
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...core.errors import SymresError
-from ..formulas.numeric_formula import Backend, NumericFunction, Tape
+from ..formulas.numeric_formula import Backend, Elementwise, NumericFunction, Tape
+
+if TYPE_CHECKING:
+    import torch as pytorch
+
+Operand: TypeAlias = Union["Tensor", "pytorch.Tensor", np.ndarray, float]
 
 
-class Tensor(NDArrayOperatorsMixin):
+class Tensor(NDArrayOperatorsMixin, Elementwise):
     """Neurons as a tensor: NumPy's elementwise functions and ``matmul`` are done by PyTorch, and recorded.
 
     Args:
         data: a tensor of shape (nets, n, inputs), in double precision.
     """
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: pytorch.Tensor) -> None:
         self.data = data
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Operand, **options: object) -> Tensor:
         name = _NAMES.get(ufunc.__name__, ufunc.__name__)
         function = getattr(torch(), name, None)
         if method != "__call__" or options or function is None:
@@ -48,7 +54,7 @@ class Tensor(NDArrayOperatorsMixin):
 _NAMES = {"power": "pow", "absolute": "abs"}  # where PyTorch has another name than NumPy
 
 
-def torch() -> Any:
+def torch() -> ModuleType:
     """The package, imported when it is needed.
 
     Raises:
@@ -62,7 +68,7 @@ def torch() -> Any:
 
 
 @cache
-def backend() -> Backend:
+def backend() -> Backend[pytorch.Tensor]:
     """PyTorch's functions for the nodes of a formula."""
     t = torch()
     same = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh")
@@ -85,14 +91,14 @@ def backend() -> Backend:
     }
 
 
-def _chosen(flat: tuple[Any, ...]) -> Any:
-    result: Any = _tensor(np.nan)
+def _chosen(flat: tuple[Operand, ...]) -> pytorch.Tensor:
+    result = _tensor(np.nan)
     for value, holds in reversed(list(zip(flat[::2], flat[1::2], strict=True))):
         result = torch().where(_tensor(holds), _tensor(value), result)
     return result
 
 
-def _tensor(argument: Any) -> Any:
+def _tensor(argument: Operand) -> pytorch.Tensor:
     """Numbers and arrays as tensors in double precision; conditions stay conditions."""
     if isinstance(argument, Tensor):
         return argument.data

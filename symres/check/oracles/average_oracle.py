@@ -7,7 +7,6 @@ adaptive panels of this room in double precision.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -16,6 +15,7 @@ import sympy as sp
 from ...activations.activation import Phi
 from ...core import symbols
 from ...core.atoms import AverageNode
+from ...results.quantity import NamedStep
 from ..formulas.numeric_formula import MPMATH, NUMPY, Tape, switch_points
 from ..formulas.rounding_noise import of_average
 from ..nets.random_field import OracleLimit
@@ -29,12 +29,12 @@ _SPLITS = (0.125, 0.25, 0.5, 1, 2, 4, 7, 10, 14, 20, 30, 42)
 
 @dataclass(frozen=True)
 class AverageEstimate:
-    """What the oracle finds.
+    """The oracle's number.
 
     Args:
         value: the number.
         error: estimate of its absolute error.
-        scale: the largest average of an integrand's absolute value: what a value that vanishes is compared with.
+        scale: the largest average of an integrand's absolute value: a value that vanishes is judged relative to it.
     """
 
     value: mp.mpf
@@ -42,7 +42,7 @@ class AverageEstimate:
     scale: mp.mpf
 
 
-def average_oracle(definition: sp.Expr, values: Values, steps: tuple[Any, ...] = ()) -> AverageEstimate:
+def average_oracle(definition: sp.Expr, values: Values, steps: tuple[NamedStep, ...] = ()) -> AverageEstimate:
     """A definition in unevaluated averages, as a number.
 
     Args:
@@ -122,7 +122,7 @@ def _line(integrand: sp.Expr, sigma: mp.mpf) -> AverageEstimate:
 def _plane(integrand: sp.Expr, covariance: np.ndarray) -> AverageEstimate:
     tape = Tape(integrand, [symbols.x1, symbols.x2], NUMPY)
 
-    def function(x: Any, y: Any) -> np.ndarray:
+    def function(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
             return np.asarray(tape(x, y) + 0.0 * (x + y))
 

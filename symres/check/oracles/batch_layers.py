@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from ..nets.forward_walk import Forward
-from ..nets.gram_net import GramNet
+from ..nets.gram_net import GramNet, Neurons
 from ..sampling.random_points import parameters, stream
 from .comparison import FAILURES
 
@@ -21,26 +20,26 @@ class _Listening(GramNet):
 
     asked = False
 
-    def batch(self, u: Any) -> Any:
+    def batch(self, u: Neurons) -> Neurons:
         self.asked = True
         return super().batch(u)
 
 
-def needs_batch(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, given: Mapping[str, sp.Expr]) -> bool:
+def needs_batch(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: Mapping[str, sp.Expr]) -> bool:
     """Whether a node of a forward equation asks a network for an average over the inputs: read off a walk.
 
     Args:
         forward: the forward equation.
         free: the symbols that need numbers.
-        seed: of those numbers.
-        given: those that the user has fixed, by name.
+        seed: of the numbers that are drawn for symbols.
+        fixed: numbers of parameters that the user has fixed, by name.
 
     Returns:
-        False also for a layer that cannot be walked: whatever is compared will say why.
+        False also for a layer that cannot be walked: each comparison says why.
     """
     net = _Listening(_WIDTH, stream(seed, "batch"))
     try:
-        Forward(forward, parameters(free, net.rng, given))(net, net.stream(1, np.eye(_INPUTS)))
+        Forward(forward, parameters(free, net.rng, fixed))(net, net.stream(1, np.eye(_INPUTS)))
     except FAILURES:
         return False
     return net.asked

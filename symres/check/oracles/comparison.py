@@ -1,21 +1,23 @@
-"""From two numbers to a verdict: what the rows of all oracles have in common."""
+"""From two numbers to a verdict, the same for all oracles."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Protocol, Unpack
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
 
 from ...core.errors import SymresError
-from ...results.verdict import Outcome, Thresholds, Verdict, inconclusive, judge
+from ...results.quantity import Status
+from ...results.subjects import DerivedLayer
+from ...results.verdict import Outcome, Remarks, Run, Thresholds, Verdict, inconclusive, judge
 from .layer_oracle import OracleValue
 
-PERPENDICULAR = "chi_perp"  # what a jump makes infinite
-_SHARE = 3  # times what is seen is what the branch must contribute
+PERPENDICULAR = "chi_perp"  # the quantity that a jump makes infinite
+_SHARE = 3  # times the smallest visible error: the least contribution of the branch
 _NONE = 1e-13  # relative: a quantity that changes less does not depend on the branch
 
 # A jump may be too small, or too many deviations away from 0, for any difference of neighbours to see it.
@@ -29,13 +31,34 @@ _UNSEEN = {
 FAILURES = (SymresError, AttributeError, TypeError, ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError)
 
 
-def reason(failure: BaseException) -> str:
-    """An error as the reason of an inconclusive row."""
-    return str(failure) if isinstance(failure, SymresError) else f"{type(failure).__name__}: {failure}"
+class Claim(Protocol):
+    """The part of a derived quantity that is compared: a named number at every setting of its symbols."""
+
+    @property
+    def name(self) -> str:
+        """The field's name of the quantity."""
+
+    @property
+    def symbols(self) -> tuple[sp.Symbol, ...]:
+        """Its arguments."""
+
+    @property
+    def status(self) -> Status:
+        """Whether it is known."""
+
+    def evalf(self, digits: int = 15, **values: sp.Expr) -> mp.mpf:
+        """Its value to so many digits, from one number for every symbol, by name."""
 
 
-def free_symbols(theory: Any, *quantities: Any) -> set[sp.Symbol]:
-    """The symbols that need numbers: of the forward equation and of what is claimed about it."""
+def reason(failure: BaseException) -> Remarks:
+    """An error as the reason of an inconclusive row: what failed, and what to do about it if that is known."""
+    if isinstance(failure, SymresError):
+        return f"{failure.asked}: {failure.found}", failure.remedy
+    return (f"{type(failure).__name__}: {failure}",)
+
+
+def free_symbols(theory: DerivedLayer, *quantities: Claim) -> set[sp.Symbol]:
+    """The symbols that need numbers: of the forward equation and of the claims about it."""
     found: set[sp.Symbol] = set().union(theory.layer.forward.free_symbols, *(q.symbols for q in quantities))
     return {s for s in found if not isinstance(s, sp.Dummy)}
 
@@ -50,7 +73,7 @@ def compared(
     small: float,
     *,
     steep: bool | None = False,
-    **facts: Any,
+    **run: Unpack[Run],
 ) -> Verdict:
     """A verdict, infinite values included.
 
@@ -58,17 +81,18 @@ def compared(
         name: of the quantity.
         oracle: its name.
         point: the arguments, as text.
-        claim: what the derivation says.
-        found: what the oracle says.
+        claim: the number that was derived.
+        found: the oracle's number.
         thresholds: of that oracle.
         small: fraction of the natural scale on which a claim of 0 is judged.
         steep: whether an activation of the layer is so steep that this quantity may be infinite; None if that cannot
             be told.
-        facts: seed, widths, samples.
+        run: seed, widths, samples.
     """
+    remarks = (found.remark,) if found.remark else ()
     if math.isinf(found.value) and not found.diverges:
         said = found.remark or "the oracle's numbers leave the range of doubles"
-        return inconclusive(name, oracle, point, said, claimed=claim, **facts)
+        return inconclusive(name, oracle, point, (said,), claimed=claim, **run)
     if math.isnan(found.value) or not (mp.isinf(claim) or math.isinf(found.value)):
         row = judge(
             name,
@@ -79,24 +103,23 @@ def compared(
             found.error,
             thresholds,
             scale=small * found.scale,
-            reason=found.remark,
-            **facts,
+            remarks=remarks,
+            **run,
         )
         if row.outcome is Outcome.PASSED and steep is not False:
-            return replace(row, outcome=Outcome.INCONCLUSIVE, reason=_UNSEEN[steep])
+            return replace(row, outcome=Outcome.INCONCLUSIVE, remarks=(_UNSEEN[steep],))
         return row
     agree = bool(claim == found.value)
     if agree:
-        outcome, remark = Outcome.PASSED, found.remark
+        outcome = Outcome.PASSED
     elif mp.isinf(claim) and steep is not False:
-        outcome, remark = Outcome.INCONCLUSIVE, _UNSEEN[steep]
+        outcome, remarks = Outcome.INCONCLUSIVE, (_UNSEEN[steep],)
     elif found.diverges and not steep:
-        outcome, remark = (
-            Outcome.INCONCLUSIVE,
-            f"{found.remark}, but nothing is seen to jump: it may be very steep",
-        )
+        outcome = Outcome.INCONCLUSIVE
+        remarks = (f"{found.remark}, but nothing is seen to jump: it may be very steep",)
     else:
-        outcome, remark = Outcome.REFUTED, found.remark or "the claim is infinite, the oracle finds a finite value"
+        outcome = Outcome.REFUTED
+        remarks = remarks or ("the claim is infinite, the oracle finds a finite value",)
     return Verdict(
         name,
         oracle,
@@ -107,15 +130,21 @@ def compared(
         0.0 if agree else math.inf,
         0.0,
         outcome,
-        remark,
-        **facts,
+        remarks,
+        **run,
     )
 
 
 def moved(row: Verdict, first: Verdict, place: str) -> Verdict:
-    """The row of a comparison that was moved from a place where nothing is seen; why, without what to do about it."""
-    where = f"moved here from {place} ({first.reason.partition('; ')[0]})"
-    return replace(row, reason="; ".join(filter(None, (row.reason, where))))
+    """The row of a comparison that was moved from a place where nothing is seen.
+
+    Args:
+        row: the comparison at the new place.
+        first: the one at the old place, of whose remarks only the cause is repeated.
+        place: the old one.
+    """
+    cause, *_ = first.remarks
+    return replace(row, remarks=(*row.remarks, f"moved here from {place} ({cause})"))
 
 
 def require_sensitivity(verdict: Verdict, bare: mp.mpf | None) -> Verdict:
@@ -131,4 +160,4 @@ def require_sensitivity(verdict: Verdict, bare: mp.mpf | None) -> Verdict:
     if share >= _SHARE * verdict.detectable or share < _NONE:
         return verdict
     said = f"the branch contributes {share:.2g} of the claim, of which {verdict.detectable:.2g} is seen: too little"
-    return replace(verdict, outcome=Outcome.INCONCLUSIVE, reason="; ".join(filter(None, (verdict.reason, said))))
+    return replace(verdict, outcome=Outcome.INCONCLUSIVE, remarks=(*verdict.remarks, said))

@@ -56,12 +56,12 @@ def _in_range() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class OracleValue:
-    """What the oracle finds.
+    """The oracle's number.
 
     Args:
         value: the number; infinite if the defining limit diverges, or where the oracle failed.
         error: estimate of its absolute error.
-        scale: the natural size of such a quantity, against which a small value is judged.
+        scale: the natural size of the quantity, against which a small value is judged.
         remark: what the reader should know.
         diverges: whether an infinite value is what the oracle has seen, not the end of the range of doubles.
     """

@@ -11,14 +11,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
 from scipy import special
 
-from ..formulas.numeric_formula import NumericFunction
+from ..formulas.numeric_formula import Elementwise, NumericFunction
 from ..nets.forward_walk import Forward
 from ..sampling.random_points import ORDINARY, Units, parameters, stream
 from .comparison import FAILURES
@@ -43,15 +42,15 @@ _NOISE = 4  # power of the changes in their median: single steps of the grid see
 _ORDINARY = {"kernel": 2.0, "weight": 1.0}  # decades around 1 that are no reason for another unit
 
 
-class _Watched(np.ndarray):
+class _Watched(np.ndarray, Elementwise):
     """Neurons that notice where a function of them is lost in its own rounding errors."""
 
     lost: list[bool]
 
-    def __array_finalize__(self, other: Any) -> None:
-        self.lost = getattr(other, "lost", [])
+    def __array_finalize__(self, other: np.ndarray | None) -> None:
+        self.lost = other.lost if isinstance(other, _Watched) else []
 
-    def apply(self, function: NumericFunction) -> np.ndarray:
+    def apply(self, function: NumericFunction) -> _Watched:
         values = function(np.asarray(self))
         some = values[0, _WATCHED, 0]
         with mp.workdps(_DIGITS):
@@ -73,7 +72,7 @@ class _Ruler:
     """
 
     def __init__(self, number: int, watched: bool = False) -> None:
-        self.entered: list[Any] = []
+        self.entered: list[np.ndarray | float] = []
         self._number = number
         self.lost: list[bool] | None = [] if watched else None
 
@@ -87,14 +86,14 @@ class _Ruler:
         watched.lost = self.lost
         return watched
 
-    def mean(self, u: Any) -> Any:
+    def mean(self, u: np.ndarray | float) -> np.ndarray:
         return np.mean(u, axis=1, keepdims=True)
 
-    def batch(self, u: Any) -> Any:
+    def batch(self, u: np.ndarray | float) -> np.ndarray:
         # inputs that share nothing: their neurons at one place are like all neurons of one of them
         return self.mean(u)
 
-    def dense(self, u: Any, C_W: float, C_b: float, width: float = 1.0) -> np.ndarray:
+    def dense(self, u: np.ndarray | float, C_W: float, C_b: float, width: float = 1.0) -> np.ndarray:
         shuffle = np.random.default_rng(len(self.entered)).permutation(_NEURONS)
         self.entered.append(u)
         second = np.mean(np.square(u)) if np.ndim(u) else u * u
@@ -110,21 +109,21 @@ def _quantiles(number: int) -> np.ndarray:
     return special.ndtri((np.arange(_NEURONS) + shift) / _NEURONS)
 
 
-def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, given: Mapping[str, sp.Expr]) -> Units:
+def natural_units(forward: sp.Expr, free: Iterable[sp.Symbol], seed: int, fixed: Mapping[str, sp.Expr]) -> Units:
     """The units of a layer at generic values of its parameters.
 
     Args:
         forward: its forward equation.
         free: the symbols that need numbers.
-        seed: of those numbers.
-        given: those that the user has fixed, by name.
+        seed: of the numbers that are drawn for symbols.
+        fixed: numbers of parameters that the user has fixed, by name.
 
     Returns:
         The units; ordinary ones for a layer that cannot be walked.
     """
 
     def again(units: Units) -> Units:
-        return measured(forward, tuple(parameters(free, stream(seed, "units"), given, units).items()))
+        return measured(forward, tuple(parameters(free, stream(seed, "units"), fixed, units).items()))
 
     try:
         found = again(ORDINARY)

@@ -8,22 +8,22 @@ l with the correlation length 1/|log chi_perp| (Doshi et al. (14)).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...results.verdict import SIMULATION, Verdict
-from ..oracles.comparison import free_symbols
+from ...results.subjects import DerivedDepth
+from ...results.verdict import SIMULATION, Verdict, inconclusive
+from ..oracles.comparison import Claim, free_symbols
 from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder
-from .claims import branchless, claimed, fixed_point, travelled
+from .claims import branchless, claimed, contraction, falling_start, fixed_point, travelled
 from .simulation_case import Task
 
 _EXACT = (24, 48, 96)  # widths of networks with real weights, of which all derivatives are taken
@@ -33,14 +33,16 @@ _EXACT_DEPTH = 2
 _PRECISION = 1.5  # times that of the maps: an error of chi_perp is multiplied by the number of layers
 _SHARP = 0.0045  # with which an error of 5 % is seen
 _COARSER = 1.8  # is the precision of the length
-_CALM = TAME / 16  # fluctuations of such networks: they are deep, and must not be wide as well
+_CALM = TAME / 16  # largest fluctuations of deep networks, which must not be wide as well
 _LAYERS = (3, 6)  # of networks that show a correlation length
 _LENGTHS = 1.5  # so many of which they should span
 _SETTINGS = 6  # of parameters, of which the first is taken where the length can be seen
 _SLOPES = (0.2, 1.5)  # of log J, there
+_ATTRACTS = 0.999  # factor by which a layer may change distances from a fixed point whose basin holds its neighbours
+_UNDECIDED = "no fixed point was found whose neighbours clearly flow to it: rounding would decide where the kernel ends"
 
 
-def jacobian_rows(task: Task, K: Any, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
+def jacobian_rows(task: Task, K: sp.Rational, depth: int, tell: Callable[[float], None]) -> list[Verdict]:
     """J^{0,depth} along random directions (Hutchinson), and J of a layer or two with all derivatives and real weights.
 
     The second where networks of affordable width are wide enough to see 5 %; the first estimates the same in any.
@@ -65,25 +67,41 @@ def jacobian_rows(task: Task, K: Any, depth: int, tell: Callable[[float], None])
     return rows
 
 
-def correlation_length_rows(task: Task, K: Any, tell: Callable[[float], None]) -> list[Verdict]:
-    """The correlation length, from the slope of log J in deep networks that start at a fixed point.
+def correlation_length_rows(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> list[Verdict]:
+    """The correlation length, from the slope of log J in deep networks that start at an attracting fixed point.
 
-    No row where, at a few settings of the parameters, there is no stable fixed point or the length is out of reach.
+    At a fixed point that repels, rounding would decide where a claim takes the kernel to flow. No row where, at a few
+    settings of the parameters, the kernels arrive nowhere or the length is out of reach.
     """
     rng = task.rng("correlation_length")
-    for values in _settings(task, rng):
-        place = fixed_point(task.quantities, _place(task, K), values)
-        if place is None:
-            continue
-        chi = float(claimed(task.quantities["chi_perp"], values | place))
-        if _SLOPES[0] <= abs(math.log(chi)) <= _SLOPES[1]:
-            return [_length_row(task.at(values | place), chi, rng, tell)]
-    return []
+    settings = _settings(task, rng)
+    undecided: Task | None = None
+    for chosen_start in (_given_start, falling_start):
+        for values in settings:
+            start = chosen_start(task.quantities, _place(task, K), values)
+            place = fixed_point(task.quantities, start, values) if start else None
+            if place is None:
+                continue
+            chi = float(claimed(task.quantities["chi_perp"], values | place))
+            if chi <= 0 or not _SLOPES[0] <= abs(math.log(chi)) <= _SLOPES[1]:
+                continue
+            there = task.at(values | place)
+            if contraction(task.quantities, place, values) <= _ATTRACTS:
+                return [_length_row(there, chi, rng, tell)]
+            undecided = undecided or there
+    if undecided is None:
+        return []
+    point = random_points.text(_ordered(undecided))
+    return [inconclusive("correlation_length", "simulation", point, (_UNDECIDED,), seed=task.seed)]
+
+
+def _given_start(quantities: Mapping[str, Claim], start: Values, values: Values) -> Values:
+    return start
 
 
 def _settings(task: Task, rng: np.random.Generator) -> list[Values]:
     free = free_symbols(task.theory, *task.quantities.values())
-    others = [random_points.parameters(free, rng, task.given, task.units) for _ in range(_SETTINGS - 1)]
+    others = [random_points.parameters(free, rng, task.fixed, task.units) for _ in range(_SETTINGS - 1)]
     return [task.values, *others]
 
 
@@ -99,8 +117,9 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
     # the slope has the sign of the claimed one, or the length is negative
     length = depth / (math.log(estimate.values[-1]) * math.copysign(1.0, slope))
     error = length**2 * float(estimate.errors[-1] / estimate.values[-1]) / depth
-    theirs = getattr(task.theory, "correlation_length", None)
-    claim = mp.mpf(theirs(**_start(task))) if theirs else mp.mpf(1 / abs(slope))
+    theory = task.theory
+    own = theory.correlation_length(**_start(task)) if isinstance(theory, DerivedDepth) else 1 / abs(slope)
+    claim = mp.mpf(own)
     point = f"{random_points.text(_ordered(task))}; {_layers(depth)} from a fixed point on"
     skip = branchless(task.quantities["chi_perp"], task.values)
     without = 1 / abs(mp.log(skip)) if skip is not None and skip > 0 and skip != 1 else None
@@ -109,8 +128,10 @@ def _length_row(task: Task, chi: float, rng: np.random.Generator, tell: Callable
 
 def _row(task: Task, K: sp.Rational, layers: int, estimate: Estimate, how: str) -> Verdict:
     place = _place(task, K)
-    theirs = getattr(task.theory, "jacobian", None)
-    claim = mp.mpf(theirs(0, layers, K, **_numbers(task))) if theirs else _product(task, place, layers)
+    if isinstance(task.theory, DerivedDepth):
+        claim = mp.mpf(task.theory.jacobian(0, layers, K, **_numbers(task)))
+    else:
+        claim = _product(task, place, layers)
     value, error = float(estimate.values[layers - 1]), float(estimate.errors[layers - 1])
     point = f"{random_points.text(place | task.values)}; {_layers(layers)}; {how}"
     places = travelled(task.quantities, place, task.values, layers - 1)
@@ -136,7 +157,7 @@ def _place(task: Task, K: sp.Rational) -> Values:
 
 
 def _ordered(task: Task) -> Values:
-    """The setting, kernels first and without the digits that nobody reads."""
+    """The setting, kernels first and with six digits."""
     shown = {s: sp.Float(task.values[s], 6) for s in (symbols.K, symbols.C) if s in task.values}
     return shown | {s: v for s, v in task.values.items() if s not in shown}
 

@@ -6,19 +6,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from ...core import symbols
 from ...core.atoms import AverageNode
 from ...core.progress import Progress
 from ...layers.nodes import Dense
+from ...results.quantity import Quantity
+from ...results.subjects import DerivedLayer
 from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 from ..formulas.steepness import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
 from ..oracles.batch_layers import needs_batch
-from ..oracles.comparison import FAILURES, PERPENDICULAR, compared, free_symbols, moved, reason
+from ..oracles.comparison import FAILURES, PERPENDICULAR, Claim, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import ORACLES, OracleValue, QuadratureOracle
 from ..oracles.natural_scales import natural_units
 from ..sampling import random_points
@@ -31,25 +33,26 @@ _SMALL = 1e-3  # of the natural scale
 _FULL = 4  # points from which on special cases are compared too
 _TANGENTS = ("ntk_map", "parameter_norm")  # infinite as chi_perp is, for one input of layers that contain it
 _COSTLY = ("ntk_map", "chi_delta")  # limits of integrals in the plane: compared at half as many points
+_NO_ORACLE = "there is no oracle for this quantity"
 _MOVES = 2  # each to a quarter of the distance from where the branch changes, on the logarithmic scale
 
 
 def theory_rows(
-    theory: Any,
-    quantities: Mapping[str, Any],
+    theory: DerivedLayer,
+    quantities: Mapping[str, Claim],
     seed: int,
     points: int,
-    given: Mapping[str, sp.Expr],
+    fixed: Mapping[str, sp.Expr],
     report: Progress,
 ) -> list[Verdict]:
     """Some quantities of a theory, each at some points."""
     rows = []
     free = free_symbols(theory, *quantities.values())
-    units = natural_units(theory.layer.forward, free, seed, given)
-    batched = needs_batch(theory.layer.forward, free, seed, given)
+    units = natural_units(theory.layer.forward, free, seed, fixed)
+    batched = needs_batch(theory.layer.forward, free, seed, fixed)
     for done, (name, quantity) in enumerate(quantities.items()):
         if name not in ORACLES:
-            rows.append(inconclusive(name, "quadrature", "", "there is no oracle for this quantity", seed=seed))
+            rows.append(inconclusive(name, "quadrature", "", (_NO_ORACLE,), seed=seed))
             continue
         rng = random_points.stream(seed, "quadrature", name)
         own = ORACLES[name][1]
@@ -57,23 +60,23 @@ def theory_rows(
         places = _places(_of_batch(own) if batched else own, count, rng, units, special=count >= _FULL)
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
-            values = random_points.parameters(free_symbols(theory, quantity), rng, given, units)
+            values = random_points.parameters(free_symbols(theory, quantity), rng, fixed, units)
             rows.append(_seeing_row(theory, name, quantity, place, values, units, seed))
     return rows
 
 
 def average_rows(
-    quantity: Any, seed: int, points: int, given: Mapping[str, sp.Expr], report: Progress
+    quantity: Quantity, seed: int, points: int, fixed: Mapping[str, sp.Expr], report: Progress
 ) -> list[Verdict]:
     """A single Gaussian average at some points."""
     rng = random_points.stream(seed, "quadrature", "average")
     arguments = tuple(s for s in (symbols.K1, symbols.K2, symbols.C, symbols.K) if s in quantity.symbols)
     rows = []
-    units = natural_units(_entering(quantity), quantity.symbols, seed, given)
+    units = natural_units(_entering(quantity), quantity.symbols, seed, fixed)
     places = _places(arguments, points, rng, units)
     for number, place in enumerate(places):
         report(f"{quantity.name} by quadrature", number / len(places))
-        values = place | random_points.parameters(quantity.symbols, rng, given)
+        values = place | random_points.parameters(quantity.symbols, rng, fixed)
         point = random_points.text(values)
         try:
             claim = claimed(quantity, values, DIGITS + 5)
@@ -97,7 +100,7 @@ def average_rows(
     return rows
 
 
-def _entering(quantity: Any) -> sp.Expr:
+def _entering(quantity: Quantity) -> sp.Expr:
     """The integrands of an average as what enters dense layers, all variables alike: they have its units."""
     found = [quantity.definition, *(step.definition for step in quantity.steps)]
     nodes = [node for expr in found for node in sp.preorder_traversal(expr) if isinstance(node, AverageNode)]
@@ -106,12 +109,16 @@ def _entering(quantity: Any) -> sp.Expr:
 
 
 def _of_batch(arguments: tuple[sp.Symbol, ...]) -> tuple[sp.Symbol, ...]:
-    """What a map depends on where all inputs have one kernel and all pairs one covariance."""
+    """The arguments of a map where all inputs have one kernel and all pairs one covariance."""
     return (symbols.K, symbols.C, *(symbol for symbol in arguments if symbol is symbols.Theta))
 
 
 def _places(
-    arguments: tuple[sp.Symbol, ...], points: int, rng: Any, units: random_points.Units, special: bool = False
+    arguments: tuple[sp.Symbol, ...],
+    points: int,
+    rng: np.random.Generator,
+    units: random_points.Units,
+    special: bool = False,
 ) -> list[Values]:
     if symbols.Theta in arguments:
         inputs = tuple(symbol for symbol in arguments if symbol is not symbols.Theta)
@@ -125,7 +132,13 @@ def _places(
 
 
 def _seeing_row(
-    theory: Any, name: str, quantity: Any, place: Values, values: Values, units: random_points.Units, seed: int
+    theory: DerivedLayer,
+    name: str,
+    quantity: Claim,
+    place: Values,
+    values: Values,
+    units: random_points.Units,
+    seed: int,
 ) -> Verdict:
     """The comparison at a point, or at one nearer to where the branch changes if nothing is seen there."""
     first = _theory_row(theory, name, quantity, place, values, seed)
@@ -140,7 +153,7 @@ def _seeing_row(
     return moved(row, first, random_points.text(place))
 
 
-def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Values, seed: int) -> Verdict:
+def _theory_row(theory: DerivedLayer, name: str, quantity: Claim, place: Values, values: Values, seed: int) -> Verdict:
     point = random_points.text(place | values)
     try:
         claim = claimed(quantity, place | values)
@@ -154,7 +167,7 @@ def _theory_row(theory: Any, name: str, quantity: Any, place: Values, values: Va
 
 @lru_cache(maxsize=512)
 def _measured(forward: sp.Expr, name: str, place: _Numbers, values: _Numbers) -> OracleValue:
-    """What the oracle finds: it sees the layer and numbers, never a claim, so that it need not look twice."""
+    """The oracle's number, kept for later calls: it depends on the layer and the point, never on a claim."""
     where = {symbol: float(value) for symbol, value in place}
     if name == "covariance_map" and random_points.are_equal(where):
         oracle = QuadratureOracle(forward, dict(values))

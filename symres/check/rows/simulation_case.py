@@ -1,20 +1,20 @@
-"""What all comparisons with simulated networks in one report share."""
+"""One layer, its claims and its simulation: the common part of all comparisons with simulated networks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...results.verdict import SIMULATION, Verdict, inconclusive
+from ...results.subjects import DerivedLayer
+from ...results.verdict import SIMULATION, Run, Verdict, inconclusive
 from ..nets.forward_walk import Forward
-from ..oracles.comparison import PERPENDICULAR, compared, require_sensitivity
+from ..oracles.comparison import PERPENDICULAR, Claim, compared, require_sensitivity
 from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.random_points import Values
@@ -30,24 +30,24 @@ class Task:
     """One layer, its claims, and the setting at which they are compared.
 
     Args:
-        theory: what is checked.
+        theory: the theory that is checked.
         quantities: its claims, by name.
         values: numbers for the layer's parameters; for a batch, also the covariance C of its inputs.
         seed: of all random numbers.
         budget: how much to simulate.
         units: of the layer.
         steep: whether an activation is so steep that chi_perp may be infinite; None if that cannot be told.
-        given: numbers that the user has fixed, by name.
+        fixed: numbers that the user has fixed, by name.
     """
 
-    theory: Any
-    quantities: Mapping[str, Any]
+    theory: DerivedLayer
+    quantities: Mapping[str, Claim]
     values: Values
     seed: int
     budget: Budget
     units: random_points.Units
     steep: bool | None
-    given: Mapping[str, sp.Expr]
+    fixed: Mapping[str, sp.Expr]
     simulation: Simulation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class Task:
         return random_points.stream(self.seed, "simulation", name)
 
     def at(self, values: Values) -> Task:
-        """The same at another setting."""
+        """The same layer and claims at another setting."""
         return replace(self, values=values)
 
     def extrapolated(
@@ -89,10 +89,10 @@ class Task:
     def row(
         self, name: str, point: str, claim: mp.mpf, found: OracleValue, estimate: Estimate, bare: mp.mpf | None = None
     ) -> Verdict:
-        """The comparison of a claim with what networks say, which must not be the same without the branch."""
-        facts: dict[str, Any] = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
+        """The comparison of a claim with networks; inconclusive where the branch of the layer hardly contributes."""
+        run: Run = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
         if math.isinf(found.error):
-            return inconclusive(name, "simulation", point, _UNTAMED, claimed=claim, value=found.value, **facts)
+            return inconclusive(name, "simulation", point, (_UNTAMED,), claimed=claim, value=found.value, **run)
         steep = name == PERPENDICULAR and self.steep
-        row = compared(name, "simulation", point, claim, found, SIMULATION, SMALL, steep=steep, **facts)
+        row = compared(name, "simulation", point, claim, found, SIMULATION, SMALL, steep=steep, **run)
         return require_sensitivity(row, bare)

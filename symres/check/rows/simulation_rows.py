@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import Enum
 
 import mpmath as mp
 import numpy as np
@@ -13,10 +13,11 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.progress import Progress
-from ...results.verdict import SIMULATION, Outcome, Verdict, contradicted, inconclusive
+from ...results.subjects import DerivedLayer
+from ...results.verdict import SIMULATION, Outcome, Run, Verdict, contradicted, inconclusive
 from ..formulas.steepness import infinitely_steep
 from ..oracles.batch_layers import needs_batch
-from ..oracles.comparison import FAILURES, compared, free_symbols, moved, reason
+from ..oracles.comparison import FAILURES, Claim, compared, free_symbols, moved, reason
 from ..oracles.layer_oracle import OracleValue
 from ..oracles.natural_scales import natural_units
 from ..sampling import random_points
@@ -27,38 +28,38 @@ from .jacobian_rows import correlation_length_rows, jacobian_rows
 from .simulation_case import SMALL, Task
 from .tangent_rows import parameter_norm_row, tangent_kernel_row
 
-_NEAR = 1e-10  # (K - C)/K in the susceptibility: a kink's bias is of the size of its root, a slope's of its square
-_FARTHER = (1e-4, 1e-6, 1e-8, 1e-10)  # where a divergence is looked for, as far as needed
-_FEW = 256  # networks that show a scale
-_SURE = 6  # standard errors that make a growth
-_ROUNDED = 1e-15  # of a neuron: what doubles lose in the difference of two
-_ELSEWHERE = (-1.0, -0.5, 0.5, 1.0)  # decades: where a susceptibility is compared that nearly vanishes
-_LARGER = 2.0  # times as large, on its natural scale, it must be there
+_NEAR = 1e-10  # (K - C)/K at which chi_perp is measured: a kink adds a bias of the order of its square root
+_DISTANCES = (1e-4, 1e-6, 1e-8, 1e-10)  # (K - C)/K at which a divergence is looked for, one after the other
+_FEW = 256  # networks that show the order of magnitude of a susceptibility
+_SURE = 6  # standard errors by which a ratio must grow
+_ROUNDED = 1e-15  # relative rounding error of a neuron
+_KERNEL_SHIFTS = (-1.0, -0.5, 0.5, 1.0)  # decades to other kernels, for a susceptibility that nearly vanishes
+_GAIN = 2.0  # by which the susceptibility, on its natural scale, must be larger at the other kernel
 
 
 def theory_rows(
-    theory: Any,
-    quantities: Mapping[str, Any],
+    theory: DerivedLayer,
+    quantities: Mapping[str, Claim],
     seed: int,
     depth: int,
     budget: Budget,
-    given: Mapping[str, sp.Expr],
+    fixed: Mapping[str, sp.Expr],
     report: Progress,
 ) -> list[Verdict]:
     """The maps of a theory after one layer and after ``depth`` layers, its susceptibilities and tangent kernels."""
     rng = random_points.stream(seed, "simulation")
     free = free_symbols(theory, *quantities.values())
-    units = natural_units(theory.layer.forward, free, seed, given)
-    values = random_points.parameters(free, rng, given, units)
+    units = natural_units(theory.layer.forward, free, seed, fixed)
+    values = random_points.parameters(free, rng, fixed, units)
     size = 10**units.typical
     K1, K2 = (random_points.rational(0.5 * size, 2.0 * size, rng) for _ in range(2))
     mixed = random_points.decimal(rng.uniform(0.5, 0.9) * math.sqrt(K1 * K2))
-    if needs_batch(theory.layer.forward, free, seed, given):  # every map is one of K and C
+    if needs_batch(theory.layer.forward, free, seed, fixed):  # every map is one of K and C
         K2, mixed = K1, random_points.decimal(float(mixed / sp.sqrt(K1 * K2)) * float(K1))
         values = {symbols.C: mixed} | values
     try:
         steep = infinitely_steep(theory.layer.forward, values)
-        task = Task(theory, quantities, values, seed, budget, units, steep, given)
+        task = Task(theory, quantities, values, seed, budget, units, steep, fixed)
     except FAILURES as failure:
         return [inconclusive("forward", "simulation", random_points.text(values), reason(failure), seed=seed)]
 
@@ -128,14 +129,14 @@ def _kernel_row(
     estimate: Estimate,
     bare: mp.mpf | None,
 ) -> Verdict:
-    """One claim after some layers, judged by itself; only the covariance answers for what is no covariance."""
-    facts: dict[str, Any] = {"seed": task.seed, "widths": estimate.widths, "samples": estimate.samples}
-    if claims.contradiction and (name == "covariance_map" or "covariance_map" not in task.quantities):
+    """One claim after some layers, judged by itself; a contradiction between claims counts against the covariance."""
+    run: Run = {"seed": task.seed, "widths": estimate.widths, "samples": estimate.samples}
+    answers = name == "covariance_map" or "covariance_map" not in task.quantities
+    if claims.contradiction is not None and answers:
         claim = claims.numbers.get(name, mp.nan)
-        return contradicted(name, "simulation", point, claims.contradiction, claim, found, **facts)
+        return contradicted(name, "simulation", point, claims.contradiction, claim, found, **run)
     if name in claims.reasons:
-        said = claims.reasons[name]
-        return inconclusive(name, "simulation", point, said, value=found.value, **facts)
+        return inconclusive(name, "simulation", point, claims.reasons[name], value=found.value, **run)
     return task.row(name, point, claims.numbers[name], found, estimate, bare)
 
 
@@ -181,10 +182,10 @@ def _larger(task: Task, K: sp.Rational, rng: np.random.Generator) -> sp.Rational
         return float(abs(claim)) / _natural(task, kernel, rng)
 
     low, high = task.units.window
-    others = [random_points.decimal(float(K) * 10**shift) for shift in _ELSEWHERE if shift > 0 or not task.batched]
+    others = [random_points.decimal(float(K) * 10**shift) for shift in _KERNEL_SHIFTS if shift > 0 or not task.batched]
     shares = {kernel: share(kernel) for kernel in others if low <= math.log10(kernel) <= high}
     best = max(shares, key=lambda kernel: shares[kernel], default=K)
-    return best if shares and shares[best] > _LARGER * share(K) else None
+    return best if shares and shares[best] > _GAIN * share(K) else None
 
 
 def _perpendicular_row(task: Task, K: sp.Rational, tell: Callable[[float], None]) -> Verdict:
@@ -197,24 +198,40 @@ def _perpendicular_row(task: Task, K: sp.Rational, tell: Callable[[float], None]
         return np.maximum(np.abs(values), SMALL * natural)
 
     growth = _growth(task, float(K), natural, rng)
-    facts: dict[str, Any] = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": growth.samples}
-    if growth.diverges:
+    run: Run = {"seed": task.seed, "widths": task.simulation.ladder.glance[:1], "samples": growth.samples}
+    if growth.limit is _Limit.INFINITE:
         found = OracleValue(math.inf, 0.0, natural, growth.remark, diverges=True)
-        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, SMALL, steep=task.steep, **facts)
-    if growth.remark:
-        return inconclusive("chi_perp", "simulation", point, growth.remark, claimed=claim, value=growth.last, **facts)
+        return compared("chi_perp", "simulation", point, claim, found, SIMULATION, SMALL, steep=task.steep, **run)
+    if growth.limit is _Limit.UNKNOWN:
+        remarks = (growth.remark,)
+        return inconclusive("chi_perp", "simulation", point, remarks, claimed=claim, value=growth.last, **run)
     estimate = task.extrapolated(task.simulation.chi_perp(float(K), _NEAR), scales, rng, tell)
     return task.row("chi_perp", point, claim, _found(estimate, natural), estimate, branchless(quantity, values))
 
 
+class _Limit(Enum):
+    """What is seen of the limit of (K'-C')/(K-C) as K - C falls."""
+
+    FINITE = "finite"
+    INFINITE = "infinite"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True)
 class _Growth:
-    """What (K'-C')/(K-C) does as K - C falls: it diverges, it cannot be told (a remark), or it has a limit."""
+    """How (K'-C')/(K-C) changes as K - C falls.
 
-    diverges: bool
-    remark: str
+    Args:
+        limit: what is seen of its limit.
+        last: the ratio at the smallest distance.
+        samples: number of networks.
+        remark: what was seen, unless the limit is finite.
+    """
+
+    limit: _Limit
     last: float
     samples: int
+    remark: str = ""
 
 
 def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> _Growth:
@@ -224,24 +241,24 @@ def _growth(task: Task, K: float, natural: float, rng: np.random.Generator) -> _
     """
     seen: list[tuple[float, float]] = []
     remark, glance = "", task.simulation.ladder.glance
-    for number, distance in enumerate(_FARTHER):
+    for number, distance in enumerate(_DISTANCES):
         (value,), (error,), _ = measured(task.simulation.chi_perp(K, distance), *glance, rng)
         seen.append((float(value), float(error) + natural * _ROUNDED**2 / distance))
         if number == 0:
             continue
-        (far, far_error), (close, close_error) = seen[-2:]
-        growth, noise = close - far, math.hypot(close_error, far_error)
+        (outer, outer_error), (inner, inner_error) = seen[-2:]
+        growth, noise = inner - outer, math.hypot(inner_error, outer_error)
         samples = len(seen) * glance[1]
-        grows = growth > _SURE * noise and growth > abs(far)
-        if grows and (task.steep or number == len(_FARTHER) - 1):
-            said = f"(K'-C')/(K-C) grows from {far:.3g} to {close:.3g} as K-C falls a hundredfold"
-            return _Growth(True, said, close, samples)
-        if abs(growth) + 5 * noise <= 0.5 * abs(far):
-            return _Growth(False, "", close, samples)
-        remark = f"{far:.3g} and {close:.3g} at two distances do not tell whether the limit is finite"
+        grows = growth > _SURE * noise and growth > abs(outer)
+        if grows and (task.steep or number == len(_DISTANCES) - 1):
+            said = f"(K'-C')/(K-C) grows from {outer:.3g} to {inner:.3g} as K-C falls a hundredfold"
+            return _Growth(_Limit.INFINITE, inner, samples, said)
+        if abs(growth) + 5 * noise <= 0.5 * abs(outer):
+            return _Growth(_Limit.FINITE, inner, samples)
+        remark = f"{outer:.3g} and {inner:.3g} at two distances do not tell whether the limit is finite"
         if task.steep and not grows:  # nothing but noise, which grows as the distance falls
             break
-    return _Growth(False, remark, close, samples)
+    return _Growth(_Limit.UNKNOWN, inner, samples, remark)
 
 
 def _natural(task: Task, K: sp.Rational, rng: np.random.Generator) -> float:

@@ -25,9 +25,9 @@ def tangent_kernel_row(task: Task, inputs: Values, tell: Callable[[float], None]
     """The tangent kernel of two inputs after a layer, that before it drawn at random.
 
     Args:
-        task: what is checked.
+        task: the layer and its claims.
         inputs: K1, K2 and C; of a batch, K1 and K2 are equal.
-        tell: is told the share of the work that is done.
+        tell: is called with the share of the work that is done.
     """
     place = random_points.with_tangent(inputs, task.rng("Theta"))
     sampler = task.simulation.tangent_kernel(*map(float, place.values()))

@@ -17,12 +17,13 @@ Function = Callable[..., np.ndarray]
 
 REACH = 38.0  # standard deviations; beyond, the Gaussian weight underflows
 _START = np.array([2.0**-k for k in range(10, 0, -2)] + [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 31, REACH])
-_FAR = np.arange(1.0, REACH + 1)  # where the range of doubles is probed
+_PROBES = np.arange(1.0, REACH + 1)  # where the range of doubles is probed
 _ROUNDING = 1e-14  # relative; measured deviations from closed forms of order 1 stay below 2e-15
-LEAST = float(np.finfo(float).tiny) / _ROUNDING  # of a smaller size the rounding is that of numbers without all digits
-LOST = 1e-13  # of the average of |function|: what may at most lie beyond the ends
+# an average of a smaller size has lost digits below the range of doubles, however exact the rule is
+SMALLEST_SIZE = float(np.finfo(float).tiny) / _ROUNDING
+TAIL_TOLERANCE = 1e-13  # share of the average of |function| that may lie beyond the ends
 _LEVELS = 52  # halvings of a panel: down to rounding
-_MOST = 500  # panels of one variable that are refined at once
+_MAX_REFINED = 500  # panels of one variable that are refined at once
 
 
 @cache
@@ -91,7 +92,7 @@ def adapted(
     if floors is not None:
         scale = np.maximum(scale, (floors * scale.T).max(axis=1, keepdims=True))
     ends = np.abs(np.atleast_2d(function(sigma * edges[[0, -1]]))) * np.exp(-(edges[[0, -1]] ** 2) / 2)
-    if not np.all(np.isfinite(scale)) or np.any(ends > LOST * scale):
+    if not np.all(np.isfinite(scale)) or np.any(ends > TAIL_TOLERANCE * scale):
         raise out_of_range()
     done: list[np.ndarray] = []
     for _ in range(_LEVELS):
@@ -101,7 +102,7 @@ def adapted(
         done.append(left[~rough])
         if not rough.any():
             break
-        if np.count_nonzero(rough) > _MOST:
+        if np.count_nonzero(rough) > _MAX_REFINED:
             raise too_fast()
         left, right = (
             np.concatenate([left[rough], middle[rough]]),
@@ -116,10 +117,10 @@ def adapted(
 
 def _finite_reach(function: Function, sigma: float) -> float:
     """How many standard deviations out, on the side of the sign of sigma, the function stays finite."""
-    finite = np.isfinite(np.atleast_2d(function(sigma * _FAR))).all(axis=0)
+    finite = np.isfinite(np.atleast_2d(function(sigma * _PROBES))).all(axis=0)
     if not finite[0]:
         raise out_of_range()
-    return float(_FAR[-1] if finite.all() else _FAR[np.argmin(finite) - 1])
+    return float(_PROBES[-1] if finite.all() else _PROBES[np.argmin(finite) - 1])
 
 
 def out_of_range() -> SymresError:
@@ -170,11 +171,11 @@ def average1(function: Function, sigma: float, edges: np.ndarray, points: int) -
     size = float(np.sum(np.abs(terms)))
     if not np.isfinite(size):
         raise out_of_range()
-    return float(np.sum(terms)), max(size, LEAST)
+    return float(np.sum(terms)), max(size, SMALLEST_SIZE)
 
 
 def rounding(size: float) -> float:
-    """What doubles lose in an average of that size: a few units, and those of the exponents of a growing integrand."""
+    """The rounding error of an average of some size: a few units, more where its exponent is large."""
     return _ROUNDING * size * (1 + abs(float(np.log(size))) / 30) if size else 0.0
 
 
@@ -195,7 +196,7 @@ def average_tensor(
     sizes = np.abs(values)
     for _, weights in reversed(axes):
         values, sizes = values @ weights, sizes @ weights
-    return float(values), max(float(sizes), LEAST)
+    return float(values), max(float(sizes), SMALLEST_SIZE)
 
 
 def composite(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,18 +11,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .adaptive_panels import LEAST, LOST, REACH, Function, adapted, composite, legendre, out_of_range, too_fast
+from .adaptive_panels import (
+    REACH,
+    SMALLEST_SIZE,
+    TAIL_TOLERANCE,
+    Function,
+    adapted,
+    composite,
+    legendre,
+    out_of_range,
+    too_fast,
+)
 
 _GRID = np.arange(-REACH, REACH) + 0.5  # standard deviations; 0, where formulas like 0*log(0) fail, is no node
-_NOTHING = 1e-19  # of the mass: less than rounding
+_NEGLIGIBLE = 1e-19  # of the mass: less than rounding
 _NARROW = 9.0  # standard deviations that are always covered
 _QUANTILES = (1e-6, 0.02, 0.2, 0.5, 0.8, 0.98, 1 - 1e-6)  # of the mass: where the slices lie
 _WIDE = 0.3  # of the standard deviation: in a narrower law, a difference of x1 and x2 has lost its digits
 _FIXED = np.array([-1.0, -0.3, 0.3, 1.0])  # its slices then, in standard deviations
-_FLOOR = 0.01  # of the largest of those: what is left of a slice far smaller is rounding
+_FLOOR = 0.01  # of the largest average on the fixed slices: a much smaller one is made of rounding errors
 _SMEAR = np.array([-8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8])  # conditional widths around a kink in x2
-_MOST_PLACES = 16 * 10**6
-_AT_ONCE = 10**6  # of them: arrays of a few megabytes
+_MAX_NODES = 16 * 10**6
+_CHUNK = 10**6  # of them: arrays of a few megabytes
 
 
 @dataclass(frozen=True)
@@ -82,13 +92,13 @@ class Plane:
         left, right = bounds[:, :-1], bounds[:, 1:]
         row, column = np.nonzero(right - left > 1e-13 * self.width)  # clipped panels are empty
         left, right = left[row, column], right[row, column]
-        if len(left) * points > _MOST_PLACES:
+        if len(left) * points > _MAX_NODES:
             raise too_fast()
 
         nodes, weights = legendre(points)
         norm = self.width * np.sqrt(2 * np.pi)
         means, sizes = np.zeros(len(x)), np.zeros(len(x))
-        step = max(_AT_ONCE // points, 1)
+        step = max(_CHUNK // points, 1)
         for first in range(0, len(left), step):
             here = slice(first, first + step)
             place = row[here]
@@ -99,9 +109,9 @@ class Plane:
             means += np.bincount(place, terms.sum(axis=1), len(x)) / norm
             sizes += np.bincount(place, np.abs(terms).sum(axis=1), len(x)) / norm
         value, size = float(means @ weight), float(sizes @ weight)
-        if not np.isfinite(size) or (sizes * density)[[0, -1]].max() * self.sigma > LOST * size:
+        if not np.isfinite(size) or (sizes * density)[[0, -1]].max() * self.sigma > TAIL_TOLERANCE * size:
             raise out_of_range()
-        return value, max(size, LEAST)
+        return value, max(size, SMALLEST_SIZE)
 
 
 def plane(
@@ -158,7 +168,7 @@ def _scanned(function: Function, sigma: float, slope: float, width: float) -> _M
     total = density.sum()
     lost = np.pad(~finite, 1, constant_values=True)  # beyond the grid nothing is known either
     lost = lost[:-2, 1:-1] | lost[2:, 1:-1] | lost[1:-1, :-2] | lost[1:-1, 2:]
-    if density[lost].max(initial=0.0) > LOST * total:
+    if density[lost].max(initial=0.0) > TAIL_TOLERANCE * total:
         raise out_of_range()
     inner = density.sum(axis=0)
     shares = (np.cumsum(inner) - inner / 2) / total
@@ -166,7 +176,7 @@ def _scanned(function: Function, sigma: float, slope: float, width: float) -> _M
 
 
 def _interval(mass: np.ndarray) -> tuple[float, float]:
-    there = _GRID[mass > _NOTHING * mass.sum()]
+    there = _GRID[mass > _NEGLIGIBLE * mass.sum()]
     return min(-_NARROW, max(there[0] - 1, -REACH)), max(_NARROW, min(there[-1] + 1, REACH))
 
 

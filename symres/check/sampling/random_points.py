@@ -32,7 +32,7 @@ _TANGENT = (0.3, 1.5)  # the tangent kernel of two inputs, in units of their ker
 
 @dataclass(frozen=True)
 class Units:
-    """What counts as an ordinary number in a layer: powers of 10, and 1 for ordinary activations.
+    """Ordinary sizes of the numbers in a layer: powers of 10, and 1 for ordinary activations.
 
     Args:
         kernel: unit of the kernel, where a branch goes from one behaviour to another.
@@ -66,7 +66,7 @@ ORDINARY = Units()
 
 
 def stream(seed: int, *names: object) -> np.random.Generator:
-    """Random numbers that depend on the seed and on what they are for, not on what was drawn before."""
+    """Random numbers that depend on the seed and on some names alone, not on earlier draws."""
     return np.random.default_rng([seed, *(zlib.crc32(str(name).encode()) for name in names)])
 
 
@@ -81,22 +81,22 @@ def decimal(value: float) -> sp.Rational:
 
 
 def parameters(
-    free: Iterable[sp.Symbol], rng: np.random.Generator, given: Mapping[str, sp.Expr], units: Units = ORDINARY
+    free: Iterable[sp.Symbol], rng: np.random.Generator, fixed: Mapping[str, sp.Expr], units: Units = ORDINARY
 ) -> Values:
     """Numbers for the parameters of a layer.
 
     Args:
-        free: its symbols, arguments of the maps (kernels) included or not; those are left out.
+        free: its symbols; arguments of the maps (kernels) among them are left out.
         rng: source of random numbers.
-        given: numbers fixed by the user, by name.
+        fixed: numbers fixed by the user, by name.
         units: of the layer.
     """
     unit = {symbols.C_W: units.weight, symbols.C_b: units.bias}
     arguments = {symbols.z, symbols.K, symbols.K1, symbols.K2, symbols.C, symbols.Theta}
     values: Values = {}
     for symbol in sorted(set(free) - arguments, key=str):
-        if str(symbol) in given:
-            values[symbol] = sp.sympify(given[str(symbol)])
+        if str(symbol) in fixed:
+            values[symbol] = sp.sympify(fixed[str(symbol)])
         elif symbol.is_integer:
             values[symbol] = sp.Integer(int(rng.integers(1, 4)))
         else:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ..nets.dual_numbers import Dual
+from ..nets.forward_walk import Forward
 from ..nets.gram_net import GramNet
 from ..nets.torch_tensor import Tensor, torch
 
-Walk = Callable[[GramNet, Any], Any]  # one layer
-Rule = Callable[[Walk, GramNet, np.ndarray, int, bool, np.random.Generator], np.ndarray]
+Rule = Callable[[Forward, GramNet, np.ndarray, int, bool, np.random.Generator], np.ndarray]
 
 
 def forward_mode(
-    layer: Walk, net: GramNet, z: np.ndarray, depth: int, exact: bool, rng: np.random.Generator
+    layer: Forward, net: GramNet, z: np.ndarray, depth: int, exact: bool, rng: np.random.Generator
 ) -> np.ndarray:
     """(1/n) sum_ij (d z^l_i / d z_j)^2 for l = 1..depth, from tangents that walk with the neurons.
 
@@ -32,7 +31,7 @@ def forward_mode(
         Shape (nets, depth).
     """
     nets, n, inputs = z.shape
-    neurons: Any = Dual(z, _signs(rng, nets, 1, inputs, 1) * np.eye(n)[:, None] if exact else _signs(rng, *z.shape, 1))
+    neurons = Dual(z, _signs(rng, nets, 1, inputs, 1) * np.eye(n)[:, None] if exact else _signs(rng, *z.shape, 1))
     found = []
     for _ in range(depth):
         neurons = layer(net, neurons)
@@ -40,14 +39,16 @@ def forward_mode(
     return np.stack(found, axis=1)
 
 
-def autograd(layer: Walk, net: GramNet, z: np.ndarray, depth: int, exact: bool, rng: np.random.Generator) -> np.ndarray:
-    """The same by PyTorch: gradients of the neurons i of a later stream, or of one sum of them with signs.
+def autograd(
+    layer: Forward, net: GramNet, z: np.ndarray, depth: int, exact: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """The norms of ``forward_mode`` by PyTorch: gradients of a later stream's neurons, or of one signed sum of them.
 
     Args, returns: as for ``forward_mode``.
     """
     t = torch()
     first = t.from_numpy(z).requires_grad_()
-    neurons: Any = Tensor(first)
+    neurons = Tensor(first)
     found = []
     for _ in range(depth):
         neurons = layer(net, neurons)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -12,6 +11,8 @@ import sympy as sp
 from ...core import symbols
 from ...core.errors import DeclarationError
 from ...core.scalars import number, parameter, whole
+from ...results.subjects import Declaration
+from ..arguments import GivenNumber
 from ..nets.forward_walk import Forward
 from ..nets.weight_net import WeightNet
 from ..oracles.batch_layers import needs_batch
@@ -44,16 +45,16 @@ class PartialJacobians:
 
 
 def simulate_jacobian(
-    forward: Any,
-    K: Any,
+    forward: Declaration | sp.Expr,
+    K: GivenNumber,
     *,
-    depth: Any = 1,
-    n: Any = 64,
-    nets: Any = 100,
+    depth: GivenNumber = 1,
+    n: GivenNumber = 64,
+    nets: GivenNumber = 100,
     estimator: str = "exact",
     backend: str = "numpy",
-    seed: Any = 0,
-    parameters: Mapping[str, Any] | None = None,
+    seed: GivenNumber = 0,
+    parameters: Mapping[str, GivenNumber] | None = None,
 ) -> PartialJacobians:
     """The averaged partial Jacobian norm (APJN) of networks of equal layers with real Gaussian weights.
 
@@ -90,20 +91,20 @@ def simulate_jacobian(
     for name, value, known in (("estimator", estimator, _ESTIMATORS), ("backend", backend, _BACKENDS)):
         if value not in known:
             raise DeclarationError(f"{name} {value!r}", "there is no such one", f"use {' or '.join(known)}")
-    equation: sp.Expr = getattr(forward, "forward", forward)
+    equation = forward if isinstance(forward, sp.Expr) else forward.forward
     kernel, layers = parameter(K, "K"), whole(depth, "depth", 1)
     width, networks, start = whole(n, "n", 1), whole(nets, "nets", 2), whole(seed, "seed", 0)
-    given = {str(name): number(value, str(name)) for name, value in (parameters or {}).items()}
-    values = {s: given[str(s)] for s in equation.free_symbols if str(s) in given and s is not symbols.z}
+    numbers = {str(name): number(value, str(name)) for name, value in (parameters or {}).items()}
+    values = {s: numbers[str(s)] for s in equation.free_symbols if str(s) in numbers and s is not symbols.z}
     walked = Forward(equation, values)
-    shared = _shared(equation, given, kernel) if needs_batch(equation, values, start, given) else None
+    shared = _shared(equation, numbers, kernel) if needs_batch(equation, values, start, numbers) else None
     simulation = Simulation(walked, WeightNet, shared)
     sampler = simulation.jacobians(float(kernel), layers, estimator == "exact", _BACKENDS[backend])
     return PartialJacobians(sampler(width, networks, np.random.default_rng(start))[0])
 
 
-def _shared(equation: sp.Expr, given: Mapping[str, sp.Expr], kernel: sp.Expr) -> float:
-    found = given.get(str(symbols.C))
+def _shared(equation: sp.Expr, numbers: Mapping[str, sp.Expr], kernel: sp.Expr) -> float:
+    found = numbers.get(str(symbols.C))
     if found is None or not 0 <= found < kernel:
         said = "it has no value" if found is None else f"it is {found}"
         raise DeclarationError(

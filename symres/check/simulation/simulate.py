@@ -39,7 +39,7 @@ class Simulation:
 
     @property
     def ladder(self) -> Ladder:
-        """Widths that such networks can have."""
+        """The widths at which networks of this layer are simulated."""
         return SINGLE if self._shared is None else _BATCHES
 
     def with_weights(self) -> Simulation:

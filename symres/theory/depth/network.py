@@ -15,6 +15,7 @@ from ...core.scalars import Number, number, whole
 from ...core.symbols import K as KERNEL
 from ...notation.facts import equation
 from ...results.quantity import Quantity, undirected
+from ...results.subjects import DerivedNetwork
 from ..quantities.layer_maps import LayerTheory
 
 _DIGITS = 18  # of every step: results are good to 15
@@ -40,7 +41,7 @@ class DualKernel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Network(Shown):
+class Network(DerivedNetwork, Shown):
     """Layers one after the other, the first nearest to the input.
 
     A read-in is the layer ``Layer(Dense(z))`` of inputs with kernels ``x.x'/fan_in``, a readout one without a skip.

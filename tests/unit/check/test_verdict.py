@@ -97,7 +97,7 @@ def test_thirty_digits_are_kept():
 
 
 def test_the_worst_row_decides():
-    good, bad, open_ = row(1, 1, 1e-3), row(2, 1, 1e-3), inconclusive("h", "quadrature", "", "no digits")
+    good, bad, open_ = row(1, 1, 1e-3), row(2, 1, 1e-3), inconclusive("h", "quadrature", "", ("no digits",))
     assert CheckReport((good, good)).outcome is PASSED
     assert CheckReport((good, open_)).outcome is INCONCLUSIVE
     assert CheckReport((good, open_, bad)).outcome is REFUTED
@@ -105,7 +105,7 @@ def test_the_worst_row_decides():
 
 
 def test_only_refuted_rows_raise():
-    good, bad, open_ = row(1, 1, 1e-3), row(2, 1, 1e-3), inconclusive("h", "quadrature", "", "no digits")
+    good, bad, open_ = row(1, 1, 1e-3), row(2, 1, 1e-3), inconclusive("h", "quadrature", "", ("no digits",))
     CheckReport((good, open_)).raise_if_refuted()
     with pytest.raises(CheckRefuted, match=r"kernel_map at K = 1: claimed 2.0, simulation finds 1.0 \+- 1.0e-03"):
         CheckReport((good, bad)).raise_if_refuted()
@@ -116,7 +116,7 @@ def test_the_table_fits_eighty_columns():
     rows = [
         judge("covariance_map", "quadrature", long, -1.23456789e-13, -1.2345e-13, 1e-25, QUADRATURE),
         judge("covariance_map", "simulation", long, -1.23456789e-13, 1e30, 1e-25, SIMULATION),
-        inconclusive("covariance_map", "quadrature", long, "it is " + "long " * 30, claimed=-1e-13, value=1e-13),
+        inconclusive("covariance_map", "quadrature", long, ("it is " + "long " * 30,), claimed=-1e-13, value=1e-13),
         row(1, 1, 1e-3, widths=(64, 128, 256, 512), samples=123456, seed=1),
     ]
     rows.append(row(mp.mpf("-1.23456789e-400"), mp.mpf("-1.23456789e-1000"), mp.mpf("1e-410")))

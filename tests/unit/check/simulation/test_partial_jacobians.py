@@ -16,6 +16,7 @@ from symres.check.rows.claims import fixed_point, travelled
 from symres.check.simulation.simulate import Simulation
 from symres.core.errors import DeclarationError, SymresError
 from symres.core.symbols import C_W, C_b, gamma, z
+from symres.results.subjects import DerivedDepth
 from tests.oracles.kernels import FakeTheory
 from tests.oracles.layers import BUILD, PAIRS, VALUES, rows_about_jacobians, theory
 
@@ -220,7 +221,7 @@ def test_claims_of_the_theory_itself_are_asked():
     """Where a theory has its own word on Jacobians and lengths, it is that word that is judged."""
     right, asked = deep(sr.derive(sr.residual("tanh"))), []
 
-    class Speaking(FakeTheory):
+    class Speaking(FakeTheory, DerivedDepth):
         def jacobian(self, first, last, K, **numbers):
             asked.append((first, last, sorted(numbers)))
             return mp.mpf(7)

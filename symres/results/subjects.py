@@ -1,0 +1,56 @@
+"""Base classes of theories, for rooms that must not import the room that derives them.
+
+Rooms that check, translate or print a theory ask ``isinstance`` of these classes, never for the names of attributes.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import sympy as sp
+
+from .quantity import Quantity
+
+
+class Declaration(Protocol):
+    """A declared layer."""
+
+    @property
+    def forward(self) -> sp.Expr:
+        """The forward equation: the next stream as an expression in ``z``."""
+
+
+class DerivedLayer:
+    """The theory of one layer: its declaration, and the quantities that were derived from it."""
+
+    layer: Declaration
+
+    @property
+    @abstractmethod
+    def quantities(self) -> Mapping[str, Quantity]:
+        """The quantities by name, in the order of the derivation."""
+
+    @property
+    def all_quantities(self) -> Mapping[str, Quantity]:
+        """``quantities``, and those that are derived only where they are looked up."""
+        return self.quantities
+
+
+class DerivedDepth(DerivedLayer):
+    """The theory of one layer that also makes claims about deep networks of such layers."""
+
+    @abstractmethod
+    def jacobian(self, l0: Any, l: Any, K: Any, **params: Any) -> Any:  # noqa: E741 (the name in the literature)
+        """The averaged partial Jacobian norm ``J^{l0,l}`` for K^0 = K (Doshi et al. (3))."""
+
+    @abstractmethod
+    def correlation_length(self, K: Any = None, **params: Any) -> float:
+        """The depth over which Jacobians grow or fall by a factor e, from the kernel K on (Doshi et al. (17))."""
+
+
+class DerivedNetwork:
+    """The theory of a network: those of its layers, the first nearest to the input."""
+
+    layers: tuple[DerivedLayer, ...]
