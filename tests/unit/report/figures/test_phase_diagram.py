@@ -95,6 +95,8 @@ def test_kernels_that_have_converged_are_left_alone(erf, monkeypatch):
     sizes = []
 
     class Counting:
+        __all__ = ("kernel_map", "chi_perp")
+
         def __init__(self, module):
             self.chi_perp = module.chi_perp
             self._map = module.kernel_map
@@ -159,7 +161,7 @@ def test_batches_and_unknown_maps_are_refused(erf):
     with pytest.raises(DeclarationError, match="normalises over a batch"):
         phase_diagram(sr.derive(sr.batch_norm("relu")), points=2)
     unknown = replace(erf.chi_perp, status=sr.Status.UNKNOWN, reason="for the test")
-    theory = SimpleNamespace(kernel_map=erf.kernel_map, chi_perp=unknown)
+    theory = SimpleNamespace(is_batch=False, kernel_map=erf.kernel_map, chi_perp=unknown)
     with pytest.raises(NoClosedForm, match="chi_perp is unknown: for the test"):
         phase_diagram(theory, points=2)
 
