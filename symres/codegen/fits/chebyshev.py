@@ -136,7 +136,7 @@ class Fit:
         edges: increasing edges of the pieces in u, from 0 (from the decay's floor) to 1 or to u(FARTHEST).
         table: Chebyshev coefficients, one row a degree, one column a piece.
         sign: of all values of a function that is fitted beside its largest value; 0 if they differ, and otherwise.
-        stop: the last kernel for which there are numbers.
+        max_kernel: the last kernel for which there are numbers.
         reason: why there are none beyond.
     """
 
@@ -145,7 +145,7 @@ class Fit:
     edges: tuple[float, ...]
     table: tuple[tuple[float, ...], ...]
     sign: int = 0
-    stop: float = math.inf
+    max_kernel: float = math.inf
     reason: str = ""
 
 
@@ -162,11 +162,13 @@ def fit(values: Values, what: str) -> Fit:
     with mp.workdps(DIGITS):
         known = lru_cache(maxsize=None)(values)
         found = _fitted(known, LARGEST, what)
-        if found.edges[-1] < 1 and math.isinf(found.stop):
+        if found.edges[-1] < 1 and math.isinf(found.max_kernel):
             farther = _fitted(known, FARTHEST, what)
-            found = farther if math.isinf(farther.stop) else found
-        if found.edges[-1] < 1 and math.isinf(found.stop) and _moves(known, found.shape):
-            found = replace(found, stop=float(FARTHEST), reason="it follows no law there that a polynomial continues")
+            found = farther if math.isinf(farther.max_kernel) else found
+        if found.edges[-1] < 1 and math.isinf(found.max_kernel) and _moves(known, found.shape):
+            found = replace(
+                found, max_kernel=float(FARTHEST), reason="it follows no law there that a polynomial continues"
+            )
     return found
 
 
@@ -179,7 +181,7 @@ def _moves(values: Values, shape: Shape) -> bool:
 def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
     """The fit of a function, from values up to a kernel."""
     end = end_of(values, largest)
-    last = min(largest, mp.mpf(end.stop))
+    last = min(largest, mp.mpf(end.max_kernel))
     for shape, absolute in _shapes(values, end, last):
         pieces = _pieces(values, shape, absolute, end, last)
         if pieces is not None:
@@ -191,7 +193,7 @@ def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
     edges = (*(float(left) for left, _, _ in pieces), float(pieces[-1][1]))
     rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
     sign = _sign(values, last) if absolute else 0
-    return Fit(shape, absolute, edges, tuple(tuple(map(float, row)) for row in rows), sign, end.stop, end.reason)
+    return Fit(shape, absolute, edges, tuple(tuple(map(float, row)) for row in rows), sign, end.max_kernel, end.reason)
 
 
 def _shapes(values: Values, end: End, largest: mp.mpf) -> Iterator[tuple[Shape, bool]]:
@@ -268,7 +270,7 @@ def _pieces(
     stack, done = list(pairwise(edges))[::-1], []
     while stack:
         left, right = stack.pop()
-        continued = right == last and math.isinf(end.stop) and last - left > EXTENDED * (1 - last)
+        continued = right == last and math.isinf(end.max_kernel) and last - left > EXTENDED * (1 - last)
         outer = mp.mpf(1) if continued else right
         coefficients = _chebyshev(normalised, left, outer, max(left, first), right, largest)
         if coefficients is not None:
