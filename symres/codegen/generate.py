@@ -12,11 +12,12 @@ import sympy as sp
 from ..core import files
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.symbols import KERNELS, place
+from ..results.deep_network import DeepNetwork
 from ..results.quantity import Quantity, Status
 from .emission.emitter import LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
 from .languages import LANGUAGES
 from .module import Module, Target
-from .network.network_module import FUNCTIONS, is_network, network_text
+from .network.network_module import NETWORK_FUNCTIONS, network_text
 from .planning.language import Language
 from .planning.plan import Component, Function, Planner
 from .strategy.choose import build_component
@@ -40,7 +41,7 @@ def generate(subject: Any, target: Target = "numpy", *, title: str = "", command
         DeclarationError: a name that no function can have.
         NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
     """
-    if is_network(subject):
+    if isinstance(subject, DeepNetwork):
         return _network(subject, target, title, command)
     quantities = quantities_of(subject)
     title = title or title_of(subject, quantities)
@@ -68,7 +69,7 @@ def generate(subject: Any, target: Target = "numpy", *, title: str = "", command
     return Module(name, target, text, lacking, warnings, names)
 
 
-def network_title(network: Any) -> str:
+def network_title(network: DeepNetwork) -> str:
     """The first line of what is generated from a network."""
     return f"Kernel and tangent kernel of a network of {len(network.layers)} layers, two inputs."
 
@@ -78,17 +79,17 @@ def network_call(target: str) -> str:
     return f'symres.export(network, target="{target}")'
 
 
-def _network(subject: Any, target: str, title: str, command: str) -> Module:
+def _network(network: DeepNetwork, target: str, title: str, command: str) -> Module:
     """A network as one function."""
-    title, command = title or network_title(subject), command or network_call(target)
+    title, command = title or network_title(network), command or network_call(target)
     language = LANGUAGES[target]
     planner = Planner(partial(build_component, language=language))
     sources: dict[str, Source] = {}
     text, warnings = network_text(
-        subject, language, lambda quantity: _planned(planner, language, quantity, sources), sources, (title, command)
+        network, language, lambda quantity: _planned(planner, language, quantity, sources), sources, (title, command)
     )
     require_distinct("the network", text)
-    return Module("network", "numpy" if target == "numpy" else "torch", text, (), warnings, FUNCTIONS)
+    return Module("network", "numpy" if target == "numpy" else "torch", text, (), warnings, NETWORK_FUNCTIONS)
 
 
 def _reasons(missing: Mapping[str, str]) -> str:

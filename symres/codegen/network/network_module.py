@@ -14,6 +14,7 @@ from sympy.integrals.quadrature import gauss_legendre
 from ...core import files
 from ...core.errors import DeclarationError
 from ...core.symbols import K1, K2, C, K, Theta, place
+from ...results.deep_network import DeepNetwork
 from ...results.quantity import Quantity
 from ..emission.emitter import Emitter, Source, argument, variable
 from ..planning.language import Language
@@ -21,9 +22,9 @@ from ..planning.plan import Component, Function
 from ..stable.primitives import complement, correlation, determinant
 from ..targets.torch.dialect import lines_with_tensors
 from ..wording import docstrings
-from .network_maps import MAPS, DeepLayer, deep_layer, named, require_layers, takes_determinant
+from .network_maps import DeepLayer, deep_layer, maps_of, named, require_layers, takes_determinant
 
-FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")
+NETWORK_FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")
 CONVENTIONS = (
     "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
     "learning rate 1 for every w and b of all layers. C_W is fan_in times the variance of a weight, C_b the variance "
@@ -51,14 +52,8 @@ def _nodes() -> list[tuple[float, float, float]]:
     return [(float((1 + x) / 2), float(w / 2), float(v)) for x, w, v in zip(places, weights, lower, strict=True)]
 
 
-def is_network(subject: Any) -> bool:
-    """Whether something has layers that each have the maps of a theory."""
-    layers = getattr(subject, "layers", None)
-    return isinstance(layers, tuple) and all(hasattr(layer, "ntk_map") for layer in layers)
-
-
 def network_text(
-    subject: Any,
+    network: DeepNetwork,
     language: Language,
     plan: Callable[[Quantity], Function],
     sources: Mapping[str, Source],
@@ -67,7 +62,7 @@ def network_text(
     """The module of a network, and what its user should be warned of.
 
     Args:
-        subject: a network: ``layers`` are theories, equal ones the same.
+        network: the network; it becomes one function.
         language: the target.
         plan: makes a map a function of components, and their code.
         sources: where it puts that.
@@ -77,16 +72,16 @@ def network_text(
         DeclarationError: there is no function of two inputs for such a network.
         NoClosedForm: a map has no accurate code.
     """
-    require_layers(subject.layers)
+    require_layers(network.layers)
     target = language.library
-    distinct = list(dict.fromkeys(subject.layers))
+    distinct = list(dict.fromkeys(network.layers))
     layers, warnings = [], []
     for number, theory in enumerate(distinct, 1):
-        quantities = [getattr(theory, name) for name in MAPS]
+        quantities = maps_of(theory)
         functions = [plan(quantity) for quantity in quantities]
         warnings += [warning for function in functions for warning in docstrings.warnings(function)]
         layers.append(deep_layer(f"_layer_{number}", quantities, functions, _inlined(target)))
-    runs = [(theory, len(list(equal))) for theory, equal in groupby(subject.layers)]
+    runs = [(theory, len(list(equal))) for theory, equal in groupby(network.layers)]
     words = [f"{count} x {named(theory)}" for theory, count in runs]
     printed = _Printed(language, layers, sources)
     parameters = sorted({p for layer in layers for p in layer.parameters}, key=place)

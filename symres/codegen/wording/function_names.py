@@ -30,7 +30,7 @@ def require_distinct(name: str, text: str) -> None:
         DeclarationError: a quantity has the name of something that the module itself needs.
     """
     tree = ast.parse(text)
-    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and hasattr(builtins, node.id)}
+    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in vars(builtins)}
     for needed, count in Counter([*_defined(tree), *called]).items():
         if count > 1:
             found = f"the module needs the name {needed} for something else"

@@ -11,6 +11,7 @@ import mpmath as mp
 from ...core.errors import DeclarationError
 from ...core.scalars import number, whole
 from ...core.symbols import K as KERNEL
+from ...results.deep_network import DeepNetwork
 from ...results.quantity import Quantity, undirected
 from ..quantities.layer_maps import LayerTheory
 
@@ -35,7 +36,7 @@ class DualKernel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(DeepNetwork):
     """Layers one after the other, the first nearest to the input.
 
     A read-in is the layer ``Layer(Dense(z))`` of inputs with kernels ``x.x'/fan_in``, a readout one without a skip.

@@ -16,6 +16,7 @@ from ...core.scalars import scalar
 from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
 from ...layers.layer import Layer
+from ...results.deep_network import LayerMaps
 from ...results.quantity import Quantity
 from ..walk.assignments import total_derivative
 from ..walk.normalisation_domain import needs_direction
@@ -31,7 +32,7 @@ _FURTHER = ("ntk_map", "chi_delta", "parameter_norm")
 
 
 @dataclass(frozen=True)
-class LayerTheory:
+class LayerTheory(LayerMaps):
     """What a layer does to kernels, gradients and tangent kernels: each quantity is derived when it is asked for.
 
     Args:
