@@ -216,7 +216,7 @@ def _python(
     )
 
 
-def _component(component: Component, source: Any) -> dict[str, Any]:
+def _component(component: Component, source: Source) -> dict[str, Any]:
     return {
         "name": component.name,
         "arguments": ", ".join(map(variable, component.symbols)),

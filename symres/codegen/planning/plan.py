@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import Any
 
 import sympy as sp
 
@@ -22,6 +21,7 @@ from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n, n_L, r, var
 from ...numerics.balls import enclose, evaluate
 from ...results.quantity import Quantity, Status
 from ..averages.average_code import averages
+from ..averages.integrands import GaussianAverage
 from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
 from ..stable.angles import AngleForm, angle_form, positive
@@ -117,7 +117,7 @@ class Component:
         return self.symbols[3 if self.is_pair else 1 :]
 
     @property
-    def call(self) -> Any:
+    def call(self) -> Callable[..., sp.Expr]:
         """The undefined sympy function that stands for it in expressions."""
         return sp.Function(self.name)
 
@@ -283,7 +283,7 @@ class Planner:
                 return sp.Add(*(self._kernel_function(sp.Add(*g), scope) for g in groups.values()))
         return stabilise(expr)
 
-    def _average(self, node: Any, scope: _Scope) -> sp.Expr:
+    def _average(self, node: GaussianAverage, scope: _Scope) -> sp.Expr:
         """A call of the component of an average without a closed form; kernels in its integrand become parameters."""
         if not node.free_symbols - {*variables}:
             return sp.Float(evaluate(node, {}, 20)[0], 20)

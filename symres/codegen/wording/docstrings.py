@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable
-from typing import Any
 
 import sympy as sp
 
@@ -13,6 +12,7 @@ from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, xi
 from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
 from ..averages.average_code import averages, entry_time, refines
+from ..averages.integrands import PiecewiseFunction
 from ..averages.singular_slopes import NEAREST, meet
 from ..emission.emitter import argument
 from ..fits.chebyshev import Fit
@@ -129,7 +129,7 @@ def component_lines(component: Component) -> list[str]:
     return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
 
 
-def _factors(formula: sp.Expr) -> list[Any]:
+def _factors(formula: sp.Expr) -> list[PiecewiseFunction]:
     """The functions that are averaged."""
     return [f for node in averages(formula) for _, factors in node.terms for f in factors]
 
