@@ -18,7 +18,7 @@ from ..stable.primitives import determinant
 from .integrands import GaussianAverage, PiecewiseFunction
 
 NEAREST = sp.Rational(1, 10**12)  # D/(K1*K2): nearer to 0 the density of both variables, which diverges, is cut off
-LEAST = sp.Rational(1, 10**100)  # of a kernel that others are divided by
+MIN_KERNEL = sp.Rational(1, 10**100)  # of a kernel that others are divided by
 
 Average = Callable[[sp.Expr, sp.Expr], sp.Expr]  # of functions of z1 and z2, each written in z
 
@@ -140,7 +140,7 @@ def inputs(node: GaussianAverage) -> list[sp.Symbol]:
 
 def _summed(node: GaussianAverage, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr], swap: bool) -> sp.Expr:
     x, y = inputs(node)
-    law = _Law(sp.Max(K1, LEAST), sp.Max(K2, LEAST))
+    law = _Law(sp.Max(K1, MIN_KERNEL), sp.Max(K2, MIN_KERNEL))
 
     def average(f: sp.Expr, g: sp.Expr) -> sp.Expr:
         f, g = (g, f) if swap else (f, g)

@@ -42,7 +42,7 @@ HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives ho
 MAXIMUM = 48  # pieces
 NEAR_ZERO = mp.mpf("1e-6")  # the variable of the fit where values are asked for, at least
 DENOMINATOR, SIMPLE = 24, 6  # the largest of the order of a correction, and of one that is not clearly a fraction
-LEAST = mp.mpf("0.05")  # the smallest of such orders
+MIN_ORDER = mp.mpf("0.05")  # the smallest of such orders
 CORRECTED = mp.mpf("1e-6")  # size of a correction where its order is measured
 NEARLY = 1e-3  # an order so near to a fraction, or to 1, is it
 ANALYTIC = mp.mpf(9) / 10  # the order beyond which a correction is taken for one of order 1
@@ -236,7 +236,7 @@ def _series(values: Values) -> tuple[sp.Rational, int]:
         return small, 1
     if order > 1 - NEARLY:
         return small, 2
-    end = min(SMALLEST, CORRECTED ** (1 / max(abs(order), LEAST)))  # the next corrections are small there
+    end = min(SMALLEST, CORRECTED ** (1 / max(abs(order), MIN_ORDER)))  # the next corrections are small there
     small = power_of(values, end, 100 * end)
     nearer = _order(values, small, end) or order
     found = Fraction(float(nearer)).limit_denominator(DENOMINATOR)
@@ -296,7 +296,7 @@ def _chebyshev(
 
     angles = [k * mp.pi / DEGREE for k in range(DEGREE + 1)]
     coarse = [at(a) for a in angles[::2]]
-    if not _settled(_cosines(coarse), largest, HOPELESS):
+    if not _has_converged(_cosines(coarse), largest, HOPELESS):
         return None
     samples = [coarse[k // 2] if k % 2 == 0 else at(a) for k, a in enumerate(angles)]
     coefficients = _cosines(samples)
@@ -306,10 +306,10 @@ def _chebyshev(
         coefficients = _cosines(
             [_clenshaw(coefficients, (2 * u - first - last) / (last - first)) for u in outer_points]
         )
-    return coefficients if _settled(coefficients, largest, TOLERANCE) else None
+    return coefficients if _has_converged(coefficients, largest, TOLERANCE) else None
 
 
-def _settled(coefficients: list[mp.mpf], largest: mp.mpf, tolerance: float) -> bool:
+def _has_converged(coefficients: list[mp.mpf], largest: mp.mpf, tolerance: float) -> bool:
     """Whether the last coefficients are small beside the size of the function."""
     size = max(sum(abs(c) for c in coefficients), largest)
     return max(abs(c) for c in coefficients[-2:]) <= tolerance * size

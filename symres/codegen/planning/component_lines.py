@@ -32,8 +32,8 @@ def with_origin(component: Component, lines: list[str], library: str) -> list[st
         return [*before, f"return {last.removeprefix('value = ')}"]
     limit = repr(component.origin) if math.isfinite(component.origin) else f"{component.origin:+}".replace("+", "")
     limit = limit.replace("inf", f"{'np' if library == 'np' else 'math'}.inf")
-    guard = [f"vanishes = K <= {component.start!r}", f"K = {library}.where(vanishes, 1.0, K)"]
-    return [*guard, *lines, f"return {library}.where(vanishes, {limit}, value)"]
+    masked = [f"vanishes = K <= {component.start!r}", f"K = {library}.where(vanishes, 1.0, K)"]
+    return [*masked, *lines, f"return {library}.where(vanishes, {limit}, value)"]
 
 
 def limited(component: Component, lines: tuple[str, ...], library: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from ..fits.chebyshev import fit
 from ..planning.language import Language
 from ..planning.plan import ACCURATE, FEW_DIGITS, Component
 from ..stable.angles import angle_form
-from ..stable.correlation_form import settled
+from ..stable.correlation_form import in_determinant_form
 from ..stable.primitives import TwoSigns, TwoTails
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import cancels, doubt
@@ -40,7 +40,9 @@ from .running import is_runnable, run
 from .sample_points import MEASURED, Values, named, other_values
 
 _SLOW = (TwoSigns, TwoTails, S4, T4)
-LOST = 1e-9  # a larger error of any closed form, beside the largest value for the same kernels, and the same is done
+MAX_CLOSED_FORM_ERROR = (
+    1e-9  # a larger error of any closed form, beside the largest value for the same kernels, and the same is done
+)
 HARD = ((1e-8, 1e-8, 3e-9), (1e-8, 1e-4, 9e-7), (0.7, 0.7, 0.7 * (1 - 1e-12)), (60.0, 60.0, 18.0), (1e4, 1e4, 9.99e3),
         (1e4, 1e4, (1e-12 - 1) * 1e4))  # fmt: skip
 PARALLEL = ((0.7, 0.7, 0.7), (0.7, 0.7, -0.7), (0.0, 0.7, 0.0), (0.0, 0.0, 0.0))
@@ -127,7 +129,7 @@ def _remeasured(component: Component, values: Values | None, language: Language)
 @lru_cache(maxsize=256)
 def _check_digits(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, language: str) -> None:
     """Refuse a closed form in special functions that is inaccurate where terms are most likely to cancel."""
-    component = Component(name, symbols, formula, settled(stabilise(formula)))
+    component = Component(name, symbols, formula, in_determinant_form(stabilise(formula)))
     if _is_unspelled(component):
         return
     formula, extra = with_numbers(component, None)
@@ -152,7 +154,7 @@ def _check_loss(component: Component, where: str = "") -> None:
         return
     lost = component.error_over_max or 0.0 if component.is_pair else component.error
     of = " of the largest value" if component.is_pair else ""
-    if lost > LOST:
+    if lost > MAX_CLOSED_FORM_ERROR:
         raise _refused(component, NUMPY_LANGUAGE.name, f"its terms cancel in floats (error {lost:.0e}{of}{where})")
 
 
@@ -175,7 +177,7 @@ def _built(
             return _measured(measured_quadrature, Component(name, symbols, formula, None))
         form = angle_form(formula, (K1, C, K2))
         component = Component(
-            name, symbols, formula, settled(stabilise(formula) if form is None else form.stable()), form
+            name, symbols, formula, in_determinant_form(stabilise(formula) if form is None else form.stable()), form
         )
         component = _guarded(component, fallback_integral)
         return component if _is_unspelled(component) else _measured(_measured_pair, component, accept_cancellation)

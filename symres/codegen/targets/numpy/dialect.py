@@ -172,7 +172,7 @@ def component_tile(component: Component) -> Tile | None:
 @lru_cache(maxsize=256)
 def _cheapest(form: AngleForm | None, code: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Tile:
     names = {s: variable(s) for s in symbols}
-    tiles = [Tiler(NUMPY, names, (K1, K2), MATRICES).tile(road, leave=True) for road in fast_paths(form, code)]
+    tiles = [Tiler(NUMPY, names, (K1, K2), MATRICES).tile(path, leave=True) for path in fast_paths(form, code)]
     return min(tiles, key=lambda tile: (tile.cost, tile.arrays))
 
 
@@ -186,8 +186,8 @@ def function_tile(function: Function) -> Tile | None:
         return None
     symbols = {name: symbol for symbol, name in function.names}
     *steps, (_, value) = function.lines
-    road = with_determinant(FastPath(value, {symbols[name]: e for name, e in steps}))
-    return Tiler(NUMPY, {s: variable(s) for s in arguments}, (K1, K2), MATRICES, known).tile(road)
+    path = with_determinant(FastPath(value, {symbols[name]: e for name, e in steps}))
+    return Tiler(NUMPY, {s: variable(s) for s in arguments}, (K1, K2), MATRICES, known).tile(path)
 
 
 def _unlimited_source(component: Component) -> Source:

@@ -41,7 +41,7 @@ from ...runtime.torch_helpers import (
     own_gradient,
 )
 from ...stable.angles import AngleForm, rooted_form
-from ...stable.correlation_form import determined, separated, settled
+from ...stable.correlation_form import determined, in_determinant_form, separated
 from ...stable.primitives import (
     AbsNode,
     Atan2,
@@ -270,7 +270,7 @@ def _slope(form: AngleForm, v: sp.Symbol) -> sp.Expr:
 def _floored_source(component: Component, code: sp.Expr) -> Source:
     """What depends on x/determinant has derivatives by formulas: autograd would meet 0 times infinity, or a floor."""
     kept = replace(component, floored=True)
-    slopes = {v: _body(kept, settled(stabilise(component.formula.diff(v)))) for v in component.symbols}
+    slopes = {v: _body(kept, in_determinant_form(stabilise(component.formula.diff(v)))) for v in component.symbols}
     return _with_slopes(component, code, slopes)
 
 
