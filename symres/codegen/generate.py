@@ -13,13 +13,15 @@ from ..core import files
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.symbols import KERNELS, place
 from ..results.quantity import Quantity, Status
-from .emission.emitter import Dialect, LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
+from ..results.subjects import DerivedNetwork
+from .emission.emitter import LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
+from .languages import LANGUAGES
 from .module import Module, Target
-from .network.network_module import FUNCTIONS, is_network, network_text
+from .network.network_module import NETWORK_FUNCTIONS, network_text
+from .planning.language import Language
 from .planning.plan import Component, Function, Planner
 from .strategy.choose import build_component
 from .targets.numpy import dialect as numpy_printer
-from .targets.torch import dialect as torch_printer
 from .wording import docstrings
 from .wording.function_names import renamed, require_distinct
 
@@ -39,20 +41,20 @@ def generate(subject: Any, target: Target = "numpy", *, title: str = "", command
         DeclarationError: a name that no function can have.
         NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
     """
-    if is_network(subject):
+    if isinstance(subject, DerivedNetwork):
         return _network(subject, target, title, command)
     quantities = quantities_of(subject)
     title = title or title_of(subject, quantities)
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
     command = command or call_of(subject, quantities, target)
-    printer: Any = numpy_printer if target == "numpy" else torch_printer
-    planner = Planner(partial(build_component, dialect=_dialect(target)))
+    language = LANGUAGES[target]
+    planner = Planner(partial(build_component, language=language))
     functions: list[Function] = []
     sources: dict[str, Source] = {}
     missing: dict[str, str] = {}
     for quantity in quantities.values():
         try:
-            functions.append(_planned(planner, printer, quantity, sources))
+            functions.append(_planned(planner, language, quantity, sources))
         except SymresError as error:
             if len(quantities) == 1 and isinstance(error, DeclarationError | NoClosedForm):
                 raise
@@ -60,14 +62,14 @@ def generate(subject: Any, target: Target = "numpy", *, title: str = "", command
     if not functions:
         raise NoClosedForm(f"{target} code for {_listed(missing)}", _reasons(missing), "export to LaTeX")
     lacking = tuple(f"{lacks}: {found}" for lacks, found in missing.items())
-    text = _python(printer, target, title, command, functions, sources, lacking)
+    text = _python(language, title, command, functions, sources, lacking)
     names = tuple(f.quantity.name for f in functions)
     require_distinct(_listed(names), text)
     warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docstrings.warnings(f))
     return Module(name, target, text, lacking, warnings, names)
 
 
-def network_title(network: Any) -> str:
+def network_title(network: DerivedNetwork) -> str:
     """The first line of what is generated from a network."""
     return f"Kernel and tangent kernel of a network of {len(network.layers)} layers, two inputs."
 
@@ -77,17 +79,17 @@ def network_call(target: str) -> str:
     return f'symres.export(network, target="{target}")'
 
 
-def _network(subject: Any, target: str, title: str, command: str) -> Module:
+def _network(network: DerivedNetwork, target: str, title: str, command: str) -> Module:
     """A network as one function."""
-    title, command = title or network_title(subject), command or network_call(target)
-    printer: Any = numpy_printer if target == "numpy" else torch_printer
-    planner = Planner(partial(build_component, dialect=_dialect(target)))
+    title, command = title or network_title(network), command or network_call(target)
+    language = LANGUAGES[target]
+    planner = Planner(partial(build_component, language=language))
     sources: dict[str, Source] = {}
     text, warnings = network_text(
-        subject, target, lambda quantity: _planned(planner, printer, quantity, sources), sources, (title, command)
+        network, language, lambda quantity: _planned(planner, language, quantity, sources), sources, (title, command)
     )
     require_distinct("the network", text)
-    return Module("network", "numpy" if target == "numpy" else "torch", text, (), warnings, FUNCTIONS)
+    return Module("network", "numpy" if target == "numpy" else "torch", text, (), warnings, NETWORK_FUNCTIONS)
 
 
 def _reasons(missing: Mapping[str, str]) -> str:
@@ -117,40 +119,39 @@ def quantities_of(subject: Any) -> dict[str, Quantity]:
     return renamed(found)
 
 
-def _dialect(target: str) -> Dialect:
-    return numpy_printer.NUMPY if target == "numpy" else torch_printer.TORCH
-
-
-def _planned(planner: Planner, printer: Any, quantity: Quantity, sources: dict[str, Source]) -> Function:
+def _planned(planner: Planner, language: Language, quantity: Quantity, sources: dict[str, Source]) -> Function:
     """A function that can be printed: by averages where the language lacks a function of the closed form.
 
     The code of its components goes into ``sources``, by their names.
     """
     try:
-        return _printable(planner, printer, quantity, sources)
+        return _printable(planner, language, quantity, sources)
     except NoSpelling as refusal:
         error = refusal
         steps = tuple(replace(step, expr=step.definition) for step in quantity.steps)
         reason = f"there is one, but {error.found}"
-        opened = replace(quantity, body=quantity.definition, steps=steps, status=Status.NUMERIC, reason=reason)
+        by_quadrature = replace(quantity, body=quantity.definition, steps=steps, status=Status.NUMERIC, reason=reason)
         try:
-            if quantity.status is not Status.EXACT or (opened.body, opened.steps) == (quantity.body, quantity.steps):
+            if quantity.status is not Status.EXACT or (by_quadrature.body, by_quadrature.steps) == (
+                quantity.body,
+                quantity.steps,
+            ):
                 raise error
-            return _printable(planner, printer, opened, sources)
+            return _printable(planner, language, by_quadrature, sources)
         except SymresError:
             if not isinstance(error, LosesDigits):
                 raise
             build: Any = planner.build  # there is nothing better
             planner = replace(planner, build=partial(build, accept_cancellation=True))
-            return _printable(planner, printer, quantity, sources)
+            return _printable(planner, language, quantity, sources)
 
 
-def _printable(planner: Planner, printer: Any, quantity: Quantity, sources: dict[str, Source]) -> Function:
+def _printable(planner: Planner, language: Language, quantity: Quantity, sources: dict[str, Source]) -> Function:
     function = planner.function(quantity)
-    printer.function_source(function)
+    language.function_source(function)
     for component in function.components:
         if component.name not in sources:
-            sources[component.name] = printer.component_source(component)
+            sources[component.name] = language.component_source(component)
     return function
 
 
@@ -174,19 +175,18 @@ def call_of(subject: Any, quantities: dict[str, Quantity], target: str) -> str:
 
 
 def _python(
-    printer: Any,
-    target: str,
+    language: Language,
     title: str,
     command: str,
     functions: list[Function],
     sources: Mapping[str, Source],
     missing: tuple[str, ...],
 ) -> str:
+    target, dialect = language.library, language.dialect
     components: dict[str, Component] = {c.name: c for f in functions for c in f.components}
     sources = {name: sources[name] for name in components}  # those of refused functions are left out
-    bodies = [printer.function_source(f) for f in functions]
+    bodies = [language.function_source(f) for f in functions]
     tiles = [numpy_printer.function_tile(f) if target == "numpy" else None for f in functions]
-    dialect = _dialect(target)
     needed = [_needed(f.quantity) for f in functions]
     listed = [_function(*parts, target, needed) for parts in zip(functions, bodies, tiles, strict=True)]
     code = [line for function in listed for line in (*function["lines"], function["call"])]
@@ -194,7 +194,7 @@ def _python(
         code += [*source.lines, *source.preamble]
     for tile in (*tiles, *(source.tile for source in sources.values())):
         code += [] if tile is None else [*tile.axes, *tile.lines]
-    helpers = [dialect.helpers[n][0].strip("\n") for n in dialect.needed([*code, *printer.ALWAYS])]
+    helpers = [dialect.helpers[n][0].strip("\n") for n in dialect.needed([*code, *language.always_called])]
     text = "\n".join([*code, *helpers])
     tables = dict(table for source in sources.values() for table in source.tables)
     return files.render(
@@ -202,6 +202,7 @@ def _python(
         {
             "title": docstrings.quoted(title),
             "command": docstrings.quoted(command),
+            "measured_code": docstrings.measured_code(components.values(), language.name),
             "missing": [line for text_ in missing for line in docstrings.wrapped(text_, 4, 4)],
             "special": "special." in text and target == "numpy",
             "math": "math." in text,
@@ -215,7 +216,7 @@ def _python(
     )
 
 
-def _component(component: Component, source: Any) -> dict[str, Any]:
+def _component(component: Component, source: Source) -> dict[str, Any]:
     return {
         "name": component.name,
         "arguments": ", ".join(map(variable, component.symbols)),

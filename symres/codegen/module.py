@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Literal
@@ -21,7 +23,7 @@ class Module(Shown):
     """Generated text.
 
     Args:
-        name: what it is about; the name under which it is loaded.
+        name: what it is about; part of the name under which it is loaded.
         target: "numpy", "torch" or "latex".
         text: the text itself.
         missing: quantities that were asked for and have no code, with the reason.
@@ -68,6 +70,9 @@ class Module(Shown):
     def load(self) -> ModuleType:
         """Run the text as a Python module.
 
+        Each call makes a module of its own. It is kept in ``sys.modules`` under a name that no other one has, such as
+        ``symres_generated_theory_1``: ``torch.compile``, ``inspect`` and ``pickle`` look modules up by name.
+
         Raises:
             DeclarationError: it is LaTeX, or the library that it imports is not installed.
         """
@@ -77,7 +82,17 @@ class Module(Shown):
             raise DeclarationError(
                 f"loading {self.name}", f"{self.target} is not installed", f"pip install {self.target}"
             )
-        module = ModuleType(self.name)
-        module.__doc__ = None
-        exec(compile(self.text, f"<generated {self.name}>", "exec"), module.__dict__)
+        module = ModuleType(_unused_name(self.name))
+        sys.modules[module.__name__] = module
+        try:
+            exec(compile(self.text, f"<generated {self.name}>", "exec"), module.__dict__)
+        except BaseException:
+            del sys.modules[module.__name__]
+            raise
         return module
+
+
+def _unused_name(name: str) -> str:
+    """A name for a loaded module that no other module has."""
+    names = (f"symres_generated_{name}_{number}" for number in count(1))
+    return next(candidate for candidate in names if candidate not in sys.modules)

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..codegen.generate import call_of, generate, network_call, network_title, quantities_of, title_of
 from ..codegen.module import TARGETS, Module
-from ..codegen.network.network_module import is_network
 from ..core.errors import DeclarationError
+from ..results.subjects import DerivedNetwork
 from .latex.document import equations
 from .latex.network_document import recursion
 
@@ -31,7 +31,7 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
         raise DeclarationError(f"export to {target!r}", "there is no such target", f"use one of {', '.join(TARGETS)}")
     if target != "latex":
         return generate(subject, target, title=title, command=command)
-    if is_network(subject):
+    if isinstance(subject, DerivedNetwork):
         text = recursion(subject, title or network_title(subject), command or network_call(target))
         return Module("network", "latex", text, functions=("network",))
     quantities = quantities_of(subject)

@@ -18,6 +18,10 @@ class Declaration(Protocol):
     """A declared layer."""
 
     @property
+    def name(self) -> str:
+        """Its name; "layer" if it has none."""
+
+    @property
     def forward(self) -> sp.Expr:
         """The forward equation: the next stream as an expression in ``z``."""
 
@@ -50,7 +54,31 @@ class DerivedDepth(DerivedLayer):
         """The depth over which Jacobians grow or fall by a factor e, from the kernel K on (Doshi et al. (17))."""
 
 
-class DerivedNetwork:
-    """The theory of a network: those of its layers, the first nearest to the input."""
+class LayerMaps(DerivedLayer):
+    """The theory of one layer that has the maps of its kernels."""
 
-    layers: tuple[DerivedLayer, ...]
+    @property
+    @abstractmethod
+    def kernel_map(self) -> Quantity:
+        """The next kernel of one input."""
+
+    @property
+    @abstractmethod
+    def covariance_map(self) -> Quantity:
+        """The next covariance of two inputs."""
+
+    @property
+    @abstractmethod
+    def ntk_map(self) -> Quantity:
+        """The next tangent kernel of two inputs."""
+
+    @property
+    @abstractmethod
+    def is_batch(self) -> bool:
+        """Whether the maps depend on the kernel and the covariance of a batch of exchangeable inputs."""
+
+
+class DerivedNetwork:
+    """The theory of a network: those of its layers, the first nearest to the input; equal ones are the same."""
+
+    layers: tuple[LayerMaps, ...]

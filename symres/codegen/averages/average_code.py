@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import mpmath as mp
 import sympy as sp
@@ -38,9 +37,11 @@ from . import singular_slopes
 from .conditional_exponential import TILTED, tilt, tilted
 from .conditional_polynomial import GIVEN, GIVEN_THE_SECOND, Closed, closed, is_polynomial, suits
 from .features import faint, features
+from .integrands import GaussianAverage, PiecewiseFunction
 from .rules import rule_of
 from .tail_growth import growth, highest, load, rate, wave
 
+Terms = tuple[tuple[sp.Expr, tuple[PiecewiseFunction, ...]], ...]
 Helpers = dict[str, tuple[str, tuple[str, ...]]]
 
 POINTS, FEWER = 16, 11  # of each panel; where two results are compared
@@ -120,7 +121,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         return parts[formula]
 
     kernel = variable(symbols[0])
-    factors_: dict[Any, str] = {}
+    factors_: dict[PiecewiseFunction, str] = {}
     lines: list[str] = []
 
     def of_entries(value: sp.Expr) -> str:
@@ -138,7 +139,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         """Points of the line."""
         return "(" + "".join(f"{of_entries(place)}, " for place in places).strip() + ")"
 
-    def factor(f: Any) -> str:
+    def factor(f: PiecewiseFunction) -> str:
         """The variable that holds a factor: parts, breaks, places, scales, reach, growth, average, tilt, steps.
 
         The scales are the length of the changes, the rate of growth, the load of exponentials and the wave number. The
@@ -160,24 +161,24 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
         return factors_[f]
 
-    def coded(average: Callable[..., Closed], f: Any) -> str:
+    def coded(average: Callable[..., Closed], f: PiecewiseFunction) -> str:
         """What stands for the average of a function over one variable."""
         code = average(f, f"{name}_factor_{len(factors_)}", parameters, dialect)
         preamble.extend(code.preamble)
         constants.extend(code.tables)
         return code.text
 
-    def ruled(factors: Sequence[Any]) -> str:
+    def ruled(factors: Sequence[PiecewiseFunction]) -> str:
         rule = rule_of(*factors)
         return f"{rule.helper}, {rule.cost}, {rule.few}"
 
-    def over_one(rule: str, function: Any, *law: str) -> str:
+    def over_one(rule: str, function: PiecewiseFunction, *law: str) -> str:
         """The call of a rule over one variable."""
         # the entries of a matrix come all at once, and their nodes would not fit into the memory
         head = f"_over_one({rule}, " if is_pair or refines(function) else f"{rule}("
         return f"{head}{', '.join((factor(function), *law))}{rest})"
 
-    values: dict[Any, sp.Expr] = {}
+    values: dict[sp.Expr, sp.Expr] = {}
     conditional = sorted(expr.atoms(singular_slopes.ConditionalAverage), key=sp.default_sort_key)
     held = {given.args[0] for given in conditional}
     for node in (node for node in averages(expr) if node not in held):
@@ -190,7 +191,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
                 + (
                     f"_pair_average({ruled(factors)}, {called}, K1, K2, C{rest})"
                     if is_pair
-                    else over_one("_kernel_average", *factors, "K")
+                    else over_one("_kernel_average", factors[0], "K")
                 )
             )
             names[symbol := sp.Dummy(average)] = average
@@ -221,7 +222,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     return Source((f"return _flat({name}_rule, {step}, {arguments})",), tuple(constants), tuple(preamble))
 
 
-def refines(factor: Any) -> bool:
+def refines(factor: PiecewiseFunction) -> bool:
     """Whether averages are computed with several steps: parameters may act inside of functions in ways not seen.
 
     What a shift does to an exponential beside polynomials is seen.
@@ -232,7 +233,7 @@ def refines(factor: Any) -> bool:
     return any(not (isinstance(e, sp.Pow) and e.exp.is_integer and e.exp.is_nonnegative) for e in inside)
 
 
-def _joined(node: Any) -> Any:
+def _joined(node: GaussianAverage) -> Terms:
     """The terms of an average; over one variable a single one, whose parts may cancel before they are integrated."""
     if node.dimension > 1:
         return node.terms
@@ -261,19 +262,19 @@ def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Ex
     return out
 
 
-def _written_out(node: Any, parameter: sp.Symbol) -> Any:
+def _written_out(node: GaussianAverage, parameter: sp.Symbol) -> sp.Expr:
     """An average whose activations with that parameter are formulas, so that it stands in sight."""
     hidden = {e for e in sp.preorder_traversal(node.integrand) if isinstance(e, ActivationNode)}
     atoms = {e: e.expanded for e in hidden if any(value.has(parameter) for value in e.values.values())}
     return node.func(node.integrand.xreplace(atoms), *node.covariance)
 
 
-def _moves_a_jump(parameter: sp.Symbol, node: Any) -> bool:
+def _moves_a_jump(parameter: sp.Symbol, node: GaussianAverage) -> bool:
     factors = [f for _, fs in node.terms for f in fs]
     return any(not f.is_continuous and any(b.has(parameter) for b in f.breaks) for f in factors)
 
 
-def variance_slope(node: Any, first: bool) -> sp.Expr:
+def variance_slope(node: GaussianAverage, first: bool) -> sp.Expr:
     """The derivative of a pair average in K1 (or K2), regular on the diagonal.
 
     Price's <f'' g>/2 for smooth f. With kinks, Stein's lemma <z1 f'(z1) g(z2)> = K1 <f'' g> + C <f' g'> gives the same
@@ -291,7 +292,7 @@ def variance_slope(node: Any, first: bool) -> sp.Expr:
     return (node.func(x * f.diff(x), *covariance) - C * node.func(f.diff(x, y), *covariance)) / (2 * v)
 
 
-def covariance_slope(node: Any) -> sp.Expr:
+def covariance_slope(node: GaussianAverage) -> sp.Expr:
     """The derivative of a pair average in C: Price's theorem, <f' g'>."""
     if singular_slopes.jumps(node):
         return singular_slopes.covariance_slope(node)
@@ -299,10 +300,14 @@ def covariance_slope(node: Any) -> sp.Expr:
     return node.func(node.integrand.diff(x, y), *node.covariance)
 
 
-def averages(expr: sp.Expr) -> list[Any]:
+def averages(expr: sp.Expr) -> list[GaussianAverage]:
     """The unevaluated averages in an expression, in a fixed order."""
-    found = {e for e in sp.preorder_traversal(expr) if isinstance(e, AverageNode)}
+    found: set[GaussianAverage] = set(filter(_is_average, sp.preorder_traversal(expr)))
     return sorted(found, key=lambda e: (len(str(e)), str(e)))
+
+
+def _is_average(node: sp.Basic) -> bool:
+    return isinstance(node, AverageNode)
 
 
 def entry_time(expr: sp.Expr) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from .conditional_exponential import tilt
 from .conditional_polynomial import suits
 from .features import is_local
+from .integrands import PiecewiseFunction
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ _RULES = (
 )
 
 
-def rule_of(f: Any, g: Any) -> AverageRule:
+def rule_of(f: PiecewiseFunction, g: PiecewiseFunction) -> AverageRule:
     """The fastest rule for <f(z1) g(z2)>."""
     tilted, smooth, given, given_the_second, kinked = _RULES
     if not (f.breaks or g.breaks):

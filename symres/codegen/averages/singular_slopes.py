@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 
 from ...core.symbols import K1, K2, C, z
 from ..stable.primitives import determinant
+from .integrands import GaussianAverage, PiecewiseFunction
 
 NEAREST = sp.Rational(1, 10**12)  # D/(K1*K2): nearer to 0 the density of both variables, which diverges, is cut off
-LEAST = sp.Rational(1, 10**100)  # of a kernel that others are divided by
+MIN_KERNEL = sp.Rational(1, 10**100)  # of a kernel that others are divided by
 
 Average = Callable[[sp.Expr, sp.Expr], sp.Expr]  # of functions of z1 and z2, each written in z
 
@@ -48,7 +48,7 @@ class _Split:
     bends: tuple[tuple[sp.Expr, sp.Expr], ...]
 
     @classmethod
-    def of(cls, factor: Any) -> _Split:
+    def of(cls, factor: PiecewiseFunction) -> _Split:
         """The parts of a function in pieces."""
         slope = factor.diff()
         if not (factor.has_finite_slopes and slope.has_finite_slopes):
@@ -91,32 +91,32 @@ def _normal(distance: sp.Expr, variance: sp.Expr) -> sp.Expr:
     return sp.exp(-(distance**2) / (2 * variance)) / sp.sqrt(2 * sp.pi * variance)
 
 
-def _jumps(factor: Any) -> tuple[tuple[sp.Expr, sp.Expr], ...]:
+def _jumps(factor: PiecewiseFunction) -> tuple[tuple[sp.Expr, sp.Expr], ...]:
     pairs = zip(factor.breaks, factor.jumps, strict=True)
     return tuple((b, height) for b, height in pairs if not height.is_zero)
 
 
-def jumps(node: Any) -> bool:
+def jumps(node: GaussianAverage) -> bool:
     """Whether a function in a pair average jumps."""
     return any(not f.is_continuous for _, factors in node.terms for f in factors)
 
 
-def meet(node: Any) -> bool:
+def meet(node: GaussianAverage) -> bool:
     """Whether both functions in a pair average jump."""
     return any(all(not f.is_continuous for f in factors) for _, factors in node.terms)
 
 
-def covariance_slope(node: Any) -> sp.Expr:
+def covariance_slope(node: GaussianAverage) -> sp.Expr:
     """The derivative in C: Price's theorem, <f' g'>."""
     return _summed(node, _price, False)
 
 
-def variance_slope(node: Any, first: bool) -> sp.Expr:
+def variance_slope(node: GaussianAverage, first: bool) -> sp.Expr:
     """The derivative in K1 (or K2): Price's theorem, <f'' g>/2."""
     return _summed(node, _curvature, not first)
 
 
-def parameter_slope(node: Any, parameter: sp.Symbol) -> sp.Expr:
+def parameter_slope(node: GaussianAverage, parameter: sp.Symbol) -> sp.Expr:
     """The derivative in a parameter: where it moves a jump, less the density there times what is jumped over."""
 
     def slope(f: _Split, g: _Split, law: _Law, average: Average) -> sp.Expr:
@@ -133,14 +133,14 @@ def parameter_slope(node: Any, parameter: sp.Symbol) -> sp.Expr:
     return sp.Add(_summed(node, slope, False), _summed(node, slope, True), *direct)
 
 
-def inputs(node: Any) -> list[sp.Symbol]:
+def inputs(node: GaussianAverage) -> list[sp.Symbol]:
     """The two variables of an average."""
     return sorted((s for s in node.integrand.free_symbols if s not in node.free_symbols), key=str)
 
 
-def _summed(node: Any, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr], swap: bool) -> sp.Expr:
+def _summed(node: GaussianAverage, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr], swap: bool) -> sp.Expr:
     x, y = inputs(node)
-    law = _Law(sp.Max(K1, LEAST), sp.Max(K2, LEAST))
+    law = _Law(sp.Max(K1, MIN_KERNEL), sp.Max(K2, MIN_KERNEL))
 
     def average(f: sp.Expr, g: sp.Expr) -> sp.Expr:
         f, g = (g, f) if swap else (f, g)
@@ -153,7 +153,7 @@ def _summed(node: Any, slope: Callable[[_Split, _Split, _Law, Average], sp.Expr]
     return total.xreplace({given: _opened(given, node, x) for given in total.atoms(ConditionalAverage)})
 
 
-def _opened(given: ConditionalAverage, node: Any, x: sp.Symbol) -> sp.Expr:
+def _opened(given: ConditionalAverage, node: GaussianAverage, x: sp.Symbol) -> sp.Expr:
     """An average given one input, its function as an unevaluated average of the kind of a node."""
     g, *law = given.args
     found = node.func(g.subs(z, x), K1)

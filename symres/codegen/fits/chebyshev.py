@@ -42,7 +42,7 @@ HOPELESS = 1e-5  # largest trailing coefficient of half the degree that gives ho
 MAXIMUM = 48  # pieces
 NEAR_ZERO = mp.mpf("1e-6")  # the variable of the fit where values are asked for, at least
 DENOMINATOR, SIMPLE = 24, 6  # the largest of the order of a correction, and of one that is not clearly a fraction
-LEAST = mp.mpf("0.05")  # the smallest of such orders
+MIN_ORDER = mp.mpf("0.05")  # the smallest of such orders
 CORRECTED = mp.mpf("1e-6")  # size of a correction where its order is measured
 NEARLY = 1e-3  # an order so near to a fraction, or to 1, is it
 ANALYTIC = mp.mpf(9) / 10  # the order beyond which a correction is taken for one of order 1
@@ -136,7 +136,7 @@ class Fit:
         edges: increasing edges of the pieces in u, from 0 (from the decay's floor) to 1 or to u(FARTHEST).
         table: Chebyshev coefficients, one row a degree, one column a piece.
         sign: of all values of a function that is fitted beside its largest value; 0 if they differ, and otherwise.
-        stop: the last kernel for which there are numbers.
+        max_kernel: the last kernel for which there are numbers.
         reason: why there are none beyond.
     """
 
@@ -145,7 +145,7 @@ class Fit:
     edges: tuple[float, ...]
     table: tuple[tuple[float, ...], ...]
     sign: int = 0
-    stop: float = math.inf
+    max_kernel: float = math.inf
     reason: str = ""
 
 
@@ -162,11 +162,13 @@ def fit(values: Values, what: str) -> Fit:
     with mp.workdps(DIGITS):
         known = lru_cache(maxsize=None)(values)
         found = _fitted(known, LARGEST, what)
-        if found.edges[-1] < 1 and math.isinf(found.stop):
+        if found.edges[-1] < 1 and math.isinf(found.max_kernel):
             farther = _fitted(known, FARTHEST, what)
-            found = farther if math.isinf(farther.stop) else found
-        if found.edges[-1] < 1 and math.isinf(found.stop) and _moves(known, found.shape):
-            found = replace(found, stop=float(FARTHEST), reason="it follows no law there that a polynomial continues")
+            found = farther if math.isinf(farther.max_kernel) else found
+        if found.edges[-1] < 1 and math.isinf(found.max_kernel) and _moves(known, found.shape):
+            found = replace(
+                found, max_kernel=float(FARTHEST), reason="it follows no law there that a polynomial continues"
+            )
     return found
 
 
@@ -179,7 +181,7 @@ def _moves(values: Values, shape: Shape) -> bool:
 def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
     """The fit of a function, from values up to a kernel."""
     end = end_of(values, largest)
-    last = min(largest, mp.mpf(end.stop))
+    last = min(largest, mp.mpf(end.max_kernel))
     for shape, absolute in _shapes(values, end, last):
         pieces = _pieces(values, shape, absolute, end, last)
         if pieces is not None:
@@ -191,7 +193,7 @@ def _fitted(values: Values, largest: mp.mpf, what: str) -> Fit:
     edges = (*(float(left) for left, _, _ in pieces), float(pieces[-1][1]))
     rows = zip(*(coefficients for _, _, coefficients in pieces), strict=True)
     sign = _sign(values, last) if absolute else 0
-    return Fit(shape, absolute, edges, tuple(tuple(map(float, row)) for row in rows), sign, end.stop, end.reason)
+    return Fit(shape, absolute, edges, tuple(tuple(map(float, row)) for row in rows), sign, end.max_kernel, end.reason)
 
 
 def _shapes(values: Values, end: End, largest: mp.mpf) -> Iterator[tuple[Shape, bool]]:
@@ -234,7 +236,7 @@ def _series(values: Values) -> tuple[sp.Rational, int]:
         return small, 1
     if order > 1 - NEARLY:
         return small, 2
-    end = min(SMALLEST, CORRECTED ** (1 / max(abs(order), LEAST)))  # the next corrections are small there
+    end = min(SMALLEST, CORRECTED ** (1 / max(abs(order), MIN_ORDER)))  # the next corrections are small there
     small = power_of(values, end, 100 * end)
     nearer = _order(values, small, end) or order
     found = Fraction(float(nearer)).limit_denominator(DENOMINATOR)
@@ -268,7 +270,7 @@ def _pieces(
     stack, done = list(pairwise(edges))[::-1], []
     while stack:
         left, right = stack.pop()
-        continued = right == last and math.isinf(end.stop) and last - left > EXTENDED * (1 - last)
+        continued = right == last and math.isinf(end.max_kernel) and last - left > EXTENDED * (1 - last)
         outer = mp.mpf(1) if continued else right
         coefficients = _chebyshev(normalised, left, outer, max(left, first), right, largest)
         if coefficients is not None:
@@ -294,7 +296,7 @@ def _chebyshev(
 
     angles = [k * mp.pi / DEGREE for k in range(DEGREE + 1)]
     coarse = [at(a) for a in angles[::2]]
-    if not _settled(_cosines(coarse), largest, HOPELESS):
+    if not _has_converged(_cosines(coarse), largest, HOPELESS):
         return None
     samples = [coarse[k // 2] if k % 2 == 0 else at(a) for k, a in enumerate(angles)]
     coefficients = _cosines(samples)
@@ -304,10 +306,10 @@ def _chebyshev(
         coefficients = _cosines(
             [_clenshaw(coefficients, (2 * u - first - last) / (last - first)) for u in outer_points]
         )
-    return coefficients if _settled(coefficients, largest, TOLERANCE) else None
+    return coefficients if _has_converged(coefficients, largest, TOLERANCE) else None
 
 
-def _settled(coefficients: list[mp.mpf], largest: mp.mpf, tolerance: float) -> bool:
+def _has_converged(coefficients: list[mp.mpf], largest: mp.mpf, tolerance: float) -> bool:
     """Whether the last coefficients are small beside the size of the function."""
     size = max(sum(abs(c) for c in coefficients), largest)
     return max(abs(c) for c in coefficients[-2:]) <= tolerance * size

@@ -22,12 +22,12 @@ class End:
     """Where a function of K ends.
 
     Args:
-        stop: the last kernel that has a number; infinite if the largest that was asked for has one.
+        max_kernel: the last kernel that has a number; infinite if the largest that was asked for has one.
         growth: r of the factor exp(r*K) at large K; 0 if there is none.
         reason: why there are no numbers beyond.
     """
 
-    stop: float = mp.inf
+    max_kernel: float = mp.inf
     growth: float = 0.0
     reason: str = ""
 

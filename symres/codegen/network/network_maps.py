@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -18,10 +17,10 @@ from sympy.core.sorting import default_sort_key
 from ...core.errors import DeclarationError
 from ...core.symbols import K1, K2, KERNELS, C, K, Theta, place
 from ...results.quantity import Quantity, Status
+from ...results.subjects import LayerMaps
 from ..planning.plan import Component, Function
 from ..stable.primitives import Atan2, GeneratedSymbol, UpperAngle, determinant
 
-MAPS = ("kernel_map", "covariance_map", "ntk_map")
 PAIR = (K1, K2, C)
 
 
@@ -98,11 +97,16 @@ def is_sharp(component: Component) -> bool:
 
 def takes_determinant(component: Component) -> bool:
     """Whether a function of two inputs can be given their determinant where that is known better than C tells it."""
-    code, plain = component.code, component.opened is None and not component.floored
+    code, plain = component.code, component.fallback_integral is None and not component.floored
     return component.is_pair and plain and isinstance(code, sp.Expr) and code.has(determinant)
 
 
-def require_layers(layers: Sequence[Any]) -> None:
+def maps_of(layer: LayerMaps) -> tuple[Quantity, Quantity, Quantity]:
+    """The maps of a kernel, of a covariance and of a tangent kernel."""
+    return layer.kernel_map, layer.covariance_map, layer.ntk_map
+
+
+def require_layers(layers: Sequence[LayerMaps]) -> None:
     """Refuse networks for which there is no function of two inputs.
 
     Raises:
@@ -111,16 +115,15 @@ def require_layers(layers: Sequence[Any]) -> None:
     if not layers:
         raise DeclarationError("code for a network", "it has no layers", "pass a depth of at least 1")
     for layer in layers:
-        if getattr(layer, "is_batch", False):
+        if layer.is_batch:
             raise DeclarationError(
                 "code for a network",
                 "one of its layers normalises over a batch, whose inputs all have one kernel K and one covariance C",
                 "iterate kernel_map, covariance_map and ntk_map, or use dual_kernels of the network",
             )
-        for name in MAPS:
-            quantity = getattr(layer, name)
+        for quantity in maps_of(layer):
             if quantity.status is Status.UNKNOWN:
-                found = f"{name} of one of its layers is unknown ({quantity.reason})"
+                found = f"{quantity.name} of one of its layers is unknown ({quantity.reason})"
                 raise DeclarationError("code for a network", found, "export what is known of that layer")
 
 
@@ -242,8 +245,7 @@ def _parallel(kernel_map: Quantity, covariance_map: Quantity) -> sp.Expr | None:
     return sp.factor(total).xreplace({first: sp.sqrt(K1), second: sp.sqrt(K2)})
 
 
-def named(theory: Any) -> str:
+def named(maps: LayerMaps) -> str:
     """The name of a layer, or its forward equation if it has none."""
-    layer = getattr(theory, "layer", None)
-    name = getattr(layer, "name", "layer")
-    return str(getattr(layer, "forward", name)) if name == "layer" else str(name)
+    layer = maps.layer
+    return str(layer.forward) if layer.name == "layer" else layer.name

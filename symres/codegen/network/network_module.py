@@ -15,15 +15,16 @@ from ...core import files
 from ...core.errors import DeclarationError
 from ...core.symbols import K1, K2, C, K, Theta, place
 from ...results.quantity import Quantity
-from ..emission.emitter import Dialect, Emitter, Source, argument, variable
+from ...results.subjects import DerivedNetwork
+from ..emission.emitter import Emitter, Source, argument, variable
+from ..planning.language import Language
 from ..planning.plan import Component, Function
 from ..stable.primitives import complement, correlation, determinant
-from ..targets.numpy import dialect as numpy_printer
-from ..targets.torch import dialect as torch_printer
+from ..targets.torch.dialect import lines_with_tensors
 from ..wording import docstrings
-from .network_maps import MAPS, DeepLayer, deep_layer, named, require_layers, takes_determinant
+from .network_maps import DeepLayer, deep_layer, maps_of, named, require_layers, takes_determinant
 
-FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")
+NETWORK_FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")
 CONVENTIONS = (
     "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
     "learning rate 1 for every w and b of all layers. C_W is fan_in times the variance of a weight, C_b the variance "
@@ -51,15 +52,9 @@ def _nodes() -> list[tuple[float, float, float]]:
     return [(float((1 + x) / 2), float(w / 2), float(v)) for x, w, v in zip(places, weights, lower, strict=True)]
 
 
-def is_network(subject: Any) -> bool:
-    """Whether something has layers that each have the maps of a theory."""
-    layers = getattr(subject, "layers", None)
-    return isinstance(layers, tuple) and all(hasattr(layer, "ntk_map") for layer in layers)
-
-
 def network_text(
-    subject: Any,
-    target: str,
+    network: DerivedNetwork,
+    language: Language,
     plan: Callable[[Quantity], Function],
     sources: Mapping[str, Source],
     heads: tuple[str, str],
@@ -67,8 +62,8 @@ def network_text(
     """The module of a network, and what its user should be warned of.
 
     Args:
-        subject: a network: ``layers`` are theories, equal ones the same.
-        target: "numpy" or "torch".
+        network: the network; it becomes one function.
+        language: the target.
         plan: makes a map a function of components, and their code.
         sources: where it puts that.
         heads: the title and the command that makes the text again.
@@ -77,17 +72,18 @@ def network_text(
         DeclarationError: there is no function of two inputs for such a network.
         NoClosedForm: a map has no accurate code.
     """
-    require_layers(subject.layers)
-    distinct = list(dict.fromkeys(subject.layers))
+    require_layers(network.layers)
+    target = language.library
+    distinct = list(dict.fromkeys(network.layers))
     layers, warnings = [], []
     for number, theory in enumerate(distinct, 1):
-        quantities = [getattr(theory, name) for name in MAPS]
+        quantities = maps_of(theory)
         functions = [plan(quantity) for quantity in quantities]
         warnings += [warning for function in functions for warning in docstrings.warnings(function)]
         layers.append(deep_layer(f"_layer_{number}", quantities, functions, _inlined(target)))
-    runs = [(theory, len(list(equal))) for theory, equal in groupby(subject.layers)]
+    runs = [(theory, len(list(equal))) for theory, equal in groupby(network.layers)]
     words = [f"{count} x {named(theory)}" for theory, count in runs]
-    printed = _Printed(target, layers, sources)
+    printed = _Printed(language, layers, sources)
     parameters = sorted({p for layer in layers for p in layer.parameters}, key=place)
     names = list(map(argument, parameters))
     kind = "array_like" if target == "numpy" else "tensor or number"
@@ -100,7 +96,7 @@ def network_text(
         "title": docstrings.quoted(heads[0]),
         "command": docstrings.quoted(heads[1]),
         "listed": [line for text in words for line in docstrings.wrapped(text, 4, 4)],
-        "conventions": [line for text in CONVENTIONS for line in docstrings.wrapped(text, 0)],
+        "conventions": [line for text in (*CONVENTIONS, *printed.measured) for line in docstrings.wrapped(text, 0)],
         "signature": "".join(f"{name}, " for name in names),
         "names": ", ".join(names),
         "keywords": ", ".join(f"{name}={name}" for name in names),
@@ -127,8 +123,13 @@ def _inlined(target: str) -> Callable[[Component], sp.Expr | None]:
 
     def code(component: Component) -> sp.Expr | None:
         found = component.code
-        if target == "numpy" and component.is_pair and isinstance(found, sp.Expr) and component.opened is None:
-            plain = component.origin is None and not component.floored and component.stop == float("inf")
+        if (
+            target == "numpy"
+            and component.is_pair
+            and isinstance(found, sp.Expr)
+            and component.fallback_integral is None
+        ):
+            plain = component.origin is None and not component.floored and component.max_kernel == float("inf")
             if plain and not found.has(correlation, complement):
                 return found
         return component.call(*component.symbols, determinant) if takes_determinant(component) else None
@@ -177,11 +178,10 @@ def _facts(printed: _Printed, warnings: Sequence[str]) -> list[str]:
 class _Printed:
     """The code of all layers in a language."""
 
-    def __init__(self, target: str, layers: Sequence[DeepLayer], sources: Mapping[str, Source]) -> None:
-        self.target, self.layers = target, layers
-        self.printer: Any = numpy_printer if target == "numpy" else torch_printer
-        self.dialect: Dialect = numpy_printer.NUMPY if target == "numpy" else torch_printer.TORCH
-        self._library = "np" if target == "numpy" else "torch"
+    def __init__(self, language: Language, layers: Sequence[DeepLayer], sources: Mapping[str, Source]) -> None:
+        self.target, self.layers = language.library, layers
+        self.language = language
+        self._library = "np" if self.target == "numpy" else "torch"
         self.is_sharp = any(layer.is_sharp for layer in layers)
         self.is_directed = any(layer.is_directed for layer in layers)
         self.is_determined = any(e.has(determinant) for la in layers for e in (la.covariance, la.tangent))
@@ -193,9 +193,17 @@ class _Printed:
         self.called = [c for c in self.components if c.name in used]
         self.sources = {c.name: self._source(c, sources) for c in self.called}
 
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The sentence that tells on which code errors were measured, where that may be another than the module's."""
+        if self.target == "numpy":
+            return ()
+        code = docstrings.measured_code(self.components, self.language.name)
+        return (f"Errors are those of float64, measured on {code}, against ball arithmetic.",)
+
     def _source(self, component: Component, sources: Mapping[str, Source]) -> Source:
         if takes_determinant(component):
-            return self.printer.component_source(replace(component, symbols=(*component.symbols, determinant)))
+            return self.language.component_source(replace(component, symbols=(*component.symbols, determinant)))
         return sources[component.name]
 
     def code(self, runs: Sequence[tuple[DeepLayer, int]]) -> dict[str, Any]:
@@ -205,7 +213,10 @@ class _Printed:
         for source in self.sources.values():
             lines += [*source.lines, *source.preamble]
         always = ["_parts _chunk _valid _determinant"] if self.target == "numpy" else ["_tensors _Determinant"]
-        helpers = [self.dialect.helpers[name][0].strip("\n") for name in self.dialect.needed([*lines, *always])]
+        helpers = [
+            self.language.dialect.helpers[name][0].strip("\n")
+            for name in self.language.dialect.needed([*lines, *always])
+        ]
         text = "\n".join([*lines, *helpers])
         tables = dict(table for source in self.sources.values() for table in source.tables)
         return {
@@ -287,8 +298,8 @@ class _Printed:
 
     def _lines(self, names: Mapping[sp.Symbol, str], results: list[tuple[str, sp.Expr]], like: str) -> list[str]:
         if self.target == "numpy":
-            return Emitter(self.dialect, names).function(results)
-        return torch_printer.lines_with_tensors(names, results, like)
+            return Emitter(self.language.dialect, names).function(results)
+        return lines_with_tensors(names, results, like)
 
     @staticmethod
     def _doc(maps: Sequence[tuple[str, Quantity]]) -> list[str]:

@@ -32,19 +32,19 @@ def with_origin(component: Component, lines: list[str], library: str) -> list[st
         return [*before, f"return {last.removeprefix('value = ')}"]
     limit = repr(component.origin) if math.isfinite(component.origin) else f"{component.origin:+}".replace("+", "")
     limit = limit.replace("inf", f"{'np' if library == 'np' else 'math'}.inf")
-    guard = [f"vanishes = K <= {component.start!r}", f"K = {library}.where(vanishes, 1.0, K)"]
-    return [*guard, *lines, f"return {library}.where(vanishes, {limit}, value)"]
+    masked = [f"vanishes = K <= {component.start!r}", f"K = {library}.where(vanishes, 1.0, K)"]
+    return [*masked, *lines, f"return {library}.where(vanishes, {limit}, value)"]
 
 
 def limited(component: Component, lines: tuple[str, ...], library: str) -> tuple[str, ...]:
     """Lines that end in a return statement, made to return nan beyond the kernel where numbers end."""
-    if math.isinf(component.stop):
+    if math.isinf(component.max_kernel):
         return lines
-    stop, kernels = repr(component.stop), ("K1", "K2") if component.is_pair else ("K",)
-    head = [f"inside = {' & '.join(f'({k} <= {stop})' for k in kernels)}"]
-    head += [f"{k} = {library}.clip({k}, None, {stop})" for k in kernels]  # nothing overflows on the way to nan
+    largest, kernels = repr(component.max_kernel), ("K1", "K2") if component.is_pair else ("K",)
+    head = [f"inside = {' & '.join(f'({k} <= {largest})' for k in kernels)}"]
+    head += [f"{k} = {library}.clip({k}, None, {largest})" for k in kernels]  # nothing overflows on the way to nan
     if component.is_pair:
-        head.append(f"C = {library}.clip(C, -{stop}, {stop})")
+        head.append(f"C = {library}.clip(C, -{largest}, {largest})")
     *before, last = lines
     nan = "np.nan" if library == "np" else "math.nan"
     return (*head, *before, f"return {library}.where(inside, {last.removeprefix('return ')}, {nan})")

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import Any
 
 import sympy as sp
 
@@ -22,6 +21,7 @@ from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n, n_L, r, var
 from ...numerics.balls import enclose, evaluate
 from ...results.quantity import Quantity, Status
 from ..averages.average_code import averages
+from ..averages.integrands import GaussianAverage
 from ..emission.emitter import argument, distinct
 from ..fits.chebyshev import Fit
 from ..stable.angles import AngleForm, angle_form, positive
@@ -55,17 +55,18 @@ class Component:
         origin: the limit at K = 0 where ``code`` is undefined there.
         start: the kernel up to which the limit is returned: 0, or more where floats underflow to 0/0.
         error_over_max: for a function that is accurate beside its largest value only: its error relative to that.
-        stop: the largest kernel for which there are numbers; beyond it the function is nan.
-        end: the largest of the measured kernels for which an average has numbers with these parameters; where they
-            end depends on those, and the code finds it out.
-        reason: why it ends there.
+        max_kernel: the largest kernel for which there are numbers; beyond it the function is nan.
+        max_measured_kernel: the largest measured kernel for which an average has numbers, with the parameters that it
+            is measured at; the largest one depends on the parameters, and the code finds it at run time.
+        reason: why there are no numbers beyond the largest kernel.
         gap: of a pair, its value at K1 = K2 = C = 0 and its limit there along the diagonal, if they differ.
         next_to_zero: of a pair by quadrature, the error relative to the value itself at tiny covariances.
         elsewhere: what was measured with other parameters of the activation, as text; empty if there are none.
         floored: whether kernels and determinant are kept above 0, where the closed form is 0/0, or has a limit that
             depends on parameters.
         undefined: of a pair, where the code still has no value, as text.
-        opened: the same in averages, which are integrated at parameters where terms of the closed form cancel.
+        fallback_integral: the formula in averages, which are integrated where terms of the closed form cancel.
+        measured_in: the name of the language on whose code the error was measured.
     """
 
     name: str
@@ -78,15 +79,16 @@ class Component:
     origin: float | None = None
     start: float = 0.0
     error_over_max: float | None = None
-    stop: float = math.inf
-    end: float = math.inf
+    max_kernel: float = math.inf
+    max_measured_kernel: float = math.inf
     reason: str = ""
     gap: tuple[float, float] | None = None
     next_to_zero: float = 0.0
     elsewhere: str = ""
     floored: bool = False
     undefined: str = ""
-    opened: sp.Expr | None = None
+    fallback_integral: sp.Expr | None = None
+    measured_in: str = "NumPy"
 
     @property
     def is_inaccurate(self) -> bool:
@@ -102,7 +104,7 @@ class Component:
     @property
     def last(self) -> float:
         """The largest kernel for which there are numbers with the parameters that errors are measured at."""
-        return min(self.stop, self.end)
+        return min(self.max_kernel, self.max_measured_kernel)
 
     @property
     def is_pair(self) -> bool:
@@ -115,7 +117,7 @@ class Component:
         return self.symbols[3 if self.is_pair else 1 :]
 
     @property
-    def call(self) -> Any:
+    def call(self) -> Callable[..., sp.Expr]:
         """The undefined sympy function that stands for it in expressions."""
         return sp.Function(self.name)
 
@@ -228,13 +230,13 @@ class Planner:
             if normalised is not None:
                 return sp.Add(*(self._product(factors, scope) for factors in normalised))
             others -= INSIDE
-        opened: dict[sp.Expr, sp.Expr] = {}
+        integrals: dict[sp.Expr, sp.Expr] = {}
         may_cancel = scope.parameters and not averages(opaque)
         if parts is None or (may_cancel and not _adds_up(parts)):
             parts = decompose(opaque, others) or {sp.Integer(1): opaque}
             if all(c.is_Symbol for a in averages(definition) for c in a.covariance):
-                opened = decompose(definition.xreplace(held), others) or {}
-        out = sp.Add(*(m * self._kernel_function(f, scope, opened.get(m)) for m, f in parts.items()))
+                integrals = decompose(definition.xreplace(held), others) or {}
+        out = sp.Add(*(m * self._kernel_function(f, scope, integrals.get(m)) for m, f in parts.items()))
         return out.xreplace({dummy: self._average(node, scope) for node, dummy in held.items()})
 
     def _product(self, factors: Iterable[sp.Expr], scope: _Scope) -> sp.Expr:
@@ -242,13 +244,13 @@ class Planner:
         parts = (factor.as_base_exp() for factor in factors)
         return sp.Mul(*(self._split(base, base, scope) ** power for base, power in parts))
 
-    def _kernel_function(self, expr: sp.Expr, scope: _Scope, opened: sp.Expr | None = None) -> sp.Expr:
+    def _kernel_function(self, expr: sp.Expr, scope: _Scope, fallback_integral: sp.Expr | None = None) -> sp.Expr:
         """Calls of components.
 
         Args:
             expr: a function of kernels and parameters.
             scope: what is known about the quantity.
-            opened: the same in averages, if they are known.
+            fallback_integral: the function in averages, if they are known.
         """
         open_ = averages(expr)
         if not open_ and expr.is_polynomial(*expr.free_symbols):
@@ -258,7 +260,7 @@ class Planner:
         single = variables - parameters
         if len(single) == 1:
             (v,) = single
-            return self._call(expr.xreplace({v: K}), (K,), (v,), scope, _renamed(opened, {v: K}))
+            return self._call(expr.xreplace({v: K}), (K,), (v,), scope, _renamed(fallback_integral, {v: K}))
         if open_:
             held = {node: sp.Dummy(f"average{i}") for i, node in enumerate(open_)}
             parts = decompose(expr.xreplace(held), held.values())
@@ -270,7 +272,9 @@ class Planner:
             if triple[1] in variables and variables <= set(triple) | parameters:
                 canonical = dict(zip(triple, (K1, C, K2), strict=True))
                 arguments = (triple[0], triple[2], triple[1])
-                return self._call(expr.xreplace(canonical), (K1, K2, C), arguments, scope, _renamed(opened, canonical))
+                return self._call(
+                    expr.xreplace(canonical), (K1, K2, C), arguments, scope, _renamed(fallback_integral, canonical)
+                )
         if isinstance(expr, sp.Add):  # functions of different kernels: one at a time
             groups: dict[frozenset, list[sp.Expr]] = {}
             for term in expr.args:
@@ -279,7 +283,7 @@ class Planner:
                 return sp.Add(*(self._kernel_function(sp.Add(*g), scope) for g in groups.values()))
         return stabilise(expr)
 
-    def _average(self, node: Any, scope: _Scope) -> sp.Expr:
+    def _average(self, node: GaussianAverage, scope: _Scope) -> sp.Expr:
         """A call of the component of an average without a closed form; kernels in its integrand become parameters."""
         if not node.free_symbols - {*variables}:
             return sp.Float(evaluate(node, {}, 20)[0], 20)
@@ -300,7 +304,7 @@ class Planner:
         kernels: tuple[sp.Symbol, ...],
         arguments: tuple[sp.Expr, ...],
         scope: _Scope,
-        opened: sp.Expr | None = None,
+        fallback_integral: sp.Expr | None = None,
     ) -> sp.Expr:
         """A call of the component for a function of kernels and parameters; mere scales stay outside."""
         parameters = _ordered(expr.free_symbols - set(kernels))
@@ -317,23 +321,25 @@ class Planner:
                 return p**m * component.call(*(p**s * a for a in arguments))
         symbols = (*kernels, *parameters)
         if (
-            opened == expr
-            or opened is None
+            fallback_integral == expr
+            or fallback_integral is None
             or not parameters
-            or not opened.free_symbols <= set(symbols)
-            or any(2 * a.dimension - 1 != len(kernels) for a in averages(opened))
+            or not fallback_integral.free_symbols <= set(symbols)
+            or any(2 * a.dimension - 1 != len(kernels) for a in averages(fallback_integral))
         ):
-            opened = None
-        component = self._component(expr, symbols, scope, opened)
+            fallback_integral = None
+        component = self._component(expr, symbols, scope, fallback_integral)
         return component.call(*arguments, *parameters)
 
     def _component(
-        self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], scope: _Scope, opened: sp.Expr | None = None
+        self, expr: sp.Expr, symbols: tuple[sp.Symbol, ...], scope: _Scope, fallback_integral: sp.Expr | None = None
     ) -> Component:
         key = (expr, symbols)
         if key not in self.components:
             distinct(symbols)
-            self.components[key] = self.build(f"_average_{len(self.components) + 1}", symbols, expr, opened=opened)
+            self.components[key] = self.build(
+                f"_average_{len(self.components) + 1}", symbols, expr, fallback_integral=fallback_integral
+            )
         component = self.components[key]
         scope.used[component.name] = component
         return component

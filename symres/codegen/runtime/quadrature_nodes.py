@@ -239,7 +239,33 @@ def _flat(function, step, *arguments):
 
 FLAT_TORCH = '''
 def _flat(function, step, *arguments):
-    """Evaluate a function of arrays of one axis, on so many entries at a time; computed in float64."""
+    """Evaluate a function of arrays of one axis, on so many entries at a time; computed in float64.
+
+    The number of nodes depends on the values: torch.compile calls an operator, and does not trace what is inside it.
+    """
+    if torch.compiler.is_compiling():
+        return _flat_operator(function.__name__, step, list(arguments))
+    return _at_entries(function, step, *arguments)
+
+
+@torch.library.custom_op(
+    f"symres_{__name__.encode().hex()}::flat",  # operators of all modules have names of their own
+    mutates_args=(),
+    schema="(str function, int step, Tensor[] arguments) -> Tensor",
+)
+def _flat_operator(function, step, arguments):
+    """The same; the function by its name."""
+    return _at_entries(globals()[function], step, *arguments)
+
+
+@_flat_operator.register_fake
+def _flat_shape(function, step, arguments):
+    """A tensor like the result."""
+    return arguments[0].new_empty(torch.broadcast_shapes(*(a.shape for a in arguments)))
+
+
+def _at_entries(function, step, *arguments):
+    """The values of a function, nan where an argument is no finite number."""
     arguments = torch.broadcast_tensors(*arguments)
     shape, kind = arguments[0].shape, arguments[0].dtype
     known = torch.isfinite(sum(arguments)).reshape(-1)

@@ -1,1 +1,5 @@
-"""."""
+"""Closed forms rewritten so that floats lose no digits.
+
+Read ``primitives`` first, functions that are computed without cancellation; ``rewrites`` brings formulas to them.
+``angles`` and ``correlation_form`` treat functions of two inputs, ``rounding_error`` bounds what rounding costs.
+"""

@@ -18,7 +18,7 @@ TRIPLE = (K1, C, K2)
 _FIRST, _SECOND = sp.Dummy("s1", positive=True), sp.Dummy("s2", positive=True)
 
 
-def settled(code: sp.Expr) -> sp.Expr:
+def in_determinant_form(code: sp.Expr) -> sp.Expr:
     """Code of a pair kernel with the determinant in sight, and without quotients that are 0/0 at vanishing kernels."""
     return divided(cornered(determined(separated(code))))
 

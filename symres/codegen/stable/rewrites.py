@@ -6,7 +6,6 @@ Every rule is an identity over the reals; tests/unit/codegen/stable/test_rewrite
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import sympy as sp
 
@@ -30,14 +29,16 @@ from .primitives import (
 )
 
 _ERFC = lambda u: (Erfc if u.could_extract_minus_sign() else sp.erfc)(u)  # noqa: E731, sympy's is 2 - erfc(-u)
-COMPLEMENTS: dict[Any, Callable[[sp.Expr], tuple[sp.Expr, sp.Expr]]] = {  # 1 - f and 1 + f of functions within -1 .. 1
+COMPLEMENTS: dict[
+    type[sp.Function], Callable[[sp.Expr], tuple[sp.Expr, sp.Expr]]
+] = {  # 1 - f and 1 + f of functions within -1 .. 1
     sp.erf: lambda u: (_ERFC(u), _ERFC(-u)),
     sp.tanh: lambda u: (2 * Sigmoid(-2 * u), 2 * Sigmoid(2 * u)),
     sp.cos: lambda u: (2 * sp.sin(u / 2) ** 2, 2 * sp.cos(u / 2) ** 2),
 }
 
 
-PRODUCTS: dict[Any, Callable[[sp.Expr, sp.Expr], sp.Expr]] = {  # f(s + d) - f(s - d)
+PRODUCTS: dict[type[sp.Function], Callable[[sp.Expr, sp.Expr], sp.Expr]] = {  # f(s + d) - f(s - d)
     sp.exp: lambda s, d: 2 * ExpSinh(s, d),
     sp.sin: lambda s, d: 2 * sp.cos(s) * sp.sin(d),
     sp.cos: lambda s, d: -2 * sp.sin(s) * sp.sin(d),
@@ -279,10 +280,10 @@ def _offset_waves(e: sp.Expr) -> sp.Expr:
 
 def _differences(e: sp.Expr) -> sp.Expr:
     """q*exp(u) - q*exp(v) as a product, and so on for sin and cos: digits where u is next to v."""
-    seen: dict[tuple[sp.Expr, Any], sp.Expr] = {}  # (q, f) -> u
+    seen: dict[tuple[sp.Expr, type[sp.Function]], sp.Expr] = {}  # (q, f) -> u
     for term in sorted(e.args, key=sp.default_sort_key) if isinstance(e, sp.Add) else ():
         factors = sp.Mul.make_args(term)
-        found: list[Any] = [f for f in factors if isinstance(f, tuple(PRODUCTS))]
+        found: list[sp.Expr] = [f for f in factors if isinstance(f, tuple(PRODUCTS))]
         if len(found) != 1 or len(term.atoms(*PRODUCTS)) != 1:
             continue
         (head, (v,)), q = (found[0].func, found[0].args), sp.Mul(*(f for f in factors if f is not found[0]))
@@ -306,7 +307,7 @@ def _small_differences(e: sp.Expr) -> sp.Expr:
     return e
 
 
-def _without_constant(e: sp.Add, head: Any, difference: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+def _without_constant(e: sp.Add, head: type[sp.Function], difference: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
     """k*head(u) -> k + k*difference(u) for all numbers k, if that makes the constant term smaller."""
     constant, terms = e.as_coeff_Add()
     split = [term.as_coeff_Mul() for term in sp.Add.make_args(terms)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import sympy as sp
 
@@ -40,7 +39,7 @@ _ROUNDED = (determinant, correlation, complement)  # computed by helpers, to a r
 _TILT = 2 / sp.sqrt(sp.pi)
 
 # The slopes of functions in each argument, or bounds of them.
-_SLOPES: dict[type, Any] = {
+_SLOPES: dict[type, Callable[..., sp.Expr]] = {
     sp.exp: lambda u: (sp.exp(u),),
     sp.sin: lambda u: (AbsNode(sp.cos(u)),),
     sp.cos: lambda u: (AbsNode(sp.sin(u)),),

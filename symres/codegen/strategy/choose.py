@@ -16,15 +16,16 @@ from ...core.symbols import K1, K2, C, K
 from ...numerics.balls import enclose, evaluate
 from ...numerics.special import S4, SPECIAL, T4
 from ..averages.average_code import averages
-from ..emission.emitter import Dialect, LosesDigits, NoSpelling
+from ..emission.emitter import LosesDigits, NoSpelling
 from ..fits.chebyshev import fit
+from ..planning.language import Language
 from ..planning.plan import ACCURATE, FEW_DIGITS, Component
 from ..stable.angles import angle_form
-from ..stable.correlation_form import settled
+from ..stable.correlation_form import in_determinant_form
 from ..stable.primitives import TwoSigns, TwoTails
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import cancels, doubt
-from ..targets.numpy import dialect as printer
+from ..targets.numpy.dialect import NUMPY_LANGUAGE
 from .measured_error import (
     BITS,
     measured_kernel,
@@ -32,13 +33,16 @@ from .measured_error import (
     measured_quadrature,
     pair_deviation,
     round_up,
-    run,
+    with_ends,
     with_numbers,
 )
-from .sample_points import MEASURED, Values, elsewhere, named
+from .running import is_runnable, run
+from .sample_points import MEASURED, Values, named, other_values
 
 _SLOW = (TwoSigns, TwoTails, S4, T4)
-LOST = 1e-9  # a larger error of any closed form, beside the largest value for the same kernels, and the same is done
+MAX_CLOSED_FORM_ERROR = (
+    1e-9  # a larger error of any closed form, beside the largest value for the same kernels, and the same is done
+)
 HARD = ((1e-8, 1e-8, 3e-9), (1e-8, 1e-4, 9e-7), (0.7, 0.7, 0.7 * (1 - 1e-12)), (60.0, 60.0, 18.0), (1e4, 1e4, 9.99e3),
         (1e4, 1e4, (1e-12 - 1) * 1e4))  # fmt: skip
 PARALLEL = ((0.7, 0.7, 0.7), (0.7, 0.7, -0.7), (0.0, 0.7, 0.0), (0.0, 0.0, 0.0))
@@ -48,9 +52,9 @@ def build_component(
     name: str,
     symbols: tuple[sp.Symbol, ...],
     formula: sp.Expr,
-    dialect: Dialect = printer.NUMPY,
+    language: Language = NUMPY_LANGUAGE,
     accept_cancellation: bool = False,
-    opened: sp.Expr | None = None,
+    fallback_integral: sp.Expr | None = None,
 ) -> Component:
     """Choose how to compute a function of kernels, and measure how well it does.
 
@@ -58,9 +62,9 @@ def build_component(
         name: of the function.
         symbols: its arguments.
         formula: what it computes.
-        dialect: the target language.
+        language: the target, on whose own code the error is measured where its library is installed.
         accept_cancellation: whether a closed form is taken although its terms cancel in floats.
-        opened: the formula in averages, for parameters at which its terms cancel.
+        fallback_integral: the formula in averages, for parameters at which its terms cancel.
 
     Raises:
         SymresError: no way of computing it was found to work.
@@ -69,22 +73,63 @@ def build_component(
             same holds.
     """
     if C in symbols and formula.has(*SPECIAL) and not accept_cancellation:
-        _check_digits(name, symbols, formula, dialect.name)
-    component = _built(name, symbols, formula, accept_cancellation, opened)
+        _check_digits(name, symbols, formula, language.name)
+    component = _spelled(_built(name, symbols, formula, accept_cancellation, fallback_integral), language)
+    return component if language == NUMPY_LANGUAGE or not is_runnable(language) else _measured_in(component, language)
+
+
+def _spelled(component: Component, language: Language) -> Component:
+    """A component whose code the language has words for: a fit where a closed form of one kernel has none."""
     if not isinstance(component.code, sp.Expr):
         return component
-    unspelled = dialect.unspelled(component.code)
+    unspelled = language.dialect.unspelled(component.code)
     if not unspelled and not _is_unspelled(component):
         return component
-    if symbols != (K,):
-        raise NoSpelling.of(dialect.name, formula, unspelled)
-    return _fitted(name, formula)
+    if component.symbols != (K,):
+        raise NoSpelling.of(language.name, component.formula, unspelled)
+    return _fitted(component.name, component.formula)
+
+
+@lru_cache(maxsize=256)
+def _measured_in(component: Component, language: Language) -> Component:
+    """A component with the errors of its code in another language; errors on NumPy chose the code."""
+    found = _remeasured(component, None, language)
+    texts = []
+    for values in other_values(component.parameters):
+        try:
+            other = _remeasured(component, values, language)
+        except SymresError as error:
+            texts.append(f"not measured {_where(values)}: {error.found}")
+            continue
+        texts.append(f"{_outcome(other, found.last)} {_where(values)}")
+    return replace(found, measured_in=language.name, elsewhere=_listed(component, texts))
+
+
+def _remeasured(component: Component, values: Values | None, language: Language) -> Component:
+    """A component with the error of its code in a language.
+
+    The error is infinite where that code has no number, or a wrong one, although NumPy's has one.
+
+    Raises:
+        SymresError: kernels of order one are inaccurate.
+    """
+    if not component.is_pair:
+        found = measured_kernel(component, values, language)
+    elif component.code is None:
+        found = measured_quadrature(component, values, language)
+    else:
+        found = measured_pair(component, values, language)
+    if found.origin != component.origin:
+        return replace(component, error=math.inf, worst="K = 0")
+    if found.max_kernel < component.max_kernel and values is None:
+        return replace(component, error=math.inf, worst=f"kernels above {found.max_kernel:g}: {found.reason}")
+    return found
 
 
 @lru_cache(maxsize=256)
 def _check_digits(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, language: str) -> None:
     """Refuse a closed form in special functions that is inaccurate where terms are most likely to cancel."""
-    component = Component(name, symbols, formula, settled(stabilise(formula)))
+    component = Component(name, symbols, formula, in_determinant_form(stabilise(formula)))
     if _is_unspelled(component):
         return
     formula, extra = with_numbers(component, None)
@@ -94,7 +139,7 @@ def _check_digits(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, l
     if not all(math.isfinite(values[point]) for point in PARALLEL):
         raise _refused(component, language, "it is 0/0 in floats where inputs are parallel")
     for point in HARD:
-        _check_error(component, language, pair_deviation(formula, formula.diff(C), point, values[point]), named(point))
+        _check_error(component, language, pair_deviation(formula, point, values[point]), named(point))
     measured = _built(name, symbols, component.formula)
     _check_error(component, language, measured.error, measured.worst)
 
@@ -109,8 +154,8 @@ def _check_loss(component: Component, where: str = "") -> None:
         return
     lost = component.error_over_max or 0.0 if component.is_pair else component.error
     of = " of the largest value" if component.is_pair else ""
-    if lost > LOST:
-        raise _refused(component, printer.NUMPY.name, f"its terms cancel in floats (error {lost:.0e}{of}{where})")
+    if lost > MAX_CLOSED_FORM_ERROR:
+        raise _refused(component, NUMPY_LANGUAGE.name, f"its terms cancel in floats (error {lost:.0e}{of}{where})")
 
 
 def _refused(component: Component, language: str, found: str) -> LosesDigits:
@@ -123,7 +168,7 @@ def _built(
     symbols: tuple[sp.Symbol, ...],
     formula: sp.Expr,
     accept_cancellation: bool = False,
-    opened: sp.Expr | None = None,
+    fallback_integral: sp.Expr | None = None,
 ) -> Component:
     """The component for NumPy."""
     open_ = bool(averages(formula))
@@ -132,13 +177,13 @@ def _built(
             return _measured(measured_quadrature, Component(name, symbols, formula, None))
         form = angle_form(formula, (K1, C, K2))
         component = Component(
-            name, symbols, formula, settled(stabilise(formula) if form is None else form.stable()), form
+            name, symbols, formula, in_determinant_form(stabilise(formula) if form is None else form.stable()), form
         )
-        component = _guarded(component, opened)
-        return component if _is_unspelled(component) else _measured(measured_pair, component, accept_cancellation)
+        component = _guarded(component, fallback_integral)
+        return component if _is_unspelled(component) else _measured(_measured_pair, component, accept_cancellation)
     if open_ and len(symbols) > 1:
         return _measured(measured_kernel, Component(name, symbols, formula, None))
-    closed = _guarded(Component(name, symbols, formula, stabilise(formula)), opened)
+    closed = _guarded(Component(name, symbols, formula, stabilise(formula)), fallback_integral)
     if not open_ and not _is_unspelled(closed):
         closed = _measured(measured_kernel, closed, accept_cancellation)
         if closed.error <= ACCURATE or len(symbols) > 1:
@@ -148,30 +193,32 @@ def _built(
         except SymresError:  # waves
             return closed
         # a closed form of exponentials goes on to the largest floats: a fit that ends before must be much better
-        return fitted if math.isinf(fitted.stop) or 10 * fitted.error < closed.error else closed
+        return fitted if math.isinf(fitted.max_kernel) or 10 * fitted.error < closed.error else closed
     return closed if len(symbols) > 1 else _fitted(name, formula)
 
 
-def _guarded(component: Component, opened: sp.Expr | None) -> Component:
+def _guarded(component: Component, fallback_integral: sp.Expr | None) -> Component:
     """A closed form with parameters at which its terms may cancel, and what is integrated there."""
     code = component.code
-    if opened is None or not isinstance(code, sp.Expr) or not cancels(code) or doubt(code) is None:
+    if fallback_integral is None or not isinstance(code, sp.Expr) or not cancels(code) or doubt(code) is None:
         return component
-    return replace(component, opened=opened)
+    return replace(component, fallback_integral=fallback_integral)
 
 
 def _is_unspelled(component: Component) -> bool:
     """Whether NumPy has no code, or code that is slow beside a fit."""
     if not isinstance(component.code, sp.Expr):
         return False
-    return bool(printer.NUMPY.unspelled(component.code)) or (component.symbols == (K,) and component.code.has(*_SLOW))
+    return bool(NUMPY_LANGUAGE.dialect.unspelled(component.code)) or (
+        component.symbols == (K,) and component.code.has(*_SLOW)
+    )
 
 
 @lru_cache(maxsize=256)
 def _fitted(name: str, formula: sp.Expr) -> Component:
     """A function of one kernel as a fit."""
     fitted = fit(_values(formula), str(formula))
-    return measured_kernel(Component(name, (K,), formula, fitted, stop=fitted.stop, reason=fitted.reason))
+    return measured_kernel(Component(name, (K,), formula, fitted, max_kernel=fitted.max_kernel, reason=fitted.reason))
 
 
 def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
@@ -187,40 +234,57 @@ def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
     return value
 
 
+def _measured_pair(component: Component, values: Values | None) -> Component:
+    return measured_pair(with_ends(component, values), values)
+
+
 def _measured(
     measure: Callable[[Component, Values | None], Component], component: Component, accept_cancellation: bool = False
 ) -> Component:
-    """A component with its error, and what is found with other values of the parameters of an activation.
+    """A component with the error of its NumPy code, and with those at other values of the parameters of an activation.
 
     Raises:
-        LosesDigits: a closed form, unless ``accept_cancellation``, whose terms cancel in floats with one of those
-            values; the limit at K = 0 depends on them and is not found by going near.
+        LosesDigits: a closed form, unless ``accept_cancellation``, whose terms cancel in floats with one of these
+            values; or one whose limit at K = 0 depends on parameters and is not found at small kernels.
     """
     found, texts = measure(component, None), []
     if not accept_cancellation:
         _check_loss(found)
-    for values in elsewhere(component.parameters):
-        where = "with " + ", ".join(f"{name} = {value}" for name, value in values.items())
+    for values in other_values(component.parameters):
         try:
             other = measure(component, values)
         except SymresError as error:
-            texts.append(f"not measured {where}: {error.found}")
+            texts.append(f"not measured {_where(values)}: {error.found}")
             continue
         moves = found.origin != other.origin  # the limit at K = 0, with a parameter
         if moves and component.floored and not accept_cancellation:
-            raise _refused(component, printer.NUMPY.name, "its limit at K = 0 depends on parameters")
+            raise _refused(component, NUMPY_LANGUAGE.name, "its limit at K = 0 depends on parameters")
         if moves or (other.floored and not found.floored):  # one code serves all values
             return _measured(measure, replace(component, floored=True), accept_cancellation)
         if not accept_cancellation:
-            _check_loss(other, " " + where)
-        texts.append(f"{_told(other, found.last)} {where}")
-    if texts and averages(component.formula) and not component.is_pair:  # whose errors are those of the value
-        texts.append("fewer digits where values of both signs cancel")
-    return replace(found, elsewhere="; ".join(texts))
+            _check_loss(other, f" {_where(values)}")
+        texts.append(f"{_outcome(other, found.last)} {_where(values)}")
+    return replace(found, elsewhere=_listed(component, texts))
 
 
-def _told(found: Component, last: float) -> str:
-    """The error of a component, as text; kernels up to the last are known to be meant."""
+def _where(values: Values) -> str:
+    return "with " + ", ".join(f"{name} = {value}" for name, value in values.items())
+
+
+def _listed(component: Component, outcomes: list[str]) -> str:
+    """The outcomes of the measurements at other values of the parameters, as one text."""
+    if outcomes and averages(component.formula) and not component.is_pair:  # errors are relative to the value itself
+        return "; ".join([*outcomes, "fewer digits where values of both signs cancel"])
+    return "; ".join(outcomes)
+
+
+def _outcome(found: Component, last: float) -> str:
+    """The error of a component, as text.
+
+    Args:
+        found: the component, measured.
+        last: the largest kernel measured at the usual parameters; another one is named.
+    """
     if not math.isfinite(found.error):
         return f"no value at {found.worst}"
     error = round_up(found.error)

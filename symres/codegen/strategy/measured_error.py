@@ -1,4 +1,8 @@
-"""Run the generated NumPy code of a component, and measure its error against ball arithmetic."""
+"""Measure the error of the generated code of a component against ball arithmetic.
+
+A component is measured first on its NumPy code; that finds the limit at K = 0 and the range too. The code of another
+language has the same limit and range, and only its error is measured.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,23 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
 
 import numpy as np
 import sympy as sp
+from flint import arb
 
 from ...core.errors import SymresError
 from ...core.symbols import K1, K2, C, K, x1, z
 from ...numerics.balls import enclose, to_ball
 from ...numerics.special import S4
 from ..averages.average_code import averages
+from ..averages.integrands import GaussianAverage, PiecewiseFunction
 from ..fits.chebyshev import Fit, grid
+from ..planning.language import ArrayFunction, Floats, Language
 from ..planning.plan import FEW_DIGITS, INACCURATE, Component
-from ..targets.numpy import dialect
+from ..targets.numpy.dialect import NUMPY_LANGUAGE
+from .running import run
 from .sample_points import (
     DIAGONAL,
     ENDS,
@@ -35,71 +42,43 @@ from .sample_points import (
     open_pairs,
 )
 
+Place = tuple[tuple[sp.Symbol, float], ...]  # the value of each kernel
+
 BITS = 240
 LARGEST, SMALLEST = sys.float_info.max, 1e-300
 SHORTEST = 0.5  # kernels of order one, without which a function is of no use
 LITTLE = 64  # bits
 UNREACHED = "exponentials would be no floats, or waves need too many nodes"
 ALIKE = 1e-4  # of the largest value: how far it may be from one end to the point beside it
+REMEMBERED = 1 << 14  # balls: a second language is measured at the same points
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
 
 
-def run(component: Component) -> Callable[..., Any]:
-    """The component's generated NumPy function; averages of equal entries are integrated once."""
-    space: dict[str, Any] = {}
-    exec(compile(dialect.standalone(component), component.name, "exec"), space)
-    if "_by_quadrature" in space:
-        space["_by_quadrature"] = _once(space["_by_quadrature"])
-    return space[component.name]
-
-
-def _once(integrate: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule for entries, which computes equal ones once: what the measured matrices have many of."""
-
-    def wrapped(rule: Any, few: int, f: Any, g: Any, some: Any, *kernels: Any) -> Any:
-        columns = np.stack([column[some] for column in kernels[:3]])
-        _, first, place = np.unique(columns, axis=1, return_index=True, return_inverse=True)
-        return integrate(rule, few, f, g, some[first], *kernels)[place.reshape(-1)]
-
-    return wrapped
-
-
-def measured_kernel(component: Component, values: Values | None = None) -> Component:
+def measured_kernel(
+    component: Component, values: Values | None = None, language: Language = NUMPY_LANGUAGE
+) -> Component:
     """Error relative to max(|f|, |K f'|) on K = 1e-8 .. 1e4; a value at K = 0 is supplied where the code has none.
 
     Averages without a closed form, and what decays at small K, are judged by |f| alone.
     """
     formula, extra = with_numbers(component, values)
-    points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.stop])
-    slope = None if component.by_value else formula.diff(K)
-    function = run(component)
+    points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.max_kernel])
+    function = run(component, language)
     with np.errstate(all="ignore"):
         found = function(points, *extra) * np.ones(points.shape)
-        tiny = function(np.array(NEAR_ZERO), *extra) * np.ones(len(NEAR_ZERO))
-    origin, divides = _at_zero(function, extra)
-    integrated = component.code is None or component.opened is not None  # nan is no limit then, but lack of digits
-    undefined = np.isnan(tiny) & (not integrated)
-    if divides or undefined.any() or not math.isfinite(origin):
-        if isinstance(component.code, sp.Expr):
-            limit = _limit(formula)
-            if limit is not None or not math.isfinite(origin):
-                origin = math.nan if limit is None else limit
-        if math.isnan(origin):
-            return replace(component, error=math.inf, worst="K = 0")
-        start = _start(tiny, origin) if undefined.any() else 0.0
-        if start is None:
-            return replace(component, error=math.inf, worst=f"K = {NEAR_ZERO[np.argmax(undefined)]:g}")
-        component = replace(component, origin=origin, start=start)
+    component = _with_limit(component, formula, function, extra)
+    if math.isinf(component.error):
+        return component
     if averages(formula) and np.isfinite(found[0]) and not np.isfinite(found[-1]):
         inside = int(np.argmin(np.isfinite(found)))
-        component = replace(component, end=float(f"{points[inside - 1]:.2g}"), reason=UNREACHED)
+        component = replace(component, max_measured_kernel=float(f"{points[inside - 1]:.2g}"), reason=UNREACHED)
         points, found = points[:inside], found[:inside]
     errors = []
     for k, value in zip(points, found, strict=True):
-        scale = 0.0 if slope is None else _size(enclose(slope, {K: Fraction(k)}, BITS)) * float(k)
-        errors.append((_deviation(formula, {K: k}, float(value), scale), f"K = {k:.3g}"))
+        scale = 0.0 if component.by_value else _size(_slope_ball(formula, K, ((K, float(k)),))) * float(k)
+        errors.append((_deviation(formula, ((K, float(k)),), float(value), scale), f"K = {k:.3g}"))
     if isinstance(component.code, Fit) and component.code.absolute:
-        exact = np.array([float(enclose(formula, {K: Fraction(k)}, BITS).mid()) for k in points])
+        exact = np.array([float(_ball(formula, ((K, float(k)),), BITS).mid()) for k in points])
         component = replace(component, error_over_max=float(np.max(np.abs(found - exact)) / np.max(np.abs(exact))))
     worst, where = max(errors)
     poor = [k for k, (error, _) in zip(points, errors, strict=True) if error > INACCURATE]
@@ -108,7 +87,28 @@ def measured_kernel(component: Component, values: Values | None = None) -> Compo
     return replace(component, error=worst, worst=where)
 
 
-def _at_zero(function: Callable[..., Any], extra: list[Any]) -> tuple[float, bool]:
+def _with_limit(component: Component, formula: sp.Expr, function: ArrayFunction, extra: Sequence[float]) -> Component:
+    """A component with its limit at K = 0 where the code has no value there; its error is infinite if none is found."""
+    with np.errstate(all="ignore"):
+        tiny = function(np.array(NEAR_ZERO), *extra) * np.ones(len(NEAR_ZERO))
+    origin, divides = _at_zero(function, extra)
+    integrated = component.code is None or component.fallback_integral is not None  # nan is lack of digits then
+    undefined = np.isnan(tiny) & (not integrated)
+    if component.origin is not None or not (divides or undefined.any() or not math.isfinite(origin)):
+        return component
+    if isinstance(component.code, sp.Expr):
+        limit = _limit(formula)
+        if limit is not None or not math.isfinite(origin):
+            origin = math.nan if limit is None else limit
+    if math.isnan(origin):
+        return replace(component, error=math.inf, worst="K = 0")
+    start = _start(tiny, origin) if undefined.any() else 0.0
+    if start is None:
+        return replace(component, error=math.inf, worst=f"K = {NEAR_ZERO[np.argmax(undefined)]:g}")
+    return replace(component, origin=origin, start=start)
+
+
+def _at_zero(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, bool]:
     """The value at K = 0, and whether it takes a division by zero."""
     divisions: list[str] = []
     with np.errstate(all="ignore", divide="call"), np.errstate(call=lambda kind, _: divisions.append(kind)):
@@ -116,7 +116,7 @@ def _at_zero(function: Callable[..., Any], extra: list[Any]) -> tuple[float, boo
     return value, bool(divisions)
 
 
-def _start(tiny: Any, limit: float) -> float | None:
+def _start(tiny: Floats, limit: float) -> float | None:
     """A kernel below which a function is its limit or, in floats, no number; None if some value is neither."""
     close = np.isnan(tiny) | (np.abs(tiny - limit) <= 1e-16 * abs(limit))
     last = int(np.argmin(close)) if not close.all() else len(NEAR_ZERO)
@@ -136,34 +136,32 @@ def _limit(formula: sp.Expr) -> float | None:
     return b if abs(a - b) <= 1e-16 * abs(b) else None
 
 
-def measured_pair(component: Component, values: Values | None = None) -> Component:
+def measured_pair(component: Component, values: Values | None = None, language: Language = NUMPY_LANGUAGE) -> Component:
     """Error relative to max(|F|, |C dF/dC|) over kernels 1e-8 .. 1e4 and correlations to 1 - 1e-12."""
-    component = _ended(component, values)
     formula, extra = with_numbers(component, values)
     points = open_pairs() if formula.has(S4) else all_pairs()  # a ball of S4 takes a second
-    function = run(component)
+    function = run(component, language)
     with np.errstate(all="ignore"):
         found = function(*map(np.array, zip(*points, strict=True)), *extra) * np.ones(len(points))
-    slope = formula.diff(C)
     errors = []
     for point, value in zip(points, found, strict=True):
-        errors.append((pair_deviation(formula, slope, point, float(value)), named(point)))
+        errors.append((pair_deviation(formula, point, float(value)), named(point)))
     worst, where = max(errors)
     beside = _beside_largest(formula, points, found) if worst > FEW_DIGITS else None
-    return replace(component, error=worst, worst=where, error_over_max=beside, gap=_gap(function, extra))
+    undefined = undefined_ends(component, values, language)
+    gap = _gap(function, extra)
+    return replace(component, error=worst, worst=where, error_over_max=beside, gap=gap, undefined=undefined)
 
 
-def _ended(component: Component, values: Values | None) -> Component:
-    """A closed form with values where inputs are parallel or vanish: as it is, floored, or known to have none."""
+def with_ends(component: Component, values: Values | None = None) -> Component:
+    """A closed form of two inputs as it is, or floored if that gives it values where inputs are parallel or vanish."""
     floored = replace(component, floored=True)
-    if not _undefined(component, values) or _undefined(floored, values):
-        return replace(component, undefined=_undefined(component, values))
-    return floored
+    return floored if undefined_ends(component, values) and not undefined_ends(floored, values) else component
 
 
-def _undefined(component: Component, values: Values | None) -> str:
+def undefined_ends(component: Component, values: Values | None = None, language: Language = NUMPY_LANGUAGE) -> str:
     """Where a closed form has no value in floats, or a floored one none that continues those beside it."""
-    function, (_, extra) = run(component), with_numbers(component, values)
+    function, (_, extra) = run(component, language), with_numbers(component, values)
     found = []
     for name, ends in ENDS.items():
         with np.errstate(all="ignore"):
@@ -176,24 +174,23 @@ def _undefined(component: Component, values: Values | None) -> str:
     return " and ".join(found)
 
 
-def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Any) -> float:
+def _beside_largest(formula: sp.Expr, points: Sequence[Point], found: Floats) -> float:
     """The largest error of a pair kernel, relative to its largest value for the same two kernels."""
     errors: dict[tuple[float, float], list[tuple[float, float]]] = {}
     for (k1, k2, c), value in zip(points, found, strict=True):
-        exact = enclose(formula, _exact({K1: k1, K2: k2, C: c}), BITS)
+        exact = _ball(formula, _at((k1, k2, c)), BITS)
         if exact.is_finite():
             errors.setdefault((k1, k2), []).append((abs(float(value) - float(exact.mid())), _size(exact)))
     return max(max(e for e, _ in group) / max(max(size for _, size in group), SMALLEST) for group in errors.values())
 
 
-def pair_deviation(formula: sp.Expr, slope: sp.Expr, point: Point, value: float) -> float:
+def pair_deviation(formula: sp.Expr, point: Point, value: float) -> float:
     """The error of a value, relative to max(|F|, |C dF/dC|)."""
-    at = dict(zip((K1, K2, C), point, strict=True))
-    scale = _size(enclose(slope, _exact(at), BITS)) * abs(point[2])
-    return _deviation(formula, at, value, scale)
+    scale = _size(_slope_ball(formula, C, _at(point))) * abs(point[2])
+    return _deviation(formula, _at(point), value, scale)
 
 
-def _gap(function: Callable[..., Any], extra: list[Any]) -> tuple[float, float] | None:
+def _gap(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, float] | None:
     """The value of a pair kernel at vanishing kernels and its limit along the diagonal, if they differ.
 
     They do for activations that jump at 0: the correlation of what vanishes counts as 0.
@@ -207,32 +204,34 @@ def _gap(function: Callable[..., Any], extra: list[Any]) -> tuple[float, float] 
     return corner, nearer
 
 
-def measured_quadrature(component: Component, values: Values | None = None) -> Component:
+def measured_quadrature(
+    component: Component, values: Values | None = None, language: Language = NUMPY_LANGUAGE
+) -> Component:
     """Error relative to sqrt(<f**2> <g**2>), of single entries and of matrices; it ends with the accurate kernels.
 
     Raises:
         SymresError: kernels of order one are inaccurate.
     """
     formula, extra = with_numbers(component, values)
-    function = run(component)
-    points = sorted(open_pairs(), key=larger)[:: 1 if values is None else 2]  # balls take most of the time
-    largest = _bound(formula)
+    function = run(component, language)
+    points = [point for point in sorted(open_pairs(), key=larger) if larger(point) <= component.max_kernel]
+    points = points[:: 1 if values is None else 2]  # balls take most of the time
     with np.errstate(all="ignore"):
         single = [float(function(*map(np.array, point), *extra)) for point in points]
         matrix = function(*(np.repeat(column, SHARED) for column in np.array(points).T), *extra)[::SHARED]
-    errors, stop = [(0.0, "")], math.inf
+    errors = [(0.0, "")]
     for place, (point, *found) in enumerate(zip(points, single, matrix, strict=True)):
-        error, reason = _pair_error(formula, point, found, largest)
+        error, reason = _pair_error(formula, point, found)
         if error < INACCURATE:
             errors.append((error, named(point)))
             continue
-        stop = max((larger(p) for p in points[:place] if larger(p) < larger(point)), default=0.0)
-        if stop < SHORTEST:
+        reached = max((larger(p) for p in points[:place] if larger(p) < larger(point)), default=0.0)
+        if reached < SHORTEST:
             raise SymresError(f"code for {component.formula}", reason, "export it to LaTeX")
         if component.parameters and not np.isfinite(found).any():
-            component = replace(component, end=stop, reason=UNREACHED)
+            component = replace(component, max_measured_kernel=reached, reason=UNREACHED)
         else:
-            component = replace(component, stop=stop, reason=reason)
+            component = replace(component, max_kernel=reached, reason=reason)
         break
     worst, where = max(errors)
     tiny = _next_to_zero(formula, [(point, float(function(*map(np.array, point), *extra))) for point in TINY])
@@ -243,25 +242,19 @@ def _next_to_zero(formula: sp.Expr, found: Iterable[tuple[Point, float]]) -> flo
     """The largest error relative to the value itself at tiny covariances, where it may be as small as they are."""
     errors = [0.0]
     for point, value in found:
-        exact = enclose(formula, _exact(dict(zip((K1, K2, C), point, strict=True))), LITTLE)
+        exact = _ball(formula, _at(point), LITTLE)
         if exact.rel_accuracy_bits() > 45 and _size(exact) > SMALLEST:
             errors.append(abs(value / float(exact.mid()) - 1))
     return max(errors)
 
 
-def _pair_error(
-    formula: sp.Expr,
-    point: Point,
-    found: Sequence[float],
-    largest: Callable[[float, float], float],
-) -> tuple[float, str]:
+def _pair_error(formula: sp.Expr, point: Point, found: Sequence[float]) -> tuple[float, str]:
     """The error of values of a pair kernel, infinite where it cannot be told, and what to say of a large one."""
     if not np.isfinite(found).all():
         return math.inf, f"quadrature has no number at {named(point)}"
     try:
-        scale = largest(*point[:2])
-        at = _exact(dict(zip((K1, K2, C), point, strict=True)))
-        exact = float(enclose(formula, at, 60).mid()) if scale > 1e-290 else 0.0
+        scale = _bound(formula)(*point[:2])
+        exact = float(_ball(formula, _at(point), 60).mid()) if scale > 1e-290 else 0.0
     except SymresError as error:
         return math.inf, f"{error.found} at {named(point)}"
     deviation = max(abs(float(value) - exact) for value in found) / max(scale, 1e-290)
@@ -270,13 +263,14 @@ def _pair_error(
     return deviation, f"quadrature is off by {deviation:.1e} at {named(point)}"
 
 
+@lru_cache(maxsize=64)
 def _bound(formula: sp.Expr) -> Callable[[float, float], float]:
     """The inequality of Cauchy and Schwarz, |<f g>| <= sqrt(<f**2> <g**2>), for a sum of averages."""
     nodes = {node: sp.Dummy() for node in averages(formula)}
     linear = formula.xreplace(nodes)
 
     @cache
-    def square(node: Any, factor: Any, k: float) -> float:
+    def square(node: GaussianAverage, factor: PiecewiseFunction, k: float) -> float:
         squared = factor.map(lambda u: u * u).as_expr().subs(z, x1)
         return _size(enclose(node.func(squared, K), {K: Fraction(k)}, 60))
 
@@ -292,19 +286,33 @@ def _bound(formula: sp.Expr) -> Callable[[float, float], float]:
     return bound
 
 
-def with_numbers(component: Component, values: Values | None) -> tuple[sp.Expr, list[Any]]:
-    """The formula with numbers for free parameters, and the arrays to pass to the code."""
+def with_numbers(component: Component, values: Values | None) -> tuple[sp.Expr, list[float]]:
+    """The formula with numbers for free parameters, and these numbers as the code takes them."""
     names = component.parameters
     values = values or dict.fromkeys(names, PARAMETER)
     return component.formula.xreplace(values), [np.float64(values[p]) for p in names]
 
 
-def _exact(at: dict[sp.Symbol, Any]) -> dict[sp.Symbol, Any]:
-    """Floats as the binary numbers that they are."""
-    return {s: Fraction(v) for s, v in at.items()}
+def _at(point: Point) -> Place:
+    return tuple(zip((K1, K2, C), point, strict=True))
 
 
-def _deviation(formula: sp.Expr, at: dict[sp.Symbol, Any], value: float, scale: float) -> float:
+@lru_cache(maxsize=REMEMBERED)
+def _ball(formula: sp.Expr, at: Place, bits: int) -> arb:
+    """A ball around the value of a formula; floats are the binary numbers that they are."""
+    return enclose(formula, {symbol: Fraction(value) for symbol, value in at}, bits)
+
+
+def _slope_ball(formula: sp.Expr, variable: sp.Symbol, at: Place) -> arb:
+    return _ball(_slope(formula, variable), at, BITS)
+
+
+@lru_cache(maxsize=64)
+def _slope(formula: sp.Expr, variable: sp.Symbol) -> sp.Expr:
+    return formula.diff(variable)
+
+
+def _deviation(formula: sp.Expr, at: Place, value: float, scale: float) -> float:
     exact = _known(formula, at)
     if math.isinf(value) and exact.is_finite() and math.copysign(1.0, value) * exact > LARGEST:
         return 0.0  # it is no float
@@ -317,16 +325,16 @@ def _deviation(formula: sp.Expr, at: dict[sp.Symbol, Any], value: float, scale: 
     return distance / size
 
 
-def _known(formula: sp.Expr, at: dict[sp.Symbol, Any]) -> Any:
+def _known(formula: sp.Expr, at: Place) -> arb:
     """The value to more digits than floats have, unless it is less than any float or out of reach."""
     for attempt in range(5):
-        ball = enclose(formula, _exact(at), BITS << attempt)
+        ball = _ball(formula, at, BITS << attempt)
         if not ball.is_finite() or ball.rel_accuracy_bits() > 60 or ball.abs_upper() < SMALLEST:
             break
     return ball
 
 
-def _size(ball: Any) -> float:
+def _size(ball: arb) -> float:
     return abs(float(ball.mid())) if ball.is_finite() else 0.0
 
 

@@ -13,8 +13,7 @@ MEASURED = 1e4  # the largest kernel at which errors are measured
 NEAR_ZERO = (1e-300, 1e-200, 1e-120, 1e-60, 1e-20)  # where only the lack of a value is found out
 PARAMETER = sp.Rational(3, 4)  # the value that free parameters of an activation have while errors are measured
 GREAT, SLIGHT = sp.Integer(12), sp.Rational(1, 12)
-ELSEWHERE = ((GREAT, GREAT), (GREAT, SLIGHT), (SLIGHT, GREAT))  # those that they have in turn: steep or far out or both
-NEGATIVE = 1  # the place among these where those that may be negative are so, and far out
+EXTREMES = ((GREAT, GREAT), (GREAT, SLIGHT), (SLIGHT, GREAT))  # values in turn: steep, or far out, or both
 RHO = (0.3, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12, 1e-6)
 KERNELS = (
     (1e-8, 1e-8), (1e-8, 1e-4), (1e-4, 1e-4), (1e-2, 3e-2), (0.7, 0.7), (1.0, 30.0), (60.0, 60.0),
@@ -34,10 +33,13 @@ ENDS = {  # pairs of points: with one that has no value where code divides by 0,
 }
 
 
-def elsewhere(names: tuple[sp.Symbol, ...]) -> list[Values]:
-    """Other values of parameters, each set of them once: 0 for all that may be, where terms cancel, and ELSEWHERE."""
-    found = [dict(zip(names, cycle(values), strict=False)) for values in ELSEWHERE if names]
-    for values in found[NEGATIVE : NEGATIVE + 1]:
+def other_values(names: tuple[sp.Symbol, ...]) -> list[Values]:
+    """Sets of values of parameters besides PARAMETER: EXTREMES, and 0, where terms cancel, for all that may be 0.
+
+    In the second set, parameters that may be negative are negative and far out.
+    """
+    found = [dict(zip(names, cycle(values), strict=False)) for values in EXTREMES if names]
+    for values in found[1:2]:
         values.update({name: -GREAT for name in names if not name.is_nonnegative})
     found.append({name: PARAMETER if name.is_nonzero else sp.Integer(0) for name in names})
     seen = [dict.fromkeys(names, PARAMETER)]

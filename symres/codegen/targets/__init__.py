@@ -1,1 +1,1 @@
-"""."""
+"""The languages of generated modules: each package prints one, and none knows another."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import Any
+from collections.abc import Iterable
 
 import sympy as sp
 
@@ -12,6 +12,7 @@ from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, xi
 from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
 from ..averages.average_code import averages, entry_time, refines
+from ..averages.integrands import PiecewiseFunction
 from ..averages.singular_slopes import NEAREST, meet
 from ..emission.emitter import argument
 from ..fits.chebyshev import Fit
@@ -99,8 +100,8 @@ def component_lines(component: Component) -> list[str]:
             f"u = {_shown(fit.shape.map)} with {len(fit.table[0])} pieces of degree {len(fit.table) - 1}; holds from "
             "K = 0 "
         )
-        if math.isfinite(component.stop):
-            text += f"to {component.stop:g}."
+        if math.isfinite(component.max_kernel):
+            text += f"to {component.max_kernel:g}."
         else:
             text += "on." if fit.edges[-1] == 1.0 else "to 1e12, beyond which the polynomial keeps its last value."
     elif component.code is None and component.is_pair:
@@ -111,24 +112,24 @@ def component_lines(component: Component) -> list[str]:
         )
     elif component.code is None:
         text = "Computed by quadrature at every call."
-    elif component.opened is not None:
+    elif component.fallback_integral is not None:
         text = "Computed from the closed form; where its terms cancel, so that more than 1e-12 of a value may be lost, "
         text += "by quadrature"
-        text += f" of each entry, {entry_time(component.opened)} on one core." if component.is_pair else "."
+        text += f" of each entry, {entry_time(component.fallback_integral)} on one core." if component.is_pair else "."
     else:
         text = "Computed from the closed form."
     if component.code is None and any(map(refines, _factors(component.formula))):
         text += " The nodes become more, and the time with them, until two results agree; nan where parameters make the"
         text += " function vary too fast for that, or where they never agree to six digits. Digits that the function"
         text += " itself loses in floats, as a sum of terms that nearly cancel does, are lost in both."
-    if math.isfinite(component.stop):
-        text += f" Beyond kernels of {component.stop:g} the value is nan: {component.reason}."
-    if math.isfinite(component.end):
+    if math.isfinite(component.max_kernel):
+        text += f" Beyond kernels of {component.max_kernel:g} the value is nan: {component.reason}."
+    if math.isfinite(component.max_measured_kernel):
         text += f" Where {component.reason}, the value is nan: {_ended(component)}."
     return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
 
 
-def _factors(formula: sp.Expr) -> list[Any]:
+def _factors(formula: sp.Expr) -> list[PiecewiseFunction]:
     """The functions that are averaged."""
     return [f for node in averages(formula) for _, factors in node.terms for f in factors]
 
@@ -140,13 +141,13 @@ def _shown(expr: sp.Expr) -> str:
 
 def _ended(component: Component) -> str:
     """Beyond which kernels there are no numbers."""
-    with_ = f" with parameters of {PARAMETER}" if math.isfinite(component.end) else ""
+    with_ = f" with parameters of {PARAMETER}" if math.isfinite(component.max_measured_kernel) else ""
     return f"beyond kernels of {component.last:g}{with_}"
 
 
-def _measured(stop: float) -> str:
+def _measured(last: float) -> str:
     """The kernels of a measurement."""
-    return f"1e-8..{'1e4' if stop >= MEASURED else f'{stop:g}'}"
+    return f"1e-8..{'1e4' if last >= MEASURED else f'{last:g}'}"
 
 
 def error_text(component: Component) -> str:
@@ -188,6 +189,13 @@ def _error_text(component: Component) -> str:
     if component.error_over_max is not None:
         worst += f"; at most {round_up(component.error_over_max):.0e} of the largest value"
     return f"{bound} {scope}{worst}."
+
+
+def measured_code(components: Iterable[Component], language: str) -> str:
+    """The code on which the errors that a module states were measured."""
+    if all(component.measured_in == language for component in components):
+        return "this code"
+    return f"the NumPy code of the same functions, as {language} was not installed"
 
 
 def warnings(function: Function) -> list[str]:

@@ -8,13 +8,12 @@ import keyword
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from ...core.errors import DeclarationError
 from ...results.quantity import Quantity
 
 
-def renamed(mapping: Mapping[Any, Any]) -> dict[str, Quantity]:
+def renamed(mapping: Mapping[str, Quantity]) -> dict[str, Quantity]:
     """The quantities of a mapping under the names that it gives them.
 
     Raises:
@@ -30,14 +29,14 @@ def require_distinct(name: str, text: str) -> None:
         DeclarationError: a quantity has the name of something that the module itself needs.
     """
     tree = ast.parse(text)
-    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and hasattr(builtins, node.id)}
+    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in vars(builtins)}
     for needed, count in Counter([*_defined(tree), *called]).items():
         if count > 1:
             found = f"the module needs the name {needed} for something else"
             raise DeclarationError(f"code for {name}", found, "give the quantity another name")
 
 
-def _named(name: Any, quantity: Any) -> Quantity:
+def _named(name: str, quantity: Quantity) -> Quantity:
     asked = f"export of {name!r}"
     if not isinstance(quantity, Quantity):
         raise DeclarationError(

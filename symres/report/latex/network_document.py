@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ...codegen.network.network_maps import MAPS, named
+from ...codegen.network.network_maps import maps_of, named
 from ...core import files
 from ...notation import Notation, has_decimals
-from ...theory.depth.network import Network
+from ...results.subjects import DerivedNetwork
 from .displays import display, escape
 from .document import formulas_of, sections, verbatim
 from .prose import PDLT
 
 
-def recursion(network: Network, title: str, command: str) -> str:
+def recursion(network: DerivedNetwork, title: str, command: str) -> str:
     """The document.
 
     Args:
@@ -23,7 +23,7 @@ def recursion(network: Network, title: str, command: str) -> str:
     """
     layers = network.layers
     distinct = list(dict.fromkeys(layers))
-    quantities = [[getattr(layer, name) for name in MAPS] for layer in distinct]
+    quantities = [maps_of(layer) for layer in distinct]
     formulas = sorted(formulas_of(q.definition for row in quantities for q in row), key=str)
     notation = Notation(decimals=has_decimals(*(f.expr for f in formulas)))
     runs, count = [], 0

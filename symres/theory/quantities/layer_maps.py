@@ -16,7 +16,7 @@ from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
 from ...layers.layer import Layer
 from ...results.quantity import Quantity
-from ...results.subjects import DerivedLayer
+from ...results.subjects import LayerMaps
 from ..walk.assignments import total_derivative
 from ..walk.normalisation_domain import needs_direction
 from ..walk.rescaling import chi_delta
@@ -31,7 +31,7 @@ _FURTHER = ("ntk_map", "chi_delta", "parameter_norm")
 
 
 @dataclass(frozen=True)
-class LayerTheory(DerivedLayer):
+class LayerTheory(LayerMaps):
     """What a layer does to kernels, gradients and tangent kernels: each quantity is derived when it is asked for.
 
     Args:

@@ -15,6 +15,7 @@ from ...averages import average_code
 from ...emission.emitter import OUT, Dialect, Emitter, Source, Tile, argument, literal, rows, variable
 from ...fits.chebyshev import SHARE, Fit
 from ...planning.component_lines import defined, floored, limited, named_determinant, with_origin
+from ...planning.language import Language
 from ...planning.plan import KERNELS, Component, Function
 from ...runtime import sign_averages
 from ...runtime.numpy_helpers import (
@@ -68,7 +69,6 @@ from ...stable.rounding_error import doubt
 from .fast_paths import fast_paths, with_determinant
 from .tiles import FastPath, Tiler
 
-ALWAYS = ()  # what every module calls
 MATRICES = (C, Theta)  # the arguments that differ from entry to entry
 SCRATCH = 131072  # numbers in the scratch arrays of a tile together: as many as stay in the cache
 
@@ -162,15 +162,17 @@ def component_tile(component: Component) -> Tile | None:
     code = component.code
     if not component.is_pair or not isinstance(code, sp.Expr) or component.origin is not None:
         return None
-    if component.floored or component.opened is not None or code.has(TwoSigns, TwoTails, S4, T4):  # of their own parts
+    if (
+        component.floored or component.fallback_integral is not None or code.has(TwoSigns, TwoTails, S4, T4)
+    ):  # of their own parts
         return None
-    return None if math.isfinite(component.stop) else _cheapest(component.form, code, component.symbols)
+    return None if math.isfinite(component.max_kernel) else _cheapest(component.form, code, component.symbols)
 
 
 @lru_cache(maxsize=256)
 def _cheapest(form: AngleForm | None, code: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Tile:
     names = {s: variable(s) for s in symbols}
-    tiles = [Tiler(NUMPY, names, (K1, K2), MATRICES).tile(road, leave=True) for road in fast_paths(form, code)]
+    tiles = [Tiler(NUMPY, names, (K1, K2), MATRICES).tile(path, leave=True) for path in fast_paths(form, code)]
     return min(tiles, key=lambda tile: (tile.cost, tile.arrays))
 
 
@@ -184,8 +186,8 @@ def function_tile(function: Function) -> Tile | None:
         return None
     symbols = {name: symbol for symbol, name in function.names}
     *steps, (_, value) = function.lines
-    road = with_determinant(FastPath(value, {symbols[name]: e for name, e in steps}))
-    return Tiler(NUMPY, {s: variable(s) for s in arguments}, (K1, K2), MATRICES, known).tile(road)
+    path = with_determinant(FastPath(value, {symbols[name]: e for name, e in steps}))
+    return Tiler(NUMPY, {s: variable(s) for s in arguments}, (K1, K2), MATRICES, known).tile(path)
 
 
 def _unlimited_source(component: Component) -> Source:
@@ -206,10 +208,10 @@ def _unlimited_source(component: Component) -> Source:
             (f"{tag}_TABLE", "np.array([\n" + "".join(f"    {row},\n" for row in rows(component.code.table)) + "])"),
         )
         return Source(tuple(lines), tables)
-    if component.opened is None:
+    if component.fallback_integral is None:
         return Source(tuple(with_origin(component, _closed(component, component.code, "value"), "np")))
     listed = ", ".join(names.values())
-    other = average_code.source(f"{component.name}_open", component.symbols, component.opened, NUMPY)
+    other = average_code.source(f"{component.name}_open", component.symbols, component.fallback_integral, NUMPY)
     functions = {
         "closed": _closed(component, component.code, "return"),
         "doubt": _closed(component, doubt(component.code), "return"),
@@ -248,7 +250,7 @@ def call(function: Function, tile: Tile | None) -> str:
     if tile is not None:
         places = _matrices(function.arguments)
         return f"_tiles({name}_tile, {name}_axes, {name}, {arguments}, {places}, {OUT}, {tile.arrays})"
-    whole = any(c.is_pair and (c.code is None or c.opened is not None) for c in function.components)
+    whole = any(c.is_pair and (c.code is None or c.fallback_integral is not None) for c in function.components)
     return f"_blocks({name}, {arguments}, {OUT}, {'_WHOLE' if whole else '_CACHED'})"
 
 
@@ -284,3 +286,6 @@ def _measured(component: Component, tile: Tile) -> list[str]:
         f"    return _tiles({name}_tile, {name}_axes, exact, ({listed}), "
         f"{_matrices(component.symbols)}, None, {tile.arrays})",
     ]
+
+
+NUMPY_LANGUAGE = Language("numpy", NUMPY, component_source, function_source, standalone)

@@ -1,7 +1,7 @@
 """Fast paths: pair kernels without the error-free determinant, for entries whose inputs are not nearly parallel.
 
 With x = N/sqrt(Q) the sine of an angle and q = 1 - x**2, the root s is sqrt(Q*q). Rounding of x costs digits of q only
-where q is small: there, and where the numbers are no numbers, an entry takes the long road. If Q = F(K1)*G(K2), as for
+where q is small: there, and where the numbers are no numbers, an entry takes the slow path. If Q = F(K1)*G(K2), as for
 all centred orthants, x takes two multiplications, as much as the determinant, and its square root and its angle stay
 within what the processor computes fast.
 """
@@ -20,14 +20,14 @@ from ...stable.primitives import complement, correlation, determinant
 from .tiles import FastPath, Precondition
 
 TRIPLE = (K1, C, K2)
-LEAST = sp.Rational(1, 8)  # of q: its relative error is 8 times that of x
-FAR = f"{{0}} >= {float(LEAST)}"  # q, from 0
-NOT_ONE = f"{{0}}*{{0}} <= {float(1 - LEAST)}"  # x, from 1
+MIN_DIFFERENCE = sp.Rational(1, 8)  # of q: its relative error is 8 times that of x
+FAR = f"{{0}} >= {float(MIN_DIFFERENCE)}"  # q, from 0
+NOT_ONE = f"{{0}}*{{0}} <= {float(1 - MIN_DIFFERENCE)}"  # x, from 1
 _FIRST, _SECOND = sp.Dummy("F", positive=True), sp.Dummy("G", positive=True)
 
 
 def fast_paths(form: AngleForm | None, code: sp.Expr) -> Iterator[FastPath]:
-    """Ways of computing a pair kernel that differ in speed, each with the guards that make it as good as ``code``."""
+    """Ways of computing a pair kernel, fast and slow, each with its preconditions for being as good as ``code``."""
     parts = None if form is None else _separated(form)
     if form is None or parts is None:
         yield _plain(code)
@@ -93,7 +93,7 @@ def _angular(parts: list[_Part], rest: sp.Expr, before_angles: bool, before_root
         before_roots: the same where a root follows.
         divided: whether polynomials are divided by the radicand of the root.
     """
-    total, steps, guards = positive(rest, TRIPLE), {}, []
+    total, steps, preconditions = positive(rest, TRIPLE), {}, []
     for part in parts:
         inner = [_spelled(part, part.angle.A, before_angles, divided, sp.Integer(1)) * part.theta]
         if part.angle.R != 0:
@@ -102,8 +102,8 @@ def _angular(parts: list[_Part], rest: sp.Expr, before_angles: bool, before_root
         total += _gathered(inner).xreplace({_FIRST: part.first, _SECOND: part.second})
         steps[part.sine] = part.sign * part.slope / sp.sqrt(part.first) / sp.sqrt(part.second) * C
         steps[part.rest] = 1 - part.sine**2
-        guards.append(_guard(part, part.angle.R != 0))
-    return with_determinant(FastPath(total, steps, tuple(guards)))
+        preconditions.append(_precondition(part, part.angle.R != 0))
+    return with_determinant(FastPath(total, steps, tuple(preconditions)))
 
 
 def _spelled(part: _Part, expr: sp.Expr, in_sines: bool, divided: bool, root: sp.Expr) -> sp.Expr:
@@ -153,9 +153,9 @@ def _gathered(terms: list[sp.Expr]) -> sp.Expr:
     return shared * sp.Add(*(term / shared for term in terms))
 
 
-def _guard(part: _Part, has_root: bool) -> Precondition:
+def _precondition(part: _Part, has_root: bool) -> Precondition:
     """Where q is not small; nowhere if all kernels of a tile are so small that it cannot be."""
-    most = float(1 - LEAST)
+    most = float(1 - MIN_DIFFERENCE)
     test, operand = (FAR, part.rest) if has_root else (NOT_ONE, part.sine)
     largest = part.slope**2 * K1 * K2 / (part.first * part.second)
     grows = all(_grows_slower(f, k) for f, k in zip((part.first, part.second), (K1, K2), strict=True))
@@ -176,18 +176,18 @@ def _grows_slower(factor: sp.Expr, kernel: sp.Symbol) -> bool:
 def _plain(code: sp.Expr) -> FastPath:
     """Code as it is, the correlation and the determinant without care."""
     steps: dict[sp.Symbol, sp.Expr] = {}
-    guards: tuple[Precondition, ...] = ()
+    preconditions: tuple[Precondition, ...] = ()
     if code.has(correlation, complement):
         rest = sp.Dummy("q", positive=True)
         steps |= {correlation: C / sp.sqrt(K1) / sp.sqrt(K2), rest: 1 - correlation**2, complement: sp.sqrt(rest)}
-        guards = (Precondition(FAR, (rest,)) if code.has(complement) else Precondition(NOT_ONE, (correlation,)),)
-    return with_determinant(FastPath(code, steps, guards))
+        preconditions = (Precondition(FAR, (rest,)) if code.has(complement) else Precondition(NOT_ONE, (correlation,)),)
+    return with_determinant(FastPath(code, steps, preconditions))
 
 
-def with_determinant(road: FastPath) -> FastPath:
-    """A road on which the determinant is the difference that it is, where that is not small."""
-    used = set().union(road.value.free_symbols, *(e.free_symbols for e in road.steps.values()))
+def with_determinant(path: FastPath) -> FastPath:
+    """A path on which the determinant is the difference that it is, where that is not small."""
+    used = set().union(path.value.free_symbols, *(e.free_symbols for e in path.steps.values()))
     if determinant not in used:
-        return road
-    guard = Precondition(f"{FAR}*{{1}}", (determinant, K1 * K2))
-    return FastPath(road.value, {**road.steps, determinant: K1 * K2 - C**2}, (*road.guards, guard))
+        return path
+    precondition = Precondition(f"{FAR}*{{1}}", (determinant, K1 * K2))
+    return FastPath(path.value, {**path.steps, determinant: K1 * K2 - C**2}, (*path.preconditions, precondition))

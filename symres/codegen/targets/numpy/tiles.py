@@ -48,12 +48,12 @@ class FastPath:
     Args:
         value: the result, in the arguments and in the names of steps.
         steps: name -> what it stands for.
-        guards: where the road may be taken.
+        preconditions: where the path may be taken.
     """
 
     value: sp.Expr
     steps: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
-    guards: tuple[Precondition, ...] = ()
+    preconditions: tuple[Precondition, ...] = ()
 
 
 @dataclass
@@ -92,25 +92,25 @@ class Tiler:
     _bounds: list[tuple[sp.Expr, float]] = field(default_factory=list)
     _inner: list[str] = field(default_factory=list)  # calls that prepare tile functions of others
 
-    def tile(self, road: FastPath, leave: bool = False) -> Tile:
-        """The code of a road.
+    def tile(self, path: FastPath, leave: bool = False) -> Tile:
+        """The code of a path.
 
         Args:
-            road: what to compute.
+            path: what to compute.
             leave: whether a factor that takes a multiplication of its own is left to the caller.
 
         Raises:
             NoSpelling: a function that the language does not have.
         """
-        self._steps = dict(road.steps)  # decides what is plain
+        self._steps = dict(path.steps)  # decides what is plain
         self._steps = {name: self._scaled(e) for name, e in self._steps.items()}
-        factor, value = constant_factor(self._scaled(road.value))
+        factor, value = constant_factor(self._scaled(path.value))
         if not leave or self._is_plain(value) or any(self._is_plain(f) for f in sp.Mul.make_args(value)):
             factor, value = sp.Integer(1), factor * value
         root = self._visit(value)
         if not isinstance(root, int) or not self._ops[root].place:
             root = self._add("np.copyto({1}, {0})", (root,), 1)
-        notes = [self._note(guard) for guard in road.guards]
+        notes = [self._note(precondition) for precondition in path.preconditions]
         return replace(self._written(root, notes), factor=factor)
 
     def _scaled(self, e: sp.Expr) -> sp.Expr:
@@ -121,12 +121,12 @@ class Tiler:
 
         return e.replace(is_tile, lambda call: self.tiles[call.func.__name__].factor * call)
 
-    def _note(self, guard: Precondition) -> tuple[int, str, tuple[Operand, ...]]:
-        """After which operation a guard is to be tested, and its text."""
-        operands = tuple(self._visit(e) for e in guard.operands)
-        text = f"fine.append({guard.test})"
-        if guard.most is not None:
-            self._bounds.append(guard.most)
+    def _note(self, precondition: Precondition) -> tuple[int, str, tuple[Operand, ...]]:
+        """After which operation a precondition is to be tested, and its text."""
+        operands = tuple(self._visit(e) for e in precondition.operands)
+        text = f"fine.append({precondition.test})"
+        if precondition.most is not None:
+            self._bounds.append(precondition.most)
             text = f"if not safe{len(self._bounds)}:\n    {text}"
         return max(o for o in operands if isinstance(o, int)), text, operands
 
@@ -379,17 +379,17 @@ class Tiler:
         """The lines of a tile, and before them what depends on one kernel alone."""
         same: dict[str, str] = {}
 
-        def settled(line: str) -> str:
+        def with_names(line: str) -> str:
             return re.sub(r"\ba\d+\b", lambda found: same.get(found[0], found[0]), line)
 
         head = []
         for line in Emitter(self.dialect, self.names).function([(name, e) for e, name in self._shared.items()]):
-            name, value = settled(line).split(" = ", 1)
+            name, value = with_names(line).split(" = ", 1)
             if value.isidentifier():
                 same[name] = value
             else:
                 head.append(f"{name} = {value}")
-        body = [settled(line) for line in body]
+        body = [with_names(line) for line in body]
         largest = {s: f"largest{i}" for i, s in enumerate(self.axes, 1)}
         if self._bounds:
             head += [f"{name} = {self.names[s]}.max()" for s, name in largest.items()]

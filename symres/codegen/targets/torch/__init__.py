@@ -1,1 +1,1 @@
-"""."""
+"""PyTorch: ``dialect`` has the spelling, the sources, and derivatives where autograd would lose them."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+import numpy as np
 import sympy as sp
+from numpy.typing import ArrayLike
 from sympy.core.function import AppliedUndef
 
 from ....core.symbols import K
@@ -15,6 +18,7 @@ from ...averages import average_code
 from ...emission.emitter import Dialect, Emitter, Source, is_constant, rows, variable
 from ...fits.chebyshev import SHARE, Fit
 from ...planning.component_lines import defined, floored, limited, named_determinant, with_origin
+from ...planning.language import Floats, Language
 from ...planning.plan import KERNELS, Component, Function
 from ...runtime import sign_averages
 from ...runtime.numpy_helpers import SCALED_TAIL, TWO_PRODUCT
@@ -37,7 +41,7 @@ from ...runtime.torch_helpers import (
     own_gradient,
 )
 from ...stable.angles import AngleForm, rooted_form
-from ...stable.correlation_form import determined, separated, settled
+from ...stable.correlation_form import determined, in_determinant_form, separated
 from ...stable.primitives import (
     AbsNode,
     Atan2,
@@ -66,7 +70,8 @@ from ...stable.primitives import (
 from ...stable.rewrites import stabilise
 from ...stable.rounding_error import doubt
 
-ALWAYS = ("_tensors(",)  # what every module calls
+if TYPE_CHECKING:
+    import torch
 
 TORCH = Dialect(
     name="PyTorch",
@@ -173,8 +178,8 @@ def _unlimited_source(component: Component) -> Source:
         return _fit_source(component, component.code)
     if component.code is None:
         return _quadrature_source(component)
-    if component.opened is not None:
-        return _checked_source(component, component.opened)
+    if component.fallback_integral is not None:
+        return _checked_source(component, component.fallback_integral)
     form = _form(component)
     if form is not None and form.vanishing:
         return _angle_source(component, form)
@@ -265,7 +270,7 @@ def _slope(form: AngleForm, v: sp.Symbol) -> sp.Expr:
 def _floored_source(component: Component, code: sp.Expr) -> Source:
     """What depends on x/determinant has derivatives by formulas: autograd would meet 0 times infinity, or a floor."""
     kept = replace(component, floored=True)
-    slopes = {v: _body(kept, settled(stabilise(component.formula.diff(v)))) for v in component.symbols}
+    slopes = {v: _body(kept, in_determinant_form(stabilise(component.formula.diff(v)))) for v in component.symbols}
     return _with_slopes(component, code, slopes)
 
 
@@ -303,14 +308,14 @@ def _quadrature_source(component: Component) -> Source:
     return Source(text.lines, tuple(tables), (*preamble, *text.preamble))
 
 
-def _checked_source(component: Component, opened: sp.Expr) -> Source:
+def _checked_source(component: Component, fallback_integral: sp.Expr) -> Source:
     """A closed form, and its average and that of each slope where terms cancel."""
     name, listed = component.name, ", ".join(map(variable, component.symbols))
-    closed = _unlimited_source(replace(component, name=f"{name}_closed", opened=None))
-    average = average_code.source(f"{name}_open", component.symbols, opened, TORCH)
+    closed = _unlimited_source(replace(component, name=f"{name}_closed", fallback_integral=None))
+    average = average_code.source(f"{name}_open", component.symbols, fallback_integral, TORCH)
     error = _body(replace(component, origin=None), doubt(component.code))
     functions = {"closed": closed.lines, "doubt": error, "open": average.lines}
-    slopes, sources = average_code.slopes(opened, component.symbols), [closed, average]
+    slopes, sources = average_code.slopes(fallback_integral, component.symbols), [closed, average]
     for v in component.symbols:
         tag = f"open_d{variable(v)}"
         sources.append(average_code.source(f"{name}_{tag}", component.symbols, slopes[v], TORCH))
@@ -350,3 +355,29 @@ def _function(
 
 def _class(name: str) -> str:
     return "_" + name.title().replace("_", "")
+
+
+# ---- measuring ---------------------------------------------------------------------------------------------------
+def standalone(component: Component) -> str:
+    """A module with one component alone, for measuring its error."""
+    source = component_source(component)
+    function = defined(f"{component.name}({', '.join(map(variable, component.symbols))})", source.lines)
+    helpers = [TORCH.helpers[name][0] for name in TORCH.needed([*source.lines, *source.preamble])]
+    tables = [f"{name} = {value}" for name, value in source.tables]
+    return "\n".join(
+        ["import functools", "import math", "import torch", *helpers, *tables, *source.preamble, function, ""]
+    )
+
+
+def call_with_tensors(function: Callable[..., torch.Tensor], *arguments: ArrayLike) -> Floats:
+    """The value of a function of tensors at NumPy arrays, without a gradient."""
+    import torch  # where it is installed
+
+    with torch.no_grad():
+        value = function(*(torch.as_tensor(np.asarray(a, dtype=np.float64)) for a in arguments))
+        return np.asarray(torch.as_tensor(value))
+
+
+TORCH_LANGUAGE = Language(
+    "torch", TORCH, component_source, function_source, standalone, ("_tensors(",), call_with_tensors
+)

@@ -14,7 +14,7 @@ import symres as sr
 from symres.activations.piecewise import split
 from symres.codegen.averages.features import faint, features
 from symres.codegen.planning.plan import Component
-from symres.codegen.strategy import choose, measured_error, sample_points
+from symres.codegen.strategy import choose, measured_error, running, sample_points
 from symres.core.symbols import K1, K2, C, K, z
 from symres.report.export import export
 
@@ -225,24 +225,24 @@ def test_which_functions_may_be_faint_around_zero():
 def test_parameters_are_large_and_small_in_turn_and_zero():
     small, one = sp.Rational(1, 12), sp.Symbol("a", nonnegative=True)
     zero = {A: sp.Rational(3, 4), B: 0}
-    assert sample_points.elsewhere((A, B)) == [{A: 12, B: 12}, {A: 12, B: -12}, {A: small, B: 12}, zero]
-    assert sample_points.elsewhere((one, A)) == [
+    assert sample_points.other_values((A, B)) == [{A: 12, B: 12}, {A: 12, B: -12}, {A: small, B: 12}, zero]
+    assert sample_points.other_values((one, A)) == [
         {one: 12, A: 12},
         {one: 12, A: small},
         {one: small, A: 12},
         {one: 0, A: sample_points.PARAMETER},
     ]
-    assert sample_points.elsewhere((B,)) == [{B: 12}, {B: -12}, {B: small}, {B: 0}]
-    assert sample_points.elsewhere((A,)) == [{A: 12}, {A: small}]
-    assert sample_points.elsewhere(()) == []
+    assert sample_points.other_values((B,)) == [{B: 12}, {B: -12}, {B: small}, {B: 0}]
+    assert sample_points.other_values((A,)) == [{A: 12}, {A: small}]
+    assert sample_points.other_values(()) == []
 
 
 def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
     """An error that only one mixture shows is said, with the mixture."""
     honest = measured_error.run
 
-    def wrong(component):
-        f = honest(component)
+    def wrong(component, language):
+        f = honest(component, language)
         return lambda k, a, b: f(k, a, b) * (1 + 9e-4 * ((a < 1) & (b > 1)))
 
     monkeypatch.setattr(measured_error, "run", wrong)
@@ -262,6 +262,6 @@ def test_equal_entries_are_integrated_once():
         return k1[some] + 10 * k2[some] + 100 * c[some]
 
     k1, k2, c = np.array([1.0, 2.0, 1.0, 3.0]), np.array([5.0, 6.0, 5.0, 7.0]), np.array([0.1, 0.2, 0.1, 0.3])
-    found = measured_error._once(integrate)(None, 16, None, None, np.array([2, 1, 0]), k1, k2, c, [])
+    found = running._once(integrate)(None, 16, None, None, np.array([2, 1, 0]), k1, k2, c, [])
     np.testing.assert_array_equal(found, [61.0, 82.0, 61.0])
     assert sizes == [2]

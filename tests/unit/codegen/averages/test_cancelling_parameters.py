@@ -105,8 +105,8 @@ def test_a_closed_form_that_cancels_at_other_parameters_is_refused(monkeypatch):
     quantity, symbols = closed_pair()
     honest = measured_error.run
 
-    def wrong(component):
-        f = honest(component)
+    def wrong(component, language):
+        f = honest(component, language)
         return lambda k1, k2, c, a, b: f(k1, k2, c, a, b) * (1 + 1e-8 * (b < -1))
 
     monkeypatch.setattr(measured_error, "run", wrong)

@@ -1,6 +1,7 @@
 """Pair kernels of piecewise polynomials with exponentials: accuracy everywhere, speed, gradients."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,10 +10,12 @@ import torch
 
 import symres as sr
 from symres.activations.piecewise import split
+from symres.codegen.averages import average_code
 from symres.codegen.averages.conditional_exponential import tilt
 from symres.codegen.planning.plan import Component
 from symres.codegen.runtime import sign_averages
 from symres.codegen.strategy import measured_error
+from symres.codegen.targets.numpy import dialect
 from symres.core.symbols import K1, K2, C, z
 from symres.report.export import export
 
@@ -106,19 +109,11 @@ def test_which_functions_are_of_this_kind(formula, exponentials):
 def test_a_wrong_weight_is_noticed_in_the_measurement(monkeypatch):
     component = Component("_average_1", (K1, K2, C), sr.expect2("hard_tanh", "hard_tanh").definition, None)
     assert measured_error.measured_quadrature(component).error < 1e-14
-    text, after = measured_error.printer.NUMPY.helpers["_strip"]
-    digits = (
-        sign_averages.rows([measured_error.printer.quadrature.legendre(sign_averages.STRIP)[1]], 4)[0]
-        .split(",")[3]
-        .strip()
-    )
-    helpers = {
-        **measured_error.printer.NUMPY.helpers,
-        "_strip": (text.replace(digits, repr(float(digits) * (1 + 1e-6))), after),
-    }
-    monkeypatch.setattr(
-        measured_error.printer, "NUMPY", sr.export.__globals__["replace"](measured_error.printer.NUMPY, helpers=helpers)
-    )
+    text, after = dialect.NUMPY.helpers["_strip"]
+    _, weights = average_code.legendre(sign_averages.STRIP)
+    digits = sign_averages.rows([weights], 4)[0].split(",")[3].strip()
+    helpers = {**dialect.NUMPY.helpers, "_strip": (text.replace(digits, repr(float(digits) * (1 + 1e-6))), after)}
+    monkeypatch.setattr(dialect, "NUMPY", replace(dialect.NUMPY, helpers=helpers))
     assert measured_error.measured_quadrature(component).error > 1e-9
 
 

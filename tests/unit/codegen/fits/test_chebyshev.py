@@ -68,7 +68,9 @@ def test_series_in_roots_at_small_kernels(power, root, large):
     for k, value in zip(kernels, run(fitted, kernels), strict=True):
         assert value == pytest.approx(float(values.evalf(20, K=float(k))), rel=1e-13)
     if power != "2/3":
-        assert fitted.stop == 1e12  # beyond, what is left of it still falls like a root of K: no last value is kept
+        assert (
+            fitted.max_kernel == 1e12
+        )  # beyond, what is left of it still falls like a root of K: no last value is kept
     else:
         assert run(fitted, np.array([1e20]))[0] == pytest.approx(float(values.evalf(20, K="1e20")), rel=1e-9)
 
@@ -102,7 +104,7 @@ def test_what_hardly_changes_keeps_its_last_value():
     """<softsign^2> = 1 - sqrt(8/(pi K)) + ...: logarithms stand behind what is 1 to 2e-5 at K = 1e12."""
     values = sr.expect("softsign(z)^2")
     fitted = fit(lambda k: values.evalf(20, K=mp.nstr(k, 40)), "softsign")
-    assert fitted.stop == math.inf
+    assert fitted.max_kernel == math.inf
     assert fitted.edges[-1] < 1
     assert run(fitted, np.array([1e20]))[0] == pytest.approx(1, abs=3e-5)
 

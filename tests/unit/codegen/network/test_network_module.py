@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+import types
 import warnings
 from functools import cache, partial
 
@@ -510,3 +511,9 @@ def test_the_module_imports_one_library_and_keeps_to_the_page(target):
     imports = {line.split()[1] for line in text.splitlines() if line.startswith(("import ", "from "))}
     assert imports - {"math", "functools"} == {target}
     assert max(map(len, text.splitlines())) <= 120
+
+
+def test_what_only_looks_like_a_network_is_none():
+    lookalike = types.SimpleNamespace(layers=(sr.derive("relu"),))
+    with pytest.raises(DeclarationError, match="it holds no quantities"):
+        sr.export(lookalike)

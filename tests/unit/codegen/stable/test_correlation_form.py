@@ -1,6 +1,7 @@
 """Closed forms of two inputs where a kernel vanishes, near correlation one, and in functions that a library lacks."""
 
 import math
+from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
@@ -10,16 +11,15 @@ import torch
 from scipy import special
 
 import symres as sr
-from symres.codegen.emission.emitter import Dialect
 from symres.codegen.stable.angles import angle_form
-from symres.codegen.stable.correlation_form import cornered, determined, settled
+from symres.codegen.stable.correlation_form import cornered, determined, in_determinant_form
 from symres.codegen.stable.primitives import Atan2, Dawson, complement, correlation, determinant
 from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.strategy import choose
 from symres.codegen.strategy.choose import build_component
 from symres.codegen.strategy.measured_error import _deviation, round_up
 from symres.codegen.targets.numpy.dialect import NUMPY
-from symres.codegen.targets.torch.dialect import TORCH
+from symres.codegen.targets.torch.dialect import TORCH_LANGUAGE
 from symres.codegen.wording.docstrings import error_text
 from symres.core.errors import SymresError
 from symres.core.symbols import C_W, K1, K2, C, C_b, K
@@ -126,7 +126,7 @@ def test_quotients_in_terms_of_the_correlation(code, expected):
 def test_forms_that_need_no_correlation_are_left_alone(name):
     form = angle_form(PAIRS[name], (K1, C, K2))
     code = stabilise(PAIRS[name]) if form is None else form.stable()
-    assert settled(code) == code
+    assert in_determinant_form(code) == code
 
 
 # ---- functions that a library lacks ------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_dawson_in_torch():
     x = [1e-300, 1e-9, 0.1, 0.9999999, 1.0, 1.3, 4.4, 30.0, 1e5, 1e160]
     points = torch.tensor([*x, *(-v for v in x), 0.0], dtype=torch.float64, requires_grad=True)
     space = {"torch": torch}
-    exec(TORCH.helpers["_Dawson"][0], space)
+    exec(TORCH_LANGUAGE.dialect.helpers["_Dawson"][0], space)
     found = space["_Dawson"].apply(points)
     np.testing.assert_allclose(found.detach(), special.dawsn(points.detach().numpy()), rtol=2e-14)
     found[:7].sum().backward()
@@ -150,15 +150,15 @@ def test_waves_beside_kinks_do_not_overflow():
         assert f(k, k, c) == pytest.approx(exact, rel=1e-14)
 
 
-def lacking(dialect, head):
-    functions = {k: v for k, v in dialect.functions.items() if k is not head}
-    return Dialect(**{**vars(dialect), "functions": functions})
+def lacking(language, head):
+    functions = {k: v for k, v in language.dialect.functions.items() if k is not head}
+    return replace(language, dialect=replace(language.dialect, functions=functions))
 
 
 def test_a_closed_form_that_the_language_lacks_is_fitted():
     formula = sp.exp(-K) * sp.erfi(sp.sqrt(K))
     assert isinstance(build_component("_average_1", (K,), formula).code, sp.Expr)
-    fitted = build_component("_average_1", (K,), formula, lacking(TORCH, Dawson))
+    fitted = build_component("_average_1", (K,), formula, lacking(TORCH_LANGUAGE, Dawson))
     assert fitted.code.edges
     assert fitted.error < 1e-14
     assert NUMPY.unspelled(sp.erfi(K)) == "erfi"
@@ -168,7 +168,7 @@ def test_a_closed_form_that_the_language_lacks_is_fitted():
 def test_an_average_whose_closed_form_the_language_lacks_is_integrated(monkeypatch):
     from symres.codegen import generate
 
-    monkeypatch.setattr(generate.torch_printer, "TORCH", lacking(TORCH, sp.erf))
+    monkeypatch.setattr(generate, "LANGUAGES", {"torch": lacking(TORCH_LANGUAGE, sp.erf)})
     erf = sr.expect2("hard_tanh", "z")
     assert erf.expr.has(sp.erf)
     module = export(erf, "torch")

@@ -85,7 +85,7 @@ def parameter_of(quantity):
 def measured_once(monkeypatch):
     """Components are measured under the name ``be``; then their parameter gets its name, and code is printed."""
 
-    def build(name, symbols, formula, dialect, accept_cancellation=False, opened=None):
+    def build(name, symbols, formula, language, accept_cancellation=False, fallback_integral=None):
         free = [s for s in symbols if s not in SHARED.values() and not isinstance(s, GeneratedSymbol)]
         there = {s: sp.Symbol("be", **s.assumptions0) for s in free}
         back = {new: s for s, new in there.items()}
@@ -93,14 +93,16 @@ def measured_once(monkeypatch):
             name,
             tuple(there.get(s, s) for s in symbols),
             formula.xreplace(there),
-            dialect,
+            language,
             accept_cancellation,
-            opened and opened.xreplace(there),
+            fallback_integral and fallback_integral.xreplace(there),
         )
         code = known.code.xreplace(back) if isinstance(known.code, sp.Expr) else known.code
         form = known.form and angle_form(formula, (K1, C, K2))
-        opened = known.opened and opened
-        return replace(known, symbols=symbols, formula=formula, code=code, form=form, opened=opened)
+        fallback_integral = known.fallback_integral and fallback_integral
+        return replace(
+            known, symbols=symbols, formula=formula, code=code, form=form, fallback_integral=fallback_integral
+        )
 
     monkeypatch.setattr(generate, "build_component", build)
 

@@ -1,0 +1,79 @@
+"""What code generation knows of an average and of the functions in it; the rooms that derive averages make them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import Field
+from typing import ClassVar, Protocol
+
+import sympy as sp
+
+
+class PiecewiseFunction(Hashable, Protocol):
+    """A real function of z, smooth between increasing breakpoints; a data class."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field]]
+
+    @property
+    def breaks(self) -> tuple[sp.Expr, ...]:
+        """The breakpoints, increasing."""
+
+    @property
+    def parts(self) -> tuple[sp.Expr, ...]:
+        """The formulas in z between the breakpoints, from left to right."""
+
+    @property
+    def jumps(self) -> tuple[sp.Expr, ...]:
+        """Value on the right minus value on the left, at every breakpoint."""
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether no breakpoint is a jump."""
+
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        """The parameters: every symbol but z."""
+
+    @property
+    def has_finite_slopes(self) -> bool:
+        """Whether both derivatives at every breakpoint are finite."""
+
+    def part_at(self, point: sp.Expr) -> sp.Expr:
+        """The formula that holds at a point that is no breakpoint."""
+
+    def diff(self) -> PiecewiseFunction:
+        """The derivative away from the breakpoints."""
+
+    def map(self, operation: Callable[..., sp.Expr], *others: PiecewiseFunction) -> PiecewiseFunction:
+        """An operation on this and other functions, between all of their breakpoints."""
+
+    def as_expr(self) -> sp.Expr:
+        """The function as one formula."""
+
+
+class GaussianAverage(Hashable, Protocol):
+    """An unevaluated average over centred Gaussian variables; a node of formulas."""
+
+    @property
+    def integrand(self) -> sp.Expr:
+        """What is averaged, in the bound variables."""
+
+    @property
+    def covariance(self) -> tuple[sp.Expr, ...]:
+        """The upper triangle of the covariance matrix, row by row."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of variables."""
+
+    @property
+    def terms(self) -> tuple[tuple[sp.Expr, tuple[PiecewiseFunction, ...]], ...]:
+        """The integrand as a sum of coefficients times products of a function of each variable."""
+
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        """The symbols of the average; variables are bound."""
+
+    @property
+    def func(self) -> Callable[..., sp.Expr]:
+        """Makes such an average from an integrand and a covariance."""
