@@ -27,7 +27,7 @@ _FIRST, _SECOND = sp.Dummy("F", positive=True), sp.Dummy("G", positive=True)
 
 
 def fast_paths(form: AngleForm | None, code: sp.Expr) -> Iterator[FastPath]:
-    """Ways of computing a pair kernel, fast and slow, with the preconditions under which they are as good as ``code``."""
+    """Ways of computing a pair kernel, with the preconditions under which they are as good as ``code``."""
     parts = None if form is None else _separated(form)
     if form is None or parts is None:
         yield _plain(code)
