@@ -37,11 +37,11 @@ from . import singular_slopes
 from .conditional_exponential import TILTED, tilt, tilted
 from .conditional_polynomial import GIVEN, GIVEN_THE_SECOND, Closed, closed, is_polynomial, suits
 from .features import faint, features
-from .integrands import GaussianAverage, PiecewiseFunction
+from .integrands import GaussianAverage, PiecewiseIntegrand
 from .rules import rule_of
 from .tail_growth import growth, highest, load, rate, wave
 
-Terms = tuple[tuple[sp.Expr, tuple[PiecewiseFunction, ...]], ...]
+Terms = tuple[tuple[sp.Expr, tuple[PiecewiseIntegrand, ...]], ...]
 Helpers = dict[str, tuple[str, tuple[str, ...]]]
 
 POINTS, FEWER = 16, 11  # of each panel; where two results are compared
@@ -121,7 +121,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         return parts[formula]
 
     kernel = variable(symbols[0])
-    factors_: dict[PiecewiseFunction, str] = {}
+    factors_: dict[PiecewiseIntegrand, str] = {}
     lines: list[str] = []
 
     def of_entries(value: sp.Expr) -> str:
@@ -139,7 +139,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         """Points of the line."""
         return "(" + "".join(f"{of_entries(place)}, " for place in places).strip() + ")"
 
-    def factor(f: PiecewiseFunction) -> str:
+    def factor(f: PiecewiseIntegrand) -> str:
         """The variable that holds a factor: parts, breaks, places, scales, reach, growth, average, tilt, steps.
 
         The scales are the length of the changes, the rate of growth, the load of exponentials and the wave number. The
@@ -161,18 +161,18 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
         return factors_[f]
 
-    def coded(average: Callable[..., Closed], f: PiecewiseFunction) -> str:
+    def coded(average: Callable[..., Closed], f: PiecewiseIntegrand) -> str:
         """What stands for the average of a function over one variable."""
         code = average(f, f"{name}_factor_{len(factors_)}", parameters, dialect)
         preamble.extend(code.preamble)
         constants.extend(code.tables)
         return code.text
 
-    def ruled(factors: Sequence[PiecewiseFunction]) -> str:
+    def ruled(factors: Sequence[PiecewiseIntegrand]) -> str:
         rule = rule_of(*factors)
         return f"{rule.helper}, {rule.cost}, {rule.few}"
 
-    def over_one(rule: str, function: PiecewiseFunction, *law: str) -> str:
+    def over_one(rule: str, function: PiecewiseIntegrand, *law: str) -> str:
         """The call of a rule over one variable."""
         # the entries of a matrix come all at once, and their nodes would not fit into the memory
         head = f"_over_one({rule}, " if is_pair or refines(function) else f"{rule}("
@@ -222,7 +222,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     return Source((f"return _flat({name}_rule, {step}, {arguments})",), tuple(constants), tuple(preamble))
 
 
-def refines(factor: PiecewiseFunction) -> bool:
+def refines(factor: PiecewiseIntegrand) -> bool:
     """Whether averages are computed with several steps: parameters may act inside of functions in ways not seen.
 
     What a shift does to an exponential beside polynomials is seen.

@@ -20,7 +20,7 @@ from ...core.symbols import z
 from ..emission.emitter import Dialect, Emitter, literal, variable
 from .conditional_polynomial import Closed, closed, suits
 from .features import vanishes
-from .integrands import PiecewiseFunction
+from .integrands import PiecewiseIntegrand
 
 ORDER = 9  # of Taylor's series
 STEEPEST, FLATTEST = 100, sp.Rational(1, 100)  # rates of exponentials
@@ -91,12 +91,12 @@ class Tilt:
             which it decays, the left one for side = 1.
     """
 
-    polynomials: PiecewiseFunction
+    polynomials: PiecewiseIntegrand
     exponentials: tuple[tuple[int, sp.Expr, int, sp.Expr], ...]
 
 
 @cache
-def tilt(factor: PiecewiseFunction) -> Tilt | None:
+def tilt(factor: PiecewiseIntegrand) -> Tilt | None:
     """The parts of a function, or None if it is not of this kind."""
     if not factor.breaks or vanishes(factor):
         return None
@@ -121,7 +121,7 @@ def tilt(factor: PiecewiseFunction) -> Tilt | None:
     return Tilt(polynomials, tuple(found)) if suits(polynomials) else None
 
 
-def tilted(factor: PiecewiseFunction, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect) -> Closed:
+def tilted(factor: PiecewiseIntegrand, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect) -> Closed:
     """The code of both parts, and of Taylor's series.
 
     Args:

@@ -21,7 +21,7 @@ from ...core.symbols import z
 from ..emission.emitter import Dialect, Emitter, literal, rows, variable
 from ..stable.primitives import Expm1
 from .features import vanishes
-from .integrands import PiecewiseFunction
+from .integrands import PiecewiseIntegrand
 
 DEGREE = 36  # of the polynomial from which the tails of a law are made, before negligible terms are left out
 SMOOTH, FARTHEST = 5, 40  # it is one in 1/(SMOOTH + t), for t up to FARTHEST
@@ -94,12 +94,12 @@ def _given_the_second(f, g, K1, K2, C, parameters):
 '''
 
 
-def is_polynomial(factor: PiecewiseFunction) -> bool:
+def is_polynomial(factor: PiecewiseIntegrand) -> bool:
     """Whether a function is a polynomial on each of its pieces."""
     return all(p.is_polynomial(z) for p in factor.parts)
 
 
-def suits(factor: PiecewiseFunction) -> bool:
+def suits(factor: PiecewiseIntegrand) -> bool:
     """Whether averages of a function over one variable can be taken in closed form without cancellation.
 
     Beside a wide law the closed form adds terms of the degree of each piece, and the result grows with the outer
@@ -111,7 +111,7 @@ def suits(factor: PiecewiseFunction) -> bool:
     return max(degrees) - max(degrees[0], degrees[-1]) <= 1
 
 
-def means(factor: PiecewiseFunction, square: sp.Symbol) -> list[list[sp.Expr]]:
+def means(factor: PiecewiseIntegrand, square: sp.Symbol) -> list[list[sp.Expr]]:
     """The averages of each polynomial around a mean z, for a normal law of variance ``square``.
 
     Several spellings of each, in powers of the distance from one point: they cancel at other zeros of the polynomial.
@@ -177,7 +177,7 @@ def _families(heights: dict[sp.Expr, sp.Expr]) -> dict[sp.Expr, dict[int, sp.Exp
     return families
 
 
-def centres_of(factor: PiecewiseFunction) -> list[list[sp.Expr]]:
+def centres_of(factor: PiecewiseIntegrand) -> list[list[sp.Expr]]:
     """Where multiple zeros of each polynomial may lie: the ends of its piece, and 0 between them, in order."""
     edges = (-sp.oo, *factor.breaks, sp.oo)
     out = []
@@ -189,7 +189,7 @@ def centres_of(factor: PiecewiseFunction) -> list[list[sp.Expr]]:
     return out
 
 
-def jumps(factor: PiecewiseFunction, order: int = 0) -> list[list[sp.Expr]]:
+def jumps(factor: PiecewiseIntegrand, order: int = 0) -> list[list[sp.Expr]]:
     """The Taylor coefficients, at each breakpoint, of the difference of the functions on its two sides.
 
     Args:
@@ -225,7 +225,7 @@ class Closed:
 
 
 def closed(
-    factor: PiecewiseFunction, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect, order: int = 0
+    factor: PiecewiseIntegrand, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect, order: int = 0
 ) -> Closed:
     """The code of the average of a piecewise polynomial.
 

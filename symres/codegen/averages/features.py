@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import sympy as sp
 
 from ...core.symbols import z
-from .integrands import PiecewiseFunction
+from .integrands import PiecewiseIntegrand
 
 _FLAT = sp.sin, sp.cos  # change everywhere alike
 _INVERSE = {  # in functions that every language has
@@ -21,7 +21,7 @@ _INVERSE = {  # in functions that every language has
 _FAINT = 1e-16  # of the values elsewhere: beside so small a value at 0, tails of the law count
 
 
-def features(factor: PiecewiseFunction) -> tuple[tuple[sp.Expr, ...], sp.Expr]:
+def features(factor: PiecewiseIntegrand) -> tuple[tuple[sp.Expr, ...], sp.Expr]:
     """The places other than 0, numbers in order, and the smallest scale, at most 1; both may contain parameters.
 
     Functions of linear and quadratic arguments have them, and powers of linear and quadratic polynomials; where
@@ -146,12 +146,12 @@ def _argument(e: sp.Basic) -> sp.Expr | None:
     return None
 
 
-def is_local(factor: PiecewiseFunction) -> bool:
+def is_local(factor: PiecewiseIntegrand) -> bool:
     """Whether a smooth function changes around 0 only."""
     return not features(factor)[0]
 
 
-def faint(factor: PiecewiseFunction) -> bool:
+def faint(factor: PiecewiseIntegrand) -> bool:
     """Whether a function may be much smaller around 0 than elsewhere: it vanishes there, or changes at parameters."""
     places, scale = features(factor)
     if vanishes(factor) or any(place.free_symbols for place in (*factor.breaks, *places)):
@@ -162,12 +162,12 @@ def faint(factor: PiecewiseFunction) -> bool:
     return bool(abs(_value(factor, sp.Integer(0))) < _FAINT * max(beside))
 
 
-def _value(factor: PiecewiseFunction, place: sp.Expr) -> sp.Expr:
+def _value(factor: PiecewiseIntegrand, place: sp.Expr) -> sp.Expr:
     side = sp.Rational(1, 2**40)  # a break has a part on either side
     return factor.part_at(place + side).subs(z, place).evalf()
 
 
-def vanishes(factor: PiecewiseFunction) -> bool:
+def vanishes(factor: PiecewiseIntegrand) -> bool:
     """Whether a function is known to vanish around 0."""
     edges = (-sp.oo, *factor.breaks, sp.oo)
     pieces = zip(edges[:-1], edges[1:], factor.parts, strict=True)

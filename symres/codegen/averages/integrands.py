@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import sympy as sp
 
 
-class PiecewiseFunction(Hashable, Protocol):
+class PiecewiseIntegrand(Hashable, Protocol):
     """A real function of z, smooth between increasing breakpoints; a data class."""
 
     __dataclass_fields__: ClassVar[dict[str, Field]]
@@ -41,10 +41,10 @@ class PiecewiseFunction(Hashable, Protocol):
     def part_at(self, point: sp.Expr) -> sp.Expr:
         """The formula that holds at a point that is no breakpoint."""
 
-    def diff(self) -> PiecewiseFunction:
+    def diff(self) -> PiecewiseIntegrand:
         """The derivative away from the breakpoints."""
 
-    def map(self, operation: Callable[..., sp.Expr], *others: PiecewiseFunction) -> PiecewiseFunction:
+    def map(self, operation: Callable[..., sp.Expr], *others: PiecewiseIntegrand) -> PiecewiseIntegrand:
         """An operation on this and other functions, between all of their breakpoints."""
 
     def as_expr(self) -> sp.Expr:
@@ -67,7 +67,7 @@ class GaussianAverage(Hashable, Protocol):
         """The number of variables."""
 
     @property
-    def terms(self) -> tuple[tuple[sp.Expr, tuple[PiecewiseFunction, ...]], ...]:
+    def terms(self) -> tuple[tuple[sp.Expr, tuple[PiecewiseIntegrand, ...]], ...]:
         """The integrand as a sum of coefficients times products of a function of each variable."""
 
     @property

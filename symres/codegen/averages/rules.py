@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .conditional_exponential import tilt
 from .conditional_polynomial import suits
 from .features import is_local
-from .integrands import PiecewiseFunction
+from .integrands import PiecewiseIntegrand
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ _RULES = (
 )
 
 
-def rule_of(f: PiecewiseFunction, g: PiecewiseFunction) -> AverageRule:
+def rule_of(f: PiecewiseIntegrand, g: PiecewiseIntegrand) -> AverageRule:
     """The fastest rule for <f(z1) g(z2)>."""
     tilted, smooth, given, given_the_second, kinked = _RULES
     if not (f.breaks or g.breaks):

@@ -15,7 +15,7 @@ import sympy as sp
 
 from ...core.symbols import K1, K2, C, z
 from ..stable.primitives import determinant
-from .integrands import GaussianAverage, PiecewiseFunction
+from .integrands import GaussianAverage, PiecewiseIntegrand
 
 NEAREST = sp.Rational(1, 10**12)  # D/(K1*K2): nearer to 0 the density of both variables, which diverges, is cut off
 MIN_KERNEL = sp.Rational(1, 10**100)  # of a kernel that others are divided by
@@ -48,7 +48,7 @@ class _Split:
     bends: tuple[tuple[sp.Expr, sp.Expr], ...]
 
     @classmethod
-    def of(cls, factor: PiecewiseFunction) -> _Split:
+    def of(cls, factor: PiecewiseIntegrand) -> _Split:
         """The parts of a function in pieces."""
         slope = factor.diff()
         if not (factor.has_finite_slopes and slope.has_finite_slopes):
@@ -91,7 +91,7 @@ def _normal(distance: sp.Expr, variance: sp.Expr) -> sp.Expr:
     return sp.exp(-(distance**2) / (2 * variance)) / sp.sqrt(2 * sp.pi * variance)
 
 
-def _jumps(factor: PiecewiseFunction) -> tuple[tuple[sp.Expr, sp.Expr], ...]:
+def _jumps(factor: PiecewiseIntegrand) -> tuple[tuple[sp.Expr, sp.Expr], ...]:
     pairs = zip(factor.breaks, factor.jumps, strict=True)
     return tuple((b, height) for b, height in pairs if not height.is_zero)
 

@@ -13,7 +13,7 @@ from ...core.symbols import z
 from ...numerics.balls import enclose
 from ..stable.primitives import Erfc, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, ScaledTail, Sigmoid, Softplus
 from ..stable.rewrites import stabilise
-from .integrands import PiecewiseFunction
+from .integrands import PiecewiseIntegrand
 
 FAR = 4000  # where the rate of exponential growth is read off
 LEAST_RATE, GREATEST_RATE = 0.02, 1000.0  # powers are below, what is above grows in another way
@@ -23,7 +23,7 @@ LARGEST, CAREFUL = 700, 170  # exponents: the largest of a float, and of one wit
 _BOUNDED = sp.tanh, sp.erf, Sigmoid
 
 
-def growth(factor: PiecewiseFunction) -> int:
+def growth(factor: PiecewiseIntegrand) -> int:
     """A power of z as which a function grows at most; functions of exponential growth have none and get one."""
     degrees = [1]
     for part in factor.parts:
@@ -33,7 +33,7 @@ def growth(factor: PiecewiseFunction) -> int:
     return max(degrees)
 
 
-def rate(factor: PiecewiseFunction) -> sp.Expr:
+def rate(factor: PiecewiseIntegrand) -> sp.Expr:
     """R where a function grows like exp(r*abs(z)) at most, 0 where it does not grow exponentially.
 
     Without parameters it is read off between two places so far out that powers do not count.
@@ -49,7 +49,7 @@ def rate(factor: PiecewiseFunction) -> sp.Expr:
     return sp.Float(round(max(rates), 3)) if LEAST_RATE < max(rates) < GREATEST_RATE else sp.Integer(0)
 
 
-def load(factor: PiecewiseFunction) -> sp.Expr:
+def load(factor: PiecewiseIntegrand) -> sp.Expr:
     """The largest rate of the exponentials in a function, more where they stand in quotients.
 
     Times the distance it is at most ``LARGEST`` where none of them is cut off.
@@ -67,7 +67,7 @@ def highest(part: sp.Expr) -> int:
     return CAREFUL if divides else LARGEST
 
 
-def wave(factor: PiecewiseFunction) -> sp.Expr:
+def wave(factor: PiecewiseIntegrand) -> sp.Expr:
     """The largest wave number of a function, its sines and cosines multiplied out."""
     return sp.Max(0, *(_frequency(stabilise(part)) for part in factor.parts))
 

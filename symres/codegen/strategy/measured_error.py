@@ -22,7 +22,7 @@ from ...core.symbols import K1, K2, C, K, x1, z
 from ...numerics.balls import enclose, to_ball
 from ...numerics.special import S4
 from ..averages.average_code import averages
-from ..averages.integrands import GaussianAverage, PiecewiseFunction
+from ..averages.integrands import GaussianAverage, PiecewiseIntegrand
 from ..fits.chebyshev import Fit, grid
 from ..planning.language import ArrayFunction, Floats, Language
 from ..planning.plan import FEW_DIGITS, INACCURATE, Component
@@ -270,7 +270,7 @@ def _bound(formula: sp.Expr) -> Callable[[float, float], float]:
     linear = formula.xreplace(nodes)
 
     @cache
-    def square(node: GaussianAverage, factor: PiecewiseFunction, k: float) -> float:
+    def square(node: GaussianAverage, factor: PiecewiseIntegrand, k: float) -> float:
         squared = factor.map(lambda u: u * u).as_expr().subs(z, x1)
         return _size(enclose(node.func(squared, K), {K: Fraction(k)}, 60))
 

@@ -12,7 +12,7 @@ from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, xi
 from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
 from ..averages.average_code import averages, entry_time, refines
-from ..averages.integrands import PiecewiseFunction
+from ..averages.integrands import PiecewiseIntegrand
 from ..averages.singular_slopes import NEAREST, meet
 from ..emission.emitter import argument
 from ..fits.chebyshev import Fit
@@ -129,7 +129,7 @@ def component_lines(component: Component) -> list[str]:
     return [*lines, *wrapped(text, 4), *wrapped(error_text(component), 4)]
 
 
-def _factors(formula: sp.Expr) -> list[PiecewiseFunction]:
+def _factors(formula: sp.Expr) -> list[PiecewiseIntegrand]:
     """The functions that are averaged."""
     return [f for node in averages(formula) for _, factors in node.terms for f in factors]
 
