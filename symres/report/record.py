@@ -18,6 +18,7 @@ from ..results.exponents import Exponents
 from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report
+from ..results.verdict import Verdict
 from ..studies.initialisation import Advice, advice
 from ..studies.kernel_expansions import expansions
 from .latex.displays import latex
@@ -67,7 +68,7 @@ def record(report: Report) -> dict[str, object]:
         "exponents": None if report.exponents is None else _exponents(report.exponents),
         "initialisation": None if advised is None else _initialisation(advised),
         "remarks": list(report.remarks),
-        "checks": [_plain(dataclasses.asdict(row)) for row in report.checks],
+        "checks": [_check(row) for row in report.checks],
         "command": report.command,
         "versions": dict(line.split(" ", 1) for line in files.versions()),
     }
@@ -117,6 +118,12 @@ def _quantity(q: Quantity) -> dict[str, object]:
         "reason": q.reason,
         "verifications": [_plain(dataclasses.asdict(v)) for v in q.verifications],
     }
+
+
+def _check(row: Verdict) -> dict[str, object]:
+    """A row of a check; its remarks are one text, ``reason``."""
+    fields = {"reason" if key == "remarks" else key: _plain(value) for key, value in dataclasses.asdict(row).items()}
+    return fields | {"reason": row.reason}
 
 
 def _point(row: CriticalPoint) -> dict[str, object]:
