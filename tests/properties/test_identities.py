@@ -36,6 +36,7 @@ def settings(quantity, **kernels):
     return {s.name: {**PARAMETERS, **kernels}[s.name] for s in quantity.symbols}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_slope_of_the_covariance_is_the_tangent_between_two_inputs(name):
     theory = derive(LAYERS[name])
@@ -83,6 +84,7 @@ def test_steins_average_is_the_derivative_of_the_closed_form(name):
     assert abs(enclose(difference.subs(point), {}, 200)) < 1e-50
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", LAYERS)
 def test_proofs_replay(name):
     for quantity in derive(LAYERS[name]).quantities.values():

@@ -56,6 +56,7 @@ def only(theory, name, change):
     return FakeTheory(theory.layer.forward, {name: replace(right, body=change(body))})
 
 
+@pytest.mark.sample(17)
 @pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
 @pytest.mark.parametrize("formula", FORMULAS)
@@ -67,6 +68,7 @@ def test_wrong_maps_are_refuted_at_every_point(formula, skip, name):
         assert [row.outcome for row in rows] == [Outcome.REFUTED] * 2, change
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_right_theories_pass_with_open_eyes(formula, skip):
@@ -75,6 +77,7 @@ def test_right_theories_pass_with_open_eyes(formula, skip):
     assert max(row.detectable for row in rows) < 0.01
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
 @pytest.mark.parametrize("formula", SCALED)
@@ -87,6 +90,7 @@ def test_scaled_activations_are_compared_where_they_bend(formula, skip, scale):
         assert check(wrong, "quadrature", points=1).outcome is Outcome.REFUTED, name
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
 @pytest.mark.parametrize("name", sr.activations)
 def test_the_catalogue_passes(name, skip):
@@ -164,6 +168,7 @@ HIDDEN = ["gelu(z)/1000", "tanh(z/1000)", "max(z-5,0)", "max(z-3,0)", "gelu(z)/1
 BRANCH = {"no": sp.S.Zero, "twice": 2 * C_W, "minus": -C_W}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", HIDDEN)
 def test_networks_see_the_branch(formula):
     """With weights and kernels of size 1 all of these branches hide behind the skip connection."""

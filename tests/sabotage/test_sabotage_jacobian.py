@@ -32,6 +32,7 @@ def outcomes(forward, claims, **setting):
 LAYERS = {"residual": sr.residual("tanh"), "pre_ln": sr.pre_ln("erf", gamma), "mlp": sr.mlp("gelu")}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("name", "factor"), [("residual", "1.02"), ("pre_ln", "0.98"), ("mlp", "1.02")])
 def test_a_susceptibility_that_is_two_percent_wrong(name, factor):
     """Deep networks multiply the error: three layers make 2 % six."""
@@ -71,6 +72,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_theory_of_another_layer(mistake):
     forward, taken_for = MISTAKES[mistake]

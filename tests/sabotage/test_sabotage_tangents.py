@@ -19,6 +19,7 @@ def outcomes(layer, name, change, oracle, seed=0):
     return {v.outcome for v in check(FakeTheory(layer.forward, {name: wrong}), oracle, seed=seed).verdicts}
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("factor", ["1.01", "0.99", "2", "-1"])
 @pytest.mark.parametrize("name", NAMES)
 def test_quadrature_refutes_every_point(name, factor):
@@ -26,6 +27,7 @@ def test_quadrature_refutes_every_point(name, factor):
     assert outcomes(layer, name, lambda q: q.body * sp.Rational(factor), "quadrature") == {Outcome.REFUTED}
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("oracle", ["quadrature", "simulation"])
 @pytest.mark.parametrize("missing", ["C_b", "Theta", "half of what is fresh", "slope"])
 def test_a_missing_term_is_refuted(missing, oracle):

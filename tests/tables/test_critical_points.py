@@ -25,6 +25,7 @@ HALF_STABLE = {
 ZERO = {"tanh": sp.Integer(1), "sin": sp.Integer(1), "erf": sp.pi / 4}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", HALF_STABLE)
 def test_half_stable_points(name):
     theory = derive(residual(name))
@@ -64,6 +65,7 @@ def test_gelu_is_exact():
     assert sp.expand(point.K - (3 + sp.sqrt(17)) / 2) == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "parameter", "value", "power"),
     [
@@ -91,6 +93,7 @@ def test_a_parameter_that_sets_a_scale_is_the_unit_of_the_kernel(name, parameter
         assert abs(found - known) < 1e-25 * abs(known), name
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ZERO)
 def test_kernel_zero_class(name):
     theory = derive(residual(name))
@@ -100,6 +103,7 @@ def test_kernel_zero_class(name):
     assert theory.universality_class == "K*=0"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "weight"), [("relu", 2), ("abs", 1), ("linear", 1), ("leaky_relu(1/10)", sp.Rational(200, 101))]
 )
@@ -118,6 +122,7 @@ def test_every_point_satisfies_the_conditions_it_was_found_from(name):
     assert_conditions(theory, point)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["sigmoid", "softplus", "step", "sign", "square", "cube"])
 def test_no_critical_point_is_invented(name):
     theory = derive(mlp(name))
@@ -175,6 +180,7 @@ def _moments(polynomial):
     return k, average(polynomial**2), average(slope**2), sp.expand(average(z * polynomial * slope) / k)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "text",
     [
@@ -206,6 +212,7 @@ def test_polynomials_of_any_degree(text):
         assert point.stability == "half-stable"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("text", "correction", "stability"),
     [
@@ -261,6 +268,7 @@ def _glu(name, inner):
     return square * inner, slope * inner + square
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "branch", "shape"),
     [("gelu", _block, "block"), ("silu", _block, "block"), ("gelu", _glu, "glu")],
@@ -402,6 +410,7 @@ EITHER = {  # activations, with parameters where K* = 0 is stable, and where it 
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("expr", EITHER, ids=str)
 def test_the_stability_of_zero_holds_for_all_parameters_or_is_said_to_depend_on_them(expr):
     names = tuple(expr.free_symbols - {z})

@@ -43,6 +43,7 @@ def local_slopes(kernels, star, exponent):
     return np.diff(np.abs(kernels - star) ** (-1 / exponent))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("name", "gamma"), [(name, sp.Integer(0)) for name in NAMES] + [(n, R(3, 5)) for n in ("relu", "tanh", "gelu")]
 )
@@ -88,6 +89,7 @@ GROWING = {  # layers with a skip of weight 1
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("layer", "name"), [(layer, name) for layer, rows in GROWING.items() for name in rows])
 def test_kernels_that_grow_follow_their_laws(layer, name):
     found = theory(layer, name, 1)
@@ -107,6 +109,7 @@ def test_kernels_that_grow_follow_their_laws(layer, name):
         assert math.log(chis[1]) == pytest.approx(slope, rel=5e-3)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["gelu", "silu", "softplus", "sin"])
 def test_a_skip_of_weight_one_without_normalisation_has_no_critical_point(name):
     found = theory("residual", name, 1)
@@ -114,6 +117,7 @@ def test_a_skip_of_weight_one_without_normalisation_has_no_critical_point(name):
     assert any("without the branch" in remark for remark in found.remarks)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("layer", "gamma"),
@@ -255,6 +259,7 @@ EXPONENTIAL = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", EXPONENTIAL)
 def test_tails_that_decay_follow_their_laws(name):
     """With a skip of weight 1 K ~ C_b l, and chi_perp - 1 = C_W sqrt(2/(pi K)) times the integral of phi'^2 over z > 0.

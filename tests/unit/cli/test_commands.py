@@ -108,6 +108,7 @@ def test_no_line_of_the_head_ends_inside_a_setting():
         assert sum(line.count("a = 1/2") + line.count("C_W = 1") for line in lines) == 2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("formula", "stem"), [("relu", "relu"), ("z^2+1", "z_pow_2_plus_1_"), (LONG, "formula_")])
 def test_names_of_files_are_short_and_stable(capsys, formula, stem):
     settings = {"alpha": sp.Integer(1)} if formula == LONG else {}
@@ -405,6 +406,7 @@ def test_the_source_of_equation_numbers_is_spelled_out_once(capsys):
     assert page(capsys, "derive", "relu").count("The Principles of Deep Learning") == 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "fact"),
     [
@@ -494,6 +496,7 @@ def test_the_same_page_twice(capsys):
 # ---- check ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("outcomes", "expected"),
     [
@@ -567,6 +570,7 @@ def test_help_and_version(capsys):
     assert re.fullmatch(r"symres \d+\.\d+\.\d+\n", page(capsys, "--version"))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("command", ["derive", "show", "export", "check"])
 def test_help_tells_what_a_formula_may_contain(capsys, command):
     told = page(capsys, command, "--help")
@@ -607,6 +611,7 @@ def test_quantities_of_export_are_those_of_the_theory():
     assert tuple(theory.quantities) == commands._QUANTITIES[:6]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["ntk_map", "chi_delta", "parameter_norm"])
 def test_what_is_on_no_page_can_be_exported(capsys, tmp_path, name):
     path = tmp_path / "module.py"
@@ -635,6 +640,7 @@ def test_averages_inside_a_block_are_not_at_the_kernel(capsys):
     assert "⟩_K*" not in out
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("formula", "words"),
     [("z*sin(z)", ()), ("silu", ()), ("z*tanh(log(1+exp(z)))", ("--layer", "residual", "--set", "gamma=1/2"))],
@@ -681,6 +687,7 @@ print(*(name for name in sys.argv[1].split(",") if name in sys.modules), file=sy
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("words", "unloaded"),
     [

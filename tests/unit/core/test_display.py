@@ -78,6 +78,7 @@ def made(name):
     return MAKE[name]()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MAKE)
 def test_every_object_shows_itself_in_three_ways(name):
     thing = made(name)
@@ -142,6 +143,7 @@ def test_a_long_closed_form_is_told_by_its_definition():
     assert hopeless._repr_latex_() is None
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("phi", "layer"), [("gelu", "residual"), ("silu", "mlp"), ("tanh", "pre_ln")])
 def test_the_page_is_that_of_the_command_line_without_its_check(capsys, phi, layer):
     printed = page(capsys, "derive", phi, "--layer", layer)

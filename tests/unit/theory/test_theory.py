@@ -62,6 +62,7 @@ def test_iteration_is_the_recursion():
         k = k / 4 + mp.mpf("0.2") + 2 / mp.pi * mp.asin(2 * k / (1 + 2 * k))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["gelu", "tanh", "silu", "softplus", "mish"])
 @pytest.mark.parametrize("kernel", ["1e-4", "0.7", "40"])
 def test_maps_agree_with_a_hand_written_activation(name, kernel):
@@ -73,6 +74,7 @@ def test_maps_agree_with_a_hand_written_activation(name, kernel):
     assert abs(theory.chi_parallel.evalf(K=kernel, C_W=1) / curved - 1) < 1e-10
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("one_half", [0.5, "0.5", "1/2", Fraction(1, 2), sp.Rational(1, 2), mp.mpf("0.5")])
 def test_numbers_of_every_kind(one_half):
     value = sr.derive(sr.residual("erf", gamma=one_half)).chi_perp.evalf(30, K=one_half, C_W=one_half)
@@ -509,6 +511,7 @@ def layers_with_multiples():
     }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", list(layers_with_multiples()))
 def test_activations_of_multiples_of_one_neuron(name):
     """They share one Gaussian variable: a law of two would be singular."""

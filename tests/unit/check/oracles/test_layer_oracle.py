@@ -33,6 +33,7 @@ def theory(name, skip=True):
     return residual_theory(name, (gamma * z if skip else 0) + Dense(PHI[name](z)), skip)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("name", PHI)
 def test_right_theories_pass_and_the_eye_is_sharp(name, skip):
@@ -48,6 +49,7 @@ def test_right_theories_pass_and_the_eye_is_sharp(name, skip):
             assert verdict.detectable < sharpness[verdict.quantity], verdict
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("quantity", ["chi_parallel", "chi_perp", "h"])
 @pytest.mark.parametrize("K", [1e-3, 0.7, 40.0])
 @pytest.mark.parametrize("name", PHI)
@@ -176,6 +178,7 @@ def test_an_integrand_beyond_resolution_is_refused():
 GROWING = ["exp(z)", "exp(2*z)", "z*exp(z)", "z**2*exp(z)", "cosh(z)"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", GROWING)
 def test_closed_forms_of_growing_activations_are_not_refuted(formula):
     rows = check(sr.derive(formula), "quadrature", points=4, seed=2).verdicts
@@ -197,6 +200,7 @@ def test_numbers_out_of_range_say_so_and_refute_nothing():
         assert {row.outcome for row in rows} == {Outcome.PASSED}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("K", [0.1, 30.0, 1e3])
 @pytest.mark.parametrize("slope", [1, 30, 1000])
 def test_steep_activations_by_hand(slope, K):
@@ -212,6 +216,7 @@ def test_steep_activations_by_hand(slope, K):
     assert abs(found.value - expected) <= found.error < 1e-3 * abs(expected)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rho", [-0.99, -0.9, -0.5, 0.1])
 @pytest.mark.parametrize("K", [0.5, 3.0, 8.0])
 def test_a_covariance_far_below_the_kernels_keeps_its_digits(K, rho):
@@ -222,6 +227,7 @@ def test_a_covariance_far_below_the_kernels_keeps_its_digits(K, rho):
     assert abs(found.value - expected) <= found.error < 1e-11 * expected
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("rho", [-1e-3, 1e-6, 1e-9])
 def test_a_covariance_that_nearly_cancels_knows_its_error(rho):
     """<erf erf> of nearly independent neurons: the integrand does not vanish, so the error is relative to its size."""
@@ -327,6 +333,7 @@ def test_a_full_check_has_special_points():
     assert sum(row.quantity == "covariance_map" for row in check(theory("erf"), "quadrature", points=1).verdicts) == 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("condition", "special"),
     [
@@ -361,6 +368,7 @@ def test_a_claim_that_is_wrong_only_far_out_is_refuted(end):
     assert check(only, "quadrature").outcome is Outcome.REFUTED
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("power", [154, 157, 161])
 def test_numbers_that_lose_digits_below_the_range_refute_nothing(power):
     """Squares of 1e-156 are numbers without all their digits; those of 1e-162 are 0."""
@@ -385,6 +393,7 @@ def test_a_logarithm_is_called_one():
 STEPS = range(7)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [1e-4, 1e-8])
 @pytest.mark.parametrize("place", [*STEPS, "all"])
 def test_what_one_ratio_is_off_by_is_part_of_the_error(place, size):

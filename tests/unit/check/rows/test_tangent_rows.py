@@ -91,6 +91,7 @@ def relu_map(K1, K2, C):
     return size * (mp.sin(angle) + (mp.pi - angle) * mp.cos(angle)) / (2 * mp.pi), (mp.pi - angle) / (2 * mp.pi)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("place", [(1.1, 0.7, 0.4, 0.9), (2.0, 3.0, -1.5, 0.3), (1.0, 1.0, 0.9999, 1.0)])
 def test_quadrature_knows_the_tangent_kernel_of_relu(place):
     """Jacot et al.: Theta' = C_b + C_W (arc-cosine kernel 1 + Theta * kernel 0), written by hand."""
@@ -111,6 +112,7 @@ def test_quadrature_knows_the_second_order_of_nearby_inputs():
     assert abs(found.value + 1.3 * np.exp(-0.8)) < 5 * found.error < 1e-6
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_both_oracles_agree(name):
     """Integrals over two networks that part, and finite networks with random changes: no code in common."""
@@ -131,6 +133,7 @@ def test_both_oracles_agree(name):
         assert seen.errors[0] < 0.03 * exact.value
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["residual", "post_ln", "glu", "batch_norm"])
 def test_derived_tangent_kernels_pass(name):
     theory = sr.derive(BUILD[name]("relu" if name == "batch_norm" else "erf"))
@@ -189,6 +192,7 @@ def test_an_oracle_without_an_answer_says_so():
     assert "does not know it" in report.verdicts[0].reason
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("quantities", "said"), [("chi_perp", "no list"), (["chi"], "chi_p"), ([], "no quantity"), (3, "no list")]
 )

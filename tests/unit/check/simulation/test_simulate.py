@@ -77,6 +77,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_two_oracles_agree_on_every_layer(name):
     report = check(by_quadrature(LAYERS[name]), "simulation", seed=5, budget=ROUGH)
@@ -120,6 +121,7 @@ def test_a_bias_of_order_one_over_n_is_removed():
     assert abs(fitted.values[0] - expected) < 4 * fitted.errors[0] < 0.06 * expected
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("widths", [(32, 64, 128, 256), (64, 128, 256), (64, 128)])
 def test_an_error_allows_for_what_narrow_networks_add(widths):
     """A term (20/n)^2 of networks that fluctuate by 20/n: two widths cannot show it at all."""
@@ -132,6 +134,7 @@ def test_an_error_allows_for_what_narrow_networks_add(widths):
         assert 0.5 * found.errors[0] < abs(found.values[0] - 1) < 1.8 * found.errors[0]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("law", "bound"),
     [
@@ -298,6 +301,7 @@ def test_rounding_is_no_contradiction_but_more_is():
 STEEP = {"tanh": sp.tanh(1000 * z), "erf": sp.erf(300 * z), "clip": sp.Max(sp.Min(1000 * z, 1), -1)}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("name", STEEP)
 def test_a_steep_slope_is_no_jump(name, seed, monkeypatch):
@@ -312,6 +316,7 @@ def test_a_steep_slope_is_no_jump(name, seed, monkeypatch):
     assert not rows[0].z > 4
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", ["tanh(1000*z)", "erf(300*z)", "max(min(1000*z,1),-1)", "sin(200*z)"])
 def test_steep_activations_are_simulated_at_their_own_kernels(formula):
     rows = check(sr.derive(sr.mlp(formula)), "simulation", depth=1).verdicts
@@ -338,6 +343,7 @@ def test_a_jump_that_networks_do_not_reach_does_not_refute():
     assert [row.outcome for row in check(far, "simulation", budget=ROUGH).verdicts] == [Outcome.INCONCLUSIVE]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("formula", "seed"), [("gaussian", 1), ("gaussian", 2), ("exp(-abs(z))", 2), ("1/(1+z^2)", 1)])
 def test_a_susceptibility_that_nearly_vanishes_is_compared_elsewhere(formula, seed):
     phi = sr.activation(formula)

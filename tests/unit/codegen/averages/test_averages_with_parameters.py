@@ -42,6 +42,7 @@ def phi(name):
     return sr.Activation(name, FORMULAS[name], (A,))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("name", "kernel", "a"), ONE)
 def test_one_input_at_parameters_far_from_the_measured_one(name, kernel, a):
     quantity = sr.expect(phi(name)(z) ** 2)
@@ -49,6 +50,7 @@ def test_one_input_at_parameters_far_from_the_measured_one(name, kernel, a):
     assert export(quantity).load().expect(kernel, a) == pytest.approx(exact, rel=3e-15)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("name", "k1", "k2", "rho", "a"), TWO)
 def test_two_inputs_at_parameters_far_from_the_measured_one(name, k1, k2, rho, a):
     f = phi(name)
@@ -71,6 +73,7 @@ def test_entries_with_parameters_of_their_own():
         np.testing.assert_allclose(np.asarray(found), exact, rtol=1e-13)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("formula", "places", "scale", "at_9"),
     [
@@ -126,6 +129,7 @@ def test_a_scale_with_intermediate_results_has_a_function_of_its_own():
         assert found == pytest.approx(exact, rel=1e-14)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("a", "b", "kernel"), [(30, 100, 1e4), (30, 30, 1e3), (1e4, -1, 1.0), (1, 30, 1e4)])
 def test_smooth_functions_that_change_where_a_parameter_says(a, b, kernel):
     place = sp.Symbol("b", real=True)
@@ -135,6 +139,7 @@ def test_smooth_functions_that_change_where_a_parameter_says(a, b, kernel):
     assert export(quantity).load().expect(kernel, a, b) == pytest.approx(exact, rel=3e-15)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("formula", ["relu", "exp(-abs(z-1))", "tanh"])
 def test_means_at_kernel_zero(formula, target):
@@ -147,6 +152,7 @@ def test_means_at_kernel_zero(formula, target):
 
 
 # ---- closed forms of two inputs ----------------------------------------------------------------------------------
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("other", ["exp(-b*z**2)", "z**2*exp(-b*z**2)", "erf(b*z)"])
 @pytest.mark.parametrize("gap", [1e-8, 1e-12])
 def test_closed_forms_with_parameters_keep_their_digits_near_correlation_one(other, gap):
@@ -182,6 +188,7 @@ def component(formula, pair=False):
     return Component("_average_1", (*((K1, K2, C) if pair else (K,)), A, B), body, None)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FAINT)
 def test_functions_that_are_faint_around_zero(name):
     """All the mass is far from there, where the normal law is small, or on the way to the place of change."""

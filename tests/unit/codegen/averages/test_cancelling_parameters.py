@@ -52,6 +52,7 @@ def test_what_is_odd_cancels_exactly():
     assert "fewer digits where values of both signs cancel." in words(module)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", [sp.sin(3 * z), sp.tanh(A * z), sp.Max(z - 1, 0) + sp.Min(z + 1, 0), z**5])
 def test_averages_of_odd_functions_are_zero(formula):
     """By parity alone: nothing in the code says that they are."""
@@ -76,6 +77,7 @@ def sech_square(x):
     return mp.sech(x) ** 2
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("kernel", "mean"), SLOPES)
 def test_the_derivative_in_the_mean_where_the_function_is_flat(kernel, mean):
     """1 - tanh(20)**2 is 0 in floats."""
@@ -123,6 +125,7 @@ def test_how_much_is_lost_beside_the_largest_value_is_said():
     assert choose._told(found, math.inf) == "no digits (worst at C = -90; 1e-14 of the largest value)"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["relu", "abs"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_a_limit_at_zero_that_depends_on_a_parameter_is_approached(name, target):

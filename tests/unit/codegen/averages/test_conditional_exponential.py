@@ -37,6 +37,7 @@ def kernel(request):
     return quantity, export(quantity).load().expect2
 
 
+@pytest.mark.sample(2)
 def test_values_have_14_digits_up_to_parallel_inputs(kernel):
     quantity, f = kernel
     rest = {str(s): 1 for s in quantity.symbols[3:]}
@@ -48,6 +49,7 @@ def test_values_have_14_digits_up_to_parallel_inputs(kernel):
         assert abs(found - exact) <= 1e-14 * size, (k1, k2, rho)
 
 
+@pytest.mark.sample(2)
 def test_a_matrix_of_all_correlations_takes_microseconds_an_entry(kernel):
     """1 to 9 measured on one core, the diagonal included; with room for a busy machine."""
     quantity, f = kernel
@@ -58,6 +60,7 @@ def test_a_matrix_of_all_correlations_takes_microseconds_an_entry(kernel):
     assert time.process_time() - start < matrix.size * 40e-6
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["elu", "selu", "hard_swish"])
 def test_torch_has_the_same_values_and_their_slopes(name):
     quantity = sr.expect2(name, name)
@@ -89,6 +92,7 @@ def test_an_activation_of_this_kind_that_no_catalogue_has():
         assert f(k1, k2, c) == pytest.approx(exact, rel=1e-13, abs=5e-14)  # both signs, of functions of order one
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "exponentials"),
     [
@@ -128,6 +132,7 @@ SHIFTED = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", SHIFTED)
 def test_breakpoints_may_move(name, target):

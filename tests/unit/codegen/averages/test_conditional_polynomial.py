@@ -42,6 +42,7 @@ def kernels():
     return {name: export(sr.expect2(f.formula, f.formula)).load().expect2 for name, f in FUNCTIONS.items()}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("variances", [(1.0, 1.0), (0.02, 0.03), (2.0, 2.0002), (0.5, 40.0), (1e4, 9e3)], ids=str)
 def test_kernels_near_correlation_one_agree_with_price(kernels, name, variances):
@@ -98,6 +99,7 @@ def in_the_plane(bump, narrow, wide, c):
     return total
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", BUMPS)
 def test_bounded_polynomials_do_not_cancel_beside_a_wide_law(formula):
     f = export(sr.expect2(formula, formula)).load().expect2
@@ -123,6 +125,7 @@ def power(a, b, k, rho):
     return 2 * k**a * total / (2 * np.pi)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "a", "b", "k", "rho"),
     [
@@ -150,6 +153,7 @@ def test_high_powers_with_two_breakpoints_have_a_module():
     assert not module.warnings
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 5, 9, 16])
 def test_tails_of_the_law(degree):
     space = {"np": np, "special": special}
@@ -169,6 +173,7 @@ def test_tails_of_the_law(degree):
         assert (np.abs(found / np.array(exact) - 1) < 3e-15 + 4e-16 * t * t).all()  # the law itself is rounded
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "suited"),
     [
@@ -196,6 +201,7 @@ def test_kernels_of_unlike_size_are_measured(monkeypatch):
     assert measured_quadrature(Component("_average_1", (K1, K2, C), average, None)).error > 1e-10
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "places", "scale"),
     [
@@ -213,6 +219,7 @@ def test_where_smooth_functions_change(formula, places, scale):
     assert features(split(formula)) == (places, scale)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", ["tanh(50*(z-2))", "softplus(z-30)", "tanh(z)*exp(-(z-6)^2)"])
 def test_smooth_functions_that_change_away_from_0_have_pair_kernels(formula):
     module = export(sr.expect2(formula, formula))
@@ -284,6 +291,7 @@ def test_means_and_jumps_of_pieces():
     assert jumps(factor) == [[0, 0, 3, 1]]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "polynomial", "dead"),
     [

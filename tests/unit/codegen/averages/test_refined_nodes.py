@@ -153,6 +153,7 @@ def exact_pair(name, rho, kernel, value):
 
 
 # ---- one variable ------------------------------------------------------------------------------------------------
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(("name", "kernel", "value"), SQUARES)
 def test_squares(name, kernel, value, target):
@@ -160,6 +161,7 @@ def test_squares(name, kernel, value, target):
     assert called(text(name, 2, target), target, kernel, value) == pytest.approx(mean, abs=1e-12 * size, rel=0)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("name", "kernel", "value"), MEANS)
 def test_means(name, kernel, value):
     mean, size = exact(name, 1, kernel, value)
@@ -178,6 +180,7 @@ def test_entries_are_refined_by_themselves():
 
 
 # ---- two variables -----------------------------------------------------------------------------------------------
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rho", [0.3, -0.9, 0.99])
 @pytest.mark.parametrize(("name", "value"), PAIRS)
 def test_pairs(name, value, rho):
@@ -186,6 +189,7 @@ def test_pairs(name, value, rho):
     assert found == pytest.approx(mean, abs=1e-12 * size, rel=0)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["tanh of tanh", "sin of tanh", "tanh of softplus"])
 def test_pairs_in_torch_are_those_in_numpy(name):
     value = dict(PAIRS)[name]
@@ -194,6 +198,7 @@ def test_pairs_in_torch_are_those_in_numpy(name):
     np.testing.assert_allclose(found, other, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("name", "value"), PAIRS)
 def test_pairs_of_equal_inputs_are_squares(name, value):
     mean, size = exact(name, 2, 0.7, value)
@@ -201,6 +206,7 @@ def test_pairs_of_equal_inputs_are_squares(name, value):
     assert found == pytest.approx(mean, abs=1e-12 * size, rel=0)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rho", [0.3, -0.95, 0.9999])
 @pytest.mark.parametrize("name", ["tanh of tanh", "sin of tanh", "tanh of softplus"])
 def test_pairs_with_a_function_in_closed_form(name, rho):
@@ -265,6 +271,7 @@ def test_without_the_check_values_are_wrong():
     assert abs(called(careless, "numpy", 0.7, 50.0) / mean - 1) > 1e-6
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(
     "formula", [sp.tanh(z), sp.Max(z - A, 0), sp.Piecewise((z, z > 0), (P * (sp.exp(z) - 1), True))]
@@ -275,6 +282,7 @@ def test_what_needs_no_check_has_none(formula, target):
     assert "_refined" not in module.text and "_over_one" not in module.text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "places", "rate"),
     [
@@ -317,6 +325,7 @@ FAR_OUT = {  # where a function changes is known from roots of its arguments
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", FAR_OUT)
 def test_places_that_are_roots_of_arguments(name):
     """A bump at sqrt(q) that no node sees would be 0, with any number of nodes that agree."""

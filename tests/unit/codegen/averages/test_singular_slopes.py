@@ -37,6 +37,7 @@ def differences(quantity, point, place):
         return float((4 * central(h) - central(2 * h)) / 3)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_gradients_of_functions_that_jump(formula):
     quantity = sr.expect2(formula, formula)
@@ -82,6 +83,7 @@ SLOPES = [
 ENDS = [(0.7, 0.7, 0.7), (1.0, 4.0, 2.0), (1.0, 4.0, -2.0), (1.5, 2.0, 0.7), (0.3, 30.0, 0.1), (3.0, 3.0, 3 - 3e-9)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(("names", "symbol"), SLOPES)
 def test_slopes_of_functions_that_jump_have_values_also_for_parallel_inputs(names, symbol, target):
@@ -116,6 +118,7 @@ PARALLEL = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("names", "point", "expected"), PARALLEL)
 def test_gradients_where_inputs_are_parallel_and_jumps_do_not_meet(names, point, expected):
     function = sr.export(sr.expect2(*names), "torch").load().expect2

@@ -71,6 +71,7 @@ def exact_square(formula, parameters, values, kernel, shift):
 
 
 # ---- growth ------------------------------------------------------------------------------------------------------
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", GROWING)
 @pytest.mark.parametrize(("kernel", "a"), [(1.0, 0.75), (9.0, -1.0), (20.0, 1.0), (100.0, -1.0), (1e4, 0.1), (0.3, 12)])
 def test_growth_moves_the_mass_as_far_as_parameters_say(name, kernel, a):
@@ -121,6 +122,7 @@ def nested(formula, parameters, values, kernel, c, shift=0.0, kinks=()):
     return total
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("formula", "expected"),
     [
@@ -182,6 +184,7 @@ def exact_waves(name, values, kernel):
     return (phi(x, *values) ** 2 * half * weights * np.exp(-x * x / (2 * kernel))).sum() / math.sqrt(2 * np.pi * kernel)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", WAVES)
 @pytest.mark.parametrize(
     ("kernel", "a", "b"), [(1, 12, 0.1), (400, -6, 0.75), (6289, 12, 0.75), (1e4, 0.75, -12), (1e-3, 12, 0.1)]
@@ -191,6 +194,7 @@ def test_nodes_resolve_waves(name, kernel, a, b):
     assert float(average(float(kernel), a, b)) == pytest.approx(exact_waves(name, (a, b), kernel), rel=1e-13)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["smooth", "cut"])
 @pytest.mark.parametrize(
     ("kernel", "c", "a", "b"), [(1.0, 0.9, 5.0, 0.1), (4.0, -3.6, 2.5, 0.5), (25.0, 20.0, 1.0, 0.2)]
@@ -277,6 +281,7 @@ def test_a_double_exponential_has_its_gradients_at_every_kernel(kernel):
         assert float(tensor.grad) == pytest.approx(exact, rel=1e-11)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("kernel", [0.01, 0.1, 0.2])
 def test_mass_moves_before_a_double_exponential_ends_it(kernel, target):
@@ -299,6 +304,7 @@ LOGARITHMS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", LOGARITHMS)
 @pytest.mark.parametrize(("kernel", "c"), [(1e-8, 0.75), (2.0, 0.5), (2.0, 3.0), (1e4, 9.0)])
@@ -325,6 +331,7 @@ SUMS = {  # of functions, none of which is a polynomial
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_of_functions_inside_of_a_function(name, target):

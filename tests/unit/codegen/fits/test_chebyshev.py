@@ -28,6 +28,7 @@ def exact(formula):
     return lambda k: evaluate(formula, {K: k}, 24)[0]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["elu", "hard_tanh", "sin", "gelu", "gaussian"])
 def test_fit_holds_to_rounding(name):
     values = exact(KERNELS[name])
@@ -44,6 +45,7 @@ def test_powers_at_both_ends_are_found():
     assert fit(exact(KERNELS["elu"]), "elu").shape.root == 2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("power", "expected"), [("1/2", "1/4"), ("1/3", "1/6"), ("5/3", "5/6")])
 def test_powers_of_roots_are_found(power, expected):
     """Of z**p on one side; at K = 0 the fit is 0 and no number that K**(1/4) has there beside K**0."""
@@ -55,6 +57,7 @@ def test_powers_of_roots_are_found(power, expected):
     assert found[1] == pytest.approx(float(evaluate(values, {K: mp.mpf("1e-30")}, 24)[0]), rel=1e-14)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("power", "root", "large"), [("1/2", 4, "1/2"), ("2/3", 6, "1/3"), ("1/4", 8, None), ("1/6", 12, None)]
 )
@@ -87,6 +90,7 @@ ROOTS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", ROOTS)
 def test_roots_hold_far_below_the_measured_range(formula):
     """Against a sum over log z, whose integrand falls at both ends."""
@@ -128,6 +132,7 @@ DECAYS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", DECAYS)
 def test_a_decay_is_found_and_divided_out(name):
     values, rate, power = DECAYS[name]
@@ -146,6 +151,7 @@ def test_a_rational_decay_is_exact():
     assert fit(DECAYS["tail"][0], "tail").shape.decay == 0.5
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["elu", "hard_tanh", "sin", "gelu", "gaussian", "erf"])
 def test_ordinary_functions_have_no_decay(name):
     with mp.workdps(32):

@@ -36,6 +36,7 @@ def until(last, values=lambda k: k):
 
 
 # ---- where numbers end -------------------------------------------------------------------------------------------
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
@@ -60,6 +61,7 @@ def test_a_function_without_a_number_at_one_is_refused():
         fit(until(0.5), "nothing")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "expected"),
     [

@@ -48,6 +48,7 @@ def maps():
     return {name: sr.derive(sr.mlp(sr.activation(formula))).kernel_map for name, formula in DEAD.items()}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", DEAD)
 def test_the_kernel_of_a_dead_zone_has_its_digits_however_small(maps, name):
     module = export(maps[name])
@@ -58,6 +59,7 @@ def test_the_kernel_of_a_dead_zone_has_its_digits_however_small(maps, name):
     assert not module.warnings
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", DEAD)
 def test_no_kernel_is_negative_and_iterations_have_no_nan(maps, name, target):
@@ -120,6 +122,7 @@ def _first(b, k):
     return mp.npdf(b / mp.sqrt(k)) - b / mp.sqrt(k) * mp.erfc(b / mp.sqrt(2 * k)) / 2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", CANCELLING)
 def test_kernels_whose_error_functions_cancel_have_their_digits(formula):
     module = export(sr.derive(sr.mlp(sr.activation(formula))).kernel_map)

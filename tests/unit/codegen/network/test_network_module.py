@@ -30,6 +30,7 @@ def module(name, depth, target="numpy", layer="residual"):
 
 
 # ---- accuracy ----------------------------------------------------------------------------------------------------
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("name", [*PAIRS, *MORE])
 @pytest.mark.parametrize("gamma", [0.0, GAMMA])
@@ -40,6 +41,7 @@ def test_the_function_agrees_with_50_digits(name, depth, gamma):
         assert errors(f(*point, **WEIGHTS, gamma=gamma), expected, expected) < 2e-14
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_function_agrees_with_plain_iteration(name, depth):
@@ -52,6 +54,7 @@ def test_the_function_agrees_with_plain_iteration(name, depth):
         assert float(found[1]) == pytest.approx(float(expected.Theta), rel=1e-14)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(
     ("name", "weights"),
@@ -71,6 +74,7 @@ def test_nearly_parallel_and_opposite_inputs_keep_their_digits(target, name, wei
                 assert errors(f(*point, C_W, C_b, GAMMA), expected, scale) < most
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize(
@@ -99,6 +103,7 @@ def test_kinks_behind_normalisers_and_in_blocks_keep_their_digits(layer, name, t
         assert "1e-8 of their tangent kernel may be lost" in " ".join(f.__doc__.split())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(
     "names", [("erf", "relu"), ("relu", "erf", "relu"), ("erf", "erf", "relu", "relu")], ids="-".join
@@ -112,6 +117,7 @@ def test_steep_layers_before_kinks_lose_nothing(names, target):
         assert errors(f(*point, C_W=1.3, C_b=0.1), expected, expected) < 2e-11
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "sin"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_equal_inputs_keep_the_kernel_of_one(name, target):
@@ -154,6 +160,7 @@ def test_float32_inputs_lose_their_own_rounding_only(target):
         assert errors([a[i] for a in found], expected, expected) < 1e-7
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["relu", "erf", "gelu", "tanh", "sin", "cos"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_gram_matrices_have_no_nan_and_warn_of_nothing(name, target):
@@ -171,6 +178,7 @@ def test_gram_matrices_have_no_nan_and_warn_of_nothing(name, target):
     assert all(np.isfinite(np.asarray(a)).all() for a in found)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(("name", "layer"), [("relu", "pre_ln"), ("erf", "pre_ln"), ("relu", "mlp"), ("erf", "mlp")])
 def test_kernels_whose_products_are_no_floats_count_as_zero(name, layer, target):
@@ -303,6 +311,7 @@ def test_matrices_of_features(target):
     assert np.linalg.eigvalsh(square[1]).min() > 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["relu", "erf"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_features_that_repeat_or_are_multiples_of_each_other(name, target):
@@ -330,6 +339,7 @@ KINKED = {  # kinks behind normalisers, where angles of inputs are what is known
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", KINKED)
 def test_kinks_behind_normalisers(name, target):
@@ -360,6 +370,7 @@ def test_quotients_that_vanish_for_parallel_inputs():
     assert all(a[0, 1] == a[0, 0] == a[1, 1] for a in found)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", ["relu", "erf"])
 @pytest.mark.parametrize("layer", ["residual", "post_ln", "pre_ln", "ln_act", "rms_after"])
@@ -405,6 +416,7 @@ def test_an_input_of_kernel_zero_disturbs_no_other(layers):
 
 
 # ---- gradients ---------------------------------------------------------------------------------------------------
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "gelu", "tanh"])
 def test_gradients_are_those_of_the_function(name):
     torch = pytest.importorskip("torch")
@@ -435,6 +447,7 @@ def test_gradients_on_the_diagonal_are_those_of_moving_inputs(name):
     np.testing.assert_allclose(alone.grad, other, rtol=1e-12)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("layer", ["post_ln", "pre_ln", "ln_act", "rms_after", "glu", "two_layers"])
 def test_gradients_of_gram_matrices_behind_normalisers_and_in_blocks(layer):
     """Against differences of the recursion in 50 digits: equal, parallel and other rows."""
@@ -449,6 +462,7 @@ def test_gradients_of_gram_matrices_behind_normalisers_and_in_blocks(layer):
         np.testing.assert_allclose(gradient, expected[which], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["pre_ln block", "normed gate", "normed branch", "mlp, then post_ln"])
 def test_gradients_of_mixed_networks_are_the_differences_of_numpy(name):
     torch = pytest.importorskip("torch")

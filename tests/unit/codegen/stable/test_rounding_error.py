@@ -73,6 +73,7 @@ def quadrature(formula, k, values, power=1):
         return tuple(map(float, sums))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize(("name", "k", "values"), HARD)
 def test_values_where_terms_cancel(name, k, values, power):
@@ -88,6 +89,7 @@ def test_values_where_terms_cancel(name, k, values, power):
         assert abs(found - exact) < 2e-12 * abs(exact) + 1e-14 * size
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("name", "k", "values"), [case for case in HARD if case[0] != "bumps"])
 def test_gradients_where_terms_cancel(name, k, values):
     """Against exact derivatives, evaluated in balls; in float32 too. (Integrands of those of bumps cancel.)"""
@@ -154,6 +156,7 @@ def test_a_closed_form_stays_where_integration_is_worse(target):
         assert float(module.load().expect(*arguments)) == pytest.approx(float(exact), rel=1e-11, abs=0)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "quantity",
     [
@@ -183,6 +186,7 @@ def test_without_the_check_the_value_is_wrong():
     assert "if poor.any():" in text
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("name", "power"), sorted({*product(FORMULAS, (1, 2))} - {("erfs", 1)}))
 def test_the_bound_holds(name, power):
     """At random arguments, a closed form in floats is never off by more than a few times the bound."""
@@ -309,6 +313,7 @@ def test_a_power_passes_on_the_error_of_its_base(power):
     assert float(bound) == pytest.approx(float((abs(power) + 1) * 1.125**power), rel=1e-14)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("formula", ["gelu(z)*relu(z)", "erf(z)*step(z - 1)"])
 def test_an_angle_of_numbers_is_in_doubt_too(formula, target):

@@ -193,6 +193,7 @@ def scale_of(name, k1, k2):
     return float(mp.sqrt(in_50_digits(KERNELS[name], K=k1) * in_50_digits(KERNELS[name], K=k2)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", OPEN)
 @pytest.mark.parametrize("copies", [1, 500], ids=["one entry", "as many as in a matrix"])
 def test_open_pair_kernels_agree_with_closed_forms(open_pairs, name, copies):
@@ -252,6 +253,7 @@ def test_parameters_of_an_open_pair_kernel_may_be_arrays():
 CATALOGUE = ("tanh", "silu", "gelu_tanh", "softsign", "hard_tanh", "hard_swish", "selu")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_open_pair_kernels_of_the_catalogue_agree_with_balls(name):
     """The generated series and quadrature against rigorous enclosures, points drawn at random, in matrix and alone."""
@@ -337,6 +339,7 @@ print(export(kernel_map(KERNELS["elu"]), {1!r}).text)
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["numpy", "torch", "latex"])
 def test_text_does_not_depend_on_the_hash_seed(target):
     texts = []
@@ -413,6 +416,7 @@ def _shared(inner_layer, inner, outer):
     return sr.Dense(outer(inner_layer) + inner(z + inner_layer))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("names", [("erf", "erf"), ("relu", "erf"), ("erf", "relu"), ("gelu", "gelu")])
 @pytest.mark.parametrize("layer", NESTED)
 def test_maps_of_two_inputs_of_nested_layers(layer, names):

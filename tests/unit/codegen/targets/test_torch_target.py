@@ -148,6 +148,7 @@ def open_modules():
     return found
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", NUMERIC)
 def test_open_pair_kernels_have_the_derivatives_of_their_values(open_modules, name):
     """In the kernels, the covariance and the parameters of the activation."""
@@ -206,6 +207,7 @@ def test_second_derivatives_of_open_pair_kernels_are_refused(open_modules):
         slope.backward()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("correlation", [0.3, -0.8, 1.0, -1.0])
 def test_a_parameter_that_moves_a_jump_has_a_gradient(correlation):
     """What is lost in passing: twice the density at the jump, times its height, times the mean of the other neuron."""
@@ -226,6 +228,7 @@ def test_a_parameter_that_moves_a_jump_has_a_gradient(correlation):
     )
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("kernel", "mean", "edge"), [(1.3, 0.4, 0.3), (1e-4, 0.4, 0.41), (100.0, -0.4, 3.0)])
 def test_means_and_breakpoints_that_move_past_a_jump(kernel, mean, edge):
     shift, b = sp.Symbol("m", real=True), sp.Symbol("b", real=True)
@@ -262,6 +265,7 @@ def cheap_component(name, symbols, formula, language, fallback_integral):
     return Component(name, symbols, formula, sp.Add(*symbols))
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("name", sr.activations)
 def test_functions_of_a_layer_are_called_alike_for_every_activation(monkeypatch, name, layer):

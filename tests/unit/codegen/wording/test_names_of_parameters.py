@@ -140,6 +140,7 @@ CASES = [(kind, target) for kind in KINDS for target in ("numpy", "torch")]
 SLOW = {("tilted", "torch"), ("signs", "torch")}  # a minute each to print, of functions that others print too
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("kind", "target"), CASES)
 def test_no_name_of_the_code_looks_like_that_of_a_parameter(kind, target):
     """A letter first and an underscore last."""
@@ -150,6 +151,7 @@ def test_no_name_of_the_code_looks_like_that_of_a_parameter(kind, target):
     assert "be" not in names or target == "torch"  # the public function there makes tensors of its arguments
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("kind", "target"), [case for case in CASES if case not in SLOW])
 def test_the_value_is_the_same_whatever_the_parameter_is_called(kind, target, measured_once):
     quantity = made(kind)
@@ -174,6 +176,7 @@ def value(quantity, parameter, target, point):
     return float(getattr(export(quantity, target).load(), quantity.name)(**numbers))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["a1", "t0", "determinant", "kind", "value", "gradient", "ctx", "aB"])
 @pytest.mark.parametrize("kind", ["closed", "tiles", "angles", "plane", "kinks"])
 def test_gradients_are_the_same_whatever_the_parameter_is_called(kind, name, measured_once):
@@ -200,6 +203,7 @@ def test_gradients_in_parameters_that_differ_in_a_letters_case():
         assert float(tensors[name].grad) == pytest.approx(exact, rel=1e-10)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["t0", "a2", "s1", "f1", "value"])
 def test_names_of_temporaries_from_end_to_end(name):
     """Nothing is replaced here: what a user does, and what was wrong."""
@@ -213,6 +217,7 @@ def test_names_of_temporaries_from_end_to_end(name):
         assert found == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["b1", "a2", "p7", "s1", "S1", "y1"])
 def test_a_parameter_is_none_of_the_kernels_whatever_it_is_called(name):
     """Its formula is a component, measured, and has a value at parallel inputs."""
@@ -303,6 +308,7 @@ def test_what_is_passed_by_place_is_the_same_parameter_everywhere_or_refused(tar
     assert module.chi_perp(1.3, 1.7, 0.5, 0.75) == module.chi_perp(**whole)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("layer", ["mlp", "residual"])
 @pytest.mark.parametrize("formula", ["relu", "gelu", "tanh(z)+sign(z)", "z"])

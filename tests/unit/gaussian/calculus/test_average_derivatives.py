@@ -55,6 +55,7 @@ QUANTITIES = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_every_derivative_is_the_slope_of_the_values(name):
     quantity = QUANTITIES[name]()
@@ -148,6 +149,7 @@ def test_two_inputs_have_two_means():
         sr.expect2("relu", "relu", means=1)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("name", ["tanh", "silu", "mish", "hard_tanh", "hard_swish", "softsign"])
 def test_the_slope_in_a_variance_where_the_inputs_are_parallel(name, side):
@@ -197,6 +199,7 @@ PARALLEL = {
 PLACE = {"K1": R(1), "K2": R(4), "C": R(2)}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", PARALLEL)
 @pytest.mark.parametrize("order", [("K1",), ("K2",), ("C",), ("C", "C"), ("K1", "K1"), ("K1", "K2"), ("K2", "C")])
 def test_derivatives_at_parallel_inputs_are_one_sided_slopes(name, order):
@@ -247,6 +250,7 @@ VANISHING = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("f", "g", "means", "order", "kernels"), VANISHING)
 def test_where_a_kernel_vanishes_the_limit_is_meant(f, g, means, order, kernels):
     quantity = sr.expect2(f, g, means=means)

@@ -21,6 +21,7 @@ def function(name):
     return GATE if name == "gate" else sr.activation(name)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["sign", "step", "gate"])
 @pytest.mark.parametrize("weight", [lambda u: 1, lambda u: u**2 + 1, lambda u: sr.activation("gelu")(u)])
 def test_the_average_of_a_slope_is_the_slope_of_the_average_in_the_mean(name, weight):
@@ -42,6 +43,7 @@ def test_the_average_of_a_slope_is_the_slope_of_the_average_in_the_mean(name, we
         assert abs(value(found, R(1, 4)) - slope) < 1e-13
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("f", "g"), [("sign", "sign"), ("sign", "gate"), ("gate", "gelu"), ("step", "relu")])
 def test_two_slopes_are_the_slope_in_the_covariance(f, g):
     """Price's theorem, deltas included: <f'(z1) g'(z2)> = d/dC <f(z1) g(z2)>."""

@@ -226,6 +226,7 @@ EVEN_PARTS = [
 ]
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("kernel", [0.0625, 2.25])
 @pytest.mark.parametrize(("expr", "known"), EVEN_PARTS)
 def test_what_is_odd_in_an_integrand_cancels(expr: sp.Expr, known: sp.Expr, kernel: float) -> None:
@@ -285,6 +286,7 @@ def test_what_is_analytic_in_a_parameter_holds_for_all_its_real_values(expr: sp.
         assert abs(sp.N(proof.result.subs(values), 30) - integral) < mp.mpf(10) ** -25
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("a", [R(3, 10), R(1), R(17, 10)])
 @pytest.mark.parametrize(
     "expr",

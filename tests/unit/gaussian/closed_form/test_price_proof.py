@@ -17,6 +17,7 @@ JUMPS = ("sign", "step")
 OPEN = ("gelu_tanh", "tanh", "sigmoid", "silu", "swish", "softplus", "mish", "softsign")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name in sr.activations if name not in (*JUMPS, *OPEN)])
 def test_every_continuous_activation_that_closes_has_one(name):
     pieces = sr.activations[name].pieces

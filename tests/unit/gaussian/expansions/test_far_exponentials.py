@@ -23,6 +23,7 @@ PAIRS = [("elu", "erf"), ("celu", "erf"), ("elu", "sign"), ("elu", "hard_tanh"),
 LAWS = [(R(10**4), R(41), R(1)), (R(3000), R(-100), R(100)), (R(10**4), R(-4100), R(10**4))]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
 def test_pairs_of_large_kernels(pair, law):

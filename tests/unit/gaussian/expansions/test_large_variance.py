@@ -90,6 +90,7 @@ def _power(function, exponent):
 CASES = [(name, power) for name in POLYNOMIAL for power in POWERS if (name, power) not in INFINITE]
 
 
+@pytest.mark.sample(21)
 @pytest.mark.parametrize(("name", "power"), CASES)
 def test_what_is_left_is_the_first_term_left_out(name, power):
     """At K = 10**4, against quadrature of formulas that are not ours; the first coefficient missed is on trial too."""
@@ -274,6 +275,7 @@ def test_an_expansion_that_ends_is_exact():
     assert "no difference from numbers" in result.reason
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["kernel_map", "chi_parallel", "chi_perp"])
 @pytest.mark.parametrize("activation", ["tanh", "gelu", "softplus"])
 def test_quantities_of_a_layer(activation, name):
@@ -323,6 +325,7 @@ CLAMPED = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", CLAMPED)
 def test_a_rest_that_ends_at_a_breakpoint(formula):
     """The moments are those of a function that is a polynomial beyond some place."""

@@ -159,6 +159,7 @@ DERIVED = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("order", [1, 3])
 @pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
 @pytest.mark.parametrize("formula", DERIVED)
@@ -300,6 +301,7 @@ def test_a_mean_of_either_sign_at_variance_zero():
     assert [sign.evalf(20, K=0, m=at) for at in (-2, 0, 1)] == [-1, 0, 1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "mean", "slope"), [("tanh", 1, 4), ("mish", 1, 4), ("silu", 1, 6), ("softplus", 1, 6)]
 )

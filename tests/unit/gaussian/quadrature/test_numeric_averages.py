@@ -69,6 +69,7 @@ def contains(ball, value, slack):
         return ball.overlaps(to_ball(value, 400) * (1 + arb(0, slack)))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("variance", VARIANCES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_mean_squares_contain_the_value_to_33_digits(name, variance):
@@ -80,6 +81,7 @@ def test_mean_squares_contain_the_value_to_33_digits(name, variance):
     assert not contains(ball, value * (1 + mp.mpf(10) ** -12), 1e-38)  # sabotage: 1e-12 off
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("variance", ["1e-8", "1", "1e4"])
 @pytest.mark.parametrize("name", ["tanh", "silu", "mish", "gelu_tanh"])
 def test_mean_square_slopes_contain_the_value(name, variance):
@@ -129,6 +131,7 @@ COMPOSED = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("variance", ["1e-12", "1", "100", "1e4"])
 @pytest.mark.parametrize("formula", COMPOSED)
 def test_compositions_of_exponentials_have_averages_at_every_variance(formula, variance):
@@ -416,6 +419,7 @@ def test_functions_with_poles_near_the_line(formula, law):
     assert found.rel_accuracy_bits() >= 45
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("correlation", ["-999999/1000000", "999999/1000000", "3/10"])
 def test_two_events_that_never_meet_are_zero_with_a_radius(correlation):
     """Both variables beyond 7500 standard deviations: no digit of exp(-5e7) or less is worth a minute."""
@@ -458,6 +462,7 @@ def expected(name, average_of):
     return {**ONE, **TWO}[average_of](function, function.slope)
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("average_of", ONE)
 @pytest.mark.parametrize("name", OPEN)
 def test_thirty_digits_at_every_variance(name, average_of):
@@ -469,6 +474,7 @@ def test_thirty_digits_at_every_variance(name, average_of):
         assert measured.distance(value) < mp.mpf(10) ** -29, variance
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("average_of", TWO)
 @pytest.mark.parametrize("name", OPEN)
 def test_thirty_digits_of_two_inputs(name, average_of):
@@ -481,6 +487,7 @@ def test_thirty_digits_of_two_inputs(name, average_of):
         assert measured.distance(value) < mp.mpf(10) ** -29, law
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", OPEN)
 def test_thirty_digits_at_the_ends_of_the_correlation(name):
     """At 0, 1 and -1 these are averages over one variable, and a trillionth before an end a Taylor step away."""
@@ -592,6 +599,7 @@ def test_an_end_that_is_not_known_better_is_not_halved_for_ever():
         assert abs(found - scale * mp.hyp1f1(mp.mpf("-0.25"), mp.mpf("0.5"), -1)) < mp.mpf(10) ** -39
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("variances", [("100", "100"), ("100", "400"), ("3/7", "0.11"), ("1e6", "1e6")])
 def test_parallel_inputs_are_one_variable(variances, side):

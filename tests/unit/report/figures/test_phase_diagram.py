@@ -118,6 +118,7 @@ def test_kernels_that_have_converged_are_left_alone(erf, monkeypatch):
     assert shares[-1] == 1.0 and shares == sorted(shares)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_file_is_a_picture(of_erf, tmp_path, ending):
     path = of_erf.save(tmp_path / f"phases.{ending}")
@@ -140,6 +141,7 @@ def test_the_picture_shows_lines_points_and_axes(of_erf):
     assert np.allclose(np.ravel(shade), np.clip(np.log(of_erf.chi_perp), -1, 1).ravel())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("words", "params", "said"),
     [

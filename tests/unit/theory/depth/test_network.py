@@ -19,6 +19,7 @@ WEIGHT, BIAS, GAMMA = mp.mpf(13) / 10, mp.mpf(1) / 10, mp.mpf(6) / 10
 NAMES = ["relu", "erf", "sin", "gelu", "max(z, z/100)"]
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("depth", [1, 2, 5, 20])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("build", ["mlp", "residual"])
@@ -111,6 +112,7 @@ def test_the_tangent_kernel_takes_learning_rates():
     assert abs(unscaled - (both + 1 + WEIGHT * slopes * mp.mpf("0.7"))) < 1e-14
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "layer",
     [
@@ -175,6 +177,7 @@ def evaluated(quantity, digits=30, **kernels):
     return quantity.evalf(digits, **kernels, **own)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("name", ["erf", "tanh"])
 def test_chi_delta_is_the_second_order_of_nearby_inputs(layer, name):
