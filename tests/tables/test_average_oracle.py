@@ -45,7 +45,7 @@ LINE = {
 ONE = [(name, k) for name in LINE for k in KERNELS if name != "exp(z)" or k < 100]
 
 
-@pytest.mark.sample(36)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("name", "kernel"), ONE, ids=str)
 def test_one_variable(name: str, kernel: sp.Rational) -> None:
     function, expected = LINE[name]
@@ -69,7 +69,7 @@ PLANE = {
 }
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PLANE)
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_two_variables(name: str, law: tuple[sp.Rational, ...]) -> None:

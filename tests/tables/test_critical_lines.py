@@ -37,7 +37,7 @@ def test_the_line_of_residual_erf_is_the_published_one():
     assert same(sr.derive(sr.residual("erf")).critical_line_expr, published)
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("layer", "slope"),
     [
@@ -91,7 +91,7 @@ POINTS = [
 ]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("layer", "name", "skip", "weight"), POINTS)
 def test_every_point_of_a_line_is_critical(layer, name, skip, weight):
     build = {"residual": sr.residual, "pre_ln": sr.pre_ln, "ln_act": sr.ln_act}[layer]
@@ -199,7 +199,7 @@ AGREEING = {  # the branch, K', what runs along the line
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", AGREEING)
 def test_where_susceptibilities_agree_all_of_the_line_is_critical(name):
     """The conditions by differences of a hand-written K'; then ten layers from below, against the law."""
@@ -343,7 +343,7 @@ def test_the_curve_of_a_block_runs_through_its_critical_point():
         assert nearest.reachable == reachable
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("layer", [sr.residual("gelu"), sr.ln_act("gelu", gamma), sr.mlp("tanh")], ids=str)
 def test_the_line_in_averages_is_the_curve(layer):
     """What pages show where the line is not explicit."""
@@ -357,7 +357,7 @@ def test_the_line_in_averages_is_the_curve(layer):
     assert sr.derive("erf").critical_line_averages is None and sr.derive("relu").critical_line_averages is None
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("layer", "said"),
     [
@@ -376,7 +376,7 @@ def test_pages_say_where_a_line_separates_phases(layer, said):
     assert said in report.line_remark and bool(said) == bool(report.line_remark)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("layer", "ends"),
     [
@@ -400,7 +400,7 @@ def test_weights_between_which_a_line_lies(layer, ends):
         assert found == (pytest.approx(value, rel=1e-12),) * inside
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("formula", "bias", "weights"),
     [
@@ -422,7 +422,7 @@ def test_explicit_lines_that_end(formula, bias, weights):
         assert theory.critical_line(C_W=weight)[0] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", ["z-z*abs(z)", "max(z,0)-max(z,0)^2/2", "2*z/5-z*abs(z)", "z/50-z*abs(z)/900"])
 def test_two_lines_are_no_formula(formula):
     """chi_perp = C_W (1 - 4 sqrt(2K/pi) + 4K) = 1 has one solution for C_W < 1, and two above."""
@@ -433,7 +433,7 @@ def test_two_lines_are_no_formula(formula):
     assert theory.critical_line_parametric is not None
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("scale", [8, 500, R(1, 300)])
 @pytest.mark.parametrize("name", ["erf", "sin"])
 def test_explicit_lines_of_rescaled_activations(name, scale):
@@ -466,14 +466,13 @@ def test_a_line_at_one_weight_variance():
     assert float(sp.N(bias.subs(C_W, weight).subs(sr.K, kernel))) == pytest.approx(0.5, abs=1e-6)
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("kernels", [[None], ["a"], None, [math.nan]])
 def test_curves_are_asked_for_at_numbers(kernels):
     with pytest.raises(sr.DeclarationError, match="a number for a kernel"):
         sr.derive("erf").critical_curve(kernels)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("formula", "skip", "said"),
     [
@@ -496,6 +495,7 @@ def test_lines_with_roots_of_skips():
     assert sr.derive(sr.residual("z^2*step(z)")).critical_line_expr == (1 - gamma**2) ** 2 / (8 * C_W)
 
 
+@pytest.mark.exhaustive
 def test_pages_tell_how_to_search_for_a_line_without_a_formula():
     gate = sr.Layer(sr.z / 2 + DENSE(gelu(DENSE(sr.z)) * sr.activation("sigmoid")(DENSE(sr.z))))
     said = sr.derive(gate).report().line_remark
@@ -525,7 +525,7 @@ def test_weights_of_lines_with_free_branches():
     assert theory.critical_line(C_W=1 / (1 + 4 * 0.64 / math.pi) - 0.01, gamma=0.8) == ()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("sign", ["positive", "negative", "real"])
 def test_a_formula_of_a_line_holds_for_both_signs_of_a_parameter(sign):
     """Of z + q z^3 chi_perp = C_W (1 + 6qK + 27 q^2 K^2) = 1 has one solution for q > 0, two where q < 0, C_W > 1."""
@@ -586,7 +586,7 @@ def test_two_lines_far_from_simple_parameters_are_no_formula(name):
     assert sorted(theory.critical_line(C_W=weight, **params)) == pytest.approx(sorted(biases), rel=1e-9)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("expr", "ends"),
     [

@@ -94,10 +94,11 @@ def _spelled(component: Component, language: Language) -> Component:
 def _measured_in(component: Component, language: Language) -> Component:
     """A component with the errors of its code in another language; errors on NumPy chose the code."""
     found = _remeasured(component, None, language)
+    unended = replace(component, max_measured_kernel=math.inf)  # averages end elsewhere with other parameters
     texts = []
     for values in other_values(component.parameters):
         try:
-            other = _remeasured(component, values, language)
+            other = _remeasured(unended, values, language)
         except SymresError as error:
             texts.append(f"not measured {_where(values)}: {error.found}")
             continue

@@ -45,6 +45,7 @@ def test_quantities_without_code_are_named_once(capsys, monkeypatch, tmp_path):
     assert unwrapped(out).count("no numpy and torch code for covariance_map: quadrature is off") == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", ["exp(z)", "cos(z)+relu(z)"])
 def test_growth_and_waves_have_both_modules(capsys, tmp_path, formula):
     code, out, err = run(capsys, "derive", formula, "--out", str(tmp_path / "out"))

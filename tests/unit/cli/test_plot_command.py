@@ -10,6 +10,7 @@ from tests.command_line import page, run
 ERF = ("plot", "erf", "--layer", "residual", "--set", "gamma=1/2", "--points", "3")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_a_file_is_written(capsys, tmp_path, ending):
     path = tmp_path / f"phases.{ending}"
@@ -46,6 +47,7 @@ BAD = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("words", BAD)
 def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
@@ -56,6 +58,7 @@ def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch, words):
     assert BAD[words] in err and not list(tmp_path.iterdir())
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -98,6 +101,7 @@ def test_a_formula_over_its_own_parameter_is_drawn(capsys, tmp_path):
     assert path.stat().st_size > 5000
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("ends", "sign"), [((0.5, 2), "positive"), ((0, 2), "nonnegative"), ((-2, -1), "negative"), ((-1, 1), "real")]
 )

@@ -128,6 +128,7 @@ def typeset(folder):
     return done.stdout
 
 
+@pytest.mark.sample(2)
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 @pytest.mark.parametrize("name", CASES)
 def test_derivations_are_typeset_mathematics(tmp_path, name):
@@ -171,6 +172,7 @@ def test_what_is_numeric_has_no_empty_proof():
     assert text.count("is no polynomial") == 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["tanh", "elu", "erf", "celu(alpha=1/2)"])
 def test_the_decay_law_solves_the_flow(name):
     report = commands._report(request.make(name, "residual", []))[1]

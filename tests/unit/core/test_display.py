@@ -78,7 +78,7 @@ def made(name):
     return MAKE[name]()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", MAKE)
 def test_every_object_shows_itself_in_three_ways(name):
     thing = made(name)
@@ -182,6 +182,7 @@ def test_summaries_are_plain():
     assert summary["quantities"]["chi_perp"] == "EXACT"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("layer", [sr.mlp("step"), sr.mlp("relu"), sr.mlp("leaky_relu"), sr.residual("erf", gamma=1)])
 def test_summaries_of_all_kinds_are_json(layer):
     summary = sr.derive(layer).summary()

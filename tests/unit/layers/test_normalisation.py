@@ -61,6 +61,7 @@ def value(quantity, **kernels):
     return float(quantity.evalf(20, **kernels, **own))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("place", "node", "name"), CASES)
 def test_maps_are_those_of_a_plain_grid(place, node, name):
     theory = sr.derive(place(node, name))
@@ -115,6 +116,7 @@ def test_epsilon_that_vanishes_is_none():
         assert one == pytest.approx(other, rel=1e-11) and one != other
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("place", "node"), [(before, sr.LayerNorm), (after, sr.RMSNorm)])
 def test_networks_agree_and_refute_what_forgets_epsilon(place, node):
     layer = place(node, "erf").subs(epsilon="1/2")

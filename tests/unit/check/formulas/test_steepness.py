@@ -51,12 +51,14 @@ FINITE = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", STEEP)
 def test_jumps_and_roots_are_seen_at_every_size(formula):
     assert infinitely_steep(sr.mlp(formula).forward, NUMBERS) is True
     assert infinitely_steep(sr.residual("relu").forward + sr.Dense(sr.activation(formula)(z)), NUMBERS) is True
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("formula", FINITE)
 def test_kinks_and_slopes_are_neither(formula):
     assert infinitely_steep(sr.mlp(formula).forward, NUMBERS) is False
@@ -77,6 +79,7 @@ def test_switching_points_to_many_digits():
         assert len(multiple) == 3 and abs(multiple[1] - 1) < mp.mpf(10) ** -355
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("against", ["quadrature", "simulation"])
 @pytest.mark.parametrize("formula", [SMALL_JUMP, TINY_JUMP, "asin(max(min(z, 1), -1))"])
 def test_a_finite_number_does_not_refute_what_is_infinite(formula, against):
@@ -107,6 +110,7 @@ def claims(formula, name, value):
     return FakeTheory(sr.mlp(formula).forward, {name: claim})
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("against", ["quadrature", "simulation"])
 @pytest.mark.parametrize("formula", ["erf(z)", "relu", "where(z > 0, z, exp(z) - 1)", "abs(z)^(4/5)"])
 def test_an_infinite_claim_about_a_continuous_activation_is_refuted(formula, against):

@@ -47,6 +47,7 @@ class ByHand(Quantity):
             return +self.function(**{key: mp.mpf(v.p) / v.q for key, v in values.items()})
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("k", ["1/1000", "17/10", "400"])
 @pytest.mark.parametrize("name", LINE)
 def test_thirty_digits_on_the_line(name, k):
@@ -60,6 +61,7 @@ def test_thirty_digits_on_the_line(name, k):
         assert found.scale >= 0.99 * abs(expected)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("numbers", [("1/1000", "1/500", "1/2000"), ("13/10", "7/10", "-4/5"), ("90", "120", "100")])
 @pytest.mark.parametrize("name", PHI)
 def test_the_plane_by_hand(name, numbers):
@@ -105,6 +107,7 @@ def test_averages_below_the_range_of_doubles_are_compared(factor):
     assert check(claim).outcome is (Outcome.PASSED if factor == "1" else Outcome.REFUTED)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "change", [lambda v: v * mp.mpf("1.01"), lambda v: -v, lambda v: 2 * v, lambda v: v * (1 + mp.mpf(10) ** -20)]
 )
@@ -119,6 +122,7 @@ def test_three_variables_are_inconclusive():
     assert check(many).outcome is Outcome.INCONCLUSIVE
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("integrand", "centre"), [(sp.sin(1000 * x1), -7), (sp.erf(x1 / 1000), 5), (sp.erf(x1), 0)])
 def test_averages_are_compared_where_the_integrand_bends(integrand, centre):
     nothing = ByHand((K,), Unevaluated(integrand**2, K), lambda K: mp.mpf(1))

@@ -57,6 +57,7 @@ def test_no_batch_where_none_is_asked_for(forward):
     assert not needs_batch(forward, NUMBERS, 0, {})
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", by_hand(K, C))
 def test_quadrature_by_hand(name):
     oracle = QuadratureOracle(ONE, NUMBERS, shared=C)

@@ -64,6 +64,7 @@ def length_row(theory, seed):
     return row
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("formula", ["max(z,0)^2", "0.8944*max(z,0)^2-0.4472"])
 def test_a_right_length_is_not_refuted_where_another_fixed_point_repels(formula, seed):

@@ -192,7 +192,6 @@ def test_an_oracle_without_an_answer_says_so():
     assert "does not know it" in report.verdicts[0].reason
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("quantities", "said"), [("chi_perp", "no list"), (["chi"], "chi_p"), ([], "no quantity"), (3, "no list")]
 )

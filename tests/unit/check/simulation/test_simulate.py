@@ -55,6 +55,7 @@ def by_quadrature(forward):
     return FakeTheory(forward, {name: claim(name, arguments) for name, arguments in names.items()})
 
 
+@pytest.mark.exhaustive
 def test_right_theories_pass_and_z_has_unit_variance():
     z_scores = []
     for seed in range(3):
@@ -121,7 +122,6 @@ def test_a_bias_of_order_one_over_n_is_removed():
     assert abs(fitted.values[0] - expected) < 4 * fitted.errors[0] < 0.06 * expected
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("widths", [(32, 64, 128, 256), (64, 128, 256), (64, 128)])
 def test_an_error_allows_for_what_narrow_networks_add(widths):
     """A term (20/n)^2 of networks that fluctuate by 20/n: two widths cannot show it at all."""
@@ -134,7 +134,6 @@ def test_an_error_allows_for_what_narrow_networks_add(widths):
         assert 0.5 * found.errors[0] < abs(found.values[0] - 1) < 1.8 * found.errors[0]
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("law", "bound"),
     [
@@ -245,6 +244,7 @@ def test_progress_is_told():
     assert {what.split()[-1] for what, _ in seen} == {"quadrature", "simulation"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_tail_that_was_not_sampled_refutes_nothing(seed, monkeypatch):
     # the average of exp(4 z) hangs on neurons that a few networks in thousands contain
@@ -280,7 +280,7 @@ def test_claims_stand_alone():
 
     first, second = iterated_claims(lambda K: 2 * K, failing)
     assert first.numbers == {"kernel_map": 2} and second.numbers == {"kernel_map": 4}
-    assert "no digits" in first.reasons["covariance_map"] and "no digits" in second.reasons["covariance_map"]
+    assert all("no digits" in layer.reasons["covariance_map"][0] for layer in (first, second))
     assert not first.contradiction
 
 
@@ -295,7 +295,8 @@ def test_rounding_is_no_contradiction_but_more_is():
         layers = iterated_claims(lambda K: K, mixed, 3)
         assert [bool(layer.contradiction) for layer in layers] == [contradicts] * 3
         assert all(seen) and len(seen) == (1 if contradicts else 3)
-        assert all("after 1 layer C**2 > K1*K2" in layer.contradiction for layer in layers) or not contradicts
+        if contradicts:
+            assert all("after 1 layer C**2 > K1*K2" in layer.contradiction for layer in layers)
 
 
 STEEP = {"tanh": sp.tanh(1000 * z), "erf": sp.erf(300 * z), "clip": sp.Max(sp.Min(1000 * z, 1), -1)}

@@ -42,7 +42,7 @@ def phi(name):
     return sr.Activation(name, FORMULAS[name], (A,))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("name", "kernel", "a"), ONE)
 def test_one_input_at_parameters_far_from_the_measured_one(name, kernel, a):
     quantity = sr.expect(phi(name)(z) ** 2)
@@ -73,7 +73,6 @@ def test_entries_with_parameters_of_their_own():
         np.testing.assert_allclose(np.asarray(found), exact, rtol=1e-13)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("formula", "places", "scale", "at_9"),
     [
@@ -98,6 +97,7 @@ def test_what_was_measured_with_other_parameters_is_said():
     assert "with a = 1/12." in " ".join(public.split())
 
 
+@pytest.mark.exhaustive
 def test_a_closed_form_that_cancels_is_integrated():
     m = sp.Symbol("m", real=True)
     f = sr.Activation("shifted", (z**2 - 1) * sp.exp(-((z - m) ** 2) / 2), (m,))

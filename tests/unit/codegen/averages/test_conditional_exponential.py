@@ -92,7 +92,6 @@ def test_an_activation_of_this_kind_that_no_catalogue_has():
         assert f(k1, k2, c) == pytest.approx(exact, rel=1e-13, abs=5e-14)  # both signs, of functions of order one
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "exponentials"),
     [

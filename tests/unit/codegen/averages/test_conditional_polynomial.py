@@ -99,7 +99,7 @@ def in_the_plane(bump, narrow, wide, c):
     return total
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", BUMPS)
 def test_bounded_polynomials_do_not_cancel_beside_a_wide_law(formula):
     f = export(sr.expect2(formula, formula)).load().expect2
@@ -125,7 +125,7 @@ def power(a, b, k, rho):
     return 2 * k**a * total / (2 * np.pi)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("formula", "a", "b", "k", "rho"),
     [
@@ -143,6 +143,7 @@ def test_powers_behind_a_dead_zone_have_their_digits(formula, a, b, k, rho):
     assert export(sr.expect2(formula, formula)).load().expect2(k, k, c) == pytest.approx(exact, rel=1e-13, abs=0)
 
 
+@pytest.mark.exhaustive
 def test_high_powers_with_two_breakpoints_have_a_module():
     module = export(sr.expect2("relu(z-1/2)^9-relu(-z-1/4)^7", "relu(z-1/2)^9-relu(-z-1/4)^7"))
     k = 1e-4  # the left side alone counts, 25 deviations out
@@ -153,7 +154,7 @@ def test_high_powers_with_two_breakpoints_have_a_module():
     assert not module.warnings
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 5, 9, 16])
 def test_tails_of_the_law(degree):
     space = {"np": np, "special": special}
@@ -173,7 +174,6 @@ def test_tails_of_the_law(degree):
         assert (np.abs(found / np.array(exact) - 1) < 3e-15 + 4e-16 * t * t).all()  # the law itself is rounded
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "suited"),
     [
@@ -201,7 +201,6 @@ def test_kernels_of_unlike_size_are_measured(monkeypatch):
     assert measured_quadrature(Component("_average_1", (K1, K2, C), average, None)).error > 1e-10
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "places", "scale"),
     [
@@ -291,7 +290,6 @@ def test_means_and_jumps_of_pieces():
     assert jumps(factor) == [[0, 0, 3, 1]]
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "polynomial", "dead"),
     [
@@ -317,6 +315,7 @@ def test_a_module_carries_the_rules_that_it_calls():
     assert ["def _kinked_plane(" in text for text in (smooth, given, kinked)] == [False, False, True]
 
 
+@pytest.mark.exhaustive
 def test_squares_of_exponentials_less_1_keep_their_digits_at_the_smallest_kernels():
     """(exp(z) - 1)^2, averaged term by term, would lose 1e-13 of <elu^2 elu^2> at kernels of 1e-7."""
     square = sr.activation("elu(1)")(z) ** 2

@@ -36,7 +36,6 @@ def until(last, values=lambda k: k):
 
 
 # ---- where numbers end -------------------------------------------------------------------------------------------
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
@@ -61,7 +60,6 @@ def test_a_function_without_a_number_at_one_is_refused():
         fit(until(0.5), "nothing")
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "expected"),
     [
@@ -115,6 +113,7 @@ def test_the_pair_kernel_of_a_growing_activation_ends_with_its_digits(target):
     assert np.isnan(found[3:]).all()
 
 
+@pytest.mark.exhaustive
 def test_a_published_activation_with_a_saturating_inside_has_all_functions():
     """tanh(exp(z)) is 1 to all digits over most of a wide law, and no wider panel is analytic."""
     module = export(sr.derive(sr.mlp("z*tanh(exp(z))")))

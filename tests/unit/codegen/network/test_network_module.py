@@ -30,7 +30,7 @@ def module(name, depth, target="numpy", layer="residual"):
 
 
 # ---- accuracy ----------------------------------------------------------------------------------------------------
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("name", [*PAIRS, *MORE])
 @pytest.mark.parametrize("gamma", [0.0, GAMMA])
@@ -54,7 +54,7 @@ def test_the_function_agrees_with_plain_iteration(name, depth):
         assert float(found[1]) == pytest.approx(float(expected.Theta), rel=1e-14)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(
     ("name", "weights"),
@@ -74,7 +74,7 @@ def test_nearly_parallel_and_opposite_inputs_keep_their_digits(target, name, wei
                 assert errors(f(*point, C_W, C_b, GAMMA), expected, scale) < most
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize(
@@ -269,6 +269,7 @@ MIXED = (
 )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_networks_of_different_layers(target):
     if target == "torch":
@@ -311,7 +312,6 @@ def test_matrices_of_features(target):
     assert np.linalg.eigvalsh(square[1]).min() > 0
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["relu", "erf"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_features_that_repeat_or_are_multiples_of_each_other(name, target):
@@ -356,6 +356,7 @@ def test_kinks_behind_normalisers(name, target):
         assert [float(a) for a in found] == pytest.approx([float(expected.C), float(expected.Theta)], rel=2e-14)
 
 
+@pytest.mark.exhaustive
 def test_quotients_that_vanish_for_parallel_inputs():
     """The closed form divides by a root that is 0 there."""
     network = sr.derive(sr.Layer(sr.Dense(sr.z * sr.activation("relu")(sr.z + sr.Dense(sr.z))))).network(2)
@@ -370,7 +371,7 @@ def test_quotients_that_vanish_for_parallel_inputs():
     assert all(a[0, 1] == a[0, 0] == a[1, 1] for a in found)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", ["relu", "erf"])
 @pytest.mark.parametrize("layer", ["residual", "post_ln", "pre_ln", "ln_act", "rms_after"])
@@ -393,6 +394,7 @@ def test_inputs_of_kernel_zero_have_no_direction(layer, name, target):
             theory.dual_kernels(1, 0, 1, 0, **WEIGHTS, gamma=GAMMA)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("layers", [
     [sr.pre_ln("relu")], [sr.pre_ln("erf", sr.gamma), POST_LN], [sr.Layer(DENSE(sr.LayerNorm(Z)))],
 ], ids=str)  # fmt: skip
@@ -416,7 +418,7 @@ def test_an_input_of_kernel_zero_disturbs_no_other(layers):
 
 
 # ---- gradients ---------------------------------------------------------------------------------------------------
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "gelu", "tanh"])
 def test_gradients_are_those_of_the_function(name):
     torch = pytest.importorskip("torch")
@@ -462,7 +464,7 @@ def test_gradients_of_gram_matrices_behind_normalisers_and_in_blocks(layer):
         np.testing.assert_allclose(gradient, expected[which], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["pre_ln block", "normed gate", "normed branch", "mlp, then post_ln"])
 def test_gradients_of_mixed_networks_are_the_differences_of_numpy(name):
     torch = pytest.importorskip("torch")
@@ -507,6 +509,7 @@ print(*(sr.export(network, target).text for target in ("numpy", "torch", "latex"
 """
 
 
+@pytest.mark.exhaustive
 def test_text_does_not_depend_on_the_hash_seed():
     pytest.importorskip("torch")
     texts = []

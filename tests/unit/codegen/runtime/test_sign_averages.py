@@ -56,6 +56,7 @@ def with_legs(function):
     return lambda h, k, x, y: function(h, k, x / (x * x + y * y).sqrt())
 
 
+@pytest.mark.exhaustive
 def test_two_signs_and_tails_have_all_their_digits():
     signs, tails = space(NUMPY, "_two_signs", "_two_tails")
     columns = corners(400)
@@ -87,6 +88,7 @@ def test_small_averages_of_two_signs_keep_their_digits():
     assert (np.abs(signs(h, k, x, y) - exact) <= 2e-15 * np.maximum(np.abs(exact), angle)).all()
 
 
+@pytest.mark.exhaustive
 def test_tails_far_out_keep_their_digits():
     (tails,) = space(NUMPY, "_two_tails")
     h, k, x, y = corners(400)
@@ -147,6 +149,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FORMS)
 def test_modules_with_special_functions(name):
     closed = quantity(FORMS[name])
@@ -175,6 +178,7 @@ def test_closed_forms_that_cancel_are_not_taken():
     assert component.error > 1e-10
 
 
+@pytest.mark.exhaustive
 def test_gelu_squared_has_a_module():
     closed = sr.expect2("gelu(z)^2", "gelu(z)^2")
     assert closed.body.has(S4)

@@ -140,7 +140,7 @@ CASES = [(kind, target) for kind in KINDS for target in ("numpy", "torch")]
 SLOW = {("tilted", "torch"), ("signs", "torch")}  # a minute each to print, of functions that others print too
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("kind", "target"), CASES)
 def test_no_name_of_the_code_looks_like_that_of_a_parameter(kind, target):
     """A letter first and an underscore last."""
@@ -176,7 +176,7 @@ def value(quantity, parameter, target, point):
     return float(getattr(export(quantity, target).load(), quantity.name)(**numbers))
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["a1", "t0", "determinant", "kind", "value", "gradient", "ctx", "aB"])
 @pytest.mark.parametrize("kind", ["closed", "tiles", "angles", "plane", "kinks"])
 def test_gradients_are_the_same_whatever_the_parameter_is_called(kind, name, measured_once):
@@ -191,6 +191,7 @@ def test_gradients_are_the_same_whatever_the_parameter_is_called(kind, name, mea
     assert slopes[1] == pytest.approx(slopes[0], rel=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_gradients_in_parameters_that_differ_in_a_letters_case():
     a, b = sp.Symbol("ab", positive=True), sp.Symbol("aB", positive=True)
     quantity = sr.expect2(sr.Activation("f", sp.tanh(a * z), (a,)), sr.Activation("g", sp.atan(b * z), (b,)))
@@ -203,7 +204,7 @@ def test_gradients_in_parameters_that_differ_in_a_letters_case():
         assert float(tensors[name].grad) == pytest.approx(exact, rel=1e-10)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["t0", "a2", "s1", "f1", "value"])
 def test_names_of_temporaries_from_end_to_end(name):
     """Nothing is replaced here: what a user does, and what was wrong."""
@@ -230,6 +231,7 @@ def test_a_parameter_is_none_of_the_kernels_whatever_it_is_called(name):
     assert module.load().expect2(0.7, 0.7, 0.7, 0.75) == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_a_mean_that_is_called_like_a_kernel_with_a_number():
     """The average given one input has a mean in kernels: they stand for themselves, also beside a K1_given."""
     p = sp.Symbol("K1_given", positive=True)
@@ -240,6 +242,7 @@ def test_a_mean_that_is_called_like_a_kernel_with_a_number():
     assert found == pytest.approx(float(slope.evalf(15, **numbers)), rel=1e-12)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -278,6 +281,7 @@ def made_plain():
     return sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,)))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("one", "other"), [("out", "out_"), ("a b", "a_b"), ("_w", "w")])
 def test_arguments_that_would_have_one_name_are_refused(one, other):
     p, q = sp.Symbol(one, positive=True), sp.Symbol(other, positive=True)
@@ -290,6 +294,7 @@ def test_symbols_of_the_program_keep_their_names():
     assert variable(sp.Symbol("a")) == "a_"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_what_is_passed_by_place_is_the_same_parameter_everywhere_or_refused(target):
     module = export(sr.derive(sr.residual(sr.Activation("h", sp.tanh(B * z), parameters=(B,)))), target).load()
@@ -308,7 +313,7 @@ def test_what_is_passed_by_place_is_the_same_parameter_everywhere_or_refused(tar
     assert module.chi_perp(1.3, 1.7, 0.5, 0.75) == module.chi_perp(**whole)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("layer", ["mlp", "residual"])
 @pytest.mark.parametrize("formula", ["relu", "gelu", "tanh(z)+sign(z)", "z"])

@@ -141,7 +141,6 @@ def test_the_picture_shows_lines_points_and_axes(of_erf):
     assert np.allclose(np.ravel(shade), np.clip(np.log(of_erf.chi_perp), -1, 1).ravel())
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("words", "params", "said"),
     [

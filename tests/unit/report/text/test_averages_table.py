@@ -49,6 +49,7 @@ def test_all_are_listed_each_with_seven_averages(capsys, few):
     assert statuses.count("NUMERIC") == 6  # of tanh all but its mean
 
 
+@pytest.mark.exhaustive
 def test_parameters_get_numbers_as_elsewhere(capsys):
     shown = page(capsys, "list", "averages", "z*erf(a*z)", "--set", "a=2")
     assert "z*erf(2*z)" in shown and "EXACT    4K/(√π·√(1 + 8K))" in row(shown, "⟨φ(z)⟩")

@@ -36,6 +36,7 @@ def number(text):
     return eval(python, {"mp": mp, "C_W": mp.mpf("1.3"), "gamma": mp.mpf("0.5")})
 
 
+@pytest.mark.exhaustive
 def test_json_has_one_row_for_each_layer(capsys, erf):
     assert list(erf) == [("erf", layer) for layer in LAYERS]
     assert records(capsys, "erf") == erf
@@ -89,6 +90,7 @@ def test_relu_against_the_literature(capsys):
     assert length == pytest.approx(1 / abs(math.log(1.3 / 2)), rel=1e-10)
 
 
+@pytest.mark.exhaustive
 def test_the_page_holds_what_the_record_holds(capsys, erf):
     out = page(capsys, "list", "criticality", "erf")
     assert_plain(out)

@@ -181,6 +181,7 @@ def test_advice_chooses_what_is_free(capsys):
     assert "here at K* = 2 (any other with C_b" in shown
 
 
+@pytest.mark.exhaustive
 def test_a_kernel_in_units_of_a_parameter_is_no_variance_inside_of_a_layer(capsys):
     """The variance S* is that of layers with biases inside of their averages; of swish the averages are at K*."""
     shown = " ".join(page(capsys, "derive", "swish", "--layer", "residual").split())
@@ -188,12 +189,14 @@ def test_a_kernel_in_units_of_a_parameter_is_no_variance_inside_of_a_layer(capsy
     assert "K - K* ~ -350902.78.../(β²·l·(1 - γ²)), J ~ l^(-608.12408...)" in shown
 
 
+@pytest.mark.exhaustive
 def test_the_gamma_function_is_not_the_skip(capsys):
     shown = page(capsys, "derive", "z/(1+sqrt(abs(z)))", "--layer", "residual")
     assert "gamma(3/4)" not in shown
     assert "Gamma(3/4)" in shown or "Γ(3/4)" in shown
 
 
+@pytest.mark.exhaustive
 def test_rounded_amplitudes_have_dots(capsys):
     """The exact one is 95367431640625 pi^5/(120932352 Gamma(3/5)^10)."""
     shown = page(capsys, "derive", "z/(1+abs(z)^(1/5))")

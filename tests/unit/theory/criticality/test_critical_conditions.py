@@ -21,6 +21,7 @@ def test_conditions_of_gelu_are_solved():
     assert isinstance(conditions("gelu"), Conditions)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("layer", "expected"),
     [

@@ -22,6 +22,7 @@ def test_of_two_averages_the_one_that_is_first_by_its_text_has_the_positive_sign
     assert divisor.coeff(first) == 1 and divisor.coeff(second) == -2
 
 
+@pytest.mark.exhaustive
 def test_the_exponents_of_swish_are_those_of_silu_in_units_of_its_scale():
     beta = sp.Symbol("beta", positive=True)
     swish, silu = (sr.derive(sr.residual(name)).exponents for name in ("swish", "silu"))
@@ -32,6 +33,7 @@ def test_the_exponents_of_swish_are_those_of_silu_in_units_of_its_scale():
     assert abs(sp.N(ratio.subs(beta, 3) - 1, 20)) < 1e-12
 
 
+@pytest.mark.exhaustive
 def test_the_exponents_in_units_are_those_with_a_number_for_the_scale():
     named = sr.activation("swish"), sr.activation("swish", beta=3)
     symbolic, numeric = (sr.derive(sr.mlp(phi)).exponents for phi in named)

@@ -21,6 +21,7 @@ def erf_with(slope, kernel):
     return {"C_W": weight, "C_b": kernel - weight * 2 / sp.pi * sp.asin(2 * kernel / (1 + 2 * kernel))}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("kernel", [R(1, 10), R(1), R(30)])
 def test_the_phase_is_read_off_the_slope_alone(kernel, offset):
@@ -40,6 +41,7 @@ def test_the_phase_is_read_off_the_slope_alone(kernel, offset):
     assert point.chi_parallel == pytest.approx(float(parallel), rel=1e-13)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("formula", ["relu", "tanh", "erf(z)", "leaky_relu(slope=1/10)", "z"])
 def test_the_phase_at_vanishing_kernel(formula, offset):
@@ -64,6 +66,7 @@ def test_the_phase_of_a_skip_connection(offset):
     assert all(p.K == pytest.approx(200.0, rel=1e-9) for p in with_bias)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["erf", "tanh", "softsign"])
 def test_critical_values_that_were_rounded_are_still_critical(name):
     """The 12 digits of a page, typed in again: pi/4 is no longer exact."""
@@ -73,6 +76,7 @@ def test_critical_values_that_were_rounded_are_still_critical(name):
     assert "critical" in {found.phase for found in theory.fixed_points(C_W=weight, C_b=bias)}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("offset", "phase"), OFFSETS.items())
 def test_the_page_gives_the_same_phase(capsys, offset, phase):
     weight = str(2 * (1 + R(offset)))
@@ -83,6 +87,7 @@ def test_the_page_gives_the_same_phase(capsys, offset, phase):
     assert point["chi_perp"] == pytest.approx(float(1 + R(offset)), abs=1e-14)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("weight", "bias"), [("2", "1/4"), ("1/2", "3"), ("19/10", "0.05"), ("4", "1")])
 @pytest.mark.parametrize("formula", ["erf", "sin"])
 def test_fixed_points_by_iteration(formula, weight, bias):
@@ -114,6 +119,7 @@ def test_zeros_beside_an_extremum():
     assert found.name == "critical" and found.K == pytest.approx(point.K, rel=1e-9)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf"])
 def test_correlation_lengths_of_blocks_with_biases(name):
     """K = 0 is no fixed point where biases stand inside of averages: one coefficient shows it."""

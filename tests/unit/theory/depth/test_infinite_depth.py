@@ -83,7 +83,6 @@ def test_branches_of_another_power():
         limit.regime(1)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("layer", "name", "found"),
     [
@@ -188,7 +187,6 @@ def _erf(x):
 # ---- regimes --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("scale", "name"),
     [
@@ -249,7 +247,6 @@ def _forward(first, last, x, alpha):
     return streams
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("scale", [1 / (M + L), sp.exp(-L), sp.Symbol("a", positive=True) / M])
 def test_a_scale_that_is_no_product_of_powers_is_refused(scale):
     with pytest.raises(sr.DeclarationError, match="no product of powers"):
@@ -275,7 +272,6 @@ def test_a_vanishing_input_is_moved_by_the_biases():
     assert limit.kernel(1, 0, C_W=1, C_b="1/10") == pytest.approx(float(told), rel=1e-10)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("scale", [0, -1, sp.oo])
 def test_a_scale_that_is_not_positive_is_refused(scale):
     with pytest.raises(sr.DeclarationError, match="not positive"):

@@ -19,7 +19,7 @@ WEIGHT, BIAS, GAMMA = mp.mpf(13) / 10, mp.mpf(1) / 10, mp.mpf(6) / 10
 NAMES = ["relu", "erf", "sin", "gelu", "max(z, z/100)"]
 
 
-@pytest.mark.sample(13)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("depth", [1, 2, 5, 20])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("build", ["mlp", "residual"])
@@ -112,7 +112,7 @@ def test_the_tangent_kernel_takes_learning_rates():
     assert abs(unscaled - (both + 1 + WEIGHT * slopes * mp.mpf("0.7"))) < 1e-14
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "layer",
     [
@@ -177,7 +177,7 @@ def evaluated(quantity, digits=30, **kernels):
     return quantity.evalf(digits, **kernels, **own)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize("name", ["erf", "tanh"])
 def test_chi_delta_is_the_second_order_of_nearby_inputs(layer, name):
@@ -230,6 +230,7 @@ def of_normed(gamma):
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("gamma", ["0", "0.5"])
 @pytest.mark.parametrize(
     ("layer", "name", "family"),
@@ -275,6 +276,7 @@ def test_read_ins_that_no_input_has_are_refused(n_0, read_in, needle):
         network.input_jacobian(2, 1, n_0, read_in, C_W=1, C_b=0)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("layer", ["mlp", "residual", "pre_ln", "block"])
 def test_gradients_of_all_layers_add_up_to_the_tangent_kernel(layer):
     theory = sr.derive(LAYERS[layer](sr.activation("erf")))
@@ -295,6 +297,7 @@ def test_nearby_inputs_follow_the_covariance_map():
     assert abs((last.K1 + last.K2 + 2 * last.C) / 4 - middle) < 1e-6
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("layer", "values"),
     [
