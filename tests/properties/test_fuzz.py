@@ -68,7 +68,7 @@ def test_nothing_is_wrong(kind: str, first: int) -> None:
     assert statuses[Status.NUMERIC] <= DECLINED[kind]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("share", [sp.Rational(1, 10**18), sp.Rational(-1, 10**18)])
 @pytest.mark.parametrize("kind", CASES)
 def test_a_wrong_result_would_be_seen(kind: str, share: sp.Rational) -> None:

@@ -145,7 +145,7 @@ WRONG_AVERAGES = {  # of the helpers that compute averages of two variables at r
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", OPEN)
 def test_honest_averages_of_two_variables_are_accurate(name):
     limit = 1e-13 if name == "softshrink" else 4e-15  # kernels of 2e-3, where a value turns with its 500th power
@@ -153,7 +153,7 @@ def test_honest_averages_of_two_variables_are_accurate(name):
     assert measured.error < limit and math.isinf(measured.max_kernel)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("name", "helper", "old", "new"), WRONG_AVERAGES.values(), ids=WRONG_AVERAGES)
 def test_wrong_averages_of_two_variables_are_measured(monkeypatch, name, helper, old, new):
     text, needed = dialect.NUMPY.helpers[helper]

@@ -56,7 +56,7 @@ def only(theory, name, change):
     return FakeTheory(theory.layer.forward, {name: replace(right, body=change(body))})
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
 @pytest.mark.parametrize("formula", FORMULAS)
@@ -90,7 +90,7 @@ def test_scaled_activations_are_compared_where_they_bend(formula, skip, scale):
         assert check(wrong, "quadrature", points=1).outcome is Outcome.REFUTED, name
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
 @pytest.mark.parametrize("name", sr.activations)
 def test_the_catalogue_passes(name, skip):
@@ -128,7 +128,6 @@ UNITS = {
 }
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize("formula", UNITS)
 def test_units_follow_the_activation(formula):
     forward = layer(formula, False).forward
@@ -136,7 +135,6 @@ def test_units_follow_the_activation(formula):
     assert (found.kernel, found.weight, found.bias) == tuple(sp.Integer(10) ** power for power in UNITS[formula])
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("formula", "power"),
     [(f"sin({w}*z)", 0) for w in ("1.5", "1.7", "2", "pi", "2.5")]

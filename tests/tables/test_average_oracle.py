@@ -45,7 +45,7 @@ LINE = {
 ONE = [(name, k) for name in LINE for k in KERNELS if name != "exp(z)" or k < 100]
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(26)
 @pytest.mark.parametrize(("name", "kernel"), ONE, ids=str)
 def test_one_variable(name: str, kernel: sp.Rational) -> None:
     function, expected = LINE[name]
@@ -69,7 +69,7 @@ PLANE = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", PLANE)
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_two_variables(name: str, law: tuple[sp.Rational, ...]) -> None:
@@ -121,6 +121,7 @@ def test_a_forgotten_break_never_settles() -> None:
         assert average(given, R(1)).distance(2 * mp.npdf(b) + b * mp.erf(b / mp.sqrt(2))) < 1e-30
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("spoilt", panels30.RULES)
 def test_a_wrong_weight_is_seen(monkeypatch: pytest.MonkeyPatch, spoilt: int) -> None:
     """One weight of either rule, wrong in the 25th digit."""

@@ -71,7 +71,7 @@ def test_the_oracle_has_every_activation() -> None:
     assert [name for name in CATALOGUE if sections(name).jumps()] == JUMPS
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(22)
 @pytest.mark.parametrize("name", CATALOGUE)
 @pytest.mark.parametrize("average_of", ONE)
 def test_one_input(name: str, average_of: str) -> None:

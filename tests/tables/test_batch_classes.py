@@ -20,7 +20,7 @@ KNOWN = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("gamma", ["0", "1/2", "9/10"])
 @pytest.mark.parametrize("name", KNOWN)
 def test_with_a_skip_below_one_gradients_explode_at_every_initialisation(name, gamma):

@@ -37,7 +37,7 @@ def test_the_line_of_residual_erf_is_the_published_one():
     assert same(sr.derive(sr.residual("erf")).critical_line_expr, published)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("layer", "slope"),
     [
@@ -91,7 +91,7 @@ POINTS = [
 ]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("layer", "name", "skip", "weight"), POINTS)
 def test_every_point_of_a_line_is_critical(layer, name, skip, weight):
     build = {"residual": sr.residual, "pre_ln": sr.pre_ln, "ln_act": sr.ln_act}[layer]
@@ -199,7 +199,7 @@ AGREEING = {  # the branch, K', what runs along the line
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", AGREEING)
 def test_where_susceptibilities_agree_all_of_the_line_is_critical(name):
     """The conditions by differences of a hand-written K'; then ten layers from below, against the law."""
@@ -376,7 +376,6 @@ def test_pages_say_where_a_line_separates_phases(layer, said):
     assert said in report.line_remark and bool(said) == bool(report.line_remark)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("layer", "ends"),
     [
@@ -400,7 +399,7 @@ def test_weights_between_which_a_line_lies(layer, ends):
         assert found == (pytest.approx(value, rel=1e-12),) * inside
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("formula", "bias", "weights"),
     [
@@ -422,7 +421,7 @@ def test_explicit_lines_that_end(formula, bias, weights):
         assert theory.critical_line(C_W=weight)[0] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", ["z-z*abs(z)", "max(z,0)-max(z,0)^2/2", "2*z/5-z*abs(z)", "z/50-z*abs(z)/900"])
 def test_two_lines_are_no_formula(formula):
     """chi_perp = C_W (1 - 4 sqrt(2K/pi) + 4K) = 1 has one solution for C_W < 1, and two above."""
@@ -472,7 +471,7 @@ def test_curves_are_asked_for_at_numbers(kernels):
         sr.derive("erf").critical_curve(kernels)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "skip", "said"),
     [
@@ -525,7 +524,7 @@ def test_weights_of_lines_with_free_branches():
     assert theory.critical_line(C_W=1 / (1 + 4 * 0.64 / math.pi) - 0.01, gamma=0.8) == ()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("sign", ["positive", "negative", "real"])
 def test_a_formula_of_a_line_holds_for_both_signs_of_a_parameter(sign):
     """Of z + q z^3 chi_perp = C_W (1 + 6qK + 27 q^2 K^2) = 1 has one solution for q > 0, two where q < 0, C_W > 1."""
@@ -574,6 +573,7 @@ def test_two_lines_at_some_parameters_are_no_formula(name):
     assert len(theory.critical_line(C_W=R(4, 5), gamma=R(1, 2), **params)) == 2
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NARROW)
 def test_two_lines_far_from_simple_parameters_are_no_formula(name):
     expr, params, (one, two, three), weight = NARROW[name]

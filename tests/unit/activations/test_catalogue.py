@@ -77,7 +77,6 @@ def assert_same(found, expected, points):
     assert np.all(np.abs(found - expected) <= tolerance)
 
 
-@pytest.mark.sample(18)
 def test_formula_has_the_values_of_the_hand_written_function(name):
     expr = fixed(name).expr
     found = np.array([exactly(expr, p) for p in POINTS])

@@ -218,7 +218,6 @@ def test_signs(number, sign):
     assert sign_of(number) == sign
 
 
-@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     "expr",
     [

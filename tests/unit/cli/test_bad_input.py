@@ -124,7 +124,7 @@ def assert_refused(capsys, words, part, code=2):
     assert list(Path.cwd().iterdir()) == []
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda f: f[:24])
 @pytest.mark.parametrize("command", ["derive", "show"])
 def test_formulas_that_are_refused(capsys, command, formula):
@@ -132,7 +132,6 @@ def test_formulas_that_are_refused(capsys, command, formula):
     assert_refused(capsys, words, FORMULAS[formula])
 
 
-@pytest.mark.sample(17)
 @pytest.mark.parametrize("line", OPTIONS)
 def test_words_that_are_refused(capsys, line):
     assert_refused(capsys, line.split(), OPTIONS[line])
@@ -170,7 +169,7 @@ def test_a_file_is_no_folder_and_a_folder_no_file(capsys, tmp_path):
     assert (elsewhere / "file").read_text() == "mine"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("words", [["derive", "exp(z^2)"], ["derive", "gelu", "--bogus"], ["derive", "(" * 10000]])
 def test_the_same_in_a_process_of_its_own(words, tmp_path):
     command = [sys.executable, "-c", "from symres.cli import main; main()", *words]

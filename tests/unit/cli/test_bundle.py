@@ -17,6 +17,7 @@ def unwrapped(text):
     return " ".join(text.split())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("failing", [("torch",), ("numpy", "torch")], ids=str)
 def test_a_module_that_cannot_be_generated_keeps_nothing_else_back(capsys, monkeypatch, tmp_path, failing):
     def refusing(theory, target, **options):
@@ -65,6 +66,7 @@ def test_a_plot_that_cannot_be_drawn_keeps_nothing_else_back(capsys, monkeypatch
     assert unwrapped(out).count("no plot: it varies too fast") == 1
 
 
+@pytest.mark.exhaustive
 def test_functions_that_end_early_are_announced(capsys, tmp_path):
     code, _, err = run(capsys, "export", "sin(z^2)", "--quantity", "kernel_map", "--out", str(tmp_path / "f.py"))
     assert code == 0

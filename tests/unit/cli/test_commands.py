@@ -87,6 +87,7 @@ def test_every_formula_of_the_list_can_be_typed_as_it_stands(capsys):
 LONG = "where(z<-1/2, -1/5, gelu(z)*elu(z))"
 
 
+@pytest.mark.exhaustive
 def test_a_formula_is_called_what_was_typed(capsys):
     head = page(capsys, "derive", LONG, "--set", "alpha=1").splitlines()[0]
     assert head == f"{LONG} in the layer mlp, α = 1"
@@ -171,6 +172,7 @@ def gelu(tmp_path_factory):
     return folder, json.loads(stream.buffer.getvalue())
 
 
+@pytest.mark.exhaustive
 def test_the_document_contains_the_critical_point(gelu):
     _, document = gelu
     point = document["critical_points"][0]
@@ -259,6 +261,7 @@ def test_the_page_says_where_numbers_end_and_formulas_begin(capsys):
     assert "torch.nn.init.zeros_(m.bias)" in out
 
 
+@pytest.mark.exhaustive
 def test_a_function_outside_the_families_is_not_called_unknown_to_everybody(capsys):
     words = " ".join(page(capsys, "derive", "1/(z^2+1)").split())
     assert words.count("outside the families that symres closes: 1/(1 + z²)² is no polynomial") == 1
@@ -497,7 +500,6 @@ def test_the_same_page_twice(capsys):
 # ---- check ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("outcomes", "expected"),
     [
@@ -690,7 +692,6 @@ print(*(name for name in sys.argv[1].split(",") if name in sys.modules), file=sy
 """
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("words", "unloaded"),
     [

@@ -47,7 +47,7 @@ BAD = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("words", BAD)
 def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
@@ -58,7 +58,7 @@ def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch, words):
     assert BAD[words] in err and not list(tmp_path.iterdir())
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -101,7 +101,6 @@ def test_a_formula_over_its_own_parameter_is_drawn(capsys, tmp_path):
     assert path.stat().st_size > 5000
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("ends", "sign"), [((0.5, 2), "positive"), ((0, 2), "nonnegative"), ((-2, -1), "negative"), ((-1, 1), "real")]
 )

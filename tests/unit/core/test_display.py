@@ -182,7 +182,6 @@ def test_summaries_are_plain():
     assert summary["quantities"]["chi_perp"] == "EXACT"
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("layer", [sr.mlp("step"), sr.mlp("relu"), sr.mlp("leaky_relu"), sr.residual("erf", gamma=1)])
 def test_summaries_of_all_kinds_are_json(layer):
     summary = sr.derive(layer).summary()

@@ -61,7 +61,6 @@ def test_a_parameter_that_is_called_like_a_step_of_the_quantity_is_refused():
         _ = sr.derive(sr.Layer(z + sr.Dense(h(sr.Dense(h(z)))))).kernel_map
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("sign", "value", "words"),
     [

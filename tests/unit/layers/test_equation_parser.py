@@ -117,6 +117,7 @@ def test_a_node_that_is_declared_again_takes_the_name_over():
     assert node_classes["Again"] is second is not first
 
 
+@pytest.mark.exhaustive
 def test_commands_take_equations(capsys, monkeypatch, tmp_path):
     """The page of an equation is that of the layer with a name; names that are set become numbers."""
     monkeypatch.chdir(tmp_path)
@@ -134,6 +135,7 @@ def test_commands_take_equations(capsys, monkeypatch, tmp_path):
     assert "no parameter c" in err
 
 
+@pytest.mark.exhaustive
 def test_long_closed_forms_are_left_to_files(capsys):
     shown = page(capsys, "derive", "gelu", "--layer", "z/2 + Dense(phi(Dense(z))*Dense(z))")
     assert "5.25887090477242" in shown

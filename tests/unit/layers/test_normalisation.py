@@ -61,7 +61,6 @@ def value(quantity, **kernels):
     return float(quantity.evalf(20, **kernels, **own))
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(("place", "node", "name"), CASES)
 def test_maps_are_those_of_a_plain_grid(place, node, name):
     theory = sr.derive(place(node, name))

@@ -95,7 +95,6 @@ def exact(ball):
     return ends
 
 
-@pytest.mark.sample(25)
 @pytest.mark.parametrize(("formula", "oracle"), REAL, ids=[str(f) for f, _ in REAL])
 def test_the_exact_value_is_inside_a_narrow_ball(formula, oracle):
     with mp.workdps(80), ctx.workprec(300):

@@ -23,7 +23,6 @@ BLOCK = sr.derive(sr.two_layer_block("erf", 1, 1)).kernel_map
 VALUES = {"K": "0.7", "K1": "0.7", "K2": "1.3", "C": "0.4", "C_W": "1.9", "C_b": "0.3", "gamma": "0.6", "xi": "1.1"}
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("quantity", "status"),
     [(EXACT, "EXACT"), (NUMERIC, "NUMERIC"), (SERIES, "SERIES"), (PAIR, "EXACT"), (STEPS, None), (BLOCK, None)],

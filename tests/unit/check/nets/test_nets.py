@@ -181,7 +181,6 @@ FORWARDS = {
 }
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FORWARDS)
 def test_gram_networks_are_infinitely_wide_at_large_width(name):
     covariance = pair(1.2, 0.8, 0.5)

@@ -57,7 +57,7 @@ def test_no_batch_where_none_is_asked_for(forward):
     assert not needs_batch(forward, NUMBERS, 0, {})
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", by_hand(K, C))
 def test_quadrature_by_hand(name):
     oracle = QuadratureOracle(ONE, NUMBERS, shared=C)
@@ -125,6 +125,7 @@ def test_roots_of_many_inputs():
         assert np.all(np.triu(factor[0], 1) == 0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("layer", [sr.batch_norm("relu", gamma), sr.batch_norm("tanh")], ids=["skip", "vanilla"])
 def test_derived_layers_pass_quadrature(layer):
     report = check(sr.derive(layer), "quadrature", points=1, seed=1)
@@ -132,6 +133,7 @@ def test_derived_layers_pass_quadrature(layer):
     assert all(" C = " in row.point for row in report.verdicts)
 
 
+@pytest.mark.exhaustive
 def test_a_derived_layer_passes_simulation():
     rows = check(sr.derive(sr.batch_norm("relu", gamma)), "simulation", depth=1).verdicts
     assert {row.outcome for row in rows} == {Outcome.PASSED}

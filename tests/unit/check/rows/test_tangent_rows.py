@@ -91,7 +91,6 @@ def relu_map(K1, K2, C):
     return size * (mp.sin(angle) + (mp.pi - angle) * mp.cos(angle)) / (2 * mp.pi), (mp.pi - angle) / (2 * mp.pi)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("place", [(1.1, 0.7, 0.4, 0.9), (2.0, 3.0, -1.5, 0.3), (1.0, 1.0, 0.9999, 1.0)])
 def test_quadrature_knows_the_tangent_kernel_of_relu(place):
     """Jacot et al.: Theta' = C_b + C_W (arc-cosine kernel 1 + Theta * kernel 0), written by hand."""

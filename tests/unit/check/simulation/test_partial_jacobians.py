@@ -104,7 +104,7 @@ def test_a_function_that_torch_does_not_have_is_named():
         )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("layer", ["mlp", "pre_ln", "glu", "batch_norm"])
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
 def test_random_directions_have_the_exact_average(layer, backend):

@@ -110,6 +110,7 @@ def test_a_closed_form_that_cancels_is_integrated():
     assert module.load().expect2(1e4, 1e4, c, -1 / 3) == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_an_algebraic_tail_far_beyond_themeasured_kernels():
     """Logarithms at large K keep a fit from reaching infinity; a parameter multiplies the kernel by its square."""
     quantity = sr.expect("softsign(z)^2")
@@ -118,6 +119,7 @@ def test_an_algebraic_tail_far_beyond_themeasured_kernels():
         assert module.expect(kernel) == pytest.approx(float(quantity.evalf(17, K=kernel)), rel=3e-15)
 
 
+@pytest.mark.exhaustive
 def test_a_scale_with_intermediate_results_has_a_function_of_its_own():
     b = sp.Symbol("b", positive=True)
     steep = A**2 + b
@@ -188,7 +190,6 @@ def component(formula, pair=False):
     return Component("_average_1", (*((K1, K2, C) if pair else (K,)), A, B), body, None)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FAINT)
 def test_functions_that_are_faint_around_zero(name):
     """All the mass is far from there, where the normal law is small, or on the way to the place of change."""

@@ -49,7 +49,7 @@ def test_values_have_14_digits_up_to_parallel_inputs(kernel):
         assert abs(found - exact) <= 1e-14 * size, (k1, k2, rho)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 def test_a_matrix_of_all_correlations_takes_microseconds_an_entry(kernel):
     """1 to 9 measured on one core, the diagonal included; with room for a busy machine."""
     quantity, f = kernel
@@ -82,6 +82,7 @@ def test_jumps_of_any_height_are_averaged_in_double_precision():
     assert float(f(1.3, 0.8, 0.99)) == pytest.approx(exact, rel=1e-14)
 
 
+@pytest.mark.exhaustive
 def test_an_activation_of_this_kind_that_no_catalogue_has():
     formula = "where(z>1/2,z+exp(1-2*z),exp(3*z-3/2)+exp(z-1/2))"
     quantity = sr.expect2(formula, "hard_tanh")

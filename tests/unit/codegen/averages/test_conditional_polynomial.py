@@ -154,7 +154,6 @@ def test_high_powers_with_two_breakpoints_have_a_module():
     assert not module.warnings
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 5, 9, 16])
 def test_tails_of_the_law(degree):
     space = {"np": np, "special": special}

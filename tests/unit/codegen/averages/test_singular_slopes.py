@@ -147,6 +147,7 @@ def test_averages_given_one_input_take_a_few_entries_at_a_time(names, rule):
     assert f" = {rule}(" not in text
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_a_covariance_whose_square_is_no_float_has_no_value_and_harms_no_other(target):
     """K1*K2 is infinite in the first entry."""

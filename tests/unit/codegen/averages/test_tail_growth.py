@@ -89,7 +89,6 @@ def test_entries_grow_each_at_its_own_rate():
     np.testing.assert_allclose(found, alone, rtol=1e-14)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", GROWING)
 def test_two_inputs_that_grow(name):
     """The same input twice has the average of the square, and half-correlated ones that of mpmath."""
@@ -184,7 +183,6 @@ def exact_waves(name, values, kernel):
     return (phi(x, *values) ** 2 * half * weights * np.exp(-x * x / (2 * kernel))).sum() / math.sqrt(2 * np.pi * kernel)
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", WAVES)
 @pytest.mark.parametrize(
     ("kernel", "a", "b"), [(1, 12, 0.1), (400, -6, 0.75), (6289, 12, 0.75), (1e4, 0.75, -12), (1e-3, 12, 0.1)]
@@ -194,7 +192,7 @@ def test_nodes_resolve_waves(name, kernel, a, b):
     assert float(average(float(kernel), a, b)) == pytest.approx(exact_waves(name, (a, b), kernel), rel=1e-13)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["smooth", "cut"])
 @pytest.mark.parametrize(
     ("kernel", "c", "a", "b"), [(1.0, 0.9, 5.0, 0.1), (4.0, -3.6, 2.5, 0.5), (25.0, 20.0, 1.0, 0.2)]
@@ -250,6 +248,7 @@ def test_the_exponent_of_a_tail_is_a_difference_of_symbols():
 
 
 # ---- places of change that a parameter takes away ---------------------------------------------------------------
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_a_function_that_is_constant_with_some_parameters_has_no_place(target):
     f = sr.Activation("f", sp.erf(A * z + B), (A, B))
@@ -262,6 +261,7 @@ def test_a_function_that_is_constant_with_some_parameters_has_no_place(target):
         assert called(function, target, at) == pytest.approx(exact, abs=1e-16, rel=1e-14)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kernel", [1e2, 1e4])
 def test_a_double_exponential_has_its_gradients_at_every_kernel(kernel):
     """exp(u)*exp(-exp(u)) decays on both sides, though one of its factors grows."""

@@ -124,6 +124,7 @@ def test_a_published_activation_with_a_saturating_inside_has_all_functions():
     assert math.isnan(loaded.chi_perp(1e9, 1.0))
 
 
+@pytest.mark.exhaustive
 def test_waves_stop_where_their_numbers_do():
     module = export(sr.derive(sr.mlp("sin(z^2)")).kernel_map)
     assert module.warnings == ("kernel_map: nan beyond kernels of 300: "

@@ -30,7 +30,7 @@ def module(name, depth, target="numpy", layer="residual"):
 
 
 # ---- accuracy ----------------------------------------------------------------------------------------------------
-@pytest.mark.sample(2)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("name", [*PAIRS, *MORE])
 @pytest.mark.parametrize("gamma", [0.0, GAMMA])
@@ -117,7 +117,7 @@ def test_steep_layers_before_kinks_lose_nothing(names, target):
         assert errors(f(*point, C_W=1.3, C_b=0.1), expected, expected) < 2e-11
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "sin"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_equal_inputs_keep_the_kernel_of_one(name, target):
@@ -418,7 +418,7 @@ def test_an_input_of_kernel_zero_disturbs_no_other(layers):
 
 
 # ---- gradients ---------------------------------------------------------------------------------------------------
-@pytest.mark.sample(1)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "gelu", "tanh"])
 def test_gradients_are_those_of_the_function(name):
     torch = pytest.importorskip("torch")

@@ -277,7 +277,7 @@ PLACES = {1: ([0.3], [0.8], [-0.6]), 2: ([0.3, 0.8], [0.7, -0.4], [1.2, 0.1]), 3
           4: ([0.3, 0.8, 0.5, 0.9],)}  # fmt: skip
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("head", _SLOPES, ids=lambda head: head.__name__)
 def test_slopes_are_bounds_of_derivatives(head):
     """Of each function in each argument: no less than the derivative, and no more than a few times as much."""

@@ -35,7 +35,7 @@ def language_with(value):
     return replace(TORCH_LANGUAGE, call=call)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_an_error_of_the_target_alone_is_found_and_changes_no_code(name):
     symbols, formula = COMPONENTS[name]

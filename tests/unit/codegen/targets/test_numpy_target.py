@@ -53,7 +53,7 @@ def pairs():
     return {name: export(covariance_map(kernel)).load().covariance_map for name, kernel in PAIRS.items()}
 
 
-@pytest.mark.sample(11)
+@pytest.mark.sample(37)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("variances", VARIANCES, ids=str)
 def test_pair_kernel_has_13_digits(pairs, name, variances):
@@ -67,7 +67,6 @@ def test_pair_kernel_has_13_digits(pairs, name, variances):
         assert pair_error(name, found, k1, k2, c) < (5e-14 if name in ("sin", "cos") else 1e-14)
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_average_has_13_digits(name):
     f = export(kernel_map(KERNELS[name])).load().kernel_map

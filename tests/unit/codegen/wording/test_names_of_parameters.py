@@ -242,7 +242,6 @@ def test_a_mean_that_is_called_like_a_kernel_with_a_number():
     assert found == pytest.approx(float(slope.evalf(15, **numbers)), rel=1e-12)
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -281,7 +280,6 @@ def made_plain():
     return sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)), parameters=(p,)))
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(("one", "other"), [("out", "out_"), ("a b", "a_b"), ("_w", "w")])
 def test_arguments_that_would_have_one_name_are_refused(one, other):
     p, q = sp.Symbol(one, positive=True), sp.Symbol(other, positive=True)

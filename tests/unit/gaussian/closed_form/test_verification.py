@@ -62,6 +62,7 @@ def test_zero():
         compare(sr.K / 10**9, lambda values: (mp.mpf(0), mp.mpf("1e-25")))
 
 
+@pytest.mark.exhaustive
 def test_a_fast_oscillation_is_verified_all_the_same():
     """exp(-1800 K) is far below the digits of quadrature at K of order 1."""
     theory = sr.derive(sr.activation("sin(30*z)"))
@@ -72,7 +73,6 @@ def test_a_fast_oscillation_is_verified_all_the_same():
     assert theory.chi_parallel.expr == 900 * sr.C_W * sp.exp(-1800 * sr.K)
 
 
-@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "spoil",
     [lambda e: e * sp.Rational(101, 100), lambda e: -e, lambda e: 2 * e, lambda e: e + sp.Rational(1, 10**6)],
@@ -106,7 +106,6 @@ def test_points_without_a_number_decide_nothing():
     assert theory.covariance_map.expr == sr.C_b + sr.C_W * sp.exp(200 * sr.K1 + 200 * sr.K2 + 400 * sr.C)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("f", "g"), [("z^2", "erf(z)"), ("tanh(z)", "z^2"), ("sign(z)", "abs(z)*cos(z)"), ("z*exp(-z^2)", "softsign(z)^2")]
 )

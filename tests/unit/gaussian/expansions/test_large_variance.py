@@ -44,7 +44,6 @@ KNOWN = {
 }
 
 
-@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_coefficients(name):
     formula, known = KNOWN[name]
@@ -91,7 +90,7 @@ def _power(function, exponent):
 CASES = [(name, power) for name in POLYNOMIAL for power in POWERS if (name, power) not in INFINITE]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(("name", "power"), CASES)
 def test_what_is_left_is_the_first_term_left_out(name, power):
     """At K = 10**4, against quadrature of formulas that are not ours; the first coefficient missed is on trial too."""
@@ -113,7 +112,6 @@ def test_what_is_left_is_the_first_term_left_out(name, power):
             assert abs(error) > 100 * slack  # the digits suffice to see it
 
 
-@pytest.mark.sample(12)
 @pytest.mark.parametrize("n", [0, 2, 4])
 @pytest.mark.parametrize("name", ["tanh", "silu", "sigmoid", "softplus", "erf", "gelu", "elu", "relu6"])
 def test_exact_moments_lie_in_their_enclosures(name, n):
@@ -173,7 +171,6 @@ FORMULAS = [
 ]
 
 
-@pytest.mark.sample(9)
 @pytest.mark.parametrize("formula", FORMULAS, ids=str)
 def test_polynomial_and_rest_make_up_the_formula(formula):
     main, rest = split_right_tail(formula)
@@ -186,7 +183,6 @@ def test_polynomial_and_rest_make_up_the_formula(formula):
     assert small[1] < mp.mpf(10) ** -12 and small[1] < small[0] * mp.mpf(10) ** -6
 
 
-@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("formula", "found"),
     [
@@ -207,7 +203,6 @@ def test_what_is_no_polynomial_far_out_is_refused(formula, found):
         large_variance(split(formula), 3)
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "order"),
     [
@@ -262,7 +257,6 @@ def test_the_range_that_is_stated_is_true():
         assert off(place / 10) > float(error)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("order", [0, 1, 5])
 def test_the_order_is_the_last_power(order):
     body = sr.expect("tanh(z)^2").asymptotics(order).body
@@ -362,7 +356,7 @@ def test_a_correct_expansion_passes():
     assert truncation().verification().worst < 1e-13
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("position", [0, 1, 2, 3])
 def test_a_wrong_coefficient_is_caught(position):
     with pytest.raises(NoClosedForm, match="defect of symres"):

@@ -118,7 +118,6 @@ def test_kernels_that_have_converged_are_left_alone(erf, monkeypatch):
     assert shares[-1] == 1.0 and shares == sorted(shares)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_file_is_a_picture(of_erf, tmp_path, ending):
     path = of_erf.save(tmp_path / f"phases.{ending}")

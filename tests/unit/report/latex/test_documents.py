@@ -470,6 +470,7 @@ def test_a_line_that_is_not_explicit_is_shown_along_the_fixed_point():
     assert record(sr.derive("erf").report())["critical_curve"] is None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "side"), [("gelu", "above"), ("silu", "below")])
 def test_from_which_side_a_half_stable_kernel_attracts(name, side):
     """By the map: one step from that side leads closer to K*, one from the other side away."""

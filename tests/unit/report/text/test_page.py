@@ -172,6 +172,7 @@ def test_numbers_with_a_power_of_ten_are_set_as_mathematics():
     assert text == r"relative error below $10^{-3}$ up to $K = 5 \cdot 10^{-2}$, from $2 \cdot 10^{4}$ on"
 
 
+@pytest.mark.exhaustive
 def test_advice_chooses_what_is_free(capsys):
     """A branch of weight 1, and a place with C_b >= 0 on a line of points."""
     shown = page(capsys, "derive", "tanh", "--layer", "two_layer_block", "--set", "gamma=1/2")

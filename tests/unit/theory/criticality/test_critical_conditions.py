@@ -21,7 +21,6 @@ def test_conditions_of_gelu_are_solved():
     assert isinstance(conditions("gelu"), Conditions)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("layer", "expected"),
     [

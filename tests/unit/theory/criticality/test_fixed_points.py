@@ -21,7 +21,7 @@ def erf_with(slope, kernel):
     return {"C_W": weight, "C_b": kernel - weight * 2 / sp.pi * sp.asin(2 * kernel / (1 + 2 * kernel))}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("kernel", [R(1, 10), R(1), R(30)])
 def test_the_phase_is_read_off_the_slope_alone(kernel, offset):
@@ -41,7 +41,7 @@ def test_the_phase_is_read_off_the_slope_alone(kernel, offset):
     assert point.chi_parallel == pytest.approx(float(parallel), rel=1e-13)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("formula", ["relu", "tanh", "erf(z)", "leaky_relu(slope=1/10)", "z"])
 def test_the_phase_at_vanishing_kernel(formula, offset):
@@ -87,7 +87,7 @@ def test_the_page_gives_the_same_phase(capsys, offset, phase):
     assert point["chi_perp"] == pytest.approx(float(1 + R(offset)), abs=1e-14)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("weight", "bias"), [("2", "1/4"), ("1/2", "3"), ("19/10", "0.05"), ("4", "1")])
 @pytest.mark.parametrize("formula", ["erf", "sin"])
 def test_fixed_points_by_iteration(formula, weight, bias):

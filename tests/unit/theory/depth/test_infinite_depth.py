@@ -39,7 +39,6 @@ def test_without_growth_of_its_own_the_kernel_is_linear():
     assert sp.expand(limit.kernel_expr - K - (sr.C_W + C_b) * tau) == 0
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("phi", ["relu", "erf", "tanh"])
 def test_deep_networks_approach_the_limit(phi):
     """The difference falls like 1/depth; without its first order, like 1/depth^2."""
