@@ -25,8 +25,6 @@ from .targets.numpy import dialect as numpy_printer
 from .wording import docstrings
 from .wording.function_names import renamed, require_distinct
 
-PYTHON = ("numpy", "torch")
-
 
 def generate(subject: Any, target: Target = "numpy", *, title: str = "", command: str = "") -> Module:
     """Generate code.
