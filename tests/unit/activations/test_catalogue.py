@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import mpmath as mp
 import numpy as np
@@ -286,8 +285,6 @@ def test_names_are_unique_and_entries_use_earlier_ones_only():
         Catalogue([CatalogueEntry("loop", "loop(z)", "itself")])["loop"]
 
 
-def test_import_builds_no_activation_and_is_quick():
+def test_import_builds_no_activation():
     script = "from symres.activations.catalogue import activations; assert not activations._built"
-    start = time.perf_counter()
     subprocess.run([sys.executable, "-c", script], check=True)
-    assert time.perf_counter() - start < 5  # 0.6 s on an idle machine

@@ -1,6 +1,5 @@
 """The formula parser: what it reads, and that nothing else gets through."""
 
-import time
 from fractions import Fraction
 
 import pytest
@@ -145,13 +144,11 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "message"), BAD, ids=[repr(t)[:40] for t, _ in BAD])
 def test_refuses_with_one_clear_line(text, message):
-    start = time.perf_counter()
     with pytest.raises(DeclarationError) as caught:
         parse(text, parameters={"a": a})
     line = str(caught.value)
     assert message in line
     assert line.isprintable() and len(line) < 400
-    assert time.perf_counter() - start < 0.5
 
 
 @pytest.mark.parametrize("text", [None, 3, b"z", z, ["z"]])

@@ -1,6 +1,5 @@
 """Pair kernels of piecewise polynomials with exponentials: accuracy everywhere, speed, gradients."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -47,17 +46,6 @@ def test_values_have_14_digits_up_to_parallel_inputs(kernel):
         size = (f(k1, k1, k1, *arguments(quantity)) * f(k2, k2, k2, *arguments(quantity))) ** 0.5
         found = f(k1, k2, c, *arguments(quantity))
         assert abs(found - exact) <= 1e-14 * size, (k1, k2, rho)
-
-
-@pytest.mark.sample(3)
-def test_a_matrix_of_all_correlations_takes_microseconds_an_entry(kernel):
-    """1 to 9 measured on one core, the diagonal included; with room for a busy machine."""
-    quantity, f = kernel
-    inputs = np.random.default_rng(0).standard_normal((300, 3))
-    matrix = inputs @ inputs.T / 3
-    start, variances = time.process_time(), np.diag(matrix).copy()
-    assert np.isfinite(f(variances[:, None], variances, matrix, *arguments(quantity))).all()
-    assert time.process_time() - start < matrix.size * 40e-6
 
 
 @pytest.mark.sample(1)
