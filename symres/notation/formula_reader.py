@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import sympy as sp
 
@@ -21,15 +21,10 @@ _EQUATION = re.compile(r"(?<!\w)(?:C_W|C_b|chi_parallel|chi_perp) = ")
 _END = re.compile(r", | with |; |$")
 
 
-def read(text: str, names: Mapping[str, sp.Symbol] | None = None) -> sp.Expr | None:
-    """The formula that a text is, None if it is none.
-
-    Args:
-        text: as sympy prints it.
-        names: symbols by name; others are shared symbols or, if unknown, positive ones.
-    """
+def _read(text: str) -> sp.Expr | None:
+    """The formula that a text, as sympy prints it, is; None if it is none. Unknown symbols are positive ones."""
     try:
-        return _expression(ast.parse(text, mode="eval").body, names or {})
+        return _expression(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, KeyError):
         return None
 
@@ -38,7 +33,7 @@ def segments(sentence: str) -> Iterator[str | sp.Expr]:
     """A sentence as words and formulas: ``C_W = <formula> with ...``, ``<formula> is no polynomial``."""
     start = 0
     for first, last in sorted(_places(sentence)):
-        formula = read(sentence[first:last]) if first >= start else None
+        formula = _read(sentence[first:last]) if first >= start else None
         if formula is not None and not formula.is_Atom:
             yield sentence[start:first]
             yield formula
@@ -53,21 +48,21 @@ def _places(sentence: str) -> Iterator[tuple[int, int]]:
         yield from ((found.end(), end.start()) for end in _END.finditer(sentence, found.end()))
 
 
-def _expression(node: ast.expr, names: Mapping[str, sp.Symbol]) -> sp.Expr:
+def _expression(node: ast.expr) -> sp.Expr:
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return sp.Integer(node.value)
     if isinstance(node, ast.Name):
-        known = {"pi": sp.pi, "E": sp.E, **SHARED, **names}
+        known = {"pi": sp.pi, "E": sp.E, **SHARED}
         return known.get(node.id) or sp.Symbol(node.id, positive=True)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_expression(node.operand, names)
+        return -_expression(node.operand)
     if isinstance(node, ast.BinOp):
-        left, right = (_expression(side, names) for side in (node.left, node.right))
+        left, right = (_expression(side) for side in (node.left, node.right))
         if isinstance(node.op, ast.Sub):
             return left - right
         if isinstance(node.op, ast.Div):
             return left / right
         return _OPERATORS[type(node.op)](left, right)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        return _FUNCTIONS[node.func.id](*(_expression(a, names) for a in node.args))
+        return _FUNCTIONS[node.func.id](*(_expression(a) for a in node.args))
     raise ValueError(f"no formula: {ast.dump(node)}")

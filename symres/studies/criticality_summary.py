@@ -62,21 +62,21 @@ def fixed_by_user(report: Report) -> dict[str, str]:
     return {name: value for name, value in report.settings if name in names}
 
 
-def class_sentence(report: Report) -> str:
-    """The universality class and what it means."""
+def class_and_words(report: Report) -> tuple[str, str]:
+    """The universality class and what it means; no words for one that is unknown here."""
     fixed = fixed_by_user(report)
     if fixed:
         free = [name for name in (C_W.name, C_b.name) if name not in fixed]
         told = " and ".join(f"{name} = {value}" for name, value in fixed.items())
         ask = f" Give {free[0]} a number too for the fixed points." if free else ""
-        return (
-            f"not decided: {told} {'is' if len(fixed) == 1 else 'are'} set, and criticality is a choice "
+        return "not decided", (
+            f"{told} {'is' if len(fixed) == 1 else 'are'} set, and criticality is a choice "
             f"of C_W and C_b. Leave them free for critical points and the universality class.{ask}"
         )
     words = CLASSES.get(report.universality_class, "")
     if report.universality_class == "none" and report.critical_points:
         words = CLASSES["unstable"]
-    return f"{report.universality_class}: {words}" if words else report.universality_class
+    return report.universality_class, words
 
 
 def stability(point: CriticalPoint) -> str:

@@ -9,6 +9,7 @@ import sympy as sp
 from ..core.atoms import Enclosable
 from ..core.errors import NoClosedForm
 from ..core.symbols import K
+from ..core.words import SeriesRange
 from ..results.quantity import Quantity, Status
 
 SMALL, LARGE = 3, 2  # orders
@@ -40,5 +41,7 @@ def expansions(q: Quantity) -> list[Expansion]:
         except NoClosedForm:
             continue
         if found.body != 0 and not any(isinstance(node, Enclosable) for node in sp.preorder_traversal(found.body)):
-            out.append(Expansion(limit, found.body, found.reason.partition("; ")[2]))
+            out.append(
+                Expansion(limit, found.body, found.reason.reach if isinstance(found.reason, SeriesRange) else "")
+            )
     return out

@@ -14,6 +14,7 @@ from ...activations.symmetries import even_part
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, Rule, Step
 from ...core.symbols import variables, z
+from ...core.words import Obstruction, Reason
 from ..algebra.canonical import canonical
 from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import UndecidedSign
@@ -291,7 +292,9 @@ def _matrix(triangle: tuple[sp.Expr, ...], size: int, reader: Reader) -> Matrix:
         entry = reader.fraction(expr)
         if entry is None:
             raise NoClosedForm(
-                "a Gaussian average", f"the covariance {expr} is no rational function", "use symbols or rationals"
+                "a Gaussian average",
+                Reason(f"the covariance {expr}", "is no rational function", Obstruction.OUTSIDE),
+                "use symbols or rationals",
             )
         entries.append(entry)
     place = {pair: k for k, pair in enumerate((i, j) for i in range(size) for j in range(i, size))}

@@ -8,9 +8,11 @@ from itertools import combinations
 import sympy as sp
 
 from ...core.errors import NoClosedForm
+from ...core.words import Obstruction, Reason
 from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import Form, root
 from ..algebra.rational_functions import Frac
+from .citations import CitedIdentity
 
 Matrix = tuple[tuple[Frac, ...], ...]
 
@@ -58,7 +60,7 @@ def _correlated(reader: Reader, block: list[int], mean: Sequence[Form], covarian
     if len(block) == 1:
         (i,) = block
         variance = covariance[i][i]
-        details.append("<sgn(y)> = erf(m/sqrt(2 V)), y of mean m and variance V")
+        details.append(CitedIdentity.ONE_SIGN)
         if mean[i].imaginary_part() and (mean[i] + mean[i].imaginary_part() * -Form.imaginary(field)):
             raise _refusal("an error function of a complex argument (an oscillation times a step away from zero)")
         return reader.function(sp.erf, mean[i] * root(field.one / (variance * field.integer(2))))
@@ -72,16 +74,16 @@ def _correlated(reader: Reader, block: list[int], mean: Sequence[Form], covarian
         for i, j in combinations(block, 2)
     ]
     if len(block) == 2 and centred:
-        details.append("<sgn(y1) sgn(y2)> = (2/pi) asin(<y1 y2>/sqrt(<y1^2> <y2^2>)), y centred")
+        details.append(CitedIdentity.TWO_SIGNS)
         return reader.function(sp.asin, *correlations) * (field.integer(2) / field.generator(sp.pi))
     if len(block) == 2:
         shifts = [mean[i] * root(field.one / covariance[i][i]) for i in block]
         if any(shift.imaginary_part() for shift in shifts):
             raise _refusal("two correlated signs of complex means (an oscillation times steps)")
-        details.append("<sgn(m1 + y1) sgn(m2 + y2)> = S2(m1/sqrt(V1), m2/sqrt(V2), <y1 y2>/sqrt(V1 V2)), y centred")
+        details.append(CitedIdentity.TWO_SHIFTED_SIGNS)
         return reader.two_signs(*shifts, *correlations)
     if len(block) == 4 and centred:
-        details.append("<sgn(y1) sgn(y2) sgn(y3) sgn(y4)> = S4(their correlations), T4 if those are equal; y centred")
+        details.append(CitedIdentity.FOUR_SIGNS)
         return reader.four_signs(*correlations)
     where = "centred at zero" if centred else "not centred at zero"
     raise _refusal(f"the average of {len(block)} correlated signs {where}")
@@ -113,7 +115,7 @@ def _one_variable_twice(
     order = _decided_sign(reader, distance)
     if not order:
         return average(rest) * orientation
-    details.append("sgn(y + h) sgn(y) = 1 - sgn(y + h) + sgn(y) for h > 0")
+    details.append(CitedIdentity.SIGNS_OF_ONE_VARIABLE)
     # sgn(y_i) = orientation*sgn(y_j + h); order = -1 exchanges sgn(y_j + h) and sgn(y_j)
     first, second = average([i, *rest]) * orientation, average([j, *rest])
     return (average(rest) + (second - first) * field.integer(order)) * orientation
@@ -129,4 +131,8 @@ def _decided_sign(reader: Reader, value: Form) -> int:
 
 
 def _refusal(found: str) -> NoClosedForm:
-    return NoClosedForm("a Gaussian average in closed form", f"it needs {found}", "use the numeric value")
+    return NoClosedForm(
+        "a Gaussian average in closed form",
+        Reason("it", f"needs {found}", Obstruction.OUTSIDE),
+        "use the numeric value",
+    )

@@ -22,6 +22,7 @@ from ...core.symbols import variables
 from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import Form, exponential, root
 from ..algebra.rational_functions import Frac
+from .citations import BoundaryTerm, CitedIdentity, Convergence
 from .orthants import Matrix, sign_average
 from .terms import SmoothedSign, Terms
 
@@ -67,7 +68,7 @@ def average_terms(factors: Sequence[Terms], covariance: Matrix, reader: Reader, 
         signs = tuple(Factor(i, s) for i, kind in enumerate(kinds) for s in kind.signs)
         _add(groups.setdefault(exponents, {}).setdefault(signs, {}), tuple(kind.power for kind in kinds), coefficient)
     if any(s.spread for terms in factors for kind in terms for s in kind.signs):
-        details.append("erf(a z + b) = E_eps sgn(z + b/a + eps) for a > 0 and Gaussian eps with <eps^2> = 1/(2 a^2)")
+        details.append(CitedIdentity.ERROR_FUNCTION)
     # all conditions of convergence first: they bound the domain on which signs under roots are read off
     laws = {alphas: _with_quadratic_weight(covariance, alphas, reader, details) for alphas, _ in groups}
     total = Form(field, {})
@@ -93,7 +94,7 @@ def _with_quadratic_weight(
         for i in size
     ]
     determinant, absorbed = _solve(matrix, covariance, field.one)
-    details.append("exp(alpha z^2) in the density: Sigma' = (1 - 2 Sigma alpha)^-1 Sigma, weight det^(-1/2)")
+    details.append(CitedIdentity.GAUSSIAN_FACTOR)
     if any(field.sign_of(alpha) >= 0 for alpha in alphas if alpha):
         conditions = [determinant, *(absorbed[i][i] for i in size if covariance[i][i])]
         if any(c.is_constant and field.sign_of(c) <= 0 for c in conditions):
@@ -101,7 +102,7 @@ def _with_quadratic_weight(
         field.restrict(conditions)
         if not field.points:
             raise _divergent()
-        details.append(f"valid where the average converges: {reader.written(Form.of(determinant))} > 0")
+        details.append(Convergence(reader.written(Form.of(determinant))))
     return determinant, absorbed
 
 
@@ -112,7 +113,7 @@ def _tilted(covariance: Matrix, betas: Sequence[Form], reader: Reader, details: 
     mean = tuple(sum((betas[j] * covariance[i][j] for j in size), zero) for i in size)
     exponent = sum((betas[i] * mean[i] for i in size), zero) * reader.field.ratio(1, 2)
     if exponent:
-        details.append("exp(beta z) in the density: mean Sigma beta, weight exp(beta Sigma beta/2)")
+        details.append(CitedIdentity.EXPONENTIAL_FACTOR)
     return JointNormal(mean, covariance), exponential(exponent)
 
 
@@ -195,15 +196,9 @@ def _conditioned(law: JointNormal, factor: Factor, reader: Reader, details: list
     covariance = tuple(tuple(law.covariance[j][k] - column[j] * column[k] / variance for k in size) for j in size)
     two_pi = field.integer(2) * field.generator(sp.pi)
     height = root(field.one / (two_pi * variance)) * field.integer(2)
-    spread = reader.written(Form.of(factor.sign.spread))
-    details.append(
-        "derivative of sgn(y): boundary term with weight 2 exp(-m^2/(2 V))/sqrt(2 pi V), the rest averaged given y = 0"
-    )
-    noise, of_noise = (" + eps", f", <eps^2> = {spread}") if spread else ("", "")
-    details.append(
-        f"boundary where y = {variables[i] + reader.written(factor.sign.shift)}{noise} = 0{of_noise}: "
-        f"m = <y> = {reader.written(m)}, V = Var(y) = {reader.written(Form.of(variance))}"
-    )
+    place = variables[i] + reader.written(factor.sign.shift)
+    noise, of_y = reader.written(Form.of(factor.sign.spread)), reader.written(Form.of(variance))
+    details += (CitedIdentity.BOUNDARY, BoundaryTerm(place, noise, reader.written(m), of_y))
     return height * exponential(m * m * (field.ratio(-1, 2) / variance)), JointNormal(mean, covariance)
 
 

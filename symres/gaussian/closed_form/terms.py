@@ -13,6 +13,7 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
+from ...core.words import Obstruction, Reason
 from ..algebra.from_sympy import Reader
 from ..algebra.radical_forms import Form, exponential
 from ..algebra.rational_functions import Frac
@@ -165,6 +166,10 @@ def _quadratic(expr: sp.Expr, reader: Reader) -> tuple[Form, Form, Form]:
 def _unsupported(expr: sp.Expr) -> NoClosedForm:
     return NoClosedForm(
         "a Gaussian average in closed form",
-        f"{expr} is no polynomial, exponential, oscillation, error function or sign of a linear function",
+        Reason(
+            str(expr),
+            "is no polynomial, exponential, oscillation, error function or sign of a linear function",
+            Obstruction.OUTSIDE,
+        ),
         "use the numeric value",
     )

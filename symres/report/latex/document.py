@@ -11,6 +11,7 @@ import sympy as sp
 from ...core import files
 from ...core.atoms import FormulaAtom
 from ...core.symbols import K, S_in, gamma
+from ...core.words import predicate
 from ...layers.program import Batch, Instruction, Mean
 from ...notation import Notation, has_decimals, named
 from ...notation.decimals import decimal
@@ -191,7 +192,7 @@ def _first(known: set[str], texts: list[str]) -> list[str]:
 def _text(q: Quantity, uses: Sequence[int], known: set[str]) -> str:
     """The status of a quantity in sentences: closed form or reason, and how it was verified."""
     sentences = []
-    kind = q.reason.partition(" is ")[2] or q.reason
+    kind = predicate(q.reason)
     again = kind in known
     known.add(kind)
     if q.status is Status.EXACT:
@@ -240,8 +241,9 @@ def _advice(report: Report) -> dict[str, object] | None:
 
 
 def _class(report: Report) -> str:
-    name, colon, words = criticality_summary.class_sentence(report).partition(":")
-    return rf"\textbf{{Universality class {prose(name)}{colon}}}{prose(words)}".rstrip(".")
+    name, words = criticality_summary.class_and_words(report)
+    colon, rest = (":", f" {prose(words)}") if words else ("", "")
+    return rf"\textbf{{Universality class {prose(name)}{colon}}}{rest}".rstrip(".")
 
 
 def _line(report: Report, heads: Heads) -> str:

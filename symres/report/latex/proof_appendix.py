@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,13 +9,13 @@ import sympy as sp
 
 from ...core.proof import Insertion, Proof, Rule, SlopeAndValue, Step, TermwiseStep
 from ...core.symbols import variables, z
+from ...gaussian.closed_form.citations import BoundaryTerm, CitedIdentity, Convergence
 from ...notation import Notation, named
-from ...notation.formula_reader import read
 from ...results.quantity import Quantity
 from .displays import display, escape
 from .prose import prose
 
-# what the engine's rules and identities say, by the first words of their text
+# what the rules and identities that a proof cites say
 RULES: dict[str, tuple[str, str]] = {
     Rule.BREAKPOINTS: (
         "Breakpoints as signs",
@@ -31,44 +30,44 @@ RULES: dict[str, tuple[str, str]] = {
         "\\langle \\partial_j F \\rangle.\n\\end{align*}\n"
         "It lowers the degree of a polynomial factor until averages of products of signs are left.",
     ),
-    "erf(a z + b) =": (
+    CitedIdentity.ERROR_FUNCTION: (
         "Error functions as signs",
         r"For $a > 0$ and a fresh Gaussian $\varepsilon$ of variance $1/(2a^2)$,"
         "\n\\begin{align*}\n\\operatorname{erf}(az + b) &= \\langle \\operatorname{sgn}(z + b/a + \\varepsilon)"
         "\\rangle_\\varepsilon.\n\\end{align*}",
     ),
-    "derivative of sgn(y)": (
+    CitedIdentity.BOUNDARY: (
         "Boundary terms",
         r"The derivative of a sign is $2\delta(y)$; with $m = \langle y \rangle$ and $V = \langle (y - m)^2 \rangle$,"
         "\n\\begin{align*}\n\\langle 2\\delta(y) F \\rangle &= \\frac{2}{\\sqrt{2\\pi V}}\\, e^{-m^2/(2V)}"
         "\\langle F \\rangle_{y = 0},\n\\end{align*}\nthe average on the right being conditioned on $y = 0$.",
     ),
-    "exp(alpha z^2) in the density": (
+    CitedIdentity.GAUSSIAN_FACTOR: (
         "Gaussian factors",
         r"With $\alpha$ the diagonal matrix of the exponents,"
         "\n\\begin{align*}\n\\Bigl\\langle e^{z^{\\mathsf T} \\alpha z} F \\Bigr\\rangle_\\Sigma &="
         "\\det(1 - 2\\Sigma\\alpha)^{-1/2} \\langle F \\rangle_{\\Sigma'},"
         "\\qquad \\Sigma' = (1 - 2\\Sigma\\alpha)^{-1} \\Sigma.\n\\end{align*}",
     ),
-    "exp(beta z) in the density": (
+    CitedIdentity.EXPONENTIAL_FACTOR: (
         "Exponential factors",
         "\\begin{align*}\n\\Bigl\\langle e^{\\beta \\cdot z} F(z) \\Bigr\\rangle &= e^{\\beta \\cdot \\Sigma\\beta/2}"
         "\\langle F(z + \\Sigma\\beta) \\rangle.\n\\end{align*}",
     ),
-    "<sgn(y)> =": (
+    CitedIdentity.ONE_SIGN: (
         "One sign",
         r"For $y$ of mean $m$ and variance $V$,"
         "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y) \\rangle &= \\operatorname{erf}"
         "\\Bigl( \\frac{m}{\\sqrt{2V}} \\Bigr).\n\\end{align*}",
     ),
-    "<sgn(y1) sgn(y2)> =": (
+    CitedIdentity.TWO_SIGNS: (
         "Two signs (Sheppard)",
         r"For centred $y_1$ and $y_2$,"
         "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y_1) \\operatorname{sgn}(y_2) \\rangle &= \\frac{2}{\\pi}"
         "\\arcsin\\frac{\\langle y_1 y_2 \\rangle}{\\sqrt{\\langle y_1^2 \\rangle \\langle y_2^2 \\rangle}}."
         "\n\\end{align*}",
     ),
-    "<sgn(m1 + y1) sgn(m2 + y2)> =": (
+    CitedIdentity.TWO_SHIFTED_SIGNS: (
         "Two shifted signs (bivariate normal law)",
         r"For centred $y_1$ and $y_2$ of variances $V_1$ and $V_2$,"
         "\n\\begin{align*}\n\\langle \\operatorname{sgn}(m_1 + y_1) \\operatorname{sgn}(m_2 + y_2) \\rangle &="
@@ -78,7 +77,7 @@ RULES: dict[str, tuple[str, str]] = {
         "+ \\frac{2}{\\pi} \\int_0^r e^{-(h^2 - 2hks + k^2)/(2(1 - s^2))} \\frac{ds}{\\sqrt{1 - s^2}},"
         "\n\\end{align*}\nthe integral being Plackett's identity.",
     ),
-    "<sgn(y1) sgn(y2) sgn(y3) sgn(y4)> =": (
+    CitedIdentity.FOUR_SIGNS: (
         "Four signs",
         r"For centred $y_i$ of variances $V_i$ and correlations $r_{ij} = \langle y_i y_j \rangle/\sqrt{V_i V_j}$,"
         "\n\\begin{align*}\n\\langle \\operatorname{sgn}(y_1) \\operatorname{sgn}(y_2) \\operatorname{sgn}(y_3)"
@@ -88,18 +87,13 @@ RULES: dict[str, tuple[str, str]] = {
         "\n\\end{align*}\nwith the correlation of the other two given $y_i$ and $y_j$; "
         r"$\mathrm{T}_4(r)$ is the case of equal correlations.",
     ),
-    "sgn(y + h) sgn(y) =": (
+    CitedIdentity.SIGNS_OF_ONE_VARIABLE: (
         "Two signs of one variable",
         r"For $h > 0$,"
         "\n\\begin{align*}\n\\operatorname{sgn}(y + h) \\operatorname{sgn}(y) &="
         "1 - \\operatorname{sgn}(y + h) + \\operatorname{sgn}(y).\n\\end{align*}",
     ),
 }
-_BOUNDARY = re.compile(
-    r"boundary where y = (?P<y>.*?)(?P<noise> \+ eps)? = 0(?:, <eps\^2> = (?P<spread>.*?))?: "
-    r"m = <y> = (?P<m>.*), V = Var\(y\) = (?P<V>.*)"
-)
-_VALID = re.compile(r"valid where the average converges: (?P<left>.*) > 0")
 _ROWS = 14  # of a table that does not break across pages
 
 
@@ -181,7 +175,7 @@ class Appendix:
                     for name, factor, x in _functions(step.after.factors, z_names)
                 )
             elif step.rule == Rule.STEIN:
-                identities = [key for key in RULES if any(line.startswith(key) for line in step.details)]
+                identities = [key for key in CitedIdentity if key in step.details]
                 yield f"By {self._cite([Rule.STEIN, *identities])}"
                 yield from self._boundaries(step.details, z_names)
                 yield f"the average is {label}." if step.after == claim else "the average is"
@@ -224,17 +218,17 @@ class Appendix:
 
     def _boundaries(self, details: Iterable[str], names: Sequence[sp.Symbol]) -> Iterator[str]:
         """The boundary terms as a table; the noise of an error function has a column where there is any."""
-        found = [match for match in map(_BOUNDARY.fullmatch, details) if match]
+        found = [detail for detail in details if isinstance(detail, BoundaryTerm)]
         if not found:
             return
-        noisy = any(match["noise"] for match in found)
+        noisy = any(term.noise for term in found)
+        renamed = dict(zip(variables, names, strict=False))
         heads = ["$y$", *([r"$\langle \varepsilon^2 \rangle$"] if noisy else []), "$m$", "$V$"]
         rows = []
-        for match in found:
-            noise = r" + \varepsilon" if match["noise"] else ""
-            spread = [self._read(match["spread"], names) if match["spread"] else "0"] if noisy else []
-            cells = (self._read(match["y"], names) + noise, *spread, *(self._read(match[k], names) for k in "mV"))
-            rows.append(" & ".join(f"${cell}$" for cell in cells))
+        for term in found:
+            place = self._write(term.place.xreplace(renamed)) + (r" + \varepsilon" if term.noise else "")
+            values = (*([term.noise] if noisy else []), term.mean, term.variance)
+            rows.append(" & ".join(f"${cell}$" for cell in (place, *(self._write(_one_fraction(v)) for v in values))))
         yield "with the boundary terms"
         for k in range(0, len(rows), _ROWS):
             body = " \\\\\n".join(rows[k : k + _ROWS])
@@ -246,12 +240,11 @@ class Appendix:
 
     def _unknown(self, details: Iterable[str]) -> Iterator[str]:
         """Lines that no table here knows are shown as they are."""
-        for line in details:
-            valid = _VALID.fullmatch(line)
-            if valid:
-                yield f"It converges where ${self._read(valid['left'], ())} > 0$."
-            elif not _BOUNDARY.fullmatch(line) and not line.startswith(tuple(RULES)):
-                yield prose(line) + "."
+        for detail in details:
+            if isinstance(detail, Convergence):
+                yield f"It converges where ${self._write(detail.positive)} > 0$."
+            elif not isinstance(detail, CitedIdentity | BoundaryTerm):
+                yield prose(detail) + "."
 
     def _cite(self, keys: Sequence[str]) -> str:
         numbers = sorted(self._numbers.setdefault(key, len(self._numbers) + 1) for key in keys)
@@ -284,10 +277,11 @@ class Appendix:
     def _write(self, expr: sp.Expr) -> str:
         return self.notation.write(expr)
 
-    def _read(self, text: str, names: Sequence[sp.Symbol]) -> str:
-        """A formula of the engine's text as LaTeX."""
-        formula = read(text, dict(zip(map(str, variables), names, strict=False)))
-        return rf"\texttt{{{escape(text)}}}" if formula is None else self._write(formula)
+
+def _one_fraction(expr: sp.Expr) -> sp.Expr:
+    """A quotient with the numbers of its denominator multiplied into it, which is shorter in a table."""
+    numerator, denominator = sp.fraction(expr)
+    return numerator / denominator
 
 
 def _averages(proof: Proof) -> Iterator[tuple[sp.Expr, Proof]]:

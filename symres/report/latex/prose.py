@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...core.words import Obstruction, obstruction
 from ...notation.formula_reader import segments
 from .displays import escape, latex
 
@@ -99,12 +100,12 @@ def sentence(text: str) -> str:
 
 def absent(reason: str) -> str:
     """The word for a quantity without a value: made of something infinite it is undefined, else unknown."""
-    return "undefined" if " is infinite" in reason else "unknown"
+    return "undefined" if obstruction(reason) is Obstruction.INFINITE else "unknown"
 
 
 def unclosed(reason: str) -> str:
     """The words before the reason why a quantity is numeric; they claim nothing beyond the families of symres."""
-    outside = " is no " in reason or reason.startswith("it needs ")
+    outside = obstruction(reason) is Obstruction.OUTSIDE
     return "outside the families that symres closes" if outside else "symres has no closed form"
 
 

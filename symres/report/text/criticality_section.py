@@ -75,7 +75,9 @@ class CriticalitySection(Sheet):
             ]
             lines += [shown for text in self._about(point) for shown in self.wrapped(text, "italic", INDENT + LABEL)]
             lines.append(line(""))
-        lines += self.wrapped(f"universality class {criticality_summary.class_sentence(report)}", "bold")
+        lines += self.wrapped(
+            "universality class " + ": ".join(filter(None, criticality_summary.class_and_words(report))), "bold"
+        )
         if rows := criticality_summary.deep(report):
             laws = ", ".join(f"{left} ~ {self.maths(law)}" for left, law in rows)
             lines += [line(" " * INDENT, text) for text in wrap(f"in layer l: {laws}", self.width - INDENT)]

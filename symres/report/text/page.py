@@ -14,6 +14,7 @@ import sympy as sp
 from ...activations.activation import Activation
 from ...core.proof import conclusion
 from ...core.symbols import K
+from ...core.words import predicate
 from ...notation import named
 from ...numerics.special import legend
 from ...results.quantity import Quantity, Status
@@ -160,7 +161,7 @@ class Page(Sheet):
             lines += self.equation(f"with {self.maths(step.symbol)}", list(dict.fromkeys(both)), style="")
         notes = []
         lines += self._expansions(q)
-        kind = q.reason.partition(" is ")[2] or q.reason  # "tanh(z) is no polynomial ...": say it once, not for each f
+        kind = predicate(q.reason)  # "tanh(z) is no polynomial ...": say it once, not for each f
         if kind and kind not in reasons:
             reasons.add(kind)
             lead = f"{unclosed(q.reason)}: " if q.status is Status.NUMERIC else ""

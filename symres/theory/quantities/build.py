@@ -11,6 +11,7 @@ from ...activations.validation import require_distinct
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof, insertion
 from ...core.symbols import K1, K2, C, K, place
+from ...core.words import Obstruction, Reason
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.closed_form.verification import MIRRORED, Enclosure, Values, verify
 from ...numerics.balls import enclose, evaluate, value_and_radius
@@ -20,8 +21,10 @@ from .closed_forms import ClosedFormSubstitution
 from .expansion import expansion
 
 _POINTS = 2
-_INFINITE = (
-    "the mean square of a slope is infinite where a function jumps or is at least as steep as a square root is at 0"
+_INFINITE = Reason(
+    "the mean square of a slope",
+    "is infinite where a function jumps or is at least as steep as a square root is at 0",
+    Obstruction.INFINITE,
 )
 _DIGITS, _BITS, _TOLERANCE = 25, 100, 1e-20  # of a verification
 
@@ -76,7 +79,7 @@ def build(
         source=source,
         proof=_with_steps(proof, inner),
         verifications=tuple(closer.verifications),
-        reason=_INFINITE if proof.result.has(sp.oo) else "; ".join(dict.fromkeys(a.reason for a in closer.open)),
+        reason=_INFINITE if proof.result.has(sp.oo) else Reason.listed([a.reason for a in closer.open]),
         expansion=expansion if arguments == (K,) else None,
     )
     return _verified(quantity)

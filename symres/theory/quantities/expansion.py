@@ -14,6 +14,7 @@ from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm, SymresError
 from ...core.proof import Proof
 from ...core.symbols import K
+from ...core.words import SeriesRange
 from ...gaussian.calculus.expectation import Expectation
 from ...gaussian.expansions.large_variance import large_variance, log_free_order
 from ...gaussian.expansions.small_variance import small_variance
@@ -47,11 +48,11 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
         if any(e > order for e in terms):
             break
     body = sp.Add(*(value * K ** (-e if large else e) for e, value in sorted(terms.items()) if e <= order))
-    reason = f"terms {'down' if large else 'up'} to K**{-order if large else order}"
+    reason = SeriesRange(f"terms {'down' if large else 'up'} to K**{-order if large else order}")
     verifications: tuple[Verification, ...] = ()
     if checked and not body.has(sp.oo, sp.nan, sp.zoo):
         reach, verifications = _checked(quantity, terms, order, large)
-        reason = f"{reason}; {reach}"
+        reason = SeriesRange(reason.terms, reach)
     name = "expansion for large K" if large else "series around K = 0"
     return replace(
         quantity,

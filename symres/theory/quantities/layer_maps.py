@@ -12,6 +12,7 @@ from ...activations.atom import Phi
 from ...core import symbols
 from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...core.scalars import Number, scalar
+from ...core.words import Obstruction, Reason
 from ...gaussian.calculus.distributions import averaged
 from ...gaussian.calculus.expectation import Gaussian
 from ...layers.layer import Layer
@@ -142,7 +143,11 @@ class LayerTheory(LayerMaps):
 
     def _half_slope(self) -> sp.Expr:
         if self._chi_perp.has(sp.oo):
-            raise NoClosedForm("the slope of chi_perp", "chi_perp is infinite, it has no slope", "ask for chi_perp")
+            raise NoClosedForm(
+                "the slope of chi_perp",
+                Reason("chi_perp", "is infinite, it has no slope", Obstruction.INFINITE),
+                "ask for chi_perp",
+            )
         return total_derivative(self._chi_perp, self._one.assignments, symbols.K) / 2
 
     @cached_property

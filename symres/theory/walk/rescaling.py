@@ -10,6 +10,7 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K, z
+from ...core.words import Obstruction, Reason
 from .assignments import total_derivative
 from .tangent import tangent
 from .walk import Walk
@@ -33,7 +34,11 @@ def chi_delta(walk: Walk) -> sp.Expr:
     a = walk.first
     perp = tangent(walk, a, a, sp.Integer(1))
     if perp.has(sp.oo):
-        raise NoClosedForm("the response to scaling", "the mean square of a slope is infinite", "smooth the activation")
+        raise NoClosedForm(
+            "the response to scaling",
+            Reason("the mean square of a slope", "is infinite", Obstruction.INFINITE),
+            "smooth the activation",
+        )
     return walk.in_lowest_terms((_radial(walk, a) / K - perp) / (2 * K))
 
 

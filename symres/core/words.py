@@ -1,0 +1,79 @@
+"""Sentences that keep the values that they are made of: people read the words, code reads the fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Self
+
+
+class Words(str):
+    """A text with fields; subclasses are dataclasses whose ``__new__`` writes the text from the fields."""
+
+    def __getnewargs__(self) -> tuple[object, ...]:  # type: ignore[override]  # copies are written again
+        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+
+class Obstruction(Enum):
+    """What stands between a quantity and a closed form, as far as readers are told it in different words."""
+
+    OUTSIDE = "outside the families of functions that are closed"
+    INFINITE = "an average that it needs is infinite"
+    OTHER = "something else"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reason(Words):
+    """Why a result has no closed form.
+
+    Args:
+        subject: what the reason is about, a formula or a noun.
+        predicate: what is said of it, whatever the subject is.
+        obstruction: the kind of the reason.
+    """
+
+    subject: str
+    predicate: str
+    obstruction: Obstruction = Obstruction.OTHER
+
+    def __new__(cls, subject: str, predicate: str, obstruction: Obstruction = Obstruction.OTHER) -> Self:
+        """Write the words."""
+        return super().__new__(cls, f"{subject} {predicate}")
+
+    @classmethod
+    def listed(cls, reasons: Sequence[str]) -> str:
+        """Several reasons in one, of the kind of the first that has one."""
+        first, *rest = dict.fromkeys(reasons) or [""]
+        if not rest:
+            return first
+        kind = next((o for o in map(obstruction, reasons) if o is not Obstruction.OTHER), Obstruction.OTHER)
+        subject, predicate = (first.subject, first.predicate) if isinstance(first, cls) else first.split(" ", 1)
+        return cls(subject, "; ".join([predicate, *rest]), kind)
+
+
+def obstruction(reason: str) -> Obstruction:
+    """The kind of a reason."""
+    return reason.obstruction if isinstance(reason, Reason) else Obstruction.OTHER
+
+
+def predicate(reason: str) -> str:
+    """What a reason says without its subject: of two quantities with the same predicate it is told once."""
+    return reason.predicate if isinstance(reason, Reason) else reason
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeriesRange(Words):
+    """Where a series in K ends, and how far it reaches.
+
+    Args:
+        terms: the last power.
+        reach: for which K it has which error; empty if it was not compared with numbers.
+    """
+
+    terms: str
+    reach: str = ""
+
+    def __new__(cls, terms: str, reach: str = "") -> Self:
+        """Write the words."""
+        return super().__new__(cls, "; ".join(filter(None, (terms, reach))))
