@@ -46,7 +46,7 @@ class Layer(Shown):
         return hash(self.program.text)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layer) and self.program.text == other.program.text
+        return isinstance(other, Layer) and self.program == other.program
 
     def _title(self) -> str:
         return f"layer {self.name}"

@@ -7,8 +7,8 @@
 
 u' is u at the second of two inputs. At infinite width statistics s are numbers, and sources y are jointly Gaussian.
 
-Equality, hashing and cache keys of layers come from the program's text, never from the user's expression, whose
-draws carry tags that differ between two runs.
+Layers are equal if their programs are, and the hash of a layer is that of its program's text; neither comes from the
+user's expression, whose draws carry tags that differ between two runs.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from tests.shared import derived
 
 # name -> (<phi^2> - <phi>^2, <phi'^2>) of a standard normal variable, exact
 KNOWN = {
@@ -25,7 +26,7 @@ KNOWN = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_with_a_skip_below_one_gradients_explode_at_every_initialisation(name, gamma):
     """V* = C_W v/(1 - gamma^2), so chi_perp = gamma^2 + (1 - gamma^2) s/v > 1, whatever C_W and C_b are."""
-    theory = sr.derive(sr.batch_norm(name, gamma))
+    theory = derived(sr.batch_norm(name, gamma))
     v, s = KNOWN[name]
     square = sp.Rational(gamma) ** 2
     assert (theory.universality_class, theory.critical_points) == ("none", ())
@@ -47,14 +48,14 @@ def test_with_a_skip_below_one_gradients_explode_at_every_initialisation(name, g
 
 def test_without_a_skip_the_rate_of_relu_is_the_published_one():
     """Yang et al. 2019: gradients explode like (pi/(pi - 1))^l."""
-    (found,) = sr.derive(sr.batch_norm("relu")).fixed_points(C_W=1, C_b=0)
+    (found,) = derived(sr.batch_norm("relu")).fixed_points(C_W=1, C_b=0)
     assert found.chi_perp == pytest.approx(math.pi / (math.pi - 1), rel=1e-14)
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_with_a_full_skip_every_initialisation_is_critical(name):
     """V = C_W v l, so J ~ l^(s/v)."""
-    theory = sr.derive(sr.batch_norm(name, 1))
+    theory = derived(sr.batch_norm(name, 1))
     v, s = KNOWN[name]
     assert theory.universality_class == "everywhere-critical"
     found = theory.exponents
@@ -67,7 +68,7 @@ def test_with_a_full_skip_every_initialisation_is_critical(name):
 def test_the_exponents_are_those_of_deep_networks(name):
     """The product of chi_perp over 300 to 1200 layers, and the growth of the variance, from the maps' recursion."""
     v, s = map(float, KNOWN[name])
-    found = sr.derive(sr.batch_norm(name, 1)).exponents
+    found = derived(sr.batch_norm(name, 1)).exponents
     variance, J, ends = 1.0, 1.0, {}
     for layer in range(1, 1201):
         J *= 1 + 1.3 * s / variance
@@ -79,17 +80,17 @@ def test_the_exponents_are_those_of_deep_networks(name):
 
 
 def test_the_class_that_is_asked_of_a_symbol_is_that_of_a_skip_below_one():
-    assert sr.derive(sr.batch_norm("relu", sr.gamma)).universality_class == "none"
+    assert derived(sr.batch_norm("relu", sr.gamma)).universality_class == "none"
 
 
 def test_two_units_have_the_class_of_one():
-    assert sr.derive(sr.batch_norm("relu", 1, units=2)).universality_class == "everywhere-critical"
-    assert sr.derive(sr.batch_norm("relu", "1/2", units=2)).universality_class == "none"
+    assert derived(sr.batch_norm("relu", 1, units=2)).universality_class == "everywhere-critical"
+    assert derived(sr.batch_norm("relu", "1/2", units=2)).universality_class == "none"
 
 
 @pytest.mark.parametrize("covariance", ["2", "-1/10"])
 def test_covariances_that_no_large_batch_has_are_refused(covariance):
-    theory = sr.derive(sr.batch_norm("relu"))
+    theory = derived(sr.batch_norm("relu"))
     with pytest.raises(sr.DeclarationError, match="0 <= C <= K"):
         theory.chi_perp.evalf(8, K=1, C=covariance, C_W=1)
     assert theory.chi_perp.evalf(8, K=1, C="1/3", C_W=1) == 0.75
@@ -98,6 +99,6 @@ def test_covariances_that_no_large_batch_has_are_refused(covariance):
 def test_exponents_of_a_batch_are_those_of_its_variance():
     """By hand v' = v - 9/4 v^2 and chi_perp = 1 - 9/4 v around v = 0: both exponents are 1."""
     branch = sr.Dense(sr.activation("tanh")(sr.BatchNorm(sr.z, epsilon=1)))
-    theory = sr.derive(sr.Layer(sr.z / 2 + branch))
+    theory = derived(sr.Layer(sr.z / 2 + branch))
     assert theory.universality_class == "K*=0"
     assert (theory.exponents.kernel, theory.exponents.jacobian, theory.exponents.amplitude) == (1, 1, sp.Rational(4, 9))

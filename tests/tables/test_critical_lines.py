@@ -9,6 +9,7 @@ import sympy as sp
 
 import symres as sr
 from tests.oracles.recursion import step
+from tests.shared import derived
 
 R = sp.Rational
 erf, gelu, relu = (sr.activation(name) for name in ("erf", "gelu", "relu"))
@@ -26,7 +27,7 @@ def test_the_line_of_erf_is_the_published_one():
     square = 16 * C_W**2
     published = (square - sp.pi**2) / (4 * sp.pi**2)
     published -= 2 * C_W / sp.pi * sp.asin((square - sp.pi**2) / (square + sp.pi**2))
-    assert same(sr.derive("erf").critical_line_expr, published)
+    assert same(derived("erf").critical_line_expr, published)
 
 
 def test_the_line_of_residual_erf_is_the_published_one():
@@ -34,7 +35,7 @@ def test_the_line_of_residual_erf_is_the_published_one():
     square, rest = 16 * C_W**2, sp.pi**2 * (1 - gamma**2) ** 2
     published = (square - rest) / (4 * sp.pi**2 * (1 - gamma**2))
     published -= 2 * C_W / sp.pi * sp.asin((square - rest) / (square + rest))
-    assert same(sr.derive(sr.residual("erf")).critical_line_expr, published)
+    assert same(derived(sr.residual("erf")).critical_line_expr, published)
 
 
 @pytest.mark.sample(6)
@@ -55,19 +56,19 @@ def test_lines_of_normalised_layers_are_straight(layer, slope, skip):
     if layer(skip).name == "ln_act" and skip != 0:
         layer = lambda g: sr.ln_act("relu", g)  # noqa: E731
         slope = sp.pi / (sp.pi - 1) - 1  # K* = (C_W + C_b)/(1 - gamma**2): the skip drops out here as well
-    found = sr.derive(layer(skip)).critical_line_expr
+    found = derived(layer(skip)).critical_line_expr
     assert same(found, slope * C_W)
     assert not found.has(gamma)
 
 
 @pytest.mark.parametrize(("name", "printed"), [("erf", "0.323"), ("gelu", "0.175")])
 def test_slopes_of_the_standard_deviations(name, printed):
-    line = sr.derive(sr.pre_ln(name)).critical_line_expr
+    line = derived(sr.pre_ln(name)).critical_line_expr
     assert str(sp.sqrt(line / C_W).evalf(12)).startswith(printed)
 
 
 def test_the_slope_of_relu_with_normalised_activations():
-    line = sr.derive(sr.ln_act("relu")).critical_line_expr
+    line = derived(sr.ln_act("relu")).critical_line_expr
     assert abs(mp.sqrt(1 / (mp.pi - 1)) - mp.mpf(str(sp.sqrt(line / C_W).evalf(25)))) < 1e-20
 
 
@@ -96,7 +97,7 @@ POINTS = [
 def test_every_point_of_a_line_is_critical(layer, name, skip, weight):
     build = {"residual": sr.residual, "pre_ln": sr.pre_ln, "ln_act": sr.ln_act}[layer]
     phi = sr.activation("elu", alpha=1) if name == "elu" else sr.activation(name)
-    points = sr.derive(build(phi, gamma=skip)).critical_line(C_W=weight)
+    points = derived(build(phi, gamma=skip)).critical_line(C_W=weight)
     assert points or name in ("silu", "elu", "selu")
     for bias in points:
         kernel, chi = step(layer, name, bias.K, float(weight), float(bias), float(skip))
@@ -110,7 +111,7 @@ def test_every_point_of_a_line_is_critical(layer, name, skip, weight):
 
 def test_unreachable_branches_are_marked():
     """Two points at one C_W: the kernel flows away from one of them (gelu beside its half-stable point)."""
-    first, second = sr.derive("gelu").critical_line(C_W="1.99")
+    first, second = derived("gelu").critical_line(C_W="1.99")
     assert (first.reachable, second.reachable) == (False, True)
     assert "unreachable" in repr(first)
     assert "unreachable" not in repr(second)
@@ -118,23 +119,23 @@ def test_unreachable_branches_are_marked():
 
 def test_numbers_lie_on_the_explicit_line():
     for layer, values in ((sr.mlp("erf"), {}), (sr.residual("erf"), {"gamma": "0.5"}), (sr.ln_act("relu"), {})):
-        theory = sr.derive(layer)
+        theory = derived(layer)
         (found,) = theory.critical_line(C_W="1.2", **values)
         expected = theory.critical_line_expr.subs({C_W: R(6, 5), gamma: R(1, 2)}).evalf(20)
         assert abs(found / expected - 1) < 4e-16
 
 
 def test_the_end_of_a_line_is_the_critical_point():
-    assert sr.derive("erf").critical_line(C_W=sp.pi / 4) == (0.0,)
-    assert sr.derive("tanh").critical_line(C_W=1) == (0.0,)
-    assert sr.derive("tanh").critical_line(C_W="0.99") == ()
-    assert sr.derive("relu").critical_line(C_W=2) == (0.0,)
-    assert sr.derive("relu").critical_line(C_W="2.1") == ()
+    assert derived("erf").critical_line(C_W=sp.pi / 4) == (0.0,)
+    assert derived("tanh").critical_line(C_W=1) == (0.0,)
+    assert derived("tanh").critical_line(C_W="0.99") == ()
+    assert derived("relu").critical_line(C_W=2) == (0.0,)
+    assert derived("relu").critical_line(C_W="2.1") == ()
 
 
 def test_biases_inside_of_averages():
     """A block of two layers: C_b stands in the law of the inner neurons, so the line comes from two equations."""
-    theory = sr.derive(sr.two_layer_block("erf", gamma="1/2", xi="4/5"))
+    theory = derived(sr.two_layer_block("erf", gamma="1/2", xi="4/5"))
     (bias,) = theory.critical_line(C_W="1.3")
     values = {"C_W": "1.3", "C_b": float(bias), "K": bias.K}
     assert abs(theory.kernel_map.evalf(15, **values) / bias.K - 1) < 1e-13
@@ -145,7 +146,7 @@ def test_biases_inside_of_averages():
 
 
 def test_wrong_use_is_refused():
-    theory = sr.derive(sr.residual("erf"))
+    theory = derived(sr.residual("erf"))
     for values in ({}, {"gamma": 0.5, "C_b": 1}, {"gamma": 0.5, "mu": 1}):
         with pytest.raises(sr.DeclarationError):
             theory.critical_line(C_W=1, **values)
@@ -154,7 +155,7 @@ def test_wrong_use_is_refused():
 
 
 def test_jumps_have_no_line():
-    theory = sr.derive("sign")
+    theory = derived("sign")
     assert theory.critical_line(C_W=1) == ()
     assert theory.critical_line_expr is None
 
@@ -162,7 +163,7 @@ def test_jumps_have_no_line():
 def test_no_point_is_missed_where_the_kernel_falls_with_the_biases():
     """<exp(-2 z^2)> falls with the variance; a scan of the plane of K and C_b finds one point at each weight."""
     bump = sr.Activation("bump", sp.exp(-(sr.z**2)))
-    layer = sr.derive(sr.two_layer_block(bump, gamma="1/2", xi=sp.sqrt(R(3, 4) / R(324, 10))))
+    layer = derived(sr.two_layer_block(bump, gamma="1/2", xi=sp.sqrt(R(3, 4) / R(324, 10))))
     for weight, expected in ((R(985, 100), 0.12079), (R(99, 10), 0.16550), (10, 0.2542980219006833)):
         (found,) = layer.critical_line(C_W=weight)
         assert found == pytest.approx(expected, abs=1e-5)
@@ -204,7 +205,7 @@ AGREEING = {  # the branch, K', what runs along the line
 def test_where_susceptibilities_agree_all_of_the_line_is_critical(name):
     """The conditions by differences of a hand-written K'; then ten layers from below, against the law."""
     branch, following, runs = AGREEING[name]
-    theory = sr.derive(sr.Layer(sr.z / 2 + DENSE(branch)))
+    theory = derived(sr.Layer(sr.z / 2 + DENSE(branch)))
     (point,) = theory.critical_points
     assert (theory.universality_class, point.stability, point.side) == ("half-stable", "half-stable", "below")
     assert point.along.name == runs
@@ -234,14 +235,14 @@ def test_where_susceptibilities_agree_all_of_the_line_is_critical(name):
 
 def test_a_skip_of_weight_1_leaves_no_line_of_points():
     """Both susceptibilities are C_W^2 <phi'^2>: with the skip of weight 1 no C_W makes them 1."""
-    theory = sr.derive(sr.two_layer_block("max(z-1,0)"))
+    theory = derived(sr.two_layer_block("max(z-1,0)"))
     assert (theory.critical_points, theory.universality_class) == ((), "none")
 
 
 def test_curves_have_no_rows_where_nothing_is_kept():
     """By hand: S = (3/4 - C_W)/C_W^2, so that C_W < 3/4; with skips above 1 chi_perp is above 1 already."""
     relu, z = sr.activation("relu"), sr.z
-    theory = sr.derive(sr.Layer(z / 2 + DENSE(relu(DENSE(z)) * DENSE(z)) + DENSE(z)))
+    theory = derived(sr.Layer(z / 2 + DENSE(relu(DENSE(z)) * DENSE(z)) + DENSE(z)))
     (weight, bias, flows), *others = theory.critical_curve([0.5, 0.8, 1, 2])
     assert (weight, flows) == (0.5, True)
     inner = (0.75 - weight) / weight**2
@@ -249,7 +250,7 @@ def test_curves_have_no_rows_where_nothing_is_kept():
     assert kernel / 4 + (bias + weight * inner**2 / 2) + inner == pytest.approx(kernel, rel=1e-12)
     large = [sr.residual("relu", gamma="3/2"), sr.two_layer_block("tanh", gamma="3/2", xi=1)]
     large.append(sr.two_layer_block("tanh", xi=1))  # with the skip of weight 1
-    others += [row for layer in large for row in sr.derive(layer).critical_curve([0.5, 1, 2])]
+    others += [row for layer in large for row in derived(layer).critical_curve([0.5, 1, 2])]
     assert all(math.isnan(weight) and math.isnan(bias) for weight, bias, _ in others)
 
 
@@ -267,7 +268,7 @@ def _dead_between(kernel):
 
 def test_the_stability_of_a_line_is_that_of_its_points():
     """At K = 1 no C_b >= 0 keeps the kernel, and the sign of the slope of chi_parallel is another one there."""
-    theory = sr.derive(sr.mlp("where(z>2,z-2,where(z>1,0,z-1))"))
+    theory = derived(sr.mlp("where(z>2,z-2,where(z>1,0,z-1))"))
     (point,) = theory.critical_points
     weight, bias = (float(sp.N(e.subs(point.along, 100), 17)) for e in (point.C_W, point.C_b))
     assert bias > 0 > float(sp.N(point.C_b.subs(point.along, 1), 17))
@@ -282,7 +283,7 @@ def test_the_stability_of_a_line_is_that_of_its_points():
 def test_the_stability_behind_a_dense_is_looked_at_where_the_line_exists():
     """K' by quadrature: the kernel grows on both sides; where C_b < 0 the slope has the other sign."""
     dead = sr.activation("where(z>2,z-2,where(z>1,0,z-1))")
-    theory = sr.derive(sr.Layer(DENSE(dead(DENSE(sr.z)))))
+    theory = derived(sr.Layer(DENSE(dead(DENSE(sr.z)))))
     (point,) = theory.critical_points
     assert (theory.universality_class, point.stability, point.side) == ("half-stable", "half-stable", "below")
     star, weight, bias = (float(sp.N(e.subs(point.along, 400), 17)) for e in (point.K, point.C_W, point.C_b))
@@ -296,8 +297,8 @@ def test_the_stability_behind_a_dense_is_looked_at_where_the_line_exists():
 def test_lines_of_points_keep_the_sign_of_a_breakpoint(sign, expected):
     """max(z - c, 0): for c < 0 the mean is so large that no C_b >= 0 keeps a kernel at which gradients are kept."""
     c = sp.Symbol("c", **{sign: True})
-    theory = sr.derive(sr.mlp(sr.activation("max(z-c,0)", c=c)))
-    number = sr.derive("max(z-1/2,0)" if sign == "positive" else "max(z+1/2,0)")
+    theory = derived(sr.mlp(sr.activation("max(z-c,0)", c=c)))
+    number = derived("max(z-1/2,0)" if sign == "positive" else "max(z+1/2,0)")
     assert theory.universality_class == number.universality_class == expected
     assert len(theory.critical_points) == len(number.critical_points) == (sign == "positive")
     reason = theory.kernel_map.series(1).reason
@@ -307,7 +308,7 @@ def test_lines_of_points_keep_the_sign_of_a_breakpoint(sign, expected):
 def test_a_line_need_not_pass_the_kernel_1():
     """A second branch of fixed weights: chi_perp = 1 leaves no C_W > 0 for large kernels."""
     dead = sr.activation("max(z-1,0)")
-    theory = sr.derive(sr.Layer(DENSE(dead(sr.z)) + DENSE(dead(sr.z), C_W=8, C_b=0)))
+    theory = derived(sr.Layer(DENSE(dead(sr.z)) + DENSE(dead(sr.z), C_W=8, C_b=0)))
     (point,) = theory.critical_points
     weight, bias = (float(sp.N(e.subs(point.along, R(1, 2)), 17)) for e in (point.C_W, point.C_b))
     found = min(theory.critical_line(C_W=weight), key=lambda found: abs(found.K - 0.5))
@@ -317,7 +318,7 @@ def test_a_line_need_not_pass_the_kernel_1():
 
 def test_explicit_lines_do_not_depend_on_the_sign_of_the_branch():
     z, xi = sr.z, sr.xi
-    theory = sr.derive(sr.Layer(gamma * z + xi * DENSE(DENSE(z) * DENSE(z) * DENSE(z))))
+    theory = derived(sr.Layer(gamma * z + xi * DENSE(DENSE(z) * DENSE(z) * DENSE(z))))
     for weight in ("1/3", "-1/3"):
         expected = theory.critical_line(C_W=1, gamma="1/2", xi=weight)
         values = {xi: R(weight), gamma: R(1, 2), sr.C_W: 1}
@@ -325,7 +326,7 @@ def test_explicit_lines_do_not_depend_on_the_sign_of_the_branch():
 
 
 def test_lines_explicit_in_the_weights_are_drawn():
-    theory = sr.derive(sr.Layer(sr.z / 2 + DENSE(DENSE(sr.z) * DENSE(sr.z))))
+    theory = derived(sr.Layer(sr.z / 2 + DENSE(DENSE(sr.z) * DENSE(sr.z))))
     rows = theory.critical_curve([0.5, 1.0, 2.0])
     for weight, bias, reachable in rows:
         (found,) = theory.critical_line(C_W=weight)
@@ -334,7 +335,7 @@ def test_lines_explicit_in_the_weights_are_drawn():
 
 def test_the_curve_of_a_block_runs_through_its_critical_point():
     """Along the inner variance; every place is on the line of numbers, and flows turn over at the critical point."""
-    layer = sr.derive(sr.two_layer_block("gelu", gamma="1/2", xi=1))
+    layer = derived(sr.two_layer_block("gelu", gamma="1/2", xi=1))
     rows = layer.critical_curve([1.0, 2.0, 3.5, 3.6, 8.0])
     assert [reachable for *_, reachable in rows] == [False, False, False, True, True]
     for weight, bias, reachable in rows:
@@ -347,14 +348,14 @@ def test_the_curve_of_a_block_runs_through_its_critical_point():
 @pytest.mark.parametrize("layer", [sr.residual("gelu"), sr.ln_act("gelu", gamma), sr.mlp("tanh")], ids=str)
 def test_the_line_in_averages_is_the_curve(layer):
     """What pages show where the line is not explicit."""
-    theory = sr.derive(layer)
+    theory = derived(layer)
     weight, bias = theory.critical_line_averages
     params = {"gamma": 0.5} if gamma in layer.parameters else {}
     ((first, second, _),) = theory.critical_curve([0.7], **params)
     here = {sr.K: R(7, 10), gamma: R(1, 2)}
     assert float(sp.N(weight.subs(here), 15)) == pytest.approx(first, rel=1e-13)
     assert float(sp.N(bias.subs(C_W, weight).subs(here), 15)) == pytest.approx(second, rel=1e-12)
-    assert sr.derive("erf").critical_line_averages is None and sr.derive("relu").critical_line_averages is None
+    assert derived("erf").critical_line_averages is None and derived("relu").critical_line_averages is None
 
 
 @pytest.mark.sample(2)
@@ -371,7 +372,7 @@ def test_the_line_in_averages_is_the_curve(layer):
     ids=str,
 )
 def test_pages_say_where_a_line_separates_phases(layer, said):
-    report = sr.derive(layer).report()
+    report = derived(layer).report()
     assert report.critical_line is not None or report.critical_curve is not None
     assert said in report.line_remark and bool(said) == bool(report.line_remark)
 
@@ -387,7 +388,7 @@ def test_pages_say_where_a_line_separates_phases(layer, said):
 )
 def test_weights_between_which_a_line_lies(layer, ends):
     """Its formula has values outside too: no network has a fixed point there."""
-    theory = sr.derive(layer)
+    theory = derived(layer)
     assert theory.critical_line_weights == ends
     low, high = (min(float(end.subs(gamma, 0.5)), 1e3) for end in map(sp.sympify, ends))
     params = {"gamma": 0.5} if gamma in layer.parameters else {}
@@ -412,7 +413,7 @@ def test_weights_between_which_a_line_lies(layer, ends):
 )
 def test_explicit_lines_that_end(formula, bias, weights):
     """By hand from chi_perp = 1: C_W (1 + 4K), C_W (4 + 4K), C_W (exp(2K) + 1)/2, ..., C_W (1 + K)^2."""
-    theory = sr.derive(formula)
+    theory = derived(formula)
     assert theory.critical_line_weights == weights
     for share in (R(1, 9), R(1, 2), R(14, 15)):
         weight = weights[0] + share * (weights[1] - weights[0])
@@ -425,7 +426,7 @@ def test_explicit_lines_that_end(formula, bias, weights):
 @pytest.mark.parametrize("formula", ["z-z*abs(z)", "max(z,0)-max(z,0)^2/2", "2*z/5-z*abs(z)", "z/50-z*abs(z)/900"])
 def test_two_lines_are_no_formula(formula):
     """chi_perp = C_W (1 - 4 sqrt(2K/pi) + 4K) = 1 has one solution for C_W < 1, and two above."""
-    theory = sr.derive(formula)
+    theory = derived(formula)
     assert theory.critical_line_expr is None
     weights = {"max": R(11, 5), "z-z": R(3, 2), "2*z": 10, "z/5": 3000}
     assert len(theory.critical_line(C_W=weights[formula[:3]])) == 2
@@ -437,8 +438,8 @@ def test_two_lines_are_no_formula(formula):
 @pytest.mark.parametrize("name", ["erf", "sin"])
 def test_explicit_lines_of_rescaled_activations(name, scale):
     """phi(z/s) at (C_W, C_b, K) is phi(z) at (C_W, C_b, K)/s^2."""
-    line = sr.derive(name).critical_line_expr
-    rescaled = sr.derive(f"{name}(z/({scale}))").critical_line_expr
+    line = derived(name).critical_line_expr
+    rescaled = derived(f"{name}(z/({scale}))").critical_line_expr
     for weight in (R(11, 10), R(7, 4)):
         expected = sp.N(line.subs(C_W, weight) * scale**2, 20)
         assert float(rescaled.subs(C_W, weight * scale**2)) == pytest.approx(float(expected), rel=1e-12)
@@ -448,18 +449,18 @@ def test_the_line_of_a_parabola_with_a_root():
     """For z - z |z| at C_W = 1/2: sqrt(K) is the positive solution of 4 s^2 - 4 sqrt(2/pi) s + 1 = 2."""
     s = (sp.sqrt(2 / sp.pi) + sp.sqrt(2 / sp.pi + 1)) / 2
     bias = s**2 - (s**2 - 2 * sp.sqrt(2 / sp.pi) * 2 * s**3 + 3 * s**4) / 2  # <phi^2> = K - 2 <|z|^3> + 3 K^2
-    assert sr.derive("z-z*abs(z)").critical_line(C_W=R(1, 2)) == (pytest.approx(float(bias), rel=1e-12),)
+    assert derived("z-z*abs(z)").critical_line(C_W=R(1, 2)) == (pytest.approx(float(bias), rel=1e-12),)
 
 
 def test_lines_for_all_weights_have_no_ends():
-    assert sr.derive(sr.pre_ln("erf")).critical_line_weights is None
-    assert sr.derive(sr.mlp("z**2")).critical_line_weights is None  # C_W = 1/(4*K)
-    assert sr.derive(sr.mlp("relu")).critical_line_weights is None
+    assert derived(sr.pre_ln("erf")).critical_line_weights is None
+    assert derived(sr.mlp("z**2")).critical_line_weights is None  # C_W = 1/(4*K)
+    assert derived(sr.mlp("relu")).critical_line_weights is None
 
 
 def test_a_line_at_one_weight_variance():
     """max(z, 0) - 1/4: chi_perp = C_W/2 for every kernel, so C_W = 2 with any biases."""
-    weight, bias = sr.derive("max(z,0)-1/4").critical_line_averages
+    weight, bias = derived("max(z,0)-1/4").critical_line_averages
     kernel = R(2454369, 10**6)  # of a deep network at C_b = 1/2
     assert float(sp.N(weight.subs(sr.K, kernel))) == pytest.approx(2)
     assert float(sp.N(bias.subs(C_W, weight).subs(sr.K, kernel))) == pytest.approx(0.5, abs=1e-6)
@@ -468,7 +469,7 @@ def test_a_line_at_one_weight_variance():
 @pytest.mark.parametrize("kernels", [[None], ["a"], None, [math.nan]])
 def test_curves_are_asked_for_at_numbers(kernels):
     with pytest.raises(sr.DeclarationError, match="a number for a kernel"):
-        sr.derive("erf").critical_curve(kernels)
+        derived("erf").critical_curve(kernels)
 
 
 @pytest.mark.sample(2)
@@ -481,7 +482,7 @@ def test_curves_are_asked_for_at_numbers(kernels):
     ],
 )
 def test_lines_need_skips_below_1(formula, skip, said):
-    theory = sr.derive(sr.residual(formula, gamma=skip))
+    theory = derived(sr.residual(formula, gamma=skip))
     assert theory.report().line_remark.endswith(said)
     given = {} if skip == 2 else {"gamma": 2}
     assert theory.critical_line(C_W=1, **given) == ()
@@ -489,35 +490,35 @@ def test_lines_need_skips_below_1(formula, skip, said):
 
 def test_lines_with_roots_of_skips():
     """Of z sqrt|z|: chi_perp = gamma^2 + (9/4) C_W sqrt(2K/pi) = 1, <phi^2> = sqrt(8 K^3/pi)."""
-    line = sr.derive(sr.residual("z*abs(z)^(1/2)")).critical_line_expr
+    line = derived(sr.residual("z*abs(z)^(1/2)")).critical_line_expr
     assert line == 8 * sp.pi * (1 - gamma**2) ** 3 / (729 * C_W**2)
-    assert sr.derive(sr.residual("z^2*step(z)")).critical_line_expr == (1 - gamma**2) ** 2 / (8 * C_W)
+    assert derived(sr.residual("z^2*step(z)")).critical_line_expr == (1 - gamma**2) ** 2 / (8 * C_W)
 
 
 @pytest.mark.exhaustive
 def test_pages_tell_how_to_search_for_a_line_without_a_formula():
     gate = sr.Layer(sr.z / 2 + DENSE(gelu(DENSE(sr.z)) * sr.activation("sigmoid")(DENSE(sr.z))))
-    said = sr.derive(gate).report().line_remark
+    said = derived(gate).report().line_remark
     assert said == "critical lines have no formula here: in Python critical_line(C_W=...) searches for their C_b"
     for other in ("relu", "max(z-1,0)"):
-        assert "searches" not in sr.derive(other).report().line_remark
-    assert not sr.derive(sr.batch_norm("erf")).report().line_remark  # chi_perp = 1.2257... at each fixed point: no line
+        assert "searches" not in derived(other).report().line_remark
+    assert not derived(sr.batch_norm("erf")).report().line_remark  # chi_perp = 1.2257... at each fixed point: no line
 
 
 def test_the_line_of_an_exponential():
     """C_W exp(2K) = 1 and <phi^2> = exp(2K): C_b = K - 1, positive below C_W = exp(-2)."""
-    theory = sr.derive("exp(z)")
+    theory = derived("exp(z)")
     assert same(theory.critical_line_expr, -sp.log(C_W) / 2 - 1)
     assert theory.critical_line_weights == (0, 1)
     assert theory.critical_line(C_W="1/20") == (pytest.approx(math.log(20) / 2 - 1, rel=1e-12),)
     rest = 1 - gamma**2
-    skips = sr.derive(sr.residual("exp(z)")).critical_line_expr
+    skips = derived(sr.residual("exp(z)")).critical_line_expr
     assert same(skips.subs(C_W, C_W / 10), rest * sp.log(10 * rest / C_W) / 2 - rest)
 
 
 def test_weights_of_lines_with_free_branches():
     """Of Dense(z) + gamma Dense(erf(z)): chi_perp = C_W (1 + 4 gamma^2/(pi sqrt(1 + 4K))) = 1, between K = 0 and oo."""
-    theory = sr.derive(sr.Layer(DENSE(sr.z) + gamma * DENSE(erf(sr.z))))
+    theory = derived(sr.Layer(DENSE(sr.z) + gamma * DENSE(erf(sr.z))))
     least, most = theory.critical_line_weights
     assert same(least, 1 / (1 + 4 * gamma**2 / sp.pi)) and most == 1
     assert len(theory.critical_line(C_W=0.9, gamma=0.8)) == 1
@@ -529,7 +530,7 @@ def test_weights_of_lines_with_free_branches():
 def test_a_formula_of_a_line_holds_for_both_signs_of_a_parameter(sign):
     """Of z + q z^3 chi_perp = C_W (1 + 6qK + 27 q^2 K^2) = 1 has one solution for q > 0, two where q < 0, C_W > 1."""
     q = sp.Symbol("q", **{sign: True})
-    theory = sr.derive(sr.mlp(sr.Activation("c", sr.z + q * sr.z**3, parameters=(q,))))
+    theory = derived(sr.mlp(sr.Activation("c", sr.z + q * sr.z**3, parameters=(q,))))
     assert (theory.critical_line_expr is not None) == (sign == "positive")
     size = R(1, 10)
     for value in [-size] * (sign != "positive") + [size] * (sign != "negative"):
@@ -568,7 +569,7 @@ NARROW = {  # of a z + b z^2 + c z^3: chi_perp = C_W (a^2 + (4 b^2 + 6 a c) K + 
 @pytest.mark.parametrize("name", TWO_LINES)
 def test_two_lines_at_some_parameters_are_no_formula(name):
     own, params = TWO_LINES[name]
-    theory = sr.derive(sr.residual(own))
+    theory = derived(sr.residual(own))
     assert theory.critical_line_expr is None and theory.critical_line_weights is None
     assert len(theory.critical_line(C_W=R(4, 5), gamma=R(1, 2), **params)) == 2
 
@@ -577,7 +578,7 @@ def test_two_lines_at_some_parameters_are_no_formula(name):
 @pytest.mark.parametrize("name", NARROW)
 def test_two_lines_far_from_simple_parameters_are_no_formula(name):
     expr, params, (one, two, three), weight = NARROW[name]
-    theory = sr.derive(activation_of(expr))
+    theory = derived(activation_of(expr))
     assert theory.critical_line_expr is None
     kernels = np.roots([27 * three**2, 4 * two**2 + 6 * one * three, one**2 - 1 / float(weight)])
     squares = [one**2 * k + 3 * (two**2 + 2 * one * three) * k**2 + 15 * three**2 * k**3 for k in kernels]
@@ -599,6 +600,6 @@ def test_two_lines_far_from_simple_parameters_are_no_formula(name):
 )
 def test_weights_of_lines_with_parameters_that_may_vanish(expr, ends):
     """1/<phi'^2> at kernels 0 and oo, by hand: C_W of a critical line lies between."""
-    theory = sr.derive(activation_of(expr))
+    theory = derived(activation_of(expr))
     assert theory.critical_line_weights == ends
     assert theory.critical_line_expr is not None

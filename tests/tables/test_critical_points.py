@@ -14,8 +14,8 @@ from symres.layers.layer import Layer
 from symres.layers.nodes import Dense
 from symres.numerics.balls import evaluate
 from symres.numerics.roots.root import Root
-from symres.theory.theory import derive
 from tests.oracles.recursion import averages
+from tests.shared import derived
 
 HALF_STABLE = {
     "gelu": ((3 + mp.sqrt(17)) / 2, "1.98305826", "0.17292239"),
@@ -28,7 +28,7 @@ ZERO = {"tanh": sp.Integer(1), "sin": sp.Integer(1), "erf": sp.pi / 4}
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HALF_STABLE)
 def test_half_stable_points(name):
-    theory = derive(residual(name))
+    theory = derived(residual(name))
     point = theory.critical_points[0]
     for found, known in zip((point.K, point.C_W, point.C_b), HALF_STABLE[name], strict=True):
         value = sp.N(found.subs(gamma, 0), 20)
@@ -60,7 +60,7 @@ def assert_one_way(theory, point):
 
 
 def test_gelu_is_exact():
-    point = derive(mlp("gelu")).critical_points[0]
+    point = derived(mlp("gelu")).critical_points[0]
     assert point.exact
     assert sp.expand(point.K - (3 + sp.sqrt(17)) / 2) == 0
 
@@ -79,12 +79,12 @@ def test_gelu_is_exact():
 def test_a_parameter_that_sets_a_scale_is_the_unit_of_the_kernel(name, parameter, value, power):
     symbol = sp.Symbol(parameter, positive=True)
     phi = activation(name) if name == "swish" else activation(name, **{parameter: symbol})
-    theory = derive(residual(phi))
+    theory = derived(residual(phi))
     if power is None:
         assert not [p for p in theory.critical_points if p.K != 0]
         assert parameter in " ".join(theory.remarks)
         return
-    symbolic, numeric = theory.critical_points[0], derive(residual(phi.subs(**{parameter: value}))).critical_points[0]
+    symbolic, numeric = theory.critical_points[0], derived(residual(phi.subs(**{parameter: value}))).critical_points[0]
     assert symbolic.stability == numeric.stability == theory.universality_class == "half-stable"
     assert not (symbolic.K / symbol**power).free_symbols
     for name in ("K", "C_W", "C_b"):
@@ -96,7 +96,7 @@ def test_a_parameter_that_sets_a_scale_is_the_unit_of_the_kernel(name, parameter
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ZERO)
 def test_kernel_zero_class(name):
-    theory = derive(residual(name))
+    theory = derived(residual(name))
     point = theory.critical_points[0]
     assert (point.K, point.C_b, point.stability) == (0, 0, "stable")
     assert sp.expand(point.C_W - (1 - gamma**2) * ZERO[name]) == 0
@@ -107,7 +107,7 @@ def test_kernel_zero_class(name):
     ("name", "weight"), [("relu", 2), ("abs", 1), ("linear", 1), ("leaky_relu(1/10)", sp.Rational(200, 101))]
 )
 def test_scale_invariant_class(name, weight):
-    theory = derive(residual(name))
+    theory = derived(residual(name))
     (point,) = theory.critical_points
     assert sp.expand(point.C_W - (1 - gamma**2) * weight) == 0
     assert point.C_b == 0
@@ -117,7 +117,7 @@ def test_scale_invariant_class(name, weight):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["snake", "gelu_tanh"])
 def test_every_point_satisfies_the_conditions_it_was_found_from(name):
-    theory = derive(residual(name))
+    theory = derived(residual(name))
     (point,) = (point for point in theory.critical_points if point.K != 0)
     assert_conditions(theory, point)
 
@@ -125,7 +125,7 @@ def test_every_point_satisfies_the_conditions_it_was_found_from(name):
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["sigmoid", "softplus", "step", "sign", "square", "cube"])
 def test_no_critical_point_is_invented(name):
-    theory = derive(mlp(name))
+    theory = derived(mlp(name))
     assert theory.critical_points == ()
     assert theory.universality_class == "none"
     assert theory.remarks
@@ -136,9 +136,9 @@ def test_a_parameter_that_sets_no_scale_of_the_biases_keeps_its_own_sign():
     """Gamma z + Dense(swish, C_b + 1): at beta = 1/4 a critical C_b > 0 exists, at beta = 1 it would be negative."""
     swish = activation("swish")
     layer = Layer(gamma * z + Dense(swish(z), C_b=C_b + 1))
-    assert derive(layer).universality_class == "unknown"
-    assert derive(layer.subs(beta="1/4")).universality_class == "half-stable"
-    assert derive(layer.subs(beta=1)).universality_class == "none"
+    assert derived(layer).universality_class == "unknown"
+    assert derived(layer.subs(beta="1/4")).universality_class == "half-stable"
+    assert derived(layer.subs(beta=1)).universality_class == "none"
 
 
 @pytest.mark.exhaustive
@@ -146,12 +146,12 @@ def test_a_unit_is_no_coincidence_at_a_few_values():
     beta = sp.Symbol("beta", positive=True)
     slope = beta * (1 + (beta - 1) * (beta - sp.Rational(5, 2)) * (beta - sp.Rational(3, 7)))
     bent = Activation("bent", z * (1 + sp.erf(slope * z)) / 2, parameters=(beta,))
-    assert derive(mlp(bent)).universality_class == "unknown"
+    assert derived(mlp(bent)).universality_class == "unknown"
 
 
 def test_susceptibilities_that_meet_at_every_quarter_of_pi():
     """For exp(z) sin(z): <phi phi''> = <exp(2z) sin(2z)> = sin(4K)."""
-    theory = derive(mlp("exp(z)*sin(z)"))
+    theory = derived(mlp("exp(z)*sin(z)"))
     found = [point.K for point in theory.critical_points if point.K != 0]
     assert len(found) > 8
     for n, kernel in enumerate(found, 1):
@@ -160,11 +160,11 @@ def test_susceptibilities_that_meet_at_every_quarter_of_pi():
 
 
 def test_a_skip_connection_that_leaves_nothing_to_the_branch():
-    one, two = (derive(residual("gelu", gamma=value)) for value in (1, 2))
+    one, two = (derived(residual("gelu", gamma=value)) for value in (1, 2))
     assert one.universality_class == two.universality_class == "none"
     assert "chi_perp is 1 already" in one.remarks[0] and "C_W ~ 1/depth" in one.remarks[0]
     assert "chi_perp is 4 already" in two.remarks[0] and "depth" not in two.remarks[0]
-    assert not any("already" in remark for remark in derive(residual("gelu", gamma="1/2")).remarks)
+    assert not any("already" in remark for remark in derived(residual("gelu", gamma="1/2")).remarks)
 
 
 def _double_factorial(n):
@@ -203,7 +203,7 @@ def test_polynomials_of_any_degree(text):
         bias = root - weight * square.subs(k, root)
         if weight > 0 and bias >= 0:
             known.append((root, weight, bias))
-    theory = derive(residual(text, gamma=sp.Rational(1, 2)))
+    theory = derived(residual(text, gamma=sp.Rational(1, 2)))
     points = [p for p in theory.critical_points if p.K != 0]
     assert len(points) == len(known) > 0
     for point, (root, weight, bias) in zip(points, known, strict=True):
@@ -235,7 +235,7 @@ def test_polynomials_of_any_degree(text):
 )  # fmt: skip
 def test_the_first_correction_around_kernel_zero(text, correction, stability):
     """The coefficient of <z f> from moments; flat ones move as the nearest breakpoint says."""
-    theory = derive(mlp(text))
+    theory = derived(mlp(text))
     (point,) = (p for p in theory.critical_points if p.K == 0)
     assert sp.expand(point.correction - correction) == 0
     assert point.stability == stability
@@ -279,7 +279,7 @@ def test_points_of_layers_with_inner_biases(name, branch, shape):
     """The three conditions in plain NumPy; chi_parallel by differences of the kernel's recursion."""
     phi = activation(name)
     inside = phi(Dense(z)) * (Dense(z) if shape == "glu" else 1)
-    theory = derive(Layer(gamma * z + xi * Dense(inside)))
+    theory = derived(Layer(gamma * z + xi * Dense(inside)))
     point = theory.critical_points[0]
     star, weight, bias = (
         float(evaluate(e.subs({gamma: sp.Rational(1, 2), xi: sp.Rational(7, 10)}), {}, 17)[0])
@@ -331,7 +331,7 @@ def _gate(kernel, weight, bias):
     ],
 )
 def test_points_that_are_searched_in_numbers(forward, recursion):
-    theory = derive(Layer(forward))
+    theory = derived(Layer(forward))
     (point,) = [p for p in theory.critical_points if p.K != 0]
     assert point.stability == theory.universality_class == "half-stable"
     assert not point.exact
@@ -347,7 +347,7 @@ def test_points_that_are_searched_in_numbers(forward, recursion):
 
 
 def test_other_parameters_are_asked_for():
-    theory = derive(Layer(gamma * z + Dense(z * activation("erf")(z + Dense(z)))))
+    theory = derived(Layer(gamma * z + Dense(z * activation("erf")(z + Dense(z)))))
     assert theory.universality_class == "unknown"
     assert "not linear in C_W and C_b; set numbers for gamma" in " ".join(theory.remarks)
 
@@ -355,16 +355,16 @@ def test_other_parameters_are_asked_for():
 def test_the_stability_does_not_depend_on_the_name_of_the_skip():
     """Where C_W > 0 the sign of K' - K is the same for every weight of the skip; that of z + a z^3 is that of a."""
     weight = sp.Symbol("a", real=True)
-    theory = derive(Layer(weight * z + Dense(activation("erf")(z))))
+    theory = derived(Layer(weight * z + Dense(activation("erf")(z))))
     assert (theory.critical_points[0].stability, theory.universality_class) == ("stable", "K*=0")
-    cubic = derive(residual(Activation("cubic", z + weight * z**3, parameters=(weight,))))
+    cubic = derived(residual(Activation("cubic", z + weight * z**3, parameters=(weight,))))
     assert (cubic.critical_points[0].stability, cubic.universality_class) == ("marginal", "unknown")
 
 
 @pytest.mark.exhaustive
 def test_mirrored_activations_have_the_same_points():
     """-f(-z): powers of -z are joined in products as those of z are."""
-    one, other = (derive(f) for f in ("where(z<0,z+(-z)^(3/2),z)", "where(z>0,z-z^(3/2),z)"))
+    one, other = (derived(f) for f in ("where(z<0,z+(-z)^(3/2),z)", "where(z>0,z-z^(3/2),z)"))
     assert len(one.critical_points) == len(other.critical_points) == 2
     for found, mirrored in zip(one.critical_points, other.critical_points, strict=True):
         assert found.stability == mirrored.stability
@@ -388,7 +388,7 @@ def test_mirrored_activations_have_the_same_points():
 def test_a_stability_that_parameters_decide_is_said_to_be_so():
     """max(z - q, 0): half-stable from above for q > 0, neutral at q = 0."""
     q = sp.Symbol("q", real=True)
-    theory = derive(mlp(Activation("threshold", sp.Max(z - q, 0), parameters=(q,))))
+    theory = derived(mlp(Activation("threshold", sp.Max(z - q, 0), parameters=(q,))))
     (point,) = theory.critical_points
     assert point.stability == "marginal"
     assert "the stability of these points depends on q" in theory.remarks
@@ -398,9 +398,9 @@ def test_whether_the_kernel_can_vanish_may_depend_on_a_parameter():
     """max(z, q) vanishes nowhere around 0 for q > 0; for q < 0 it is z there, and K* = 0 is critical at C_W = 1."""
     q = sp.Symbol("q", real=True)
     layer = mlp(Activation("floor", sp.Max(z, q), parameters=(q,)))
-    assert not any("is no fixed point" in text for text in derive(layer).remarks)
-    assert [point.K for point in derive(layer.subs(q=-1)).critical_points] == [0]
-    assert any("is no fixed point" in text for text in derive(layer.subs(q=1)).remarks)
+    assert not any("is no fixed point" in text for text in derived(layer).remarks)
+    assert [point.K for point in derived(layer.subs(q=-1)).critical_points] == [0]
+    assert any("is no fixed point" in text for text in derived(layer.subs(q=1)).remarks)
 
 
 a, b, c = sp.Symbol("a", positive=True), sp.Symbol("b", real=True), sp.Symbol("c", real=True)
@@ -420,7 +420,7 @@ def test_the_stability_of_zero_holds_for_all_parameters_or_is_said_to_depend_on_
     names = tuple(expr.free_symbols - {z})
     own = Activation("own", expr, parameters=names)
     layer = mlp(own)
-    theory = derive(layer)
+    theory = derived(layer)
     zero = theory.critical_points[-1]
     assert (zero.K, zero.stability, theory.universality_class) == (0, "marginal", "unknown")
     assert f"the stability of K* = 0 depends on {names[0]}: K' - K has the sign of " in theory.remarks[-1]
@@ -428,7 +428,7 @@ def test_the_stability_of_zero_holds_for_all_parameters_or_is_said_to_depend_on_
     k, step = 1e-4, 1e-3
     x = np.arange(-12, 12, step)
     for numbers, stability in zip(EITHER[expr], ("stable", "unstable"), strict=True):
-        found = [p for p in derive(layer.subs(**{str(s): v for s, v in numbers.items()})).critical_points if p.K == 0]
+        found = [p for p in derived(layer.subs(**{str(s): v for s, v in numbers.items()})).critical_points if p.K == 0]
         assert [p.stability for p in found] == [stability]
         phi = sp.lambdify(z, expr.subs(numbers), "numpy")
         drift = float(zero.C_W.subs(numbers)) * np.sum(phi(np.sqrt(k) * x) ** 2 * np.exp(-(x**2) / 2)) * step
@@ -437,7 +437,7 @@ def test_the_stability_of_zero_holds_for_all_parameters_or_is_said_to_depend_on_
 
 def test_parameters_that_may_vanish_one_by_one():
     """Linear at c = 0, and neutral there; unstable otherwise."""
-    theory = derive(mlp(Activation("own", b * z + c * z**2, parameters=(b, c))))
+    theory = derived(mlp(Activation("own", b * z + c * z**2, parameters=(b, c))))
     assert [p.stability for p in theory.critical_points] == ["marginal"]
     assert theory.remarks[-1] == "the stability of K* = 0 depends on c: K' - K has the sign of c**2 there"
 
@@ -450,10 +450,10 @@ def test_the_stability_of_a_nested_layer_depends_on_the_skip():
     """
     swollen = Activation("swollen", z + z**3 / 6)
     build = lambda g: Layer(g * z + Dense(activation("tanh")(Dense(swollen(z)))))  # noqa: E731
-    theory = derive(build(gamma))
+    theory = derived(build(gamma))
     assert [p.stability for p in theory.critical_points] == ["marginal"]
     assert "depends on gamma: K' - K has the sign of 1 - 2*sqrt(1 - gamma**2)" in theory.remarks[-1]
     for skip, stability in ((sp.Rational(1, 2), "stable"), (sp.Rational(19, 20), "unstable")):
-        assert [p.stability for p in derive(build(skip)).critical_points if p.K == 0] == [stability]
-    flipped = derive(Layer(gamma * z + Dense(swollen(Dense(activation("tanh")(z))))))
+        assert [p.stability for p in derived(build(skip)).critical_points if p.K == 0] == [stability]
+    flipped = derived(Layer(gamma * z + Dense(swollen(Dense(activation("tanh")(z))))))
     assert [p.stability for p in flipped.critical_points] == ["stable"]

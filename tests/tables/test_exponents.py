@@ -10,6 +10,7 @@ import sympy as sp
 import symres as sr
 from symres.theory.criticality.decay_exponents import from_expansion
 from tests.oracles.recursion import FUNCTIONS, averages, iterate
+from tests.shared import derived
 
 R = sp.Rational
 BUILD = {"residual": sr.residual, "pre_ln": sr.pre_ln, "ln_act": sr.ln_act}
@@ -30,7 +31,7 @@ def activation(name):
 
 
 def theory(layer, name, gamma):
-    return sr.derive(BUILD[layer](activation(name), gamma=gamma))
+    return derived(BUILD[layer](activation(name), gamma=gamma))
 
 
 def number(expression, gamma=0, **values):
@@ -135,17 +136,17 @@ def test_phases_and_correlation_lengths_are_those_of_deep_networks(layer, gamma,
 
 @pytest.mark.exhaustive
 def test_the_end_may_depend_on_the_input():
-    found = sr.derive("gelu")
+    found = derived("gelu")
     point = found.critical_points[0]
     above = found.phase(K=10, C_W=point.C_W, C_b=point.C_b)
     assert above.K == pytest.approx(float(point.K), rel=1e-9)
     with pytest.raises(sr.DeclarationError, match="several"):
-        sr.derive("z^3/(1+z^2)").phase(C_W="1.3", C_b=0)
+        derived("z^3/(1+z^2)").phase(C_W="1.3", C_b=0)
 
 
 def test_flat_kernels_have_no_exponents():
     """hard_tanh is z on an interval: K' - K is smaller than every power of K, and the kernel falls like 1/log l."""
-    theory = sr.derive("hard_tanh")
+    theory = derived("hard_tanh")
     assert theory.phase(C_W=1, C_b=0).K == theory.phase(C_W=1, C_b=0, K=2).K == 0
     exponents = theory.exponents
     assert exponents.kernel is None
@@ -153,21 +154,21 @@ def test_flat_kernels_have_no_exponents():
 
 
 def test_half_integer_powers_and_side():
-    elu = sr.derive(sr.mlp(sr.activation("elu", alpha=1))).exponents
+    elu = derived(sr.mlp(sr.activation("elu", alpha=1))).exponents
     assert (elu.kernel, elu.jacobian, elu.amplitude) == (2, 2, 2 * sp.pi)
-    assert sr.derive("gelu").critical_points[0].side == "above"
-    assert sr.derive("silu").critical_points[0].side == "below"
+    assert derived("gelu").critical_points[0].side == "above"
+    assert derived("silu").critical_points[0].side == "below"
 
 
 def test_the_gelu_exponent_is_not_rounded():
     """Doshi et al. (168) have 66.668, from a coefficient of one digit and the wrong sign."""
-    value = sr.derive("gelu").exponents.jacobian.evalf(15)
+    value = derived("gelu").exponents.jacobian.evalf(15)
     assert abs(value + sp.Float("64.98484500490617", 15)) < 1e-9
 
 
 def test_exponents_of_blocks_are_those_of_their_recursion():
     """K' - K and chi_perp - 1 around the critical point of a block of GELU, by differences in plain NumPy."""
-    layer = sr.derive(sr.two_layer_block("gelu", gamma=sr.gamma))
+    layer = derived(sr.two_layer_block("gelu", gamma=sr.gamma))
     values = {sr.gamma: R(1, 2), sr.xi: R(7, 10)}
     point, found = layer.critical_points[0], layer.exponents
     star, weight, bias = (float(sp.N(e.subs(values), 17)) for e in (point.K, point.C_W, point.C_b))
@@ -186,7 +187,7 @@ def test_exponents_of_blocks_are_those_of_their_recursion():
 
 def test_a_line_of_critical_points_has_exponents_too():
     """Of where(z > 1, z - 1, 0) both susceptibilities are C_W erfc(1/sqrt(2K))/2: n = 2, and chi_perp has twice b."""
-    layer = sr.derive("where(z>1,z-1,0)")
+    layer = derived("where(z>1,z-1,0)")
     (point,) = layer.critical_points
     found = layer.exponents
     assert (point.stability, point.side, found.kernel, found.jacobian) == ("half-stable", "below", 1, 2)
@@ -209,7 +210,7 @@ SIGN = {
 def test_kernels_that_fall_somewhere_have_no_law_of_growth(name):
     """With C_W = 1: without biases K' < K at some kernels, or at some parameters."""
     parameters = tuple(SIGN[name].free_symbols - {sr.z})
-    theory = sr.derive(sr.mlp(sr.Activation("own", SIGN[name], parameters=parameters)).subs(C_W=1))
+    theory = derived(sr.mlp(sr.Activation("own", SIGN[name], parameters=parameters)).subs(C_W=1))
     assert theory.universality_class == "unknown"
     numbers = {str(s): -R(1, 2) for s in parameters}
     kernels = (R(1, 10), 1, 10)
@@ -220,7 +221,7 @@ def test_kernels_that_fall_somewhere_have_no_law_of_growth(name):
 def test_kernels_that_grow_everywhere_have_a_law():
     p = sp.Symbol("p", positive=True)
     layer = sr.mlp(sr.Activation("own", sr.z + p * sp.erf(sr.z), parameters=(p,))).subs(C_W=1)
-    assert sr.derive(layer).universality_class == "everywhere-critical"
+    assert derived(layer).universality_class == "everywhere-critical"
 
 
 ALGEBRAIC = {
@@ -233,7 +234,7 @@ ALGEBRAIC = {
 @pytest.mark.parametrize("name", ALGEBRAIC)
 def test_algebraic_tails_follow_their_laws(name):
     """A skip of weight 1: one step of the recursion at K = 1e12, by quadrature; the next order is log(K)/sqrt(K)."""
-    found = sr.derive(sr.residual(name, gamma=1))
+    found = derived(sr.residual(name, gamma=1))
     assert found.universality_class == "subcritical"
     values, K = {"C_W": R(13, 10), "C_b": R(1, 5)}, mp.mpf(10) ** 12
     cuts = [0, *(mp.mpf(10) ** k for k in range(-1, 8)), mp.inf]
@@ -268,14 +269,14 @@ def test_tails_that_decay_follow_their_laws(name):
     """
     function, slope = (mp.quad(lambda z, f=f: f(z) ** 2, [0, 1, 3, 9, 30]) for f in EXPONENTIAL[name])
     values = {"C_W": R(13, 10), "C_b": R(1, 5)}
-    found = sr.derive(sr.residual(name, gamma=1))
+    found = derived(sr.residual(name, gamma=1))
     assert found.universality_class == "subcritical"
     exponents = found.exponents
     assert exponents.kernel == -1 and number(exponents.amplitude, **values) == pytest.approx(0.2, rel=1e-12)
     assert exponents.stretch.power == R(1, 2)
     rate = 2 * 1.3 * mp.sqrt(2 / (mp.pi * mp.mpf("0.2"))) * slope
     assert number(exponents.stretch.rate, **values) == pytest.approx(float(rate), rel=1e-12)
-    alone = sr.derive(sr.residual(name, gamma=1).subs(C_b=0)).exponents
+    alone = derived(sr.residual(name, gamma=1).subs(C_b=0)).exponents
     speed = mp.mpf("1.5") * mp.mpf("1.3") * mp.sqrt(2 / mp.pi) * function
     assert alone.kernel == -R(2, 3)
     assert number(alone.amplitude, C_W=R(13, 10)) == pytest.approx(float(speed ** (mp.mpf(2) / 3)), rel=1e-12)
@@ -284,13 +285,13 @@ def test_tails_that_decay_follow_their_laws(name):
 @pytest.mark.parametrize("formula", ["asinh(z)", "log(1+z^2)"])
 def test_laws_that_are_not_known_are_called_unknown(formula):
     """With a skip of weight 1 chi_perp falls to 1 there as for tanh, but by no series in powers."""
-    layer = sr.derive(sr.residual(formula, gamma=1))
+    layer = derived(sr.residual(formula, gamma=1))
     assert layer.universality_class == "unknown"
     assert "falls to 1" in " ".join(layer.remarks)
 
 
 def test_the_phase_of_an_input_that_vanishes():
-    layer = sr.derive(sr.residual("erf", gamma=R(1, 2)))
+    layer = derived(sr.residual("erf", gamma=R(1, 2)))
     assert layer.phase(K=0, C_W="3/2", C_b="1/10").K == pytest.approx(layer.phase(C_W="3/2", C_b="1/10").K)
     assert layer.phase(K=0, C_W="3/2", C_b=0).K == 0
 
@@ -299,7 +300,7 @@ def test_a_kernel_that_alternates_has_no_phase():
     z, dense = sr.z, sr.Dense
     bump = sr.Activation("bump", sp.exp(-(z**2)))
     product = bump(dense(z, C_b=0)) * bump(dense(z, C_b=0)) * bump(dense(z, C_b=0))
-    layer = sr.derive(sr.Layer(dense(product)))
+    layer = derived(sr.Layer(dense(product)))
     kernels = layer.kernels(60, 1, C_W=10, C_b=0)
     assert abs(kernels[-1] - kernels[-2]) > 9
     with pytest.raises(sr.NoClosedForm, match="alternates"):
@@ -311,7 +312,7 @@ def test_a_kernel_that_alternates_has_no_phase():
 def test_a_skip_may_have_any_name(skip):
     """Class, stability and exponents do not hang on what its weight is called."""
     given = sr.activation("gelu")
-    theory, same = sr.derive(sr.Layer(skip * sr.z + sr.Dense(given(sr.z)))), sr.derive(sr.residual("gelu"))
+    theory, same = derived(sr.Layer(skip * sr.z + sr.Dense(given(sr.z)))), derived(sr.residual("gelu"))
     assert theory.universality_class == same.universality_class == "half-stable"
     points = [(p.stability, p.side, p.K) for p in theory.critical_points]
     assert points == [(p.stability, p.side, p.K) for p in same.critical_points]
@@ -347,7 +348,7 @@ ROOTS = {
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", ROOTS)
 def test_fractional_powers_at_zero_have_exact_exponents(formula):
-    found = sr.derive(sr.mlp(formula))
+    found = derived(sr.mlp(formula))
     value, slope, kernel, jacobian = ROOTS[formula]
     assert found.universality_class == "K*=0"
     assert found.exponents.kernel == kernel

@@ -128,7 +128,7 @@ def typeset(folder):
     return done.stdout
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 @pytest.mark.parametrize("name", CASES)
 def test_derivations_are_typeset_mathematics(tmp_path, name):

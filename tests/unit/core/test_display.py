@@ -17,6 +17,7 @@ import symres as sr
 from symres.core.display import Fact, Shown
 from symres.report.figures.phase_diagram import phase_diagram
 from tests.command_line import page
+from tests.shared import derived
 
 VOID = {"br", "img", "hr"}
 
@@ -48,27 +49,27 @@ def parsed(html):
 
 
 MAKE = {
-    "exact": lambda: sr.derive(sr.mlp("erf")).kernel_map,
-    "infinite": lambda: sr.derive(sr.mlp("step")).chi_perp,
+    "exact": lambda: derived(sr.mlp("erf")).kernel_map,
+    "infinite": lambda: derived(sr.mlp("step")).chi_perp,
     "numeric": lambda: sr.expect("z*tanh(z)"),
-    "series": lambda: sr.derive(sr.mlp("tanh")).kernel_map.series(2),
-    "unknown": lambda: sr.derive(sr.mlp("step")).h,
-    "theory": lambda: sr.derive(sr.mlp("erf")),
+    "series": lambda: derived(sr.mlp("tanh")).kernel_map.series(2),
+    "unknown": lambda: derived(sr.mlp("step")).h,
+    "theory": lambda: derived(sr.mlp("erf")),
     "activation": lambda: sr.activation("where(z > 0, z, exp(z) - 1)"),
     "layer": lambda: sr.pre_ln("gelu"),
     "network": lambda: sr.network([sr.Layer(sr.Dense(sr.z)), *[sr.residual("erf", gamma=0.5)] * 3, "erf"]),
-    "critical_point": lambda: sr.derive(sr.residual("gelu")).critical_points[0],
-    "numeric_critical_point": lambda: sr.derive(sr.mlp("silu")).critical_points[0],
-    "line_of_critical_points": lambda: sr.derive(sr.mlp("relu")).critical_points[0],
-    "fixed_point": lambda: sr.derive(sr.mlp("erf")).fixed_points(C_W=2, C_b=0.1)[0],
-    "any_fixed_point": lambda: sr.derive(sr.mlp("relu")).fixed_points(C_W=2, C_b=0)[-1],
-    "exponents": lambda: sr.derive(sr.mlp("erf")).exponents,
-    "stretched": lambda: sr.derive(sr.residual("erf", gamma=1)).exponents,
-    "no_exponents": lambda: sr.derive(sr.mlp("exp(-z^2/2)")).exponents,
-    "check": lambda: sr.check(sr.derive(sr.mlp("erf")), against="quadrature", points=1, quantities=["kernel_map"]),
+    "critical_point": lambda: derived(sr.residual("gelu")).critical_points[0],
+    "numeric_critical_point": lambda: derived(sr.mlp("silu")).critical_points[0],
+    "line_of_critical_points": lambda: derived(sr.mlp("relu")).critical_points[0],
+    "fixed_point": lambda: derived(sr.mlp("erf")).fixed_points(C_W=2, C_b=0.1)[0],
+    "any_fixed_point": lambda: derived(sr.mlp("relu")).fixed_points(C_W=2, C_b=0)[-1],
+    "exponents": lambda: derived(sr.mlp("erf")).exponents,
+    "stretched": lambda: derived(sr.residual("erf", gamma=1)).exponents,
+    "no_exponents": lambda: derived(sr.mlp("exp(-z^2/2)")).exponents,
+    "check": lambda: sr.check(derived(sr.mlp("erf")), against="quadrature", points=1, quantities=["kernel_map"]),
     "proof": lambda: sr.expect("relu").proof,
-    "module": lambda: sr.export(sr.derive(sr.mlp("relu")).kernel_map),
-    "phase_diagram": lambda: phase_diagram(sr.derive(sr.mlp("relu")), points=5),
+    "module": lambda: sr.export(derived(sr.mlp("relu")).kernel_map),
+    "phase_diagram": lambda: phase_diagram(derived(sr.mlp("relu")), points=5),
 }
 WITHOUT_FORMULA = ("unknown", "module", "no_exponents")
 
@@ -149,7 +150,7 @@ def test_the_page_is_that_of_the_command_line_without_its_check(capsys, phi, lay
     printed = page(capsys, "derive", phi, "--layer", layer)
     unchecked = re.sub(r"\nCheck ─+\n.*?\n\n", "\n", printed, flags=re.DOTALL)
     assert unchecked != printed
-    assert sr.derive(sr.architectures[layer](phi)).page() + "\n" == unchecked
+    assert derived(sr.architectures[layer](phi)).page() + "\n" == unchecked
 
 
 def test_a_page_has_the_width_that_was_asked_for():
@@ -162,17 +163,17 @@ def test_a_page_has_the_width_that_was_asked_for():
 
 
 def test_the_page_of_a_layer_without_a_name_has_no_command():
-    theory = sr.derive(sr.Layer(sr.Dense(3 * sr.activation("erf")(sr.z)), "mlp"))
+    theory = derived(sr.Layer(sr.Dense(3 * sr.activation("erf")(sr.z)), "mlp"))
     assert "symres derive" not in theory.page()
     assert "Dense(3φ(z))" in theory.page()
 
 
 def test_the_page_knows_the_fixed_points_of_a_layer_with_numbers():
-    assert "Fixed points" in sr.derive(sr.mlp("erf")).subs(C_W=2, C_b="1/10").page()
+    assert "Fixed points" in derived(sr.mlp("erf")).subs(C_W=2, C_b="1/10").page()
 
 
 def test_summaries_are_plain():
-    summary = sr.derive(sr.residual("gelu")).summary()
+    summary = derived(sr.residual("gelu")).summary()
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     point = summary["critical_points"][0]
     assert point["K"] == (3 + math.sqrt(17)) / 2
@@ -184,7 +185,7 @@ def test_summaries_are_plain():
 
 @pytest.mark.parametrize("layer", [sr.mlp("step"), sr.mlp("relu"), sr.mlp("leaky_relu"), sr.residual("erf", gamma=1)])
 def test_summaries_of_all_kinds_are_json(layer):
-    summary = sr.derive(layer).summary()
+    summary = derived(layer).summary()
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert_plain(summary)
 
@@ -196,7 +197,7 @@ def assert_plain(value):
 
 
 def test_a_summary_keeps_other_parameters_as_text():
-    summary = sr.derive(sr.mlp("leaky_relu")).summary()
+    summary = derived(sr.mlp("leaky_relu")).summary()
     slope = sp.Symbol("slope", real=True)
     assert sp.sympify(summary["critical_points"][0]["C_W"], {"slope": slope}) == 2 / (1 + slope**2)
     assert summary["critical_points"][0]["K"] == "any"
@@ -204,7 +205,7 @@ def test_a_summary_keeps_other_parameters_as_text():
 
 def test_views_are_found_wherever_a_theory_comes_from(tmp_path):
     """A theory read back in a process that imports nothing but what the file names."""
-    (tmp_path / "theory.pickle").write_bytes(pickle.dumps(sr.derive(sr.mlp("relu"))))
+    (tmp_path / "theory.pickle").write_bytes(pickle.dumps(derived(sr.mlp("relu"))))
     code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).summary()['universality_class'])"
     command = [sys.executable, "-c", code, str(tmp_path / "theory.pickle")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "scale-invariant\n"

@@ -8,6 +8,7 @@ import sys
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.activations.catalogue import activation
 from symres.core.errors import DeclarationError, UnsupportedLayer
 from symres.core.symbols import C_W, C, C_b, K, gamma, xi, z
@@ -63,12 +64,23 @@ def test_a_fresh_call_never_equals_one_from_another_process():
     assert len(lower(foreign + own).instructions) == 2
 
 
-def test_equality_is_by_program_text():
+def test_equality_is_by_program():
     assert residual(tanh) == residual(tanh)
     assert hash(residual(tanh)) == hash(residual(tanh))
     assert residual(tanh) != mlp(tanh)
     assert residual(tanh) != residual(erf)
     assert Layer(gamma * z + Dense(tanh(z))) == residual("tanh")
+
+
+def test_layers_whose_parameters_have_other_signs_are_different():
+    """Their texts are the same, and what is derived from them is not: sqrt(q^2) is q or -q."""
+    layers = []
+    for sign in ("positive", "negative"):
+        q = sp.Symbol("q", **{sign: True})
+        layers.append(mlp(type(tanh)("c", z + q * z**3, parameters=(q,))))
+    assert layers[0] != layers[1]
+    first, second = sr.network(layers).layers
+    assert first.critical_line_expr is not None and second.critical_line_expr is None
 
 
 def test_the_text_defines_its_activations():

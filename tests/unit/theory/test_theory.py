@@ -9,6 +9,7 @@ import sympy as sp
 
 import symres as sr
 from symres.numerics.roots.root import Root
+from tests.shared import derived
 
 PHI = {  # written by hand, for mpmath
     "tanh": mp.tanh,
@@ -32,7 +33,7 @@ def oracle(name, integrand, kernel):
     ("name", "weight", "bias"), [("tanh", 2, "0.1"), ("gelu", "1.5", 0.25), ("relu", 1, Fraction(1, 3))]
 )
 def test_an_attractive_fixed_point_is_where_iteration_ends(name, weight, bias):
-    theory = sr.derive(sr.mlp(name))
+    theory = derived(sr.mlp(name))
     stable = [p for p in theory.fixed_points(C_W=weight, C_b=bias) if p.chi_parallel < 1]
     assert len(stable) == 1
     settled = theory.kernels(80, 1, C_W=weight, C_b=bias)[-1]
@@ -42,20 +43,20 @@ def test_an_attractive_fixed_point_is_where_iteration_ends(name, weight, bias):
 
 def test_every_fixed_point_is_found():
     """Tanh in the chaotic phase without biases: K = 0 repels, one K > 0 attracts."""
-    zero, positive = sr.derive(sr.mlp("tanh")).fixed_points(C_W=2, C_b=0)
+    zero, positive = derived(sr.mlp("tanh")).fixed_points(C_W=2, C_b=0)
     assert (zero.K, zero.chi_parallel, zero.chi_perp) == (0.0, 2.0, 2.0)
     assert abs(2 * oracle("tanh", lambda f, z: f**2, mp.mpf(positive.K)) / positive.K - 1) < 1e-12
     assert positive.chi_parallel < 1 < positive.chi_perp
 
 
 def test_where_every_kernel_is_preserved():
-    (point,) = sr.derive(sr.mlp("relu")).fixed_points(C_W=2, C_b=0)
+    (point,) = derived(sr.mlp("relu")).fixed_points(C_W=2, C_b=0)
     assert point.K == sr.K
     assert point.phase == "critical"
 
 
 def test_iteration_is_the_recursion():
-    kernels = sr.derive(sr.residual("erf")).kernels(3, "1/2", C_W=1, C_b="0.2", gamma=Fraction(1, 2))
+    kernels = derived(sr.residual("erf")).kernels(3, "1/2", C_W=1, C_b="0.2", gamma=Fraction(1, 2))
     k = mp.mpf(1) / 2
     assert len(kernels) == 4
     for found in kernels:
@@ -67,7 +68,7 @@ def test_iteration_is_the_recursion():
 @pytest.mark.parametrize("name", ["gelu", "tanh", "silu", "softplus", "mish"])
 @pytest.mark.parametrize("kernel", ["1e-4", "0.7", "40"])
 def test_maps_agree_with_a_hand_written_activation(name, kernel):
-    theory, k = sr.derive(sr.mlp(name)), mp.mpf(kernel)
+    theory, k = derived(sr.mlp(name)), mp.mpf(kernel)
     with mp.workdps(25):
         squares = oracle(name, lambda f, z: f**2, mp.mpf(kernel))
         curved = oracle(name, lambda f, z: f**2 * (z**2 - k), mp.mpf(kernel)) / (2 * mp.mpf(kernel) ** 2)
@@ -77,7 +78,7 @@ def test_maps_agree_with_a_hand_written_activation(name, kernel):
 
 @pytest.mark.parametrize("one_half", [0.5, "0.5", "1/2", Fraction(1, 2), sp.Rational(1, 2), mp.mpf("0.5")])
 def test_numbers_of_every_kind(one_half):
-    value = sr.derive(sr.residual("erf", gamma=one_half)).chi_perp.evalf(30, K=one_half, C_W=one_half)
+    value = derived(sr.residual("erf", gamma=one_half)).chi_perp.evalf(30, K=one_half, C_W=one_half)
     with mp.workdps(40):
         assert abs(value - (mp.mpf(1) / 4 + 2 / (mp.pi * mp.sqrt(3)))) < mp.mpf(10) ** -30
 
@@ -89,7 +90,7 @@ def test_thirty_digits_of_a_smooth_activation_are_thirty_digits():
 
 
 def test_series_and_the_limit_at_zero():
-    theory = sr.derive(sr.mlp("tanh"))
+    theory = derived(sr.mlp("tanh"))
     series = theory.kernel_map.series(3)
     assert series.status is sr.Status.SERIES
     assert sp.expand(series.expr - (sr.C_b + sr.C_W * (sr.K - 2 * sr.K**2 + sp.Rational(17, 3) * sr.K**3))) == 0
@@ -103,7 +104,7 @@ def test_series_and_the_limit_at_zero():
 def test_a_nested_series_follows_its_variances():
     erf, tanh = sr.activation("erf"), sr.activation("tanh")
     layer = sr.Layer(sr.Dense(tanh(sr.Dense(erf(sr.z), C_b=0)), C_b=0))
-    theory = sr.derive(layer)
+    theory = derived(layer)
     k = sp.Rational(1, 10**5)
     exact = theory.kernel_map.evalf(20, K=k, C_W=1)
     approximate = sp.N(theory.kernel_map.series(3).expr.subs({sr.K: k, sr.C_W: 1}), 20)
@@ -111,10 +112,10 @@ def test_a_nested_series_follows_its_variances():
 
 
 def test_a_root_is_known_to_any_number_of_digits():
-    point = sr.derive(sr.mlp("silu")).critical_points[0]
+    point = derived(sr.mlp("silu")).critical_points[0]
     assert isinstance(point.K, Root)
     k = sp.N(point.K, 60)
-    theory = sr.derive(sr.mlp("silu"))
+    theory = derived(sr.mlp("silu"))
     with mp.workdps(60):
         difference = theory.chi_parallel.evalf(40, K=k, C_W=1) - theory.chi_perp.evalf(40, K=k, C_W=1)
     assert abs(difference) < mp.mpf(10) ** -38
@@ -122,7 +123,7 @@ def test_a_root_is_known_to_any_number_of_digits():
 
 
 def test_names_that_a_map_ignores_are_accepted_and_typing_errors_are_not():
-    chi = sr.derive(sr.mlp("erf")).chi_perp
+    chi = derived(sr.mlp("erf")).chi_perp
     assert chi.evalf(K=1, C_W=1, C_b=7) == chi.evalf(K=1, C_W=1)
     with pytest.raises(sr.DeclarationError, match="C_c"):
         chi.evalf(K=1, C_W=1, C_c=7)
@@ -144,7 +145,7 @@ def test_impossible_kernels_are_refused(values, needle):
 
 
 def test_a_jump_has_no_critical_point_and_says_why():
-    theory = sr.derive(sr.mlp("sign"))
+    theory = derived(sr.mlp("sign"))
     assert theory.chi_perp.evalf(K=1) == mp.inf
     assert theory.h.status is sr.Status.UNKNOWN
     with pytest.raises(sr.NoClosedForm, match="infinite"):
@@ -155,7 +156,7 @@ def test_a_jump_has_no_critical_point_and_says_why():
 
 def test_fixed_variances_leave_nothing_to_tune():
     erf = sr.activation("erf")
-    theory = sr.derive(sr.Layer(sr.Dense(erf(sr.z), C_W=1, C_b=0)))
+    theory = derived(sr.Layer(sr.Dense(erf(sr.z), C_W=1, C_b=0)))
     assert theory.critical_points == ()
     assert theory.universality_class == "unknown"
     assert "no free parameter" in theory.remarks[0]
@@ -172,7 +173,7 @@ def test_repr_says_what_it_is():
 
 @pytest.mark.parametrize("name", ["gelu", "silu"])
 def test_a_half_stable_point_is_among_the_fixed_points_at_its_own_values(name):
-    theory = sr.derive(sr.mlp(name))
+    theory = derived(sr.mlp(name))
     point = theory.critical_points[0]
     found = theory.fixed_points(C_W=point.C_W, C_b=point.C_b)
     assert min(abs(p.K - float(point.K)) for p in found) < 1e-6
@@ -185,7 +186,7 @@ def test_a_half_stable_point_is_among_the_fixed_points_at_its_own_values(name):
     "formula", ["tanh(z)+erf(z)", "erf(z)/(1+sqrt(2))", "(sqrt(2)+sqrt(3))*tanh(z)", "selu(z)+erf(z)"]
 )
 def test_stability_does_not_depend_on_how_the_slope_is_written(formula):
-    theory = sr.derive(formula)
+    theory = derived(formula)
     assert theory.universality_class == "K*=0"
     assert theory.critical_points[0].stability == "stable"
 
@@ -193,22 +194,22 @@ def test_stability_does_not_depend_on_how_the_slope_is_written(formula):
 @pytest.mark.parametrize("gamma", [1, 2])
 def test_no_negative_variance_is_called_critical(gamma):
     for name in ("relu", "tanh", "gelu"):
-        assert sr.derive(sr.residual(name, gamma=gamma)).critical_points == ()
+        assert derived(sr.residual(name, gamma=gamma)).critical_points == ()
 
 
 def test_the_limit_at_zero_of_a_nested_layer_with_biases():
     erf, tanh = sr.activation("erf"), sr.activation("tanh")
-    theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(tanh(sr.Dense(erf(sr.z))))))
+    theory = derived(sr.Layer(sr.gamma * sr.z + sr.Dense(tanh(sr.Dense(erf(sr.z))))))
     settings = {"C_W": 2, "C_b": "0.1", "gamma": 1}
     near = theory.kernel_map.evalf(K="1e-30", **settings)
     assert abs(theory.kernel_map.evalf(K=0, **settings) - near) < 1e-14
-    assert sr.derive("elu(alpha=1)").h.evalf(K=0, C_W=1) == -mp.inf
+    assert derived("elu(alpha=1)").h.evalf(K=0, C_W=1) == -mp.inf
 
 
 @pytest.mark.parametrize("name", ["relu", "hard_tanh", "relu6", "gelu", "tanh"])
 def test_h_is_half_the_slope_of_chi_perp_also_at_kinks(name):
     """Phi' jumps at a kink: two derivatives move onto the Gaussian weight."""
-    theory, step = sr.derive(name), sp.Rational(1, 10**8)
+    theory, step = derived(name), sp.Rational(1, 10**8)
     slope = [theory.chi_perp.evalf(30, K=sp.Rational(3, 2) + s * step, C_W=2) for s in (1, -1)]
     with mp.workdps(30):
         expected = (slope[0] - slope[1]) / (4 * mp.mpf(10) ** -8)
@@ -217,7 +218,7 @@ def test_h_is_half_the_slope_of_chi_perp_also_at_kinks(name):
 
 def test_chi_parallel_of_a_jump():
     """<phi^2> of a shifted step is a Gaussian tail; its slope by hand."""
-    theory = sr.derive("where(z>1/2, 2, 0)")
+    theory = derived("where(z>1/2, 2, 0)")
     k = mp.mpf(2)
     expected = 3 * 4 * mp.exp(-1 / (8 * k)) / (4 * mp.sqrt(2 * mp.pi) * k ** mp.mpf("1.5"))
     assert abs(theory.chi_parallel.evalf(K=2, C_W=3) / expected - 1) < 1e-14
@@ -229,7 +230,7 @@ def test_a_spoilt_closed_form_is_not_returned():
     from symres.core.proof import Proof
     from symres.theory.quantities.build import _verified
 
-    right = sr.derive("gelu").chi_perp
+    right = derived("gelu").chi_perp
     wrong = replace(right, body=right.body * sp.Rational(101, 100), proof=Proof(right.body * sp.Rational(101, 100)))
     assert _verified(right).status is sr.Status.EXACT
     judged = _verified(wrong)
@@ -254,7 +255,7 @@ def test_averages_of_expressions_are_validated(expression):
 
 @pytest.mark.parametrize("formula", ["abs(z)^0.5", "sign(z)*sqrt(abs(z))", "sqrt(abs(z^2-1))", "max(z,0)^0.5 + z"])
 def test_a_vertical_tangent_has_an_infinite_mean_square_slope(formula):
-    theory = sr.derive(formula)
+    theory = derived(formula)
     assert theory.chi_perp.expr == sp.oo
     assert theory.h.status is sr.Status.UNKNOWN
     assert theory.universality_class == "none"
@@ -278,7 +279,7 @@ def test_a_vertical_tangent_has_an_infinite_mean_square_slope(formula):
 
 
 def test_an_unbounded_slope_with_a_finite_mean_square_is_no_number():
-    theory = sr.derive("abs(z)^0.75")
+    theory = derived("abs(z)^0.75")
     moment = mp.mpf(2) ** 0.75 * mp.gamma(1.25) / mp.sqrt(mp.pi)  # <|t|^(3/2)>
     assert abs(theory.kernel_map.evalf(K=16, C_W=1, C_b=0) / (8 * moment) - 1) < 1e-14
     assert theory.chi_perp.status is theory.h.status is sr.Status.UNKNOWN
@@ -292,7 +293,7 @@ def test_an_unbounded_slope_with_a_finite_mean_square_is_no_number():
 
 def test_close_fixed_points_are_told_apart():
     """At the critical values of GELU, K* touches the diagonal and a stable kernel lies 15 % below it."""
-    theory = sr.derive("gelu")
+    theory = derived("gelu")
     point = theory.critical_points[0]
     stable, critical = theory.fixed_points(C_W=point.C_W, C_b=point.C_b)
     assert abs(critical.K / ((3 + 17**0.5) / 2) - 1) < 1e-9
@@ -303,41 +304,41 @@ def test_close_fixed_points_are_told_apart():
 
 
 def test_fixed_points_on_the_grid_and_close_to_zero():
-    (point,) = sr.derive("sign").fixed_points(C_W=1, C_b=0)
+    (point,) = derived("sign").fixed_points(C_W=1, C_b=0)
     assert point.K == 1
-    _, small = sr.derive("tanh").fixed_points(C_W="1.0000001", C_b=0)
+    _, small = derived("tanh").fixed_points(C_W="1.0000001", C_b=0)
     assert abs(small.K / 5e-8 - 1) < 1e-6  # K' = C_W (K - 2 K^2 + ...)
 
 
 def test_kernels_that_cannot_be_searched_are_named():
-    theory = sr.derive("sin(z^3)")
+    theory = derived("sin(z^3)")
     assert any("not searched" in remark for remark in theory.remarks)
     with pytest.raises(sr.SymresError, match="varies too fast"):
         theory.kernel_map.evalf(K="1e6", C_W=1, C_b=0)
 
 
 def test_the_squared_activation():
-    theory = sr.derive(sr.residual("gelu"))
+    theory = derived(sr.residual("gelu"))
     squared = theory.phi_squared
     assert squared is theory.phi_squared
     assert squared.name == "phi_squared"
     assert next(iter(theory.quantities)) == "phi_squared"
     assert squared.expr == sr.expect("gelu(z)^2").expr
     assert squared.evalf(20, K=1, C_W=2) == squared.evalf(20, K=1)  # what the other quantities depend on is ignored
-    alpha = sr.derive("elu").phi_squared
+    alpha = derived("elu").phi_squared
     assert alpha.symbols[0] == sr.K and [s.name for s in alpha.symbols[1:]] == ["alpha"]
-    given = sr.derive(sr.mlp("elu")).subs(alpha=2).phi_squared
+    given = derived(sr.mlp("elu")).subs(alpha=2).phi_squared
     assert given.evalf(20, K=3) == alpha.evalf(20, K=3, alpha=2)
 
 
 def test_several_activations_have_no_common_square():
     gelu, tanh = sr.activation("gelu"), sr.activation("tanh")
-    theory = sr.derive(sr.Layer(sr.Dense(gelu(sr.z)) + sr.Dense(tanh(sr.z))))
+    theory = derived(sr.Layer(sr.Dense(gelu(sr.z)) + sr.Dense(tanh(sr.z))))
     squared = theory.phi_squared
     assert list(theory.quantities) == ["kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"]
     assert squared.status is sr.Status.UNKNOWN and squared.reason == "the layer has 2 activations"
-    nested = sr.derive(sr.Layer(sr.Dense(gelu(sr.Dense(gelu(sr.z)))))).quantities["phi_squared"]
-    assert nested.expr == sr.derive("gelu").phi_squared.expr
+    nested = derived(sr.Layer(sr.Dense(gelu(sr.Dense(gelu(sr.z)))))).quantities["phi_squared"]
+    assert nested.expr == derived("gelu").phi_squared.expr
 
 
 def exact_average(function, k, breaks=()):
@@ -361,7 +362,7 @@ def exact_average(function, k, breaks=()):
 )
 def test_a_line_of_critical_points(formula, function, slope, breaks):
     """An activation that is linear between its zeros has equal susceptibilities at every kernel."""
-    theory = sr.derive(formula)
+    theory = derived(formula)
     (line,) = theory.critical_points
     assert line.K == sr.K
     assert (line.stability, theory.universality_class) == ("half-stable", "half-stable")
@@ -374,7 +375,7 @@ def test_a_line_of_critical_points(formula, function, slope, breaks):
 
 
 def test_a_line_without_biases_is_none():
-    theory = sr.derive("max(z+1,0)")
+    theory = derived("max(z+1,0)")
     assert theory.critical_points == ()
     assert theory.universality_class == "none"
     assert "no C_b >= 0" in theory.remarks[0]
@@ -390,7 +391,7 @@ def test_a_line_without_biases_is_none():
 )
 def test_scale_invariant_layers_of_any_shape(make, weight):
     """The susceptibilities are gamma^2 + C_W^2/2;  C_W (1 + C_W/2);  gamma^2 + C_W/2, at every kernel."""
-    theory = sr.derive(make(sr.activation("relu")))
+    theory = derived(make(sr.activation("relu")))
     (point,) = theory.critical_points
     assert theory.universality_class == "scale-invariant"
     assert (point.K, point.C_b, point.stability) == (sr.K, 0, "neutral")
@@ -401,7 +402,7 @@ def test_scale_invariant_layers_of_any_shape(make, weight):
 @pytest.mark.exhaustive
 def test_stable_zero_decides_the_class_of_nested_layers():
     tanh, erf = sr.activation("tanh"), sr.activation("erf")
-    theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(tanh(sr.Dense(erf(sr.z))))))
+    theory = derived(sr.Layer(sr.gamma * sr.z + sr.Dense(tanh(sr.Dense(erf(sr.z))))))
     assert theory.universality_class == "K*=0"
     assert any("not searched" in remark and "not linear" in remark for remark in theory.remarks)
 
@@ -410,7 +411,7 @@ def test_stable_zero_decides_the_class_of_nested_layers():
 @pytest.mark.parametrize("name", ["gelu", "tanh"])
 def test_a_covariance_that_floats_round_beyond_its_limit(name, correlation):
     """sqrt(K1*K2) in floats may exceed the exact root by an ulp; that is a correlation of 1, not an error."""
-    covariance = sr.derive(name).covariance_map
+    covariance = derived(name).covariance_map
     variances = {"K1": 0.3, "K2": 0.7, "C_W": 1, "C_b": 0}
     above = correlation * math.nextafter(math.sqrt(0.3 * 0.7), 1)
     limit = covariance.evalf(**variances, C=correlation * sp.sqrt(sp.Rational(21, 100)))
@@ -425,7 +426,7 @@ def test_counts_may_be_of_any_exact_type_and_must_be_whole():
     squared = sr.expect("tanh(z)^2")
     assert squared.evalf("20", K=1) == squared.evalf(20, K=1)
     assert squared.series("2").expr == squared.series(2).expr == sr.K - 2 * sr.K**2
-    theory = sr.derive("tanh")
+    theory = derived("tanh")
     assert len(theory.kernels("3", 1, C_W=1, C_b=0)) == 4
     for wrong in (-1, 0, 1.5, "x", True):
         with pytest.raises(sr.DeclarationError):
@@ -441,7 +442,7 @@ def test_counts_may_be_of_any_exact_type_and_must_be_whole():
 @pytest.mark.parametrize("formula", ["erf(z)+z*exp(-z^2)", "erf(z)+exp(-z^2)", "z+pi*z^2-z^3", "sqrt(2)*z-z^3"])
 def test_polynomial_conditions_with_irrational_coefficients(formula):
     """Their roots are no algebraic numbers: the scan finds them."""
-    theory = sr.derive(formula)
+    theory = derived(formula)
     for point in theory.critical_points:
         if point.K != 0:
             at = {"K": sp.N(point.K, 30), "C_W": sp.N(point.C_W, 30), "C_b": sp.N(point.C_b, 30)}
@@ -451,7 +452,7 @@ def test_polynomial_conditions_with_irrational_coefficients(formula):
 
 def test_two_critical_points_in_one_cell_of_the_grid():
     """Found by an independent search: K* = 6.28104 (C_W = 1.93329, C_b = 0.24382) and 6.69866 (1.93036, 0.25330)."""
-    theory = sr.derive("gelu(z) + 0.00036775*z^3")
+    theory = derived("gelu(z) + 0.00036775*z^3")
     found = [tuple(float(e) for e in (p.K, p.C_W, p.C_b)) for p in theory.critical_points if p.K != 0]
     expected = [(6.28104, 1.93329, 0.24382), (6.69866, 1.93036, 0.25330)]
     assert all(
@@ -461,7 +462,7 @@ def test_two_critical_points_in_one_cell_of_the_grid():
 
 def test_critical_points_at_large_kernels():
     """Of silu(z/1000): K* of SiLU times 1e6."""
-    point = sr.derive("silu(z/1000)*1000").critical_points[0]
+    point = derived("silu(z/1000)*1000").critical_points[0]
     assert abs(float(point.K) / 14.3201736180258e6 - 1) < 1e-13
     assert abs(float(point.C_W) / 1.98800467826949 - 1) < 1e-13
 
@@ -478,7 +479,7 @@ def test_critical_points_at_large_kernels():
     ],
 )
 def test_zero_is_critical_whatever_multiplies_the_branch(make, weight):
-    theory = sr.derive(make(sr.activation("tanh")))
+    theory = derived(make(sr.activation("tanh")))
     (point,) = theory.critical_points
     rho = sp.Symbol("rho", real=True)
     assert point.K == point.C_b == 0
@@ -487,8 +488,8 @@ def test_zero_is_critical_whatever_multiplies_the_branch(make, weight):
 
 
 def test_the_weight_of_the_branch_scales_the_critical_weights():
-    point = sr.derive(sr.residual("gelu", xi=sr.xi)).critical_points[0]
-    usual = sr.derive(sr.residual("gelu")).critical_points[0]
+    point = derived(sr.residual("gelu", xi=sr.xi)).critical_points[0]
+    usual = derived(sr.residual("gelu")).critical_points[0]
     assert point.K == usual.K == (3 + sp.sqrt(17)) / 2
     for found, known in ((point.C_W * sr.xi**2, usual.C_W), (point.C_b * sr.xi**2, usual.C_b)):
         assert abs(sp.N((found - known).subs({sr.xi: 3, sr.gamma: sp.Rational(1, 3)}), 25)) < 1e-20
@@ -498,7 +499,7 @@ def test_the_weight_of_the_branch_scales_the_critical_weights():
 @pytest.mark.parametrize("formula", ["z-z*abs(z)^sqrt(2)", "2*z-z*abs(z)^(1/pi)"])
 def test_an_unexamined_zero_leaves_the_class_open(formula):
     """K* = 0 is critical and stable here, but the series has powers that are not known: no class is claimed."""
-    theory = sr.derive(formula)
+    theory = derived(formula)
     assert theory.universality_class == "unknown"
     assert any("not examined" in remark for remark in theory.remarks)
 
@@ -521,7 +522,7 @@ def layers_with_multiples():
 def test_activations_of_multiples_of_one_neuron(name):
     """They share one Gaussian variable: a law of two would be singular."""
     forward, function = layers_with_multiples()[name]
-    theory = sr.derive(sr.Layer(forward))
+    theory = derived(sr.Layer(forward))
     for k in (0.3, 2):
         kernel = exact_average(lambda x: function(x) ** 2, k, [0])
         assert abs(theory.kernel_map.evalf(K=k, C_W=1, C_b=0) - kernel) < 1e-14 * (1 + kernel)
@@ -536,7 +537,7 @@ def test_activations_of_multiples_of_one_neuron(name):
 
 
 def test_a_quantity_without_a_definition_is_unknown_and_harms_nobody():
-    theory = sr.derive("sign")
+    theory = derived("sign")
     assert theory.h.status is sr.Status.UNKNOWN
     assert "infinite" in theory.h.reason
     assert {q.status for name, q in theory.quantities.items() if name != "h"} == {sr.Status.EXACT}
@@ -544,7 +545,7 @@ def test_a_quantity_without_a_definition_is_unknown_and_harms_nobody():
 
 def test_the_slope_of_chi_perp_where_slopes_of_two_neurons_jump():
     relu = sr.activation("relu")
-    theory = sr.derive(sr.Layer(sr.Dense(relu(sr.z + sr.Dense(relu(sr.z))) + relu(sr.z))))
+    theory = derived(sr.Layer(sr.Dense(relu(sr.z + sr.Dense(relu(sr.z))) + relu(sr.z))))
     assert {q.status for q in theory.quantities.values()} == {sr.Status.EXACT}
     point, step = {"C_W": "1.3", "C_b": "0.2"}, sp.Rational(1, 10**8)
     with mp.workdps(30):

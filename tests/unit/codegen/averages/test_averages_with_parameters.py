@@ -50,7 +50,7 @@ def test_one_input_at_parameters_far_from_the_measured_one(name, kernel, a):
     assert export(quantity).load().expect(kernel, a) == pytest.approx(exact, rel=3e-15)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("name", "k1", "k2", "rho", "a"), TWO)
 def test_two_inputs_at_parameters_far_from_the_measured_one(name, k1, k2, rho, a):
     f = phi(name)

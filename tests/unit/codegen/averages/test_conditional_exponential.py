@@ -18,7 +18,7 @@ from symres.codegen.targets.numpy import dialect
 from symres.core.symbols import K1, K2, C, z
 from symres.report.export import export
 
-NAMES = ("elu", "selu", "celu", "hard_tanh", "relu6", "hard_swish", "hard_sigmoid")
+NAMES = ("hard_tanh", "selu", "celu", "elu", "relu6", "hard_swish", "hard_sigmoid")
 POINTS = [
     (k1, k2, rho)
     for k1, k2 in ((1e-8, 1e-8), (1e-8, 1e-4), (1e-3, 2e-3), (0.7, 0.7), (1.0, 30.0), (1e4, 9e3), (1.0, 1e4))
@@ -36,7 +36,7 @@ def kernel(request):
     return quantity, export(quantity).load().expect2
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_values_have_14_digits_up_to_parallel_inputs(kernel):
     quantity, f = kernel
     rest = {str(s): 1 for s in quantity.symbols[3:]}
@@ -120,7 +120,7 @@ SHIFTED = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", SHIFTED)
 def test_breakpoints_may_move(name, target):

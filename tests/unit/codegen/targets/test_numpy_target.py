@@ -21,6 +21,7 @@ from symres.gaussian.calculus.expectation import Expectation
 from symres.report.export import export
 from symres.results.quantity import NamedStep, Quantity, Status
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map, theory
+from tests.shared import Lazily
 
 RHO = [0.3, 0.99, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12]
 VARIANCES = [(1e-8, 1e-8), (1e-8, 3e-3), (1e-3, 1e-3), (0.4, 0.9), (2.0, 2.0), (30.0, 1e3), (1e4, 1e4), (1.0, 1e4)]
@@ -50,7 +51,7 @@ def pair_error(name, found, k1, k2, c):
 
 @pytest.fixture(scope="module")
 def pairs():
-    return {name: export(covariance_map(kernel)).load().covariance_map for name, kernel in PAIRS.items()}
+    return Lazily(lambda name: export(covariance_map(PAIRS[name])).load().covariance_map)
 
 
 @pytest.mark.sample(37)
@@ -179,12 +180,12 @@ OPEN = {  # functions whose averages are known, computed as if they were not
 
 @pytest.fixture(scope="module")
 def open_pairs():
-    found = {}
-    for name, formula in OPEN.items():
-        phi = Activation(name, formula)
+    def load(name):
+        phi = Activation(name, OPEN[name])
         body = Expectation(phi(x1) * phi(x2), K1, C, K2)
-        found[name] = export(numeric("covariance_map", (K1, K2, C), body)).load().covariance_map
-    return found
+        return export(numeric("covariance_map", (K1, K2, C), body)).load().covariance_map
+
+    return Lazily(load)
 
 
 def scale_of(name, k1, k2):

@@ -14,6 +14,7 @@ from symres.codegen.targets.numpy.tiles import FastPath, Precondition, Tiler
 from symres.core.symbols import K1, K2, C, K, z
 from symres.report.export import export
 from tests.oracles.closed_forms import PAIRS, covariance_map
+from tests.shared import Lazily
 from tests.unit.codegen.targets.test_numpy_target import pair_error
 
 ONE, NONE = (1.3, 0.2, 0.7), (1.0, 0.0, 0.0)  # C_W, C_b, gamma
@@ -22,7 +23,7 @@ MIXED = {name: PAIRS[name] for name in ("gelu", "relu", "leaky", "erf", "sin", "
 
 @pytest.fixture(scope="module")
 def modules():
-    return {name: export(covariance_map(kernel)).load() for name, kernel in PAIRS.items()}
+    return Lazily(lambda name: export(covariance_map(PAIRS[name])).load())
 
 
 def gram(rows, columns, seed=0):

@@ -10,6 +10,7 @@ import torch
 
 import symres as sr
 from symres.report.export import export
+from tests.shared import Lazily, derived
 
 ACTIVATIONS = ("relu", "gelu", "tanh", "silu", "erf")
 KERNELS = (0.0, 0.5, 1.0, 1.0, float("nan"), 2.0, -1.0)
@@ -18,14 +19,7 @@ COVARIANCES = (0.0, 0.25, 1.0, 0.3, 0.1, -2.0, 0.0)
 
 @pytest.fixture(scope="module")
 def loaded():
-    found = {}
-
-    def load(name):
-        if name not in found:
-            found[name] = export(sr.derive(name), "torch").load()
-        return found[name]
-
-    return load
+    return Lazily(lambda name: export(derived(name), "torch").load())
 
 
 def arguments(function):
@@ -46,7 +40,7 @@ def value_and_gradients(function):
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_every_function_compiles_in_one_graph_and_has_the_same_numbers(loaded, name, backend):
     torch._dynamo.reset()
-    module = loaded(name)
+    module = loaded[name]
     for function in (getattr(module, name) for name in module.__all__):
         compiled = torch.compile(function, fullgraph=True, backend=backend)
         for found, expected in zip(value_and_gradients(compiled), value_and_gradients(function), strict=True):
@@ -56,7 +50,7 @@ def test_every_function_compiles_in_one_graph_and_has_the_same_numbers(loaded, n
 
 def test_compiled_quadrature_is_not_tied_to_the_number_of_nodes(loaded):
     """Kernels for which there are other nodes than for those that it was compiled with."""
-    function = loaded("tanh").covariance_map
+    function = loaded["tanh"].covariance_map
     compiled = torch.compile(function, fullgraph=True, backend="eager")
     for size in (1e-6, 1.0, 1e3):
         given = [torch.tensor(size * k, dtype=torch.float64) for k in (1.0, 2.0, 0.7)]
@@ -73,7 +67,7 @@ def test_loaded_modules_are_kept_under_names_of_their_own(loaded):
         assert pickle.loads(pickle.dumps(one.kernel_map)) is one.kernel_map
     other = export({"f": sr.expect("tanh(z)**2")}).load()
     assert other.__name__ not in (first.__name__, second.__name__)
-    assert np.isclose(other.f(1.0), loaded("tanh").phi_squared(1.0), rtol=1e-14, atol=0.0)
+    assert np.isclose(other.f(1.0), loaded["tanh"].phi_squared(1.0), rtol=1e-14, atol=0.0)
 
 
 def test_a_text_that_does_not_run_leaves_no_module_behind():

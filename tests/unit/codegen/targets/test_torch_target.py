@@ -19,6 +19,7 @@ from symres.gaussian.calculus.expectation import Expectation
 from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map, theory
+from tests.shared import Lazily, derived
 
 EDGE = [(k, k, c) for k, c in ((1.0, 1.0), (2.0, -2.0), (1e-8, 1e-8), (1e4, 1e4), (1.0, 1.0 + 1e-15), (0.0, 0.0))]
 EDGE += [(0.3, 1.2, 0.6), (0.0, 1.0, 0.0)]
@@ -30,8 +31,7 @@ def double(*values):
 
 @pytest.fixture(scope="module")
 def modules():
-    quantities = {name: covariance_map(kernel) for name, kernel in PAIRS.items()}
-    return {name: (export(q, "torch").load(), export(q).load()) for name, q in quantities.items()}
+    return Lazily(lambda name: tuple(export(covariance_map(PAIRS[name]), t).load() for t in ("torch", "numpy")))
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -136,16 +136,16 @@ def test_quadrature_has_the_derivatives_of_the_closed_form(modules, formula, pai
 
 
 # ---- averages without a closed form ------------------------------------------------------------------------------
-NUMERIC = {"tanh": {}, "hard_tanh": {}, "elu": {"alpha": 0.8}, "swish": {"beta": 1.4}}
+NUMERIC = {"hard_tanh": {}, "tanh": {}, "elu": {"alpha": 0.8}, "swish": {"beta": 1.4}}
 
 
 @pytest.fixture(scope="module")
 def open_modules():
-    found = {}
-    for name in NUMERIC:
-        quantity = sr.derive(name).covariance_map
-        found[name] = export(quantity, "torch").load().covariance_map, export(quantity).load().covariance_map
-    return found
+    def load(name):
+        quantity = derived(name).covariance_map
+        return export(quantity, "torch").load().covariance_map, export(quantity).load().covariance_map
+
+    return Lazily(load)
 
 
 @pytest.mark.sample(1)

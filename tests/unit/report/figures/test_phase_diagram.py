@@ -12,6 +12,7 @@ from symres.core.errors import DeclarationError, NoClosedForm
 from symres.layers.equation_parser import written
 from symres.report.figures import phase_diagram as diagram
 from symres.report.figures.phase_diagram import phase_diagram
+from tests.shared import derived
 
 GAMMA = 0.5
 
@@ -28,7 +29,7 @@ def end_of_erf(C_W, C_b, gamma=GAMMA, kernel=1.0):
 
 @pytest.fixture(scope="module")
 def erf():
-    return sr.derive(sr.residual("erf"))
+    return derived(sr.residual("erf"))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def test_the_line_is_where_chi_perp_is_one_and_ends_in_the_point(of_erf):
 
 def test_an_unreachable_part_of_a_line_and_its_end():
     """Of gelu the line begins at C_W = 4 for small kernels, which flow away, and is reachable beyond the point."""
-    found = phase_diagram(sr.derive("gelu"), points=3)
+    found = phase_diagram(derived("gelu"), points=3)
     parts = {reachable: (weights, biases) for weights, biases, reachable in found.lines}
     ((weight, bias),) = found.points
     assert weight == pytest.approx(1.983058257437547) and bias == pytest.approx(0.17292239075606736)
@@ -159,7 +160,7 @@ def test_wrong_use_is_refused(erf, words, params, said):
 
 def test_batches_and_unknown_maps_are_refused(erf):
     with pytest.raises(DeclarationError, match="normalises over a batch"):
-        phase_diagram(sr.derive(sr.batch_norm("relu")), points=2)
+        phase_diagram(derived(sr.batch_norm("relu")), points=2)
     unknown = replace(erf.chi_perp, status=sr.Status.UNKNOWN, reason="for the test")
     theory = SimpleNamespace(is_batch=False, kernel_map=erf.kernel_map, chi_perp=unknown)
     with pytest.raises(NoClosedForm, match="chi_perp is unknown: for the test"):
@@ -169,7 +170,7 @@ def test_batches_and_unknown_maps_are_refused(erf):
 @pytest.mark.parametrize(("formula", "lines"), [("max(z-1,0)-max(-z-1,0)", 0), ("erf", 1)])
 def test_a_jump_of_chi_perp_is_no_critical_line(formula, lines):
     """Where a fixed point vanishes, chi_perp jumps from 0.5 to 3.5 without being 1."""
-    theory = sr.derive(sr.residual(formula))
+    theory = derived(sr.residual(formula))
     drawn = phase_diagram(theory, ("C_W", 1, 4), ("gamma", 0.2, 0.95), points=60, C_b=0.1)
     assert drawn.chi_perp.min() < 0.9 and drawn.chi_perp.max() > 1.1
     assert len(drawn.lines) == lines
@@ -202,17 +203,17 @@ def test_kernels_that_still_move_are_marked(erf):
 
 def test_the_title_has_the_numbers_that_were_put_in():
     layer = sr.residual(sr.activation("leaky_relu")).subs(slope="0.2", C_b="0.1")
-    found = phase_diagram(sr.derive(layer), ("C_W", 0, 2), ("gamma", 0, 1), points=2)
+    found = phase_diagram(derived(layer), ("C_W", 0, 2), ("gamma", 0, 1), points=2)
     assert (
         r"\mathrm{slope}=\frac{1}{5}" in found.title
         and r"C_b=\frac{1}{10}" in found.title
         and found.title.count("$") == 2
     )
     long = written("gamma*z + Dense(phi(Dense(z))*sigmoid(Dense(z)))", sr.activation("where(z>1,z-1,exp(z-1)-1)"))
-    found = phase_diagram(sr.derive(long.subs(C_b="0.1")), ("C_W", 0, 1), ("gamma", 0, 1), points=2)
+    found = phase_diagram(derived(long.subs(C_b="0.1")), ("C_W", 0, 1), ("gamma", 0, 1), points=2)
     assert found.title.endswith("\n$C_b = 0.1$")
     assert max(map(len, found.title.split("\n"))) <= 70
-    found = phase_diagram(sr.derive(sr.residual("erf")), points=2, gamma=GAMMA)
+    found = phase_diagram(derived(sr.residual("erf")), points=2, gamma=GAMMA)
     assert r"\gamma z" in found.title and r"\gamma = 0.5" in found.title
 
 
@@ -220,7 +221,7 @@ def test_kernels_that_grow_without_bound_are_hatched():
     """Of relu they do above C_W = 2, where chi_perp = C_W/2 and C_b > 0."""
     from matplotlib.figure import Figure
 
-    found = phase_diagram(sr.derive("relu"), ("C_W", 1.0, 3.0), ("C_b", 0.1, 0.2), points=4)
+    found = phase_diagram(derived("relu"), ("C_W", 1.0, 3.0), ("C_b", 0.1, 0.2), points=4)
     assert np.isinf(found.kernel).tolist() == [[False, False, True, True]] * 4
     axes = Figure().subplots()
     found.plot(axes)
@@ -229,7 +230,7 @@ def test_kernels_that_grow_without_bound_are_hatched():
     (region,) = (c for c in axes.collections if any(getattr(c, "hatches", ())))
     corners = np.concatenate([path.vertices for path in region.get_paths()])
     assert (corners[:, 0].min(), corners[:, 0].max()) == (pytest.approx(2, abs=0.01), 3.0)
-    bounded = phase_diagram(sr.derive("relu"), ("C_W", 0.5, 1.5), ("C_b", 0.1, 0.2), points=2)
+    bounded = phase_diagram(derived("relu"), ("C_W", 0.5, 1.5), ("C_b", 0.1, 0.2), points=2)
     axes = Figure().subplots()
     bounded.plot(axes)
     assert not any(hasattr(c, "hatches") for c in axes.collections)
@@ -237,7 +238,7 @@ def test_kernels_that_grow_without_bound_are_hatched():
 
 def test_lines_are_smooth_and_reach_their_ends():
     """Of z - sin(z) the line is reachable above the critical point; of cos(3z) it ends on the axis."""
-    found = phase_diagram(sr.derive("z-sin(z)"), points=3)
+    found = phase_diagram(derived("z-sin(z)"), points=3)
     (star,) = found.points
     size = np.array([found.xs[-1], found.ys[-1]])
     assert {reachable for *_, reachable in found.lines} == {True, False}
@@ -246,7 +247,7 @@ def test_lines_are_smooth_and_reach_their_ends():
         inside = (places <= 1).all(axis=1)
         assert np.hypot(*np.diff(places[inside], axis=0).T).max() < 0.01
         assert np.hypot(*(places - star / size).T).min() < 0.01
-    ((weights, biases, _),) = phase_diagram(sr.derive("cos(3*z)"), points=3).lines
+    ((weights, biases, _),) = phase_diagram(derived("cos(3*z)"), points=3).lines
     assert biases[0] == pytest.approx(0, abs=0.01)
     kernel = 1.0  # K' = C_b + C_W (1 + exp(-18K))/2 and chi_perp = 9 C_W (1 - exp(-18K))/2, by hand
     for _ in range(400):

@@ -33,6 +33,7 @@ from symres.studies.criticality_summary import stability
 from symres.studies.kernel_expansions import expansions
 from symres.studies.kernel_range import reach
 from tests.oracles.closed_forms import KERNELS, theory
+from tests.shared import derived
 
 ROW = Verdict("kernel_map", "quadrature", "K=1, C_W=2", 0.85, 0.85, 1e-16, 0.3, 1e-13, Outcome.PASSED)
 
@@ -127,7 +128,7 @@ def test_a_typed_title_stays_on_the_page(report, tmp_path):
 
 
 def test_what_is_numeric_is_said_to_be_outside_the_families():
-    text = document(sr.derive(sr.mlp("1/(z^2+1)")).report())
+    text = document(derived(sr.mlp("1/(z^2+1)")).report())
     assert text.count("outside the families that symres closes: ") == 1
     assert "is known" not in text.split("Numbers are enclosed")[0].split("Kernels and susceptibilities")[1]
 
@@ -206,7 +207,7 @@ def test_record_reads_back(report):
     assert kernel["symbols"] == ["K", "C_W", "C_b", "gamma"]
     assert kernel["verifications"] == [{"oracle": "quadrature", "points": 4, "worst": 3e-30}]
     assert data["quantities"]["h"]["expression"] is None
-    undefined = replace(report, quantities=(sr.derive("step").h,))
+    undefined = replace(report, quantities=(derived("step").h,))
     assert record(undefined)["quantities"]["h"]["definition"] is None
     assert data["quantities"]["h"]["error_bound"] is None
     assert data["checks"][0]["outcome"] == "PASSED"
@@ -228,7 +229,7 @@ def test_record_has_no_infinities(report):
 
 def test_a_jump_in_a_document():
     """A remark may begin with a symbol, and what does not exist is not called unknown."""
-    text = document(sr.derive(sr.mlp("step")).report())
+    text = document(derived(sr.mlp("step")).report())
     assert r"$\chi_\perp$ is infinite: the activation jumps" in text and "Chi" not in text
     assert r"\textsc{undefined}: $\chi_\perp$ is infinite, it has no slope" in text
 
@@ -242,31 +243,31 @@ def test_formulas_in_every_clause_of_a_reason_are_typeset():
 
 def test_results_are_fractions_where_the_formula_has_no_decimal():
     for formula, number in (("where(z > 1, z, z/100)", r"\frac{9999}{10000}"), ("1.0507*relu(z)", "0.551985245")):
-        assert number in document(sr.derive(sr.mlp(formula)).report())
+        assert number in document(derived(sr.mlp(formula)).report())
     assert latex(sp.Rational(9999, 10000) * K) == r"\frac{9999 K}{10000}"
     assert latex(sp.Rational(44715, 10**6) * z**3) == "0.044715 z^{3}"
 
 
 def test_noise_has_a_column_only_where_there_is_noise():
-    sharp = document(sr.derive(sr.mlp("where(z > 1, z - 1, 0)")).report())
+    sharp = document(derived(sr.mlp("where(z > 1, z - 1, 0)")).report())
     assert r"$y$ & $m$ & $V$" in sharp and r"\varepsilon" not in sharp
-    smooth = document(sr.derive(sr.mlp("gelu")).report())
+    smooth = document(derived(sr.mlp("gelu")).report())
     assert r"$y$ & $\langle \varepsilon^2 \rangle$ & $m$ & $V$" in smooth
 
 
 def test_page_document_and_record_give_the_same_advice():
-    report = sr.derive(sr.mlp("gelu")).report()
+    report = derived(sr.mlp("gelu")).report()
     told = record(report)["initialisation"]
     assert abs(float(told["weight"]) - 1.98305826) < 1e-8 and abs(float(told["bias"]) - 0.172922391) < 1e-9
     text = document(report)
     assert told["code"][0] in text and "variance 3.56155281" in text and "at infinite width" in text
-    assert record(sr.derive(sr.mlp("sign")).report())["initialisation"] is None
+    assert record(derived(sr.mlp("sign")).report())["initialisation"] is None
 
 
 def test_numbers_are_numbers_in_the_record():
-    free = record(sr.derive(sr.mlp("leaky_relu")).report())
+    free = record(derived(sr.mlp("leaky_relu")).report())
     assert free["critical_points"][0]["C_W"]["value"] is None and free["critical_points"][0]["C_b"]["value"] == 0
-    found = record(sr.derive(sr.residual("tanh")).report())
+    found = record(derived(sr.residual("tanh")).report())
     assert found["critical_points"][0]["C_W"]["value"] == 1.0 and found["initialisation"]["C_W"] == 1.0
     assert found["initialisation"]["C_b"] == 0.0
     exponents = found["exponents"]
@@ -275,10 +276,10 @@ def test_numbers_are_numbers_in_the_record():
 
 
 def test_the_record_has_the_first_correction_at_kernel_zero():
-    (sine,) = record(sr.derive("sin").report())["critical_points"]
+    (sine,) = record(derived("sin").report())["critical_points"]
     assert sine["correction"]["text"] == "-K**2"
-    assert record(sr.derive("hard_tanh").report())["critical_points"][0]["correction"]["text"] == "0"
-    gelu, zero = record(sr.derive("gelu").report())["critical_points"]
+    assert record(derived("hard_tanh").report())["critical_points"][0]["correction"]["text"] == "0"
+    gelu, zero = record(derived("gelu").report())["critical_points"]
     assert gelu["correction"] is None and zero["correction"]["text"] == "6*K**2/pi"
 
 
@@ -302,7 +303,7 @@ def test_curves_pass_the_critical_point(curves):
 
 
 def test_a_line_of_critical_points_is_drawn_at_one_of_them():
-    drawn = maps_figure.curves(sr.derive(sr.residual("where(z > 1, z - 1, where(z < -1, z + 1, 0))")).report())
+    drawn = maps_figure.curves(derived(sr.residual("where(z > 1, z - 1, where(z < -1, z + 1, 0))")).report())
     assert drawn.critical == 1
     for name in ("chi_parallel", "chi_perp", maps_figure.RATIO):
         assert np.interp(0.0, np.log(drawn.kernels), drawn.values[name]) == pytest.approx(1.0, abs=1e-3)
@@ -344,7 +345,7 @@ def test_a_panel_where_every_kernel_is_critical_says_so(curves, tmp_path):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("formula", ["sinh(z)", "exp(z/2)", "z^5"])
 def test_fast_growth_leaves_the_range_of_preserved_kernels_readable(formula):
-    drawn = maps_figure.curves(sr.derive(sr.mlp(formula)).report())
+    drawn = maps_figure.curves(derived(sr.mlp(formula)).report())
     assert drawn.values["phi_squared"].max() > 1e12
     low, high = maps_figure._window(drawn)
     assert low < drawn.preserved.min() < drawn.preserved.max() < high
@@ -450,31 +451,31 @@ def test_display_has_a_head_and_a_tail():
 @pytest.mark.parametrize(("formula", "largest"), [("tanh(z)", "1e-2"), ("tanh(100*z)/100", "1e-6"), ("sin(z)", "2e-2")])
 def test_the_kernels_that_a_layer_keeps(formula, largest):
     """K' = K - 2 a^2 K^2 for tanh(a z)/a and K - K^2 for sin: 2 % are lost at 0.01/a^2 and at 0.02."""
-    report = sr.derive(formula).report()
+    report = derived(formula).report()
     assert reach(report, report.critical_points[0]).kept == largest
 
 
 def test_a_critical_value_without_a_number_is_written_out():
     """C_b on a line of critical points is a long function of K*: it must not be left out."""
-    text = document(sr.derive("max(z-1/2,0) + min(z+1/2,0)").report())
+    text = document(derived("max(z-1/2,0) + min(z+1/2,0)").report())
     (line,) = (row for row in text.splitlines() if row.startswith("C_b &="))
     assert "erfc" in line
 
 
 def test_a_line_that_is_not_explicit_is_shown_along_the_fixed_point():
-    report = sr.derive("tanh").report()
+    report = derived("tanh").report()
     _, shown = document(report).split(r"where $K' = K$ and $\chi_\perp = 1$,")
     assert shown.index("C_W") < shown.index("C_b") < shown.index(r"K^*", shown.index("C_b")) < 400
     curve = record(report)["critical_curve"]
     assert [curve[name]["text"] for name in ("C_W", "C_b")] == ["1/<tanh'(z)**2>_{K}", "-C_W*<tanh(z)**2>_{K} + K"]
-    assert record(sr.derive("erf").report())["critical_curve"] is None
+    assert record(derived("erf").report())["critical_curve"] is None
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "side"), [("gelu", "above"), ("silu", "below")])
 def test_from_which_side_a_half_stable_kernel_attracts(name, side):
     """By the map: one step from that side leads closer to K*, one from the other side away."""
-    theory = sr.derive(name)
+    theory = derived(name)
     report, point = theory.report(), theory.critical_points[0]
     assert stability(report.critical_points[0]).startswith(f"half-stable: it attracts nearby kernels from {side};")
     star = sp.N(point.K, 25)
@@ -509,7 +510,7 @@ def test_what_is_unknown_is_called_so_once(report):
 
 def test_expansions_are_told_alike_in_every_form():
     """Page, document and record: terms in order, and how far they reach."""
-    silu = sr.derive(sr.mlp("silu"))
+    silu = derived(sr.mlp("silu"))
     small, large = expansions(silu.phi_squared)
     assert (small.limit, large.limit) == (0, sp.oo)
     assert small.body == K / 4 + 3 * K**2 / 16 - 5 * K**3 / 32

@@ -10,6 +10,7 @@ import sympy as sp
 
 import symres as sr
 from tests.command_line import page
+from tests.shared import derived
 
 R = sp.Rational
 OFFSETS = {"5e-4": "chaotic", "-5e-4": "ordered", "1e-9": "chaotic", "-1e-9": "ordered", "0": "critical"}
@@ -29,7 +30,7 @@ def test_the_phase_is_read_off_the_slope_alone(kernel, offset):
     slope = 1 + R(offset)
     numbers = erf_with(slope, kernel)
     assert sp.N(numbers["C_b"]) > 0
-    found = sr.derive("erf").fixed_points(**numbers)
+    found = derived("erf").fixed_points(**numbers)
     (point,) = [p for p in found if abs(p.K / float(kernel) - 1) < 1e-9]
     assert point.chi_perp == pytest.approx(float(slope), abs=1e-14)
     assert point.phase == OFFSETS[offset]
@@ -47,7 +48,7 @@ def test_the_phase_is_read_off_the_slope_alone(kernel, offset):
 def test_the_phase_at_vanishing_kernel(formula, offset):
     """Without biases all of these preserve K = 0; chi_perp is C_W <phi'^2> there."""
     square = {"relu": R(1, 2), "tanh": 1, "erf(z)": 4 / sp.pi, "leaky_relu(slope=1/10)": R(101, 200), "z": 1}[formula]
-    found = sr.derive(formula).fixed_points(C_W=(1 + R(offset)) / square, C_b=0)
+    found = derived(formula).fixed_points(C_W=(1 + R(offset)) / square, C_b=0)
     linear = formula not in ("tanh", "erf(z)")
     assert found[0].phase == OFFSETS[offset]
     assert found[0].K == (sr.K if linear and offset == "0" else 0.0)
@@ -57,7 +58,7 @@ def test_the_phase_at_vanishing_kernel(formula, offset):
 @pytest.mark.parametrize("offset", ["5e-4", "-5e-4"])
 def test_the_phase_of_a_skip_connection(offset):
     """gamma^2 + C_W/2 at every kernel; with biases only what shrinks has a fixed point."""
-    theory = sr.derive(sr.residual("relu"))
+    theory = derived(sr.residual("relu"))
     numbers = {"gamma": R(3, 5), "C_W": 2 * (1 + R(offset)) - 2 * R(9, 25)}
     phase = OFFSETS[offset]
     assert [(p.K, p.phase) for p in theory.fixed_points(C_b=0, **numbers)] == [(0.0, phase)]
@@ -70,7 +71,7 @@ def test_the_phase_of_a_skip_connection(offset):
 @pytest.mark.parametrize("name", ["erf", "tanh", "softsign"])
 def test_critical_values_that_were_rounded_are_still_critical(name):
     """The 12 digits of a page, typed in again: pi/4 is no longer exact."""
-    theory = sr.derive(name)
+    theory = derived(name)
     point = theory.critical_points[0]
     weight, bias = (R(str(sp.N(value, 12))) for value in (point.C_W, point.C_b))
     assert "critical" in {found.phase for found in theory.fixed_points(C_W=weight, C_b=bias)}
@@ -103,7 +104,7 @@ def test_fixed_points_by_iteration(formula, weight, bias):
         for _ in range(2000):
             value = numbers[1] + numbers[0] * kernel_map(value)
         parallel, perp = numbers[0] * mp.diff(kernel_map, value), numbers[0] * slope(value)
-    (point,) = sr.derive(formula).fixed_points(C_W=weight, C_b=bias)
+    (point,) = derived(formula).fixed_points(C_W=weight, C_b=bias)
     assert point.K == pytest.approx(float(value), rel=1e-13)
     assert point.chi_parallel == pytest.approx(float(parallel), rel=1e-12)
     assert point.chi_perp == pytest.approx(float(perp), rel=1e-12)
@@ -113,7 +114,7 @@ def test_fixed_points_by_iteration(formula, weight, bias):
 def test_zeros_beside_an_extremum():
     """Near the end of a critical line two fixed points meet: a product of balls contains 0 where neither does."""
     gate = sr.activation("gelu")
-    theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(gate(sr.Dense(sr.z)) * sr.Dense(sr.z))))
+    theory = derived(sr.Layer(sr.gamma * sr.z + sr.Dense(gate(sr.Dense(sr.z)) * sr.Dense(sr.z))))
     point = theory.critical_line("0.5", gamma="0.6")[0]
     found = theory.phase(C_W="0.5", C_b=float(point), gamma="0.6", K=point.K)
     assert found.name == "critical" and found.K == pytest.approx(point.K, rel=1e-9)
@@ -125,7 +126,7 @@ def test_correlation_lengths_of_blocks_with_biases(name):
     """K = 0 is no fixed point where biases stand inside of averages: one coefficient shows it."""
     phi = sr.activation(name)
     phi = phi.subs(slope="1/5") if name == "leaky_relu" else phi
-    theory = sr.derive(sr.two_layer_block(phi, sr.gamma))
+    theory = derived(sr.two_layer_block(phi, sr.gamma))
     numbers = {"C_W": "1.3", "C_b": "0.2", "gamma": "0.6", "xi": "0.5"}
     (point,) = theory.fixed_points(**numbers)
     kernel = theory.kernels(400, 1, **numbers)[-1]
@@ -136,7 +137,7 @@ def test_correlation_lengths_of_blocks_with_biases(name):
 
 def test_kernels_that_diverge_without_a_limit_that_is_known():
     """The tail of z (1 - z)^(3/2), z < 1, has no expansion here; the kernel grows all the same."""
-    theory = sr.derive("z*max(1-z,0)^(3/2)")
+    theory = derived("z*max(1-z,0)^(3/2)")
     kernels = [float(k) for k in theory.kernels(4, K=1, C_W=1, C_b=0)]
     assert all(after > 2 * before for before, after in itertools.pairwise(kernels))
     found = theory.phase(K=1, C_W=1, C_b=0)
