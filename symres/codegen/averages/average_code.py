@@ -1,6 +1,7 @@
 """Averages at run time: the code of a sum of averages, and of its slopes.
 
-Nodes and weights are in nodes.py, averages of two variables in pairs.py, one of the two in closed form in given.py.
+Nodes and weights are in runtime/quadrature_nodes.py, averages of two variables in runtime/pair_averages.py, those of
+them that are closed over one variable in conditional_polynomial.py and conditional_exponential.py.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
 
     values: dict[sp.Expr, sp.Expr] = {}
     conditional = sorted(expr.atoms(singular_slopes.ConditionalAverage), key=sp.default_sort_key)
-    held = {given.args[0] for given in conditional}
+    held = {conditioned.args[0] for conditioned in conditional}
     for node in (node for node in averages(expr) if node not in held):
         total = sp.Integer(0)
         for coefficient, factors in _joined(node):
@@ -197,21 +198,21 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             names[symbol := sp.Dummy(average)] = average
             total += coefficient * symbol
         values[node] = total
-    for n, given in enumerate(conditional, 1):
-        node, *law = given.args
+    for n, conditioned in enumerate(conditional, 1):
+        node, *law = conditioned.args
         results = [(f"mean{n}", law[0]), (f"variance{n}", law[1])]
         lines += Emitter(dialect, names | {determinant: "determinant"}).function(results, prefix=f"s{n}_")
-        values[given] = sp.Integer(0)
+        values[conditioned] = sp.Integer(0)
         for coefficient, (function,) in _joined(node):
             rule = "_pieces_beside" if suits(function) else "_beside"
             call = over_one(rule, function, f"mean{n} + 0.0*K1", f"variance{n} + 0.0*K1")
             average = f"a{len(lines) + 1}"
             lines.append(f"{average} = {call}")
             names[symbol := sp.Dummy(average)] = average
-            values[given] += coefficient * symbol
+            values[conditioned] += coefficient * symbol
     expr = expr.xreplace(values)
     lines += Emitter(dialect, names | {determinant: "determinant"}).function([("return", expr)])
-    if any(e.has(determinant) for e in (expr, *(law for given in conditional for law in given.args[1:]))):
+    if any(e.has(determinant) for e in (expr, *(law for conditioned in conditional for law in conditioned.args[1:]))):
         lines.insert(0, f"determinant = {'_determinant' if library == 'np' else '_Determinant.apply'}(K1, K2, C)")
     arguments = ", ".join(variable(s) for s in symbols)
     for s in symbols[:kernels]:  # quotients such as <z f f'>/K have their limit at K = 0

@@ -2,7 +2,7 @@
 
 Under a normal law of mean m and deviation s, ``exp(c*z)`` on the side of a breakpoint where it decays has an average in
 erfcx, without overflow. Where c*s is so small that it cancels against the polynomials, Taylor's series at every
-breakpoint makes the function a piecewise polynomial (given.py) beside its smooth pieces.
+breakpoint makes the function a piecewise polynomial (conditional_polynomial.py) beside its smooth pieces.
 
 One quadrature over z1 remains, on intervals between the points where its integrand changes: kinks of f, the places
 where the mean of z2 crosses a kink of g, with the deviation of z2 on both sides, and the ends of exponentials.

@@ -27,22 +27,19 @@ class AverageRule:
     time: str
 
 
-_RULES = (
-    AverageRule("_tilted", 2500.0, 64, "10 to 40 microseconds"),
-    AverageRule("_smooth_plane", 4000.0, 16, "up to 0.1 milliseconds"),
-    AverageRule("_given", 5000.0, 64, "0.05 to 0.3 milliseconds"),
-    AverageRule("_given_the_second", 5000.0, 64, "0.05 to 0.3 milliseconds"),
-    AverageRule("_kinked_plane", 50000.0, 16, "1 to 4 milliseconds, up to 0.1 seconds beside correlations of 1"),
-)
+_SMOOTH = AverageRule("_smooth_plane", 4000.0, 16, "up to 0.1 milliseconds")
+_EXPONENTIAL = AverageRule("_tilted", 2500.0, 64, "10 to 40 microseconds")
+_POLYNOMIAL_SECOND = AverageRule("_given", 5000.0, 64, "0.05 to 0.3 milliseconds")
+_POLYNOMIAL_FIRST = AverageRule("_given_the_second", 5000.0, 64, "0.05 to 0.3 milliseconds")
+_KINKED = AverageRule("_kinked_plane", 50000.0, 16, "1 to 4 milliseconds, up to 0.1 seconds beside correlations of 1")
 
 
 def rule_of(f: PiecewiseIntegrand, g: PiecewiseIntegrand) -> AverageRule:
     """The fastest rule for <f(z1) g(z2)>."""
-    tilted, smooth, given, given_the_second, kinked = _RULES
     if not (f.breaks or g.breaks):
-        return smooth if is_local(f) and is_local(g) else kinked
+        return _SMOOTH if is_local(f) and is_local(g) else _KINKED
     if tilt(f) is not None and tilt(g) is not None:
-        return tilted
+        return _EXPONENTIAL
     if suits(g):
-        return given
-    return given_the_second if suits(f) else kinked
+        return _POLYNOMIAL_SECOND
+    return _POLYNOMIAL_FIRST if suits(f) else _KINKED

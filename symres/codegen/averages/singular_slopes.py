@@ -150,12 +150,14 @@ def _summed(node: GaussianAverage, slope: Callable[[_Split, _Split, _Law, Averag
     for c, (f, g) in node.terms:
         one, other = (_Split.of(g), _Split.of(f)) if swap else (_Split.of(f), _Split.of(g))
         total += c * slope(one, other, law.swapped if swap else law, average)
-    return total.xreplace({given: _opened(given, node, x) for given in total.atoms(ConditionalAverage)})
+    return total.xreplace(
+        {conditioned: _unevaluated(conditioned, node, x) for conditioned in total.atoms(ConditionalAverage)}
+    )
 
 
-def _opened(given: ConditionalAverage, node: GaussianAverage, x: sp.Symbol) -> sp.Expr:
+def _unevaluated(conditioned: ConditionalAverage, node: GaussianAverage, x: sp.Symbol) -> sp.Expr:
     """An average given one input, its function as an unevaluated average of the kind of a node."""
-    g, *law = given.args
+    g, *law = conditioned.args
     found = node.func(g.subs(z, x), K1)
     return found.xreplace({average: ConditionalAverage(average, *law) for average in found.atoms(node.func)})
 

@@ -21,7 +21,7 @@ from ..emission.emitter import rows
 from .torch_helpers import own_gradient
 
 NODES = 40  # of the Gauss-Legendre rule for all of them
-STRIP = 28  # of the one on the intervals of tilted.py
+STRIP = 28  # of the one on the intervals of averages/conditional_exponential.py
 
 GAUSS_NUMPY = """
 def _{name}(like):

@@ -67,7 +67,7 @@ def average_terms(factors: Sequence[Terms], covariance: Matrix, reader: Reader, 
         exponents = tuple(kind.alpha for kind in kinds), tuple(kind.beta for kind in kinds)
         signs = tuple(Factor(i, s) for i, kind in enumerate(kinds) for s in kind.signs)
         _add(groups.setdefault(exponents, {}).setdefault(signs, {}), tuple(kind.power for kind in kinds), coefficient)
-    if any(s.spread for terms in factors for kind in terms for s in kind.signs):
+    if any(s.noise for terms in factors for kind in terms for s in kind.signs):
         details.append(CitedIdentity.ERROR_FUNCTION)
     # all conditions of convergence first: they bound the domain on which signs under roots are read off
     laws = {alphas: _with_quadratic_weight(covariance, alphas, reader, details) for alphas, _ in groups}
@@ -176,7 +176,7 @@ def _orthant(law: JointNormal, signs: tuple[Factor, ...], reader: Reader, detail
     mean = [law.mean[f.variable] + f.sign.shift for f in signs]
     matrix = tuple(
         tuple(
-            law.covariance[f.variable][g.variable] + f.sign.spread if k == m else law.covariance[f.variable][g.variable]
+            law.covariance[f.variable][g.variable] + f.sign.noise if k == m else law.covariance[f.variable][g.variable]
             for m, g in enumerate(signs)
         )
         for k, f in enumerate(signs)
@@ -189,7 +189,7 @@ def _conditioned(law: JointNormal, factor: Factor, reader: Reader, details: list
     field = reader.field
     i = factor.variable
     m = law.mean[i] + factor.sign.shift
-    variance = law.covariance[i][i] + factor.sign.spread
+    variance = law.covariance[i][i] + factor.sign.noise
     column = [row[i] for row in law.covariance]
     size = range(len(column))
     mean = tuple(law.mean[j] - m * (column[j] / variance) for j in size)
@@ -197,7 +197,7 @@ def _conditioned(law: JointNormal, factor: Factor, reader: Reader, details: list
     two_pi = field.integer(2) * field.generator(sp.pi)
     height = root(field.one / (two_pi * variance)) * field.integer(2)
     place = variables[i] + reader.written(factor.sign.shift)
-    noise, of_y = reader.written(Form.of(factor.sign.spread)), reader.written(Form.of(variance))
+    noise, of_y = reader.written(Form.of(factor.sign.noise)), reader.written(Form.of(variance))
     details += (CitedIdentity.BOUNDARY, BoundaryTerm(place, noise, reader.written(m), of_y))
     return height * exponential(m * m * (field.ratio(-1, 2) / variance)), JointNormal(mean, covariance)
 

@@ -1,7 +1,7 @@
 """Functions of one variable as sums of  c * z^n * exp(alpha z^2 + beta z) * prod S:  the input of Stein's recursion.
 
 S stands for a sign or an error function, both written as  S(z) = E_eps sgn(z + shift + eps)  with a Gaussian eps of
-variance ``spread`` that is independent of everything: spread 0 is a sign, erf(a z + b) has spread 1/(2 a^2).
+variance ``noise`` that is independent of everything: noise 0 is a sign, erf(a z + b) has noise 1/(2 a^2).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _LARGEST_POWER = 40  # of a sum: beyond this the terms are too many to be of use
 
 @dataclass(frozen=True)
 class SmoothedSign:
-    """E sgn(z + shift + eps), eps Gaussian with variance ``spread``."""
+    """E sgn(z + shift + eps), eps Gaussian with variance ``noise``."""
 
     shift: Form
-    spread: Frac
+    noise: Frac
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def _multiply_signs(left: tuple[SmoothedSign, ...], right: tuple[SmoothedSign, .
     for s in (*left, *right):
         groups[s] = groups.get(s, 0) + 1
     # products occur in both orders: sort by a key that does not depend on the order
-    ordered = sorted(groups.items(), key=lambda item: (repr(item[0].spread), repr(sorted(map(str, _key(item[0]))))))
-    return tuple(s for s, count in ordered for _ in range(count if s.spread else count % 2))
+    ordered = sorted(groups.items(), key=lambda item: (repr(item[0].noise), repr(sorted(map(str, _key(item[0]))))))
+    return tuple(s for s, count in ordered for _ in range(count if s.noise else count % 2))
 
 
 def _key(s: SmoothedSign) -> list[object]:
@@ -147,8 +147,8 @@ def _sign(expr: sp.Function, reader: Reader) -> Terms:
         )
     orientation = field.integer(1 if direction.is_positive else -1)
     sharp = isinstance(expr, sp.sign)
-    spread = field.zero if sharp else field.ratio(1, 2) / square
-    kind = TermKind(0, field.zero, Form.integer(field, 0), (SmoothedSign(shift * slope.inverse(), spread),))
+    noise = field.zero if sharp else field.ratio(1, 2) / square
+    kind = TermKind(0, field.zero, Form.integer(field, 0), (SmoothedSign(shift * slope.inverse(), noise),))
     if isinstance(expr, sp.erfc):
         return _sum(_constant(reader, Form.integer(field, 1)), {kind: Form.of(-orientation)})
     return {kind: Form.of(orientation)}

@@ -2,7 +2,7 @@
 
 Everything is reduced to one variable. Far out, ``<|f g|; |z1| > T>^2 <= <f^2; |z1| > T> <g^2>``. Inside, the product of
 two rules, unless z2 is nearly a function of z1: then averages over both in turn, and the product only near the kinks
-of g, where it pays to resolve the spread of z2.
+of g, where it pays to resolve the deviation of z2.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .univariate import (
 )
 
 _MAX_REACH = 100.0  # standard deviations of z2 given z1: beyond are 2**-7000 of g, and rules that take minutes
-_NARROW_SPREAD = 2.0**-6  # spread of z2 given z1 over that of z2: below, the product rule takes too many panels
+_NARROW = 2.0**-6  # deviation of z2 given z1 over that of z2: below, the product rule takes too many panels
 
 
 def bivariate_average(
@@ -85,8 +85,8 @@ def _average(f: CompiledPieces, g: CompiledPieces, covariance: tuple[arb, arb, a
     """Enclose the average at variances and a covariance that are not 0."""
     law, (K1, C, K2) = law_of(covariance), covariance
     attainable = min(bits, *(x.rel_accuracy_bits() - 8 for x in (*covariance, law.determinant)))
-    if not law.is_regular and not law.determinant.is_zero():  # the spread is an error of the result
-        bits, attainable = min(bits, max(8, int(8 - log2_upper(law.spread)))), 0
+    if not law.is_regular and not law.determinant.is_zero():  # the deviation is an error of the result
+        bits, attainable = min(bits, max(8, int(8 - log2_upper(law.conditional_deviation)))), 0
     if len(g.breaks) > len(f.breaks):
         (f, g), covariance = (g, f), (K2, C, K1)  # shearing prefers a smooth g
 
@@ -109,7 +109,7 @@ def _attempt(
     goal = size - bits - 8
     ends1, ends2 = one.ends(goal - two.log2_norm, bits), two.ends(goal - one.log2_norm, bits)
     errors = [goal + 1]  # the tails
-    if law.is_regular and law.spread > _NARROW_SPREAD * law.k2.sqrt():
+    if law.is_regular and law.conditional_deviation > _NARROW * law.k2.sqrt():
         total = _product(one, two, law, ends1, ends2, goal)
     else:
         spike = one.log2_norm + two.log2_sup(ends2)
@@ -117,7 +117,7 @@ def _attempt(
         errors.append(spike - reach**2 / 2 * LOG2_E)  # from |y| > reach
         total, rough = conditional_average(one.segments, g, law, ends1, reach, goal)
         for a, b in rough:
-            around = law.slope * a.union(b) + law.spread * arb(0, reach)
+            around = law.slope * a.union(b) + law.conditional_deviation * arb(0, reach)
             window = max(around.lower(), ends2[0]), min(around.upper(), ends2[1])
             if law.is_regular:
                 total += _product(one, two, law, (a, b), window, goal)

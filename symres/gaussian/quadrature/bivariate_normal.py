@@ -41,7 +41,7 @@ class BivariateNormal:
         return arb(1) if self.c is self.k1 else self.c / self.k1
 
     @cached_property
-    def spread(self) -> arb:
+    def conditional_deviation(self) -> arb:
         """The standard deviation of w given x; a ball around zero where it is hardly known."""
         if self.is_regular:
             return (self.determinant / self.k1).sqrt()

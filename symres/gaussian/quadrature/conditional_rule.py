@@ -1,9 +1,9 @@
 """The part of <f(z1) g(z2)> where g is smooth on the scale of the conditional standard deviation of z2 given z1.
 
-With w = slope*x + spread*y the variables x and y are independent, and ``<g(slope*x + spread*y)>_y`` is as smooth a
-function of x as g. So panels for x need not be as short as the spread, which matters for nearly dependent variables;
-at zero spread the average is one over x alone. The neighbourhoods of the breakpoints of g are left out, and
-intervals on which g varies too fast.
+With w = slope*x + deviation*y the variables x and y are independent, and ``<g(slope*x + deviation*y)>_y`` is as
+smooth a function of x as g. So panels for x need not be as short as the deviation, which matters for nearly dependent
+variables; at zero deviation the average is one over x alone. The neighbourhoods of the breakpoints of g are left out,
+and intervals on which g varies too fast.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def conditional_average(
     """
     weight, norm = Weight(law.k1, law.scale1), (2 * arb.pi() * law.k1).sqrt()
     goal = log2_tolerance + log2_upper(norm) - _PANEL_MARGIN
-    slope, spread = law.slope * law.scale2 / law.scale1, law.spread * law.scale2  # from z1 to z2
+    slope, deviation = law.slope * law.scale2 / law.scale1, law.conditional_deviation * law.scale2  # from z1 to z2
     smooth = _smooth_intervals(g, law, ends, reach)
     rule = _single_node_rule(reach)
     if law.is_regular:
@@ -63,7 +63,7 @@ def conditional_average(
             [0.0, *(_bound(f, part, weight, slope) - goal - ctx.prec for *_, part in smooth if part is not None)]
         )
         rule = _gaussian_rule(reach, ctx.prec + _BITS_STEP * math.ceil(min(lost_bits, ctx.prec) / _BITS_STEP))
-    shortest = 2 * float((law.spread / law.slope).abs_upper())
+    shortest = 2 * float((law.conditional_deviation / law.slope).abs_upper())
     panels: list[Panel] = []
     rule_errors, left_out, (done, end) = [], [], ends
     for a, b, part in smooth:
@@ -75,7 +75,7 @@ def conditional_average(
             left, right = clip(s, a, b)
             if left > right:
                 continue
-            function = _ConditionalIntegrand(s.function, part, slope, spread, rule, weight, goal)
+            function = _ConditionalIntegrand(s.function, part, slope, deviation, rule, weight, goal)
             for panel in plan_panels(function, weight, left, right, goal, ctx.prec // 2, shortest):
                 if panel.nodes:
                     rule_errors.append(function.log2_rule_error(panel.left, panel.right, panel.log2_size))
@@ -101,7 +101,7 @@ def _smooth_intervals(
     g: CompiledPieces, law: BivariateNormal, ends: Interval, reach: float
 ) -> list[tuple[arb, arb, Function | None]]:
     """The intervals of x in which a single piece of g is met, in order, each with the piece."""
-    margin, smooth = reach * law.spread.upper(), []
+    margin, smooth = reach * law.conditional_deviation.upper(), []
     breakpoints = [b / law.scale2 for b in g.breakpoints()]
     for start, end, part in zip([None, *breakpoints], [*breakpoints, None], g.parts, strict=True):
         left = None if start is None else (start + margin) / law.slope
@@ -164,12 +164,12 @@ def _single_node_rule(reach: float) -> _Rule:
 
 @dataclass(frozen=True)
 class _ConditionalIntegrand:
-    """z1 -> f(z1) <g(slope*z1 + spread*y)>, the average by a rule.
+    """z1 -> f(z1) <g(slope*z1 + deviation*y)>, the average by a rule.
 
     Args:
         f, g: smooth pieces.
         slope: the mean of z2 is slope*z1.
-        spread: the standard deviation of z2.
+        deviation: the standard deviation of z2.
         rule: for y.
         weight: of z1.
         goal: log2 of the error that the integral over z1 can bear.
@@ -178,7 +178,7 @@ class _ConditionalIntegrand:
     f: Function
     g: Function
     slope: arb
-    spread: arb
+    deviation: arb
     rule: _Rule
     weight: Weight
     goal: float
@@ -188,7 +188,7 @@ class _ConditionalIntegrand:
         mean = self.slope * values[0]
         total = arb(0)
         for y, mass in self.rule.nodes:
-            total += mass * self.g([mean + self.spread * y], False)
+            total += mass * self.g([mean + self.deviation * y], False)
         return self.f(values, False) * total
 
     def log2_sup(self, left: arb, right: arb, height: float | arb) -> float:
@@ -196,9 +196,9 @@ class _ConditionalIntegrand:
         size = log2_sup(self.f, left, right, height)
         if math.isinf(size):
             return size
-        spread, mean = self.spread.abs_upper(), self.slope * left.union(right)
-        around = spread * self.rule.wide
-        size += log2_sup(self.g, mean - around, mean + around, abs(self.slope) * height + spread * self.rule.high)
+        deviation, mean = self.deviation.abs_upper(), self.slope * left.union(right)
+        around = deviation * self.rule.wide
+        size += log2_sup(self.g, mean - around, mean + around, abs(self.slope) * height + deviation * self.rule.high)
         rule_error = self.log2_rule_error(left / self.weight.scale, right / self.weight.scale, size)
         return size if rule_error <= self.goal else math.inf
 

@@ -211,7 +211,7 @@ def admissible(parameter: sp.Symbol, k: int, negative: bool) -> sp.Rational:
     return -value if parameter.is_nonpositive or (negative and not parameter.is_nonnegative) else value
 
 
-def spread(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rational]]:
+def parameter_grid(parameters: Sequence[sp.Symbol]) -> Iterator[dict[sp.Symbol, sp.Rational]]:
     """Admissible values of parameters over many decades, in all combinations of sizes and signs; each at zero too.
 
     What depends on parameters differently somewhere is seen here, unless that is a narrow range of values: with three

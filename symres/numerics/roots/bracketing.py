@@ -64,7 +64,7 @@ def scan(function: Function) -> Scan:
     with panel_budget(_PANELS):
         for k in GRID:
             try:
-                rows.append((k, signed(function, k)))
+                rows.append((k, value_with_sign(function, k)))
             except SymresError as error:
                 failures += 1
                 if failures == _FAILURES:
@@ -100,7 +100,7 @@ def zeros(function: Function, slope: Function) -> Zeros:
 
     @cache  # neighbouring cells share an end
     def both(k: sp.Rational) -> tuple[arb, arb]:
-        return known[k] if k in known else signed(function, k), signed(slope, k)
+        return known[k] if k in known else value_with_sign(function, k), value_with_sign(slope, k)
 
     rows = [row for row in seen.rows if sign(row[1])]
     crossings: list[tuple[sp.Rational, sp.Rational]] = []
@@ -171,7 +171,7 @@ def _subdivided(functions: _ValueAndSlope, first: _Row, last: _Row, depth: int =
     return [*left[:-1], *right]
 
 
-def signed(function: Function, k: sp.Rational) -> arb:
+def value_with_sign(function: Function, k: sp.Rational) -> arb:
     """A value with its sign, if a reasonable precision gives it."""
     for bits in BITS:
         value = function(k, bits)

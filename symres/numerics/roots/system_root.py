@@ -15,7 +15,7 @@ from ...core.symbols import C_W, C_b, K, kappa, kappa_b, kappa_W
 from ..balls import enclose, value_and_radius
 from .implicit_number import ImplicitNumber
 
-PLACE = (K, C_W, C_b)
+UNKNOWNS = (K, C_W, C_b)
 _BOUND = (kappa, kappa_W, kappa_b)
 _START_BITS = 70  # bits of the start that a number stores: printing needs no further evaluation
 _STEP_EXPONENT = 35  # slopes are differences over relative steps of 2^-35, with relative errors of about 2^-70
@@ -44,7 +44,7 @@ class SystemRoot(ImplicitNumber):
         Raises:
             NoClosedForm: there is no solution close to the start.
         """
-        bound = dict(zip(PLACE, _BOUND, strict=True))
+        bound = dict(zip(UNKNOWNS, _BOUND, strict=True))
         system, place = sp.Tuple(*(e.xreplace(bound) for e in equations)), sp.Tuple(*(number(x, "K*") for x in start))
         close = sp.Tuple(*(number(x, "K*") for x in cls(system, place, 0)._refined(_START_BITS + 10, _numbers(place))))
         return cls(system, close, 0), cls(system, close, 1), cls(system, close, 2)

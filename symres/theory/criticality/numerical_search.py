@@ -17,7 +17,7 @@ from ...core.errors import SymresError
 from ...core.symbols import K
 from ...numerics.balls import compile_ball, enclose
 from ...numerics.roots.bracketing import GRID, sign
-from ...numerics.roots.system_root import PLACE, SystemRoot
+from ...numerics.roots.system_root import UNKNOWNS, SystemRoot
 from ...results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ...results.quantity import Quantity
 from .conditions.critical_conditions import expression_of
@@ -66,7 +66,7 @@ def searched_points(kernel_map: Quantity, parallel: Quantity, perp: Quantity) ->
 
 
 def _compiled(expression: sp.Expr) -> _Function:
-    program = compile_ball(expression, PLACE)
+    program = compile_ball(expression, UNKNOWNS)
 
     def value(*place: float) -> float:
         with ctx.workprec(_BITS):
@@ -120,7 +120,7 @@ def _crossing(excess: _Function, gradient: _Function, slope: _Function, branch: 
 
 
 def _point(place: tuple[SystemRoot, SystemRoot, SystemRoot], parallel: sp.Expr) -> CriticalPoint:
-    curvature, values = parallel.diff(K), dict(zip(PLACE, place, strict=True))
+    curvature, values = parallel.diff(K), dict(zip(UNKNOWNS, place, strict=True))
     curvature_sign = next(filter(None, (sign(enclose(curvature, values, bits)) for bits in _SIGN_BITS)), 0)
     stability, side = STABILITY[curvature_sign]
     return CriticalPoint(*place, stability, exact=False, side=side)

@@ -12,7 +12,7 @@ import sympy as sp
 from ...core.errors import NoClosedForm, SymresError
 from ...core.symbols import C_W, C_b, K
 from ...numerics.balls import enclose
-from ...numerics.intervals.evaluation import spread
+from ...numerics.intervals.evaluation import parameter_grid
 from ...numerics.roots.bracketing import GRID
 from ...results.exponents import KernelGrowth
 from ...results.quantity import Quantity
@@ -61,7 +61,7 @@ def _grows(kernel_map: Quantity) -> bool:
     names = sorted(set().union(*(e.free_symbols for e in increments)) - {K}, key=str)
     return all(
         any(_positive(e.subs(numbers), k, bits) for e in increments for bits in _BITS)
-        for numbers in spread(names)
+        for numbers in parameter_grid(names)
         for k in GRID[::_STEP]
     )
 

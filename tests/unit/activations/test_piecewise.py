@@ -13,7 +13,15 @@ from symres.activations.zeros import zeros
 from symres.core.errors import DeclarationError
 from symres.core.symbols import z
 from symres.numerics.intervals.arithmetic import Range, Undefined
-from symres.numerics.intervals.evaluation import RangeProgram, admits, samples, sign_of, signed_sizes, spread, vanishes
+from symres.numerics.intervals.evaluation import (
+    RangeProgram,
+    admits,
+    parameter_grid,
+    samples,
+    sign_of,
+    signed_sizes,
+    vanishes,
+)
 
 R = sp.Rational
 a = sp.Symbol("a", positive=True)
@@ -311,11 +319,11 @@ def test_parameters_are_tried_with_all_signs():
 def test_parameters_are_spread_over_decades_and_are_zero_one_by_one():
     a, b = sp.symbols("a b", real=True)
     p, n = sp.Symbol("p", positive=True), sp.Symbol("n", negative=True)
-    assert list(spread([])) == [{}]
-    (alone,) = zip(*(v.values() for v in spread([p])), strict=True)
+    assert list(parameter_grid([])) == [{}]
+    (alone,) = zip(*(v.values() for v in parameter_grid([p])), strict=True)
     assert min(alone) < R(1, 10**5) and max(alone) > 10**5 and min(alone) > 0
-    assert all(v[n] < 0 < v[p] for v in spread([n, p]))
-    pairs = [tuple(v.values()) for v in spread([a, b])]
+    assert all(v[n] < 0 < v[p] for v in parameter_grid([n, p]))
+    pairs = [tuple(v.values()) for v in parameter_grid([a, b])]
     for i, j in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         sizes = [(x / i, y / j) for x, y in pairs if x * i > 0 and y * j > 0]
         assert any(x > 1000 * y for x, y in sizes) and any(y > 1000 * x for x, y in sizes)

@@ -11,7 +11,7 @@ import sympy as sp
 from ....core.errors import SymresError
 from ....core.symbols import K, gamma, xi
 from ....numerics.balls import enclose
-from ....numerics.intervals.evaluation import admits, of_size, spread
+from ....numerics.intervals.evaluation import admits, of_size, parameter_grid
 from ....numerics.roots.bracketing import sign
 from ....results.critical_point import STABILITY
 
@@ -82,10 +82,10 @@ def _places(
     expression: sp.Expr, names: list[sp.Symbol], settings: tuple[dict[sp.Symbol, sp.Rational], ...]
 ) -> Iterator[dict[sp.Symbol, sp.Rational]]:
     """Numbers for all parameters: over many decades, and between the zeros of a rational function of one of them."""
-    for weights, numbers in zip(cycle(settings), spread(names)):
+    for weights, numbers in zip(cycle(settings), parameter_grid(names)):
         yield {**weights, **numbers}
     for s in names:
-        for weights, numbers in product(settings, spread([other for other in names if other != s])):
+        for weights, numbers in product(settings, parameter_grid([other for other in names if other != s])):
             at = {**weights, **numbers}
             yield from ({**at, s: value} for value in _between_zeros(expression.subs(at), s) if admits(s, value))
 

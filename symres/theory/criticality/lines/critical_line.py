@@ -17,7 +17,7 @@ from ....core.symbols import C_W, C_b, K, S_in, kappa
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
 from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
-from ....numerics.intervals.evaluation import spread
+from ....numerics.intervals.evaluation import parameter_grid
 from ....numerics.roots.bracketing import GRID, at_kappa, zeros
 from ....numerics.roots.root import Root
 from ....results.phases import LinePoint, attracts
@@ -217,7 +217,7 @@ def line_weights(maps: Maps) -> tuple[sp.Expr, sp.Expr] | None:
         return None
     at_hand = at_reference(explicit[0])
     names = sorted(at_hand.free_symbols - {K}, key=str)
-    tried = (_along_kernels(at_hand.subs(numbers)) for numbers in spread(names))
+    tried = (_along_kernels(at_hand.subs(numbers)) for numbers in parameter_grid(names))
     weights = [run for run in tried if all(map(math.isfinite, run))]  # at zero a parameter may leave nothing
     steps = {(high > low) - (high < low) for run in weights for low, high in pairwise(run)} - {0}  # but for rounding
     if len(steps) != 1 or not all(weight >= 0 for run in weights for weight in run):

@@ -11,8 +11,8 @@ from ....core.symbols import C_W, C_b, K, S_in, kappa
 from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
 from ....numerics.balls import enclose
-from ....numerics.intervals.evaluation import samples, spread
-from ....numerics.roots.bracketing import GRID, sign, signed
+from ....numerics.intervals.evaluation import parameter_grid, samples
+from ....numerics.roots.bracketing import GRID, sign, value_with_sign
 from ....results.critical_point import STABILITY, CriticalPoint, SearchResult
 from ....results.quantity import Quantity
 from ..conditions.critical_conditions import Conditions, Maps, NoConditions, expression_of
@@ -77,7 +77,7 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
     begins, exists, everywhere, slopes = False, False, True, set[int | None]()
     # where parameters are tiny or huge, a C_b that cannot be told from 0 may be a negative one
     dense = ((numbers, GRID, {(1, 1, 0), (1, 1, 1)}) for numbers in samples(names))
-    few = ((numbers, GRID[::_STEP], {(1, 1, 1)}) for numbers in (spread(names) if names else ()))
+    few = ((numbers, GRID[::_STEP], {(1, 1, 1)}) for numbers in (parameter_grid(names) if names else ()))
     for numbers, kernels, able in chain(dense, few):
         signs = {k: tuple(_sign(numbers, e, k) for e in line[:3]) for k in kernels}
         kept = [k for k, found in signs.items() if found in able]
@@ -96,6 +96,6 @@ def _along(runs: sp.Symbol, place: tuple[sp.Expr, sp.Expr, sp.Expr], every: str,
 def _sign(numbers: dict[sp.Symbol, sp.Rational], expression: sp.Expr, value: sp.Rational) -> int | None:
     """The sign of a function of kappa; None where it has no value."""
     try:
-        return sign(signed(lambda k, bits: enclose(expression, {**numbers, kappa: k}, bits), value))
+        return sign(value_with_sign(lambda k, bits: enclose(expression, {**numbers, kappa: k}, bits), value))
     except SymresError:
         return None

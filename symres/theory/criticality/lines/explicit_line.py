@@ -14,7 +14,7 @@ from ....gaussian.algebra.canonical import canonical
 from ....gaussian.calculus.expectation import Expectation
 from ....notation.factors import tidy_factors
 from ....numerics.balls import enclose, evaluate
-from ....numerics.intervals.evaluation import of_size, signed_sizes, spread
+from ....numerics.intervals.evaluation import of_size, parameter_grid, signed_sizes
 from ....numerics.roots.bracketing import GRID
 from ....results.quantity import Quantity, Status
 from ..conditions.critical_conditions import Maps, affine, expression_of, positive_root, power_form
@@ -151,7 +151,7 @@ def _trials(names: list[sp.Symbol]) -> Iterator[tuple[dict[sp.Symbol, sp.Rationa
         yield from ((numbers, GRID) for numbers in signed_sizes(names, sizes))
     scales = [{s: weights[known] for s in names for known in weights if s.name == known.name} for weights in WEIGHTS]
     free = [s for s in names if s not in scales[0]]
-    for weights, numbers in zip(cycle(scales), spread(free) if free else ()):
+    for weights, numbers in zip(cycle(scales), parameter_grid(free) if free else ()):
         yield {**weights, **numbers}, GRID[::_STEP]
 
 
