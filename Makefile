@@ -20,7 +20,7 @@ lint:  ## what the tests of the code's quality check too; formats on the way
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
 golden:  ## write the golden files anew; git diff shows what changed
-	$(PYTHON) -m pytest tests/golden --renew-golden
+	$(PYTHON) -m pytest tests/golden -m "" --renew-golden
 
 bench:  ## times and memory against other ways, by ratio
 	$(PYTHON) tests/bench/bench_averages.py

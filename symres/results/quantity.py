@@ -9,19 +9,19 @@ from functools import cached_property, partial
 
 import mpmath as mp
 import sympy as sp
-from sympy.utilities.iterables import sift
 
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.proof import Proof, Step
-from ..core.scalars import Number, is_rounded, number, whole
-from ..core.symbols import K1, K2, KERNELS, SHARED, C, K
+from ..core.scalars import Number, whole
+from ..core.symbols import K1, KERNELS, K
 from ..notation import latex
 from ..notation.facts import equation, is_short
 from ..numerics.balls import evaluate
+from .arguments_of_quantities import Arguments
+from .edge_values import value_at_the_edge
 
 _FEW = 15  # digits that any value should have
-_ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
 
 
 class Status(Enum):
@@ -181,7 +181,7 @@ class Quantity(Shown):
         if self.status is Status.UNKNOWN:
             raise NoClosedForm(f"a number for {self.name}", self.reason, "nothing: the quantity is unknown")
         assert self.expr is not None
-        exact = self._exact(values)
+        exact = self._arguments.all_of(values)
         digits = whole(digits, "digits", 1)
         try:
             return self._enclosed(exact, digits)
@@ -197,7 +197,7 @@ class Quantity(Shown):
         else:
             expression = self.expr.subs(exact)
         if expression.has(sp.nan, sp.zoo):  # inputs that are parallel, or vanish: the average itself has a value there
-            expression = self._parallel(exact)
+            expression = value_at_the_edge(self.name, self.defined, exact)
         if expression.has(sp.oo, -sp.oo):
             return mp.mpf(float(expression)), mp.mpf(0)
         try:
@@ -230,38 +230,6 @@ class Quantity(Shown):
             return error
         return SymresError(f"{digits} digits of {self.name}", f"{_FEW} can be had, but not so many", "ask for fewer")
 
-    def _parallel(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
-        """The definition where inputs become parallel, or vanish: averages have a value there, densities a limit.
-
-        Raises:
-            NoClosedForm: a slope is infinite there, or infinite terms of both signs meet.
-        """
-        along, end = self._towards(exact)
-        fronts: dict[sp.Expr, sp.Expr] = {}
-        for term in sp.Add.make_args(sp.expand_mul(along)):
-            front, averages = map(sp.Mul.fromiter, sift(sp.Mul.make_args(term), _is_elementary, binary=True))
-            fronts[averages] = fronts.get(averages, sp.Integer(0)) + front
-        terms = [_at_end(front, averages, end, exact.get(end, end)) for averages, front in fronts.items()]
-        endless = {term for term in terms if term.has(sp.nan, sp.zoo, sp.oo, -sp.oo)}
-        if not endless:
-            return sp.Add(*terms)
-        if endless not in ({sp.oo}, {-sp.oo}):
-            raise NoClosedForm(
-                f"{self.name} at {', '.join(f'{s} = {v}' for s, v in exact.items())}",
-                "its terms have no limit there that is known, or grow against each other",
-                "pass values a little beside it",
-            )
-        return endless.pop()
-
-    def _towards(self, exact: dict[sp.Symbol, sp.Expr]) -> tuple[sp.Expr, sp.Symbol]:
-        """The definition with numbers for all symbols but one, and that: a kernel that vanishes, or the covariance."""
-        vanishing = [s for s in (K1, K2) if exact.get(s) == 0]
-        if not vanishing:
-            return self.defined.subs({s: v for s, v in exact.items() if s != C}), C
-        end, *equal = vanishing  # both vanish together
-        given = {s: v for s, v in exact.items() if s not in vanishing}
-        return self.defined.subs(given).subs(dict.fromkeys(equal, end)), end
-
     def _at_zero(self, exact: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
         """The limit K -> 0: a formula over K has one, from its series; without one, the formula itself."""
         kernel = self.symbols[0]
@@ -288,10 +256,7 @@ class Quantity(Shown):
             DeclarationError: an unknown name, a value outside the symbol's domain, a covariance without its kernels.
             NoClosedForm: the definition has no value there: ``evalf`` takes a limit, which is no formula.
         """
-        self._require_known(values)
-        exact = self._numbers(values)
-        _require_together(self.name, [s for s in (K, K1, K2, C) if s in self.symbols], exact)
-        self._require_covariance(exact, values)
+        exact = self._arguments.some_of(values)
         found = self._put(exact, values)
         if self.status is Status.UNKNOWN:
             return found
@@ -332,6 +297,10 @@ class Quantity(Shown):
             reason="the closed form has no value at these numbers, its averages have",
             proof=Proof(self.defined),
         )
+
+    @property
+    def _arguments(self) -> Arguments:
+        return Arguments(self.name, self.symbols, self.unused, self.directed)
 
     def __call__(self, **values: Number) -> float:
         """The value as a float."""
@@ -381,57 +350,6 @@ class Quantity(Shown):
         """The expression as LaTeX."""
         return latex(self.expr if self.expr is not None else self.definition)
 
-    def _exact(self, values: dict[str, Number]) -> dict[sp.Symbol, sp.Expr]:
-        """A number for every symbol."""
-        self._require_known(values)
-        missing = [s.name for s in self.symbols if s.name not in values]
-        if missing:
-            raise DeclarationError(
-                f"a number for {self.name}",
-                f"no value for {', '.join(missing)}",
-                f"pass it by name, for instance {missing[0]}=1",
-            )
-        exact = self._numbers(values)
-        self._require_covariance(exact, values)
-        return exact
-
-    def _require_known(self, values: dict[str, Number]) -> None:
-        names = [s.name for s in self.symbols]
-        ignored = {s.name for s in self.unused}
-        for name in values:
-            if name not in names and name not in ignored:
-                raise DeclarationError(
-                    f"a value for {name} in {self.name}", "there is no such symbol", f"pass {', '.join(names)}"
-                )
-
-    def _numbers(self, values: dict[str, Number]) -> dict[sp.Symbol, sp.Expr]:
-        """Exact numbers for symbols, within their domains."""
-        by_name = {s.name: s for s in self.symbols}
-        exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
-        for symbol, value in exact.items():
-            require_range(self.name, symbol, value)
-            if self.directed and symbol in (K1, K2) and value == 0:
-                raise undirected(self.name, symbol)
-        return exact
-
-    def _require_covariance(self, exact: dict[sp.Symbol, sp.Expr], values: dict[str, Number]) -> None:
-        """Refuse kernels and covariances of no inputs; one that floats have rounded is put right in ``exact``."""
-        if {K1, K2, C} <= exact.keys():
-            largest = sp.sqrt(exact[K1] * exact[K2])
-            excess = abs(exact[C]) - largest
-            if excess.is_positive:
-                if not (excess <= _ROUNDED * largest and any(is_rounded(values[s.name]) for s in (K1, K2, C))):
-                    raise DeclarationError(
-                        f"{self.name} at C = {exact[C]}", "C**2 > K1*K2 is no covariance", "pass |C| <= sqrt(K1*K2)"
-                    )
-                exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
-        if {K, C} <= exact.keys() and not 0 <= exact[C] <= exact[K]:
-            raise DeclarationError(
-                f"{self.name} at K = {exact[K]}, C = {exact[C]}",
-                "a large batch has no such mean covariance",
-                "pass 0 <= C <= K",
-            )
-
 
 def _specialised(proof: Proof, exact: dict[sp.Symbol, sp.Expr]) -> Proof:
     """A proof that goes on to numbers in the place of symbols."""
@@ -448,65 +366,3 @@ def _with_numbers(state: sp.Expr, numbers: dict[sp.Symbol, sp.Expr]) -> sp.Expr:
 
 def _is_undefined(value: sp.Expr) -> bool:
     return value.has(sp.nan, sp.zoo)
-
-
-def _require_together(asked: str, kernels: list[sp.Symbol], given: dict[sp.Symbol, sp.Expr]) -> None:
-    """Refuse a part of the kernels and the covariance of inputs: whether they are one shows in all of them.
-
-    Raises:
-        DeclarationError: some are given and some are not.
-    """
-    some = [s for s in kernels if s in given]
-    if some and some != kernels:
-        listed = ", ".join(s.name for s in kernels)
-        raise DeclarationError(
-            f"{asked} at {some[0]} = {given[some[0]]}", f"{listed} belong together", "pass all or none"
-        )
-
-
-def undirected(asked: str, symbol: sp.Symbol) -> DeclarationError:
-    """What is wrong with an input of kernel 0 where a normaliser divides by the size of inputs."""
-    return DeclarationError(
-        f"{asked} at {symbol} = 0",
-        "such an input has no direction, and a normaliser of the layer divides by its size",
-        f"pass {symbol} > 0; a read-in with biases has none that vanish",
-    )
-
-
-def require_range(asked: str, symbol: sp.Symbol, value: sp.Expr) -> None:
-    """Refuse a number that a symbol does not stand for.
-
-    Args:
-        asked: what is evaluated.
-        symbol: with its assumptions.
-        value: a number.
-
-    Raises:
-        DeclarationError: its sign is wrong.
-    """
-    if symbol.is_nonnegative and value.is_negative:
-        found, side = "it is negative", ">"
-    elif symbol.is_nonpositive and value.is_positive:
-        found, side = "it is positive", "<"
-    else:
-        return
-    side += "" if symbol.is_nonzero and symbol not in SHARED.values() else "="  # kernels may vanish
-    raise DeclarationError(f"{asked} at {symbol} = {value}", found, f"pass {symbol} {side} 0")
-
-
-def _at_end(front: sp.Expr, averages: sp.Expr, symbol: sp.Symbol, value: sp.Expr) -> sp.Expr:
-    """A product at the end of the range of a symbol: the limit of what is elementary, the value of the rest."""
-    averages = averages.subs(symbol, value)
-    if front.has(symbol):
-        try:
-            front = sp.limit(front, symbol, value, "-" if value.is_positive else "+")
-        except (NotImplementedError, ValueError):
-            return sp.nan
-    if front.is_infinite:
-        averages = sp.sign(sp.Float(evaluate(averages, {}, _FEW)[0]))
-    return front * averages
-
-
-def _is_elementary(factor: sp.Expr) -> bool:
-    """Whether a factor is made of powers and exponentials alone: densities are, and have a limit."""
-    return all(isinstance(node, sp.Atom | sp.Add | sp.Mul | sp.Pow | sp.exp) for node in sp.preorder_traversal(factor))

@@ -20,10 +20,10 @@ from ..layers.layer import Layer
 from ..notation import latex
 from ..notation.factors import tidy_factors
 from ..notation.facts import equation
+from ..results.arguments_of_quantities import require_range
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
 from ..results.phases import FixedPoint, LinePoint, Phase
-from ..results.quantity import require_range
 from ..results.report import Report
 from ..results.subjects import DerivedDepth
 from ..results.verdict import Verdict

@@ -1,6 +1,6 @@
 """What users see, kept as files: page, JSON, LaTeX, NumPy and PyTorch text of many activations and layers.
 
-``python -m pytest tests/golden --renew-golden`` writes the files anew; ``git diff`` then shows what changed.
+``python -m pytest tests/golden -m "" --renew-golden`` writes the files anew; ``git diff`` then shows what changed.
 """
 
 import re

@@ -22,7 +22,8 @@ from ...core.scalars import number, whole
 from ...core.symbols import C_W, C_b
 from ...core.symbols import K as KERNEL
 from ...layers.layer import Layer
-from ...results.quantity import Quantity, Status, require_range
+from ...results.arguments_of_quantities import require_range
+from ...results.quantity import Quantity, Status
 from ...studies.phase_boundary import REACH, Line, along_kernels, between_pixels
 from ...theory.theory import Theory
 from ..latex.displays import latex

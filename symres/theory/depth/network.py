@@ -14,7 +14,8 @@ from ...core.errors import DeclarationError
 from ...core.scalars import Number, number, whole
 from ...core.symbols import K as KERNEL
 from ...notation.facts import equation
-from ...results.quantity import Quantity, undirected
+from ...results.arguments_of_quantities import undirected
+from ...results.quantity import Quantity
 from ...results.subjects import DerivedNetwork
 from ..quantities.layer_maps import LayerTheory
 

@@ -1,0 +1,130 @@
+"""The numbers that a user gives for the symbols of a quantity: exact, known by name, within their domains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..core.errors import DeclarationError
+from ..core.scalars import Number, is_rounded, number
+from ..core.symbols import K1, K2, SHARED, C, K
+
+_ROUNDED = sp.Rational(1, 2**50)  # relative: by how much floats may exceed the largest covariance
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The symbols of a quantity, and what their values may be.
+
+    Args:
+        asked: the name of the quantity, for messages.
+        symbols: that need a number.
+        unused: whose numbers are accepted and ignored.
+        directed: whether kernels must not be 0.
+    """
+
+    asked: str
+    symbols: tuple[sp.Symbol, ...]
+    unused: tuple[sp.Symbol, ...]
+    directed: bool
+
+    def all_of(self, values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr]:
+        """An exact number for every symbol.
+
+        Raises:
+            DeclarationError: a symbol without a value, an unknown name, a value outside of the domain.
+        """
+        self._require_known(values)
+        missing = [s.name for s in self.symbols if s.name not in values]
+        if missing:
+            raise DeclarationError(
+                f"a number for {self.asked}",
+                f"no value for {', '.join(missing)}",
+                f"pass it by name, for instance {missing[0]}=1",
+            )
+        return self._numbers(values)
+
+    def some_of(self, values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr]:
+        """Exact numbers for the symbols that are named; a covariance together with its kernels, or not at all.
+
+        Raises:
+            DeclarationError: an unknown name, a value outside of the domain, a covariance without its kernels.
+        """
+        self._require_known(values)
+        kernels = [s for s in (K, K1, K2, C) if s in self.symbols]
+        named = [s for s in kernels if s.name in values]
+        if named and named != kernels:
+            listed = ", ".join(s.name for s in kernels)
+            raise DeclarationError(
+                f"{self.asked} at {named[0]} = {values[named[0].name]}", f"{listed} belong together", "pass all or none"
+            )
+        return self._numbers(values)
+
+    def _require_known(self, values: Mapping[str, Number]) -> None:
+        names = [s.name for s in self.symbols]
+        ignored = {s.name for s in self.unused}
+        for name in values:
+            if name not in names and name not in ignored:
+                raise DeclarationError(
+                    f"a value for {name} in {self.asked}", "there is no such symbol", f"pass {', '.join(names)}"
+                )
+
+    def _numbers(self, values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr]:
+        by_name = {s.name: s for s in self.symbols}
+        exact = {by_name[name]: number(value, name) for name, value in values.items() if name in by_name}
+        for symbol, value in exact.items():
+            require_range(self.asked, symbol, value)
+            if self.directed and symbol in (K1, K2) and value == 0:
+                raise undirected(self.asked, symbol)
+        self._require_covariance(exact, values)
+        return exact
+
+    def _require_covariance(self, exact: dict[sp.Symbol, sp.Expr], values: Mapping[str, Number]) -> None:
+        """Refuse kernels and covariances of no inputs; one that floats have rounded is put right in ``exact``."""
+        if {K1, K2, C} <= exact.keys():
+            largest = sp.sqrt(exact[K1] * exact[K2])
+            excess = abs(exact[C]) - largest
+            if excess.is_positive:
+                if not (excess <= _ROUNDED * largest and any(is_rounded(values[s.name]) for s in (K1, K2, C))):
+                    raise DeclarationError(
+                        f"{self.asked} at C = {exact[C]}", "C**2 > K1*K2 is no covariance", "pass |C| <= sqrt(K1*K2)"
+                    )
+                exact[C] = sp.sign(exact[C]) * largest  # the user's own rounding of a correlation of 1 or -1
+        if {K, C} <= exact.keys() and not 0 <= exact[C] <= exact[K]:
+            raise DeclarationError(
+                f"{self.asked} at K = {exact[K]}, C = {exact[C]}",
+                "a large batch has no such mean covariance",
+                "pass 0 <= C <= K",
+            )
+
+
+def undirected(asked: str, symbol: sp.Symbol) -> DeclarationError:
+    """What is wrong with an input of kernel 0 where a normaliser divides by the size of inputs."""
+    return DeclarationError(
+        f"{asked} at {symbol} = 0",
+        "such an input has no direction, and a normaliser of the layer divides by its size",
+        f"pass {symbol} > 0; a read-in with biases has none that vanish",
+    )
+
+
+def require_range(asked: str, symbol: sp.Symbol, value: sp.Expr) -> None:
+    """Refuse a number that a symbol does not stand for.
+
+    Args:
+        asked: what is evaluated.
+        symbol: with its assumptions.
+        value: a number.
+
+    Raises:
+        DeclarationError: its sign is wrong.
+    """
+    if symbol.is_nonnegative and value.is_negative:
+        found, side = "it is negative", ">"
+    elif symbol.is_nonpositive and value.is_positive:
+        found, side = "it is positive", "<"
+    else:
+        return
+    side += "" if symbol.is_nonzero and symbol not in SHARED.values() else "="  # kernels may vanish
+    raise DeclarationError(f"{asked} at {symbol} = {value}", found, f"pass {symbol} {side} 0")
