@@ -19,14 +19,18 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 from coverage import CoverageData
 
 ROOT = Path(__file__).parents[1]
-NEAREST = 60  # tests that a mutant meets first
-SECONDS = 300  # for a mutant in a lane; one that makes a test hang is caught
+WORKERS = 2  # mutants at a time
+AT_ONCE = 50  # tests that a mutant meets together, the nearest first
+HANGS = 400  # seconds of so many tests: a mutant that takes longer makes one of them hang, which is caught
+SECONDS = 500  # for a mutant in a lane, then no further tests are begun
 
 COMPARISONS = {
     ast.Lt: (b"<", b"<="),
@@ -123,21 +127,16 @@ def nearness(test: str, mutant: Mutant) -> int:
     return -sum(part in test for part in mutant.path.with_suffix("").parts[1:])
 
 
-def is_caught(root: Path, tests: Sequence[str], seconds: float) -> bool:
-    """Whether one of some tests fails, or hangs, in a copy of the repository."""
+def is_caught(root: Path, tests: Sequence[str]) -> bool:
+    """Whether one of a few tests fails, or hangs, in a copy of the repository."""
     (root / "selected.txt").write_text("\n".join(tests))
-    words = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "", "-p", "no:cacheprovider", "@selected.txt"]
+    words = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider", "@selected.txt"]
+    environment = {"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin", "HOME": str(root)}
     try:
-        result = subprocess.run(
-            words,
-            cwd=root,
-            capture_output=True,
-            timeout=seconds,
-            env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin"},
-        )
+        result = subprocess.run(words, cwd=root, capture_output=True, timeout=HANGS, env=environment)
     except subprocess.TimeoutExpired:
         return True
-    return result.returncode == 1
+    return result.returncode != 0  # a test that cannot be collected any more notices the mutant, too
 
 
 def sampled(executed: Executed, count: int, seed: int) -> list[Mutant]:
@@ -162,19 +161,25 @@ def sampled(executed: Executed, count: int, seed: int) -> list[Mutant]:
 
 
 def fate(mutant: Mutant, tests: Sequence[str], fast: frozenset[str]) -> str:
-    """By what a mutant is caught: "fast", "exhaustive" or "nothing"."""
+    """By what a mutant is caught: "fast", "exhaustive" or "nothing", "open" if time was up before all tests had run."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "symres"
         shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(".git", "__pycache__", ".coverage*", ".*_cache"))
         mutant.apply(root)
-        lanes = {"fast": [t for t in tests if t in fast], "exhaustive": [t for t in tests if t not in fast]}
-        for lane, listed in lanes.items():
+        found = "nothing"
+        for lane, listed in (
+            ("fast", [t for t in tests if t in fast]),
+            ("exhaustive", [t for t in tests if t not in fast]),
+        ):
             end = time.monotonic() + SECONDS
             listed.sort(key=lambda test: nearness(test, mutant))
-            for part in (listed[:NEAREST], listed[NEAREST:]):
-                if part and is_caught(root, part, max(end - time.monotonic(), 1)):
+            for first in range(0, len(listed), AT_ONCE):
+                if time.monotonic() > end:
+                    found = "open"
+                    break
+                if is_caught(root, listed[first : first + AT_ONCE]):
                     return lane
-    return "nothing"
+    return found
 
 
 def main() -> None:
@@ -185,16 +190,17 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT / ".coverage", help="coverage with contexts, of both lanes")
     asked = parser.parse_args()
     executed, fast = Executed(asked.data), frozenset(collected("not exhaustive"))
+    known = frozenset(collected(""))
+    mutants = sampled(executed, asked.sample, asked.seed)
+    tests = [[test for test in executed.tests(mutant) if test in known] for mutant in mutants]
     fates: Counter[str] = Counter()
-    for mutant in sampled(executed, asked.sample, asked.seed):
-        tests = executed.tests(mutant)
-        by = fate(mutant, tests, fast)
-        fates[by] += 1
-        print(f"{by:10}  {mutant}  ({len(tests)} tests)", flush=True)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for mutant, listed, by in zip(mutants, tests, pool.map(fate, mutants, tests, repeat(fast)), strict=True):
+            fates[by] += 1
+            print(f"{by:10}  {mutant}  ({sum(t in fast for t in listed)} of {len(listed)} tests are fast)", flush=True)
     both = fates["fast"] + fates["exhaustive"]
-    print(
-        f"caught by the fast lane: {fates['fast']} of {both} that the whole suite catches; {fates['nothing']} survive"
-    )
+    print(f"the fast lane catches {fates['fast']} of {both} that the whole suite catches;", end=" ")
+    print(f"{fates['nothing']} survive, {fates['open']} survived until time was up")
 
 
 if __name__ == "__main__":
