@@ -6,6 +6,7 @@
 3/2 + sqrt(17)/2
 
 The public names stand in ``__init__.pyi``; each is imported when it is first asked for.
+The README lists the rooms, from ``core`` to ``cli``, under "Where everything lives".
 """
 
 import sys

@@ -1,4 +1,8 @@
-"""The command line. Exit codes: 0 done, 1 refuted, 2 wrong use or bad input, 3 no closed form or inconclusive."""
+"""The command line. Exit codes: 0 done, 1 refuted, 2 wrong use or bad input, 3 no closed form or inconclusive.
+
+Read ``commands`` first, then ``request`` (from words to an activation and a layer); ``bundle`` collects the files of a
+derivation, and ``staging`` writes all of them or none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""How formulas are written: in which order, and in LaTeX with the field's names."""
+"""How formulas are written: in which order, and in LaTeX with the field's names.
+
+Read ``term_order`` first (which term and factor stands where), then ``factors``, ``determinants`` (names for long
+determinants) and ``latex``. ``width`` and ``decimals`` measure and shorten, ``facts`` makes equations for objects that
+show themselves, and ``formula_reader`` finds the formulas in sentences.
+"""
 
 from .determinants import named as named
 from .latex import Notation as Notation

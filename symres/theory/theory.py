@@ -350,7 +350,7 @@ class Theory(LayerTheory, DerivedDepth, Shown):
             critical_line=explicit,
             critical_line_weights=self.critical_line_weights,
             critical_curve=curve,
-            line_remark=critical_line.reach(self._maps, explicit) if known else self._searched,
+            line_remark=critical_line.separation(self._maps, explicit) if known else self._searched,
             exponents=self.exponents,
             remarks=self.remarks,
             checks=checks,

@@ -80,8 +80,8 @@ class LimitBatch(_Exchangeable):
 class CoupledBatch(_Exchangeable):
     """Two networks whose weights have a correlation below 1, and the same batch in both (see ``CoupledNet``).
 
-    Its inputs are one in the first network, another one there, another one in the second network and, where that is
-    asked for, the first one there.
+    Inputs 0 and 1 are two inputs of the first network, input 2 is a further one in the second network; where it is
+    asked for, input 3 is input 0 in the second network.
 
     Args:
         kernel: of the stream.

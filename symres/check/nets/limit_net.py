@@ -79,7 +79,7 @@ class LimitNet(SourceLaw):
         return second, difference, size
 
     def _representative(self, a: int, b: int) -> tuple[int, int]:
-        """The first pair of inputs, counted as above, with the same law as this one."""
+        """The pair of inputs with the same law as this one that ``measured`` comes to first."""
         return a, b
 
     def _between(

@@ -159,7 +159,7 @@ class QuadratureOracle:
         return _limit(lambda resolution, steps: self._falls(inputs, Theta, resolution, steps), scale, lost)[0]
 
     def parameter_norm(self, K: float) -> OracleValue:
-        """The same for one input with itself, where the streams are one."""
+        """``ntk_map`` of one input with itself, for Theta = 0: what the parameters of this layer add."""
         return self.ntk_map(K, K, K, 0.0)
 
     def _perpendicular(self, K: float) -> tuple[OracleValue, range]:
@@ -196,7 +196,7 @@ class QuadratureOracle:
         return np.array(ratios)
 
     def _falls(self, inputs: np.ndarray, Theta: float, resolution: int, steps: range) -> np.ndarray:
-        """By how much C' falls, over the fall of the correlation, for a geometric sequence of falls; likewise."""
+        """By how much C' falls, over the fall of the correlation, for a sequence of falls, and rounding errors."""
         before, ratios = self._parted(inputs, Theta, resolution, 0.0), []
         for fall in _parts(steps):
             after = self._parted(inputs, Theta, resolution, fall)

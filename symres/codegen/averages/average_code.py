@@ -35,12 +35,19 @@ from ..runtime.quadrature_nodes import (
 from ..stable.primitives import determinant
 from ..stable.rewrites import stabilise
 from . import singular_slopes
-from .conditional_exponential import TILTED, tilt, tilted
-from .conditional_polynomial import GIVEN, GIVEN_THE_SECOND, Closed, closed, is_polynomial, suits
-from .features import faint, features
+from .conditional_exponential import TILTED, split_code, tilt
+from .conditional_polynomial import (
+    GIVEN,
+    GIVEN_THE_SECOND,
+    ClosedAverageCode,
+    closed_average_code,
+    has_closed_average,
+    is_polynomial,
+)
+from .features import features, may_be_faint_at_zero
 from .integrands import GaussianAverage, PiecewiseIntegrand
 from .rules import rule_of
-from .tail_growth import growth, highest, load, rate, wave
+from .tail_growth import largest_exponent, load, polynomial_degree, rate, wave
 
 Terms = tuple[tuple[sp.Expr, tuple[PiecewiseIntegrand, ...]], ...]
 Helpers = dict[str, tuple[str, tuple[str, ...]]]
@@ -115,7 +122,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     def part(formula: sp.Expr) -> str:
         if formula not in parts:
             parts[formula], stable = f"{name}_part_{len(parts) + 1}", stabilise(formula)
-            capped = f"{library}.exp({library}.clip({{0}}, None, {highest(stable)}.0))"
+            capped = f"{library}.exp({library}.clip({{0}}, None, {largest_exponent(stable)}.0))"
             inside = replace(dialect, functions={**dialect.functions, sp.exp: capped})
             code = Emitter(inside, {z: "z", **names}).function([("return", stable)])
             preamble.append("\n".join([f"def {parts[formula]}(z{rest}):", *(f"    {line}" for line in code)]))
@@ -155,14 +162,15 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             functions = "".join(f"{part(p)}, " for p in f.parts).strip()
             flat = (sp.oo, sp.S.Zero, sp.S.Zero, sp.S.Zero)
             facts = flat if polynomial else (width, rate(f), load(f), wave(f))
-            inner = coded(closed, f) if is_pair and suits(f) else "None"
-            beside = coded(tilted, f) if is_pair and tilt(f) is not None else "None"
+            inner = coded(closed_average_code, f) if is_pair and has_closed_average(f) else "None"
+            beside = coded(split_code, f) if is_pair and tilt(f) is not None else "None"
             steps = "_refined" if refines(f) else "None"
-            rest_ = f"{listed(facts)}, {FAR if faint(f) else '_REACH'}, {growth(f)}, {inner}, {beside}, {steps}"
+            far = FAR if may_be_faint_at_zero(f) else "_REACH"
+            rest_ = f"{listed(facts)}, {far}, {polynomial_degree(f)}, {inner}, {beside}, {steps}"
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
         return factors_[f]
 
-    def coded(average: Callable[..., Closed], f: PiecewiseIntegrand) -> str:
+    def coded(average: Callable[..., ClosedAverageCode], f: PiecewiseIntegrand) -> str:
         """What stands for the average of a function over one variable."""
         code = average(f, f"{name}_factor_{len(factors_)}", parameters, dialect)
         preamble.extend(code.preamble)
@@ -204,7 +212,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         lines += Emitter(dialect, names | {determinant: "determinant"}).function(results, prefix=f"s{n}_")
         values[conditioned] = sp.Integer(0)
         for coefficient, (function,) in _joined(node):
-            rule = "_pieces_beside" if suits(function) else "_beside"
+            rule = "_pieces_beside" if has_closed_average(function) else "_beside"
             call = over_one(rule, function, f"mean{n} + 0.0*K1", f"variance{n} + 0.0*K1")
             average = f"a{len(lines) + 1}"
             lines.append(f"{average} = {call}")
@@ -264,7 +272,7 @@ def slopes(expr: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Ex
 
 
 def _written_out(node: GaussianAverage, parameter: sp.Symbol) -> sp.Expr:
-    """An average whose activations with that parameter are formulas, so that it stands in sight."""
+    """An average with formulas for the activations that have a parameter, so that derivatives see the parameter."""
     hidden = {e for e in sp.preorder_traversal(node.integrand) if isinstance(e, ActivationNode)}
     atoms = {e: e.expanded for e in hidden if any(value.has(parameter) for value in e.values.values())}
     return node.func(node.integrand.xreplace(atoms), *node.covariance)
@@ -281,7 +289,7 @@ def variance_slope(node: GaussianAverage, first: bool) -> sp.Expr:
     Price's <f'' g>/2 for smooth f. With kinks, Stein's lemma <z1 f'(z1) g(z2)> = K1 <f'' g> + C <f' g'> gives the same
     without second derivatives.
     """
-    if singular_slopes.jumps(node):
+    if singular_slopes.has_jump(node):
         return singular_slopes.variance_slope(node, first)
     i = 0 if first else 1
     x, y = singular_slopes.inputs(node)[i], singular_slopes.inputs(node)[1 - i]
@@ -295,7 +303,7 @@ def variance_slope(node: GaussianAverage, first: bool) -> sp.Expr:
 
 def covariance_slope(node: GaussianAverage) -> sp.Expr:
     """The derivative of a pair average in C: Price's theorem, <f' g'>."""
-    if singular_slopes.jumps(node):
+    if singular_slopes.has_jump(node):
         return singular_slopes.covariance_slope(node)
     x, y = singular_slopes.inputs(node)
     return node.func(node.integrand.diff(x, y), *node.covariance)

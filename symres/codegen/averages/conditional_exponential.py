@@ -18,7 +18,7 @@ import sympy as sp
 
 from ...core.symbols import z
 from ..emission.emitter import Dialect, Emitter, literal, variable
-from .conditional_polynomial import Closed, closed, suits
+from .conditional_polynomial import ClosedAverageCode, closed_average_code, has_closed_average
 from .features import vanishes
 from .integrands import PiecewiseIntegrand
 
@@ -118,10 +118,12 @@ def tilt(factor: PiecewiseIntegrand) -> Tilt | None:
             found.append((side, side * rate, k, height * exponential.subs(z, factor.breaks[k])))
         parts.append(rest)
     polynomials = replace(factor, parts=tuple(parts))
-    return Tilt(polynomials, tuple(found)) if suits(polynomials) else None
+    return Tilt(polynomials, tuple(found)) if has_closed_average(polynomials) else None
 
 
-def tilted(factor: PiecewiseIntegrand, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect) -> Closed:
+def split_code(
+    factor: PiecewiseIntegrand, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect
+) -> ClosedAverageCode:
     """The code of both parts, and of Taylor's series.
 
     Args:
@@ -132,7 +134,7 @@ def tilted(factor: PiecewiseIntegrand, name: str, parameters: Sequence[sp.Symbol
     """
     found = tilt(factor)
     assert found is not None
-    polynomial = closed(found.polynomials, f"{name}_flat", parameters, dialect)
+    polynomial = closed_average_code(found.polynomials, f"{name}_flat", parameters, dialect)
     preamble, tables = list(polynomial.preamble), list(polynomial.tables)
     texts = []
     listed = ", ".join(variable(p) for p in parameters)
@@ -142,8 +144,8 @@ def tilted(factor: PiecewiseIntegrand, name: str, parameters: Sequence[sp.Symbol
         preamble.append("\n".join([f"def {name}_height_{n}({listed}):", *(f"    {line}" for line in lines)]))
         texts.append(f"({side}, {literal(rate)!r}, {k}, {name}_height_{n}), ")
     if not texts:
-        return Closed(f"((), 0.0, {polynomial.text}, {polynomial.text})", tuple(preamble), tuple(tables))
+        return ClosedAverageCode(f"((), 0.0, {polynomial.text}, {polynomial.text})", tuple(preamble), tuple(tables))
     largest = max(literal(rate) for _, rate, _, _ in found.exponentials)
-    series = closed(factor, f"{name}_series", parameters, dialect, ORDER)
+    series = closed_average_code(factor, f"{name}_series", parameters, dialect, ORDER)
     text = f"(({''.join(texts).strip()}), {largest!r}, {polynomial.text}, {series.text})"
-    return Closed(text, (*preamble, *series.preamble), (*tables, *series.tables))
+    return ClosedAverageCode(text, (*preamble, *series.preamble), (*tables, *series.tables))

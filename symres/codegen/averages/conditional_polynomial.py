@@ -1,10 +1,10 @@
 """Averages over two variables, one of them in closed form: piecewise polynomials of z2 given z1.
 
 Given z1, the other variable is normal with mean m and deviation s. The average of a piecewise polynomial g is that of
-the polynomial which holds at m, plus a correction for each breakpoint: the average of what g has there instead of that
-polynomial, c_k (z - b)**k on the far side of b. The corrections are tails of the normal law, of order s**k far from a
-breakpoint; ``suits`` tells for which functions the sum is of that order too, so that nothing cancels. One quadrature
-over z1 remains.
+the polynomial which holds at m, plus a correction for each breakpoint: the average of what g has there instead of
+that polynomial, c_k (z - b)**k on the far side of b. The corrections are tails of the normal law, of order s**k far
+from a breakpoint; ``has_closed_average`` tells for which functions the sum is of that order too, so that nothing
+cancels. One quadrature over z1 remains.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def is_polynomial(factor: PiecewiseIntegrand) -> bool:
     return all(p.is_polynomial(z) for p in factor.parts)
 
 
-def suits(factor: PiecewiseIntegrand) -> bool:
+def has_closed_average(factor: PiecewiseIntegrand) -> bool:
     """Whether averages of a function over one variable can be taken in closed form without cancellation.
 
     Beside a wide law the closed form adds terms of the degree of each piece, and the result grows with the outer
@@ -189,7 +189,7 @@ def centres_of(factor: PiecewiseIntegrand) -> list[list[sp.Expr]]:
     return out
 
 
-def jumps(factor: PiecewiseIntegrand, order: int = 0) -> list[list[sp.Expr]]:
+def jump_coefficients(factor: PiecewiseIntegrand, order: int = 0) -> list[list[sp.Expr]]:
     """The Taylor coefficients, at each breakpoint, of the difference of the functions on its two sides.
 
     Args:
@@ -210,7 +210,7 @@ def jumps(factor: PiecewiseIntegrand, order: int = 0) -> list[list[sp.Expr]]:
 
 
 @dataclass(frozen=True)
-class Closed:
+class ClosedAverageCode:
     """Code of the average of a piecewise polynomial over one variable.
 
     Args:
@@ -224,9 +224,9 @@ class Closed:
     tables: tuple[tuple[str, str], ...]
 
 
-def closed(
+def closed_average_code(
     factor: PiecewiseIntegrand, name: str, parameters: Sequence[sp.Symbol], dialect: Dialect, order: int = 0
-) -> Closed:
+) -> ClosedAverageCode:
     """The code of the average of a piecewise polynomial.
 
     Args:
@@ -247,7 +247,7 @@ def closed(
         head = f"def {groups[0][-1]}(z, square{', ' * bool(listed)}{listed}):"
         preamble.append("\n".join([head, *(f"    {line}" for line in lines)]))
     degree = 0
-    for coefficients in jumps(factor, order):
+    for coefficients in jump_coefficients(factor, order):
         groups[1].append(f"{name}_jump_{len(groups[1]) + 1}")
         degree = max(degree, len(coefficients) - 1)
         *lines, last = Emitter(dialect, names).function([(f"c{i}", e) for i, e in enumerate(coefficients)])
@@ -258,9 +258,9 @@ def closed(
         preamble.append("\n".join([f"def {groups[1][-1]}({listed}):", *(f"    {line}" for line in lines)]))
     called = "".join("(" + "".join(f"{text}, " for text in texts).strip() + "), " for texts in groups)
     if degree < 1 or (degree == 1 and not vanishes(factor)):
-        return Closed(f"({called}{degree}, ())", tuple(preamble), ())
+        return ClosedAverageCode(f"({called}{degree}, ())", tuple(preamble), ())
     table = f"_TAILS_{degree}"
-    return Closed(f"({called}{degree}, {table})", tuple(preamble), ((table, rows([tail_ratio(degree)])[0]),))
+    return ClosedAverageCode(f"({called}{degree}, {table})", tuple(preamble), ((table, rows([tail_ratio(degree)])[0]),))
 
 
 def _nearest(spellings: Sequence[sp.Expr], centres: Sequence[sp.Expr], emitter: Emitter, library: str) -> list[str]:

@@ -151,7 +151,7 @@ def is_local(factor: PiecewiseIntegrand) -> bool:
     return not features(factor)[0]
 
 
-def faint(factor: PiecewiseIntegrand) -> bool:
+def may_be_faint_at_zero(factor: PiecewiseIntegrand) -> bool:
     """Whether a function may be much smaller around 0 than elsewhere: it vanishes there, or changes at parameters."""
     places, scale = features(factor)
     if vanishes(factor) or any(place.free_symbols for place in (*factor.breaks, *places)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .conditional_exponential import tilt
-from .conditional_polynomial import suits
+from .conditional_polynomial import has_closed_average
 from .features import is_local
 from .integrands import PiecewiseIntegrand
 
@@ -40,6 +40,6 @@ def rule_of(f: PiecewiseIntegrand, g: PiecewiseIntegrand) -> AverageRule:
         return _SMOOTH if is_local(f) and is_local(g) else _KINKED
     if tilt(f) is not None and tilt(g) is not None:
         return _EXPONENTIAL
-    if suits(g):
+    if has_closed_average(g):
         return _POLYNOMIAL_SECOND
-    return _POLYNOMIAL_FIRST if suits(f) else _KINKED
+    return _POLYNOMIAL_FIRST if has_closed_average(f) else _KINKED

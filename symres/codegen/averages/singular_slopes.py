@@ -70,19 +70,19 @@ class _Law:
 
     @property
     def swapped(self) -> _Law:
-        """The other one is known."""
+        """The law with the other input known."""
         return _Law(self.second, self.first)
 
     def density(self, place: sp.Expr) -> sp.Expr:
-        """Of the input that is known."""
+        """The density of the known input."""
         return _normal(place, self.first)
 
     def average(self, g: sp.Expr, place: sp.Expr) -> sp.Expr:
-        """Of a function of the other input."""
+        """The average of a function of the other input, the known one being at a place."""
         return ConditionalAverage(g, C * place / self.first, determinant / self.first) if g.has(z) else g
 
     def both(self, place: sp.Expr, other: sp.Expr) -> sp.Expr:
-        """The density of the other input, cut off."""
+        """The density of the other input, the known one being at a place; cut off where the inputs are parallel."""
         variance = sp.Max(determinant / self.first, NEAREST * self.second)
         return _normal(other - C * place / self.first, variance)
 
@@ -96,12 +96,12 @@ def _jumps(factor: PiecewiseIntegrand) -> tuple[tuple[sp.Expr, sp.Expr], ...]:
     return tuple((b, height) for b, height in pairs if not height.is_zero)
 
 
-def jumps(node: GaussianAverage) -> bool:
+def has_jump(node: GaussianAverage) -> bool:
     """Whether a function in a pair average jumps."""
     return any(not f.is_continuous for _, factors in node.terms for f in factors)
 
 
-def meet(node: GaussianAverage) -> bool:
+def both_jump(node: GaussianAverage) -> bool:
     """Whether both functions in a pair average jump."""
     return any(all(not f.is_continuous for f in factors) for _, factors in node.terms)
 

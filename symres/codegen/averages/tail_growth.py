@@ -23,7 +23,7 @@ LARGEST, CAREFUL = 700, 170  # exponents: the largest of a float, and of one wit
 _BOUNDED = sp.tanh, sp.erf, Sigmoid
 
 
-def growth(factor: PiecewiseIntegrand) -> int:
+def polynomial_degree(factor: PiecewiseIntegrand) -> int:
     """A power of z as which a function grows at most; functions of exponential growth have none and get one."""
     degrees = [1]
     for part in factor.parts:
@@ -34,7 +34,7 @@ def growth(factor: PiecewiseIntegrand) -> int:
 
 
 def rate(factor: PiecewiseIntegrand) -> sp.Expr:
-    """R where a function grows like exp(r*abs(z)) at most, 0 where it does not grow exponentially.
+    """The rate r for which a function grows like exp(r*abs(z)) at most, 0 where it does not grow exponentially.
 
     Without parameters it is read off between two places so far out that powers do not count.
     """
@@ -56,12 +56,12 @@ def load(factor: PiecewiseIntegrand) -> sp.Expr:
     """
     found = [sp.Integer(0)]
     for part in map(stabilise, factor.parts):
-        more = sp.Rational(LARGEST, highest(part))
+        more = sp.Rational(LARGEST, largest_exponent(part))
         found += [more * abs(_slope(e.args[0], 1)) for e in part.atoms(sp.exp) if e.has(z)]
     return sp.Max(*(r for r in found if r.is_finite is not False))
 
 
-def highest(part: sp.Expr) -> int:
+def largest_exponent(part: sp.Expr) -> int:
     """The exponent from which on exponentials are cut off: no infinity over infinity."""
     divides = any(p.exp.is_negative and p.base.has(sp.exp) for p in part.atoms(sp.Pow))
     return CAREFUL if divides else LARGEST
@@ -73,7 +73,7 @@ def wave(factor: PiecewiseIntegrand) -> sp.Expr:
 
 
 def _exponent(e: sp.Expr, side: int) -> sp.Expr:
-    """R where abs(e) is at most of the order exp(r*abs(z)) on a side; minus infinity for decay like a Gaussian."""
+    """The rate r for which abs(e) is of the order exp(r*abs(z)) on a side; minus infinity for decay like a Gaussian."""
     if not e.has(z):
         return sp.Integer(0)
     if isinstance(e, sp.exp):
@@ -102,7 +102,7 @@ def _exponent(e: sp.Expr, side: int) -> sp.Expr:
 
 
 def _slope(u: sp.Expr, side: int) -> sp.Expr:
-    """S where u is at most s*abs(z), far out on a side; minus infinity where it decreases faster."""
+    """The slope s for which u is at most s*abs(z), far out on a side; minus infinity where it decreases faster."""
     if u.is_polynomial(z):
         leading, *rest = sp.Poly(u, z).all_coeffs()
         if len(rest) > 1:
@@ -139,7 +139,7 @@ def _slope(u: sp.Expr, side: int) -> sp.Expr:
 
 
 def _plunge(u: sp.Expr, side: int) -> sp.Expr:
-    """R where u falls like -exp(r*abs(z)), far out on a side; 0 where it is not known to."""
+    """The rate r for which u falls like -exp(r*abs(z)), far out on a side; 0 where it is not known to."""
     constant, rest = u.as_independent(z, as_Add=False)
     rate = _exponent(rest, side) if constant.is_negative and isinstance(rest, sp.exp | sp.cosh) else sp.Integer(0)
     return rate if rate.is_positive else sp.Integer(0)

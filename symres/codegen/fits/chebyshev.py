@@ -12,7 +12,7 @@ E = a**2/2 is found from its values, exp(-E/K) stands in front, and the rest is 
 units of 2*E. Below K = E/800, where exp(-E/K) is no float, the value is 0.
 
 Where the activation grows exponentially, so does a function at large K: exp(r*K) stands in front. It ends where its
-values are no floats, and others end where no number was found (ends.py): beyond, there is no polynomial.
+values are no floats, and others end where no number was found (overflow.py): beyond, there is no polynomial.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Shape:
 
     @property
     def map(self) -> sp.Expr:
-        """U as an expression in K, without cancellation."""
+        """The variable u as an expression in K, without cancellation."""
         k = self._scaled
         if self.root > 1:
             return k ** sp.Rational(1, self.root) / (1 + k ** sp.Rational(1, self.root))

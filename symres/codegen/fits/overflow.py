@@ -63,7 +63,7 @@ def _is_steep(logs: list[mp.mpf]) -> bool:
 
 
 def _growth(values: Values, k: mp.mpf) -> float:
-    """R where the logarithm is r*K + p*log(K) + c; 0 if it is not."""
+    """The rate r for which the logarithm is r*K + p*log(K) + c; 0 if it is not."""
     a, b, c = (_log(values(k / 2**j)) for j in range(3))
     rate = 4 * ((a - b) - (b - c)) / k
     return simple(float(rate)) if rate * k > GROWN else 0.0

@@ -1,6 +1,6 @@
 """Functions that exist in float arithmetic because their naive spelling loses digits or overflows.
 
-They stand only in expressions on their way to code: rewrite.py makes them, the printers know them.
+They stand only in expressions on their way to code: rewrites.py makes them, the printers know them.
 """
 
 from __future__ import annotations

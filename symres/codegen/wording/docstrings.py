@@ -13,7 +13,7 @@ from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
 from ..averages.average_code import averages, entry_time, refines
 from ..averages.integrands import PiecewiseIntegrand
-from ..averages.singular_slopes import NEAREST, meet
+from ..averages.singular_slopes import NEAREST, both_jump
 from ..emission.emitter import argument
 from ..fits.chebyshev import Fit
 from ..planning.plan import FEW_DIGITS, Component, Function
@@ -238,7 +238,9 @@ def function_lines(function: Function, target: str) -> list[str]:
         if component.is_inaccurate:
             continue
         lines += wrapped(error_text(component).replace("Error:", f"Error ({component.name}):", 1), 4, 4)
-    if target == "torch" and any(meet(node) for c in function.components if c.is_pair for node in averages(c.formula)):
+    if target == "torch" and any(
+        both_jump(node) for c in function.components if c.is_pair for node in averages(c.formula)
+    ):
         lines += wrapped(
             "Derivatives grow without bound towards C**2 = K1*K2 where a jump at the first input meets one at the "
             f"second: nearer than {float(NEAREST):g} of K1*K2 they are cut off there. Those in parameters that move "

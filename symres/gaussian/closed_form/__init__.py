@@ -1,7 +1,8 @@
 """Closed forms of averages, each with a proof that replays and with checks against independent numbers.
 
 Reading order: ``average.py`` (the entry point: derive, then verify), ``engine.py`` (the derivation step by step),
-``terms.py`` (the functions that the engine knows), ``stein.py`` (the recursion by Stein's lemma), ``orthants.py`` (the
+``terms.py`` (the functions that the engine knows), ``stein.py`` (the recursion by Stein's lemma), ``citations.py``
+(what a proof by it cites), ``orthants.py`` (the
 averages of products of signs at which the recursion ends).
 
 A closed form is verified in ``verification.py`` (quadrature at random points) and in ``identities.py`` (its slopes,

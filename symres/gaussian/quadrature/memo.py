@@ -21,8 +21,8 @@ _MOST_BITS = 256  # beyond, panels have hundreds of nodes, whose values take meg
 def memoised(most: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Keep the last results of a computation with a function and numbers, at the same precision.
 
-    Only where the function is a program (others live for one average), every ball among the numbers is exact, and the
-    precision is not high.
+    Only where the function is a compiled expression (other callables are made anew for each average), every ball among
+    the numbers is exact, and the precision is not high.
 
     Args:
         most: number of results that are kept.

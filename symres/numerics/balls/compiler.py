@@ -1,4 +1,10 @@
-"""A sympy expression compiled to a straight-line program over its distinct nodes."""
+"""A sympy expression compiled to a straight-line program over its distinct nodes.
+
+The program runs on real balls (``arb``) and on complex ones (``acb``), for which every instruction honours the
+``analytic`` flag of ``acb.integral``. Some sums are rewritten on the way, because they cancel or make balls overflow
+although the function is harmless: ``log(1 + exp(u))``, ``c*exp(u) - c``, ``c - c*erf(u)``, ``c - c*tanh(u)**2``,
+``c + c*tanh(u)``; quotients, roots, logarithms and inverse functions of sums of exponentials.
+"""
 
 from __future__ import annotations
 

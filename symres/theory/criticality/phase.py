@@ -41,7 +41,7 @@ def phase(
         NoClosedForm: the kernel alternates around a point that repels it, or falls to no fixed point.
     """
     if points and points[0].K == K:
-        return _of(points[0])
+        return _phase_at(points[0])
     flow = _Flow(maps, params)
     if start is None:
         ends = [point for position, point in enumerate(points) if flow.attracts(points, position)]
@@ -50,15 +50,15 @@ def phase(
             listed = ", ".join([f"K = {point.K:.6g}" for point in ends] + ["infinite K"] * grows)
             found = f"there are several: {listed}" if listed else "no fixed point that attracts was found"
             raise DeclarationError("the end of a deep network", found, "pass a start, K=1")
-        return _of(ends[0]) if ends else flow.at_infinity()
+        return _phase_at(ends[0]) if ends else flow.at_infinity()
     place = float(number(start, "K"))
     direction = flow.direction(start if place else _BESIDE_ZERO)
     nearest = min(points, key=lambda point: abs(point.K - place), default=None)
     if nearest is not None and (not direction or abs(nearest.K - place) <= _MARGINAL * place):
-        return _of(nearest)
+        return _phase_at(nearest)
     ahead = [point for point in points if (point.K - place) * direction > 0]
     if ahead:
-        return _of(min(ahead, key=lambda point: abs(point.K - place)))
+        return _phase_at(min(ahead, key=lambda point: abs(point.K - place)))
     if direction < 0:
         raise NoClosedForm("the end of a deep network", "the kernel falls, but to no fixed point", "iterate kernels()")
     return flow.at_infinity()
@@ -101,7 +101,7 @@ class _Flow:
         return Phase("diverging", math.inf, math.nan, float(evaluate(limit, {}, 17)[0]))
 
 
-def _of(point: FixedPoint) -> Phase:
+def _phase_at(point: FixedPoint) -> Phase:
     """The phase of a network that ends in a fixed point.
 
     Raises:

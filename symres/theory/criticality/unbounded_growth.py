@@ -40,7 +40,7 @@ def growth(kernel_map: Quantity, perp: Quantity) -> KernelGrowth | None:
 
 
 def _beyond(quantity: Quantity, first: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
-    """The next power in 1/K, and its coefficient, after a first one with coefficient 1; None if that is another one."""
+    """The second term in powers of 1/K, exponent and coefficient; None if the first is not ``(1/K)**first``."""
     for order in _ORDERS:
         try:
             terms = terms_of(quantity, order, large=True)

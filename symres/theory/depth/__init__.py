@@ -1,6 +1,7 @@
 """Many layers, one after the other.
 
-``network`` iterates the maps of layers with numbers; ``jacobian_product`` has the closed form of a product of
-susceptibilities, where there is one; ``infinite_depth`` is the limit of many layers with small branches, an ordinary
-differential equation in the depth; ``batch_flow`` reduces layers with BatchNorm to the variance over the batch.
+Read ``network`` first: it iterates the maps of layers with numbers; ``jacobian_product`` has the closed form of a
+product of susceptibilities, where there is one; ``infinite_depth`` is the limit of many layers with small branches,
+an ordinary differential equation in the depth; ``batch_flow`` reduces layers with BatchNorm to the variance over the
+batch.
 """

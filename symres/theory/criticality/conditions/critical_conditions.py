@@ -126,7 +126,9 @@ def conditions_of(kernel_map: Quantity, parallel: Quantity, perp: Quantity) -> C
 
 
 def gap_of(perp: tuple[sp.Expr, sp.Expr], parallel: tuple[sp.Expr, sp.Expr], variable: sp.Symbol) -> sp.Expr:
-    """What vanishes where ``p0 + p1*w = 1`` and ``q0 + q1*w = 1`` have one solution w, without common parameters.
+    """The function that vanishes where ``p0 + p1*w = 1`` and ``q0 + q1*w = 1`` have the same solution w.
+
+    Factors that depend on parameters alone are left out.
 
     Args:
         perp: (p0, p1), functions of the variable and of parameters.
@@ -143,7 +145,7 @@ def gap_of(perp: tuple[sp.Expr, sp.Expr], parallel: tuple[sp.Expr, sp.Expr], var
 def stand_in(
     expression: sp.Expr, unit: Unit, numbers: dict[sp.Symbol, sp.Expr], inside: sp.Symbol | None = None
 ) -> sp.Expr:
-    """The expression with a symbol for its function of the kernel alone, in units, or of another variance.
+    """The expression with a symbol in the place of the factor that depends on the kernel, or on ``inside``, alone.
 
     Args:
         expression: in K, or ``inside``, and parameters.

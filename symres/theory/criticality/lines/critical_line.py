@@ -101,11 +101,11 @@ def _solutions(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]
             for bias in _roots(condition, C_b):
                 yield k, bias
     else:
-        yield from _nested(flow, perp)
+        yield from _by_search(flow, perp)
 
 
 def _of_inner(maps: Nested, fixed: dict[sp.Symbol, sp.Expr]) -> Iterator[tuple[sp.Expr, sp.Expr]]:
-    """Biases inside of averages over one variance: chi_perp = 1 gives that, K' = K the kernel and the bias variance."""
+    """Biases inside of averages over one variance: it solves chi_perp = 1, then K' = K gives the kernel and C_b."""
     for inner in _roots(maps.perp.subs(fixed) - 1, S_in):
         kernel = maps.kernel.subs(fixed).subs(S_in, inner)
         if _number(kernel) > 0:
@@ -122,7 +122,7 @@ def _at_zero(bias: sp.Expr, condition: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Ex
         yield sp.Integer(0), sp.Integer(0)
 
 
-def _nested(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+def _by_search(flow: sp.Expr, perp: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
     """Biases that stand inside of averages: for every kernel the bias that keeps it, then chi_perp = 1 there.
 
     K' grows with the biases, so a kernel has one bias variance, or none.
@@ -304,7 +304,7 @@ def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value: Nu
         return math.nan, math.nan, False
 
 
-def reach(maps: Maps, explicit: sp.Expr | None) -> str:
+def separation(maps: Maps, explicit: sp.Expr | None) -> str:
     """Where a critical line separates phases, as a sentence: everywhere if it is empty, or nothing is known.
 
     It is read off at kernels of many magnitudes, and says so: between those a line may be another one. Parameters

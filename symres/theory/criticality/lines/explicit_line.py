@@ -114,7 +114,7 @@ def _solved(equation: sp.Expr, variable: sp.Symbol) -> list[sp.Expr]:
 
 
 def _exponentials(equation: sp.Expr, variable: sp.Symbol) -> dict[sp.Expr, sp.Expr]:
-    """{exp(c*variable): c} of all exponentials of a variable, if they are those."""
+    """{exp(c*variable): c} of all exponentials of a variable; empty if one has another form."""
     found = {e: e.args[0].coeff(variable) for e in equation.atoms(sp.exp) if e.has(variable)}
     return found if all(e.args[0] == c * variable and c.is_Rational for e, c in found.items()) else {}
 
@@ -156,7 +156,7 @@ def _trials(names: list[sp.Symbol]) -> Iterator[tuple[dict[sp.Symbol, sp.Rationa
 
 
 def _weights(perp: sp.Expr, kernels: tuple[sp.Rational, ...] = GRID) -> Iterator[sp.Rational]:
-    """Those that make chi_perp 1 at kernels of all magnitudes, which have the scale of the layer; or all magnitudes."""
+    """Weight variances with chi_perp = 1 at kernels of all magnitudes; without a formula for them, these magnitudes."""
     form = None if perp.has(C_b) else power_form(perp)
     if form is None:
         yield from kernels

@@ -15,15 +15,15 @@ from symres.activations.piecewise import split
 from symres.codegen.averages import average_code, rules
 from symres.codegen.averages.conditional_polynomial import (
     centres_of,
+    has_closed_average,
     is_polynomial,
-    jumps,
+    jump_coefficients,
     means,
-    suits,
     tail_ratio,
     vanishes,
 )
 from symres.codegen.averages.features import features
-from symres.codegen.averages.tail_growth import growth
+from symres.codegen.averages.tail_growth import polynomial_degree
 from symres.codegen.planning.plan import Component
 from symres.codegen.strategy.measured_error import measured_quadrature
 from symres.codegen.targets.numpy.dialect import NUMPY
@@ -189,12 +189,12 @@ def test_tails_of_the_law(degree):
     ids=str,
 )
 def test_which_functions_are_averaged_in_closed_form(formula, suited):
-    assert suits(split(formula)) == suited
+    assert has_closed_average(split(formula)) == suited
 
 
 def test_kernels_of_unlike_size_are_measured(monkeypatch):
     for module in (rules, average_code):
-        monkeypatch.setattr(module, "suits", is_polynomial)
+        monkeypatch.setattr(module, "has_closed_average", is_polynomial)
     phi = sr.activation("relu(1-z^2)^2")
     average = Expectation(phi(x1) * phi(x2), K1, C, K2)
     assert measured_quadrature(Component("_average_1", (K1, K2, C), average, None)).error > 1e-10
@@ -230,8 +230,8 @@ def test_smooth_functions_that_change_away_from_0_have_pair_kernels(formula):
 def test_centres_and_growth_of_pieces():
     bend = split(sp.Piecewise(((z + 2) ** 2, z < -2), (z**2 * (z + 2), z < 3), (0, True)))
     assert centres_of(bend) == [[-2], [-2, 0, 3], [0]]
-    assert growth(bend) == 3
-    assert growth(split(sp.tanh(z) * z**4)) == 4
+    assert polynomial_degree(bend) == 3
+    assert polynomial_degree(split(sp.tanh(z) * z**4)) == 4
 
 
 def test_a_product_with_a_smooth_function_is_averaged_over_the_polynomial_side():
@@ -273,7 +273,7 @@ def test_means_and_jumps_of_pieces():
     assert zero == 0
     assert sp.expand(mean - ((z - 1) ** 2 * (z + 2) + 3 * z * square)) == 0
     assert mean == (z - 1) ** 3 + 3 * (z - 1) ** 2 + 3 * square * (z - 1) + 3 * square
-    assert jumps(factor) == [[0, 0, 3, 1]]
+    assert jump_coefficients(factor) == [[0, 0, 3, 1]]
 
 
 @pytest.mark.parametrize(
