@@ -115,11 +115,11 @@ class Executed:
         return sorted({context.partition("|")[0] for context in contexts if "::" in context})
 
 
-def collected(lane: str) -> list[str]:
+def collected(lane: str) -> frozenset[str]:
     """The tests of a lane, ``-m`` of pytest."""
-    words = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-n", "0", "-m", lane, "--no-header"]
-    shown = subprocess.run([*words, "-q"], cwd=ROOT, capture_output=True, text=True).stdout
-    return [row for row in shown.splitlines() if "::" in row]
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-o", "addopts=-q --import-mode=importlib", "-m", lane]
+    shown = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return frozenset(row for row in shown.splitlines() if "::" in row)
 
 
 def nearness(test: str, mutant: Mutant) -> int:
@@ -189,8 +189,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=ROOT / ".coverage", help="coverage with contexts, of both lanes")
     asked = parser.parse_args()
-    executed, fast = Executed(asked.data), frozenset(collected("not exhaustive"))
-    known = frozenset(collected(""))
+    executed, fast = Executed(asked.data), collected("not exhaustive")
+    known = collected("")
     mutants = sampled(executed, asked.sample, asked.seed)
     tests = [[test for test in executed.tests(mutant) if test in known] for mutant in mutants]
     fates: Counter[str] = Counter()

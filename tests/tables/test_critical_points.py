@@ -322,7 +322,7 @@ def _gate(kernel, weight, bias):
     return following, 1 / 4 + weight * (direct + through)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("forward", "recursion"),
     [
