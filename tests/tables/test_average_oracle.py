@@ -121,7 +121,7 @@ def test_a_forgotten_break_never_settles() -> None:
         assert average(given, R(1)).distance(2 * mp.npdf(b) + b * mp.erf(b / mp.sqrt(2))) < 1e-30
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("spoilt", panels30.RULES)
 def test_a_wrong_weight_is_seen(monkeypatch: pytest.MonkeyPatch, spoilt: int) -> None:
     """One weight of either rule, wrong in the 25th digit."""

@@ -187,7 +187,7 @@ def deep(right):
     )
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("layer", "phi"), PAIRS, ids=lambda word: word)
 def test_no_architecture_is_refuted_by_its_networks(layer, phi):
     right = theory(layer, phi)
@@ -198,7 +198,7 @@ def test_no_architecture_is_refuted_by_its_networks(layer, phi):
     assert all(row.outcome is not Outcome.REFUTED for row in rows)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("layer", "phi"), [("mlp", "relu"), ("residual", "gelu"), ("ln_act", "relu"), ("glu", "erf")])
 def test_correlation_lengths(layer, phi):
     rows = check(deep(theory(layer, phi)), "simulation", depth=1, budget=ROUGH, seed=2).verdicts
