@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import random
 import shutil
 import subprocess
@@ -127,16 +128,21 @@ def nearness(test: str, mutant: Mutant) -> int:
     return -sum(part in test for part in mutant.path.with_suffix("").parts[1:])
 
 
-def is_caught(root: Path, tests: Sequence[str]) -> bool:
-    """Whether one of a few tests fails, or hangs, in a copy of the repository."""
+def caught(root: Path, tests: Sequence[str]) -> list[str] | None:
+    """The first of a few tests that fails in a copy of the repository, all of them if one hangs, None if they pass."""
     (root / "selected.txt").write_text("\n".join(tests))
-    words = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider", "@selected.txt"]
-    environment = {"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin", "HOME": str(root)}
+    words = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-m", "", "@selected.txt"]
+    environment = {"PYTHONPATH": str(root), "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(root)}
+    failed = root / ".pytest_cache" / "v" / "cache" / "lastfailed"
+    failed.unlink(missing_ok=True)
     try:
         result = subprocess.run(words, cwd=root, capture_output=True, timeout=HANGS, env=environment)
     except subprocess.TimeoutExpired:
-        return True
-    return result.returncode != 0  # a test that cannot be collected any more notices the mutant, too
+        return list(tests)
+    if result.returncode == 0:
+        return None
+    # one that cannot be collected any more notices the mutant, too: then the module is listed
+    return [name for name in json.loads(failed.read_text()) if "::" in name] if failed.exists() else list(tests)
 
 
 def sampled(executed: Executed, count: int, seed: int) -> list[Mutant]:
@@ -160,25 +166,41 @@ def sampled(executed: Executed, count: int, seed: int) -> list[Mutant]:
     return chosen
 
 
+def copied(folder: str) -> Path:
+    """A copy of the repository."""
+    root = Path(folder) / "symres"
+    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(".git", "__pycache__", ".coverage*", ".*_cache"))
+    return root
+
+
 def fate(mutant: Mutant, tests: Sequence[str], fast: frozenset[str]) -> str:
-    """By what a mutant is caught: "fast", "exhaustive" or "nothing", "open" if time was up before all tests had run."""
+    """By what a mutant is caught: "fast", "exhaustive" or "nothing", "open" if time was up before all tests had run.
+
+    A test catches a mutant if it fails with it and passes without it.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "symres"
-        shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(".git", "__pycache__", ".coverage*", ".*_cache"))
-        mutant.apply(root)
+        root = copied(folder)
+        original = (root / mutant.path).read_bytes()
         found = "nothing"
-        for lane, listed in (
-            ("fast", [t for t in tests if t in fast]),
-            ("exhaustive", [t for t in tests if t not in fast]),
-        ):
+        lanes = {"fast": [t for t in tests if t in fast], "exhaustive": [t for t in tests if t not in fast]}
+        for lane, listed in lanes.items():
             end = time.monotonic() + SECONDS
             listed.sort(key=lambda test: nearness(test, mutant))
-            for first in range(0, len(listed), AT_ONCE):
+            while listed:
                 if time.monotonic() > end:
                     found = "open"
                     break
-                if is_caught(root, listed[first : first + AT_ONCE]):
+                some = listed[:AT_ONCE]
+                mutant.apply(root)
+                failed = caught(root, some)
+                (root / mutant.path).write_bytes(original)
+                if failed is None:
+                    del listed[:AT_ONCE]
+                    continue
+                failed = failed or some
+                if caught(root, failed) is None:
                     return lane
+                listed[:] = [test for test in listed if test not in failed]
     return found
 
 
