@@ -28,7 +28,7 @@ class Reason(Words):
     """Why a result has no closed form.
 
     Args:
-        subject: what the reason is about, a formula or a noun.
+        subject: what the reason is about, a formula or a noun; may be empty.
         predicate: what is said of it, whatever the subject is.
         obstruction: the kind of the reason.
     """
@@ -39,7 +39,7 @@ class Reason(Words):
 
     def __new__(cls, subject: str, predicate: str, obstruction: Obstruction = Obstruction.OTHER) -> Self:
         """Write the words."""
-        return super().__new__(cls, f"{subject} {predicate}")
+        return super().__new__(cls, f"{subject} {predicate}".lstrip())
 
     @classmethod
     def listed(cls, reasons: Sequence[str]) -> str:
@@ -48,7 +48,7 @@ class Reason(Words):
         if not rest:
             return first
         kind = next((o for o in map(obstruction, reasons) if o is not Obstruction.OTHER), Obstruction.OTHER)
-        subject, predicate = (first.subject, first.predicate) if isinstance(first, cls) else first.split(" ", 1)
+        subject, predicate = (first.subject, first.predicate) if isinstance(first, cls) else ("", first)
         return cls(subject, "; ".join([predicate, *rest]), kind)
 
 

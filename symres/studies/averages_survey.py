@@ -11,6 +11,7 @@ import sympy as sp
 from ..activations.activation import Activation
 from ..core.errors import NoClosedForm
 from ..core.symbols import K1, K2, C, K, x1, x2, z
+from ..core.words import Reason
 from ..gaussian.calculus.expectation import Expectation
 from ..results.quantity import Quantity
 from ..theory.quantities.build import unknown
@@ -55,4 +56,4 @@ def _known(key: str, arguments: tuple[sp.Symbol, ...], ask: Callable[[], Quantit
     try:
         return ask()
     except NoClosedForm as error:
-        return unknown(key, arguments, f"{error.found}; {error.remedy}")
+        return unknown(key, arguments, Reason.listed([error.found, error.remedy]))

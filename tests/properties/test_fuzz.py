@@ -22,7 +22,7 @@ from tests.oracles.random_sections import random_law, random_sections, random_va
 
 DIGITS, TOLERANCE = 22, 1e-19
 CHUNK = 20
-CASES = {"f": 320, "f^2": 140, "f g": 40}
+CASES = {"f^2": 140, "f": 320, "f g": 40}  # in this order the fast lane has two kinds
 DECLINED = {"f": 8, "f^2": 14, "f g": 14}  # at most so many in a chunk; each has one with 7, 13 and 13
 
 
@@ -52,7 +52,7 @@ def test_there_are_enough_cases() -> None:
     assert not [count for count in CASES.values() if count % CHUNK]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("kind", "first"), [(kind, first) for kind, count in CASES.items() for first in range(0, count, CHUNK)]
 )

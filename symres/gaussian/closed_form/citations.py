@@ -45,9 +45,9 @@ class BoundaryTerm(Words):
 
     def __new__(cls, place: sp.Expr, noise: sp.Expr, mean: sp.Expr, variance: sp.Expr) -> Self:
         """Write the words."""
-        eps, spread = (" + eps", f", <eps^2> = {noise}") if noise else ("", "")
+        eps, its_square = (" + eps", f", <eps^2> = {noise}") if noise else ("", "")
         return super().__new__(
-            cls, f"boundary where y = {place}{eps} = 0{spread}: m = <y> = {mean}, V = Var(y) = {variance}"
+            cls, f"boundary where y = {place}{eps} = 0{its_square}: m = <y> = {mean}, V = Var(y) = {variance}"
         )
 
 

@@ -5,8 +5,8 @@
 ``S4(r12, ...)``  ``<sgn(x1) sgn(x2) sgn(x3) sgn(x4)>`` of centred variables, six correlations
 ``T4(r)``         S4 where all correlations are r
 
-``sign_functions`` declares them as sympy functions with derivatives and values to any precision; their values are
-balls in ``plackett``, on the algebra of six correlations in ``correlations``.
+``sign_functions`` declares them as sympy functions with derivatives; ``plackett`` encloses their values to any
+precision, and ``correlations`` has the algebra of the six correlations of four variables.
 """
 
 from .sign_functions import Q2, S2, S4, SPECIAL, T4, legend

@@ -21,6 +21,8 @@ def test_several_reasons_are_of_the_first_kind_that_says_something():
     both = Reason.listed([inside, outside])
     assert both == "the sign of w is unknown; tanh(z) is no polynomial"
     assert obstruction(both) is Obstruction.OUTSIDE
+    plain = Reason.listed(["unknown", outside])
+    assert plain == "unknown; tanh(z) is no polynomial" and obstruction(plain) is Obstruction.OUTSIDE
 
 
 def test_quantities_have_typed_reasons():
