@@ -15,7 +15,7 @@ from symres.core.symbols import K1, K2, C, K, z
 from symres.report.export import export
 from tests.oracles.closed_forms import PAIRS, covariance_map
 from tests.shared import Lazily
-from tests.unit.codegen.targets.test_numpy_target import pair_error
+from tests.unit.codegen.targets.numpy.test_numpy_target import pair_error
 
 ONE, NONE = (1.3, 0.2, 0.7), (1.0, 0.0, 0.0)  # C_W, C_b, gamma
 MIXED = {name: PAIRS[name] for name in ("gelu", "relu", "leaky", "erf", "sin", "snake", "square")}
