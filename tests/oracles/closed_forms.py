@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
+import mpmath as mp
 import sympy as sp
 
 from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma
@@ -57,6 +61,27 @@ def theory(name: str) -> dict[str, Quantity]:
         "covariance_map": covariance_map(PAIRS[name]),
         "chi_parallel": _exact("chi_parallel", (K, C_W, gamma), slope, "parallel susceptibility"),
     }
+
+
+def in_50_digits(expr: sp.Expr, **values: float) -> mp.mpf:
+    """The formula by mpmath, from the inputs as the binary numbers that they are."""
+    names, function = _by_mpmath(expr)
+    with mp.workdps(70):
+        return function(*(mp.mpf(values[name]) for name in names))
+
+
+def pair_error(name: str, found: float, k1: float, k2: float, c: float) -> float:
+    """Relative to the larger of |F| and |C dF/dC|: what the rounding of C alone can do."""
+    point = {"K1": k1, "K2": k2, "C": c}
+    exact = in_50_digits(PAIRS[name], **point)
+    slope = in_50_digits(PAIRS[name].diff(C), **point)
+    return float(abs(mp.mpf(found) - exact) / max(abs(exact), abs(c * slope)))
+
+
+@cache
+def _by_mpmath(expr: sp.Expr) -> tuple[list[str], Callable[..., mp.mpf]]:
+    symbols = sorted(expr.free_symbols, key=str)
+    return [str(s) for s in symbols], sp.lambdify(symbols, expr, "mpmath", cse=True)
 
 
 def _exact(name: str, symbols: tuple[sp.Symbol, ...], body: sp.Expr, meaning: str) -> Quantity:

@@ -4,12 +4,14 @@ import ast
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.house import PACKAGE, modules_of_folders, repeated_classes, repeated_modules, sources
 
 LINTER = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+UNIT = Path(__file__).parent
 SHARED_SYMBOLS = {"z", "K", "K1", "K2", "C", "C_W", "C_b", "gamma", "xi", "n", "n_L", "r", "Theta"}
 
 
@@ -52,6 +54,21 @@ def test_no_folder_is_crowded():
 def test_no_name_occurs_twice():
     assert not repeated_modules()
     assert not repeated_classes()
+
+
+def test_folders_of_unit_tests_are_rooms():
+    rooms = {path.parent.relative_to(PACKAGE) for path in sources()}
+    assert {path.parent.relative_to(UNIT) for path in UNIT.rglob("*.py")} <= rooms
+
+
+def test_a_test_called_like_a_module_lies_in_its_room():
+    rooms = {}
+    for folder, found in modules_of_folders().items():
+        for path in found:
+            rooms.setdefault(f"test_{path.name}", []).append(folder.relative_to(PACKAGE))
+    for path in UNIT.rglob("test_*.py"):
+        room = path.parent.relative_to(UNIT)
+        assert room in rooms.get(path.name, [room]), path
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(PACKAGE)))

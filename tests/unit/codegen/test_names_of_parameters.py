@@ -14,7 +14,7 @@ import torch
 
 import symres as sr
 from symres.codegen import generate
-from symres.codegen.emission.emitter import argument, variable
+from symres.codegen.emission.emitter import argument
 from symres.codegen.generate import _signature
 from symres.codegen.stable.angles import angle_form
 from symres.codegen.stable.primitives import GeneratedSymbol
@@ -285,11 +285,6 @@ def test_arguments_that_would_have_one_name_are_refused(one, other):
     p, q = sp.Symbol(one, positive=True), sp.Symbol(other, positive=True)
     with pytest.raises(DeclarationError, match=r"both would be called .*; rename one of them"):
         export(sr.expect(sr.Activation("h", sp.exp(-p * sp.Abs(z)) + sp.exp(-q * z**2), parameters=(p, q))))
-
-
-def test_symbols_of_the_program_keep_their_names():
-    assert [variable(s) for s in SHARED.values()] == [argument(s) for s in SHARED.values()] == list(SHARED)
-    assert variable(sp.Symbol("a")) == "a_"
 
 
 @pytest.mark.exhaustive

@@ -5,12 +5,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-import sympy as sp
 
 import symres as sr
-from symres.codegen.targets.numpy.dialect import NUMPY
-from symres.codegen.targets.numpy.tiles import FastPath, Tiler
-from symres.core.symbols import K1, K2, C, K, Theta
+from symres.core.symbols import K
 
 LAYERS = {
     "mlp": lambda phi: sr.mlp(phi),
@@ -124,15 +121,3 @@ def test_nearly_parallel_inputs_have_numbers_in_nested_layers():
         rest, f = [VALUES[s.name] for s in quantity(layer, "relu").symbols[4:]], function(layer, "relu", "numpy")
         with np.errstate(all="raise"):
             assert np.isfinite(f(first, second, both, 1.7, *rest)).all()
-
-
-def test_an_operation_and_a_number_are_not_taken_for_one_another():
-    """Operation 2 was taken for the number 2, and so C*C for 2*C."""
-    formula = K1 * Theta + sp.sqrt(K1 * K2 - C**2) * sp.atan(2 * C)
-    values = {K1: 1.1, K2: 0.9, C: 0.7, Theta: 0.3}
-    tile = Tiler(NUMPY, {s: s.name for s in values}, (K1, K2), (C, Theta)).tile(FastPath(formula))
-    space = {"np": np, "scratch": np.empty((tile.arrays, 1)), **{s.name: np.array([v]) for s, v in values.items()}}
-    exec(
-        "\n".join(["def prepared():", *(f"    {line}" for line in tile.axes), "axes = prepared()", *tile.lines]), space
-    )
-    assert space["scratch"][0] == pytest.approx(float(formula.subs(values)), rel=1e-15)

@@ -11,8 +11,6 @@ import sympy as sp
 import symres as sr
 from symres.activations.activation import Activation
 from symres.check import Outcome, check
-from symres.check.formulas.numeric_formula import NumericFunction
-from symres.check.formulas.rounding_noise import of_square
 from symres.check.oracles.average_oracle import average_oracle
 from symres.check.oracles.comparison import compared
 from symres.check.oracles.layer_oracle import ORACLES, OracleValue, QuadratureOracle, _extrapolated
@@ -150,28 +148,6 @@ def test_a_quantity_without_an_oracle_is_inconclusive():
     assert [row.outcome for row in rows] == [Outcome.INCONCLUSIVE]
 
 
-@pytest.mark.exhaustive
-def test_points_depend_on_the_seed_only():
-    first, again, other = (
-        [(v.point, v.value) for v in check(theory("erf"), "quadrature", seed=s, points=2).verdicts] for s in (0, 0, 1)
-    )
-    assert first == again
-    assert not {p for p, _ in first} & {p for p, _ in other}
-
-
-def test_given_parameters_are_used_exactly():
-    report = check(theory("erf"), "quadrature", points=1, parameters={"gamma": "1/3", "C_W": 2})
-    assert all("gamma = 1/3" in v.point and "C_W = 2" in v.point for v in report.verdicts)
-    assert report.outcome is Outcome.PASSED
-
-
-@pytest.mark.exhaustive
-def test_kernels_of_all_magnitudes():
-    rows = check(theory("erf"), "quadrature", points=5).verdicts
-    kernels = [float(v.point.split(",")[0].split("=")[1]) for v in rows if v.quantity == "kernel_map"]
-    assert np.all(np.diff(np.log10(kernels[:5])) > 0) and kernels[0] < 0.02 and kernels[4] > 10
-
-
 def test_an_integrand_beyond_resolution_is_refused():
     oracle = QuadratureOracle(sr.mlp("sin(1000*z)").forward, NUMBERS)
     with pytest.raises(SymresError, match="varies too fast"):
@@ -306,72 +282,12 @@ def test_digits_that_a_formula_loses_are_part_of_the_error(formula):
     assert abs(pair.value - expected) <= pair.error < 1e-10 * expected
 
 
-def test_the_loss_of_a_formula_is_measured():
-    lost = [of_square(NumericFunction(expr, z), 0.0, 9.3) for expr in (sp.tanh(z), sp.exp(z), sp.asin(sp.tanh(z)))]
-    assert max(lost[:2]) < 3e-16 and 1e-11 < lost[2] < 1e-8
-    cancelling = NumericFunction(z - z**3 / 6 - sp.sin(z), z)
-    assert of_square(cancelling, 0.0, 1.0) < 1e-14 and of_square(cancelling, 0.0, 1e-4) > 0.01
-
-
 def test_a_plane_average_knows_what_its_formula_loses():
     theory = sr.expect2("asin(tanh(z))", "asin(tanh(z))")
     values = {symbols.K1: sp.Integer(25), symbols.K2: sp.Integer(22), symbols.C: sp.Integer(13)}
     found = average_oracle(theory.definition, values)
     expected = theory.evalf(15, K1=25, K2=22, C=13)
     assert abs(found.value - expected) <= found.error < 1e-10 * expected
-
-
-@pytest.mark.exhaustive
-def test_a_full_check_has_special_points():
-    rows = check(theory("erf"), "quadrature", seed=2).verdicts
-    pairs = [
-        [float(part.split("=")[1]) for part in row.point.split(",")[:3]]
-        for row in rows
-        if row.quantity == "covariance_map"
-    ]
-    correlations = [C / math.sqrt(K1 * K2) for K1, K2, C in pairs[4:]]
-    np.testing.assert_allclose(correlations, [-0.99, 0, 1 - 1e-6, 1], atol=1e-8)
-    assert pairs[-1][0] == pairs[-1][1] == pairs[-1][2]
-    for name in ("kernel_map", "chi_parallel", "chi_perp", "h"):
-        kernels = [float(row.point.split(",")[0].split("=")[1]) for row in rows if row.quantity == name]
-        assert len(kernels) == 6 and 1e-6 <= kernels[4] <= 1e-3 and 1e2 <= kernels[5] <= 1e3
-    assert {row.outcome for row in rows} == {Outcome.PASSED}
-    assert sum(row.quantity == "covariance_map" for row in check(theory("erf"), "quadrature", points=1).verdicts) == 1
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize(
-    ("condition", "special"),
-    [
-        (lambda K1, K2, C: C == 0, "C = 0"),
-        (lambda K1, K2, C: K1 == K2 == C, "one input"),
-        (lambda K1, K2, C: C < -0.98 * mp.sqrt(K1 * K2), "C = -"),
-        (lambda K1, K2, C: 1 - 1e-5 < C / mp.sqrt(K1 * K2) < 1, "C = "),
-    ],
-)
-def test_a_claim_that_is_wrong_only_at_a_special_point_is_refuted(condition, special):
-    right = theory("erf")
-    claim = right.quantities["covariance_map"]
-
-    def wrong(**values):
-        value = claim.function(**values)
-        return value * mp.mpf("1.001") if condition(values["K1"], values["K2"], values["C"]) else value
-
-    only = FakeTheory(right.forward, {"covariance_map": replace(claim, function=wrong)})
-    refuted = [row for row in check(only, "quadrature").verdicts if row.outcome is Outcome.REFUTED]
-    assert len(refuted) == 1 and special in refuted[0].point + refuted[0].reason
-
-
-@pytest.mark.parametrize("end", [lambda K: K < 1e-3, lambda K: K > 1e2])
-def test_a_claim_that_is_wrong_only_far_out_is_refuted(end):
-    right = theory("erf")
-    claim = right.quantities["kernel_map"]
-
-    def wrong(K, **values):
-        return claim.function(K=K, **values) * (mp.mpf("1.001") if end(K) else 1)
-
-    only = FakeTheory(right.forward, {"kernel_map": replace(claim, function=wrong)})
-    assert check(only, "quadrature").outcome is Outcome.REFUTED
 
 
 @pytest.mark.sample(1)

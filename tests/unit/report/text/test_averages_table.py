@@ -6,16 +6,14 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import mpmath as mp
 import pytest
 import sympy as sp
 
 from symres import cli
 from symres.activations import catalogue
-from symres.core.symbols import K, z
+from symres.core.symbols import K
 from symres.numerics.special import T4
 from symres.report.text import averages_table
-from symres.results.quantity import Status
 from symres.studies import averages_survey
 from tests.command_line import assert_plain, page, process
 
@@ -158,17 +156,6 @@ def test_the_document_of_one_activation_holds_its_closed_forms(capsys):
     square = entry["averages"][1]
     found = sp.sympify(square["expression"], locals={"K": K}).subs({"slope": sp.Rational(1, 2), K: 3})
     assert found == sp.Rational(15, 8)  # K (1 + slope^2)/2
-
-
-def test_what_is_listed_is_what_the_door_says(few):
-    for phi in catalogue.activations.values():
-        for known in averages_survey.averages_of(phi):
-            q = known.quantity
-            assert q.status is not Status.EXACT or q.verifications or q.body == sp.oo
-            assert len(q.symbols) - len(phi.parameters) <= (1 if " " not in known.key else 3)
-    squared = list(averages_survey.averages_of(catalogue.activations["square"]))[1].quantity
-    assert squared.evalf(K=2) == mp.mpf(12)
-    assert squared.definition.has(type(catalogue.activations["square"](z)))
 
 
 class Terminal(io.StringIO):

@@ -9,7 +9,6 @@ from symres.activations.activation import Activation
 from symres.activations.formula_parser import parse
 from symres.core.symbols import C_W, K1, K2, C, C_b, K, gamma, z
 from symres.layers.nodes import Dense
-from symres.report.latex.prose import prose
 from symres.report.text.formula_text import Maths, Typed
 from symres.report.text.line_breaking import wrap
 from symres.report.text.sheet import Sheet
@@ -139,47 +138,6 @@ def test_lines_break_at_the_operator_that_binds_least():
 )  # fmt: skip
 def test_formulas_in_sentences_are_written_as_formulas(sentence, shown):
     assert Sheet(80, Maths()).words(sentence) == shown
-
-
-@pytest.mark.parametrize(
-    ("sentence", "shown"),
-    [
-        ("K* = 0 is no fixed point", "$K^* = 0$ is no fixed point"),
-        ("no C_W > 0 makes chi_perp 1", r"no $C_W > 0$ makes $\chi_\perp$ 1"),
-        ("C_b = 2*K with 100% of it", r"$C_b$ = $2 K$ with 100\% of it"),
-        ("tanh(z) is no polynomial", r"$\tanh(z)$ is no polynomial"),
-        ("parallel susceptibility dK'/dK", r"parallel susceptibility $\mathrm{d}K'/\mathrm{d}K$"),
-        ("a_b {x} sharp", r"a\_b \{x\} sharp"),
-        (
-            "networks where C_b >= 0 and -1 <= chi_parallel <= 1",
-            (r"networks where $C_b \ge  0$ and $-1 \le  \chi_\parallel \le  1$"),
-        ),
-        ("skips below 1, |gamma| < 1", r"skips below 1, $|\gamma| < 1$"),
-        ("of size <= 3 or |x|", r"of size $\le$ 3 or \textbar{}x\textbar{}"),
-    ],
-)
-def test_sentences_become_latex(sentence, shown):
-    assert prose(sentence) == shown
-
-
-def test_what_a_user_types_is_set_as_it_is_typed():
-    text = prose("Give beta (--set beta=...) and a (--set a=...) a number.")
-    assert text == r"Give $\beta$ (\texttt{--set beta=...}) and a (\texttt{--set a=...}) a number."
-
-
-def test_numbers_with_a_power_of_ten_are_set_as_mathematics():
-    text = prose("relative error below 1e-3 up to K = 5e-2, from 2e4 on")
-    assert text == r"relative error below $10^{-3}$ up to $K = 5 \cdot 10^{-2}$, from $2 \cdot 10^{4}$ on"
-
-
-@pytest.mark.exhaustive
-def test_advice_chooses_what_is_free(capsys):
-    """A branch of weight 1, and a place with C_b >= 0 on a line of points."""
-    shown = page(capsys, "derive", "tanh", "--layer", "two_layer_block", "--set", "gamma=1/2")
-    assert "C_W = 0.866025404, and set biases to zero, here at" in " ".join(shown.split())
-    assert "xi = 1" in shown or "ξ = 1" in shown
-    shown = " ".join(page(capsys, "derive", "max(z-1,0)+3*min(z-1,0)/10").split())
-    assert "here at K* = 2 (any other with C_b" in shown
 
 
 @pytest.mark.exhaustive

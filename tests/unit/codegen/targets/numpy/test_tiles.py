@@ -11,11 +11,10 @@ import symres as sr
 from symres.codegen.emission.emitter import NoSpelling
 from symres.codegen.targets.numpy.dialect import NUMPY
 from symres.codegen.targets.numpy.tiles import FastPath, Precondition, Tiler
-from symres.core.symbols import K1, K2, C, K, z
+from symres.core.symbols import K1, K2, C, K, Theta, z
 from symres.report.export import export
-from tests.oracles.closed_forms import PAIRS, covariance_map
+from tests.oracles.closed_forms import PAIRS, covariance_map, pair_error
 from tests.shared import Lazily
-from tests.unit.codegen.targets.numpy.test_numpy_target import pair_error
 
 ONE, NONE = (1.3, 0.2, 0.7), (1.0, 0.0, 0.0)  # C_W, C_b, gamma
 MIXED = {name: PAIRS[name] for name in ("gelu", "relu", "leaky", "erf", "sin", "snake", "square")}
@@ -277,3 +276,15 @@ def test_no_line_of_a_tile_makes_an_array_but_masks(name):
     body = text.split("def _average_1_tile(")[1].split("\n\n\n")[0].splitlines()[3:]
     for line in body:
         assert "out=scratch[" in line or line.strip().startswith(("if not safe", "fine.append("))
+
+
+def test_an_operation_and_a_number_are_not_taken_for_one_another():
+    """Operation 2 was taken for the number 2, and so C*C for 2*C."""
+    formula = K1 * Theta + sp.sqrt(K1 * K2 - C**2) * sp.atan(2 * C)
+    values = {K1: 1.1, K2: 0.9, C: 0.7, Theta: 0.3}
+    tile = Tiler(NUMPY, {s: s.name for s in values}, (K1, K2), (C, Theta)).tile(FastPath(formula))
+    space = {"np": np, "scratch": np.empty((tile.arrays, 1)), **{s.name: np.array([v]) for s, v in values.items()}}
+    exec(
+        "\n".join(["def prepared():", *(f"    {line}" for line in tile.axes), "axes = prepared()", *tile.lines]), space
+    )
+    assert space["scratch"][0] == pytest.approx(float(formula.subs(values)), rel=1e-15)

@@ -1,0 +1,128 @@
+"""Figures of the maps: curves through the critical point, files that repeat, what is refused."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.core.errors import DeclarationError
+from symres.core.symbols import K, gamma
+from symres.report.figures import maps_figure
+from symres.results.quantity import Quantity, Status
+from tests.oracles.closed_forms import KERNELS
+from tests.shared import derived
+
+
+@pytest.fixture(scope="module")
+def curves(report):
+    return maps_figure.curves(report)
+
+
+def test_curves_pass_the_critical_point(curves):
+    at = curves.kernels[np.argmin(np.abs(np.log(curves.kernels / curves.critical)))]
+    assert at == pytest.approx((3 + 17**0.5) / 2, rel=0.02)
+    assert np.interp(curves.critical, curves.kernels, curves.values["chi_parallel"]) == pytest.approx(1.0, abs=1e-4)
+    exact = [float(KERNELS["gelu"].subs(K, k)) for k in curves.kernels[::80]]
+    np.testing.assert_allclose(curves.values["phi_squared"][::80], exact, rtol=1e-14)
+    assert np.interp(curves.critical, curves.kernels, curves.values[maps_figure.RATIO]) == pytest.approx(1.0, abs=1e-6)
+    where = np.interp(curves.critical, curves.kernels, curves.preserved)
+    assert where == pytest.approx(np.interp(curves.critical, curves.kernels, curves.values["phi_squared"]), rel=1e-3)
+    assert curves.setting == r"\xi = 1,\ C_W = 1.98306,\ C_b = 0.172922,\ \gamma = 0"
+    assert "$K^* = 3.56155$" in curves.caption
+
+
+def test_a_line_of_critical_points_is_drawn_at_one_of_them():
+    drawn = maps_figure.curves(derived(sr.residual("where(z > 1, z - 1, where(z < -1, z + 1, 0))")).report())
+    assert drawn.critical == 1
+    for name in ("chi_parallel", "chi_perp", maps_figure.RATIO):
+        assert np.interp(0.0, np.log(drawn.kernels), drawn.values[name]) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_parameters_that_a_layer_does_not_have_are_not_named(report):
+    fixed = tuple(replace(q, definition=q.definition.subs(gamma, 0), body=q.body.subs(gamma, 0),
+        symbols=tuple(s for s in q.symbols if s != gamma)) for q in report.quantities)  # fmt: skip
+    drawn = maps_figure.curves(replace(report, quantities=fixed, settings=()))
+    assert "gamma" not in drawn.setting + drawn.caption
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(("suffix", "head"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_figure_is_written_and_repeats(curves, tmp_path, suffix, head):
+    first, second = (maps_figure.draw(tmp_path / f"{name}{suffix}", curves).read_bytes() for name in "ab")
+    assert first == second
+    assert len(first) > 10_000
+    assert first.startswith(head)
+
+
+def test_curves_without_an_average_have_one_panel(curves, tmp_path):
+    values = {name: series for name, series in curves.values.items() if name != "phi_squared"}
+    one = maps_figure.draw(tmp_path / "a.svg", replace(curves, values=values, preserved=None)).read_text()
+    assert len(one) < len(maps_figure.draw(tmp_path / "b.svg", curves).read_text())
+
+
+def test_a_panel_where_every_kernel_is_critical_says_so(curves, tmp_path):
+    plain = replace(curves, critical=None)
+    said = replace(plain, everywhere=True)
+    assert "Every kernel is critical" in said.caption
+    assert "critical" not in plain.caption
+    first, second = (
+        maps_figure.draw(tmp_path / f"{k}.svg", drawn).read_bytes() for k, drawn in enumerate((plain, said))
+    )
+    assert first != second
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("formula", ["sinh(z)", "exp(z/2)", "z^5"])
+def test_fast_growth_leaves_the_range_of_preserved_kernels_readable(formula):
+    drawn = maps_figure.curves(derived(sr.mlp(formula)).report())
+    assert drawn.values["phi_squared"].max() > 1e12
+    low, high = maps_figure._window(drawn)
+    assert low < drawn.preserved.min() < drawn.preserved.max() < high
+    assert high / low < 1e13
+    near = drawn.values["phi_squared"][drawn.kernels < 1]
+    assert ((near > low) & (near < high)).mean() > 0.4
+
+
+def test_a_slow_average_is_shown_whole(curves):
+    low, high = maps_figure._window(curves)
+    assert low < curves.values["phi_squared"].min() < curves.values["phi_squared"].max() < high
+
+
+def test_an_infinite_susceptibility_has_words_and_no_line(curves, tmp_path, monkeypatch):
+    from matplotlib.axes import Axes
+
+    labels, legend = [], Axes.legend
+    monkeypatch.setattr(Axes, "legend", lambda self, **k: labels.append(legend(self, **k)))
+    infinite = np.full(curves.kernels.shape, np.inf)
+    maps_figure.draw(tmp_path / "a.svg", replace(curves, values=curves.values | {"chi_perp": infinite}))
+    styles = {t.get_text(): h.get_linestyle() for found in labels for t, h in
+              zip(found.get_texts(), found.get_lines(), strict=True)}  # fmt: skip
+    assert styles[r"$\chi_\perp$ $= \infty$"] == "None"
+    assert r"$\chi_\perp$" not in styles
+    assert styles[r"$\chi_\parallel$"] == "-"
+
+
+@pytest.mark.parametrize("critical", [None, 0.0])
+def test_figure_without_a_critical_point_inside(curves, tmp_path, critical):
+    text = maps_figure.draw(tmp_path / "a.svg", replace(curves, critical=critical)).read_bytes()
+    assert text != maps_figure.draw(tmp_path / "b.svg", curves).read_bytes()
+
+
+def test_figure_refuses(curves, report, tmp_path):
+    with pytest.raises(DeclarationError, match=r"\.pdf, \.png or \.svg"):
+        maps_figure.draw(tmp_path / "a.bmp", curves)
+    alpha = sp.Symbol("alpha", positive=True)
+    body = alpha * K**2
+    free = (Quantity("kernel_map", (K, alpha), body, body, Status.EXACT),)
+    with pytest.raises(DeclarationError, match="alpha has no number"):
+        maps_figure.curves(replace(report, quantities=free))
+
+
+def test_a_figure_may_be_drawn_without_a_display(curves, tmp_path):
+    code = "import symres.report.figures.maps_figure, sys; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "DISPLAY": ""})

@@ -1,0 +1,148 @@
+"""The quantities of one layer at kinks, jumps and infinite slopes, of nested layers and of several activations."""
+
+import math
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+import symres as sr
+from tests.shared import derived, exact_average
+
+
+def test_the_limit_at_zero_of_a_nested_layer_with_biases():
+    erf, tanh = sr.activation("erf"), sr.activation("tanh")
+    theory = derived(sr.Layer(sr.gamma * sr.z + sr.Dense(tanh(sr.Dense(erf(sr.z))))))
+    settings = {"C_W": 2, "C_b": "0.1", "gamma": 1}
+    near = theory.kernel_map.evalf(K="1e-30", **settings)
+    assert abs(theory.kernel_map.evalf(K=0, **settings) - near) < 1e-14
+    assert derived("elu(alpha=1)").h.evalf(K=0, C_W=1) == -mp.inf
+
+
+@pytest.mark.parametrize("name", ["relu", "hard_tanh", "relu6", "gelu", "tanh"])
+def test_h_is_half_the_slope_of_chi_perp_also_at_kinks(name):
+    """Phi' jumps at a kink: two derivatives move onto the Gaussian weight."""
+    theory, step = derived(name), sp.Rational(1, 10**8)
+    slope = [theory.chi_perp.evalf(30, K=sp.Rational(3, 2) + s * step, C_W=2) for s in (1, -1)]
+    with mp.workdps(30):
+        expected = (slope[0] - slope[1]) / (4 * mp.mpf(10) ** -8)
+    assert abs(theory.h.evalf(20, K="3/2", C_W=2) - expected) < 1e-13
+
+
+def test_chi_parallel_of_a_jump():
+    """<phi^2> of a shifted step is a Gaussian tail; its slope by hand."""
+    theory = derived("where(z>1/2, 2, 0)")
+    k = mp.mpf(2)
+    expected = 3 * 4 * mp.exp(-1 / (8 * k)) / (4 * mp.sqrt(2 * mp.pi) * k ** mp.mpf("1.5"))
+    assert abs(theory.chi_parallel.evalf(K=2, C_W=3) / expected - 1) < 1e-14
+
+
+@pytest.mark.parametrize("formula", ["abs(z)^0.5", "sign(z)*sqrt(abs(z))", "sqrt(abs(z^2-1))", "max(z,0)^0.5 + z"])
+def test_a_vertical_tangent_has_an_infinite_mean_square_slope(formula):
+    theory = derived(formula)
+    assert theory.chi_perp.expr == sp.oo
+    assert theory.h.status is sr.Status.UNKNOWN
+    assert theory.universality_class == "none"
+    # chi_parallel is finite: the slope of the kernel map, by differences of an independent quadrature
+    with mp.workdps(25):
+        step = mp.mpf("1e-6")
+
+        def kernel(k):
+            function = {
+                "abs(z)^0.5": abs,
+                "sign(z)*sqrt(abs(z))": abs,
+                "sqrt(abs(z^2-1))": lambda x: abs(x * x - 1),
+                "max(z,0)^0.5 + z": lambda x: (mp.sqrt(max(x, 0)) + x) ** 2,
+            }[formula]
+            s = mp.sqrt(k)
+            places = sorted({-30, -1 / s, 0, 1 / s, 30})
+            return mp.quad(lambda t: function(s * t) * mp.npdf(t), places)
+
+        slope = (kernel(2 + step) - kernel(2 - step)) / (2 * step)
+    assert abs(theory.chi_parallel.evalf(K=2, C_W=1) / slope - 1) < 1e-9
+
+
+def test_an_unbounded_slope_with_a_finite_mean_square_is_no_number():
+    theory = derived("abs(z)^0.75")
+    moment = mp.mpf(2) ** 0.75 * mp.gamma(1.25) / mp.sqrt(mp.pi)  # <|t|^(3/2)>
+    assert abs(theory.kernel_map.evalf(K=16, C_W=1, C_b=0) / (8 * moment) - 1) < 1e-14
+    assert theory.chi_perp.status is theory.h.status is sr.Status.UNKNOWN
+    assert "unbounded" in theory.chi_perp.reason
+    assert theory.universality_class == "unknown"
+    with pytest.raises(sr.NoClosedForm, match="unbounded"):
+        theory.chi_perp.evalf(K=1)
+    found = theory.fixed_points(C_W=1, C_b=1)
+    assert found and all(point.phase == "unknown" and math.isnan(point.chi_perp) for point in found)
+
+
+def test_the_squared_activation():
+    theory = derived(sr.residual("gelu"))
+    squared = theory.phi_squared
+    assert squared is theory.phi_squared
+    assert squared.name == "phi_squared"
+    assert next(iter(theory.quantities)) == "phi_squared"
+    assert squared.expr == sr.expect("gelu(z)^2").expr
+    assert squared.evalf(20, K=1, C_W=2) == squared.evalf(20, K=1)  # what the other quantities depend on is ignored
+    alpha = derived("elu").phi_squared
+    assert alpha.symbols[0] == sr.K and [s.name for s in alpha.symbols[1:]] == ["alpha"]
+    given = derived(sr.mlp("elu")).subs(alpha=2).phi_squared
+    assert given.evalf(20, K=3) == alpha.evalf(20, K=3, alpha=2)
+
+
+def test_several_activations_have_no_common_square():
+    gelu, tanh = sr.activation("gelu"), sr.activation("tanh")
+    theory = derived(sr.Layer(sr.Dense(gelu(sr.z)) + sr.Dense(tanh(sr.z))))
+    squared = theory.phi_squared
+    assert list(theory.quantities) == ["kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"]
+    assert squared.status is sr.Status.UNKNOWN and squared.reason == "the layer has 2 activations"
+    nested = derived(sr.Layer(sr.Dense(gelu(sr.Dense(gelu(sr.z)))))).quantities["phi_squared"]
+    assert nested.expr == derived("gelu").phi_squared.expr
+
+
+def layers_with_multiples():
+    relu, tanh, sin = (sr.activation(name) for name in ("relu", "tanh", "sin"))
+    z, dense = sr.z, sr.Dense
+    return {
+        "relu(z) + relu(-z)": (dense(relu(z) + relu(-z)), abs),
+        "relu(2z) - z": (dense(relu(2 * z) - z), abs),
+        "relu(z) relu(-z)": (dense(relu(z) * relu(-z)), lambda x: 0 * x),
+        "tanh(2z) + tanh(z)": (dense(tanh(2 * z) + tanh(z)), lambda x: mp.tanh(2 * x) + mp.tanh(x)),
+        "tanh(2z) z": (dense(tanh(2 * z) * z), lambda x: mp.tanh(2 * x) * x),
+        "sin(2z) sin(z)": (dense(sin(2 * z) * sin(z)), lambda x: mp.sin(2 * x) * mp.sin(x)),
+    }
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", list(layers_with_multiples()))
+def test_activations_of_multiples_of_one_neuron(name):
+    """They share one Gaussian variable: a law of two would be singular."""
+    forward, function = layers_with_multiples()[name]
+    theory = derived(sr.Layer(forward))
+    for k in (0.3, 2):
+        kernel = exact_average(lambda x: function(x) ** 2, k, [0])
+        assert abs(theory.kernel_map.evalf(K=k, C_W=1, C_b=0) - kernel) < 1e-14 * (1 + kernel)
+        step = mp.mpf("1e-5")
+        ends = (exact_average(lambda x: function(x) ** 2, k + s, [0]) for s in (step, -step))
+        slope = (next(ends) - next(ends)) / (2 * step)
+        values = {s.name: 1 for s in theory.chi_parallel.symbols} | {"K": k}
+        assert abs(theory.chi_parallel.evalf(**values) - slope) < 1e-8
+        pair = {s.name: 1 for s in theory.covariance_slope.symbols} | {"K1": k, "K2": k, "C": k}
+        one = {s.name: 1 for s in theory.chi_perp.symbols} | {"K": k}
+        assert abs(theory.covariance_slope.evalf(**pair) - theory.chi_perp.evalf(**one)) < 1e-12
+
+
+def test_a_quantity_without_a_definition_is_unknown_and_harms_nobody():
+    theory = derived("sign")
+    assert theory.h.status is sr.Status.UNKNOWN
+    assert "infinite" in theory.h.reason
+    assert {q.status for name, q in theory.quantities.items() if name != "h"} == {sr.Status.EXACT}
+
+
+def test_the_slope_of_chi_perp_where_slopes_of_two_neurons_jump():
+    relu = sr.activation("relu")
+    theory = derived(sr.Layer(sr.Dense(relu(sr.z + sr.Dense(relu(sr.z))) + relu(sr.z))))
+    assert {q.status for q in theory.quantities.values()} == {sr.Status.EXACT}
+    point, step = {"C_W": "1.3", "C_b": "0.2"}, sp.Rational(1, 10**8)
+    with mp.workdps(30):
+        above, below = (theory.chi_perp.evalf(25, K=sp.Rational(3, 2) + s, **point) for s in (step, -step))
+        assert abs((above - below) / (4 * mp.mpf(10) ** -8) - theory.h.evalf(20, K="1.5", **point)) < 1e-15
