@@ -32,9 +32,9 @@ from .layers.architectures import residual as residual
 from .layers.architectures import two_layer_block as two_layer_block
 from .layers.layer import Layer as Layer
 from .layers.nodes import Dense as Dense
-from .layers.nodes import Node as Node
 from .layers.normalisation import BatchNorm as BatchNorm
 from .layers.normalisation import LayerNorm as LayerNorm
+from .layers.normalisation import Node as Node
 from .layers.normalisation import RMSNorm as RMSNorm
 from .report.export import export as export
 from .report.figures.phase_diagram import PhaseDiagram as PhaseDiagram

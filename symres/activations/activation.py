@@ -219,6 +219,8 @@ def _formula(name: str, expr: Any, parameters: tuple[sp.Symbol, ...]) -> sp.Expr
         expr = parse(expr, parameters={str(p): p for p in parameters})
     if isinstance(expr, Formula | Activation):
         raise DeclarationError(asked, f"{expr} is an activation and no expression", "pass its formula in z, .expr")
+    if not isinstance(expr, sp.Expr | int | float):
+        raise DeclarationError(asked, f"{expr!r} is no formula", "pass an expression in sr.z, or text: 'z*tanh(z)'")
     expr = scalar(expr, "the formula")
     expr = expr.replace(lambda e: isinstance(e, Phi), lambda e: e.expanded)
     strangers = sorted(map(str, expr.free_symbols - {z, *parameters}))

@@ -13,6 +13,7 @@ The grammar, loosest binding first (``^`` and ``**`` mean the same, and bind fro
 from __future__ import annotations
 
 import difflib
+import keyword
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -298,9 +299,11 @@ class _Parser:
         if name == "e":
             raise self.error(token, "unknown name 'e'", "write exp(1) or exp(...)")
         known = ["z", "pi", *self.parameters, *PARSED_FUNCTIONS, *self.functions]
+        short = abbreviated(name, 30)
+        argument = f'**{{"{short}": ...}}' if keyword.iskeyword(name) else f"{short}=..."
         remedy = nearest(name, known) or (
-            f"use z for the preactivation; give a parameter a number with --set {abbreviated(name, 30)}=... "
-            f'(in Python: sr.activation("...", {abbreviated(name, 30)}=...))'
+            f"use z for the preactivation; give a parameter a number with --set {short}=... "
+            f'(in Python: sr.activation("...", {argument}))'
         )
         raise self.error(token, f"unknown name '{abbreviated(name, 30)}'", remedy)
 
@@ -313,7 +316,8 @@ class _Parser:
         else:
             known = [*PARSED_FUNCTIONS, *self.functions]
             remedy = _FOREIGN_NAMES.get(name.lower()) or nearest(name, known)
-            remedy = remedy or f"use {', '.join(PARSED_FUNCTIONS)} or the name of an activation"
+            nodes = [word for word in self.functions if word[:1].isupper() and word not in PARSED_FUNCTIONS]
+            remedy = remedy or f"use {', '.join([*PARSED_FUNCTIONS, *nodes])} or the name of an activation"
             raise self.error(token, f"unknown function '{abbreviated(name, 30)}'", remedy)
         opening = self._next()
         arguments = [self._comparison()]

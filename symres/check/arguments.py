@@ -34,7 +34,7 @@ def is_theory(subject: object) -> TypeGuard[DerivedLayer]:
         return True
     if isinstance(subject, Quantity):
         return False
-    shown = repr(subject) if len(repr(subject)) <= 40 else f"a {type(subject).__name__}"
+    shown = repr(subject) if len(repr(subject)) <= 40 else f"this {type(subject).__name__}"
     raise DeclarationError(
         f"check of {shown}", "it is neither a theory nor an average", "pass sr.derive(layer) or sr.expect(f)"
     )

@@ -201,14 +201,15 @@ def plot(
     from ..activations.activation import file_stem
     from ..core.files import require_place
     from ..core.progress import Bar
-    from ..report.figures.phase_diagram import PIXELS, phase_diagram
+    from ..report.figures.phase_diagram import MOST_POINTS, phase_diagram
     from ..report.figures.style import format_of
     from ..theory.theory import derive as theory_of
     from .request import axis, make
 
-    if points > PIXELS:
-        found = f"the figure is {PIXELS} pixels wide: more values cannot be seen"
-        raise DeclarationError(f"--points {points}", found, f"use {PIXELS} or fewer")
+    if points > MOST_POINTS:  # before anything is derived
+        raise DeclarationError(
+            f"--points {points}", f"{points}^2 values need too much memory", f"use {MOST_POINTS} or fewer"
+        )
     axes = axis(x), axis(y)
     request = make(activation, layer, settings or [], free=[given for given in axes if given is not None])
     path = _place(out, "a file") or Path(f"{file_stem(request.phi)}_{request.layer_stem}_phases.png")
@@ -304,10 +305,7 @@ def export(
 
     if target not in TARGETS:
         raise DeclarationError(f"--target {target}", "there is no such target", f"use {', '.join(TARGETS)}")
-    names = quantities or []
-    for name in names:
-        if names.count(name) > 1:
-            raise DeclarationError(f"--quantity {name}", "it is asked for twice", "name every quantity once")
+    names = list(dict.fromkeys(quantities or []))
     path = _place(out, "a file")
     request = make(activation, layer, settings or [])
     if path is not None:

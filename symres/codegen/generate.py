@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy as sp
 
@@ -13,7 +13,7 @@ from ..core import files
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.symbols import KERNELS, place
 from ..results.quantity import Quantity, Status
-from ..results.subjects import DerivedNetwork
+from ..results.subjects import DerivedLayer, DerivedNetwork
 from .emission.emitter import LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
 from .languages import LANGUAGES
 from .module import Module, Target
@@ -25,8 +25,12 @@ from .targets.numpy import dialect as numpy_printer
 from .wording import docstrings
 from .wording.function_names import renamed, require_distinct
 
+Subject: TypeAlias = Quantity | Mapping[str, Quantity] | DerivedLayer
 
-def generate(subject: Any, target: Target = "numpy", *, title: str = "", command: str = "") -> Module:
+
+def generate(
+    subject: Subject | DerivedNetwork, target: Target = "numpy", *, title: str = "", command: str = ""
+) -> Module:
     """Generate code.
 
     Args:
@@ -105,11 +109,11 @@ def _listed(names: Iterable[str]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
-def quantities_of(subject: Any) -> dict[str, Quantity]:
+def quantities_of(subject: Subject) -> dict[str, Quantity]:
     """The quantities of a subject, by the names of their functions."""
     if isinstance(subject, Quantity):
         return renamed({identifier(subject.name): subject})  # the slope in a symbol such as \alpha has its name
-    found = subject if isinstance(subject, Mapping) else getattr(subject, "quantities", None)
+    found = subject.quantities if isinstance(subject, DerivedLayer) else subject
     if not isinstance(found, Mapping) or not found:
         raise DeclarationError(
             f"export of {type(subject).__name__}", "it holds no quantities", "pass a Quantity, a mapping or a Theory"
@@ -153,18 +157,17 @@ def _printable(planner: Planner, language: Language, quantity: Quantity, sources
     return function
 
 
-def title_of(subject: Any, quantities: dict[str, Quantity]) -> str:
+def title_of(subject: Subject, quantities: dict[str, Quantity]) -> str:
     """The first line of what is generated."""
-    layer = getattr(getattr(subject, "layer", None), "name", "")
     if len(quantities) == 1:
         (quantity,) = quantities.values()
         return (quantity.meaning or quantity.name).capitalize() + "."
-    if isinstance(subject, Mapping):
-        return "Functions made of Gaussian averages."
-    return f"Kernels and susceptibilities of {layer}." if layer else "Kernels and susceptibilities."
+    if isinstance(subject, DerivedLayer):
+        return f"Kernels and susceptibilities of {subject.layer.name}."
+    return "Functions made of Gaussian averages."
 
 
-def call_of(subject: Any, quantities: dict[str, Quantity], target: str) -> str:
+def call_of(subject: Subject, quantities: dict[str, Quantity], target: str) -> str:
     """The call that generates it again."""
     what = next(iter(quantities)) if isinstance(subject, Quantity) else "theory"
     if isinstance(subject, Mapping):

@@ -11,8 +11,13 @@ from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.scalars import Number, equation, scalar
 from ..core.symbols import z
+from ..notation import latex
+from ..notation.facts import Equations, in_line
 from ..notation.facts import equation as fact
 from .program import Program, lower
+from .shared_draws import named
+
+_LONGEST = 100  # characters of an equation that is a name
 
 
 @dataclass(frozen=True)
@@ -24,10 +29,12 @@ class Layer(Shown):
     Args:
         forward: expression in ``sr.z`` (a neuron of the stream), scalars, activations and nodes, for instance
             ``gamma*z + Dense(phi(z))``.
-        name: how the layer is called in text and files.
+        name: how the layer is called in text and files; its forward equation, unless something shorter is given.
 
     Attributes:
         program: the lowered form.
+        equations: the forward equation as it is written, (left, right side): draws that stand in several places of it,
+            with their names in the program, and last ``z'``.
 
     Raises:
         UnsupportedLayer: the next stream is not linear in Gaussian sources.
@@ -35,12 +42,16 @@ class Layer(Shown):
     """
 
     forward: sp.Expr = field(compare=False)
-    name: str = field(default="layer", compare=False)
+    name: str = field(default="", compare=False)
     program: Program = field(init=False, repr=False)
+    equations: Equations = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "forward", equation(self.forward, "the layer z'"))
-        object.__setattr__(self, "program", lower(self.forward))
+        program, draws = lower(self.forward)
+        object.__setattr__(self, "program", program)
+        object.__setattr__(self, "equations", named(self.forward, draws))
+        object.__setattr__(self, "name", self.name or self._own_name)
 
     def __hash__(self) -> int:
         return hash(self.program.text)
@@ -49,10 +60,20 @@ class Layer(Shown):
         return isinstance(other, Layer) and self.program == other.program
 
     def _title(self) -> str:
-        return f"layer {self.name}"
+        return "layer" if self.name == self._own_name else f"layer {self.name}"
 
     def _facts(self) -> list[Fact]:
-        return [fact("z'", "z'", self.forward)]
+        return [fact(str(left), latex(left), right) for left, right in self.equations]
+
+    @property
+    def text(self) -> str:
+        """The forward equation on one line: ``Dense(phi(y1)*y1), y1 = Dense(z)``."""
+        return in_line(self.equations)
+
+    @property
+    def _own_name(self) -> str:
+        """What a layer is called that was given no name."""
+        return self.text if len(self.text) <= _LONGEST else "layer"
 
     @property
     def formulas(self) -> tuple[Formula, ...]:
@@ -84,4 +105,4 @@ class Layer(Shown):
                 raise DeclarationError(
                     f"the layer {self.name}", f"{symbol} = {value} is negative", f"pass {symbol} >= 0, a variance"
                 )
-        return Layer(self.forward.subs(numbers), self.name)
+        return Layer(self.forward.subs(numbers), "" if self.name == self._own_name else self.name)

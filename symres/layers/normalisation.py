@@ -10,7 +10,8 @@ from sympy.printing.printer import Printer
 
 from ..core.errors import DeclarationError, UnsupportedLayer
 from ..core.scalars import Number, scalar
-from .nodes import Averaging, Instructions, N, Net, Node
+from .nodes import Averaging, Instructions, N, Net
+from .nodes import Node as Node  # sr.Node is taken from here: who declares a node knows the names of all nodes
 
 
 class Normaliser(Node, abstract=True):

@@ -20,7 +20,7 @@ import sympy as sp
 
 from ..activations.activation import Formula, Phi
 from ..activations.validation import require_distinct
-from ..core.errors import DeclarationError, UnsupportedLayer
+from ..core.errors import DeclarationError, SymresError, UnsupportedLayer
 from ..core.symbols import KERNELS, at_input, shared, source, statistic, variance, z
 from .nodes import Node
 
@@ -156,7 +156,13 @@ class Builder:
     def lower(self, node: Node, arguments: list[sp.Expr]) -> sp.Expr:
         """The node in sources and statistics, which know from now on what they belong to."""
         known, self._node = len(self.instructions), node
-        lowered = node.lower(self, *arguments)
+        try:
+            lowered = node.lower(self, *arguments)
+        except SymresError:
+            raise
+        except Exception as error:  # a mistake in the node's own code, whoever wrote it
+            found = f"its lower() raised {type(error).__name__}: {error}"
+            raise DeclarationError(f"the node {node}", found, "mend the class of the node") from error
         new = self.instructions[known:]
         self.instructions[known:] = [replace(i, node=node) if isinstance(i, Mean) else i for i in new]
         return lowered
@@ -303,11 +309,14 @@ class Builder:
             )
 
 
-def lower(forward: sp.Expr) -> Program:
+def lower(forward: sp.Expr) -> tuple[Program, dict[sp.Expr, sp.Symbol]]:
     """Lower a forward equation to its program.
 
     Args:
         forward: expression in ``sr.z``, scalars, activations and nodes.
+
+    Returns:
+        The program, and the nodes that are sources of it, each with the name of the source, in their order.
 
     Raises:
         UnsupportedLayer: the next stream would not be a centred Gaussian of the same width.
@@ -340,7 +349,9 @@ def lower(forward: sp.Expr) -> Program:
                 lowered[e] = e.func(*arguments) if arguments else e
         return lowered[e]
 
-    return builder.finish(visit(forward))
+    program = builder.finish(visit(forward))
+    drawn = {e: name for e, name in lowered.items() if isinstance(e, Node) and name in program.sources}
+    return program, drawn
 
 
 def _check_symbols(forward: sp.Expr) -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_DOWN, Context
+
 import mpmath as mp
 import sympy as sp
 
 from ..core.symbols import gamma
 from ..numerics.balls import evaluate
+
+_DIGITS, _OF_A_FLOAT = 15, 17
+_ROUNDED = 8  # digits of a number that is shown with dots behind it
+_PLAIN = (1e-4, 1e12)  # sizes of numbers that are written so
+_LONG = 24  # characters of an exact number that is printed as it is
+_SKIP_POWERS = tuple(sp.Rational(p, 2) for p in range(-8, 9))
 
 
 def at_zero_gamma(expr: sp.Expr) -> sp.Expr | None:
@@ -27,6 +35,46 @@ def decimal(value: sp.Expr, digits: int = 20) -> str:
     with mp.workdps(digits + 10):
         found, _ = evaluate(value, {}, digits + 3)
         return _plain(found, digits)
+
+
+def plain_number(expr: sp.Expr | None) -> float | str | None:
+    """A number as a float, without a skip connection; a formula of other parameters, or what is infinite, as text."""
+    if expr is None:
+        return None
+    value = at_zero_gamma(expr)
+    return str(expr) if value is None or not value.is_finite else float(decimal(value, _OF_A_FLOAT))
+
+
+def rounded_law(expr: sp.Expr) -> sp.Expr:
+    """A law to be read: a power of 1 - gamma^2 in front, and its number rounded where it is long."""
+    at_zero = expr.subs(gamma, 0)
+    front = sp.Integer(1)
+    if expr.has(gamma) and at_zero.is_finite is not False:
+        powers = (p for p in _SKIP_POWERS if vanishes(expr / at_zero - (1 - gamma**2) ** p))
+        power = next(powers, None)
+        if power is None:
+            return expr
+        front = (1 - gamma**2) ** power
+    number, rest = at_zero.as_independent(*at_zero.free_symbols, as_Add=False)
+    return rounded(number) * rest * front
+
+
+def rounded(number: sp.Expr) -> sp.Expr:
+    """A number as it is, or its first digits: a long one is a symbol that prints as a decimal with dots behind it."""
+    if number.free_symbols or len(str(number)) <= _LONG:
+        return number
+    value = evaluate(number, {}, _DIGITS)[0]
+    sign, size = (1 if value > 0 else -1), abs(value)
+    if not _PLAIN[0] < size < _PLAIN[1]:
+        return sign * sp.Rational(mp.nstr(size, _DIGITS))
+    first = Context(prec=_ROUNDED, rounding=ROUND_DOWN).create_decimal(mp.nstr(size, _DIGITS))
+    return sign * sp.Symbol(f"{first:f}...", positive=True)
+
+
+def vanishes(expression: sp.Expr) -> bool:
+    """Whether it is 0 at generic parameters, whether or not sympy sees it."""
+    generic = {s: sp.Rational(7 + k, 11) for k, s in enumerate(sorted(expression.free_symbols, key=str))}
+    return bool(abs(sp.N(expression.subs(generic), 40)) < sp.Rational(1, 10**30))
 
 
 def _plain(number: mp.mpf, digits: int) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
+from typing import TypeAlias
 
 import sympy as sp
 
 from ..core.display import Fact
 from .latex import latex
+
+Equations: TypeAlias = tuple[tuple[sp.Symbol, sp.Expr], ...]  # left and right sides, what the last one needs first
 
 _NODES = 250  # of an expression tree; what has more fills a screen
 
@@ -29,3 +33,9 @@ def equation(name: str, left: str, side: sp.Expr, label: str = "") -> Fact:
     if not is_short(side):
         return Fact(label, f"{name} is a formula too long to be shown")
     return Fact(label, f"{name} = {side}", f"{left} = {latex(side)}")
+
+
+def in_line(equations: Equations, write: Callable[[sp.Expr], str] = str) -> str:
+    """The last right side, then the equations for names in it: ``Dense(phi(y1)*y1), y1 = Dense(z)``."""
+    *names, (_, last) = equations
+    return ", ".join([write(last), *(f"{write(left)} = {write(right)}" for left, right in names)])

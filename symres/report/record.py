@@ -13,6 +13,7 @@ import sympy as sp
 from ..core import files
 from ..core.symbols import gamma
 from ..notation.decimals import at_zero_gamma, decimal
+from ..notation.facts import Equations, in_line
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
 from ..results.phases import FixedPoint
@@ -49,7 +50,7 @@ def record(report: Report) -> dict[str, object]:
         "activation": report.activation,
         "formulas": {name: str(formula) for name, formula in report.formulas},
         "layer": report.layer,
-        "forward": _expression(report.forward),
+        "forward": _equations(report.equations),
         "program": list(report.program),
         "settings": dict(report.settings),
         "quantities": {q.name: _quantity(q) for q in report.quantities},
@@ -147,6 +148,10 @@ def _fixed_point(row: FixedPoint) -> dict[str, object]:
     kernel = "any" if isinstance(row.K, sp.Expr) else row.K
     values = {"K": kernel, "chi_parallel": row.chi_parallel, "chi_perp": row.chi_perp, "phase": row.phase}
     return {name: _plain(value) for name, value in values.items()}
+
+
+def _equations(equations: Equations) -> dict[str, object]:
+    return {"text": in_line(equations), "latex": in_line(equations, latex)}
 
 
 def _expression(e: sp.Expr) -> dict[str, object]:

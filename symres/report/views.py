@@ -17,14 +17,12 @@ from ..core.symbols import K, gamma
 from ..layers.architectures import architectures
 from ..layers.layer import Layer
 from ..notation import latex
-from ..notation.decimals import at_zero_gamma, decimal
+from ..notation.decimals import plain_number
 from ..results.critical_point import CriticalPoint
 from ..results.report import Report
 from ..theory.criticality.fixed_points import FixedPoint
 from ..theory.theory import Theory
 from .text.page import Page
-
-_DIGITS = 17  # of a float
 
 
 def page(theory: Theory, width: int) -> str:
@@ -48,18 +46,18 @@ def summary(theory: Theory) -> dict[str, Plain]:
     return {
         "activations": [formula.name for formula in theory.layer.formulas],
         "layer": theory.layer.name,
-        "forward": str(theory.layer.forward),
+        "forward": theory.layer.text,
         "quantities": {name: str(quantity.status) for name, quantity in theory.quantities.items()},
         "universality_class": theory.universality_class,
         "critical_points": [_point(point) for point in points],
         "numbers_at": "gamma = 0" if free else "",
         "critical_line": None if line is None else str(line),
         "exponents": {
-            "kernel": _plain(exponents.kernel),
-            "jacobian": _plain(exponents.jacobian),
-            "amplitude": _plain(exponents.amplitude),
-            "stretch_power": None if exponents.stretch is None else _plain(exponents.stretch.power),
-            "stretch_rate": None if exponents.stretch is None else _plain(exponents.stretch.rate),
+            "kernel": plain_number(exponents.kernel),
+            "jacobian": plain_number(exponents.jacobian),
+            "amplitude": plain_number(exponents.amplitude),
+            "stretch_power": None if exponents.stretch is None else plain_number(exponents.stretch.power),
+            "stretch_rate": None if exponents.stretch is None else plain_number(exponents.stretch.rate),
             "remark": exponents.remark,
         },
         "remarks": list(theory.remarks),
@@ -104,19 +102,11 @@ def _command(layer: Layer, phi: Activation) -> str:
 
 def _point(point: CriticalPoint) -> dict[str, Plain]:
     return {
-        "K": "any" if point.K == K else _plain(point.K),
-        "C_W": _plain(point.C_W),
-        "C_b": _plain(point.C_b),
+        "K": "any" if point.K == K else plain_number(point.K),
+        "C_W": plain_number(point.C_W),
+        "C_b": plain_number(point.C_b),
         "stability": point.stability,
         "side": point.side,
         "exact": point.exact,
         "along": None if point.along is None else point.along.name,
     }
-
-
-def _plain(expr: sp.Expr | None) -> Plain:
-    """A number as a float, without a skip connection; a formula of other parameters, or what is infinite, as text."""
-    if expr is None:
-        return None
-    value = at_zero_gamma(expr)
-    return str(expr) if value is None or not value.is_finite else float(decimal(value, _DIGITS))

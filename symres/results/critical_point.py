@@ -10,6 +10,7 @@ import sympy as sp
 from ..core.display import Fact, Shown
 from ..core.errors import DeclarationError
 from ..core.symbols import K
+from ..notation.decimals import rounded_law
 from ..notation.facts import equation
 from ..numerics.balls import evaluate
 from .exponents import KernelGrowth
@@ -56,7 +57,8 @@ class CriticalPoint(Shown):
 
     def _facts(self) -> list[Fact]:
         sides = (("K*", "K^*", self.K), ("C_W", "C_W", self.C_W), ("C_b", "C_b", self.C_b))
-        return [equation(label, left, sp.sympify(side)) for label, left, side in sides]
+        facts = [equation(label, left, rounded_law(sp.sympify(side))) for label, left, side in sides]
+        return facts if self.K != K else [Fact("", "K* may be any kernel"), *facts[1:]]
 
     @property
     def kernel(self) -> float:

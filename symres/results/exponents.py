@@ -9,6 +9,7 @@ import sympy as sp
 from ..core.display import Fact, Shown
 from ..core.symbols import C_b
 from ..notation import latex
+from ..notation.decimals import rounded, rounded_law
 from ..notation.factors import tidy_factors
 
 _DEPTH = sp.Symbol("l", positive=True)
@@ -56,13 +57,15 @@ class Exponents(Shown):
     def _facts(self) -> list[Fact]:
         """Laws of the depth, as far as there are any."""
         laws = []
-        if self.kernel is not None and self.amplitude is not None:
-            laws.append(("K - K*", "K - K^*", self.amplitude * _DEPTH**-self.kernel))
+        if self.kernel is not None and self.amplitude is not None and self.amplitude != 0:
+            sides = ("K", "K") if self.kernel.is_negative else ("K - K*", "K - K^*")
+            laws.append((*sides, self.amplitude * _DEPTH**-self.kernel))
         if self.jacobian is not None:
-            laws.append(("J", "J", _DEPTH**-self.jacobian))
+            laws.append(("J", "J", _DEPTH ** -rounded(self.jacobian)))
         if self.stretch is not None:
             laws.append(("log J", r"\log J", self.stretch.rate * _DEPTH**self.stretch.power))
-        facts = [Fact("", f"{name} ~ {law}", rf"{left} \sim {latex(law)}") for name, left, law in laws]
+        shown = ((name, left, rounded_law(law)) for name, left, law in laws)
+        facts = [Fact("", f"{name} ~ {law}", rf"{left} \sim {latex(law)}") for name, left, law in shown]
         return [*facts, Fact("remark", self.remark)] if self.remark else facts
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from ..notation.facts import Equations
 from .critical_point import CriticalPoint
 from .exponents import Exponents
 from .phases import FixedPoint
@@ -22,7 +23,8 @@ class Report:
         activation: name of the activation (several names joined by a comma where a layer uses several).
         formulas: (name, formula) of every activation of the layer.
         heads: how each of them is written in the forward equation, LaTeX (``\\phi`` for a formula without a name).
-        forward: the forward equation, a sympy expression for the next stream.
+        equations: the forward equation, (left, right side): dense layers that stand in several places of it, by name,
+            and last the next stream.
         program: the lowered program, one instruction a line.
         settings: parameters that were given numbers.
         quantities: the derived quantities, in the order of the derivation.
@@ -46,7 +48,7 @@ class Report:
     activation: str
     formulas: tuple[tuple[str, sp.Expr], ...]
     layer: str
-    forward: sp.Expr
+    equations: Equations
     program: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
     quantities: tuple[Quantity, ...]

@@ -19,7 +19,7 @@ class Declaration(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name; "layer" if it has none."""
+        """Its name; the forward equation if it has no other."""
 
     @property
     def forward(self) -> sp.Expr:

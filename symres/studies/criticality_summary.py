@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import ROUND_DOWN, Context
 
 import mpmath as mp
 import sympy as sp
 
 from ..core.errors import SymresError
 from ..core.symbols import C_W, C_b, K, gamma, xi
-from ..notation.decimals import at_zero_gamma, decimal
+from ..notation.decimals import at_zero_gamma, decimal, rounded, rounded_law, vanishes
 from ..numerics.balls import evaluate
 from ..results.critical_point import CriticalPoint
 from ..results.quantity import Quantity, Status
@@ -22,7 +21,7 @@ DEPTH = sp.Symbol("l", positive=True)
 CLASSES = {
     "scale-invariant": "every kernel is a fixed point, kept from layer to layer",
     "K*=0": "at criticality the kernel decays to zero, slower than exponentially",
-    "half-stable": "K* attracts the kernels on one side of it and lets those on the other go",
+    "half-stable": "K* attracts kernels on one side of it and repels them on the other",
     "everywhere-critical": "without a choice of C_W and C_b the Jacobian is at most a power of the depth",
     "subcritical": "without a choice of C_W and C_b the Jacobian is a stretched exponential of the depth",
     "unstable": "the critical point repels: kernels flow away from it",
@@ -44,11 +43,7 @@ def along(curve: tuple[sp.Expr, sp.Expr]) -> tuple[sp.Expr, sp.Expr]:
     return weight, bias
 
 
-_SKIP_POWERS = tuple(sp.Rational(p, 2) for p in range(-8, 9))
 _PLACES = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100")))  # on a line of points
-_ROUNDED = 8  # digits of a number that is shown with dots behind it
-_PLAIN = (1e-4, 1e12)  # sizes of numbers that are written so
-_LONG = 24  # characters of an exact number that is printed as it is
 _SAMPLES = ("0.01", "0.1", "1", "10", "100")
 _SAMPLED = ("phi_squared", "chi_parallel", "chi_perp")
 
@@ -212,17 +207,11 @@ def flow(point: CriticalPoint) -> Flow | None:
     return Flow(K + sp.Mul(-1, loss, power), law)
 
 
-def _is_zero(coefficient: sp.Expr) -> bool:
-    """Linear coefficients cancel by the choice of C_W, whether or not sympy sees it: at generic parameters they do."""
-    generic = {s: sp.Rational(7 + k, 11) for k, s in enumerate(sorted(coefficient.free_symbols, key=str))}
-    return bool(abs(sp.N(coefficient.subs(generic), 40)) < sp.Rational(1, 10**30))
-
-
 def _factored(coefficient: sp.Expr) -> sp.Expr:
     """The coefficient with the parameters' common factor in front, mostly 1 - gamma**2."""
     front = 1 - gamma**2
     rest = coefficient.subs(gamma, 0)
-    if coefficient.has(gamma) and _is_zero(sp.expand(coefficient - front * rest)):
+    if coefficient.has(gamma) and vanishes(sp.expand(coefficient - front * rest)):
         return sp.factor_terms(coefficient) if rest.is_Rational else front * sp.factor_terms(_together(rest))
     return sp.factor_terms(_together(coefficient))
 
@@ -261,34 +250,8 @@ def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
     if found.stretch is not None:
         rows.append(("log J", found.stretch.rate * DEPTH**found.stretch.power))  # J has a power of l in front
     elif found.jacobian is not None:
-        rows.append(("J", DEPTH ** -_shown(found.jacobian)))
-    return tuple((left, _shown_in(e).subs(K, STAR)) for left, e in rows)  # of a line: each K* has an amplitude
-
-
-def _shown_in(expr: sp.Expr) -> sp.Expr:
-    """A power law with a power of 1 - gamma^2 in front, and its number rounded where that is long."""
-    at_zero = expr.subs(gamma, 0)
-    front = sp.Integer(1)
-    if expr.has(gamma) and at_zero.is_finite is not False:
-        powers = (p for p in _SKIP_POWERS if _is_zero(expr / at_zero - (1 - gamma**2) ** p))
-        power = next(powers, None)
-        if power is None:
-            return expr
-        front = (1 - gamma**2) ** power
-    number, rest = at_zero.as_independent(*at_zero.free_symbols, as_Add=False)
-    return _shown(number) * rest * front
-
-
-def _shown(number: sp.Expr) -> sp.Expr:
-    """A number as it is, or rounded: a long rational is printed as a decimal with dots behind it."""
-    if number.free_symbols or len(str(number)) <= _LONG:
-        return number
-    value = evaluate(number, {}, DIGITS)[0]
-    sign, size = (1 if value > 0 else -1), abs(value)
-    if not _PLAIN[0] < size < _PLAIN[1]:
-        return sign * sp.Rational(mp.nstr(size, DIGITS))
-    first = Context(prec=_ROUNDED, rounding=ROUND_DOWN).create_decimal(mp.nstr(size, DIGITS))
-    return sign * sp.Symbol(f"{first:f}...", positive=True)
+        rows.append(("J", DEPTH ** -rounded(found.jacobian)))
+    return tuple((left, rounded_law(e).subs(K, STAR)) for left, e in rows)  # of a line: each K* has an amplitude
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------------

@@ -58,8 +58,14 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
     Args:
         layers: in the order from input to output; equal ones are derived once. A read-in is ``Layer(Dense(z))``, a
             readout a layer without a skip, for instance ``mlp(phi)``.
+
+    Raises:
+        DeclarationError: there are no layers.
     """
     theories: dict[Layer, Theory] = {}
+    layers = list(layers)
+    if not layers:
+        raise DeclarationError("a network", "it has no layers", "pass at least one")
     listed = [layer if isinstance(layer, Layer) else mlp(layer) for layer in layers]
     return Network(tuple(theories.setdefault(layer, Theory(layer)) for layer in listed))
 
@@ -78,7 +84,7 @@ class Theory(LayerTheory, DerivedDepth, Shown):
 
     def _facts(self) -> list[Fact]:
         """The layer only: everything else is derived when it is asked for, and may take its time."""
-        return [equation("z'", "z'", self.layer.forward)]
+        return [equation(str(left), latex(left), right) for left, right in self.layer.equations]
 
     def _repr_html_(self) -> str:
         return preformatted(self.page())
@@ -341,7 +347,7 @@ class Theory(LayerTheory, DerivedDepth, Shown):
             formulas=tuple((f.name, f.expr) for f in self.layer.formulas),
             heads=tuple(latex(f) for f in self.layer.formulas),
             layer=self.layer.name,
-            forward=self.layer.forward,
+            equations=self.layer.equations,
             program=self.layer.program.lines,
             settings=tuple((settings or {}).items()),
             quantities=tuple(self.quantities.values()),

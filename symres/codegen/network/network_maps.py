@@ -243,9 +243,3 @@ def _parallel(kernel_map: Quantity, covariance_map: Quantity) -> sp.Expr | None:
     if total.has(sp.zoo, sp.nan, sp.oo) or not total.is_rational_function(*total.free_symbols):
         return None
     return sp.factor(total).xreplace({first: sp.sqrt(K1), second: sp.sqrt(K2)})
-
-
-def named(maps: LayerMaps) -> str:
-    """The name of a layer, or its forward equation if it has none."""
-    layer = maps.layer
-    return str(layer.forward) if layer.name == "layer" else layer.name

@@ -22,7 +22,7 @@ from ..planning.plan import Component, Function
 from ..stable.primitives import complement, correlation, determinant
 from ..targets.torch.dialect import lines_with_tensors
 from ..wording import docstrings
-from .network_maps import DeepLayer, deep_layer, maps_of, named, require_layers, takes_determinant
+from .network_maps import DeepLayer, deep_layer, maps_of, require_layers, takes_determinant
 
 NETWORK_FUNCTIONS = ("dual_kernel", "dual_kernel_matrix")
 CONVENTIONS = (
@@ -82,7 +82,7 @@ def network_text(
         warnings += [warning for function in functions for warning in docstrings.warnings(function)]
         layers.append(deep_layer(f"_layer_{number}", quantities, functions, _inlined(target)))
     runs = [(theory, len(list(equal))) for theory, equal in groupby(network.layers)]
-    words = [f"{count} x {named(theory)}" for theory, count in runs]
+    words = [f"{count} x {theory.layer.name}" for theory, count in runs]
     printed = _Printed(language, layers, sources)
     parameters = sorted({p for layer in layers for p in layer.parameters}, key=place)
     names = list(map(argument, parameters))

@@ -212,6 +212,9 @@ def warnings(function: Function) -> list[str]:
 def function_lines(function: Function, target: str) -> list[str]:
     """Domain, error and source of a public function; of derivatives in PyTorch where they are cut off."""
     quantity = function.quantity
+    if quantity.body == sp.oo:
+        source = wrapped(f"Generalises: {quantity.source}.", 4, 4) if quantity.source else []
+        return [*wrapped(f"Infinite for every kernel > 0: {quantity.reason}.", 4, 4), *source]
     last = min((c.last for c in function.components), default=math.inf)
     until = "on" if math.isinf(last) else f"to {last:g}, nan beyond"
     if any(c.parameters and c.code is None for c in function.components):

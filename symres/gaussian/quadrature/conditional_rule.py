@@ -18,6 +18,7 @@ from ...numerics.balls import Ball
 from .bivariate_normal import BivariateNormal
 from .panels import (
     LOG2_E,
+    BoundedFunction,
     Function,
     Panel,
     Weight,
@@ -163,7 +164,7 @@ def _single_node_rule(reach: float) -> _Rule:
 
 
 @dataclass(frozen=True)
-class _ConditionalIntegrand:
+class _ConditionalIntegrand(BoundedFunction):
     """z1 -> f(z1) <g(slope*z1 + deviation*y)>, the average by a rule.
 
     Args:

@@ -9,6 +9,7 @@ evaluation on a rectangle around the ellipse.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -20,12 +21,24 @@ from ...numerics.balls import Ball
 from ...numerics.balls.budget import MOST_PANELS
 from .memo import memoised
 
-Function = Callable[[list[Ball], bool], Ball]  # if it has a method log2_sup, log2_sup() below asks that
+Function = Callable[[list[Ball], bool], Ball]
 
 LOW_BITS = 32  # bits: enough for bounds
 LOG2_E = 1.4426950408889634
 _NODE_COUNTS = tuple(sorted({2 * round(2 ** (k / 4)) for k in range(4, 45)}))  # 4, 6, ... 4096: steps of a fifth
 _MAX_HALVINGS = 900  # halvings: widths remain floats
+
+
+class BoundedFunction:
+    """A function that knows a bound of its own, better than its balls on wide intervals."""
+
+    @abstractmethod
+    def __call__(self, values: list[Ball], analytic: bool) -> Ball:
+        """Its value."""
+
+    @abstractmethod
+    def log2_sup(self, left: arb, right: arb, height: float | arb) -> float:
+        """As the function of that name below."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +107,8 @@ def log2_sup(function: Function, left: arb, right: arb, height: float | arb = 0.
 
     On a rectangle the bound is infinite unless the function is analytic there. A function may bring its own bound.
     """
-    own_bound = getattr(function, "log2_sup", None)
-    if own_bound is not None:
-        return own_bound(left, right, height)
+    if isinstance(function, BoundedFunction):
+        return function.log2_sup(left, right, height)
     precision = ctx.prec
     narrowness = left.union(right).rel_accuracy_bits()  # in few bits every interval is wide
     ctx.prec = LOW_BITS
@@ -117,8 +129,9 @@ def log2_sup(function: Function, left: arb, right: arb, height: float | arb = 0.
 @memoised(2**12)
 def log2_at(function: Function, place: arb) -> float:
     """Upper bound of log2 |function| at one place, tight in the current precision."""
-    own_bound = getattr(function, "log2_sup", None)
-    return own_bound(place, place, 0.0) if own_bound is not None else log2_upper(function([place], False))
+    if isinstance(function, BoundedFunction):
+        return function.log2_sup(place, place, 0.0)
+    return log2_upper(function([place], False))
 
 
 def sup_refined(

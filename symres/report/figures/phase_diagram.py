@@ -22,6 +22,7 @@ from ...core.scalars import number, whole
 from ...core.symbols import C_W, C_b
 from ...core.symbols import K as KERNEL
 from ...layers.layer import Layer
+from ...notation.facts import in_line
 from ...results.arguments_of_quantities import require_range
 from ...results.quantity import Quantity, Status
 from ...studies.phase_boundary import REACH, Line, along_kernels, between_pixels
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 POINTS, DEPTH = 300, 2000
+MOST_POINTS = 4000  # the flow of 16 million kernels takes some GiB
 _SIZE, _DENSITY = (5.6, 4.2), 200  # of a figure: inches, pixels in one
-PIXELS = round(_SIZE[0] * _DENSITY)  # from left to right
 Axis = tuple[str, float, float]
 Progress = Callable[[str, float], None]
 
@@ -216,6 +217,9 @@ def phase_diagram(
     x, y = (_axis(given, usual) for given, usual in ((x, _usual(marked)[0]), (y, _usual(marked)[1])))
     fixed = _fixed(theory, x, y, params)
     count = whole(points, "points", 2)
+    if count > MOST_POINTS:
+        found = f"{count}^2 of them need too much memory"
+        raise DeclarationError(f"a phase diagram of {count} points on an axis", found, f"use {MOST_POINTS} or fewer")
     xs, ys = (np.linspace(low, high, count) for _, low, high in (x, y))
     columns, rows = np.meshgrid(xs, ys)
     given: dict[str, np.ndarray | float] = {**fixed, x[0]: columns.ravel(), y[0]: rows.ravel()}
@@ -233,8 +237,8 @@ def phase_diagram(
 def _title(layer: Layer, fixed: dict[str, float], start: float) -> str:
     """The activation, the layer, the kernel of the input; below them the forward equation, if it fits, and numbers."""
     words = ", ".join([*(f.name for f in layer.formulas), layer.name, f"input of kernel {start:g}"])
-    forward = latex(layer.forward)
-    equation = f"$z' = {forward}$" if len(str(layer.forward)) <= _LONGEST and r"\begin" not in forward else ""
+    forward = in_line(layer.equations, latex)
+    equation = f"$z' = {forward}$" if len(layer.text) <= _LONGEST and r"\begin" not in forward else ""
     known = {} if equation else _variances(layer)
     settings = r",\quad ".join(f"{latex(sp.Symbol(name))} = {value:.6g}" for name, value in {**known, **fixed}.items())
     rows = [*textwrap.wrap(words, _LONGEST), equation, f"${settings}$" if settings else ""]

@@ -57,7 +57,7 @@ def document(report: Report, caption: str = "") -> str:
             ],
             "name": _called(report),
             "source": prose(report.source),
-            "forward": display("z'", report.forward, tail=".", notation=notation),
+            "forward": _forward(report, notation),
             "program": [_instruction(i, notation) for i in report.instructions],
             "settings": [f"${latex(sp.Symbol(name))} = {escape(value)}$" for name, value in report.settings],
             "quantities": sections(report.quantities, notation, appendix.uses),
@@ -106,9 +106,18 @@ def formulas_of(expressions: Iterable[sp.Expr]) -> set[FormulaAtom]:
     return {atom for e in expressions for atom in e.atoms() if isinstance(atom, FormulaAtom)}
 
 
+def _forward(report: Report, notation: Notation) -> list[str]:
+    """The forward equation, behind the equations for names in it."""
+    tails = [","] * (len(report.equations) - 1) + ["."]
+    return [
+        display(latex(left), right, tail=tail, notation=notation)
+        for (left, right), tail in zip(report.equations, tails, strict=True)
+    ]
+
+
 def _heads(report: Report) -> Heads:
     """A single activation is phi; several keep their names."""
-    found = formulas_of([report.forward, *(q.definition for q in report.quantities)])
+    found = formulas_of([*(side for _, side in report.equations), *(q.definition for q in report.quantities)])
     return {formula: r"\phi" for formula in found} if len(report.formulas) == 1 else {}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ...codegen.network.network_maps import maps_of, named
+from ...codegen.network.network_maps import maps_of
 from ...core import files
 from ...notation import Notation, has_decimals
 from ...results.subjects import DerivedNetwork
@@ -35,12 +35,12 @@ def recursion(network: DerivedNetwork, title: str, command: str) -> str:
         {
             "title": escape(title),
             "command": verbatim(command),
-            "runs": [{"places": places, "name": escape(named(layer))} for layer, places in runs],
+            "runs": [{"places": places, "name": escape(layer.layer.name)} for layer, places in runs],
             "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
             "layers": [
                 {
                     "places": _placed([places for other, places in runs if other == layer]),
-                    "name": escape(named(layer)),
+                    "name": escape(layer.layer.name),
                     "quantities": sections(row, notation, {}),
                 }
                 for layer, row in zip(distinct, quantities, strict=True)

@@ -9,8 +9,10 @@ import sympy as sp
 
 from ...core.symbols import C_W, K, S_in
 from ...gaussian.calculus.expectation import Expectation
+from ...notation.decimals import plain_number
 from ...notation.factors import tidy_factors
 from ...numerics.roots.implicit_number import ImplicitNumber
+from ...results.critical_point import CriticalPoint
 from ...studies import criticality_summary
 from ...studies.criticality_survey import Surveyed
 from .console import Line, Span, line
@@ -39,6 +41,7 @@ class SurveyEntry:
         where: the critical point or line, or why there is none.
         exponents: of kernel and Jacobian, or why there are none.
         correlation_length: at the setting of the legend.
+        critical_points: each with its stability and K, C_W, C_b as numbers, those of gamma = 0 where gamma is free.
     """
 
     activation: str
@@ -47,6 +50,7 @@ class SurveyEntry:
     where: tuple[str, ...]
     exponents: str
     correlation_length: str
+    critical_points: tuple[dict[str, float | str | None], ...]
 
 
 def entry(found: Surveyed, unicode: bool = False) -> SurveyEntry:
@@ -59,7 +63,13 @@ def entry(found: Surveyed, unicode: bool = False) -> SurveyEntry:
         _where(found, maths),
         _exponents(found, maths),
         _length(found),
+        tuple(map(_numbers, found.critical_points)),
     )
+
+
+def _numbers(point: CriticalPoint) -> dict[str, float | str | None]:
+    values = {name: plain_number(value) for name, value in (("K", point.K), ("C_W", point.C_W), ("C_b", point.C_b))}
+    return {"stability": point.stability, **values}
 
 
 def _where(found: Surveyed, maths: Maths) -> tuple[str, ...]:
@@ -151,5 +161,5 @@ class Survey(Sheet):
 
 
 def record(row: SurveyEntry) -> dict[str, object]:
-    """One row as strings and lists."""
-    return {**vars(row), "where": list(row.where)}
+    """One row as strings, numbers and lists."""
+    return {**vars(row), "where": list(row.where), "critical_points": list(row.critical_points)}

@@ -99,7 +99,7 @@ class Page(Sheet):
         for name, formula in self.report.formulas:
             head = self.maths(self.phi.formula) if self.maths.phi is not None else name
             rows.append((f"{head}(z)", self.maths(formula)))
-        rows.append(("z'", self.maths(self.report.forward)))
+        rows += [(self.maths(left), self.maths(right)) for left, right in self.report.equations]
         margin = max(LABEL, *(len(label) + 1 for label, _ in rows))
         lines = [shown for label, text in rows for shown in self.equation(label, [text], margin=margin)]
         facts = [facts_of(self.phi, self.maths)] if self.maths.phi is not None else []

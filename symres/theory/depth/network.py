@@ -13,6 +13,7 @@ from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
 from ...core.scalars import Number, number, whole
 from ...core.symbols import K as KERNEL
+from ...notation import latex
 from ...notation.facts import equation
 from ...results.arguments_of_quantities import undirected
 from ...results.quantity import Quantity
@@ -64,7 +65,10 @@ class Network(DerivedNetwork, Shown):
         for layer, group in groupby(theory.layer for theory in self.layers):
             last = first + sum(1 for _ in group) - 1
             label = f"layer {first}" if first == last else f"layers {first} to {last}"
-            facts.append(equation("z'", "z'", layer.forward, label))
+            facts += [
+                equation(str(left), latex(left), right, label if n == 0 else "")
+                for n, (left, right) in enumerate(layer.equations)
+            ]
             first = last + 1
         return facts
 

@@ -264,7 +264,7 @@ def test_text_is_parsed_and_never_evaluated():
         (("f", sp.Function("g")(z)), "g is not supported"),
         (("f", z**1000), "beyond the limit of 64"),
         (("f", sp.Integer(3)), "does not contain z"),
-        (("f", None), "not a finite real number"),
+        (("f", None), "None is no formula"),
         (("", z), "no usable name"),
         (("f\n", z), "no usable name"),
         (("\u03c6", z), "no usable name"),
@@ -461,3 +461,8 @@ def test_breakpoints_may_be_inverse_functions_of_numbers():
 def test_a_formula_keeps_the_name_that_was_typed():
     typed = activation("where(z<-1/2, -1/5, gelu(z)*elu(z))")
     assert typed.subs(alpha=1).name == "where(z<-1/2,-1/5,gelu(z)*elu(z));alpha=1"
+
+
+def test_a_function_is_no_formula():
+    with pytest.raises(DeclarationError, match=r"is no formula; pass an expression in sr\.z, or text"):
+        Activation("mine", lambda z: z)

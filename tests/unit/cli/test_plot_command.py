@@ -42,7 +42,7 @@ BAD = {
     "--y C_W=0:1": "both axes are C_W",
     "--points 1": "points",
     "--points x": "points",
-    "--points 100000": "--points 100000: the figure is 1120 pixels wide: more values cannot be seen; use 1120 or fewer",
+    "--points 100000": "--points 100000: 100000^2 values need too much memory; use 4000 or fewer",
     "--out ": "its value is empty",
 }
 

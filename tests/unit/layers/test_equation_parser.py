@@ -68,6 +68,19 @@ def test_what_cannot_be_read_says_so(text, error, needle):
         written(text, gelu)
 
 
+class Faulty(Node):
+    def lower(self, program, u):
+        return program.mean(u) / nothing  # noqa: F821
+
+    def sample(self, net, u):
+        return u
+
+
+def test_a_mistake_in_the_code_of_a_node_is_told(capsys):
+    code, _, err = run(capsys, "derive", "tanh", "--layer", "Dense(phi(z)) + Dense(Faulty(z))")
+    assert code == 2 and "the node Faulty(z): its lower() raised NameError: name 'nothing' is not defined" in err
+
+
 class Amplified(Node):
     """A node of two arguments without a constructor of its own."""
 

@@ -33,7 +33,8 @@ def report():
     return Report(
         activation="gelu", formulas=(("gelu", z * (1 + sp.erf(z / sp.sqrt(2))) / 2),),
         heads=(r"\operatorname{gelu}",), layer="residual",
-        forward=gamma * z + sp.Symbol("y"), program=("y1 ~ N(0, C_b + C_W*<u u'>), u = gelu(z)", "z' = gamma*z + y1"),
+        equations=((sp.Symbol("z'"), gamma * z + sp.Symbol("y")),),
+        program=("y1 ~ N(0, C_b + C_W*<u u'>), u = gelu(z)", "z' = gamma*z + y1"),
         settings=(("xi", "1"),), quantities=listed,
         critical_points=(CriticalPoint(critical, weight, bias, "half-stable", True),), universality_class="half-stable",
         remarks=("h_2 is unknown & open",), checks=(ROW,), command="symres derive gelu --out x",

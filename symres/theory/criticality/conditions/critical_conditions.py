@@ -14,11 +14,13 @@ from ....notation.factors import tidy_factors
 from ....numerics.balls import enclose
 from ....numerics.roots.implicit_number import ImplicitNumber
 from ....results.quantity import Quantity
+from .parameter_signs import at_generic
 from .scaling_symmetry import ONE, Unit, unit_of
 
 Maps = tuple[Quantity, Quantity, Quantity]  # kernel_map, chi_parallel, chi_perp
 
 _BITS = 60
+_DIGITS, _REAL = 30, 1e-20  # of a root, and how small its imaginary part is if there is none
 _DEPTHS = (1, 2, 3, 4)  # how many Dense may stand one inside the other
 _APART = (sp.Rational(4, 5), sp.Rational(13, 7))
 
@@ -237,7 +239,15 @@ def solved(equation: sp.Expr) -> list[sp.Expr]:
     form = power_form(sp.expand(equation))
     if form is not None:
         return [sp.factor_terms(positive_root(-form[1], form[2], form[0]))]
-    return [sp.factor_terms(w) for w in sp.solve(equation, C_W)]
+    return [sp.factor_terms(w) for w in sp.solve(equation, C_W) if _is_real(w)]
+
+
+def _is_real(solution: sp.Expr) -> bool:
+    """Whether a formula with roots is real at generic parameters: those of a cubic equation show no assumption."""
+    if not solution.has(sp.I):
+        return True
+    _, imaginary = sp.N(at_generic(solution), _DIGITS).as_real_imag()
+    return bool(abs(imaginary) < _REAL)
 
 
 def at_value(expression: sp.Expr, variable: sp.Symbol, value: sp.Expr, exact: bool) -> sp.Expr:

@@ -150,6 +150,7 @@ def test_the_picture_shows_lines_points_and_axes(of_erf):
         ((("C_W", 1, 1),), {"gamma": 0.5}, "no length"),
         ((("C_W", -1, 1),), {"gamma": 0.5}, "not negative"),
         ((), {"gamma": 0.5, "points": 1}, "points"),
+        ((), {"gamma": 0.5, "points": 5000}, "too much memory"),
         ((), {"gamma": 0.5, "depth": 0}, "depth"),
     ],
 )

@@ -13,7 +13,7 @@ from symres.studies import criticality_survey
 from tests.command_line import assert_plain, page, run
 
 LAYERS = ["mlp", "residual", "pre_ln", "ln_act", "pre_ln, skip"]
-FIELDS = {"activation", "layer", "universality_class", "where", "exponents", "correlation_length"}
+FIELDS = {"activation", "layer", "universality_class", "where", "exponents", "correlation_length", "critical_points"}
 
 
 def records(capsys, *words):
@@ -43,6 +43,9 @@ def test_json_has_one_row_for_each_layer(capsys, erf):
     for row in erf.values():
         assert set(row) == FIELDS
         assert row["where"] and all(isinstance(text, str) and text for text in row["where"])
+        assert all(
+            isinstance(v, float) for point in row["critical_points"] for k, v in point.items() if k != "stability"
+        )
         assert not re.search(r"<(?!phi)", str(row)) and "Quantity" not in str(row)
 
 

@@ -101,6 +101,11 @@ def test_wrong_use_is_refused(values, needle):
         theory.jacobian(given.pop("l0"), 3, 1, **given)
 
 
+def test_a_network_has_layers():
+    with pytest.raises(sr.SymresError, match="it has no layers"):
+        sr.network([])
+
+
 def test_the_tangent_kernel_takes_learning_rates():
     """PDLT's lambda_W and lambda_b belong to weights that are not scaled."""
     theory = sr.derive(sr.mlp("erf"))
