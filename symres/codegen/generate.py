@@ -20,6 +20,7 @@ from .module import Module, Target
 from .network.network_module import NETWORK_FUNCTIONS, network_text
 from .planning.language import Language
 from .planning.plan import Component, Function, Planner
+from .runtime.quadrature_nodes import with_digest
 from .strategy.choose import build_component
 from .targets.numpy import dialect as numpy_printer
 from .wording import docstrings
@@ -68,7 +69,7 @@ def generate(
     names = tuple(f.quantity.name for f in functions)
     require_distinct(_listed(names), text)
     warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docstrings.warnings(f))
-    return Module(name, target, text, lacking, warnings, names)
+    return Module(name, target, with_digest(text), lacking, warnings, names)
 
 
 def network_title(network: DerivedNetwork) -> str:
@@ -91,7 +92,9 @@ def _network(network: DerivedNetwork, target: str, title: str, command: str) -> 
         network, language, lambda quantity: _planned(planner, language, quantity, sources), sources, (title, command)
     )
     require_distinct("the network", text)
-    return Module("network", "numpy" if target == "numpy" else "torch", text, (), warnings, NETWORK_FUNCTIONS)
+    return Module(
+        "network", "numpy" if target == "numpy" else "torch", with_digest(text), (), warnings, NETWORK_FUNCTIONS
+    )
 
 
 def _reasons(missing: Mapping[str, str]) -> str:

@@ -8,6 +8,8 @@ it uses functions that both libraries call by the same name.
 
 from __future__ import annotations
 
+import hashlib
+
 NODES = '''
 def _reach(growth):
     """The deviations behind which nothing remains of a function that grows like this power, kinks included."""
@@ -237,39 +239,78 @@ def _flat(function, step, *arguments):
     return np.where(known, np.concatenate([*out, np.empty(0)]), np.nan).reshape(shape)
 '''
 
-FLAT_TORCH = '''
+DIGEST = "DIGEST_OF_THIS_TEXT"
+
+FLAT_TORCH = f'''
 def _flat(function, step, *arguments):
-    """Evaluate a function of arrays of one axis, on so many entries at a time; computed in float64.
+    """Evaluate a function of tensors of one axis, on so many entries at a time; computed in float64.
 
-    The number of nodes depends on the values: torch.compile calls an operator, and does not trace what is inside it.
+    Its derivatives are what the function of its name and _slopes gives; if there is none, it has none. The number of
+    nodes depends on the values: torch.compile calls operators, and does not trace what is inside them.
     """
-    if torch.compiler.is_compiling():
-        return _flat_operator(function.__name__, step, list(arguments))
-    return _at_entries(function, step, *arguments)
+    return _OPERATORS.flat(function.__name__, step, torch.broadcast_tensors(*arguments))
 
 
-@torch.library.custom_op(
-    f"symres_{__name__.encode().hex()}::flat",  # operators of all modules have names of their own
-    mutates_args=(),
-    schema="(str function, int step, Tensor[] arguments) -> Tensor",
-)
-def _flat_operator(function, step, arguments):
-    """The same; the function by its name."""
-    return _at_entries(globals()[function], step, *arguments)
+class _Flat(torch.autograd.Function):
+    """The same, the function by its name: in reverse and in forward mode, and in batches."""
+
+    @staticmethod
+    def forward(name, step, *arguments):
+        return _OPERATORS.values(name, step, arguments)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.name, _, *arguments = inputs
+        ctx.save_for_backward(*arguments)
+        ctx.save_for_forward(*arguments)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def slopes(ctx, factors):
+        slopes = globals().get(f"{{ctx.name}}_slopes")
+        if slopes is None:
+            raise NotImplementedError(f"{{ctx.name}} has no derivative: averages have first derivatives only")
+        slopes = slopes([factor is not None for factor in factors], *ctx.saved_tensors)
+        return [None if factor is None else factor*slope for factor, slope in zip(factors, slopes)]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, None, *_Flat.slopes(ctx, [gradient if needed else None for needed in ctx.needs_input_grad[2:]])
+
+    @staticmethod
+    def jvp(ctx, name, step, *tangents):
+        return sum(part for part in _Flat.slopes(ctx, tangents) if part is not None)
+
+    @staticmethod
+    def vmap(info, axes, name, step, *arguments):
+        moved = [a if axis is None else a.movedim(axis, 0) for a, axis in zip(arguments, axes[2:])]
+        return _Flat.apply(name, step, *torch.broadcast_tensors(*moved)), 0
 
 
-@_flat_operator.register_fake
-def _flat_shape(function, step, arguments):
-    """A tensor like the result."""
-    return arguments[0].new_empty(torch.broadcast_shapes(*(a.shape for a in arguments)))
+_NAMES = (f"symres_{DIGEST}_{{number}}" for number in range(1 << 30))  # for this text, whenever it is loaded
+_OPERATORS = next(found for found in (getattr(torch.ops, name) for name in _NAMES) if not hasattr(found, "flat"))
+for _operator in ("flat", "values"):
+    torch.library.define(f"{{_OPERATORS.name}}::{{_operator}}", "(str name, int step, Tensor[] arguments) -> Tensor")
 
 
-def _at_entries(function, step, *arguments):
+@torch.library.impl(f"{{_OPERATORS.name}}::flat", ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"))
+def _differentiable(name, step, arguments):
+    """The values and their derivatives, under the transforms of torch.func too."""
+    return _Flat.apply(name, step, *arguments)
+
+
+@torch.library.register_fake(f"{{_OPERATORS.name}}::values")
+def _like(name, step, arguments):
+    """A tensor like the values."""
+    return torch.empty_like(arguments[0], memory_format=torch.contiguous_format)
+
+
+@torch.library.impl(f"{{_OPERATORS.name}}::values", "default")
+def _at_entries(name, step, arguments):
     """The values of a function, nan where an argument is no finite number."""
-    arguments = torch.broadcast_tensors(*arguments)
     shape, kind = arguments[0].shape, arguments[0].dtype
     known = torch.isfinite(sum(arguments)).reshape(-1)
-    out = _few(function, step, *(torch.where(known, a.reshape(-1).to(torch.float64), 1.0) for a in arguments))
+    out = _few(globals()[name], step, *(torch.where(known, a.reshape(-1).to(torch.float64), 1.0) for a in arguments))
     return torch.where(known, torch.cat([*out, known[:0]]), math.nan).reshape(shape).to(kind)
 '''
 
@@ -278,3 +319,8 @@ def _few(function, step, *arrays):
     """The results of a function on so many rows at a time, so that its nodes fit into the cache."""
     return [function(*(a[i:i + step] for a in arrays)) for i in range(0, arrays[0].shape[0], step)]
 '''
+
+
+def with_digest(text: str) -> str:
+    """The text of a module with a digest of it in the names of its operators: no other text has them."""
+    return text.replace(DIGEST, hashlib.sha256(text.encode()).hexdigest()[:12])

@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 from ..emission.emitter import rows
-from .torch_helpers import own_gradient
 
 NODES = 40  # of the Gauss-Legendre rule for all of them
 STRIP = 28  # of the one on the intervals of averages/conditional_exponential.py
@@ -177,71 +176,50 @@ def _alike(*values):
     return torch.broadcast_tensors(*(torch.as_tensor(v, dtype=like.dtype, device=like.device) for v in values))
 '''
 
-_PLANE = [
-    "h, k, x, y = ctx.saved_tensors",
-    "h, k = torch.clamp(h, -99.0, 99.0), torch.clamp(k, -99.0, 99.0)",
-    "first, second = _legs(h, k, x, y)",
-    "square = torch.clamp(x*x + y*y, min=1e-300)",
-]
-_TURN = ["return gradient*along_h, gradient*along_k, -gradient*turn*y/square, gradient*turn*x/square"]
-_DENSITY = "0.3989422804014327*torch.exp(-0.5*{0}*{0})"
+_PLANE_SLOPES = '''
 
+def _of_{name}_slopes(needed, h, k, x, y):
+    """Its derivatives: densities at a jump, and Plackett's identity for the angle."""
+    first, second = _legs(h, k, x, y)
+    square = torch.clamp(x*x + y*y, min=1e-300)
+    along_h = 0.3989422804014327*torch.exp(-0.5*h*h)*{first}
+    along_k = 0.3989422804014327*torch.exp(-0.5*k*k)*{second}
+    turn = {turn}*torch.exp(-0.5*(h*h + first*first))
+    return along_h, along_k, -turn*y/square, turn*x/square
+'''
 
-def _plane_gradient(sides: Sequence[str], turn: float) -> list[str]:
-    """The lines of a gradient in h, k, x and y."""
-    along = [f"along_{v} = {_DENSITY.format(v)}*{side}" for v, side in zip(("h", "k"), sides, strict=True)]
-    return [*_PLANE, *along, f"turn = {turn!r}*torch.exp(-0.5*(h*h + first*first))", *_TURN]
-
-
-TWO_SIGNS_TORCH = own_gradient(
-    "_TwoSigns",
-    "_two_signs with its own gradient: densities at a jump, and Plackett's identity for the angle.",
-    "h, k, x, y",
-    ["return _two_signs(h, k, x, y)"],
-    _plane_gradient([f"2.0*torch.erf(0.7071067811865476*{side})" for side in ("first", "second")], -0.6366197723675814),
-    pointwise=False,
-)
-
-TWO_TAILS_TORCH = own_gradient(
-    "_TwoTails",
-    "_two_tails with its own gradient.",
-    "h, k, x, y",
-    ["return _two_tails(h, k, x, y)"],
-    _plane_gradient(
-        [f"-0.5*torch.erfc(0.7071067811865476*{side})" for side in ("first", "second")], -0.15915494309189535
+SLOPES_TORCH = {
+    "_two_signs": _PLANE_SLOPES.format(
+        name="two_signs",
+        first="2.0*torch.erf(0.7071067811865476*first)",
+        second="2.0*torch.erf(0.7071067811865476*second)",
+        turn="-0.6366197723675814",
     ),
-    pointwise=False,
-)
+    "_two_tails": _PLANE_SLOPES.format(
+        name="two_tails",
+        first="-0.5*torch.erfc(0.7071067811865476*first)",
+        second="-0.5*torch.erfc(0.7071067811865476*second)",
+        turn="-0.15915494309189535",
+    ),
+    "_four_signs": '''
 
-FOUR_SIGNS_TORCH = own_gradient(
-    "_FourSigns",
-    "_four_signs with its own gradient: two variables at zero, and the signs of the others there.",
-    "*r",
-    ["return _four_signs(*r)"],
-    [
-        "r = ctx.saved_tensors",
-        "slopes = []",
-        "for fixed, others in zip(r, _OTHERS):",
-        "    inner = torch.arcsin(_given_two(1.0, fixed, *[r[i] for i in others]))",
-        "    rest = torch.clamp((1.0 - fixed)*(1.0 + fixed), min=1e-300)",
-        "    slopes.append(0.4052847345693511*gradient*inner/torch.sqrt(rest))",
-        "return tuple(slopes)",
-    ],
-    pointwise=False,
-)
+def _of_four_signs_slopes(needed, *r):
+    """Its derivatives: two variables at zero, and the signs of the others there."""
+    slopes = []
+    for fixed, others in zip(r, _OTHERS):
+        inner = torch.arcsin(_given_two(1.0, fixed, *[r[i] for i in others]))
+        rest = torch.clamp((1.0 - fixed)*(1.0 + fixed), min=1e-300)
+        slopes.append(0.4052847345693511*inner/torch.sqrt(rest))
+    return slopes
+''',
+    "_equal_signs": '''
 
-EQUAL_SIGNS_TORCH = own_gradient(
-    "_EqualSigns",
-    "_equal_signs with its own gradient.",
-    "r",
-    ["return _equal_signs(r)"],
-    [
-        "(r,) = ctx.saved_tensors",
-        "inner = torch.arcsin(torch.clamp(r/(1.0 + 2.0*r), -1.0, 1.0))",
-        "return 2.431708407416107*gradient*inner/torch.sqrt(torch.clamp((1.0 - r)*(1.0 + r), min=1e-300))",
-    ],
-    pointwise=False,
-)
+def _of_equal_signs_slopes(needed, r):
+    """Its derivative."""
+    inner = torch.arcsin(torch.clamp(r/(1.0 + 2.0*r), -1.0, 1.0))
+    return (2.431708407416107*inner/torch.sqrt(torch.clamp((1.0 - r)*(1.0 + r), min=1e-300)),)
+''',
+}
 
 Helpers = dict[str, tuple[str, tuple[str, ...]]]
 
@@ -262,7 +240,7 @@ def helpers(
     Args:
         legendre: nodes and weights on [0, 1], from their number.
         spelled: a text in the names of the library.
-        torch: whether there are gradients.
+        torch: whether there are derivatives.
     """
     found: Helpers = {
         "_gauss": (gauss("gauss", legendre(NODES), torch), ()),
@@ -275,11 +253,6 @@ def helpers(
         "_equal_signs": (spelled(EQUAL_SIGNS), ("_gauss", "_flat")),
     }
     if torch:
-        found |= {
-            "_alike": (ALIKE, ()),
-            "_TwoTails": (TWO_TAILS_TORCH, ("_two_tails",)),
-            "_TwoSigns": (TWO_SIGNS_TORCH, ("_two_signs",)),
-            "_FourSigns": (FOUR_SIGNS_TORCH, ("_four_signs",)),
-            "_EqualSigns": (EQUAL_SIGNS_TORCH, ("_equal_signs",)),
-        }
+        found |= {name: (found[name][0] + slopes, found[name][1]) for name, slopes in SLOPES_TORCH.items()}
+        found["_alike"] = (ALIKE, ())
     return found

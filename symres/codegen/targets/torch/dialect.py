@@ -22,6 +22,7 @@ from ...planning.language import Floats, Language
 from ...planning.plan import KERNELS, Component, Function
 from ...runtime import sign_averages
 from ...runtime.numpy_helpers import SCALED_TAIL, TWO_PRODUCT
+from ...runtime.quadrature_nodes import with_digest
 from ...runtime.torch_helpers import (
     CORRELATION,
     DAWSON,
@@ -113,10 +114,10 @@ TORCH = Dialect(
         ExpCoshm1: "_ExpCoshm1.apply({0}, {1})",
         Sigmoid: "torch.sigmoid({0})",
         Softplus: "torch.nn.functional.softplus({0}, threshold=40.0)",
-        TwoSigns: "_TwoSigns.apply(*_alike({0}, {1}, {2}, {3}))",
-        TwoTails: "_TwoTails.apply(*_alike({0}, {1}, {2}, {3}))",
-        S4: "_FourSigns.apply(*_alike({0}, {1}, {2}, {3}, {4}, {5}))",
-        T4: "_EqualSigns.apply({0})",
+        TwoSigns: "_two_signs(*_alike({0}, {1}, {2}, {3}))",
+        TwoTails: "_two_tails(*_alike({0}, {1}, {2}, {3}))",
+        S4: "_four_signs(*_alike({0}, {1}, {2}, {3}, {4}, {5}))",
+        T4: "_equal_signs({0})",
     },
     sqrt="torch.sqrt({0})",
     root="_root({0})",
@@ -293,19 +294,15 @@ def _quadrature_source(component: Component) -> Source:
     """Values and slopes are averages of the same kind; slopes of slopes are none."""
     value = average_code.source(component.name, component.symbols, component.formula, TORCH)
     listed = ", ".join(map(variable, component.symbols))
-    functions, calls, preamble, tables = [], {}, list(value.preamble), list(value.tables)
-    for v, expr in average_code.slopes(component.formula, component.symbols).items():
-        name = f"{component.name}_d{variable(v)}"
-        slope = average_code.source(name, component.symbols, expr, TORCH)
-        about = f"The derivative of {component.name} in {v}; it has none itself."
-        stop = f'raise NotImplementedError("{component.name} has first derivatives only")'
-        calls[v] = f"{_class(component.name)}_d{variable(v)}"
-        functions.append(_function(calls[v], about, component.symbols, slope.lines, [stop]))
+    preamble, tables, calls = list(value.preamble), list(value.tables), []
+    for i, (v, expr) in enumerate(average_code.slopes(component.formula, component.symbols).items()):
+        slope = average_code.source(f"{component.name}_d{variable(v)}", component.symbols, expr, TORCH)
         preamble += slope.preamble
         tables += slope.tables
-        calls[v] += f".apply({listed})"
-    text = _autograd(component, list(value.lines), calls, functions)
-    return Source(text.lines, tuple(tables), (*preamble, *text.preamble))
+        calls.append(f"    {slope.lines[-1].removeprefix('return ')} if needed[{i}] else None,")
+    about = f'"""The derivatives of {component.name} that are needed."""'
+    preamble.append(defined(f"{component.name}_rule_slopes(needed, {listed})", [about, "return (", *calls, ")"]))
+    return Source(value.lines, tuple(tables), tuple(preamble))
 
 
 def _checked_source(component: Component, fallback_integral: sp.Expr) -> Source:
@@ -364,9 +361,8 @@ def standalone(component: Component) -> str:
     function = defined(f"{component.name}({', '.join(map(variable, component.symbols))})", source.lines)
     helpers = [TORCH.helpers[name][0] for name in TORCH.needed([*source.lines, *source.preamble])]
     tables = [f"{name} = {value}" for name, value in source.tables]
-    return "\n".join(
-        ["import functools", "import math", "import torch", *helpers, *tables, *source.preamble, function, ""]
-    )
+    imports = ["import functools", "import math", "import torch"]
+    return with_digest("\n".join([*imports, *helpers, *tables, *source.preamble, function, ""]))
 
 
 def call_with_tensors(function: Callable[..., torch.Tensor], *arguments: ArrayLike) -> Floats:

@@ -121,17 +121,17 @@ def test_four_signs():
 
 
 def test_gradients_in_torch():
-    signs, tails, four, equal, alike = space(TORCH, "_TwoSigns", "_TwoTails", "_FourSigns", "_EqualSigns", "_alike")
+    signs, tails, four, equal, alike = space(TORCH, "_two_signs", "_two_tails", "_four_signs", "_equal_signs", "_alike")
 
     def tensors(*columns):
         return [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in columns]
 
     plane = tensors([0.3, -0.7, 1.5, 0.0], [0.8, 0.9, -1.1, 0.6], [0.5, -0.4, 2.0, 1.0], [1.0, 0.3, 0.7, 0.2])
     for function in (signs, tails):
-        assert torch.autograd.gradcheck(function.apply, plane)
-        assert torch.autograd.gradgradcheck(function.apply, plane)
-    assert torch.autograd.gradcheck(equal.apply, tensors([0.3, -0.2, 0.9]))
-    assert torch.autograd.gradcheck(four.apply, tensors(*correlations(3)))
+        assert torch.autograd.gradcheck(function, plane)
+        assert torch.autograd.gradgradcheck(function, plane)
+    assert torch.autograd.gradcheck(equal, tensors([0.3, -0.2, 0.9]))
+    assert torch.autograd.gradcheck(four, tensors(*correlations(3)))
     assert [t.shape for t in alike(0.5, torch.zeros(3))] == [(3,), (3,)]
 
 
