@@ -130,6 +130,11 @@ class Program:
     def _expressions(self) -> tuple[sp.Expr, ...]:
         return (self.out, *(i.integrand if isinstance(i, Mean) else i.u for i in self.instructions))
 
+    def width(self, u: sp.Expr) -> sp.Expr:
+        """The number of neurons for which an expression has a value each, in units of the stream's width n."""
+        widths = {draw.name: draw.width for draw in self.draws}
+        return next((widths[s] for s in self.sources[1:] if u.has(s)), sp.Integer(1))
+
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """One instruction a line."""

@@ -86,6 +86,28 @@ class Averager:
         self._names.append(sp.Dummy("w", real=True))
         return self._names[-1]
 
+    @property
+    def forms(self) -> Sequence[Form]:
+        """The forms of the variables."""
+        return self._forms
+
+    @property
+    def names(self) -> Sequence[sp.Dummy]:
+        """The symbols of the variables."""
+        return self._names
+
+    def used(self, expression: sp.Expr) -> list[int]:
+        """The numbers of the variables that occur."""
+        return [k for k, w in enumerate(self._names) if expression.has(w)]
+
+    def connected(self, used: Sequence[int]) -> list[list[int]]:
+        """Variables in groups that are independent of one another."""
+        groups: list[list[int]] = []
+        for k in used:
+            near = [group for group in groups if any(self.covariance(k, j) != 0 for j in group)]
+            groups = [group for group in groups if group not in near] + [sorted([k, *(j for g in near for j in g)])]
+        return groups
+
     def average(self, integrand: sp.Expr) -> sp.Expr:
         """The average of a polynomial in variables and in functions of them, in unevaluated averages.
 

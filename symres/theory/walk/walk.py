@@ -30,6 +30,23 @@ BATCH: Kernel = {(1, 1): symbols.K, (1, 2): symbols.C}  # any two inputs of a ba
 SHARED = -1  # the input that stands for the average over a batch
 
 
+@dataclass(frozen=True)
+class EmpiricalAverage:
+    """``constant + weight (1/n) sum_i F(neuron i)``: what a network computes, and neurons notice each other by.
+
+    Args:
+        factors: whose product is F, each with the number of an input.
+        weight: in front of the average.
+        constant: added to it.
+        width: number of neurons that are averaged over, in units of the stream's width n.
+    """
+
+    factors: tuple[tuple[sp.Expr, int], ...]
+    weight: sp.Expr = sp.Integer(1)
+    constant: sp.Expr = sp.Integer(0)
+    width: sp.Expr = sp.Integer(1)
+
+
 @dataclass
 class Walk:
     """The law of one layer's neurons, as a straight-line list of assignments.
@@ -70,26 +87,39 @@ class Walk:
         return min(a for a, _ in self.kernel)
 
     @property
+    def inputs(self) -> list[int]:
+        """The numbers of the inputs."""
+        return sorted(a for a, b in self.kernel if a == b)
+
+    @property
     def arguments(self) -> tuple[sp.Symbol, ...]:
         """The kernels: (K,), (K1, K2, C) or, for a batch, (K, C)."""
         diagonal = [value for (a, b), value in self.kernel.items() if a == b]
         return (*diagonal, *(value for (a, b), value in self.kernel.items() if a != b))
 
     def _mean(self, mean: Mean) -> None:
-        for a in sorted({a for a, b in self.kernel if a == b}):
-            value = self.in_lowest_terms(self.mean((mean.integrand, a)))
+        width = self.program.width(mean.integrand)
+        for a in self.inputs:
+            average = EmpiricalAverage(((mean.integrand, a),), width=width)
+            value = self._value(average)
             if value == 0 and mean.name in self.program.divisors:
                 found = f"what it divides by, the average {mean}, is 0 for every kernel"
                 raise UnsupportedLayer(f"the node {mean.node}", found, "normalise something that varies")
-            self._statistics[mean.name, a] = self._named(symbols.at_input(mean.name, a), value)
+            self._statistics[mean.name, a] = self._kept(symbols.at_input(mean.name, a), value, average)
 
     def _draw(self, draw: Draw) -> None:
+        width = self.program.width(draw.u)
         for a, b in self.kernel:
-            value = draw.C_b + draw.C_W * self.in_lowest_terms(self.mean((draw.u, a), (draw.u, b)))
-            self._covariances[draw.name, a, b] = self._named(symbols.variance(draw.name, a, b), value)
+            average = EmpiricalAverage(((draw.u, a), (draw.u, b)), draw.C_W, draw.C_b, width)
+            name = symbols.variance(draw.name, a, b)
+            self._covariances[draw.name, a, b] = self._kept(name, self._value(average), average)
 
-    def _named(self, name: sp.Symbol, value: sp.Expr) -> sp.Expr:
-        """A name for a value with averages; any other stands for itself."""
+    def _value(self, average: EmpiricalAverage) -> sp.Expr:
+        """An empirical average at infinite width."""
+        return average.constant + average.weight * self.in_lowest_terms(self.mean(*average.factors))
+
+    def _kept(self, name: sp.Symbol, value: sp.Expr, average: EmpiricalAverage) -> sp.Expr:  # noqa: ARG002
+        """What stands for an empirical average from now on: a name if its value has averages, else the value."""
         if not value.has(Expectation):
             return value
         self.assignments.append((name, value))
@@ -135,11 +165,16 @@ class Walk:
         Raises:
             UnsupportedLayer: one product needs more than two Gaussian variables.
         """
+        averager, integrand = self.in_variables(*factors, jumps=jumps)
+        return averager.average(integrand)
+
+    def in_variables(self, *factors: tuple[sp.Expr, int], jumps: bool = False) -> tuple[Averager, sp.Expr]:
+        """The product of factors in Gaussian variables, which are linear forms that the averager knows."""
         averager = Averager(self._at_places, jumps)
         for u, a in factors:  # arguments of activations are variables, and neurons beside them multiples of these
             for phi in phis(u):
                 self._gaussian(averager, self.at(phi, a), a)
-        return averager.average(sp.Mul(*(self._gaussian(averager, self.at(u, a), a) for u, a in factors)))
+        return averager, sp.Mul(*(self._gaussian(averager, self.at(u, a), a) for u, a in factors))
 
     def _gaussian(self, averager: Averager, u: sp.Expr, a: int) -> sp.Expr:
         """Replace every linear combination of sources inside an activation, and every other source, by a variable."""

@@ -1,0 +1,8 @@
+"""The theory at order 1/n: how the empirical averages of a network of width n fluctuate, and what follows.
+
+Neurons notice one another only by empirical averages: the mean of a normalisation, the covariance of a dense layer. At
+width n each of these differs from its value at infinite width by its own noise of order ``1/sqrt(n)``, and by its
+response to the noise of all averages before it. Read ``layer_response`` first (one layer: which averages there are and
+how each responds to those before), then ``hermite_space`` and ``float_average`` (numbers), ``layer_noise`` (one layer in
+numbers) and ``fluctuations`` (the recursion in depth).
+"""

@@ -1,0 +1,82 @@
+"""Expressions in Gaussian averages, compiled for numbers in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import sympy as sp
+
+from ...activations.piecewise import PiecewiseFunction
+from ...core.errors import NoClosedForm
+from ...gaussian.calculus.expectation import Expectation
+from .float_quadrature import Array, FloatFunction, Values, coefficients, pair_coefficients
+
+
+class FunctionLibrary:
+    """The functions of one layer, each compiled once."""
+
+    def __init__(self) -> None:
+        self._known: dict[PiecewiseFunction, FloatFunction] = {}
+
+    def __getitem__(self, pieces: PiecewiseFunction) -> FloatFunction:
+        return self._known.setdefault(pieces, FloatFunction(pieces))
+
+
+class CompiledExpressions:
+    """Several expressions as one function of the numbers of their symbols.
+
+    Args:
+        expressions: in averages and symbols.
+        functions: of the layer.
+    """
+
+    def __init__(self, expressions: Sequence[sp.Expr], functions: FunctionLibrary) -> None:
+        averages = sorted(set().union(*(e.atoms(Expectation) for e in expressions)), key=str)
+        names = {average: sp.Dummy(f"average{k}", real=True) for k, average in enumerate(averages)}
+        self._names = list(names.values())
+        self._averages = [_CompiledAverage(average, functions) for average in averages]
+        self._symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
+        bare = [e.xreplace(names) for e in expressions]
+        self._function = _compiled([*self._symbols, *self._names], bare)
+
+    def __call__(self, values: Values) -> Array:
+        """The numbers, shape (number of expressions,)."""
+        averages = [average(values) for average in self._averages]
+        return np.array(self._function(*(values[s] for s in self._symbols), *averages), dtype=float)
+
+
+class _CompiledAverage:
+    """``<F>`` for an integrand that is a sum of products of functions of one variable each."""
+
+    def __init__(self, average: Expectation, functions: FunctionLibrary) -> None:
+        self._terms = [tuple(functions[f] for f in factors) for _, factors in average.terms]
+        size = len(average.covariance)
+        arguments = [*average.covariance, *(c for c, _ in average.terms)]
+        self._symbols = sorted(set().union(*(e.free_symbols for e in arguments)), key=str)
+        self._function = _compiled(self._symbols, arguments)
+        self._size = size
+
+    def __call__(self, values: Values) -> float:
+        found = self._function(*(values[s] for s in self._symbols))
+        law, factors = found[: self._size], found[self._size :]
+        return sum(c * average(term, law, values) for c, term in zip(factors, self._terms, strict=True))
+
+
+def average(functions: tuple[FloatFunction, ...], covariance: Sequence[float], values: Values) -> float:
+    """``<f(w)>`` or ``<f(w1) g(w2)>``; the covariance matrix as its upper triangle, row by row."""
+    if len(functions) == 1:
+        return float(coefficients(functions[0], float(covariance[0]), 0, values)[0])
+    one, both, other = map(float, covariance)
+    rest = other - both**2 / one if one else other
+    if one == 0 or rest <= 1e-14 * other:
+        raise NoClosedForm(
+            "an average of two variables in double precision", "they are one variable", "pass inputs that differ"
+        )
+    root = np.array([[np.sqrt(one), 0.0], [both / np.sqrt(one), np.sqrt(rest)]])
+    return float(pair_coefficients((functions[0], functions[1]), root, 0, values)[0, 0])
+
+
+def _compiled(symbols: Sequence[sp.Symbol], expressions: Sequence[sp.Expr]) -> Callable[..., Sequence[float]]:
+    function: Callable[..., Sequence[float]] = sp.lambdify(list(symbols), list(expressions), modules="scipy", cse=True)
+    return function

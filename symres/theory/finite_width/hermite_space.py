@@ -1,0 +1,140 @@
+"""Functions of independent standard Gaussian variables as coefficients in orthonormal Hermite polynomials.
+
+``he_k = He_k/sqrt(k!)``; of several variables products of these, up to a total degree M. A function of d variables is an
+array of d axes of length M + 1. For x = R y + rest, with the rest independent of y, the average given y keeps degrees
+apart: with the generating function ``exp(s.x - |s|^2/2) = sum_alpha s^alpha/sqrt(alpha!) he_alpha(x)`` it is the
+substitution ``t = R^T s`` in homogeneous polynomials (Mehler's formula for one variable: he_k is multiplied by R^k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+Array = NDArray[np.float64]
+
+
+def hermite_rows(x: Array, degree: int) -> Array:
+    """The values of he_0, ..., he_degree at places of any shape, along a new first axis."""
+    rows = np.empty((degree + 1, *x.shape))
+    rows[0] = 1.0
+    if degree:
+        rows[1] = x
+    for k in range(1, degree):
+        rows[k + 1] = (x * rows[k] - np.sqrt(k) * rows[k - 1]) / np.sqrt(k + 1)
+    return rows
+
+
+@lru_cache(maxsize=8)
+def root_factorials(degree: int) -> Array:
+    """``log sqrt(k!)`` for k = 0, ..., degree."""
+    return np.asarray(gammaln(np.arange(degree + 1) + 1.0) / 2)
+
+
+@lru_cache(maxsize=8)
+def within_degree(degree: int) -> NDArray[np.bool_]:
+    """Which pairs of powers have at most that total degree."""
+    k = np.arange(degree + 1)
+    return k[:, None] + k[None, :] <= degree
+
+
+def given(coefficients: Array, R: Array) -> Array:
+    """The average of a function of x given y, for x = R y + rest.
+
+    Args:
+        coefficients: of the function, d axes of length M + 1.
+        R: shape (d, p), of spectral norm 1 at most: ``R_ij = <x_i y_j>``.
+
+    Returns:
+        Coefficients in y, p axes of length M + 1.
+    """
+    degree, (d, p) = len(coefficients) - 1, R.shape
+    if d == p == 1:
+        return coefficients * R[0, 0] ** np.arange(degree + 1)
+    if not R.any():
+        found = np.zeros((degree + 1,) * p)
+        found[(0,) * p] = coefficients[(0,) * d]
+        return found
+    found = np.zeros((degree + 1,) * p)
+    for k, matrix in enumerate(_powers(R, degree)):
+        found[_of_degree(k, p)] = matrix @ coefficients[_of_degree(k, d)]
+    return found
+
+
+def _of_degree(k: int, variables: int) -> tuple[NDArray[np.int64], ...]:
+    """The places of the coefficients of one degree."""
+    first = np.arange(k, -1, -1)
+    return (np.array([k]),) if variables == 1 else (first, k - first)
+
+
+def _powers(R: Array, degree: int) -> list[Array]:
+    """The symmetric powers of R^T in the orthonormal bases: shape (size of degree k in p, in d variables) for each k.
+
+    The row of ``he_beta(y)`` holds what ``s^beta/sqrt(beta!)`` becomes: ``t^beta/sqrt(beta!)`` for ``t = R^T s`` in
+    ``s^alpha/sqrt(alpha!)``. One more factor t_i is a bounded step: ``sqrt(beta_i)`` on the left is at least as large as
+    each ``sqrt(alpha_j)`` times its share on the right.
+    """
+    d, p = R.shape
+    powers = [np.ones((1, 1))]
+    for k in range(1, degree + 1):
+        before = powers[-1]  # rows beta with |beta| = k - 1, columns alpha
+        size = 1 if d == 1 else k + 1
+        raised = np.zeros((p, len(before), size))  # by t_0 or t_1
+        for i in range(p):
+            if d == 1:
+                raised[i, :, 0] = R[0, i] * np.sqrt(k) * before[:, 0]
+            else:
+                first = np.sqrt(np.arange(k, 0, -1))  # alpha_0 + 1 for alpha of degree k - 1, alpha_0 falling
+                raised[i, :, :-1] += R[0, i] * first * before
+                raised[i, :, 1:] += R[1, i] * first[::-1] * before
+        if p == 1:
+            powers.append(raised[0] / np.sqrt(k))
+            continue
+        rows = np.zeros((k + 1, size))  # sum over i of sqrt(beta_i) (raise i) = k times the row
+        weight = np.sqrt(np.arange(k, 0, -1))
+        rows[:-1] += weight[:, None] * raised[0]
+        rows[1:] += weight[::-1][:, None] * raised[1]
+        powers.append(rows / k)
+    return powers
+
+
+def product_given(parts: Sequence[Array]) -> Array:
+    """The average given y of a product of functions of independent variables, from that of each.
+
+    Args:
+        parts: coefficients in y, each of the average of one function given y. They multiply as generating functions:
+            the coefficient of ``s^beta/sqrt(beta!)``.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    found, variables = parts[0], parts[0].ndim
+    for part in parts[1:]:
+        found = _multiplied(found, part) if variables == 1 else _multiplied_pairs(found, part)
+    return found
+
+
+def _multiplied(one: Array, other: Array) -> Array:
+    degree = len(one) - 1
+    logs = root_factorials(degree)
+    found = np.zeros(degree + 1)
+    for j in np.flatnonzero(other):
+        k = np.arange(j, degree + 1)
+        found[j:] += other[j] * one[: degree + 1 - j] * np.exp(logs[k] - logs[j] - logs[k - j])
+    return found
+
+
+def _multiplied_pairs(one: Array, other: Array) -> Array:
+    degree = len(one) - 1
+    logs = root_factorials(degree)
+    inside = within_degree(degree)
+    found = np.zeros_like(one)
+    for i, j in zip(*np.nonzero(other), strict=True):
+        rows, columns = np.arange(i, degree + 1), np.arange(j, degree + 1)
+        left = np.exp(logs[rows] - logs[i] - logs[rows - i])
+        right = np.exp(logs[columns] - logs[j] - logs[columns - j])
+        found[i:, j:] += other[i, j] * one[: degree + 1 - i, : degree + 1 - j] * np.outer(left, right)
+    return np.where(inside, found, 0.0)

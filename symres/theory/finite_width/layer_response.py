@@ -1,0 +1,185 @@
+"""How the statistics of a layer respond to one another, from the walk in which every empirical average has a name.
+
+The state of the stream is its mean ``m_a`` and kernel ``K_ab`` for each input and pair of inputs. The mean is 0, and so
+are averages of odd functions, but their responses are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations_with_replacement
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from ...core import symbols
+from ...core.errors import UnsupportedLayer
+from ...layers.program import Mean, Program, phis
+from ..walk.linear_forms import lowest_terms
+from ..walk.walk import EmpiricalAverage, Kernel, Walk
+
+
+@dataclass
+class FluctuatingWalk(Walk):
+    """The walk that gives each empirical average a name, and keeps it in what follows unless its value is 0."""
+
+    averages: dict[sp.Symbol, EmpiricalAverage] = field(default_factory=dict)
+
+    def _kept(self, name: sp.Symbol, value: sp.Expr, average: EmpiricalAverage) -> sp.Expr:
+        """A name, also for a value without averages."""
+        self.averages[name] = average
+        self.assignments.append((name, value))
+        return value if value == 0 else name
+
+    def in_lowest_terms(self, value: sp.Expr) -> sp.Expr:
+        """A value in lowest terms that keeps the names of all averages."""
+        return lowest_terms(value)
+
+
+@dataclass(frozen=True)
+class LayerResponse:
+    """The averages of a layer, in the order in which it computes them, and their slopes.
+
+    Args:
+        program: the layer.
+        inputs: the number of inputs, 1 or more.
+    """
+
+    program: Program
+    inputs: int = 1
+
+    def __post_init__(self) -> None:
+        if self.program.batches:
+            raise UnsupportedLayer(
+                "the fluctuations of a layer",
+                "it normalises over a batch, and fluctuations of averages over inputs are not known",
+                "normalise over neurons (LayerNorm, RMSNorm), or ask for the maps at infinite width",
+            )
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """Symbols of the stream's kernel: K of one input, else K_ab for a <= b."""
+        if self.inputs == 1:
+            return {(0, 0): symbols.K}
+        pairs = combinations_with_replacement(range(1, self.inputs + 1), 2)
+        return {(a, b): sp.Dummy(f"K{a}{b}", real=True, positive=True if a == b else None) for a, b in pairs}
+
+    @cached_property
+    def walk(self) -> FluctuatingWalk:
+        """The law of the layer's neurons."""
+        return FluctuatingWalk(self.program, self.kernel)
+
+    @cached_property
+    def means(self) -> dict[int, sp.Symbol]:
+        """Symbols of the stream's mean at each input."""
+        return {a: sp.Dummy(f"m{a}", real=True) for a in self.walk.inputs}
+
+    @cached_property
+    def state(self) -> tuple[sp.Symbol, ...]:
+        """The symbols of the stream's mean at each input, then of its kernel at each pair."""
+        return (*self.means.values(), *self.kernel.values())
+
+    @property
+    def averages(self) -> dict[sp.Symbol, EmpiricalAverage]:
+        """The empirical averages by name, in order."""
+        return self.walk.averages
+
+    @cached_property
+    def values(self) -> dict[sp.Symbol, sp.Expr]:
+        """What each average is at infinite width, in the names of averages before it."""
+        return dict(self.walk.assignments)
+
+    @cached_property
+    def slopes(self) -> dict[sp.Symbol, dict[sp.Symbol, sp.Expr]]:
+        """The partial derivatives of each average, by name, in the state and in the averages before it."""
+        found: dict[sp.Symbol, dict[sp.Symbol, sp.Expr]] = {}
+        before = list(self.kernel.values())
+        for name, value in self.values.items():
+            own = {s: value.diff(s) for s in before if value.has(s)}
+            own |= self._along_means(self.averages[name])
+            found[name] = own | self._along_centred(self.averages[name])
+            before.append(name)
+        return found
+
+    @cached_property
+    def slopes_after(self) -> tuple[dict[sp.Symbol, sp.Expr], ...]:
+        """The partial derivatives of each entry of the next state, in the state and in the averages."""
+        walk, out = self.walk, self.program.out
+        bare = out.xreplace(dict.fromkeys(self.program.sources, sp.Integer(0)))
+        found = []
+        for a in walk.inputs:
+            slopes = {self.means[a]: walk.at(out.diff(symbols.z), a)}
+            slopes |= {symbols.at_input(s, a): walk.at(bare.diff(s), a) for s in self._statistics if bare.has(s)}
+            found.append(slopes)
+        known = (*self.kernel.values(), *self.averages)
+        streams = [walk.stream(a, b) for a, b in self.kernel]
+        return (*found, *({s: value.diff(s) for s in known if value.has(s)} for value in streams))
+
+    @property
+    def _statistics(self) -> list[sp.Symbol]:
+        """The names of the averages that expressions of the program contain."""
+        return [i.name for i in self.program.instructions if isinstance(i, Mean)]
+
+    def _along_centred(self, average: EmpiricalAverage) -> dict[sp.Symbol, sp.Expr]:
+        """The slopes in averages whose value is 0: those of the integrand."""
+        found: dict[sp.Symbol, sp.Expr] = {}
+        for s in self._statistics:
+            for k, (u, a) in enumerate(average.factors):
+                name = symbols.at_input(s, a)
+                if u.has(s) and self.values[name] == 0:
+                    moved = [*average.factors[:k], (u.diff(s), a), *average.factors[k + 1 :]]
+                    jumps = any(not phi.pieces.is_continuous for phi in phis(u))
+                    slope = average.weight * self.walk.in_lowest_terms(self.walk.mean(*moved, jumps=jumps))
+                    found[name] = found.get(name, sp.Integer(0)) + slope
+        return {name: slope for name, slope in found.items() if slope != 0}
+
+    def _along_means(self, average: EmpiricalAverage) -> dict[sp.Symbol, sp.Expr]:
+        """The slopes in the stream's means: ``d<F>/dm_a = sum_b (K^-1)_ab <F z_b>``, for any F."""
+        inputs = self.walk.inputs
+        along = [self.walk.in_lowest_terms(self.walk.mean(*average.factors, (symbols.z, b))) for b in inputs]
+        if not any(along):
+            return {}
+        matrix = sp.Matrix([[self.walk.covariance(symbols.z, a, b) for b in inputs] for a in inputs])
+        slopes = average.weight * matrix.inv() * sp.Matrix(along)
+        return {m: lowest_terms(slope) for m, slope in zip(self.means.values(), slopes, strict=True) if slope != 0}
+
+    def covariance(self, one: sp.Symbol, other: sp.Symbol) -> sp.Expr:
+        """n times the covariance of the noise of two averages; 0 between populations of different widths."""
+        first, second = self.averages[one], self.averages[other]
+        if first.width != second.width:
+            return sp.Integer(0)
+        mean = self.walk.in_lowest_terms
+        both = mean(self.walk.mean(*first.factors, *second.factors))
+        apart = mean(self.walk.mean(*first.factors)) * mean(self.walk.mean(*second.factors))
+        return first.weight * second.weight * (both - apart) / first.width
+
+
+def total_slopes(
+    after: Sequence[Mapping[sp.Symbol, float]],
+    averages: Mapping[sp.Symbol, Mapping[sp.Symbol, float]],
+    state: Sequence[sp.Symbol],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The total derivatives of the next state in the state, and in the noise of each average.
+
+    Args:
+        after: partial slopes of each entry of the next state.
+        averages: partial slopes of each average, in their order.
+        state: symbols of the state.
+
+    Returns:
+        Arrays J and T, by reverse accumulation: each average is eliminated after all that depend on it.
+    """
+    order = list(averages)
+    J, T = np.zeros((len(after), len(state))), np.zeros((len(after), len(order)))
+    for row, slopes in enumerate(after):
+        total = dict(slopes)
+        for name in reversed(order):
+            if weight := total.get(name, 0.0):
+                for s, slope in averages[name].items():
+                    total[s] = total.get(s, 0.0) + weight * slope
+        J[row] = [total.get(s, 0.0) for s in state]
+        T[row] = [total.get(s, 0.0) for s in order]
+    return J, T
