@@ -22,6 +22,7 @@ from ..notation.factors import tidy_factors
 from ..notation.facts import equation
 from ..results.arguments_of_quantities import require_range
 from ..results.critical_point import CriticalPoint
+from ..results.estimates import Estimates
 from ..results.exponents import Exponents
 from ..results.phases import FixedPoint, LinePoint, Phase
 from ..results.report import Report
@@ -34,9 +35,13 @@ from .criticality.lines import critical_line
 from .criticality.lines.explicit_line import explicit_line
 from .criticality.phase import phase
 from .depth.batch_flow import variance_maps, with_kernel
+from .depth.fluctuating_network import Function, Kernels
 from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.jacobian_product import jacobian_product
-from .depth.network import DualKernel, Network, Parameter
+from .depth.layer_values import Parameter
+from .depth.network import DualKernel, Network
+from .finite_width.deep_fluctuations import DeepFluctuations
+from .finite_width.float_quadrature import Array
 from .quantities.layer_maps import LayerTheory
 
 
@@ -129,6 +134,22 @@ class Theory(LayerTheory, DerivedDepth, Shown):
     def kernels(self, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``."""
         return self.network(depth).kernels(K, **params)
+
+    def fluctuations(self, depth: Number, K: Kernels, **params: Parameter) -> DeepFluctuations:
+        """Means, kernels and vertices of 0 to ``depth`` layers at order 1/n; see ``Network``."""
+        return self.network(depth).fluctuations(K, **params)
+
+    def vertex(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
+        """``[V^0, ..., V^depth]``, the four-point vertex, V^0 = 0; see ``Network``."""
+        return self.network(depth).vertex(K, **params)
+
+    def kernel_fluctuation(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
+        """``[P^0, ..., P^depth]``, n times the variance of the conditional kernel; see ``Network``."""
+        return self.network(depth).kernel_fluctuation(K, **params)
+
+    def covariance(self, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> Estimates:
+        """``n Cov(f(z_i), g(z_j))`` of two neurons after 0 to ``depth`` layers; see ``Network``."""
+        return self.network(depth).covariance(f, g, K, **params)
 
     def dual_kernels(
         self, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 import mpmath as mp
 
@@ -16,14 +16,11 @@ from ...core.symbols import K as KERNEL
 from ...notation import latex
 from ...notation.facts import equation
 from ...results.arguments_of_quantities import undirected
-from ...results.quantity import Quantity
 from ...results.subjects import DerivedNetwork
 from ..quantities.layer_maps import LayerTheory
+from .fluctuating_network import FluctuatingNetwork
+from .layer_values import DIGITS, Parameter, Values, by_layer, number_of
 
-_DIGITS = 18  # of every step: results are good to 15
-
-Parameter: TypeAlias = Number | Sequence[Number]  # of all layers, or of each
-Values: TypeAlias = dict[str, Number]
 State: TypeAlias = dict[str, mp.mpf]  # K, and C of a batch
 
 
@@ -43,7 +40,7 @@ class DualKernel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Network(DerivedNetwork, Shown):
+class Network(FluctuatingNetwork, DerivedNetwork, Shown):
     """Layers one after the other, the first nearest to the input.
 
     A read-in is the layer ``Layer(Dense(z))`` of inputs with kernels ``x.x'/fan_in``, a readout one without a skip.
@@ -72,11 +69,6 @@ class Network(DerivedNetwork, Shown):
             first = last + 1
         return facts
 
-    @property
-    def depth(self) -> int:
-        """The number of layers."""
-        return len(self.layers)
-
     def kernels(self, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^L]`` of one input from K^0 = K, as mpmath numbers with 15 digits."""
         return [state["K"] for state in self._states(K, params)]
@@ -84,8 +76,8 @@ class Network(DerivedNetwork, Shown):
     def chi_perp(self, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers."""
         states = self._states(K, params)
-        rows = zip(self.layers, states, self._by_layer(params), strict=False)
-        return [_value(layer.chi_perp, state | own) for layer, state, own in rows]
+        rows = zip(self.layers, states, by_layer(self.layers, params), strict=False)
+        return [number_of(layer.chi_perp, state | own) for layer, state, own in rows]
 
     def displacement(self, K: Number, **params: Parameter) -> list[mp.mpf]:
         """How far the stream has moved: ``Delta_l^2 = E (z^l_i - z^0_i)^2`` of one neuron, from 0 for l = 0.
@@ -98,13 +90,13 @@ class Network(DerivedNetwork, Shown):
             depth + 1 numbers, in units of kernels; times the width it is the squared distance (Chizat, 2.1).
         """
         states = self._states(K, params)
-        rows = zip(self.layers, states, self._by_layer(params), strict=False)
+        rows = zip(self.layers, states, by_layer(self.layers, params), strict=False)
         left = [
-            [_value(quantity, state | own) for quantity in (layer.memory, layer.shared_memory)]
+            [number_of(quantity, state | own) for quantity in (layer.memory, layer.shared_memory)]
             for layer, state, own in rows
         ]
         first = states[0]["K"]
-        with mp.workdps(_DIGITS + 2):  # those of the kernels: 0 is 0
+        with mp.workdps(DIGITS + 2):  # those of the kernels: 0 is 0
             covariance, between = first, states[0].get("C", mp.mpf(0))  # with the first stream; of another input's
             covariances = [covariance]
             for own, shared in left:
@@ -168,9 +160,11 @@ class Network(DerivedNetwork, Shown):
             raise DeclarationError("the Jacobian in the input", found, "pass C_W > 0 and 0 <= C_b <= K")
         norm, along = weight, weight * (start - bias) / dimension
         states = self._states(K, params)
-        for layer, state, own in list(zip(self.layers, states, self._by_layer(params), strict=False))[: last - 1]:
+        for layer, state, own in list(zip(self.layers, states, by_layer(self.layers, params), strict=False))[
+            : last - 1
+        ]:
             chi, parallel, delta = (
-                _value(q, state | own) for q in (layer.chi_perp, layer.chi_parallel, layer.chi_delta)
+                number_of(q, state | own) for q in (layer.chi_perp, layer.chi_parallel, layer.chi_delta)
             )
             norm, along = chi * norm + 2 * delta * along, parallel**2 * along
         return norm
@@ -195,8 +189,8 @@ class Network(DerivedNetwork, Shown):
                 "ask for parameter_norm of one layer, or for dual_kernels of two inputs",
             )
         chis = self.chi_perp(K, **params)
-        rows = zip(self.layers, self._states(K, params), self._by_layer(params), strict=False)
-        own = [_value(layer.parameter_norm, state | values) for layer, state, values in rows]
+        rows = zip(self.layers, self._states(K, params), by_layer(self.layers, params), strict=False)
+        own = [number_of(layer.parameter_norm, state | values) for layer, state, values in rows]
         return [norm * mp.fprod(chis[place + 1 :]) for place, norm in enumerate(own)]
 
     def nearby_inputs(
@@ -218,10 +212,12 @@ class Network(DerivedNetwork, Shown):
         first, second = _mpf(dK, "dK"), _mpf(ddK, "ddK")
         states = self._states(K, params)
         found = [(states[0]["K"], first, second)]
-        for layer, state, after, own in zip(self.layers, states, states[1:], self._by_layer(params), strict=False):
+        for layer, state, after, own in zip(
+            self.layers, states, states[1:], by_layer(self.layers, params), strict=False
+        ):
             here = state | own
-            second = _value(layer.chi_perp, here) * second + _value(layer.chi_delta, here) / 2 * first**2
-            first *= _value(layer.chi_parallel, here)
+            second = number_of(layer.chi_perp, here) * second + number_of(layer.chi_delta, here) / 2 * first**2
+            first *= number_of(layer.chi_parallel, here)
             found.append((after["K"], first, second))
         return found
 
@@ -246,7 +242,7 @@ class Network(DerivedNetwork, Shown):
                 "two inputs of a batch", f"their kernels are {state.K1} and {state.K2}", "pass equal K1 and K2"
             )
         found = [state]
-        for layer, own in zip(self.layers, self._by_layer(params), strict=True):
+        for layer, own in zip(self.layers, by_layer(self.layers, params), strict=True):
             state = _next_pair(layer, state, own)
             found.append(state)
         return found
@@ -263,56 +259,24 @@ class Network(DerivedNetwork, Shown):
                 )
             state["C"] = _mpf(named.pop("C"), "C")
         states = [state]
-        for layer, own in zip(self.layers, self._by_layer(named), strict=True):
+        for layer, own in zip(self.layers, by_layer(self.layers, named), strict=True):
             if layer.covariance_map.directed and state["K"] == 0:
                 raise undirected("a network", KERNEL)
-            follow = {"K": _value(layer.kernel_map, state | own)}
+            follow = {"K": number_of(layer.kernel_map, state | own)}
             if batch:
-                follow["C"] = _value(layer.covariance_map, _as_pair(layer, state) | own)
+                follow["C"] = number_of(layer.covariance_map, _as_pair(layer, state) | own)
             state = follow
             states.append(state)
         return states
 
-    def _by_layer(self, params: Mapping[str, Parameter]) -> list[Values]:
-        """The parameters of every layer: a sequence has one value for each."""
-        by_name = {name: _listed(value) for name, value in params.items()}
-        for name, value in by_name.items():
-            if isinstance(value, list) and len(value) != self.depth:
-                raise DeclarationError(
-                    f"{name} of {self.depth} layers", f"it has {len(value)} values", "pass one value for each layer"
-                )
-        known = {s.name for layer in self.layers for s in layer.layer.parameters}
-        for name in params:
-            if name not in known and name != "C":
-                raise DeclarationError(
-                    f"a value for {name}", "no layer has such a parameter", f"pass {', '.join(sorted(known))}"
-                )
-        rows = []
-        for place, layer in enumerate(self.layers):
-            names = {s.name for s in layer.layer.parameters}
-            rows.append(
-                {
-                    name: value[place] if isinstance(value, list) else value
-                    for name, value in by_name.items()
-                    if name in names
-                }
-            )
-        return rows
-
-
-def _listed(value: Parameter) -> Number | list[Number]:
-    """A list of one value for each layer, from a list, a tuple or an array of one dimension; else the number."""
-    several = isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
-    return list(cast(Sequence[Number], value)) if several else cast(Number, value)
-
 
 def _next_pair(layer: LayerTheory, state: DualKernel, own: Values) -> DualKernel:
     values = _as_pair(layer, state._asdict()) | own
-    first = _value(layer.kernel_map, {"K": state.K1} | values)
+    first = number_of(layer.kernel_map, {"K": state.K1} | values)
     equal = state.K1 == state.K2 == state.C
-    second = first if state.K1 == state.K2 else _value(layer.kernel_map, {"K": state.K2} | values)
-    both = first if equal and not layer.is_batch else _value(layer.covariance_map, values)
-    return DualKernel(first, second, both, _value(layer.ntk_map, values | {"Theta": state.Theta}))
+    second = first if state.K1 == state.K2 else number_of(layer.kernel_map, {"K": state.K2} | values)
+    both = first if equal and not layer.is_batch else number_of(layer.covariance_map, values)
+    return DualKernel(first, second, both, number_of(layer.ntk_map, values | {"Theta": state.Theta}))
 
 
 def _as_pair(layer: LayerTheory, state: Mapping[str, Parameter]) -> Values:
@@ -322,12 +286,7 @@ def _as_pair(layer: LayerTheory, state: Mapping[str, Parameter]) -> Values:
     return {"K1": state.get("K1", state.get("K")), "K2": state.get("K2", state.get("K")), "C": state["C"]}
 
 
-def _value(quantity: Quantity, values: Mapping[str, Parameter]) -> mp.mpf:
-    names: Sequence[str] = [s.name for s in (*quantity.symbols, *quantity.unused)]
-    return quantity.evalf(_DIGITS, **{name: value for name, value in values.items() if name in names})
-
-
 def _mpf(value: Number, name: str) -> mp.mpf:
     exact = number(value, name)
-    with mp.workdps(_DIGITS + 2):
-        return mp.mpf(int(exact.p)) / int(exact.q) if exact.is_Rational else mp.mpf(exact.evalf(_DIGITS + 2))
+    with mp.workdps(DIGITS + 2):
+        return mp.mpf(int(exact.p)) / int(exact.q) if exact.is_Rational else mp.mpf(exact.evalf(DIGITS + 2))

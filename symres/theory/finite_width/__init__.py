@@ -2,7 +2,9 @@
 
 Neurons notice one another only by empirical averages: the mean of a normalisation, the covariance of a dense layer. At
 width n each of these differs from its value at infinite width by its own noise of order ``1/sqrt(n)``, and by its
-response to the noise of all averages before it. Read ``layer_response`` first (one layer: which averages there are and
-how each responds to those before), then ``hermite_space`` and ``float_average`` (numbers), ``layer_noise`` (one layer in
-numbers) and ``fluctuations`` (the recursion in depth).
+response to the noise of all averages before it.
+
+Reading order: ``layer_response`` (which averages a layer has, and how each responds to earlier ones), ``hermite_space``,
+``float_quadrature`` and ``float_averages`` (numbers), ``layer_noise`` (one layer in numbers), ``fluctuations`` (the
+recursion in depth), ``deep_fluctuations`` (its error).
 """

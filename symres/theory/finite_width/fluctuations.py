@@ -6,8 +6,8 @@ function; without one it vanishes, and D is the recursion of PDLT for the four-p
 
     D' = J D J^T + J <G H^T> + <H G^T> J^T + <H H^T>          G'(z') = < J G(z) + H | z' >
 
-with the response J and the noise H of the layer. G is kept in Hermite coefficients, which the average given z' multiplies
-degree by degree, so a layer costs one expansion.
+with the response J and the noise H of the layer. G is kept in Hermite coefficients, which the average given z'
+multiplies degree by degree, so a layer costs one expansion.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def start(kernel: Array, degree: int) -> Fluctuations:
     p = len(kernel)
     size = p + p * (p + 1) // 2
     D = np.zeros((size, size))
-    return Fluctuations(kernel, np.linalg.cholesky(kernel), D, D, np.zeros((size, *(degree + 1,) * p)))
+    return Fluctuations(kernel, np.linalg.cholesky(kernel).astype(float), D, D, np.zeros((size, *(degree + 1,) * p)))
 
 
 def after(state: Fluctuations, layer: CompiledLayer, values: Values) -> Fluctuations:

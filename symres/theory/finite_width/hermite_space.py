@@ -1,7 +1,7 @@
 """Functions of independent standard Gaussian variables as coefficients in orthonormal Hermite polynomials.
 
-``he_k = He_k/sqrt(k!)``; of several variables products of these, up to a total degree M. A function of d variables is an
-array of d axes of length M + 1. For x = R y + rest, with the rest independent of y, the average given y keeps degrees
+``he_k = He_k/sqrt(k!)``; of several variables products of these, up to a total degree M. A function of d variables is
+an array of d axes of length M + 1. For x = R y + rest, with the rest independent of y, the average given y keeps degrees
 apart: with the generating function ``exp(s.x - |s|^2/2) = sum_alpha s^alpha/sqrt(alpha!) he_alpha(x)`` it is the
 substitution ``t = R^T s`` in homogeneous polynomials (Mehler's formula for one variable: he_k is multiplied by R^k).
 """
@@ -75,8 +75,8 @@ def _powers(R: Array, degree: int) -> list[Array]:
     """The symmetric powers of R^T in the orthonormal bases: shape (size of degree k in p, in d variables) for each k.
 
     The row of ``he_beta(y)`` holds what ``s^beta/sqrt(beta!)`` becomes: ``t^beta/sqrt(beta!)`` for ``t = R^T s`` in
-    ``s^alpha/sqrt(alpha!)``. One more factor t_i is a bounded step: ``sqrt(beta_i)`` on the left is at least as large as
-    each ``sqrt(alpha_j)`` times its share on the right.
+    ``s^alpha/sqrt(alpha!)``. Row by row: ``k T_beta`` is the sum over i of ``sqrt(beta_i)`` times t_i times the row of
+    beta with one t_i less.
     """
     d, p = R.shape
     powers = [np.ones((1, 1))]

@@ -1,7 +1,7 @@
 """One layer in numbers: the response of its statistics, their noise, and the noise as a function of one neuron.
 
-``H = sum_t T_t (F_t - <F_t>)`` is what neuron i itself adds to n times the next state. Of it are needed its average given
-the stream of neuron i before the layer, its average given the stream after it, and its covariance.
+``H = sum_t T_t (F_t - <F_t>)`` is what neuron i itself adds to n times the next state. Of it are needed its average
+given the stream of neuron i before the layer, its average given the stream after it, and its covariance.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ class CompiledLayer:
 
     @cached_property
     def _expanded(self) -> tuple[list[list[tuple[int, list[_Group]]]], list[sp.Expr]]:
-        found, factors = [], []
+        found: list[list[tuple[int, list[_Group]]]] = []
+        factors: list[sp.Expr] = []
         for average in self.response.averages.values():
             own = []
             averager, integrand = self.response.walk.in_variables(*average.factors)
@@ -154,7 +155,7 @@ class CompiledLayer:
         following = np.zeros_like(kernel)
         for (a, b), value in zip(places, self._stream(known), strict=True):
             following[a, b] = following[b, a] = value
-        after_root = np.linalg.cholesky(following)
+        after_root: Array = np.linalg.cholesky(following).astype(float)
         J, T = self._responses(known)
         laws = self._laws(known)
         index = self._covariances[0]
@@ -163,7 +164,13 @@ class CompiledLayer:
         before, after = self._given(laws, known, (root, after_root), degree)
         noise = self._covariance(known)
         return LayerNumbers(
-            following, J, T @ noise @ T.T, np.tensordot(T, before, 1), np.tensordot(T, after, 1), R, after_root
+            following,
+            J,
+            T @ noise @ T.T,
+            np.tensordot(T, before, 1),
+            np.tensordot(T, after, 1),
+            R.astype(float),
+            after_root,
         )
 
     def _responses(self, known: Values) -> tuple[Array, Array]:
@@ -186,13 +193,13 @@ class CompiledLayer:
         factors = self._coefficients(known)
         p = len(roots[0])
         found = np.zeros((2, len(self._order), *(degree + 1,) * p))
-        computed: dict[tuple[FloatFunction | Form, ...], tuple[Array, Array]] = {}
+        computed: dict[_Group, tuple[Array, Array]] = {}
         for t, terms in enumerate(self._terms):
             for k, groups in terms:
                 parts = [self._group_given(g, laws, known, roots, degree, computed) for g in groups]
                 for side in range(2):
                     found[side, t] += factors[k] * product_given([part[side] for part in parts])
-            found[(slice(None), t, *(0,) * p)] = 0.0
+        found.reshape(2, len(self._order), -1)[:, :, 0] = 0.0
         return found[0], found[1]
 
     def _group_given(
@@ -202,10 +209,9 @@ class CompiledLayer:
         known: Values,
         roots: tuple[Array, Array],
         degree: int,
-        computed: dict[tuple[FloatFunction | Form, ...], tuple[Array, Array]],
+        computed: dict[_Group, tuple[Array, Array]],
     ) -> tuple[Array, Array]:
-        key = (*group.functions, *group.forms)
-        if key not in computed:
+        if group not in computed:
             index = self._covariances[0]
             own = np.array([[laws[index[f, h]] for h in group.forms] for f in group.forms])
             if len(group.forms) == 1:
@@ -219,17 +225,16 @@ class CompiledLayer:
                 between = np.array([[laws[index[f, h]] for h in self._streams[side]] for f in group.forms])
                 R = np.linalg.solve(own_root, np.linalg.solve(roots[side], between.T).T) if own.any() else 0 * between
                 sides.append(given(hermite, R))
-            computed[key] = sides[0], sides[1]
-        return computed[key]
+            computed[group] = sides[0], sides[1]
+        return computed[group]
 
 
-def _terms(
-    averager: Averager, integrand: sp.Expr, functions: FunctionLibrary
-) -> list[tuple[sp.Expr, list[_Group]]]:
+def _terms(averager: Averager, integrand: sp.Expr, functions: FunctionLibrary) -> list[tuple[sp.Expr, list[_Group]]]:
     """An integrand as a sum of products of groups of functions."""
     found = []
     for term in sp.Add.make_args(distributed(integrand)):
-        coefficient, by_variable = sp.Integer(1), {}
+        coefficient = sp.Integer(1)
+        by_variable: dict[int, PiecewiseFunction] = {}
         for factor in sp.Mul.make_args(term):
             used = averager.used(factor)
             if not used:
@@ -255,4 +260,3 @@ def _terms(
             )
         found.append((coefficient, groups))
     return found
-

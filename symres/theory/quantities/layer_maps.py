@@ -18,6 +18,8 @@ from ...gaussian.calculus.expectation import Gaussian
 from ...layers.layer import Layer
 from ...results.quantity import Quantity
 from ...results.subjects import LayerMaps
+from ..finite_width.layer_noise import CompiledLayer
+from ..finite_width.layer_response import LayerResponse
 from ..walk.assignments import total_derivative
 from ..walk.normalisation_domain import needs_direction
 from ..walk.rescaling import chi_delta
@@ -248,6 +250,15 @@ class LayerTheory(LayerMaps):
             notation=r"\Theta'",
             meaning="tangent kernel of the next layer, two inputs",
         )
+
+    @cached_property
+    def fluctuating(self) -> Mapping[int, CompiledLayer]:
+        """The layer at finite width in numbers, for one input and for two.
+
+        Raises:
+            UnsupportedLayer: it averages over a batch.
+        """
+        return {p: CompiledLayer(LayerResponse(self.layer.program, p)) for p in (1, 2)}
 
     @property
     def is_batch(self) -> bool:

@@ -42,9 +42,9 @@ class EmpiricalAverage:
     """
 
     factors: tuple[tuple[sp.Expr, int], ...]
-    weight: sp.Expr = sp.Integer(1)
-    constant: sp.Expr = sp.Integer(0)
-    width: sp.Expr = sp.Integer(1)
+    weight: sp.Expr = sp.S.One
+    constant: sp.Expr = sp.S.Zero
+    width: sp.Expr = sp.S.One
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Walk:
         """An empirical average at infinite width."""
         return average.constant + average.weight * self.in_lowest_terms(self.mean(*average.factors))
 
-    def _kept(self, name: sp.Symbol, value: sp.Expr, average: EmpiricalAverage) -> sp.Expr:  # noqa: ARG002
+    def _kept(self, name: sp.Symbol, value: sp.Expr, average: EmpiricalAverage) -> sp.Expr:
         """What stands for an empirical average from now on: a name if its value has averages, else the value."""
         if not value.has(Expectation):
             return value

@@ -1,0 +1,146 @@
+"""The fluctuations of a network of finite width, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import sympy as sp
+
+from ...activations.activation import Activation
+from ...activations.catalogue import activation
+from ...activations.piecewise import PiecewiseFunction
+from ...core.errors import DeclarationError
+from ...core.scalars import Number, number
+from ...core.symbols import z
+from ...gaussian.calculus.integrand import pieces_of
+from ...results.estimates import Estimates
+from ..finite_width.deep_fluctuations import DeepFluctuations, states_of
+from ..finite_width.float_quadrature import Array, FloatFunction, coefficients
+from ..finite_width.fluctuations import Fluctuations
+from ..finite_width.layer_noise import CompiledLayer
+from ..quantities.layer_maps import LayerTheory
+from .layer_values import Parameter, Values, by_layer, number_of
+
+Kernels: TypeAlias = Number | Sequence[Sequence[Number]]  # of one input, or the matrix of several
+Function: TypeAlias = Activation | sp.Expr | str
+
+
+class FluctuatingNetwork:
+    """A network of layers, one after the other, at order 1/n.
+
+    Args:
+        layers: the theory of each layer.
+    """
+
+    layers: tuple[LayerTheory, ...]
+
+    @property
+    def depth(self) -> int:
+        """The number of layers."""
+        return len(self.layers)
+
+    def fluctuations(self, K: Kernels, **params: Parameter) -> DeepFluctuations:
+        """The fluctuations at order 1/n of the stream before every layer and after the last.
+
+        Neurons of the inputs are independent, and their kernel does not fluctuate.
+
+        Args:
+            K: kernel that enters the first layer: a number, or the matrix of two inputs as nested lists.
+            params: numbers, by name.
+
+        Returns:
+            DeepFluctuations, whose ``states`` have the four-point vertex V, the fluctuation P of the conditional
+            kernel, and the covariance D of mean and kernel.
+
+        Raises:
+            UnsupportedLayer: a layer averages over a batch, or multiplies functions of too many different neurons.
+            DeclarationError: a parameter without a value, or a kernel that is none.
+        """
+        kernel = _kernel_matrix(K)
+        own = by_layer(self.layers, params)
+        kinds: dict[LayerTheory, CompiledLayer] = {}
+        for layer, values in zip(self.layers, own, strict=True):
+            if layer not in kinds:
+                kinds[layer] = layer.fluctuating[min(len(kernel), 2)]
+                number_of(layer.kernel_map, {"K": kernel[0][0]} | values)  # refuses what is missing
+        numbers = [
+            {s: float(number(values[s.name], s.name)) for s in layer.layer.parameters}
+            for layer, values in zip(self.layers, own, strict=True)
+        ]
+        rows = [(kinds[layer], values) for layer, values in zip(self.layers, numbers, strict=True)]
+        states = states_of(np.array([[float(k) for k in row] for row in kernel]), rows)
+        return DeepFluctuations(states, self._float_error([s.kernel[0, 0] for s in states], own))
+
+    def _float_error(self, kernels: Sequence[float], params: Sequence[Values]) -> float:
+        """The largest relative error of kernels in double precision: of each kind of layer, the first and the last."""
+        places = {layer: place for place, layer in reversed(list(enumerate(self.layers)))}
+        errors = [0.0]
+        for place in {*places.values(), *([self.depth - 1] if self.layers else [])}:
+            right = number_of(self.layers[place].kernel_map, {"K": kernels[place]} | params[place])
+            errors.append(abs(float(kernels[place + 1] / right) - 1) if right else 0.0)
+        return max(errors)
+
+    def vertex(self, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
+        """``[V^0, ..., V^L]``: the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons, V^0 = 0.
+
+        Of two inputs arrays of shape (2, 2, 2, 2): ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
+        """
+        return _of_states(self.fluctuations(K, **params), lambda state: state.V)
+
+    def kernel_fluctuation(self, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
+        """``[P^0, ..., P^L]``: n times the variance of the conditional kernel, the sum of the layers' covariances.
+
+        It is what the empirical averages of all layers before fluctuate by; V has also what neurons remember. The
+        variance of the empirical kernel is ``n Var((1/n) sum z_i^2) = V + 2 K^2``.
+        """
+        return _of_states(self.fluctuations(K, **params), lambda state: state.P)
+
+    def covariance(self, f: Function, g: Function, K: Number, **params: Parameter) -> Estimates:
+        """``n Cov(f(z_i), g(z_j))`` of two neurons of the stream, before every layer and after the last.
+
+        Args:
+            f: an activation, its name or formula, or an expression in ``z``.
+            g: of the other neuron.
+            K: kernel that enters the first layer.
+            params: numbers, by name.
+        """
+        found = self.fluctuations(K, **params)
+        functions = [FloatFunction(_function(h)) for h in (f, g)]
+        values = []
+        for state in found.states:
+            degree = state.G.shape[-1] - 1
+            own = [coefficients(h, float(state.kernel[0, 0]), degree, {}) for h in functions]
+            values.append(state.covariance(*own))
+        return found.estimates(values)
+
+
+def _kernel_matrix(K: Kernels) -> list[list[sp.Expr]]:
+    """The kernel of one input as a matrix, or that of several.
+
+    Raises:
+        DeclarationError: it is no symmetric matrix of numbers.
+    """
+    if not isinstance(K, Sequence | np.ndarray) or isinstance(K, str):
+        return [[number(K, "K")]]
+    rows = [[number(value, "K") for value in row] for row in K]
+    if any(len(row) != len(rows) for row in rows) or any(
+        rows[a][b] != rows[b][a] for a in range(len(rows)) for b in range(a)
+    ):
+        raise DeclarationError("the kernel of several inputs", "it is no symmetric matrix", "pass [[K1, C], [C, K2]]")
+    return rows
+
+
+def _of_states(found: DeepFluctuations, entry: Callable[[Fluctuations], Array]) -> Estimates | list[Array]:
+    """A number for each state, or an array for several inputs."""
+    arrays = [entry(state) for state in found.states]
+    return found.estimates([float(a.item()) for a in arrays]) if arrays[0].size == 1 else arrays
+
+
+def _function(f: Function) -> PiecewiseFunction:
+    """A function of one neuron between its breakpoints."""
+    expression = f if isinstance(f, sp.Expr) else activation(f)(z)
+    if expression.free_symbols - {z}:
+        raise DeclarationError(f"the function {expression}", "it has parameters", "pass a function of sr.z alone")
+    return pieces_of(expression, z)

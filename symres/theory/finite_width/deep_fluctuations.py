@@ -1,0 +1,78 @@
+"""The fluctuations of a deep network with an estimate of their error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...core.errors import DeclarationError, NoClosedForm
+from ...results.estimates import Estimates
+from .float_quadrature import Array, Values
+from .fluctuations import Fluctuations, through
+from .layer_noise import CompiledLayer
+
+_DEGREES = {1: (64, 256, 1024, 4096), 2: (24, 48, 96, 160)}  # of Hermite polynomials, by the number of inputs
+_WANTED = 1e-13  # relative to the largest fluctuation
+_ROUNDING = 4e-16  # relative, of each layer
+
+
+@dataclass(frozen=True)
+class DeepFluctuations:
+    """The fluctuations of the stream before the first layer of a network, and after each.
+
+    Args:
+        states: depth + 1 of them.
+        error: relative error of the averages that they are made of.
+    """
+
+    states: tuple[Fluctuations, ...]
+    error: float
+
+    @cached_property
+    def errors(self) -> list[float]:
+        """How far D of each state may be from the truth: what Hermite coefficients contribute, and rounding."""
+        relative = [self.error + _ROUNDING * (depth + 10) for depth in range(len(self.states))]
+        return [s.truncation + float(np.max(np.abs(s.D))) * r for s, r in zip(self.states, relative, strict=True)]
+
+    def estimates(self, values: Sequence[float]) -> Estimates:
+        """Numbers made of the states, each with its error."""
+        return Estimates(values, self.errors)
+
+
+def states_of(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> tuple[Fluctuations, ...]:
+    """The fluctuations before the first layer and after each, from as many Hermite coefficients as they need.
+
+    Args:
+        kernel: of the inputs, shape (p, p).
+        layers: each with the values of its parameters.
+
+    Raises:
+        DeclarationError: a kernel is not positive: an input vanishes, or two are one.
+        NoClosedForm: more than two inputs, or floating-point numbers overflow.
+    """
+    p = len(kernel)
+    if p not in _DEGREES:
+        raise NoClosedForm(
+            f"the fluctuations of {p} inputs",
+            "averages of four neurons at different inputs are not known",
+            "ask for pairs of inputs; together they give all components with at most two different inputs",
+        )
+    for degree in _DEGREES[p]:
+        try:
+            states = tuple(through(kernel, layers, degree))
+        except np.linalg.LinAlgError:
+            found = (
+                "its kernel vanishes somewhere" if p == 1 else "an input vanishes, or one is a multiple of the other"
+            )
+            raise DeclarationError(
+                f"the fluctuations at K = {kernel.tolist()}", found, "pass kernels with K > 0 and C**2 < K1*K2"
+            ) from None
+        largest = max(float(np.max(np.abs(s.D))) for s in states)
+        if not np.isfinite(largest):
+            raise NoClosedForm("the fluctuations", "they overflow double precision", "take fewer layers")
+        if max(s.truncation for s in states) <= _WANTED * largest:
+            break
+    return states
