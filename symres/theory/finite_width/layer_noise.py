@@ -179,7 +179,8 @@ class CompiledLayer:
         rows: list[dict[sp.Symbol, float]] = [{} for _ in range(count + len(state))]
         for (k, s, _), value in zip(self._entries, numbers, strict=True):
             rows[k][s] = float(value)
-        return total_slopes(rows[count:], dict(zip(self._order, rows, strict=False)), state)
+        J, T = total_slopes(rows[count:], dict(zip(self._order, rows, strict=False)), state)
+        return np.array(J, dtype=float), np.array(T, dtype=float)
 
     def _covariance(self, known: Values) -> Array:
         count = len(self._order)

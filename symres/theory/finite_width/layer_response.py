@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations_with_replacement
+from typing import TypeVar
 
-import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
 from ...core import symbols
 from ...core.errors import UnsupportedLayer
 from ...layers.program import Mean, Program, phis
 from ..walk.linear_forms import lowest_terms
 from ..walk.walk import EmpiricalAverage, Kernel, Walk
+
+N = TypeVar("N", float, sp.Expr)  # numbers, or expressions
+_ZERO = sp.Integer(0)
 
 
 @dataclass
@@ -158,10 +160,10 @@ class LayerResponse:
 
 
 def total_slopes(
-    after: Sequence[Mapping[sp.Symbol, float]],
-    averages: Mapping[sp.Symbol, Mapping[sp.Symbol, float]],
+    after: Sequence[Mapping[sp.Symbol, N]],
+    averages: Mapping[sp.Symbol, Mapping[sp.Symbol, N]],
     state: Sequence[sp.Symbol],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[list[list[N]], list[list[N]]]:
     """The total derivatives of the next state in the state, and in the noise of each average.
 
     Args:
@@ -170,16 +172,16 @@ def total_slopes(
         state: symbols of the state.
 
     Returns:
-        Arrays J and T, by reverse accumulation: each average is eliminated after all that depend on it.
+        The rows of J and of T, by reverse accumulation: each average is eliminated after all that depend on it.
     """
     order = list(averages)
-    J, T = np.zeros((len(after), len(state))), np.zeros((len(after), len(order)))
-    for row, slopes in enumerate(after):
+    J, T = [], []
+    for slopes in after:
         total = dict(slopes)
         for name in reversed(order):
-            if weight := total.get(name, 0.0):
+            if weight := total.get(name):
                 for s, slope in averages[name].items():
-                    total[s] = total.get(s, 0.0) + weight * slope
-        J[row] = [total.get(s, 0.0) for s in state]
-        T[row] = [total.get(s, 0.0) for s in order]
+                    total[s] = total[s] + weight * slope if s in total else weight * slope
+        J.append([total.get(s, _ZERO) for s in state])
+        T.append([total.get(s, _ZERO) for s in order])
     return J, T
