@@ -21,13 +21,17 @@ from ..notation import latex
 from ..notation.factors import tidy_factors
 from ..notation.facts import equation
 from ..results.arguments_of_quantities import require_range
+from ..results.branches import Branches
 from ..results.critical_point import CriticalPoint
 from ..results.estimates import Estimates
 from ..results.exponents import Exponents
 from ..results.phases import FixedPoint, LinePoint, Phase
+from ..results.quantity import Quantity
 from ..results.report import Report
 from ..results.subjects import DerivedDepth
 from ..results.verdict import Verdict
+from .aspect_ratio.nu import aspect_ratio, nu
+from .aspect_ratio.optimal_gamma import AspectRatioCurve
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
 from .criticality.decay_exponents import exponents_at
@@ -150,6 +154,36 @@ class Theory(LayerTheory, DerivedDepth, Shown):
     def covariance(self, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> Estimates:
         """``n Cov(f(z_i), g(z_j))`` of two neurons after 0 to ``depth`` layers; see ``Network``."""
         return self.network(depth).covariance(f, g, K, **params)
+
+    @cached_property
+    def nu(self) -> Quantity:
+        """How the four-point vertex grows with depth at criticality, ``V/K^2 = nu*depth``, a function of gamma."""
+        return nu(self.layer.program, self.critical_points, self.layer.parameters)
+
+    @cached_property
+    def aspect_ratio(self) -> Quantity:
+        """The optimal depth/width ``r* = 4/((20 + 3 n_L) nu)``, a function of gamma and of the output width n_L."""
+        return aspect_ratio(self.nu)
+
+    def optimal_gamma(self, r: Number, n_L: Number, **params: Number) -> Branches:
+        """The skip weights gamma >= 0 for which a network of aspect ratio r = depth/width is as deep as is optimal.
+
+        Args:
+            r: depth/width.
+            n_L: number of outputs.
+            params: numbers for the parameters of the activation, by name.
+
+        Returns:
+            All solutions of ``aspect_ratio = r`` in increasing order; a single one is a number as well.
+
+        Raises:
+            DeclarationError: r is smaller than the optimal ratio at every gamma.
+        """
+        return self.aspect_ratio_curve(n_L, **params).solve(r)
+
+    def aspect_ratio_curve(self, n_L: Number, **params: Number) -> AspectRatioCurve:
+        """``r*(gamma)`` with its turning points and its least value, for n_L outputs."""
+        return AspectRatioCurve(self.aspect_ratio, n_L, tuple(params.items()))
 
     def dual_kernels(
         self, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter

@@ -1,6 +1,6 @@
 """How fast fluctuations grow with depth at criticality, and how deep a network of finite width should be.
 
-Reading order: ``two_times`` (covariances of one neuron with its own past), ``geometric_sum`` (their sum over all times),
-``vertex_growth`` (nu, the growth of the four-point vertex for each layer), ``optimal_depth`` (the aspect ratio depth/width
-that a criterion of mutual information prefers, and its inverse).
+Reading order: ``two_times`` (covariances of one neuron with its own past), ``geometric_sum`` (their sum over all
+times), ``vertex_growth`` (what each layer adds to the four-point vertex), ``limits_of_nu`` and ``nu`` (the growth at a
+critical point, and the aspect ratio depth/width that it makes optimal), ``optimal_gamma`` (the inverse).
 """

@@ -1,8 +1,8 @@
 """The sum of a function over the powers of a number, ``sum_{d >= 0} c(rho^d)`` with ``c(0) = 0``: a sum over all times.
 
-c is a covariance at correlation r, a power series whose coefficients have a finite sum, so it is analytic and bounded in
-the unit disc. Its polynomial interpolants on intervals inside have proved errors, and cost few values of c however many
-powers of rho lie in the interval.
+c is a covariance at correlation r, a power series whose coefficients have a finite sum, so it is analytic and bounded
+in the unit disc. Its polynomial interpolants on intervals inside have proved errors, and cost few values of c however
+many powers of rho lie in the interval.
 """
 
 from __future__ import annotations

@@ -1,71 +1,157 @@
-"""nu: how fast the four-point vertex of a layer grows with depth at a critical point, ``V^l = nu l K^2 + O(1)``.
+"""nu: how fast the four-point vertex of a layer grows with depth at a critical point, ``V^l = nu l (K^l)^2 + O(1)``.
 
-Where the kernel is preserved and its response is 1, each layer adds the covariance of its noise with itself and, twice,
-with that of all layers before: ``nu K^2 = Cov(H, H) + 2 sum_{d >= 1} Cov(H^{l+d}, H^l)``. What neurons remember beside
-it, the influence G, stays bounded.
+Each layer adds the covariance of its noise H with itself and, twice, with that of all layers before. What neurons
+remember beside it, the influence G, stays bounded. Where the response of the kernel is 1 (K = K*), V grows by
+
+    nu K*^2 = Cov(H, H) + 2 sum_{d >= 1} Cov(H^l, H^{l+d}).
+
+Where K flows to 0 as ``dK/dl = -a K^m``, small variations of the kernel shrink with it:
+``dV/dl = -2 m a K^{m-1} V + N K^2`` with the N of the layer at small kernels. Its solution is ``V = N K^2 l/3`` for
+every m.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import sympy as sp
 
+from ...activations.atom import Formula, Phi
+from ...activations.piecewise import derivative, value_at
 from ...core.errors import NoClosedForm
-from ...core.symbols import z
-from ...layers.program import Program
+from ...core.symbols import K, z
+from ...layers.program import Draw, Instruction, Program
 from ..finite_width.layer_response import LayerResponse, total_slopes
 from ..walk.walk import ONE_INPUT
 from .geometric_sum import GeometricSum
 from .two_times import EARLIER, LATER, TwoTimes, memory
 
+FLOW_TO_ZERO = sp.Rational(1, 3)
 
-def growth(program: Program, values: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
-    """The growth of V for each layer, in unevaluated averages.
+
+@dataclass(frozen=True)
+class StationaryNoise:
+    """What one layer adds to n times the next kernel, at a kernel that the layer preserves.
 
     Args:
         program: the layer.
-        values: of parameters and of K, at the critical point.
+        values: of K and of parameters.
+    """
+
+    program: Program
+    values: Mapping[sp.Symbol, sp.Expr]
+
+    @cached_property
+    def _response(self) -> LayerResponse:
+        return LayerResponse(self.program)
+
+    @cached_property
+    def _walk(self) -> TwoTimes:
+        return TwoTimes(self.program, ONE_INPUT)
+
+    def _at_point(self, expression: sp.Expr) -> sp.Expr:
+        for name, value in reversed(self._response.values.items()):
+            expression = expression.xreplace({name: value})
+        return expression.subs(dict(self.values), simultaneous=True)
+
+    @cached_property
+    def _weights(self) -> dict[sp.Symbol, sp.Expr]:
+        """What each average's noise adds to the next kernel.
+
+        Raises:
+            NoClosedForm: averages shift the mean of the stream, which has a memory of its own.
+        """
+        response = self._response
+        _, (means, weights) = total_slopes(response.slopes_after, response.slopes, response.state)
+        if any(weight != 0 for weight in means):
+            raise NoClosedForm(
+                "the growth of the vertex",
+                "averages of the layer shift the mean of the stream",
+                "ask for vertex(depth, K) at some depths",
+            )
+        at_point = {s: self._at_point(w) for s, w in zip(response.averages, weights, strict=True)}
+        return {s: w for s, w in at_point.items() if w != 0}
+
+    @cached_property
+    def memory(self) -> sp.Expr:
+        """rho: the weight of a neuron in the next stream."""
+        return self._at_point(dict(self._walk.out(EARLIER)).get((z, EARLIER), sp.Integer(0)))
+
+    @cached_property
+    def within_layer(self) -> sp.Expr:
+        """``Cov(H, H)``."""
+        pairs = ((s, t) for s in self._weights for t in self._weights)
+        return sp.Add(
+            *(self._weights[s] * self._weights[t] * self._at_point(self._response.covariance(s, t)) for s, t in pairs)
+        )
+
+    def across_layers(self, power: int = 0) -> sp.Expr:
+        """``sum_{d >= 1} rho^{power (d - 1)} Cov(H^l, H^{l+d})``."""
+        total, averages = sp.Integer(0), self._walk.averages
+        variances = {s: self._at_point(self._response.covariance(s, s)) for s in self._weights}
+        for s, one in self._weights.items():
+            for t, other in self._weights.items():
+                first, second = averages[s], averages[t]
+                if first.width != second.width:
+                    continue
+                scale = self._at_point(first.weight * second.weight / first.width)
+                before, after = self._factors(s, EARLIER), self._factors(t, LATER)
+                apart = self._walk.mean(*before) * self._walk.mean(*self._factors(t, EARLIER))
+                both = self._at_point(self._walk.mean(*before, *after) - apart) * memory**power
+                bound = sp.sqrt(variances[s] * variances[t]) / scale
+                total += one * other * scale * GeometricSum(both, memory, self.memory, bound)
+        return total
+
+    def _factors(self, average: sp.Symbol, time: int) -> Sequence[tuple[sp.Expr, int]]:
+        return [(u, time) for u, _ in self._walk.averages[average].factors]
+
+    @property
+    def growth(self) -> sp.Expr:
+        """What each layer adds to V where the kernel responds by 1."""
+        return self.within_layer + 2 * self.across_layers()
+
+
+def growth_at_zero(program: Program, values: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """N of the layer at small kernels: ``V = N K^2 l/3``.
+
+    There every activation is its slope, or its two slopes at a kink, times the neuron.
 
     Raises:
-        NoClosedForm: averages that give the stream a mean keep a memory of their own.
-        UnsupportedLayer: a product of the noise at two times needs more than two Gaussian variables.
+        NoClosedForm: neurons inside of the layer are not small where the kernel is.
     """
-    response = LayerResponse(program)
-    order = list(response.averages)
-    _, T = total_slopes(response.slopes_after, response.slopes, response.state)
-    means, weights = T[0], T[1]
-    if any(weight != 0 for weight in means):
+    if program.divisors:
         raise NoClosedForm(
-            "the growth of the vertex",
-            "averages of the layer shift the mean of the stream",
-            "ask for vertex(depth, K) at some depths",
+            "the growth of the vertex at K* = 0", "the layer normalises", "ask for vertex(depth, K) at some depths"
         )
-    walk = TwoTimes(program, ONE_INPUT)
-    names = list(response.values.items())
+    return StationaryNoise(_homogeneous(program), {**values, K: sp.Integer(1)}).growth
 
-    def at_point(expression: sp.Expr) -> sp.Expr:
-        for name, value in reversed(names):
-            expression = expression.xreplace({name: value})
-        return expression.subs(dict(values), simultaneous=True)
 
-    rho = at_point(dict(walk.out(EARLIER)).get((z, EARLIER), sp.Integer(0)))
-    variances = {s: at_point(response.covariance(s, s)) for s in order}
-    total = sp.Integer(0)
-    for s, one in zip(order, weights, strict=True):
-        for t, other in zip(order, weights, strict=True):
-            weight = at_point(one * other)
-            if weight == 0:
-                continue
-            total += weight * at_point(response.covariance(s, t))
-            first, second = walk.averages[s], walk.averages[t]
-            if first.width != second.width:
-                continue
-            before = [(u, EARLIER) for u, _ in first.factors]
-            after = [(u, LATER) for u, _ in second.factors]
-            apart = walk.mean(*before) * walk.mean(*[(u, EARLIER) for u, _ in second.factors])
-            both = walk.mean(*before, *after) - apart
-            scale = at_point(first.weight * second.weight / first.width)
-            bound = sp.sqrt(variances[s] * variances[t]) / scale
-            total += 2 * weight * scale * GeometricSum(at_point(both), memory, rho, bound)
-    return total
+def _homogeneous(program: Program) -> Program:
+    """The layer at small kernels."""
+    found: list[Instruction] = []
+    for instruction in program.instructions:
+        if isinstance(instruction, Draw):
+            slopes = {phi: _at_zero(phi) for phi in instruction.u.atoms(Phi)}
+            found.append(Draw(instruction.name, instruction.u.xreplace(slopes), *_others(instruction)))
+        else:
+            found.append(instruction)
+    return Program(tuple(found), program.out)
+
+
+def _others(draw: Draw) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    return draw.C_W, draw.C_b, draw.width
+
+
+def _at_zero(phi: Phi) -> sp.Expr:
+    """An activation of a small argument."""
+    pieces, zero = phi.pieces, sp.Integer(0)
+    sides = [pieces.part_at(side) for side in (-sp.Rational(1, 10**9), sp.Rational(1, 10**9))]
+    if any(value_at(side, zero) != 0 for side in sides):
+        raise NoClosedForm(f"{phi} of a small neuron", "it does not vanish", "ask for vertex(depth, K)")
+    left, right = (value_at(derivative(side), zero) for side in sides)
+    if sp.expand(left - right) == 0:
+        return right * phi.argument
+    kink = sp.Piecewise((left * z, z < 0), (right * z, True))
+    return Phi(Formula(f"slopes of {phi.formula.name} at 0", kink, ()), phi.argument, sp.Integer(0))

@@ -4,7 +4,7 @@ Neurons notice one another only by empirical averages: the mean of a normalisati
 width n each of these differs from its value at infinite width by its own noise of order ``1/sqrt(n)``, and by its
 response to the noise of all averages before it.
 
-Reading order: ``layer_response`` (which averages a layer has, and how each responds to earlier ones), ``hermite_space``,
-``float_quadrature`` and ``float_averages`` (numbers), ``layer_noise`` (one layer in numbers), ``fluctuations`` (the
-recursion in depth), ``deep_fluctuations`` (its error).
+Reading order: ``layer_response`` (which averages a layer has, and how each responds to earlier ones);
+``hermite_space``, ``float_quadrature`` and ``float_averages`` (numbers); ``layer_noise`` (one layer in numbers);
+``fluctuations`` (the recursion in depth); ``deep_fluctuations`` (its error).
 """

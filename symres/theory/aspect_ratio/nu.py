@@ -1,0 +1,83 @@
+"""nu(gamma) and the optimal aspect ratio of a layer as quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import sympy as sp
+
+from ...core.errors import NoClosedForm
+from ...core.proof import Proof
+from ...core.symbols import C_W, C_b, K, gamma, n_L
+from ...layers.program import Program
+from ...results.critical_point import CriticalPoint
+from ...results.quantity import NamedStep, Quantity, Status
+from ..quantities.build import build, unknown
+from .limits_of_nu import expansion
+from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, growth_at_zero
+
+_MEANING = {
+    "neutral": "growth of the four-point vertex for each layer, V/K^2 = nu*depth",
+    "half-stable": "growth of the four-point vertex for each layer at K = K*, V/K*^2 = nu*depth",
+    "stable": "growth of the four-point vertex for each layer, V/K^2 = nu*depth where K flows to 0",
+}
+
+
+def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[sp.Symbol]) -> Quantity:
+    """The growth of V for each layer at the critical point that names the universality class.
+
+    Args:
+        program: the layer.
+        points: its critical points, the most useful first.
+        parameters: of the layer.
+    """
+    point = next((p for p in points if p.stability in _MEANING), None)
+    if point is None:
+        return unknown("nu", (gamma,), "no kernel is critical at any C_W and C_b", notation=r"\nu")
+    values = {C_W: point.C_W, C_b: point.C_b}
+    left = tuple(s for s in parameters if s not in (C_W, C_b, gamma))
+    try:
+        if point.K == 0:
+            definition = FLOW_TO_ZERO * growth_at_zero(program, values)
+        elif point.K == K:  # kernels of any size are alike
+            definition = StationaryNoise(program, {**values, K: sp.Integer(1)}).growth
+        else:
+            definition = StationaryNoise(program, {**values, K: point.K}).growth / point.K**2
+    except NoClosedForm as error:
+        return unknown("nu", (gamma,), error.found, notation=r"\nu")
+    found = build(
+        "nu",
+        (gamma,),
+        definition,
+        notation=r"\nu",
+        meaning=_MEANING[point.stability],
+        source="in the place of PDLT (B.29), (B.35), which leave out what neurons remember of layers before the last",
+        parameters=left,
+    )
+    return replace(found, expansion=expansion)
+
+
+def aspect_ratio(growth: Quantity) -> Quantity:
+    """The depth/width that maximises the mutual information of two blocks of n_L/2 outputs (PDLT (B.36)).
+
+    Args:
+        growth: nu.
+    """
+    if growth.status is Status.UNKNOWN:
+        return unknown("aspect_ratio", (gamma, n_L), growth.reason, notation=r"r^\star")
+    symbol = sp.Symbol("nu", positive=True)
+    definition = 4 / ((20 + 3 * n_L) * symbol)
+    return replace(
+        growth,
+        name="aspect_ratio",
+        symbols=(*growth.symbols, n_L),
+        definition=definition,
+        body=definition,
+        expansion=None,
+        steps=(*growth.steps, NamedStep(symbol, growth.definition, growth.body)),
+        proof=Proof(definition),
+        notation=r"r^\star",
+        meaning="optimal aspect ratio depth/width",
+        source="PDLT (B.36), (A.73): of outputs after a readout without a skip, whose only vertex of order 1/n is V",
+    )

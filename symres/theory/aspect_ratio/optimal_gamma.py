@@ -1,0 +1,96 @@
+"""Which skip weight makes a given aspect ratio the optimal one: the inverse of ``r*(gamma)`` on all of its branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from ...core.errors import DeclarationError, NoClosedForm
+from ...core.scalars import Number, number
+from ...core.symbols import gamma, n_L
+from ...results.branches import Branches
+from ...results.quantity import Quantity, Status
+
+_GRID = np.linspace(0.0, 0.9375, 16)  # where r* is looked at for turning points
+_DEEPEST = 14  # 1 - gamma is at least 2**-14
+
+
+@dataclass(frozen=True)
+class AspectRatioCurve:
+    """``r*(gamma)`` for 0 <= gamma < 1, at a given output width.
+
+    Args:
+        ratio: the quantity.
+        outputs: n_L.
+        parameters: of the activation, by name.
+    """
+
+    ratio: Quantity
+    outputs: Number
+    parameters: tuple[tuple[str, Number], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.ratio.status is Status.UNKNOWN:
+            raise NoClosedForm("the optimal gamma", self.ratio.reason, "ask for a layer that can be critical")
+        if gamma not in self.ratio.symbols:
+            raise NoClosedForm("the optimal gamma", "the layer has no gamma that it could depend on", "use residual")
+        if number(self.outputs, "n_L") <= 0:
+            raise DeclarationError(f"n_L = {self.outputs}", "it is no number of outputs", "pass n_L >= 1")
+
+    @cached_property
+    def _value(self) -> Callable[[float], float]:
+        @cache
+        def value(place: float) -> float:
+            named = {gamma.name: place, n_L.name: self.outputs, **dict(self.parameters)}
+            return float(self.ratio.evalf(15, **named))
+
+        return value
+
+    @cached_property
+    def turns(self) -> tuple[float, ...]:
+        """The gamma at which r* turns, in increasing order."""
+        values = [self._value(g) for g in _GRID]
+        found = []
+        for k in range(1, len(_GRID) - 1):
+            for sign in (1.0, -1.0):
+                if sign * values[k] < sign * values[k - 1] and sign * values[k] <= sign * values[k + 1]:
+                    bracket = (_GRID[k - 1], _GRID[k + 1])
+                    best = minimize_scalar(
+                        lambda g, s=sign: s * self._value(g), bounds=bracket, method="bounded", options={"xatol": 1e-9}
+                    )
+                    found.append(float(best.x))
+        return tuple(sorted(found))
+
+    @property
+    def least(self) -> tuple[float, float]:
+        """(gamma, r*) where r* is smallest: no gamma makes a smaller aspect ratio optimal."""
+        return min(((g, self._value(g)) for g in (0.0, *self.turns)), key=lambda pair: pair[1])
+
+    def solve(self, r: Number) -> Branches:
+        """All gamma with r*(gamma) = r.
+
+        Raises:
+            DeclarationError: r is below the least r*, or so large that 1 - gamma is below 2**-14.
+        """
+        target = float(number(r, "r"))
+        place, least = self.least
+        if target < least:
+            raise DeclarationError(
+                f"a gamma for the aspect ratio r = {target:.6g}",
+                f"the least optimal ratio is {least:.6g}, at gamma = {place:.6g}: such a network is shallower than optimal",
+                "take gamma = 0, or a deeper or narrower network",
+            )
+        last = next((e for k in range(4, _DEEPEST + 1) if self._value(e := 1 - 2.0**-k) >= target), None)
+        if last is None:
+            raise DeclarationError(f"a gamma for r = {target:.6g}", "it is within 2**-14 of 1", "pass a smaller r")
+        edges = sorted({0.0, *self.turns, last})
+        found = []
+        for low, high in pairwise(edges):
+            if (self._value(low) - target) * (self._value(high) - target) <= 0:
+                found.append(float(brentq(lambda g: self._value(g) - target, low, high, xtol=1e-15, rtol=1e-14)))
+        return Branches(sorted(set(found)))
