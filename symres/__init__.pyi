@@ -43,6 +43,7 @@ from .results.critical_point import CriticalPoint as CriticalPoint
 from .results.phases import FixedPoint as FixedPoint
 from .results.quantity import Quantity as Quantity
 from .results.quantity import Status as Status
+from .studies.tune_block import tune_block as tune_block
 from .theory.depth.infinite_depth import DepthLimit as DepthLimit
 from .theory.depth.network import DualKernel as DualKernel
 from .theory.depth.network import Network as Network

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import mpmath as mp
+import numpy as np
 import sympy as sp
 
 from ..activations.activation import Activation
@@ -21,6 +22,7 @@ from ..notation import latex
 from ..notation.factors import tidy_factors
 from ..notation.facts import equation
 from ..results.arguments_of_quantities import require_range
+from ..results.branch_limit import DeepBranchScale
 from ..results.branches import Branches
 from ..results.critical_point import CriticalPoint
 from ..results.estimates import Estimates
@@ -28,6 +30,7 @@ from ..results.exponents import Exponents
 from ..results.phases import FixedPoint, LinePoint, Phase
 from ..results.quantity import Quantity
 from ..results.report import Report
+from ..results.response import Response
 from ..results.subjects import DerivedDepth
 from ..results.verdict import Verdict
 from .aspect_ratio.nu import aspect_ratio, nu
@@ -39,7 +42,7 @@ from .criticality.lines import critical_line
 from .criticality.lines.explicit_line import explicit_line
 from .criticality.phase import phase
 from .depth.batch_flow import variance_maps, with_kernel
-from .depth.fluctuating_network import Function, Kernels
+from .depth.fluctuating_network import Function, Kernels, entries, kernel_matrix
 from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.jacobian_product import jacobian_product
 from .depth.layer_values import Parameter
@@ -47,6 +50,9 @@ from .depth.network import DualKernel, Network
 from .finite_width.deep_fluctuations import DeepFluctuations
 from .finite_width.float_quadrature import Array
 from .quantities.layer_maps import LayerTheory
+from .response.branch_scale import OutputResponse
+from .response.deep_branch_scale import deep_branch_scale
+from .response.readout import readout_of
 
 
 def derive(layer: Layer | Activation | str) -> Theory:
@@ -184,6 +190,47 @@ class Theory(LayerTheory, DerivedDepth, Shown):
     def aspect_ratio_curve(self, n_L: Number, **params: Number) -> AspectRatioCurve:
         """``r*(gamma)`` with its turning points and its least value, for n_L outputs."""
         return AspectRatioCurve(self.aspect_ratio, n_L, tuple(params.items()))
+
+    def response(self, depth: Number, K: Kernels, readout: LayerTheory | None = None, **params: Parameter) -> Response:
+        """How kernels of all layers and of the output respond to the input's; see ``Network``."""
+        return self.network(depth).response(K, readout, **params)
+
+    def branch_scale(
+        self, depth: Number, K: Kernels, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
+    ) -> float:
+        """The weight of the branch at which the output responds most to the kernel of the input.
+
+        Args:
+            depth: number of layers.
+            K: kernel of the input; of two inputs the matrix, then the response is ``dK12_out/dK12``.
+            readout: the layer that makes the output; by default ``mlp(phi)`` with the same C_W and C_b.
+            scale: name of the weight.
+            params: numbers for all other parameters, by name.
+
+        Raises:
+            NoClosedForm: the response has no interior maximum; the message says which way it goes.
+        """
+        last = readout or readout_of((self,))
+        weight, values = self._but(scale, params)
+        kernels = np.array([float(k) for k in entries(kernel_matrix(K))])
+        return OutputResponse(self, last, whole(depth, "depth", 1), kernels, values, weight).optimum()
+
+    def branch_scale_limit(
+        self, K: Number, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
+    ) -> DeepBranchScale:
+        """The limit of ``branch_scale`` for many layers and one input: the final kernel, and c of ``c/sqrt(depth)``."""
+        last = readout or readout_of((self,))
+        _, values = self._but(scale, params)
+        limit = self.depth_limit(scale)
+        return deep_branch_scale(limit.kernel_rate, last.kernel_map, limit.power, float(number(K, "K")), values)
+
+    def _but(self, scale: str, params: dict[str, Number]) -> tuple[sp.Symbol, dict[sp.Symbol, float]]:
+        """The symbol of a weight, and numbers for all other parameters."""
+        names = {s.name: s for s in self.layer.parameters}
+        if scale not in names:
+            found = f"the parameters are {', '.join(names) or 'none'}"
+            raise DeclarationError(f"a branch of weight {scale}", found, "write xi*branch, or pass scale=")
+        return names[scale], {s: float(v) for s, v in self._numbers(params, but={scale}).items()}
 
     def dual_kernels(
         self, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter

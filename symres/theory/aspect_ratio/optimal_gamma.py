@@ -37,7 +37,7 @@ class AspectRatioCurve:
     def __post_init__(self) -> None:
         if self.ratio.status is Status.UNKNOWN:
             raise NoClosedForm("the optimal gamma", self.ratio.reason, "ask for a layer that can be critical")
-        if gamma not in self.ratio.symbols:
+        if self.ratio.expr is None or not self.ratio.expr.has(gamma):
             raise NoClosedForm("the optimal gamma", "the layer has no gamma that it could depend on", "use residual")
         if number(self.outputs, "n_L") <= 0:
             raise DeclarationError(f"n_L = {self.outputs}", "it is no number of outputs", "pass n_L >= 1")
@@ -82,7 +82,7 @@ class AspectRatioCurve:
         if target < least:
             raise DeclarationError(
                 f"a gamma for the aspect ratio r = {target:.6g}",
-                f"the least optimal ratio is {least:.6g}, at gamma = {place:.6g}: such a network is shallower than optimal",
+                f"the least optimal ratio is {least:.6g}, at gamma = {place:.6g}: the network is shallower than optimal",
                 "take gamma = 0, or a deeper or narrower network",
             )
         last = next((e for k in range(4, _DEEPEST + 1) if self._value(e := 1 - 2.0**-k) >= target), None)

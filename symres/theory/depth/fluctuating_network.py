@@ -16,12 +16,15 @@ from ...core.scalars import Number, number
 from ...core.symbols import z
 from ...gaussian.calculus.integrand import pieces_of
 from ...results.estimates import Estimates
+from ...results.response import Response
 from ..finite_width.deep_fluctuations import DeepFluctuations, states_of
 from ..finite_width.float_quadrature import Array, FloatFunction, coefficients
 from ..finite_width.fluctuations import Fluctuations
 from ..finite_width.layer_noise import CompiledLayer
 from ..quantities.layer_maps import LayerTheory
-from .layer_values import Parameter, Values, by_layer, number_of
+from ..response.readout import readout_of
+from ..response.response import response
+from .layer_values import Parameter, Values, by_layer, float_values, number_of
 
 Kernels: TypeAlias = Number | Sequence[Sequence[Number]]  # of one input, or the matrix of several
 Function: TypeAlias = Activation | sp.Expr | str
@@ -58,17 +61,14 @@ class FluctuatingNetwork:
             UnsupportedLayer: a layer averages over a batch, or multiplies functions of too many different neurons.
             DeclarationError: a parameter without a value, or a kernel that is none.
         """
-        kernel = _kernel_matrix(K)
+        kernel = kernel_matrix(K)
         own = by_layer(self.layers, params)
         kinds: dict[LayerTheory, CompiledLayer] = {}
         for layer, values in zip(self.layers, own, strict=True):
             if layer not in kinds:
                 kinds[layer] = layer.fluctuating[min(len(kernel), 2)]
                 number_of(layer.kernel_map, {"K": kernel[0][0]} | values)  # refuses what is missing
-        numbers = [
-            {s: float(number(values[s.name], s.name)) for s in layer.layer.parameters}
-            for layer, values in zip(self.layers, own, strict=True)
-        ]
+        numbers = [float_values(layer, values) for layer, values in zip(self.layers, own, strict=True)]
         rows = [(kinds[layer], values) for layer, values in zip(self.layers, numbers, strict=True)]
         states = states_of(np.array([[float(k) for k in row] for row in kernel]), rows)
         return DeepFluctuations(states, self._float_error([s.kernel[0, 0] for s in states], own))
@@ -81,6 +81,26 @@ class FluctuatingNetwork:
             right = number_of(self.layers[place].kernel_map, {"K": kernels[place]} | params[place])
             errors.append(abs(float(kernels[place + 1] / right) - 1) if right else 0.0)
         return max(errors)
+
+    def response(self, K: Kernels, readout: LayerTheory | None = None, **params: Parameter) -> Response:
+        """How the kernels of all layers and of the output respond to that of the input.
+
+        Args:
+            K: kernel of the input, or the matrix of two inputs.
+            readout: the layer that makes the output; by default one dense layer after the activation, ``mlp(phi)``.
+            params: numbers, by name; of a list the readout takes the last.
+
+        Raises:
+            NoClosedForm: a map of a layer is unknown, or it averages over a batch.
+            DeclarationError: the last layer has several activations, and no readout is given.
+        """
+        kernels = entries(kernel_matrix(K))
+        last = readout or readout_of(self.layers)
+        own = by_layer((*self.layers, last), {name: _extended(value) for name, value in params.items()})
+        for layer, values in zip((*self.layers, last), own, strict=True):
+            number_of(layer.kernel_map, {"K": 1} | values)  # refuses what is missing
+        rows = [(layer, float_values(layer, values)) for layer, values in zip((*self.layers, last), own, strict=True)]
+        return response(np.array([float(k) for k in kernels]), rows[:-1], rows[-1])
 
     def vertex(self, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
         """``[V^0, ..., V^L]``: the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons, V^0 = 0.
@@ -116,7 +136,7 @@ class FluctuatingNetwork:
         return found.estimates(values)
 
 
-def _kernel_matrix(K: Kernels) -> list[list[sp.Expr]]:
+def kernel_matrix(K: Kernels) -> list[list[sp.Expr]]:
     """The kernel of one input as a matrix, or that of several.
 
     Raises:
@@ -130,6 +150,18 @@ def _kernel_matrix(K: Kernels) -> list[list[sp.Expr]]:
     ):
         raise DeclarationError("the kernel of several inputs", "it is no symmetric matrix", "pass [[K1, C], [C, K2]]")
     return rows
+
+
+def entries(kernel: Sequence[Sequence[sp.Expr]]) -> list[sp.Expr]:
+    """K of one input, or K11, K12, K22."""
+    if len(kernel) > 2:
+        raise DeclarationError(f"the response of {len(kernel)} inputs", "it is that of pairs", "pass a 2x2 matrix")
+    return [kernel[a][b] for a in range(len(kernel)) for b in range(a, len(kernel))]
+
+
+def _extended(value: Parameter) -> Parameter:
+    """Of a list for each layer, the readout takes the last."""
+    return [*value, value[-1]] if isinstance(value, list | tuple) else value
 
 
 def _of_states(found: DeepFluctuations, entry: Callable[[Fluctuations], Array]) -> Estimates | list[Array]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
 import mpmath as mp
+import sympy as sp
 
 from ...core.errors import DeclarationError
-from ...core.scalars import Number
+from ...core.scalars import Number, number
 from ...results.quantity import Quantity
 from ..quantities.layer_maps import LayerTheory
 
@@ -55,3 +56,8 @@ def _listed(value: Parameter) -> Number | list[Number]:
     """A list of one value for each layer, from a list, a tuple or an array of one dimension; else the number."""
     several = isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
     return list(cast(Sequence[Number], value)) if several else cast(Number, value)
+
+
+def float_values(layer: LayerTheory, values: Values) -> dict[sp.Symbol, float]:
+    """The parameters of a layer in double precision."""
+    return {s: float(number(values[s.name], s.name)) for s in layer.layer.parameters}

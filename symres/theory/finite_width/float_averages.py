@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import sympy as sp
@@ -32,28 +32,33 @@ class CompiledExpressions:
     """
 
     def __init__(self, expressions: Sequence[sp.Expr], functions: FunctionLibrary) -> None:
-        averages = sorted(set().union(*(e.atoms(Expectation) for e in expressions)), key=str)
-        names = {average: sp.Dummy(f"average{k}", real=True) for k, average in enumerate(averages)}
-        self._names = list(names.values())
-        self._averages = [_CompiledAverage(average, functions) for average in averages]
-        self._symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
+        averages = sorted(set().union(*(e.atoms(Expectation) for e in expressions)), key=_nesting)
+        names: dict[sp.Expr, sp.Symbol] = {}
+        self._averages: list[tuple[sp.Symbol, _CompiledAverage]] = []
+        for average in averages:  # those that stand in the law of another come first
+            name = sp.Dummy("average", real=True)
+            self._averages.append((name, _CompiledAverage(average, names, functions)))
+            names[average] = name
         bare = [e.xreplace(names) for e in expressions]
-        self._function = _compiled([*self._symbols, *self._names], bare)
+        self._symbols = sorted(set().union(*(e.free_symbols for e in bare)), key=sp.default_sort_key)
+        self._function = _compiled(self._symbols, bare)
 
     def __call__(self, values: Values) -> Array:
         """The numbers, shape (number of expressions,)."""
-        averages = [average(values) for average in self._averages]
-        return np.array(self._function(*(values[s] for s in self._symbols), *averages), dtype=float)
+        known = dict(values)
+        for name, average in self._averages:
+            known[name] = average(known)
+        return np.array(self._function(*(known[s] for s in self._symbols)), dtype=float)
 
 
 class _CompiledAverage:
     """``<F>`` for an integrand that is a sum of products of functions of one variable each."""
 
-    def __init__(self, average: Expectation, functions: FunctionLibrary) -> None:
+    def __init__(self, average: Expectation, names: Mapping[sp.Expr, sp.Symbol], functions: FunctionLibrary) -> None:
         self._terms = [tuple(functions[f] for f in factors) for _, factors in average.terms]
         size = len(average.covariance)
-        arguments = [*average.covariance, *(c for c, _ in average.terms)]
-        self._symbols = sorted(set().union(*(e.free_symbols for e in arguments)), key=str)
+        arguments = [e.xreplace(names) for e in (*average.covariance, *(c for c, _ in average.terms))]
+        self._symbols = sorted(set().union(*(e.free_symbols for e in arguments)), key=sp.default_sort_key)
         self._function = _compiled(self._symbols, arguments)
         self._size = size
 
@@ -61,6 +66,11 @@ class _CompiledAverage:
         found = self._function(*(values[s] for s in self._symbols))
         law, factors = found[: self._size], found[self._size :]
         return sum(c * average(term, law, values) for c, term in zip(factors, self._terms, strict=True))
+
+
+def _nesting(average: Expectation) -> tuple[int, str]:
+    """How many averages an average contains; then by its text."""
+    return len(average.atoms(Expectation)), str(average)
 
 
 def average(functions: tuple[FloatFunction, ...], covariance: Sequence[float], values: Values) -> float:

@@ -1,0 +1,122 @@
+"""The maps of one layer and their derivatives in kernels and in one parameter, compiled for double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from ...core.errors import NoClosedForm
+from ...core.symbols import K1, K2, C, K
+from ...results.quantity import Quantity, Status
+from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
+from ..finite_width.float_quadrature import Array, Values
+from ..quantities.layer_maps import LayerTheory
+
+ONE = (K,)
+PAIR = (K1, C, K2)
+
+
+def maps_of(layer: LayerTheory, inputs: int) -> list[sp.Expr]:
+    """The next kernels of one input, K', or of two, K1', C', K2'.
+
+    Raises:
+        NoClosedForm: a map is unknown, or the layer averages over a batch.
+    """
+    if layer.is_batch:
+        raise NoClosedForm("the response of a batch", "its kernels are those of many inputs", "normalise over neurons")
+    one = _formula(layer.kernel_map)
+    if inputs == 1:
+        return [one]
+    return [one.xreplace({K: K1}), _formula(layer.covariance_map), one.xreplace({K: K2})]
+
+
+def _formula(quantity: Quantity) -> sp.Expr:
+    """The closed form, or the definition in averages."""
+    if quantity.status is Status.UNKNOWN:
+        raise NoClosedForm(f"a response from {quantity.name}", f"it is unknown: {quantity.reason}", "nothing")
+    assert quantity.expr is not None
+    return quantity.expr
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Maps and their derivatives at one place.
+
+    Args:
+        kernels: the next kernels, shape (q,).
+        jacobian: their derivatives in the kernels, shape (q, q).
+        skip: what of the kernels the stream keeps, ``gamma^2``.
+    """
+
+    kernels: Array
+    jacobian: Array
+    skip: float
+
+
+class LayerSlopes:
+    """A layer whose maps and derivatives are compiled.
+
+    Args:
+        layer: its theory.
+        inputs: 1 or 2.
+    """
+
+    def __init__(self, layer: LayerTheory, inputs: int) -> None:
+        self.state: Sequence[sp.Symbol] = ONE if inputs == 1 else PAIR
+        maps = maps_of(layer, inputs)
+        slopes = [m.diff(x) for m in maps for x in self.state]
+        memory = layer.memory.expr
+        kept = sp.Integer(0) if memory is None or inputs == 2 else memory**2
+        if inputs == 2 and memory is not None and not memory.has(K):
+            kept = memory**2
+        self._compiled = CompiledExpressions([*maps, *slopes, kept], FunctionLibrary())
+
+    def at(self, kernels: Array, values: Values) -> Slopes:
+        """The maps and derivatives at given kernels."""
+        known = {**values, **dict(zip(self.state, map(float, kernels), strict=True))}
+        found, size = self._compiled(known), len(self.state)
+        return Slopes(found[:size], found[size:-1].reshape(size, size), float(found[-1]))
+
+
+class ScaleSlopes:
+    """The derivative in a parameter of ``log dM_t/dx_t`` along the flow of the maps M.
+
+    Args:
+        layer: its theory.
+        inputs: 1 or 2.
+        target: the entry t of the state, on which no other map depends.
+        scale: the parameter.
+    """
+
+    def __init__(self, layer: LayerTheory, inputs: int, target: int, scale: sp.Symbol) -> None:
+        self.state: Sequence[sp.Symbol] = ONE if inputs == 1 else PAIR
+        maps = maps_of(layer, inputs)
+        steep = maps[target].diff(self.state[target])
+        along = (*self.state, scale)
+        self._compiled = CompiledExpressions(
+            [*maps, *(m.diff(x) for m in maps for x in along), steep, *(steep.diff(x) for x in along)],
+            FunctionLibrary(),
+        )
+
+    def at(self, kernels: Array, moved: Array, values: Values) -> tuple[Array, Array, float, float]:
+        """One layer further.
+
+        Args:
+            kernels: the state.
+            moved: its derivative in the parameter.
+            values: of all parameters.
+
+        Returns:
+            The next state, its derivative, the logarithm of the slope, and the derivative of that.
+        """
+        size = len(self.state)
+        found = self._compiled({**values, **dict(zip(self.state, map(float, kernels), strict=True))})
+        following, rest = found[:size], found[size:]
+        slopes = rest[: size * (size + 1)].reshape(size, size + 1)
+        steep, rates = rest[size * (size + 1)], rest[size * (size + 1) + 1 :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = float((rates[:size] @ moved + rates[size]) / steep)
+            return following, slopes[:, :size] @ moved + slopes[:, size], float(np.log(abs(steep))), total
