@@ -54,6 +54,14 @@ class DerivedDepth(DerivedLayer):
         """The depth over which Jacobians grow or fall by a factor e, from the kernel K on (Doshi et al. (17))."""
 
 
+class DerivedFluctuations(DerivedLayer):
+    """The theory of one layer that also makes claims about networks of finite width."""
+
+    @abstractmethod
+    def vertex(self, depth: Any, K: Any, **params: Any) -> Any:
+        """``[V^0, ..., V^depth]``, the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons (PDLT (B.26))."""
+
+
 class LayerMaps(DerivedLayer):
     """The theory of one layer that has the maps of its kernels."""
 

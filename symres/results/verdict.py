@@ -59,6 +59,7 @@ class Thresholds:
 # an error of 7 standard errors is refuted with probability 0.98.
 QUADRATURE = Thresholds(agree=5, disagree=20, visible=0.01, margin=25)
 SIMULATION = Thresholds(agree=4, disagree=5, visible=0.05, margin=7)
+VERTICES = Thresholds(agree=4, disagree=5, visible=0.25, margin=7)  # simulated: averages of products scatter more
 
 
 @dataclass(frozen=True)

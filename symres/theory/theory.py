@@ -31,7 +31,7 @@ from ..results.phases import FixedPoint, LinePoint, Phase
 from ..results.quantity import Quantity
 from ..results.report import Report
 from ..results.response import Response
-from ..results.subjects import DerivedDepth
+from ..results.subjects import DerivedDepth, DerivedFluctuations
 from ..results.verdict import Verdict
 from .aspect_ratio.nu import aspect_ratio, nu
 from .aspect_ratio.optimal_gamma import AspectRatioCurve
@@ -86,7 +86,7 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
 
 
 @dataclass(frozen=True)
-class Theory(LayerTheory, DerivedDepth, Shown):
+class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
     """Kernels, susceptibilities and criticality of a deep network of equal layers at infinite width.
 
     Args:

@@ -12,7 +12,7 @@ import sympy as sp
 
 from ...core import symbols
 from ...results.subjects import DerivedLayer
-from ...results.verdict import SIMULATION, Run, Verdict, inconclusive
+from ...results.verdict import SIMULATION, Run, Thresholds, Verdict, inconclusive
 from ..nets.forward_walk import Forward
 from ..oracles.comparison import PERPENDICULAR, Claim, compared, require_sensitivity
 from ..oracles.layer_oracle import OracleValue
@@ -87,12 +87,19 @@ class Task:
         return float(pilot(sampler, scales, rng, self.simulation.ladder).max())
 
     def row(
-        self, name: str, point: str, claim: mp.mpf, found: OracleValue, estimate: Estimate, bare: mp.mpf | None = None
+        self,
+        name: str,
+        point: str,
+        claim: mp.mpf,
+        found: OracleValue,
+        estimate: Estimate,
+        bare: mp.mpf | None = None,
+        thresholds: Thresholds = SIMULATION,
     ) -> Verdict:
         """The comparison of a claim with networks; inconclusive where the branch of the layer hardly contributes."""
         run: Run = {"seed": self.seed, "widths": estimate.widths, "samples": estimate.samples}
         if math.isinf(found.error):
             return inconclusive(name, "simulation", point, (_UNTAMED,), claimed=claim, value=found.value, **run)
         steep = name == PERPENDICULAR and self.steep
-        row = compared(name, "simulation", point, claim, found, SIMULATION, SMALL, steep=steep, **run)
+        row = compared(name, "simulation", point, claim, found, thresholds, SMALL, steep=steep, **run)
         return require_sensitivity(row, bare)

@@ -13,7 +13,7 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.progress import Progress
-from ...results.subjects import DerivedLayer
+from ...results.subjects import DerivedFluctuations, DerivedLayer
 from ...results.verdict import SIMULATION, Outcome, Run, Verdict, contradicted, inconclusive
 from ..formulas.steepness import infinitely_steep
 from ..oracles.batch_layers import needs_batch
@@ -27,6 +27,7 @@ from .claims import LayerClaims, branchless, claimed, iterated
 from .jacobian_rows import correlation_length_rows, jacobian_rows
 from .simulation_case import SMALL, Task
 from .tangent_rows import parameter_norm_row, tangent_kernel_row
+from .vertex_rows import vertex_rows
 
 _NEAR = 1e-10  # (K - C)/K at which chi_perp is measured: a kink adds a bias of the order of its square root
 _DISTANCES = (1e-4, 1e-6, 1e-8, 1e-10)  # (K - C)/K at which a divergence is looked for, one after the other
@@ -74,6 +75,8 @@ def theory_rows(
     if "kernel_map" in quantities and "chi_perp" in quantities and not steep:
         runs.append(("jacobian", lambda tell: jacobian_rows(task, K1, depth, tell)))
         runs.append(("correlation_length", lambda tell: correlation_length_rows(task, K1, tell)))
+    if "kernel_map" in quantities and isinstance(theory, DerivedFluctuations) and symbols.C not in values:
+        runs.append(("vertex", lambda tell: vertex_rows(task, theory, K1, depth, tell)))
     if "ntk_map" in quantities and not steep:
         inputs = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
         runs.append(("ntk_map", lambda tell: [tangent_kernel_row(task, inputs, tell)]))

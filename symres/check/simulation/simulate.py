@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ..nets.dual_numbers import Dual
 from ..nets.forward_walk import Forward
 from ..nets.gram_net import GramNet, pair
 from ..nets.learning_net import LearningNet
+from ..nets.recording_net import RecordingNet
 from ..nets.weight_net import WeightNet
 from .jacobian_norms import Rule, forward_mode
 from .width_extrapolation import BATCH, SINGLE, Ladder, Sample, Sampler
@@ -64,6 +65,29 @@ class Simulation:
                 z = self._forward(net, z)
                 found.append(moments(z)[:, :2])
             return np.concatenate(found, axis=1), controls
+
+        return self._in_parts(sample)
+
+    def vertices(self, K: float, kernels: Sequence[float]) -> Sampler:
+        """Observables ``n (z_i^2 - K^l) (z_j^2 - K^l)``, over all pairs of different neurons, for each layer l.
+
+        Their averages over networks are n Cov(z_i^2, z_j^2), up to the order 1/n^2 of the distance of the mean kernel
+        from K^l, times n.
+
+        Args:
+            K: kernel of the first stream.
+            kernels: of the streams that follow at infinite width, one for each layer.
+        """
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            net = RecordingNet(n, rng)
+            z = net.stream(nets, np.array([[K]]))
+            found = []
+            for kernel in kernels:
+                z = self._forward(net, z)
+                apart = np.square(z[..., 0]) - kernel
+                found.append((np.square(apart.sum(axis=1)) - np.square(apart).sum(axis=1)) / (n - 1))
+            return np.stack(found, axis=1), net.controls()
 
         return self._in_parts(sample)
 

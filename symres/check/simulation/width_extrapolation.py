@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ _MISFIT = 9  # chi^2 per degree of freedom beyond which a line through four widt
 _FEWEST = 10  # networks that must carry the variance at every width
 _WIDEST = 4096  # of the narrowest networks
 _NETS = 256  # that are walked at least
+_NETS_PER_CONTROL = 12  # at least: fewer would fit their own scatter
 TAME = _WIDEST / 10  # fluctuations beyond which no affordable width is wide
 
 
@@ -43,6 +44,10 @@ class Budget:
         whole(self.neurons, "neurons", 1)
         for width in self.widths:
             whole(width, "width", 1)
+
+    def coarser(self, factor: float) -> Budget:
+        """The same with an error that is larger by a factor."""
+        return replace(self, precision=factor * self.precision)
 
 
 @dataclass(frozen=True)
@@ -193,6 +198,7 @@ def measured(
         rows.append(observed)
         controls.append(control)
         done += size
+        nets = max(nets, _NETS_PER_CONTROL * control.shape[1])
         report(done / nets)
     y, x = np.concatenate(rows), np.concatenate(controls)
     with np.errstate(all="ignore"):

@@ -82,7 +82,7 @@ class AspectRatioCurve:
         if target < least:
             raise DeclarationError(
                 f"a gamma for the aspect ratio r = {target:.6g}",
-                f"the least optimal ratio is {least:.6g}, at gamma = {place:.6g}: the network is shallower than optimal",
+                f"the least optimal ratio is {least:.6g}, at gamma = {place:.6g}: it is shallower than optimal",
                 "take gamma = 0, or a deeper or narrower network",
             )
         last = next((e for k in range(4, _DEEPEST + 1) if self._value(e := 1 - 2.0**-k) >= target), None)

@@ -3,7 +3,7 @@
 ``he_k = He_k/sqrt(k!)``; of several variables products of these, up to a total degree M. A function of d variables is
 an array of d axes of length M + 1. For x = R y + rest, with the rest independent of y, the average given y keeps
 degrees apart: with the generating function ``exp(s.x - |s|^2/2) = sum_alpha s^alpha/sqrt(alpha!) he_alpha(x)`` it is
-the substitution ``t = R^T s`` in homogeneous polynomials (Mehler's formula for one variable: he_k is multiplied by R^k).
+the substitution ``t = R^T s`` in homogeneous polynomials. (Mehler's formula for one variable: R^k multiplies he_k.)
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 With branches of weight ``xi = c L^(-1/p)`` the kernel flows by ``dK/dtau = B(K)`` for tau from 0 to ``xi^p L = c^p``.
 The response of the last kernel is ``dK_1/dK_0 = B(K_1)/B(K_0)``, that of the output ``G'(K_1) B(K_1)/B(K_0)`` with the
-map G of the readout. It is largest where ``(G' B)' = 0`` at K_1, wherever the flow began, and ``c^p`` is the time that the
-flow takes from K_0 to K_1.
+map G of the readout. It is largest where ``(G' B)' = 0`` at K_1, wherever the flow began, and ``c^p`` is the time that
+the flow takes from K_0 to K_1.
 """
 
 from __future__ import annotations
