@@ -1,0 +1,141 @@
+"""nu, the aspect ratio and its inverse, against closed forms, deep recursions and what the source prints."""
+
+import mpmath as mp
+import pytest
+import sympy as sp
+
+import symres as sr
+from tests.shared import derived
+
+GAMMAS = ("0", "0.3", "0.5", "0.9")
+
+
+def scale_invariant(gamma, plus=1.0, minus=0.0):
+    """Nu of slopes a+ and a-, in 25 digits."""
+    with mp.workdps(25):
+        g = mp.mpf(gamma)
+        A2, A4 = (mp.mpf(plus) ** 2 + mp.mpf(minus) ** 2) / 2, (mp.mpf(plus) ** 4 + mp.mpf(minus) ** 4) / 2
+
+        def psi(r):
+            return 2 / mp.pi * ((1 + 2 * r * r) * mp.asin(r) + 3 * r * mp.sqrt(1 - r * r))
+
+        total = mp.nsum(lambda d: psi(g ** int(d)), [1, mp.inf]) if g else 0
+        a = 1 - g**2
+        return a * (a * (3 * A4 / A2**2 - 1) + 4 * g**2) + 2 * a**2 * (A4 / A2**2 - 1) * total
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_relu(gamma):
+    found = derived(sr.residual("relu")).nu.evalf(gamma=gamma)
+    assert found == pytest.approx(float(scale_invariant(gamma)), rel=1e-14)
+
+
+def test_the_values_of_the_field():
+    nu = derived(sr.residual("relu")).nu
+    assert nu.status is sr.Status.EXACT
+    assert nu.evalf(gamma="1/2") == pytest.approx(6.49631254396469, rel=1e-14)
+    assert nu.evalf(gamma=0) == 5
+    assert nu.symbols == (sr.gamma,)
+
+
+@pytest.mark.parametrize("gamma", ["0", "1/2"])
+def test_any_two_slopes(gamma):
+    a, b = sp.symbols("a_plus a_minus", positive=True)
+    phi = sr.Activation("slopes", sp.Piecewise((b * sr.z, sr.z < 0), (a * sr.z, True)), (a, b))
+    nu = derived(sr.residual(phi)).nu
+    found = nu.evalf(gamma=gamma, a_plus="1.5", a_minus="0.4")
+    assert found == pytest.approx(float(scale_invariant(sp.Rational(gamma), 1.5, 0.4)), rel=1e-13)
+
+
+def test_limits_of_relu():
+    """nu/(1 - gamma^2) -> 12 + 4 log 2, where the printed formula has 4."""
+    nu = derived(sr.residual("relu")).nu
+    edge = nu.asymptotics(1)
+    assert sp.simplify(edge.expr / (1 - sr.gamma**2) - 12 - 4 * sp.log(2)) == 0
+    small = nu.series(3)
+    assert small.evalf(gamma="1/1000") == pytest.approx(float(nu.evalf(gamma="1/1000")), rel=1e-11)
+
+
+def test_vanishing_kernels():
+    nu = derived(sr.residual("tanh")).nu
+    assert sp.expand(nu.expr - sp.Rational(2, 3) * (1 - sr.gamma**4)) == 0
+    assert sp.expand(nu.asymptotics(1).expr - sp.Rational(4, 3) * (1 - sr.gamma**2)) == 0
+
+
+def deep_slope(layer, depth, gamma):
+    """The growth of V/K^2 in the second half of a deep network at its critical point."""
+    theory = derived(layer)
+    point = theory.critical_points[0]
+    own = {name: sp.N(getattr(point, name).subs(sr.gamma, sp.Rational(gamma)), 20) for name in ("C_W", "C_b")}
+    own = {s.name: own.get(s.name, gamma) for s in layer.parameters}
+    K = 1 if point.K in (0, sr.K) else sp.N(point.K, 20)
+    states = theory.fluctuations(depth, K, **own).states
+    half, last = (states[k].V.item() / states[k].kernel.item() ** 2 for k in (depth // 2, depth))
+    return (last - half) / (depth - depth // 2)
+
+
+DEEP = {
+    "relu": (lambda: sr.residual("relu"), 200, 1e-10),
+    "gelu": (lambda: sr.residual("gelu"), 50, 3e-5),
+    "tanh": (lambda: sr.residual("tanh"), 1000, 4e-3),
+    "selu": (lambda: sr.residual("selu"), 800, 4e-3),
+    "block": (lambda: sr.two_layer_block("tanh", gamma=sr.gamma, xi=1), 1000, 4e-3),
+}
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("gamma", ["0.3", "0.7"])
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_networks_grow_by_nu(name, gamma):
+    build, depth, tolerance = DEEP[name]
+    layer = build()
+    assert deep_slope(layer, depth, gamma) == pytest.approx(float(derived(layer).nu.evalf(gamma=gamma)), rel=tolerance)
+
+
+def test_layers_without_a_critical_point():
+    nu = derived(sr.pre_ln("relu", gamma=sr.gamma)).nu
+    assert nu.status is sr.Status.UNKNOWN
+    assert "critical" in nu.reason
+    assert derived(sr.pre_ln("relu", gamma=sr.gamma)).aspect_ratio.status is sr.Status.UNKNOWN
+
+
+# ---- the aspect ratio ---------------------------------------------------------------------------------------------
+
+
+def test_the_aspect_ratio():
+    theory = derived(sr.residual("relu"))
+    assert theory.aspect_ratio.symbols == (sr.gamma, sr.n_L)
+    for gamma in GAMMAS:
+        expected = 4 / (23 * float(theory.nu.evalf(gamma=gamma)))
+        assert theory.aspect_ratio.evalf(gamma=gamma, n_L=1) == pytest.approx(expected, rel=1e-14)
+
+
+def test_every_branch_of_the_optimal_gamma():
+    """For ReLU r* falls first: two gamma below the vanilla value, one above."""
+    theory = derived(sr.residual("relu"))
+    two = theory.optimal_gamma("0.03", 1)
+    one = theory.optimal_gamma("0.05", 1)
+    assert (len(two), len(one)) == (2, 1)
+    for r, found in ((0.03, two), (0.05, one)):
+        for gamma in found:
+            assert theory.aspect_ratio.evalf(gamma=gamma, n_L=1) == pytest.approx(r, rel=1e-12)
+    assert float(one) == one[0]
+    with pytest.raises(sr.DeclarationError, match="several"):
+        float(two)
+    with pytest.raises(sr.DeclarationError, match=r"least optimal ratio is 0\.0266"):
+        theory.optimal_gamma("0.02", 1)
+
+
+def test_the_optimal_gamma_of_vanishing_kernels():
+    """(2/3)(1 - gamma^4) = 4/(23 r)."""
+    found = derived(sr.residual("tanh")).optimal_gamma(5, 1)
+    assert float(found) == pytest.approx((1 - 6 / (23 * 5)) ** 0.25, rel=1e-12)
+
+
+def test_what_has_no_optimal_gamma():
+    with pytest.raises(sr.NoClosedForm, match="no gamma"):
+        derived(sr.mlp("relu")).optimal_gamma(1, 1)
+    with pytest.raises(sr.DeclarationError, match="n_L"):
+        derived(sr.residual("tanh")).optimal_gamma(1, 0)
+    with pytest.raises(sr.SymresError):
+        derived(sr.residual("relu")).nu.evalf(gamma=2)

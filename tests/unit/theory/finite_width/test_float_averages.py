@@ -1,0 +1,59 @@
+"""Averages in double precision against balls."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.core.symbols import K1, K2, C, K, x1, x2
+from symres.gaussian.calculus.expectation import Expectation
+from symres.theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
+from symres.theory.finite_width.float_quadrature import FloatFunction, coefficients, rule
+
+NAMES = ("relu", "tanh", "gelu", "silu", "hard_tanh", "elu", "softplus")
+
+
+def compiled(expression, values):
+    return float(CompiledExpressions([expression], FunctionLibrary())(values)[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", [1e-3, 0.7, 40.0])
+def test_one_variable(name, size):
+    average = Expectation(sr.activation(name)(x1) ** 2, K)
+    values = {K: size, **{s: 0.5 for s in average.free_symbols - {K}}}
+    exact = sr.expect(sr.activation(name)(sr.z) ** 2)
+    named = {s.name: sp.Rational(repr(values[s])) for s in exact.symbols}
+    assert compiled(average, values) == pytest.approx(float(exact.evalf(20, **named)), rel=2e-14)
+
+
+@pytest.mark.parametrize(("f", "g"), [("relu", "relu"), ("tanh", "gelu"), ("hard_tanh", "relu"), ("sign", "tanh")])
+def test_two_variables(f, g):
+    average = Expectation(sr.activation(f)(x1) * sr.activation(g)(x2), K1, C, K2)
+    exact = sr.expect2(f, g).evalf(20, K1="1.3", K2="0.6", C="0.5")
+    assert compiled(average, {K1: 1.3, K2: 0.6, C: 0.5}) == pytest.approx(float(exact), rel=1e-13)
+
+
+def test_an_average_in_the_law_of_another():
+    phi = sr.activation("tanh")
+    inner = Expectation(phi(x1) ** 2, K)
+    outer = Expectation(phi(x1) ** 4, 1 + inner)
+    value = compiled(inner, {K: 0.8})
+    assert compiled(outer + inner, {K: 0.8}) == pytest.approx(
+        compiled(Expectation(phi(x1) ** 4, K), {K: 1 + value}) + value, rel=1e-14
+    )
+
+
+def test_coefficients_beyond_the_waves_of_the_panels():
+    """sum_k a_k^2 = <f^2> for a function with all frequencies."""
+    found = coefficients(FloatFunction(sr.activation("hard_tanh").pieces), 30.0, 2048, {})
+    assert (found**2).sum() == pytest.approx(
+        float(sr.expect("hard_tanh(z)^2").evalf(K=30)), rel=5e-5
+    )  # its kinks have a long tail
+    assert rule(64).weights.sum() == pytest.approx(1, abs=1e-14)
+
+
+def test_overflow_is_named():
+    function = FloatFunction(sr.activation("softplus").pieces)
+    with np.errstate(all="ignore"), pytest.raises(sr.NoClosedForm, match="overflow"):
+        function(np.array([800.0]), {})

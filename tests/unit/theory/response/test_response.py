@@ -1,0 +1,100 @@
+"""The response to the input's kernel and the branch scale that makes it largest."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+import symres as sr
+from tests.shared import derived
+
+FISCHER = {"C_W": "1.25", "C_b": "0.05"}
+PAIR = [["0.05", "0.03"], ["0.03", "0.05"]]
+
+
+def fischer():
+    return derived(sr.residual("erf", gamma=1, xi=sr.xi))
+
+
+def readout_kernel(layer, depth, K, **own):
+    """The kernel of the output by plain recursion."""
+    last = sr.derive(sr.mlp("erf")).kernel_map
+    k = derived(layer).kernels(depth, K, **own)[-1]
+    return float(last.evalf(20, K=k, C_W=own["C_W"], C_b=own["C_b"]))
+
+
+def test_one_input_by_differences():
+    layer, own = sr.residual("erf", gamma=1, xi=sr.xi), {**FISCHER, "xi": "0.3"}
+    found = fischer().response(4, "0.05", **own)
+    e = 1e-4
+    above, below = (derived(layer).kernels(4, 0.05 * (1 + s * e), **own) for s in (1, -1))
+    slopes = [float(a - b) / (0.1 * e) for a, b in zip(above, below, strict=True)]
+    assert found.chi == pytest.approx(slopes, rel=1e-7)
+    assert found.eta[0] == found.chi[0] == 1
+    assert found.eta[1:] == pytest.approx(np.diff(found.chi), rel=1e-12)  # gamma = 1
+    outputs = [readout_kernel(layer, 4, 0.05 * (1 + s * e), **own) for s in (1, -1)]
+    assert found.chi_out == pytest.approx((outputs[0] - outputs[1]) / (0.1 * e), rel=1e-7)
+
+
+def test_two_inputs():
+    """dK12/dK11 is not 0, which 002 (115) drops."""
+    found = fischer().response(3, PAIR, xi="0.3", **FISCHER)
+    one = fischer().response(3, "0.05", xi="0.3", **FISCHER)
+    assert [c[0, 0] for c in found.chi] == pytest.approx(one.chi, rel=1e-12)
+    assert found.chi[3][1, 0] == pytest.approx(found.chi[3][1, 2])
+    assert found.chi[3][1, 0] < -0.01
+    e = 1e-5
+    kernels = [
+        fischer().dual_kernels(3, "0.05", "0.05", 0.03 * (1 + s * e), **FISCHER, xi="0.3")[-1].C for s in (1, -1)
+    ]
+    assert found.chi[3][1, 1] == pytest.approx(float(kernels[0] - kernels[1]) / (0.06 * e), rel=1e-6)
+
+
+@pytest.mark.parametrize(("depth", "expected"), [(10, 0.326509160259975), (200, 0.0685226948707319)])
+def test_figure_four(depth, expected):
+    assert fischer().branch_scale(depth, "0.05", **FISCHER) == pytest.approx(expected, rel=1e-12)
+
+
+def test_it_is_a_maximum():
+    theory = fischer()
+
+    def falling(scale, entry):
+        found = theory.response(20, PAIR, xi=float(scale), **FISCHER).chi_out
+        return -found[entry, entry]
+
+    best = minimize_scalar(falling, bounds=(0.1, 2), args=(1,), method="bounded", options={"xatol": 1e-7})
+    assert theory.branch_scale(20, PAIR, **FISCHER) == pytest.approx(best.x, rel=1e-4)
+    best = minimize_scalar(falling, bounds=(0.1, 2), args=(0,), method="bounded", options={"xatol": 1e-7})
+    assert theory.branch_scale(20, "0.05", **FISCHER) == pytest.approx(best.x, rel=1e-4)
+
+
+def test_the_limit_of_many_layers():
+    """The error of c/sqrt(L) falls like 1/L, and the final kernel is that of any input."""
+    theory = fischer()
+    limit = theory.branch_scale_limit("0.05", **FISCHER)
+    errors = [theory.branch_scale(L, "0.05", **FISCHER) / limit.at(L) - 1 for L in (100, 400)]
+    assert errors[0] == pytest.approx(4 * errors[1], rel=0.05)
+    other = theory.branch_scale_limit("0.01", **FISCHER)
+    assert other.final_kernel == pytest.approx(limit.final_kernel, rel=1e-13)
+    assert other.coefficient > limit.coefficient
+    last = theory.kernels(4000, "0.05", xi=theory.branch_scale(4000, "0.05", **FISCHER), **FISCHER)[-1]
+    assert float(last) == pytest.approx(limit.final_kernel, rel=1e-3)
+
+
+def test_it_says_so_where_there_is_no_maximum():
+    relu = derived(sr.residual("relu", gamma=1, xi=sr.xi))
+    with pytest.raises(sr.NoClosedForm, match="no maximum"):
+        relu.branch_scale(10, 1, C_W=1, C_b=0)
+    with pytest.raises(sr.NoClosedForm, match="without the branch"):
+        fischer().branch_scale(10, 5, **FISCHER)
+    with pytest.raises(sr.NoClosedForm, match="without branches"):
+        fischer().branch_scale_limit(5, **FISCHER)
+
+
+def test_the_readout_and_the_scale_are_asked_for():
+    block = derived(sr.Layer(sr.z + sr.xi * sr.Dense(sr.z)))
+    with pytest.raises(sr.DeclarationError, match="readout"):
+        block.response(2, 1, C_W=1, C_b=0, xi=1)
+    found = block.response(2, 1, readout=sr.derive(sr.Layer(sr.Dense(sr.z))), C_W=1, C_b=0, xi=1)
+    assert found.chi_out == pytest.approx(4)
+    with pytest.raises(sr.DeclarationError, match="weight rho"):
+        fischer().branch_scale(10, 1, scale="rho", **FISCHER)
