@@ -22,15 +22,15 @@ from ..notation import latex
 from ..notation.factors import tidy_factors
 from ..notation.facts import equation
 from ..results.arguments_of_quantities import require_range
-from ..results.branch_limit import DeepBranchScale
-from ..results.branches import Branches
 from ..results.critical_point import CriticalPoint
-from ..results.estimates import Estimates
 from ..results.exponents import Exponents
+from ..results.numbers.branch_limit import DeepBranchScale
+from ..results.numbers.branches import Branches
+from ..results.numbers.estimates import Estimates
+from ..results.numbers.response import Response
 from ..results.phases import FixedPoint, LinePoint, Phase
 from ..results.quantity import Quantity
 from ..results.report import Report
-from ..results.response import Response
 from ..results.subjects import DerivedDepth, DerivedFluctuations
 from ..results.verdict import Verdict
 from .aspect_ratio.nu import aspect_ratio, nu

@@ -13,7 +13,7 @@ from scipy.optimize import brentq, minimize_scalar
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
 from ...core.symbols import gamma, n_L
-from ...results.branches import Branches
+from ...results.numbers.branches import Branches
 from ...results.quantity import Quantity, Status
 
 _GRID = np.linspace(0.0, 0.9375, 16)  # where r* is looked at for turning points

@@ -15,7 +15,7 @@ from ..finite_width.layer_response import FluctuatingWalk
 from ..walk.linear_forms import Place
 
 EARLIER, LATER = 0, 1
-memory = sp.Symbol("r", real=True)  # rho^{d-1}, bound in a sum over d
+memory = sp.Symbol("m", real=True)  # rho^{d-1}, bound in a sum over d
 
 
 @dataclass

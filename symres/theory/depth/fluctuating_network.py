@@ -15,15 +15,15 @@ from ...core.errors import DeclarationError
 from ...core.scalars import Number, number
 from ...core.symbols import z
 from ...gaussian.calculus.integrand import pieces_of
-from ...results.estimates import Estimates
-from ...results.response import Response
+from ...results.numbers.estimates import Estimates
+from ...results.numbers.response import Response
 from ..finite_width.deep_fluctuations import DeepFluctuations, states_of
 from ..finite_width.float_quadrature import Array, FloatFunction, coefficients
 from ..finite_width.fluctuations import Fluctuations
 from ..finite_width.layer_noise import CompiledLayer
 from ..quantities.layer_maps import LayerTheory
+from ..response.kernel_response import response
 from ..response.readout import readout_of
-from ..response.response import response
 from .layer_values import Parameter, Values, by_layer, float_values, number_of
 
 Kernels: TypeAlias = Number | Sequence[Sequence[Number]]  # of one input, or the matrix of several

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...core.errors import DeclarationError, NoClosedForm
-from ...results.estimates import Estimates
+from ...results.numbers.estimates import Estimates
 from .float_quadrature import Array, Values
 from .fluctuations import Fluctuations, through
 from .layer_noise import CompiledLayer

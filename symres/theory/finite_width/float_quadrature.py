@@ -82,7 +82,7 @@ class FloatFunction:
 
 
 @dataclass(frozen=True)
-class Rule:
+class PanelRule:
     """Places and weights of one standard Gaussian variable.
 
     Args:
@@ -112,7 +112,7 @@ def _edges(degree: int) -> Array:
 
 
 @lru_cache(maxsize=64)
-def rule(degree: int, breaks: tuple[float, ...] = ()) -> Rule:
+def rule(degree: int, breaks: tuple[float, ...] = ()) -> PanelRule:
     """The rule that has these breakpoints, in standard deviations, between its panels."""
     edges = np.unique([*_edges(degree), *(b for b in breaks if abs(b) < _REACH)])
     edges = edges[np.append(True, np.diff(edges) > 1e-300)]
@@ -120,7 +120,7 @@ def rule(degree: int, breaks: tuple[float, ...] = ()) -> Rule:
     half = np.diff(edges)[:, None] / 2
     places = (edges[:-1, None] + half * (1 + nodes)).ravel()
     density = np.exp(-(places**2) / 2) / np.sqrt(2 * np.pi)
-    return Rule(places, (half * weights).ravel() * density, degree)
+    return PanelRule(places, (half * weights).ravel() * density, degree)
 
 
 def coefficients(function: FloatFunction, variance: float, degree: int, values: Values) -> Array:

@@ -1,6 +1,6 @@
 """How outputs respond to small changes of the kernel of the inputs, and the branch scale that makes them respond most.
 
-Reading order: ``layer_slopes`` (maps of one layer with their derivatives, compiled), ``readout`` and ``response``
-(products of slopes along the layers), ``branch_scale`` (the maximum over xi at a depth), ``deep_branch_scale`` (its
-limit for deep networks).
+Reading order: ``layer_slopes`` (maps of one layer with their derivatives, compiled), ``readout`` and
+``kernel_response`` (products of slopes along the layers), ``branch_scale`` (the maximum over xi at a depth),
+``deep_branch_scale`` (its limit for deep networks).
 """

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
-from ...results.branch_limit import DeepBranchScale
+from ...results.numbers.branch_limit import DeepBranchScale
 from ...results.quantity import Quantity, Status
 from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ..finite_width.float_quadrature import Values

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from ..core.display import Fact, Shown
-from ..core.scalars import Number, whole
-from .quantity import Quantity
+from ...core.display import Fact, Shown
+from ...core.scalars import Number, whole
+from ..quantity import Quantity
 
 
 @dataclass(frozen=True)

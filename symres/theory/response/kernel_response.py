@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...results.response import Response, Value
+from ...results.numbers.response import Response, Value
 from ..finite_width.float_quadrature import Array, Values
 from ..quantities.layer_maps import LayerTheory
 from .layer_slopes import LayerSlopes

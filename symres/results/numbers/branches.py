@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.errors import DeclarationError
+from ...core.errors import DeclarationError
 
 
 class Branches(tuple[float, ...]):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.display import Fact, Shown
+from ...core.display import Fact, Shown
 
 Value = float | NDArray[np.float64]
 

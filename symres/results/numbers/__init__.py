@@ -1,0 +1,1 @@
+"""Results that are numbers: with errors, on several branches, as responses of deep networks."""
