@@ -8,6 +8,7 @@ from ..activations.activation import file_stem
 from ..core.errors import DeclarationError, SymresError
 from ..core.files import write_text
 from ..report.export import export
+from ..report.figures.aspect_ratio_figure import can_be_drawn, draw_aspect_ratio
 from ..report.figures.maps_figure import Curves, curves, draw
 from ..report.figures.style import METADATA
 from ..report.latex.document import document
@@ -44,9 +45,11 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
     for warning in dict.fromkeys(warnings):
         complain(f"warning: {warning}")
     missing += tuple(f"no {' and '.join(targets)} code for {reason}" for reason, targets in without.items())
-    if drawn is not None:
-        for suffix in METADATA:
+    for suffix in METADATA:
+        if drawn is not None:
             draw(folder / f"maps{suffix}", drawn)
+        if report.growth is not None and can_be_drawn(report.growth):
+            draw_aspect_ratio(folder / f"aspect_ratio{suffix}", report.growth, title)
     return missing
 
 

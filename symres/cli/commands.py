@@ -51,7 +51,7 @@ app = typer.Typer(
 
 _QUANTITIES = (
     *("phi_squared", "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"),  # those of a page
-    *("ntk_map", "chi_delta", "parameter_norm"),
+    *("ntk_map", "chi_delta", "parameter_norm", "nu", "aspect_ratio"),
 )
 
 Name = Annotated[str, typer.Argument(metavar="ACTIVATION", help="A name ('symres list') or a formula: 'z*tanh(z)'.")]

@@ -20,6 +20,7 @@ from .module import Module, Target
 from .network.network_module import NETWORK_FUNCTIONS, network_text
 from .planning.language import Language
 from .planning.plan import Component, Function, Planner
+from .power_sums.curve_module import curve_module, has_power_sum
 from .runtime.quadrature_nodes import with_digest
 from .strategy.choose import build_component
 from .targets.numpy import dialect as numpy_printer
@@ -50,6 +51,8 @@ def generate(
     title = title or title_of(subject, quantities)
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
     command = command or call_of(subject, quantities, target)
+    if len(quantities) == 1 and has_power_sum(only := next(iter(quantities.values()))):
+        return curve_module(only, target, title, command)
     language = LANGUAGES[target]
     planner = Planner(partial(build_component, language=language))
     functions: list[Function] = []

@@ -78,3 +78,12 @@ class AverageNode(Opaque):
     @abstractmethod
     def covariance(self) -> tuple[sp.Expr, ...]:
         """The upper triangle of the covariance matrix, row by row."""
+
+
+class PowerSumNode(Opaque):
+    """A sum of a function over the powers of a number."""
+
+    @property
+    @abstractmethod
+    def shown(self) -> tuple[sp.Expr, sp.Symbol, tuple[sp.Expr, ...]]:
+        """The function, its variable, and the first values that the variable takes."""

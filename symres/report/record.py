@@ -16,6 +16,7 @@ from ..notation.decimals import at_zero_gamma, decimal
 from ..notation.facts import Equations, in_line
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
+from ..results.numbers.growth_curve import GrowthCurve
 from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report
@@ -38,10 +39,11 @@ def record(report: Report) -> dict[str, object]:
         fixed_points (null unless all parameters have numbers), universality_class, critical_line (C_b; null unless
         explicit), critical_line_weights (between which C_W it lies; null if everywhere or unknown), critical_curve
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
-        is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), initialisation (null without
-        a critical point), remarks, checks, command,
-        versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are numbers, the
-        ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
+        is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), finite_width (nu and the
+        aspect ratio along gamma; null without a critical point), initialisation (null without a critical point),
+        remarks, checks, command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where
+        they are numbers, the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it
+        as text.
     """
     rows, advised = report.critical_points, advice(report)
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
@@ -67,6 +69,7 @@ def record(report: Report) -> dict[str, object]:
         else {name: _expression(e) for name, e in zip(("C_W", "C_b"), report.critical_curve, strict=True)},
         "line_remark": report.line_remark,
         "exponents": None if report.exponents is None else _exponents(report.exponents),
+        "finite_width": None if report.growth is None else _growth(report.growth),
         "initialisation": None if advised is None else _initialisation(advised),
         "remarks": list(report.remarks),
         "checks": [_check(row) for row in report.checks],
@@ -87,6 +90,15 @@ def _exponents(found: Exponents) -> dict[str, object]:
         values |= {"stretch_power": found.stretch.power, "stretch_rate": found.stretch.rate}
     shown = {name: None if e is None else _expression(e) | {"value": _value(e)} for name, e in values.items()}
     return shown | {"remark": found.remark}
+
+
+def _growth(curve: GrowthCurve) -> dict[str, object]:
+    """Nu and the aspect ratio for one output along gamma, and nu as a formula."""
+    return {
+        "nu": None if curve.formula is None else _quantity(curve.formula),
+        "nu_near_gamma_1": None if curve.edge is None else _expression(curve.edge),
+        "rows": [dataclasses.asdict(row) | {"aspect_ratio": row.aspect_ratio} for row in curve.rows],
+    }
 
 
 def _initialisation(advised: Advice) -> object:

@@ -10,6 +10,7 @@ import sympy as sp
 from ..notation.facts import Equations
 from .critical_point import CriticalPoint
 from .exponents import Exponents
+from .numbers.growth_curve import GrowthCurve
 from .phases import FixedPoint
 from .quantity import Quantity
 from .verdict import Verdict
@@ -43,6 +44,7 @@ class Report:
             line has no such form either.
         line_remark: where the critical line is a phase boundary, if not everywhere.
         exponents: how kernel and Jacobian go with the depth; None if nobody asked.
+        growth: how fast four-point vertices grow at the critical point; None if that is not known.
     """
 
     activation: str
@@ -66,3 +68,4 @@ class Report:
     critical_curve: tuple[sp.Expr, sp.Expr] | None = None
     line_remark: str = ""
     exponents: Exponents | None = None
+    growth: GrowthCurve | None = None

@@ -16,6 +16,7 @@ from ..layers import architectures
 from ..layers.layer import Layer
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
+from ..results.numbers.growth_curve import GrowthCurve
 from ..results.phases import Phase
 from ..theory.theory import Theory, derive
 
@@ -50,6 +51,7 @@ class Surveyed:
         exponents: of kernel and Jacobian, or why there are none.
         phase: of deep networks at the setting of the survey; None if unknown.
         no_phase: then why.
+        growth: of the four-point vertex at the critical point; None without one.
     """
 
     activation: str
@@ -63,6 +65,7 @@ class Surveyed:
     exponents: Exponents
     phase: Phase | None
     no_phase: str = ""
+    growth: GrowthCurve | None = None
 
 
 def named_activation(name: str) -> Activation:
@@ -95,4 +98,5 @@ def surveyed(activation: str, layer: str, theory: Theory) -> Surveyed:
         theory.exponents,
         phase,
         why,
+        theory.growth_curve,
     )

@@ -27,13 +27,16 @@ from ..results.exponents import Exponents
 from ..results.numbers.branch_limit import DeepBranchScale
 from ..results.numbers.branches import Branches
 from ..results.numbers.estimates import Estimates
+from ..results.numbers.growth_curve import GrowthCurve
 from ..results.numbers.response import Response
 from ..results.phases import FixedPoint, LinePoint, Phase
 from ..results.quantity import Quantity
 from ..results.report import Report
 from ..results.subjects import DerivedDepth, DerivedFluctuations
 from ..results.verdict import Verdict
-from .aspect_ratio.nu import aspect_ratio, nu
+from .aspect_ratio.growth_numbers import growth_rows
+from .aspect_ratio.limits_of_nu import near_identity
+from .aspect_ratio.nu import aspect_ratio, nu, useful_point
 from .aspect_ratio.optimal_gamma import AspectRatioCurve
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
@@ -165,6 +168,17 @@ class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
     def nu(self) -> Quantity:
         """How the four-point vertex grows with depth at criticality, ``V/K^2 = nu*depth``, a function of gamma."""
         return nu(self.layer.program, self.critical_points, self.layer.parameters)
+
+    @cached_property
+    def growth_curve(self) -> GrowthCurve | None:
+        """Nu as numbers along gamma; its formula too where that is quick to derive. None without a critical point."""
+        point = useful_point(self.critical_points)
+        rows = () if point is None else tuple(growth_rows(self.layer, point))
+        if point is None or not rows:
+            return None
+        if point.K not in (0, symbols.K):
+            return GrowthCurve(rows, None, vanishing=False)
+        return GrowthCurve(rows, self.nu, point.K == 0, near_identity(self.nu))
 
     @cached_property
     def aspect_ratio(self) -> Quantity:
@@ -460,6 +474,7 @@ class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
             critical_curve=curve,
             line_remark=critical_line.separation(self._maps, explicit) if known else self._searched,
             exponents=self.exponents,
+            growth=self.growth_curve,
             remarks=self.remarks,
             checks=checks,
             command=command,

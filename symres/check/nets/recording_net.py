@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
-
 import numpy as np
 
 from .gram_net import GramNet
 
-_MOST = 4  # draws of one width whose products are looked at
+_MOST = 4  # earlier draws with which products are looked at
 
 
 class RecordingNet(GramNet):
@@ -29,25 +27,23 @@ class RecordingNet(GramNet):
         result: np.ndarray = factor[:, :1, :1] * fresh
         return result
 
-    def controls(self) -> np.ndarray:
-        """Numbers of mean 0 for each network: products of averages of Hermite polynomials of the normals.
+    def averages(self) -> np.ndarray:
+        """Averages over the neurons, times the root of their number: for each network numbers of mean 0 and variance 1.
 
-        Averages over n neurons times sqrt(n) are uncorrelated and of variance 1, so are those of products of
-        polynomials of different draws; the mean of their own product is 1 or 0.
+        Hermite polynomials 1 to 4 of the normals of each draw, and products of the first two of different draws of one
+        width. All of them are uncorrelated.
         """
-        averages = []
+        found = []
         by_width: dict[int, list[np.ndarray]] = {}
         for drawn in self._drawn:
             by_width.setdefault(drawn.shape[1], []).append(drawn)
         for width, draws in by_width.items():
-            last = draws[-_MOST:]
-            squares = [(e * e - 1) / np.sqrt(2) for e in last]
-            for k, e in enumerate(last):
-                fourth = (e**4 - 6 * e**2 + 3) / np.sqrt(24)
-                functions = [squares[k], fourth, *(e * f for f in last[:k]), *(squares[k] * s for s in squares[:k])]
-                averages += [function.sum(axis=1) / np.sqrt(width) for function in functions]
-        products = [
-            averages[a] * averages[b] - (1.0 if a == b else 0.0)
-            for a, b in combinations_with_replacement(range(len(averages)), 2)
-        ]
-        return np.stack([*averages, *products], axis=1)
+            for k, e in enumerate(draws):
+                square = e * e
+                second = (square - 1) / np.sqrt(2)
+                functions = [e, second, e * (square - 3) / np.sqrt(6), (square * (square - 6) + 3) / np.sqrt(24)]
+                for other in draws[max(0, k - _MOST) : k]:
+                    others = (other * other - 1) / np.sqrt(2)
+                    functions += [e * other, e * others, second * other, second * others]
+                found += [function.sum(axis=1) / np.sqrt(width) for function in functions]
+        return np.stack(found, axis=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
@@ -17,7 +18,9 @@ from ..simulation.width_extrapolation import Ladder
 from .simulation_case import Task
 
 _LADDER = Ladder(narrowest=128, rungs=3)
-_COARSER = 5.0  # is the precision than that of the maps: products of two neurons scatter by more than their average
+_COARSER = 4.0  # is the precision than that of the maps: products of two neurons scatter by more than their average
+_SMALL = 0.1  # of the squared kernel
+_NEURONS = 2_000_000  # at most, for each width and layer
 
 
 def vertex_rows(
@@ -25,7 +28,8 @@ def vertex_rows(
 ) -> list[Verdict]:
     """V after two layers, the first whose neurons remember, and after ``depth`` layers.
 
-    The kernels of infinite width that are subtracted come from quadrature, not from the theory.
+    The kernels of infinite width that are subtracted come from quadrature, not from the theory. No row where a part of
+    V as large as what neurons remember could not be seen: where V is small beside the squared kernel.
 
     Args:
         task: the layer.
@@ -41,11 +45,14 @@ def vertex_rows(
     natural = np.square(kernels)
 
     def scales(values: np.ndarray) -> np.ndarray:
-        return np.maximum(np.abs(values), natural)
+        return np.maximum(np.abs(values), _SMALL * natural)
 
     rng = task.rng("vertex")
-    budget = task.budget.coarser(_COARSER)
-    estimate = task.extrapolated(task.simulation.vertices(float(K), kernels), scales, rng, tell, budget, _LADDER)
+    sampler = task.simulation.kernels(float(K), float(K), float(K) / 2, len(kernels))
+    spread = task.fluctuations(sampler, lambda values: np.repeat(kernels, 2), rng)
+    ladder = replace(_LADDER, spread=spread)
+    budget = task.budget.coarser(_COARSER, _NEURONS)
+    estimate = task.extrapolated(task.simulation.vertices(float(K), kernels), scales, rng, tell, budget, ladder)
     parameters = {s.name: value for s, value in task.values.items()}
     claims = theory.vertex(len(kernels), K, **parameters)
     rows = []
@@ -53,5 +60,6 @@ def vertex_rows(
         place = layers - 1
         found = OracleValue(float(estimate.values[place]), float(estimate.errors[place]), float(natural[place]))
         point = random_points.text({symbols.K: K} | task.values) + f"; {layers} layers"
-        rows.append(task.row("vertex", point, mp.mpf(claims[layers]), found, estimate, None, VERTICES))
+        if VERTICES.margin * found.error <= VERTICES.visible * max(abs(claims[layers]), abs(found.value)):
+            rows.append(task.row("vertex", point, mp.mpf(claims[layers]), found, estimate, None, VERTICES))
     return rows

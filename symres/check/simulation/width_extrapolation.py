@@ -45,9 +45,9 @@ class Budget:
         for width in self.widths:
             whole(width, "width", 1)
 
-    def coarser(self, factor: float) -> Budget:
-        """The same with an error that is larger by a factor."""
-        return replace(self, precision=factor * self.precision)
+    def coarser(self, factor: float, most: int) -> Budget:
+        """The same with an error that is larger by a factor, and with no more neurons."""
+        return replace(self, precision=factor * self.precision, neurons=min(self.neurons, most))
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ class Ladder:
         coarseness: n times what is of order 1/n whatever the fluctuations, relative.
         glance: width and number of networks where an order of magnitude is enough.
         ease: times the precision that a budget asks for is enough.
+        spread: n times the relative size of corrections of order 1/n, where fluctuations do not tell: those of products
+            of fluctuations are large at every width.
     """
 
     narrowest: int = 128
@@ -71,6 +73,7 @@ class Ladder:
     coarseness: float = 0.0
     glance: tuple[int, int] = (512, 2000)
     ease: float = 1.0
+    spread: float | None = None
 
 
 SINGLE = Ladder()
@@ -130,8 +133,9 @@ def extrapolated(
     fluctuations = pilot(sampler, scales, rng, ladder)
     # 1/n^2 terms are of relative size (fluctuations/n)^2: keep the narrowest network above ten times that
     worst = float(fluctuations.max())
+    corrections = fluctuations if ladder.spread is None else np.full_like(fluctuations, ladder.spread)
     base = ladder.narrowest
-    while base < min(10 * worst, _WIDEST):
+    while base < min(10 * float(corrections.max()), _WIDEST):
         base *= 2
     widths = budget.widths or tuple(base * 2**k for k in range(ladder.rungs))
     design = np.stack([np.ones(len(widths)), 1 / np.array(widths)], axis=1)
@@ -153,7 +157,7 @@ def extrapolated(
     known = np.min(carriers, axis=0) >= _FEWEST
     values, errors, slopes, curvature = _fitted(np.array(widths, dtype=float), np.array(found), np.array(spreads))
     # a term of second order is about the square of those of first order
-    first = np.maximum(fluctuations, ladder.coarseness) / widths[0]
+    first = np.maximum(corrections, ladder.coarseness) / widths[0]
     if ladder.coarseness:  # of which there are as many as averages over a batch: the slope tells
         with np.errstate(all="ignore"):
             first = np.fmax(first, slopes / np.abs(values))

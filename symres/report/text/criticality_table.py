@@ -23,10 +23,12 @@ from .sheet import INDENT, Sheet
 _DIGITS = 12
 _LONG = 60  # characters of a formula
 _LABEL = 14
+_GAMMAS = (0.0, 0.5, 0.9)
 _LEGEND = (
     "Critical is where K' = K and chi_perp = 1, at a point also chi_parallel = 1. K - K* ~ a l^-p and J ~ l^-q in "
     "layer l; the correlation length is 1/|log chi_perp| at C_W = 1.3, C_b = 0.1, gamma = 1/2 for an "
-    "input of kernel 1. What is written as a formula is exact; decimals are right to 12 digits."
+    "input of kernel 1. The four-point vertex V grows by nu K^2 a layer at a critical point. What is written as a "
+    "formula is exact; decimals are right to 12 digits, those of nu to 6."
 )
 
 
@@ -42,6 +44,8 @@ class SurveyEntry:
         exponents: of kernel and Jacobian, or why there are none.
         correlation_length: at the setting of the legend.
         critical_points: each with its stability and K, C_W, C_b as numbers, those of gamma = 0 where gamma is free.
+        nu: the growth of V/K^2 for each layer by gamma, as text; of a layer without gamma at "0". Empty without a
+            critical point.
     """
 
     activation: str
@@ -51,6 +55,7 @@ class SurveyEntry:
     exponents: str
     correlation_length: str
     critical_points: tuple[dict[str, float | str | None], ...]
+    nu: dict[str, float]
 
 
 def entry(found: Surveyed, unicode: bool = False) -> SurveyEntry:
@@ -64,6 +69,7 @@ def entry(found: Surveyed, unicode: bool = False) -> SurveyEntry:
         _exponents(found, maths),
         _length(found),
         tuple(map(_numbers, found.critical_points)),
+        {} if found.growth is None else {f"{row.gamma or 0:g}": row.nu for row in found.growth.at(*_GAMMAS)},
     )
 
 
@@ -155,7 +161,11 @@ class Survey(Sheet):
         for text in row.where:
             for part in wrap(text, self.width - INDENT - _LABEL):
                 shown.append(line(" " * (INDENT + _LABEL), part))
-        for text in (f"exponents: {row.exponents}", f"correlation length: {row.correlation_length}"):
+        notes = [f"exponents: {row.exponents}", f"correlation length: {row.correlation_length}"]
+        if row.nu:
+            values = ", ".join(f"{value:.6g} at gamma = {place}" for place, value in row.nu.items())
+            notes.append(f"nu: {values}")
+        for text in notes:
             shown += self.wrapped(self.words(text), "", INDENT + _LABEL)
         return shown
 

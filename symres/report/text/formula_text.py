@@ -10,7 +10,7 @@ import unicodedata
 import sympy as sp
 
 from ...activations.activation import Formula, Phi
-from ...core.atoms import AverageNode
+from ...core.atoms import AverageNode, PowerSumNode
 from ...core.symbols import K1, K2, C, K, variables, z
 from ...layers.nodes import Node
 from ...notation.term_order import (
@@ -261,6 +261,12 @@ class Maths:
         law = ",".join(map(self, e.covariance))
         return f"{text}_{law if law.removesuffix('*').isalnum() else f'{{{law}}}'}", _ATOM
 
+    def _power_sum(self, e: PowerSumNode) -> tuple[str, int]:
+        """``Σ(r² + asin(r), r = γ, γ², γ³, ...)``."""
+        term, variable, powers = e.shown
+        places = ", ".join(map(self, powers))
+        return f"{'Σ' if self.unicode else 'sum'}({self(term)}, {self(variable)} = {places}, ...)", _ATOM
+
 
 class Typed(Maths):
     """Prints a formula as it can be typed again: ASCII, with all digits of every number."""
@@ -281,6 +287,7 @@ _METHODS: tuple[
 ] = (  # the first kind that fits; a subclass may print it otherwise
     (ImplicitNumber, "_root"),
     (AverageNode, "_expectation"),
+    (PowerSumNode, "_power_sum"),
     (Phi, "_phi"),
     (Formula, "_formula"),
     (Node, "_node"),

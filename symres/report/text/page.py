@@ -25,6 +25,7 @@ from ..latex.prose import PDLT, absent, unclosed
 from .activation_facts import facts_of
 from .console import Line, Span, line
 from .criticality_section import CriticalitySection
+from .finite_width_section import FiniteWidthSection
 from .formula_text import Maths
 from .line_breaking import wrap
 from .sheet import INDENT, LABEL, Sheet, digits
@@ -71,7 +72,8 @@ class Page(Sheet):
             blocks.append(part.fixed_points(fixed_points))
         if fixed_points is None or self.report.critical_points:
             # with numbers for C_W and C_b there is nothing to tune, and the analysis has only this to remark
-            blocks += [part.points(), part.initialisation(), self._remarks()]
+            width = FiniteWidthSection(self.report, self.width, self.maths)
+            blocks += [part.points(), part.initialisation(), width.lines(), self._remarks()]
         if explain:
             blocks.append(self._proofs())
         blocks += [self._checks(), self._files(files, missing), self._command()]

@@ -13,7 +13,8 @@ import sympy as sp
 from flint import arb, ctx
 from sympy.printing.printer import Printer
 
-from ...core.atoms import Opaque
+from ...core.atoms import PowerSumNode
+from ...core.symbols import r as power_symbol
 from ...numerics.balls.compiler import compile_ball
 
 _MOST = 500_000  # powers that are looked at one by one
@@ -22,7 +23,7 @@ _DEEPEST = 200
 _INNERMOST = 6  # below 2**-6 a polynomial is summed over all powers at once
 
 
-class GeometricSum(Opaque, sp.Expr):
+class GeometricSum(PowerSumNode, sp.Expr):
     """``sum_{d >= 0} c(rho^d)`` for a function ``c(r) = sum_{k >= 1} c_k r^k`` with ``sum |c_k| <= bound``.
 
     Args:
@@ -76,9 +77,12 @@ class GeometricSum(Opaque, sp.Expr):
         return set().union(*(a.free_symbols for a in self.args)) - {self.variable}
 
     @property
-    def bound_symbols(self) -> list[sp.Symbol]:
-        """The bound variable."""
-        return [self.variable]
+    def shown(self) -> tuple[sp.Expr, sp.Symbol, tuple[sp.Expr, ...]]:
+        """c(r), r, and the first powers: of a term in ``rho r`` those from rho on."""
+        moved = self.term.xreplace({self.variable: power_symbol / self.ratio})
+        from_one = not any(p.exp.could_extract_minus_sign() and p.base == self.ratio for p in moved.atoms(sp.Pow))
+        term = moved if from_one else self.term.xreplace({self.variable: power_symbol})
+        return term, power_symbol, tuple(self.ratio ** (d + from_one) for d in range(3))
 
     # ---- evaluation --------------------------------------------------------------------------------------------
 
@@ -101,12 +105,13 @@ class GeometricSum(Opaque, sp.Expr):
     # ---- printing ----------------------------------------------------------------------------------------------
 
     def _sympystr(self, printer: Printer) -> str:
-        inner = self.term.xreplace({self.variable: self.ratio ** sp.Symbol("d")})
-        return f"Sum({printer._print(inner)}, d >= 0)"
+        term, variable, powers = self.shown
+        return f"PowerSum({printer._print(term)}, {variable} = {', '.join(map(printer._print, powers))}, ...)"
 
     def _latex(self, printer: Printer) -> str:
-        inner = self.term.xreplace({self.variable: self.ratio ** sp.Symbol("d")})
-        return rf"\sum_{{d=0}}^{{\infty}} {printer._print(inner)}"
+        term, variable, powers = self.shown
+        places = ",".join(map(printer._print, powers))
+        return rf"\sum_{{{printer._print(variable)}={places},\ldots}} \left({printer._print(term)}\right)"
 
 
 def _sum_of_powers(function: Callable[[arb], arb], ratio: arb, bound: arb) -> arb:

@@ -53,6 +53,16 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
     )
 
 
+def near_identity(quantity: Quantity) -> sp.Expr | None:
+    """The first term of nu for gamma to 1; None where it has no closed form, or nu does not depend on gamma."""
+    if quantity.status is Status.UNKNOWN or not quantity.body.has(gamma):
+        return None
+    try:
+        return expansion(quantity, 1, large=True).body
+    except NoClosedForm:
+        return None
+
+
 def _near_zero(body: sp.Expr, order: int) -> sp.Expr:
     sums = {s: sp.Add(*(s.term.subs(s.variable, s.ratio**d) for d in range(order))) for s in _sums(body)}
     return sp.expand(sp.series(body.xreplace(sums), gamma, 0, order + 1).removeO())

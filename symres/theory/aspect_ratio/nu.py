@@ -32,7 +32,7 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
         points: its critical points, the most useful first.
         parameters: of the layer.
     """
-    point = next((p for p in points if p.stability in _MEANING), None)
+    point = useful_point(points)
     if point is None:
         return unknown("nu", (gamma,), "no kernel is critical at any C_W and C_b", notation=r"\nu")
     values = {C_W: point.C_W, C_b: point.C_b}
@@ -52,10 +52,15 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
         definition,
         notation=r"\nu",
         meaning=_MEANING[point.stability],
-        source="in the place of PDLT (B.29), (B.35), which leave out what neurons remember of layers before the last",
+        source="PDLT (B.29), (B.35), of which the first leaves out a part of what neurons remember",
         parameters=left,
     )
     return replace(found, expansion=expansion)
+
+
+def useful_point(points: Sequence[CriticalPoint]) -> CriticalPoint | None:
+    """The first critical point at which deep networks stay, if there is one; none on a line of points."""
+    return next((p for p in points if p.stability in _MEANING and p.along is None), None)
 
 
 def aspect_ratio(growth: Quantity) -> Quantity:

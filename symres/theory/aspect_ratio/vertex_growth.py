@@ -117,6 +117,12 @@ def growth_at_zero(program: Program, values: Mapping[sp.Symbol, sp.Expr]) -> sp.
     """N of the layer at small kernels: ``V = N K^2 l/3``.
 
     There every activation is its slope, or its two slopes at a kink, times the neuron.
+    """
+    return StationaryNoise(at_small_kernels(program), {**values, K: sp.Integer(1)}).growth
+
+
+def at_small_kernels(program: Program) -> Program:
+    """The layer whose activations are their slopes at 0.
 
     Raises:
         NoClosedForm: neurons inside of the layer are not small where the kernel is.
@@ -125,11 +131,6 @@ def growth_at_zero(program: Program, values: Mapping[sp.Symbol, sp.Expr]) -> sp.
         raise NoClosedForm(
             "the growth of the vertex at K* = 0", "the layer normalises", "ask for vertex(depth, K) at some depths"
         )
-    return StationaryNoise(_homogeneous(program), {**values, K: sp.Integer(1)}).growth
-
-
-def _homogeneous(program: Program) -> Program:
-    """The layer at small kernels."""
     found: list[Instruction] = []
     for instruction in program.instructions:
         if isinstance(instruction, Draw):

@@ -197,6 +197,8 @@ class CompiledLayer:
         computed: dict[_Group, tuple[Array, Array]] = {}
         for t, terms in enumerate(self._terms):
             for k, groups in terms:
+                if not groups:  # a number, which is its own average
+                    continue
                 parts = [self._group_given(g, laws, known, roots, degree, computed) for g in groups]
                 for side in range(2):
                     found[side, t] += factors[k] * product_given([part[side] for part in parts])

@@ -214,7 +214,8 @@ def _average(f, kernel):
 def test_out_writes_its_files_and_nothing_else(gelu):
     folder, document = gelu
     assert sorted(p.name for p in folder.iterdir()) == [
-        "derivation.tex", "gelu_numpy.py", "gelu_torch.py", "maps.pdf", "maps.png", "maps.svg", "results.json",
+        "aspect_ratio.pdf", "aspect_ratio.png", "aspect_ratio.svg", "derivation.tex", "gelu_numpy.py", "gelu_torch.py",
+        "maps.pdf", "maps.png", "maps.svg", "results.json",
     ]  # fmt: skip
     assert [p.name for p in folder.parent.iterdir()] == ["gelu"]
     assert json.loads((folder / "results.json").read_text()) == document
@@ -610,7 +611,7 @@ def test_messages_are_one_printable_line(capsys):
 
 def test_quantities_of_export_are_those_of_the_theory():
     theory = derived("relu")
-    assert tuple(theory.all_quantities) == commands._QUANTITIES
+    assert (*theory.all_quantities, "nu", "aspect_ratio") == commands._QUANTITIES
     assert tuple(theory.quantities) == commands._QUANTITIES[:6]
 
 

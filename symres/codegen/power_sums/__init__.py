@@ -1,0 +1,1 @@
+"""Functions that are sums over the powers of a weight: nu(gamma) and what is made of it."""

@@ -1,0 +1,49 @@
+"""The plot of the optimal aspect ratio over the weight of the skip connection, beside the published one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...core import files
+from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve
+from .style import METADATA, STYLE, format_of
+
+_COMPLETE, _PUBLISHED = "#0072B2", "#D55E00"
+
+
+def can_be_drawn(curve: GrowthCurve | None) -> bool:
+    """Whether there is a curve: a layer with a free weight of its skip connection."""
+    return curve is not None and len(curve.rows) > 1
+
+
+def draw_aspect_ratio(path: Path, curve: GrowthCurve, title: str = "") -> None:
+    """Draw nu and r* over gamma.
+
+    Args:
+        path: of the file; its ending is the format.
+        curve: of a layer with a free gamma.
+        title: above the plot.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    gammas = [row.gamma for row in curve.rows]
+    with rc_context(STYLE):
+        figure = Figure(figsize=(5.2, 5.6), layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True)
+        for axes, complete, published in (
+            (above, [r.nu for r in curve.rows], [r.second for r in curve.rows]),
+            (below, [r.aspect_ratio for r in curve.rows], [r.published for r in curve.rows]),
+        ):
+            axes.plot(gammas, published, color=_PUBLISHED, linestyle=(0, (6, 2)), label="PDLT (B.26), (B.36)")
+            axes.plot(gammas, complete, color=_COMPLETE, label="with what neurons remember")
+        above.set_ylabel(r"$\nu(\gamma)$, growth of $V/K^2$ for each layer")
+        below.set_ylabel(rf"$r^\star(\gamma)$, optimal depth/width, $n_L = {OUTPUTS}$")
+        below.set_xlabel(r"$\gamma$, weight of the skip connection")
+        below.set_yscale("log")
+        above.set_ylim(bottom=0)
+        above.legend(frameon=False)
+        if title:
+            above.set_title(title, fontsize=10)
+        kind, metadata = format_of(path), METADATA[path.suffix]
+        files.write_whole(path, lambda staged: figure.savefig(staged, format=kind, metadata=metadata))

@@ -1,0 +1,60 @@
+"""How fast four-point vertices grow at criticality, as numbers for a page, a record and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..quantity import Quantity
+
+OUTPUTS = 1  # n_L of the aspect ratios that are shown
+
+
+@dataclass(frozen=True)
+class GrowthRow:
+    """One weight of the skip connection.
+
+    Args:
+        gamma: the weight; None for a layer without one.
+        nu: the growth of ``V/K^2`` for each layer.
+        second: the same if, of what neurons remember, only the second Hermite component of the noise is kept, as in
+            PDLT (B.26).
+    """
+
+    gamma: float | None
+    nu: float
+    second: float
+
+    @property
+    def aspect_ratio(self) -> float:
+        """The optimal depth/width, for one output."""
+        return 4 / ((20 + 3 * OUTPUTS) * self.nu)
+
+    @property
+    def published(self) -> float:
+        """The optimal depth/width of the recursion that is published."""
+        return 4 / ((20 + 3 * OUTPUTS) * self.second)
+
+
+@dataclass(frozen=True)
+class GrowthCurve:
+    """nu along the weight of the skip connection.
+
+    Args:
+        rows: by increasing gamma.
+        formula: nu, where it is known as a formula.
+        vanishing: whether the kernel flows to 0.
+        edge: the first term of nu for gamma to 1, where it is known.
+    """
+
+    rows: tuple[GrowthRow, ...]
+    formula: Quantity | None
+    vanishing: bool
+    edge: sp.Expr | None = None
+
+    def at(self, *gammas: float) -> Iterator[GrowthRow]:
+        """The rows nearest to some gamma; the only one of a layer without gamma."""
+        for gamma in gammas if self.rows[0].gamma is not None else (0.0,):
+            yield min(self.rows, key=lambda row: abs((row.gamma or 0.0) - gamma))

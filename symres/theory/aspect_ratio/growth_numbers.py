@@ -1,0 +1,81 @@
+"""nu in double precision for any layer, from Hermite coefficients at a kernel that the layer preserves.
+
+The influence of one neuron settles at ``G_k = (1 - rho^k J)^-1 A_k`` in each degree k, with the noise A given the
+stream after the layer, and V grows by ``Cov(H, H) + 2 <J G H>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import sympy as sp
+
+from ...core.errors import SymresError
+from ...core.symbols import C_W, C_b, K, gamma
+from ...gaussian.calculus.expectation import Expectation
+from ...layers.layer import Layer
+from ...numerics.roots.implicit_number import ImplicitNumber
+from ...results.critical_point import CriticalPoint
+from ...results.numbers.growth_curve import GrowthRow
+from ..finite_width.float_quadrature import Values
+from ..finite_width.layer_noise import CompiledLayer
+from ..finite_width.layer_response import LayerResponse
+from .vertex_growth import FLOW_TO_ZERO, at_small_kernels
+
+_DEGREE = 512
+GAMMAS = (0.0, *(k / 40 for k in range(1, 39)), 0.96, 0.97, 0.98, 0.99)
+
+
+def growth_rows(layer: Layer, point: CriticalPoint) -> list[GrowthRow]:
+    """Nu at a critical point for many weights of the skip connection; empty where parameters have no numbers.
+
+    Args:
+        layer: the layer.
+        point: at which it is critical; K, C_W and C_b are functions of gamma alone.
+    """
+    free = {s for e in (point.K, point.C_W, point.C_b) for s in sp.sympify(e).free_symbols}
+    others = {*layer.parameters, *free} - {C_W, C_b, gamma, K}
+    if others or point.along is not None:
+        return []
+    program, factor = layer.program, 1.0
+    kernel: sp.Expr = point.K
+    try:
+        if point.K == 0:
+            program, factor, kernel = at_small_kernels(program), float(FLOW_TO_ZERO), sp.Integer(1)
+        elif point.K == K:
+            kernel = sp.Integer(1)
+        compiled = CompiledLayer(LayerResponse(program))
+        place_of = {name: _numbers_in(e) for name, e in (("K", kernel), ("C_W", point.C_W), ("C_b", point.C_b))}
+        places: Sequence[float | None] = GAMMAS if gamma in {*layer.parameters, *free} else (None,)
+        rows = []
+        for place in places:
+            values = {gamma: sp.Rational(repr(place or 0.0))}
+            known = {name: float(sp.N(e.subs(values), 20)) for name, e in place_of.items()}
+            numbers = {C_W: known["C_W"], C_b: known["C_b"], gamma: place or 0.0}
+            nu, second = _growth(compiled, known["K"], numbers)
+            rows.append(GrowthRow(place, factor * nu, factor * second))
+    except SymresError:
+        return []
+    return rows
+
+
+def _numbers_in(expression: sp.Expr) -> sp.Expr:
+    """An expression whose averages and roots are decimals: gamma stands outside of them."""
+    whole = sp.sympify(expression)
+    fixed = [e for e in whole.atoms(Expectation, ImplicitNumber) if not e.has(gamma)]
+    return whole.xreplace({e: sp.N(e, 25) for e in fixed})
+
+
+def _growth(layer: CompiledLayer, kernel: float, values: Mapping[sp.Symbol, float]) -> tuple[float, float]:
+    """The growth of V/K^2, and that of the second Hermite component alone."""
+    known: Values = dict(values)
+    matrix = np.array([[kernel]])
+    found = layer.at(matrix, np.sqrt(matrix), known, _DEGREE)
+    rho, J = found.R[0, 0], found.J
+    degrees = np.arange(1, _DEGREE + 1)
+    inverse = np.linalg.inv(np.eye(2)[None] - rho ** degrees[:, None, None] * J[None])
+    influence = np.einsum("kab,bk->ak", inverse, found.after[:, 1:])
+    parts = 2 * (J @ influence)[1] * found.before[1, 1:]
+    noise = found.noise[1, 1]
+    return float(noise + parts.sum()) / kernel**2, float(noise + parts[1]) / kernel**2
