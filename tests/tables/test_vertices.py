@@ -37,6 +37,6 @@ def test_networks_have_the_vertices_of_the_theory(kind, phi):
     rng = np.random.default_rng([7, CASES.index((kind, phi))])
     found = extrapolated(simulation.vertices(1.0, kernels), scales, rng, BUDGET, ladder=Ladder(rungs=3, spread=20.0))
     seen = np.isfinite(found.errors)  # heavy tails hide what products of neurons do after three layers
-    assert seen[:2].all()
+    assert seen[0]
     errors = (np.array(claims[1:]) - found.values)[seen] / found.errors[seen]
     assert np.abs(errors).max() < LIMIT, (claims, found.values, found.errors)
