@@ -5,15 +5,25 @@ import dataclasses
 import mpmath as mp
 import pytest
 
-from derivations import chizat_resnets, doshi_partial_jacobians, pdlt_appendix_b
+from derivations import (
+    chizat_resnets,
+    doshi_partial_jacobians,
+    fischer_residual_scaling,
+    pdlt_appendix_b,
+    pdlt_finite_width,
+)
 from derivations.doshi_partial_jacobians import gelu
 
 DOCUMENTS = {
     "pdlt": pdlt_appendix_b.claims(),
+    "pdlt, finite width": pdlt_finite_width.claims(),
+    "fischer": fischer_residual_scaling.claims(),
     "doshi": doshi_partial_jacobians.claims(),
     "chizat": chizat_resnets.claims(),
 }
 CONFIRMED = {
+    "pdlt, finite width": "(B.25), (B.26) l=1, (B.26) |z|, (B.29) |z|, (B.35)",
+    "fischer": "(51), (55)",
     "pdlt": """(B.11), (B.12), (B.13), (B.14), (B.15), (B.16), (B.18), (B.20), (B.21)""",
     "doshi": """
         (3), (5), (9), (11)*, (14), (16), (17), (20) K, (20) chi, (21) K, (21) chi, (22) K, (22) chi, (24), (24) C,
@@ -31,6 +41,8 @@ CONFIRMED = {
 }
 CONTRADICTED = {
     "pdlt": "",
+    "pdlt, finite width": "(B.26), (B.29), (B.36) below",
+    "fischer": "(115), (68), after (133)",
     "doshi": """
         (11), (25), (36), (37), (69), (72), Rem. 4.2, Rem. 5.1 K, Rem. 5.1 J, (95) int, (99) int, (120), (120) int,
         (155), (165), (166), (169), (185) b
