@@ -23,12 +23,14 @@ class Arguments:
         symbols: that need a number.
         unused: whose numbers are accepted and ignored.
         directed: whether kernels must not be 0.
+        within: (symbol, low, high) of symbols that must lie strictly between two numbers.
     """
 
     asked: str
     symbols: tuple[sp.Symbol, ...]
     unused: tuple[sp.Symbol, ...]
     directed: bool
+    within: tuple[tuple[sp.Symbol, int, int], ...] = ()
 
     def all_of(self, values: Mapping[str, Number]) -> dict[sp.Symbol, sp.Expr]:
         """An exact number for every symbol.
@@ -79,6 +81,13 @@ class Arguments:
             if self.directed and symbol in (K1, K2) and value == 0:
                 raise undirected(self.asked, symbol)
         self._require_covariance(exact, values)
+        for symbol, low, high in self.within:
+            if symbol in exact and not (exact[symbol] > low and exact[symbol] < high):
+                raise DeclarationError(
+                    f"{self.asked} at {symbol} = {exact[symbol]}",
+                    "no layer is critical there",
+                    f"pass {low} < {symbol} < {high}",
+                )
         return exact
 
     def _require_covariance(self, exact: dict[sp.Symbol, sp.Expr], values: Mapping[str, Number]) -> None:

@@ -85,6 +85,7 @@ class Quantity(Shown):
         unused: parameters of the layer on which the quantity does not depend; ``evalf`` accepts and ignores them.
         expansion: makes the series in the kernel, small or large, for quantities that have one.
         directed: whether kernels must not be 0: a normaliser needs the direction of an input.
+        within: (symbol, low, high) of symbols that must lie strictly between two numbers.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Quantity(Shown):
     unused: tuple[sp.Symbol, ...] = ()
     expansion: Callable[..., Quantity] | None = None
     directed: bool = False
+    within: tuple[tuple[sp.Symbol, int, int], ...] = ()
 
     def __repr__(self) -> str:
         arguments = ", ".join(s.name for s in self.symbols)
@@ -300,7 +302,7 @@ class Quantity(Shown):
 
     @property
     def _arguments(self) -> Arguments:
-        return Arguments(self.name, self.symbols, self.unused, self.directed)
+        return Arguments(self.name, self.symbols, self.unused, self.directed, self.within)
 
     def __call__(self, **values: Number) -> float:
         """The value as a float."""

@@ -36,7 +36,7 @@ from ..results.subjects import DerivedDepth, DerivedFluctuations
 from ..results.verdict import Verdict
 from .aspect_ratio.growth_numbers import growth_rows
 from .aspect_ratio.limits_of_nu import near_identity
-from .aspect_ratio.nu import aspect_ratio, nu, useful_point
+from .aspect_ratio.nu import aspect_ratio, nu, useful_point, vertex_limit
 from .aspect_ratio.optimal_gamma import AspectRatioCurve
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
@@ -168,6 +168,14 @@ class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
     def nu(self) -> Quantity:
         """How the four-point vertex grows with depth at criticality, ``V/K^2 = nu*depth``, a function of gamma."""
         return nu(self.layer.program, self.critical_points, self.layer.parameters)
+
+    @cached_property
+    def vertex_limit(self) -> Quantity:
+        """``V/K^2`` of an infinitely deep network of layers that keep kernels bounded, such as pre_ln with gamma < 1.
+
+        There the vertex does not grow with depth, so nu is unknown and any depth is as good as another.
+        """
+        return vertex_limit(self.layer.program, self.kernel_map, self.chi_parallel, self.layer.parameters)
 
     @cached_property
     def growth_curve(self) -> GrowthCurve | None:

@@ -55,7 +55,41 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
         source="PDLT (B.29), (B.35), of which the first leaves out a part of what neurons remember",
         parameters=left,
     )
-    return replace(found, expansion=expansion)
+    return replace(found, expansion=expansion, within=((gamma, -1, 1),))
+
+
+def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, parameters: Sequence[sp.Symbol]) -> Quantity:
+    """``V/K^2`` of an infinitely deep network whose kernel settles because chi_parallel is a number below 1.
+
+    Args:
+        program: the layer.
+        kernel_map: K'.
+        chi: chi_parallel.
+        parameters: of the layer.
+    """
+    arguments = (gamma, C_W, C_b)
+    words = "the kernel of deep networks does not settle whatever the input is"
+    if Status.UNKNOWN in (kernel_map.status, chi.status) or kernel_map.expr is None or chi.expr is None:
+        return unknown("vertex_limit", arguments, "the maps of the layer are unknown")
+    if chi.expr.has(K) or chi.expr not in (0, gamma**2):
+        return unknown("vertex_limit", arguments, words)
+    settled = (kernel_map.expr - chi.expr * K) / (1 - chi.expr)
+    kernel = sp.simplify(settled) if settled.has(K) else settled
+    if kernel.has(K):
+        return unknown("vertex_limit", arguments, words)
+    try:
+        definition = StationaryNoise(program, {K: kernel}).settled(chi.expr, 2) / kernel**2
+    except NoClosedForm as error:
+        return unknown("vertex_limit", arguments, error.found)
+    found = build(
+        "vertex_limit",
+        (),
+        definition,
+        notation=r"V^\infty/(K^\star)^2",
+        meaning="four-point vertex of an infinitely deep network in units of its squared kernel",
+        parameters=parameters,
+    )
+    return replace(found, within=((gamma, -1, 1),))
 
 
 def useful_point(points: Sequence[CriticalPoint]) -> CriticalPoint | None:

@@ -104,6 +104,29 @@ class StationaryNoise:
                 total += one * other * scale * GeometricSum(both, memory, self.memory, bound)
         return total
 
+    @cached_property
+    def with_next_square(self) -> sp.Expr:
+        """``Cov(H, z'^2)`` of one neuron and its next stream."""
+        total = sp.Integer(0)
+        for s, one in self._weights.items():
+            average, square = self._walk.averages[s], [(z, LATER), (z, LATER)]
+            if average.width != 1:
+                continue
+            before = self._factors(s, EARLIER)
+            both = self._walk.mean(*before, *square) - self._walk.mean(*before) * self._walk.mean(*square)
+            total += one * self._at_point(average.weight * both).subs(memory, 1)
+        return total
+
+    def settled(self, chi: sp.Expr, power: int) -> sp.Expr:
+        """V after many layers where the kernel responds by a chi below 1.
+
+        Args:
+            chi: chi_parallel.
+            power: p with ``chi = rho^p``.
+        """
+        noise = (self.within_layer + 2 * chi * self.across_layers(power)) / (1 - chi**2)
+        return noise + 2 * self.with_next_square / (1 - chi * self.memory**2)
+
     def _factors(self, average: sp.Symbol, time: int) -> Sequence[tuple[sp.Expr, int]]:
         return [(u, time) for u, _ in self._walk.averages[average].factors]
 
