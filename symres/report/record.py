@@ -97,8 +97,13 @@ def _growth(curve: GrowthCurve) -> dict[str, object]:
     return {
         "nu": None if curve.formula is None else _quantity(curve.formula),
         "nu_near_gamma_1": None if curve.edge is None else _expression(curve.edge),
-        "rows": [dataclasses.asdict(row) | {"aspect_ratio": row.aspect_ratio} for row in curve.rows],
+        "rows": [_rounded(dataclasses.asdict(row) | {"aspect_ratio": row.aspect_ratio}) for row in curve.rows],
     }
+
+
+def _rounded(row: dict[str, float | None]) -> dict[str, float | None]:
+    """Numbers of double precision with the digits that every machine agrees on."""
+    return {name: None if value is None else float(f"{value:.10g}") for name, value in row.items()}
 
 
 def _initialisation(advised: Advice) -> object:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import mpmath as mp
 import sympy as sp
+from sympy.printing.codeprinter import CodePrinter
 from sympy.printing.numpy import NumPyPrinter
-from sympy.printing.pytorch import TorchPrinter
 
 from ...core import files
 from ...core.atoms import AverageNode, PowerSumNode
@@ -21,7 +20,6 @@ from ..wording.docstrings import argument_lines, formula_lines
 
 _PLACES = ("-0.5", "0.001", "0.3", "0.5", "0.9", "0.99", "0.999")  # where the error is measured
 _OTHERS = ("0.3", "1.5")  # values of other parameters there
-_PRINTERS: Mapping[str, Callable[[], Any]] = {"numpy": NumPyPrinter, "torch": TorchPrinter}
 
 
 def has_power_sum(quantity: Quantity) -> bool:
@@ -54,13 +52,13 @@ def curve_module(quantity: Quantity, target: Target, title: str, command: str) -
 
 
 def _module(quantity: Quantity, expression: sp.Expr, target: Target, head: tuple[str, str], error: str) -> Module:
-    printer = _PRINTERS[target]()
+    printer = _printer(target)
     nodes = _nodes(expression, PowerSumNode)
     names = {node: sp.Symbol(f"sum{k}") for k, node in enumerate(sorted(nodes, key=str), 1)}
     lines = []
     for node, name in names.items():
         term, variable, powers = node.shown
-        columns = {s: sp.Symbol(f"{argument(s)}_") for s in quantity.symbols} | {variable: sp.Symbol("r")}
+        columns = {s: sp.Symbol(f"{argument(s)}_") for s in quantity.symbols} | {variable: variable}
         lines += [
             f"r = _powers({printer.doprint(powers[1] / powers[0])}, {0 if powers[0] == 1 else 1})",
             f"{name} = ({printer.doprint(term.xreplace(columns))}).sum(-1)",
@@ -83,6 +81,15 @@ def _module(quantity: Quantity, expression: sp.Expr, target: Target, head: tuple
         },
     )
     return Module(quantity.name, target, text, functions=(quantity.name,))
+
+
+def _printer(target: Target) -> CodePrinter:
+    """Sympy's printer for a library; that for PyTorch imports it."""
+    if target == "numpy":
+        return NumPyPrinter()
+    from sympy.printing.pytorch import TorchPrinter
+
+    return TorchPrinter()
 
 
 def _nodes(expression: sp.Expr, kind: type) -> set[Any]:
