@@ -194,7 +194,7 @@ class Quantity(Shown):
 
     def _enclosed(self, exact: dict[sp.Symbol, sp.Expr], digits: int) -> tuple[mp.mpf, mp.mpf]:
         assert self.expr is not None
-        if self.expansion is not None and exact[self.symbols[0]] == 0:
+        if self.expansion is not None and exact.get(K) == 0:
             expression = self._at_zero(exact)
         else:
             expression = self.expr.subs(exact)

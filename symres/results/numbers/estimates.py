@@ -19,3 +19,23 @@ class Estimates(list[float]):
     def __init__(self, values: Iterable[float], errors: Iterable[float]) -> None:
         super().__init__(values)
         self.errors = list(errors)
+
+
+class Estimate(float):
+    """A number.
+
+    Args:
+        value: the number.
+        error: how far it may be from the truth, absolute.
+
+    Attributes:
+        error: the same.
+    """
+
+    error: float
+
+    def __new__(cls, value: float, error: float) -> Estimate:
+        """The number with its error."""
+        made = super().__new__(cls, value)
+        made.error = error
+        return made

@@ -36,7 +36,7 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
     if point is None:
         return unknown("nu", (gamma,), "no kernel is critical at any C_W and C_b", notation=r"\nu")
     values = {C_W: point.C_W, C_b: point.C_b}
-    left = tuple(s for s in parameters if s not in (C_W, C_b, gamma))
+    left = tuple(s for s in parameters if s not in (C_W, C_b))
     try:
         if point.K == 0:
             definition = FLOW_TO_ZERO * growth_at_zero(program, values)
@@ -48,12 +48,12 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
         return unknown("nu", (gamma,), error.found, notation=r"\nu")
     found = build(
         "nu",
-        (gamma,),
+        (gamma,) if definition.has(gamma) else (),
         definition,
         notation=r"\nu",
         meaning=_MEANING[point.stability],
         source="PDLT (B.29), (B.35), of which the first leaves out a part of what neurons remember",
-        parameters=left,
+        parameters=tuple(dict.fromkeys((gamma, *left))),
     )
     return replace(found, expansion=expansion, within=((gamma, -1, 1),))
 

@@ -15,7 +15,7 @@ from ...core.errors import DeclarationError
 from ...core.scalars import Number, number
 from ...core.symbols import z
 from ...gaussian.calculus.integrand import pieces_of
-from ...results.numbers.estimates import Estimates
+from ...results.numbers.estimates import Estimate, Estimates
 from ...results.numbers.response import Response
 from ..finite_width.deep_fluctuations import DeepFluctuations, states_of
 from ..finite_width.float_quadrature import Array, FloatFunction, coefficients
@@ -27,7 +27,7 @@ from ..response.readout import readout_of
 from .layer_values import Parameter, Values, by_layer, float_values, number_of
 
 Kernels: TypeAlias = Number | Sequence[Sequence[Number]]  # of one input, or the matrix of several
-Function: TypeAlias = Activation | sp.Expr | str
+Function: TypeAlias = Activation | sp.Expr | str | Callable[[sp.Symbol], sp.Expr]
 
 
 class FluctuatingNetwork:
@@ -117,23 +117,21 @@ class FluctuatingNetwork:
         """
         return _of_states(self.fluctuations(K, **params), lambda state: state.P)
 
-    def covariance(self, f: Function, g: Function, K: Number, **params: Parameter) -> Estimates:
-        """``n Cov(f(z_i), g(z_j))`` of two neurons of the stream, before every layer and after the last.
+    def covariance(self, f: Function, g: Function, K: Number, **params: Parameter) -> Estimate:
+        """``n Cov(f(z_i), g(z_j))`` of two neurons of the stream after the last layer.
 
         Args:
-            f: an activation, its name or formula, or an expression in ``z``.
+            f: an activation, its name or formula, an expression in ``z``, or a Python function of z that makes one.
             g: of the other neuron.
             K: kernel that enters the first layer.
             params: numbers, by name.
         """
         found = self.fluctuations(K, **params)
         functions = [FloatFunction(_function(h)) for h in (f, g)]
-        values = []
-        for state in found.states:
-            degree = state.G.shape[-1] - 1
-            own = [coefficients(h, float(state.kernel[0, 0]), degree, {}) for h in functions]
-            values.append(state.covariance(*own))
-        return found.estimates(values)
+        last = found.states[-1]
+        own = [coefficients(h, float(last.kernel[0, 0]), last.G.shape[-1] - 1, {}) for h in functions]
+        size = float(np.prod([np.sqrt(np.sum(h[1:] ** 2)) for h in own])) / float(last.kernel[0, 0]) ** 2
+        return Estimate(last.covariance(*own), found.errors[-1] * size)
 
 
 def kernel_matrix(K: Kernels) -> list[list[sp.Expr]]:
@@ -172,7 +170,8 @@ def _of_states(found: DeepFluctuations, entry: Callable[[Fluctuations], Array]) 
 
 def _function(f: Function) -> PiecewiseFunction:
     """A function of one neuron between its breakpoints."""
-    expression = f if isinstance(f, sp.Expr) else activation(f)(z)
+    made = f(z) if callable(f) and not isinstance(f, Activation | sp.Expr) else f
+    expression = made if isinstance(made, sp.Expr) else activation(made)(z)
     if expression.free_symbols - {z}:
         raise DeclarationError(f"the function {expression}", "it has parameters", "pass a function of sr.z alone")
     return pieces_of(expression, z)

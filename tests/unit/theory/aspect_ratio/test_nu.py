@@ -132,10 +132,27 @@ def test_the_optimal_gamma_of_vanishing_kernels():
     assert float(found) == pytest.approx((1 - 6 / (23 * 5)) ** 0.25, rel=1e-12)
 
 
+def test_layers_without_a_skip_connection_need_no_gamma():
+    assert derived(sr.mlp("relu")).nu.evalf() == 5
+    assert derived(sr.mlp("relu")).nu.evalf(gamma="1/2") == 5
+    assert derived(sr.mlp("relu")).aspect_ratio.evalf(n_L=1) == pytest.approx(4 / 115)
+
+
+def test_layers_that_keep_kernels_bounded():
+    """Pre-LN: V/K^2 settles, at what the recursion of deep networks ends in."""
+    theory = derived(sr.pre_ln("relu", gamma=sr.gamma))
+    own = {"C_W": 1.5, "C_b": 0.1, "gamma": 0.8}
+    last = theory.fluctuations(150, 1, **own).states[-1]
+    expected = last.V.item() / last.kernel.item() ** 2
+    assert theory.vertex_limit.evalf(**own) == pytest.approx(expected, rel=1e-12)
+    assert derived(sr.residual("relu")).vertex_limit.status is sr.Status.UNKNOWN
+
+
 def test_what_has_no_optimal_gamma():
     with pytest.raises(sr.NoClosedForm, match="no gamma"):
         derived(sr.mlp("relu")).optimal_gamma(1, 1)
     with pytest.raises(sr.DeclarationError, match="n_L"):
         derived(sr.residual("tanh")).optimal_gamma(1, 0)
-    with pytest.raises(sr.SymresError):
-        derived(sr.residual("relu")).nu.evalf(gamma=2)
+    for name in ("relu", "tanh"):
+        with pytest.raises(sr.DeclarationError, match="-1 < gamma < 1"):
+            derived(sr.residual(name)).nu.evalf(gamma=2)

@@ -146,15 +146,17 @@ def test_two_nearly_equal_inputs():
 
 
 def test_covariances_of_other_functions():
-    """Of z^2 they are V; of odd functions of two neurons of a perceptron without memory they vanish."""
+    """Of z^2 it is V; of odd functions of two neurons of a perceptron without memory they vanish."""
     own = {"C_W": 1.3, "C_b": 0.1, "gamma": 0.8, "xi": 0.7}
     theory = derived(sr.residual("relu", xi=sr.xi))
-    assert theory.covariance("z^2", sr.z**2, 4, 1, **own) == pytest.approx(theory.vertex(4, 1, **own), rel=1e-12)
+    found = theory.covariance("z^2", lambda z: z**2, 4, 1, **own)
+    assert found == pytest.approx(theory.vertex(4, 1, **own)[4], rel=1e-12)
+    assert 0 < found.error < 1e-10
     # after one layer n Cov(z_i, z_j^2) = gamma xi^2 C_W <z phi^2>
-    odd = theory.covariance("z", "z^2", 1, 1, **own)[1]
+    odd = theory.covariance("z", sr.z**2, 1, 1, **own)
     third = float(mp.quad(lambda t: t**3 * mp.npdf(t), [0, 20]))
     assert odd == pytest.approx(0.8 * 0.49 * 1.3 * third, rel=1e-12)
-    assert derived(sr.mlp("relu")).covariance("z", "z^2", 3, 1, C_W=2, C_b=0)[-1] == pytest.approx(0, abs=1e-14)
+    assert derived(sr.mlp("relu")).covariance("z", "z^2", 3, 1, C_W=2, C_b=0) == pytest.approx(0, abs=1e-14)
 
 
 def test_layers_of_different_kinds_and_parameters():
