@@ -194,10 +194,8 @@ class Quantity(Shown):
 
     def _enclosed(self, exact: dict[sp.Symbol, sp.Expr], digits: int) -> tuple[mp.mpf, mp.mpf]:
         assert self.expr is not None
-        if self.expansion is not None and exact.get(K) == 0:
-            expression = self._at_zero(exact)
-        else:
-            expression = self.expr.subs(exact)
+        vanishes = self.expansion is not None and exact.get(K) == 0
+        expression = self._at_zero(exact) if vanishes else self.expr.subs(exact)
         if expression.has(sp.nan, sp.zoo):  # inputs that are parallel, or vanish: the average itself has a value there
             expression = value_at_the_edge(self.name, self.defined, exact)
         if expression.has(sp.oo, -sp.oo):
