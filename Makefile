@@ -26,3 +26,4 @@ bench:  ## times and memory against other ways, by ratio
 	$(PYTHON) tests/bench/bench_averages.py
 	$(PYTHON) tests/bench/bench_kernels.py
 	$(PYTHON) tests/bench/bench_networks.py
+	$(PYTHON) tests/bench/bench_fluctuations.py
