@@ -1,7 +1,7 @@
 """How the time of four-point vertices grows with depth, in one run: ``python tests/bench/bench_fluctuations.py``.
 
-Processor times of ``vertex`` at several depths, one layer after the other, over that of the shallowest; the recursion is
-linear in depth, so the ratios should be those of the depths once the layer is compiled. Nothing is asserted.
+Processor times of ``vertex`` at several depths, one layer after the other, over that of the shallowest; the recursion
+is linear in depth, so the ratios should be those of the depths once the layer is compiled. Nothing is asserted.
 """
 
 import argparse
