@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import mpmath as mp
 import sympy as sp
@@ -43,6 +44,8 @@ def document(report: Report, caption: str = "") -> str:
         report: what was derived.
         caption: of the plot ``maps.pdf`` beside the document; empty if there is none.
     """
+    if report.growth is not None and report.growth.formula is not None:
+        report = replace(report, quantities=(*report.quantities, report.growth.formula))
     heads = _heads(report)
     notation = Notation(heads)
     appendix = Appendix(report.quantities, notation)

@@ -18,9 +18,9 @@ from .limits_of_nu import expansion
 from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, growth_at_zero
 
 _MEANING = {
-    "neutral": "growth of the four-point vertex for each layer, V/K^2 = nu*depth",
-    "half-stable": "growth of the four-point vertex for each layer at K = K*, V/K*^2 = nu*depth",
-    "stable": "growth of the four-point vertex for each layer, V/K^2 = nu*depth where K flows to 0",
+    "neutral": "growth of the four-point vertex, in squared kernels a layer",
+    "half-stable": "growth of the four-point vertex at K = K*, in squared kernels a layer",
+    "stable": "growth of the four-point vertex where K flows to 0, in squared kernels a layer",
 }
 
 
