@@ -10,11 +10,13 @@ Run ``python -m derivations.pdlt_finite_width`` to see every claim with its verd
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import mpmath as mp
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 import symres as sr
 
@@ -99,8 +101,10 @@ def derived_b26(name: str, depth: int) -> mp.mpf:
 
 @cache
 def simulated_b26(name: str, depth: int) -> mp.mpf:
-    """N Cov(z_i^2, z_j^2) in networks, from exact samples of their dense layers given the layer before."""
-    phi = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh}[name]
+    """The covariance n Cov(z_i^2, z_j^2) in networks whose dense layers are sampled exactly, given the layer before."""
+    functions: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]]
+    functions = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh}
+    phi = functions[name]
     gamma, C_W, C_b = (float(SETTING[key]) for key in ("gamma", "C_W", "C_b"))
     kernel = float(theory(name).kernels(depth, 1, **SETTING)[-1])
     rng = np.random.default_rng(SEED)

@@ -82,7 +82,7 @@ class Net:
         for _ in range(STEPS):
             optimiser.zero_grad()
             loss = ((self.outputs(x) - y) ** 2).mean()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
         return float(loss.detach())
 

@@ -26,7 +26,7 @@ from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
 from ..results.numbers.branch_limit import DeepBranchScale
 from ..results.numbers.branches import Branches
-from ..results.numbers.estimates import Estimate, Estimates
+from ..results.numbers.estimates import EstimatedNumber, Estimates
 from ..results.numbers.growth_curve import GrowthCurve
 from ..results.numbers.response import Response
 from ..results.phases import FixedPoint, LinePoint, Phase
@@ -160,7 +160,7 @@ class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
         """``[P^0, ..., P^depth]``, n times the variance of the conditional kernel; see ``Network``."""
         return self.network(depth).kernel_fluctuation(K, **params)
 
-    def covariance(self, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> Estimate:
+    def covariance(self, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> EstimatedNumber:
         """``n Cov(f(z_i), g(z_j))`` of two neurons after ``depth`` layers; see ``Network``."""
         return self.network(depth).covariance(f, g, K, **params)
 

@@ -21,7 +21,7 @@ class Estimates(list[float]):
         self.errors = list(errors)
 
 
-class Estimate(float):
+class EstimatedNumber(float):
     """A number.
 
     Args:
@@ -34,7 +34,7 @@ class Estimate(float):
 
     error: float
 
-    def __new__(cls, value: float, error: float) -> Estimate:
+    def __new__(cls, value: float, error: float) -> EstimatedNumber:
         """The number with its error."""
         made = super().__new__(cls, value)
         made.error = error

@@ -15,7 +15,7 @@ from ...core.errors import DeclarationError
 from ...core.scalars import Number, number
 from ...core.symbols import z
 from ...gaussian.calculus.integrand import pieces_of
-from ...results.numbers.estimates import Estimate, Estimates
+from ...results.numbers.estimates import EstimatedNumber, Estimates
 from ...results.numbers.response import Response
 from ..finite_width.deep_fluctuations import DeepFluctuations, states_of
 from ..finite_width.float_quadrature import Array, FloatFunction, coefficients
@@ -117,7 +117,7 @@ class FluctuatingNetwork:
         """
         return _of_states(self.fluctuations(K, **params), lambda state: state.P)
 
-    def covariance(self, f: Function, g: Function, K: Number, **params: Parameter) -> Estimate:
+    def covariance(self, f: Function, g: Function, K: Number, **params: Parameter) -> EstimatedNumber:
         """``n Cov(f(z_i), g(z_j))`` of two neurons of the stream after the last layer.
 
         Args:
@@ -131,7 +131,7 @@ class FluctuatingNetwork:
         last = found.states[-1]
         own = [coefficients(h, float(last.kernel[0, 0]), last.G.shape[-1] - 1, {}) for h in functions]
         size = float(np.prod([np.sqrt(np.sum(h[1:] ** 2)) for h in own])) / float(last.kernel[0, 0]) ** 2
-        return Estimate(last.covariance(*own), found.errors[-1] * size)
+        return EstimatedNumber(last.covariance(*own), found.errors[-1] * size)
 
 
 def kernel_matrix(K: Kernels) -> list[list[sp.Expr]]:
