@@ -90,7 +90,7 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
 
 @dataclass(frozen=True)
 class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
-    """Kernels, susceptibilities and criticality of a deep network of equal layers at infinite width.
+    """Kernels, susceptibilities, criticality and finite width of a deep network of equal layers.
 
     Args:
         layer: the forward equation.
@@ -185,8 +185,8 @@ class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
         if point is None or not rows:
             return None
         if point.K not in (0, symbols.K):
-            return GrowthCurve(rows, None, vanishing=False)
-        return GrowthCurve(rows, self.nu, point.K == 0, near_identity(self.nu))
+            return GrowthCurve(rows, None)
+        return GrowthCurve(rows, self.nu, near_identity(self.nu))
 
     @cached_property
     def aspect_ratio(self) -> Quantity:

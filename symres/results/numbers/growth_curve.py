@@ -45,13 +45,11 @@ class GrowthCurve:
     Args:
         rows: by increasing gamma.
         formula: nu, where it is known as a formula.
-        vanishing: whether the kernel flows to 0.
         edge: the first term of nu for gamma to 1, where it is known.
     """
 
     rows: tuple[GrowthRow, ...]
     formula: Quantity | None
-    vanishing: bool
     edge: sp.Expr | None = None
 
     def at(self, *gammas: float) -> Iterator[GrowthRow]:

@@ -42,33 +42,34 @@ class GeometricSum(PowerSumNode, sp.Expr):
         term, ratio, bound = map(sp.sympify, (term, ratio, bound))
         if ratio == 0:
             return term.subs(variable, 1)
-        powers, rest = sp.Integer(0), []
+        powers, rest, split = sp.Integer(0), [], bound
         for summand in sp.Add.make_args(sp.expand(term)):
             factor, power = summand.as_independent(variable, as_Add=False)
             base, exponent = power.as_base_exp()
             if base == variable and exponent.is_Integer and exponent > 0:
                 powers += factor / (1 - ratio**exponent)
+                split += sp.Abs(factor)  # the rest lacks this coefficient, of whatever sign
             else:
                 rest.append(summand)
         if not rest:
             return powers
         common, inner = sp.factor_terms(sp.Add(*rest)).as_independent(variable, as_Add=False)
-        own = super().__new__(cls, inner, variable, ratio, bound / sp.Abs(common))
+        own = super().__new__(cls, inner, variable, ratio, split / sp.Abs(common))
         return powers + common * own
 
     @property
     def term(self) -> sp.Expr:
-        """C."""
+        """The function c."""
         return self.args[0]
 
     @property
     def variable(self) -> sp.Symbol:
-        """R."""
+        """The bound variable r."""
         return self.args[1]
 
     @property
     def ratio(self) -> sp.Expr:
-        """Rho."""
+        """The number rho."""
         return self.args[2]
 
     @property

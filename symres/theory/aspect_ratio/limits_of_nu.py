@@ -19,7 +19,7 @@ from .geometric_sum import GeometricSum
 
 _DIGITS = 15
 _NEAR = sp.Rational(1, 10**3)  # 1 - gamma, where the slope at 1 is compared with values
-_CLOSE = 0.1  # largest relative distance there: corrections are of order sqrt(1 - gamma)
+_CLOSE = 0.02  # largest relative distance there
 
 
 def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: bool = True) -> Quantity:

@@ -10,6 +10,7 @@ import sympy as sp
 from ...core.errors import NoClosedForm
 from ...core.proof import Proof
 from ...core.symbols import C_W, C_b, K, gamma, n_L
+from ...gaussian.algebra.canonical import canonical
 from ...layers.program import Program
 from ...results.critical_point import CriticalPoint
 from ...results.quantity import NamedStep, Quantity, Status
@@ -74,7 +75,7 @@ def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, paramete
     if chi.expr.has(K) or chi.expr not in (0, gamma**2):
         return unknown("vertex_limit", arguments, words)
     settled = (kernel_map.expr - chi.expr * K) / (1 - chi.expr)
-    kernel = sp.simplify(settled) if settled.has(K) else settled
+    kernel = canonical(settled)
     if kernel.has(K):
         return unknown("vertex_limit", arguments, words)
     try:

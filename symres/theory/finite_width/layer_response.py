@@ -149,7 +149,7 @@ class LayerResponse:
         return {m: lowest_terms(slope) for m, slope in zip(self.means.values(), slopes, strict=True) if slope != 0}
 
     def covariance(self, one: sp.Symbol, other: sp.Symbol) -> sp.Expr:
-        """N times the covariance of the noise of two averages; 0 between populations of different widths."""
+        """The covariance of the noise of two averages, times n; 0 between populations of different widths."""
         first, second = self.averages[one], self.averages[other]
         if first.width != second.width:
             return sp.Integer(0)

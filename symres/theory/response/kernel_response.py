@@ -31,9 +31,9 @@ def response(
     chi, eta = [total], [total]
     for layer, values in layers:
         slopes = compiled[layer].at(kernels, values)
-        before, total, kernels = total, slopes.jacobian @ total, slopes.kernels
+        eta.append(slopes.added @ total)
+        total, kernels = slopes.jacobian @ total, slopes.kernels
         chi.append(total)
-        eta.append(total - slopes.skip * before)
     last, values = readout
     out = compiled[last].at(kernels, values).jacobian @ total
     return Response([_value(m) for m in eta], [_value(m) for m in chi], _value(out))

@@ -48,12 +48,12 @@ class Slopes:
     Args:
         kernels: the next kernels, shape (q,).
         jacobian: their derivatives in the kernels, shape (q, q).
-        skip: what of the kernels the stream keeps, ``gamma^2``.
+        added: derivatives of what the layer adds to the kernels that the skip connection keeps, shape (q, q).
     """
 
     kernels: Array
     jacobian: Array
-    skip: float
+    added: Array
 
 
 class LayerSlopes:
@@ -68,17 +68,18 @@ class LayerSlopes:
         self.state: Sequence[sp.Symbol] = ONE if inputs == 1 else PAIR
         maps = maps_of(layer, inputs)
         slopes = [m.diff(x) for m in maps for x in self.state]
-        memory = layer.memory.expr
-        kept = sp.Integer(0) if memory is None or inputs == 2 else memory**2
-        if inputs == 2 and memory is not None and not memory.has(K):
-            kept = memory**2
-        self._compiled = CompiledExpressions([*maps, *slopes, kept], FunctionLibrary())
+        memory = _formula(layer.memory)
+        one, other = (memory.xreplace({K: k}) for k in ((K, K) if inputs == 1 else (K1, K2)))
+        weights = [one**2] if inputs == 1 else [one**2, one * other, other**2]
+        kept = [(w * x).diff(y) for w, x in zip(weights, self.state, strict=True) for y in self.state]
+        self._compiled = CompiledExpressions([*maps, *slopes, *kept], FunctionLibrary())
 
     def at(self, kernels: Array, values: Values) -> Slopes:
         """The maps and derivatives at given kernels."""
         known = {**values, **dict(zip(self.state, map(float, kernels), strict=True))}
         found, size = self._compiled(known), len(self.state)
-        return Slopes(found[:size], found[size:-1].reshape(size, size), float(found[-1]))
+        slopes, kept = (part.reshape(size, size) for part in np.split(found[size:], 2))
+        return Slopes(found[:size], slopes, slopes - kept)
 
 
 class ScaleSlopes:
