@@ -168,7 +168,7 @@ def derived_fluctuation(depth: int) -> mp.mpf:
 
 @cache
 def simulated_fluctuation(depth: int) -> mp.mpf:
-    """N Var of the sum of the layers' covariances in networks."""
+    """The variance, times n, of the sum of the layers' covariances in networks."""
     from scipy.special import erf
 
     rng = np.random.default_rng(SEED)
