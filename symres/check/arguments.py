@@ -14,8 +14,9 @@ from ..activations.formula_parser import nearest
 from ..core.errors import DeclarationError
 from ..core.scalars import parameter
 from ..core.symbols import K1, K2, C, K, Theta, z
+from ..results.observable import Observable
 from ..results.quantity import Quantity
-from ..results.subjects import DerivedLayer
+from ..results.subjects import DerivedFluctuations, DerivedLayer
 from .oracles.comparison import Claim, free_symbols
 
 GivenNumber: TypeAlias = int | float | str | Fraction | Decimal | mp.mpf | sp.Expr  # a number as users write one
@@ -61,19 +62,22 @@ def oracles(against: Collection[str] | str, theory: bool) -> tuple[str, ...]:
     return tuple(name for name in ORACLES if name in names)
 
 
-def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> dict[str, Claim]:
-    """The quantities of a theory that are compared: the ones with these names; all of them if None."""
-    known = theory.all_quantities
+def chosen(names: Iterable[str] | None, theory: DerivedLayer) -> list[str]:
+    """The names of the observables that are compared: these, or all that are measured if None."""
+    known: dict[str, Observable] = {name: theory.observables[name] for name in theory.all_quantities}
+    if isinstance(theory, DerivedFluctuations):
+        known |= theory.depth_observables
     if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
         raise DeclarationError(f"check of the quantities {names!r}", "they are no list of names", 'pass ["chi_perp"]')
-    listed = list(known if names is None else dict.fromkeys(names))
+    measured = (name for name, record in known.items() if record.is_measured and record.by_default)
+    listed = list(measured if names is None else dict.fromkeys(names))
     for name in listed:
         if name not in known:
             remedy = nearest(str(name), list(known)) or f"known are: {', '.join(known)}"
             raise DeclarationError(f"check of the quantity {name}", "there is no such one", remedy)
     if not listed:
         raise DeclarationError("check of a theory", "no quantity is asked for", f"choose of: {', '.join(known)}")
-    return {name: known[name] for name in listed}
+    return listed
 
 
 def fixed_numbers(

@@ -9,8 +9,8 @@ from ..core.errors import DeclarationError
 from ..core.progress import Bar, Progress
 from ..core.scalars import whole
 from ..results.quantity import Quantity
-from ..results.subjects import DerivedLayer
-from ..results.verdict import CheckReport, Verdict, inconclusive
+from ..results.subjects import DerivedFluctuations, DerivedLayer
+from ..results.verdict import CheckReport, Outcome, Verdict, inconclusive
 from .arguments import ORACLES, GivenNumber, chosen, fixed_numbers, is_theory, oracles
 from .oracles.comparison import Claim
 from .rows import quadrature_rows, simulation_rows
@@ -46,7 +46,8 @@ def check(
         depth: number of layers of the deep networks that are simulated (fewer where fluctuations explode).
         budget: how much to simulate.
         parameters: numbers for parameters, by name; the others are drawn at random.
-        quantities: names of the theory's quantities that are compared; all by default.
+        quantities: names of the theory's quantities that are compared; by default all, of what fluctuates those that
+            networks of affordable widths show.
         progress: is called with the comparison and the share of the work that is done; by default a bar on a terminal.
 
     Returns:
@@ -59,8 +60,9 @@ def check(
     seed, points, depth = whole(seed, "seed", 0), whole(points, "points", 1), whole(depth, "depth", 1)
     if budget is not None and not isinstance(budget, Budget):
         raise DeclarationError(f"budget {budget!r}", "it is no Budget", "pass symres.check.Budget(...)")
-    asked = chosen(quantities, theory) if isinstance(theory, DerivedLayer) else {}
-    claims = {name: quantity for name, quantity in asked.items() if is_claim(quantity)}
+    asked = chosen(quantities, theory) if isinstance(theory, DerivedLayer) else []
+    derived = {} if isinstance(theory, Quantity) else theory.all_quantities
+    claims = {name: derived[name] for name in asked if name in derived and is_claim(derived[name])}
     fixed = fixed_numbers(parameters, theory, claims)
     rows: list[Verdict] = []
     with Bar("check") if progress is None else nullcontext(progress) as report:
@@ -75,6 +77,7 @@ def check(
             rows += simulation_rows.theory_rows(
                 theory,
                 claims,
+                asked,
                 seed,
                 depth,
                 budget or Budget(),
@@ -83,6 +86,9 @@ def check(
             )
     if quantities is not None:
         rows += _unanswered(claims, rows, names, asked, seed)
+    elif isinstance(theory, DerivedFluctuations):  # nobody asked for what networks of affordable widths do not show
+        deep = theory.depth_observables
+        rows = [row for row in rows if not (row.quantity in deep and row.outcome is Outcome.INCONCLUSIVE)]
     return CheckReport(tuple(rows))
 
 

@@ -11,6 +11,7 @@ from ..core.errors import DeclarationError, NoClosedForm
 from ..report.text.console import Line, Output, Span, busy, complain, line
 
 if TYPE_CHECKING:
+    from ..results.observable import Observable
     from ..results.quantity import Quantity
     from ..results.report import Report
     from ..theory.theory import Theory
@@ -47,11 +48,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
-)
-
-_QUANTITIES = (
-    *("phi_squared", "kernel_map", "covariance_map", "chi_parallel", "chi_perp", "h"),  # those of a page
-    *("ntk_map", "chi_delta", "parameter_norm", "nu", "aspect_ratio"),
 )
 
 Name = Annotated[str, typer.Argument(metavar="ACTIVATION", help="A name ('symres list') or a formula: 'z*tanh(z)'.")]
@@ -94,7 +90,9 @@ def _start(
 def list_(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[activations|layers|averages|criticality]", help="Activations and layers if left out."),
+        typer.Argument(
+            metavar="[activations|layers|quantities|averages|criticality]", help="The first two if left out."
+        ),
     ] = None,
     name: Annotated[
         str | None,
@@ -103,13 +101,14 @@ def list_(
     settings: Settings = None,
     json: Annotated[bool, typer.Option("--json", help="averages, criticality: print one JSON document.")] = False,
 ) -> None:
-    """List the activations and layers that symres knows by name, or what is known of averages and criticality."""
+    """List what symres knows by name, or what is known of averages and criticality."""
     from ..report.text import catalogue_tables
 
     kinds = {"activations": catalogue_tables.activation_table, "layers": catalogue_tables.layer_table}
     computed = {"averages": _averages, "criticality": _criticality}
-    if what is not None and what not in (*kinds, *computed):
-        raise DeclarationError(f"list {what}", "there is no such list", f"use {' or '.join((*kinds, *computed))}")
+    if what is not None and what not in (*kinds, "quantities", *computed):
+        known = " or ".join((*kinds, "quantities", *computed))
+        raise DeclarationError(f"list {what}", "there is no such list", f"use {known}")
     if what in computed:
         return computed[what](name, settings or [], json)
     for option, given in ((name, name is not None), ("--set", bool(settings)), ("--json", json)):
@@ -118,6 +117,10 @@ def list_(
             found = "a name, --set and --json go with the lists of averages and of criticality only"
             raise DeclarationError(asked, found, f"leave out {option}, or write: symres list averages gelu")
     out = Output()
+    if what == "quantities":
+        from ..report.text.quantity_table import quantity_table
+
+        return out.lines(quantity_table(out.width, out.unicode))
     for position, (kind, table) in enumerate(kinds.items()):
         if what in (None, kind):
             out.lines([line("")] * (position > 0 and what is None) + table(out.width, out.unicode))
@@ -289,7 +292,7 @@ def export(
         typer.Option(
             "--quantity",
             metavar="NAME",
-            help=f"One of {', '.join(_QUANTITIES)}; else the first six. May be repeated.",
+            help="A name of 'symres list quantities'; else those of a page. May be repeated.",
         ),
     ] = None,
     target: Annotated[str, typer.Option("--target", metavar="NAME", help="numpy, torch or latex.")] = "numpy",
@@ -353,8 +356,10 @@ def check(
     request = make(activation, layer, settings or [])
     theory = theory_of(request.layer)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
-        for name in quantities or theory.all_quantities:
-            _known(theory, name)
+        default = (n for n, record in theory.observables.items() if record.is_measured and record.by_default)
+        for name in quantities or default:
+            if _known(theory, name).name in theory.observables:
+                theory.quantity(name)
     report = compare(theory, against=oracles, seed=seed, quantities=quantities or None)
     output = Output()
     output.lines(_coloured(text) for text in report.table().splitlines())
@@ -407,22 +412,25 @@ def _quantity(theory: Theory, name: str) -> Quantity:
     """A quantity that can be exported."""
     from ..results.quantity import Status
 
-    found = _known(theory, name)
+    if _known(theory, name).name not in theory.observables:
+        raise NoClosedForm(f"code for {name}", "it is a list of numbers, one after each layer", "call it in Python")
+    found = theory.quantity(name)
     if found.status is Status.UNKNOWN:
         raise NoClosedForm(f"code for {name}", found.reason, "export another quantity")
     return found
 
 
-def _known(theory: Theory, name: str) -> Quantity:
+def _known(theory: Theory, name: str) -> Observable:
+    """The record of an observable that somebody has typed."""
     from ..activations.formula_parser import nearest
-    from ..report.text.sheet import NAMES
 
-    if name not in _QUANTITIES:
-        printed = next((key for key, signs in NAMES.items() if name in signs), None)
-        guess = f"did you mean {printed}?" if printed else nearest(name, list(_QUANTITIES))
-        known = f"known are {', '.join(_QUANTITIES)}"
-        raise DeclarationError(f"--quantity {name}", "there is no such quantity", f"{guess} {known}".strip())
-    return getattr(theory, name)
+    known: dict[str, Observable] = {**theory.observables, **theory.depth_observables}
+    if name not in known:
+        printed = next((key for key, record in known.items() if name in record.sign), None)
+        guess = f"did you mean {printed}?" if printed else nearest(name, list(known))
+        listed = f"{guess} known are {', '.join(known)}".strip()
+        raise DeclarationError(f"--quantity {name}", "there is no such quantity", listed)
+    return known[name]
 
 
 def _place(out: str | None, kind: str) -> Path | None:

@@ -40,7 +40,7 @@ def record(report: Report) -> dict[str, object]:
         explicit), critical_line_weights (between which C_W it lies; null if everywhere or unknown), critical_curve
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
         is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), finite_width (nu and the
-        aspect ratio along gamma; null without a critical point), initialisation (null without a critical point),
+        aspect ratio as formulas and along gamma; null without a critical point), initialisation (null without one),
         remarks, checks, command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where
         they are numbers, the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it
         as text.
@@ -69,7 +69,7 @@ def record(report: Report) -> dict[str, object]:
         else {name: _expression(e) for name, e in zip(("C_W", "C_b"), report.critical_curve, strict=True)},
         "line_remark": report.line_remark,
         "exponents": None if report.exponents is None else _exponents(report.exponents),
-        "finite_width": None if report.growth is None else _growth(report.growth),
+        "finite_width": None if report.growth is None else _growth(report.growth, report.finite_width),
         "initialisation": None if advised is None else _initialisation(advised),
         "remarks": list(report.remarks),
         "checks": [_check(row) for row in report.checks],
@@ -92,10 +92,10 @@ def _exponents(found: Exponents) -> dict[str, object]:
     return shown | {"remark": found.remark}
 
 
-def _growth(curve: GrowthCurve) -> dict[str, object]:
-    """Nu and the aspect ratio for one output along gamma, and nu as a formula."""
+def _growth(curve: GrowthCurve, formulas: tuple[Quantity, ...]) -> dict[str, object]:
+    """Nu and the aspect ratio for one output along gamma, and the formulas that are known."""
     return {
-        "nu": None if curve.formula is None else _quantity(curve.formula),
+        "quantities": {q.name: _quantity(q) for q in formulas},
         "nu_near_gamma_1": None if curve.edge is None else _expression(curve.edge),
         "rows": [_rounded(dataclasses.asdict(row) | {"aspect_ratio": row.aspect_ratio}) for row in curve.rows],
     }
@@ -122,6 +122,7 @@ def _quantity(q: Quantity) -> dict[str, object]:
         "symbols": [str(s) for s in q.symbols],
         "meaning": q.meaning,
         "notation": q.notation,
+        "unit": q.unit,
         "source": q.source,
         "definition": None if q.definition.has(sp.nan) else _expression(q.definition),
         "steps": [

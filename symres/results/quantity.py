@@ -78,6 +78,7 @@ class Quantity(Shown):
         steps: named intermediate results, in order; later ones may contain the symbols of earlier ones.
         notation: LaTeX of the left-hand side.
         meaning: one line that says what it is.
+        unit: in which it is measured, in powers of the kernel of the preactivations; "1" for a number.
         source: document and equation that it generalises.
         proof: the derivation of ``body`` from ``definition``.
         verifications: comparisons that it passed.
@@ -96,6 +97,7 @@ class Quantity(Shown):
     steps: tuple[NamedStep, ...] = ()
     notation: str = ""
     meaning: str = ""
+    unit: str = ""
     source: str = ""
     proof: Proof = field(default_factory=lambda: Proof(None))
     verifications: tuple[Verification, ...] = ()

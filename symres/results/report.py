@@ -45,6 +45,7 @@ class Report:
         line_remark: where the critical line is a phase boundary, if not everywhere.
         exponents: how kernel and Jacobian go with the depth; None if nobody asked.
         growth: how fast four-point vertices grow at the critical point; None if that is not known.
+        finite_width: the formulas that belong to it.
     """
 
     activation: str
@@ -69,3 +70,4 @@ class Report:
     line_remark: str = ""
     exponents: Exponents | None = None
     growth: GrowthCurve | None = None
+    finite_width: tuple[Quantity, ...] = ()

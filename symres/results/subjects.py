@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import sympy as sp
 
+from .critical_point import CriticalPoint
+from .observable import DepthObservable, FiniteWidthClaims, Observable
 from .quantity import Quantity
 
 
@@ -37,6 +39,11 @@ class DerivedLayer:
         """The quantities by name, in the order of the derivation."""
 
     @property
+    @abstractmethod
+    def observables(self) -> Mapping[str, Observable]:
+        """What is known of each quantity before it is derived, by name."""
+
+    @property
     def all_quantities(self) -> Mapping[str, Quantity]:
         """``quantities``, and those that are derived only where they are looked up."""
         return self.quantities
@@ -54,12 +61,18 @@ class DerivedDepth(DerivedLayer):
         """The depth over which Jacobians grow or fall by a factor e, from the kernel K on (Doshi et al. (17))."""
 
 
-class DerivedFluctuations(DerivedLayer):
+class DerivedFluctuations(DerivedLayer, FiniteWidthClaims):
     """The theory of one layer that also makes claims about networks of finite width."""
 
+    @property
     @abstractmethod
-    def vertex(self, depth: Any, K: Any, **params: Any) -> Any:
-        """``[V^0, ..., V^depth]``, the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons (PDLT (B.26))."""
+    def depth_observables(self) -> Mapping[str, DepthObservable]:
+        """What is known of its claims, by name."""
+
+    @property
+    @abstractmethod
+    def critical_points(self) -> tuple[CriticalPoint, ...]:
+        """Where it is critical."""
 
 
 class LayerMaps(DerivedLayer):

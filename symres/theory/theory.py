@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,14 +29,15 @@ from ..results.numbers.branches import Branches
 from ..results.numbers.estimates import EstimatedNumber, Estimates
 from ..results.numbers.growth_curve import GrowthCurve
 from ..results.numbers.response import Response
+from ..results.observable import DepthObservable, Section
 from ..results.phases import FixedPoint, LinePoint, Phase
-from ..results.quantity import Quantity
+from ..results.quantity import Quantity, Status
 from ..results.report import Report
 from ..results.subjects import DerivedDepth, DerivedFluctuations
 from ..results.verdict import Verdict
 from .aspect_ratio.growth_numbers import growth_rows
 from .aspect_ratio.limits_of_nu import near_identity
-from .aspect_ratio.nu import aspect_ratio, nu, useful_point, vertex_limit
+from .aspect_ratio.nu import useful_point
 from .aspect_ratio.optimal_gamma import AspectRatioCurve
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
@@ -52,7 +53,9 @@ from .depth.layer_values import Parameter
 from .depth.network import DualKernel, Network
 from .finite_width.deep_fluctuations import DeepFluctuations
 from .finite_width.float_quadrature import Array
-from .quantities.layer_maps import LayerTheory
+from .observables import growth, registry
+from .observables.layer_observable import CriticalSubject
+from .observables.layer_theory import Derived, LayerTheory
 from .response.branch_scale import OutputResponse
 from .response.deep_branch_scale import deep_branch_scale
 from .response.readout import readout_of
@@ -89,12 +92,16 @@ def network(layers: Iterable[Layer | Activation | str]) -> Network:
 
 
 @dataclass(frozen=True)
-class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
+class Theory(LayerTheory, CriticalSubject, DerivedDepth, DerivedFluctuations, Shown):
     """Kernels, susceptibilities, criticality and finite width of a deep network of equal layers.
 
     Args:
         layer: the forward equation.
     """
+
+    nu = Derived(growth.NU)
+    aspect_ratio = Derived(growth.ASPECT_RATIO)
+    vertex_limit = Derived(growth.VERTEX_LIMIT)
 
     def _title(self) -> str:
         names = ", ".join(formula.name for formula in self.layer.formulas)
@@ -128,6 +135,12 @@ class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
     def subs(self, **values: Number) -> Theory:
         """The theory with numbers in the place of parameters, by name."""
         return Theory(self.layer.subs(**values))
+
+    @property
+    def depth_observables(self) -> Mapping[str, DepthObservable]:
+        """The records of what is claimed of deep networks of finite width, by name."""
+        records = registry.observables.items()
+        return {name: record for name, record in records if isinstance(record, DepthObservable)}
 
     # ---- the deep network --------------------------------------------------------------------------------------
 
@@ -165,33 +178,22 @@ class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
         return self.network(depth).covariance(f, g, K, **params)
 
     @cached_property
-    def nu(self) -> Quantity:
-        """How the four-point vertex grows with depth at criticality, ``V/K^2 = nu*depth``, a function of gamma."""
-        return nu(self.layer.program, self.critical_points, self.layer.parameters)
-
-    @cached_property
-    def vertex_limit(self) -> Quantity:
-        """``V/K^2`` of an infinitely deep network of layers that keep kernels bounded, such as pre_ln with gamma < 1.
-
-        There the vertex does not grow with depth, so nu is unknown and any depth is as good as another.
-        """
-        return vertex_limit(self.layer.program, self.kernel_map, self.chi_parallel, self.layer.parameters)
-
-    @cached_property
     def growth_curve(self) -> GrowthCurve | None:
-        """Nu as numbers along gamma; its formula too where that is quick to derive. None without a critical point."""
+        """Nu as numbers along gamma. None without a critical point."""
         point = useful_point(self.critical_points)
         rows = () if point is None else tuple(growth_rows(self.layer, point))
-        if point is None or not rows:
+        if not rows:
             return None
-        if point.K not in (0, symbols.K):
-            return GrowthCurve(rows, None)
-        return GrowthCurve(rows, self.nu, near_identity(self.nu))
+        return GrowthCurve(rows, near_identity(self.nu) if self._growth_formulas else None)
 
     @cached_property
-    def aspect_ratio(self) -> Quantity:
-        """The optimal depth/width ``r* = 4/((20 + 3 n_L) nu)``, a function of gamma and of the output width n_L."""
-        return aspect_ratio(self.nu)
+    def _growth_formulas(self) -> tuple[Quantity, ...]:
+        """Nu and what follows from it, unless critical at one kernel only: there they are numbers, and slow."""
+        point = useful_point(self.critical_points)
+        if point is None or point.K not in (0, symbols.K):
+            return ()
+        found = self.of_section(Section.FINITE_WIDTH).values()
+        return tuple(quantity for quantity in found if quantity.status is not Status.UNKNOWN)
 
     def optimal_gamma(self, r: Number, n_L: Number, **params: Number) -> Branches:
         """The skip weights gamma >= 0 for which a network of aspect ratio r = depth/width is as deep as is optimal.
@@ -483,6 +485,7 @@ class Theory(LayerTheory, DerivedDepth, DerivedFluctuations, Shown):
             line_remark=critical_line.separation(self._maps, explicit) if known else self._searched,
             exponents=self.exponents,
             growth=self.growth_curve,
+            finite_width=() if self.growth_curve is None else self._growth_formulas,
             remarks=self.remarks,
             checks=checks,
             command=command,

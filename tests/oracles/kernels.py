@@ -6,7 +6,7 @@ of Phi(x1) Phi(x2) x1 x2 by Stein's lemma, checked against a 160 x 160 grid when
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -14,8 +14,10 @@ import mpmath as mp
 import sympy as sp
 
 from symres.core import symbols
+from symres.results.observable import Observable
 from symres.results.quantity import Status
 from symres.results.subjects import DerivedLayer
+from symres.theory.observables import registry
 
 Function = Callable[..., mp.mpf]
 
@@ -92,6 +94,10 @@ class FakeTheory(DerivedLayer):
     @property
     def quantities(self) -> dict[str, Claim]:
         return self.claims
+
+    @property
+    def observables(self) -> Mapping[str, Observable]:
+        return registry.observables
 
     def spoilt(self, name: str, change: Callable[[mp.mpf], mp.mpf]) -> FakeTheory:
         """The same theory with one wrong quantity."""

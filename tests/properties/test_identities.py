@@ -40,7 +40,7 @@ def settings(quantity, **kernels):
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_slope_of_the_covariance_is_the_tangent_between_two_inputs(name):
     theory = derive(LAYERS[name])
-    walk = theory._two
+    walk = theory.walks.two
     rule = build("tangent", (K1, K2, C), tangent(walk, 1, 2, sp.Integer(1)), walk.assignments)
     kernels = {"K1": sp.Rational(3, 2), "K2": sp.Rational(4, 5), "C": sp.Rational(-1, 3)}
     slope = theory.covariance_slope

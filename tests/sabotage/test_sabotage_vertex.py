@@ -6,33 +6,19 @@ import sympy as sp
 
 import symres as sr
 from symres.check import Outcome
+from symres.check.rows.depth_rows import depth_rows
 from symres.check.rows.simulation_case import Task
-from symres.check.rows.vertex_rows import vertex_rows
 from symres.check.sampling.random_points import ORDINARY
 from symres.check.simulation.width_extrapolation import Budget
-from symres.results.subjects import DerivedFluctuations
+from symres.theory.observables.fluctuations import VERTEX
 from tests.shared import derived
-
-
-class Claimed(DerivedFluctuations):
-    """A theory of finite width with other vertices."""
-
-    def __init__(self, layer, values):
-        self.layer, self._values = layer, values
-
-    @property
-    def quantities(self):
-        return {}
-
-    def vertex(self, depth, K, **params):
-        return self._values[: depth + 1]
 
 
 def rows(layer, values, setting, *, K="1", depth=2, seed=0, precision=0.003):
     theory = derived(layer)
     numbers = {s: sp.Rational(setting[s.name]) for s in layer.parameters}
     task = Task(theory, theory.quantities, numbers, seed, Budget(precision), ORDINARY, False, {})
-    return vertex_rows(task, Claimed(layer, values), sp.Rational(K), depth, lambda share: None)
+    return depth_rows(task, VERTEX, lambda place: values[: depth + 1], sp.Rational(K), lambda share: None)
 
 
 RELU = {"C_W": "3/2", "C_b": "0", "gamma": "1/2"}

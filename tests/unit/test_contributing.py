@@ -5,11 +5,14 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import sympy as sp
 
 import symres as sr
 from symres.layers import nodes
 from symres.layers.equation_parser import written
 from symres.layers.nodes import node_classes
+from symres.results.observable import Section
+from symres.theory.observables.layer_observable import OfOneInput
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
@@ -21,7 +24,8 @@ SHOWN = {
     "Claim",
     "QuadratureOracle",
     "SymresError",
-    "ORACLES",
+    "OBSERVABLES",
+    "LayerMeasurement",
     "TARGETS",
     "FACTS",
     "BUILD",
@@ -57,8 +61,19 @@ def test_the_subject_that_is_shown_keeps_its_rule():
     assert len(subject[1]) <= int(subject[0])
 
 
+BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
+def test_the_observable_that_is_shown_works():
+    """tests/unit/test_end_to_end.py adds the same record."""
+    namespace = {"OfOneInput": OfOneInput, "Section": Section}
+    exec(textwrap.dedent(next(block for block in BLOCKS if "CURVATURE" in block)), namespace)
+    expected = sp.diff(2 / sp.pi * sp.asin(2 * sr.K / (1 + 2 * sr.K)), sr.K, 2)
+    assert sp.simplify(namespace["CURVATURE"].of(sr.derive("erf")).expr - sr.C_W * expected) == 0
+
+
 def test_the_node_that_is_shown_works():
-    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    code = next(block for block in BLOCKS if "Centred" in block)
     exec(textwrap.dedent(code), vars(nodes) | {"__name__": __name__})
     erf = sr.activation("erf")
     layer = written("Dense(phi(Centred(z)))", erf)

@@ -1,7 +1,8 @@
-"""One place to touch: a throw-away activation and a throw-away node pass through every stage."""
+"""One place to touch: a throw-away activation, node and observable pass through every stage."""
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from symres import cli
 from symres.activations import catalogue
 from symres.check import Outcome
 from symres.notation import latex
+from symres.results.observable import Section
+from symres.theory.observables import registry
+from symres.theory.observables.layer_observable import OfOneInput
 
 ENTRY = catalogue.CatalogueEntry("bumpy", "z*exp(-z^2/2) + z/2", "made up for a test")
 
@@ -41,6 +45,54 @@ def test_a_new_entry_is_listed_derived_exported_and_checked(registered, capsys, 
     oracle = np.sum(weight * (z * np.exp(-(z**2) / 2) + z / 2) ** 2) / math.sqrt(2 * math.pi)
     assert abs(namespace["kernel_map"](1.0, 1.3, 0.2) / (0.2 + 1.3 * oracle) - 1) < 1e-13
     assert "PASSED" in run(capsys, "check", "bumpy", "--against", "quadrature")
+
+
+CURVATURE = OfOneInput(
+    name="curvature",
+    sign=("κ", "curv"),
+    notation=r"\kappa",
+    meaning="second derivative of the kernel map",
+    unit="1/K",
+    section=Section.MAPS,
+    oracle=lambda layer, K: layer.slope(layer.chi_parallel, K),
+    define=lambda walks: walks.slope(walks.slope(walks.next_kernel)),
+)
+
+
+@pytest.fixture
+def observed(monkeypatch):
+    monkeypatch.setattr(registry, "observables", registry.observables.extended(CURVATURE))
+
+
+def test_a_new_observable_is_derived_and_checked(observed):
+    theory = sr.derive(sr.residual("erf"))
+    K, expected = 1.3, sp.diff(2 / sp.pi * sp.asin(2 * sr.K / (1 + 2 * sr.K)), sr.K, 2)
+    assert abs(theory.curvature.evalf(K=K, C_W=1) / expected.subs(sr.K, K).evalf() - 1) < 1e-14
+    assert theory.curvature.unit == "1/K"
+    report = sr.check(theory, "quadrature", quantities=["curvature"])
+    assert report.outcome is Outcome.PASSED and len(report.verdicts) >= 4
+    wrong = sr.derive(sr.residual("erf"))
+    wrong._known["curvature"] = replace(theory.curvature, definition=sp.nan, body=theory.curvature.body * 51 / 50)
+    report = sr.check(wrong, "quadrature", quantities=["curvature"])
+    assert {verdict.outcome for verdict in report.verdicts} == {Outcome.REFUTED}
+
+
+def test_a_new_observable_is_shown_and_exported(observed, capsys, tmp_path):
+    assert "curvature" in run(capsys, "list", "quantities")
+    page = run(capsys, "derive", "erf", "--layer", "residual", "--out", str(tmp_path / "out"))
+    assert "second derivative of the kernel map" in page and "κ     = C_W·" in page
+    assert r"\kappa" in (tmp_path / "out" / "derivation.tex").read_text()
+    record = json.loads((tmp_path / "out" / "results.json").read_text())["quantities"]["curvature"]
+    assert record["unit"] == "1/K" and record["status"] == "EXACT"
+    for target in ("numpy", "torch", "latex"):
+        assert "curvature" in run(capsys, "export", "erf", "--quantity", "curvature", "--target", target)
+    table = run(capsys, "check", "erf", "--quantity", "curvature", "--against", "quadrature")
+    assert table.splitlines()[-1].startswith("PASSED")
+
+
+def test_it_is_gone_afterwards():
+    with pytest.raises(AttributeError):
+        _ = sr.derive("erf").curvature
 
 
 class Spherical(sr.Node):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .gram_net import GramNet
+from .gram_net import GramNet, Neurons
+from .random_field import OracleLimit
 
+_SPECTATORS = 64
 _MOST = 4  # earlier draws with which products are looked at
 
 
@@ -27,6 +29,21 @@ class RecordingNet(GramNet):
         result: np.ndarray = factor[:, :1, :1] * fresh
         return result
 
+    def fluctuation(self, z: Neurons, kernel: float) -> tuple[np.ndarray, np.ndarray]:
+        """What is looked at, for each network.
+
+        Args:
+            z: the stream.
+            kernel: its kernel at infinite width.
+
+        Returns:
+            ``n (z_i^2 - kernel) (z_j^2 - kernel)`` over all pairs of different neurons, and the root of n times
+            ``(1/n) sum_i z_i^2 - kernel``.
+        """
+        apart = np.square(np.asarray(z)[..., 0]) - kernel
+        total = apart.sum(axis=1)
+        return (np.square(total) - np.square(apart).sum(axis=1)) / (self.n - 1), total / np.sqrt(self.n)
+
     def averages(self) -> np.ndarray:
         """Averages over the neurons, times the root of their number: for each network numbers of mean 0 and variance 1.
 
@@ -47,3 +64,40 @@ class RecordingNet(GramNet):
                     functions += [e * other, e * others, second * other, second * others]
                 found += [function.sum(axis=1) / np.sqrt(width) for function in functions]
         return np.stack(found, axis=1)
+
+
+class SpectatorNet(RecordingNet):
+    """Networks whose conditional kernel is known: the variance of a neuron that takes no part in the averages.
+
+    Behind the network's own neurons stand spectators, one for each draw: it sees the normal of that draw only. Streams
+    are linear in the draws, given all averages, so the sum of the spectators' squares is that variance, apart from the
+    mean, which the last spectator has.
+    """
+
+    def fluctuation(self, z: Neurons, kernel: float) -> tuple[np.ndarray, np.ndarray]:
+        """N times the squared distance of the conditional kernel from ``kernel``, and its root."""
+        spectators = np.asarray(z)[:, -_SPECTATORS:, 0]
+        mean = spectators[:, -1:]  # of a neuron that sees no draw
+        conditional = np.square(spectators - mean).sum(axis=1) + np.square(mean[:, 0])
+        apart = np.sqrt(self.n) * (conditional - kernel)
+        return np.square(apart), apart
+
+    def mean(self, u: Neurons) -> Neurons:
+        """Average over the network's own neurons."""
+        return super().mean(_own(u))
+
+    def _gram(self, u: Neurons, C_W: float, C_b: float) -> np.ndarray:
+        return super()._gram(_own(u), C_W, C_b)
+
+    def _correlated(self, factor: np.ndarray, fan_out: int) -> np.ndarray:
+        own, number = super()._correlated(factor, fan_out), len(self._drawn) - 1
+        if number == _SPECTATORS - 1:
+            raise OracleLimit("the conditional kernel", f"there are more than {number} draws", "take fewer layers")
+        spectators = np.zeros((len(own), _SPECTATORS, 1))
+        spectators[:, number] = factor[:, 0, :1]
+        return np.concatenate([own, spectators], axis=1)
+
+
+def _own(u: Neurons) -> np.ndarray:
+    assert isinstance(u, np.ndarray)
+    return u[:, :-_SPECTATORS]

@@ -11,10 +11,10 @@ import numpy as np
 import sympy as sp
 
 from ...core.errors import SymresError
+from ...results.measurement import OracleValue
 from ...results.quantity import Status
 from ...results.subjects import DerivedLayer
 from ...results.verdict import Outcome, Remarks, Run, Thresholds, Verdict, inconclusive, judge
-from .layer_oracle import OracleValue
 
 PERPENDICULAR = "chi_perp"  # the quantity that a jump makes infinite
 _SHARE = 3  # times the smallest visible error: the least contribution of the branch

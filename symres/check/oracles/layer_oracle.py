@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import sympy as sp
@@ -18,6 +18,7 @@ import sympy as sp
 from ...activations.atom import Phi
 from ...core import symbols
 from ...core.errors import SymresError, UnsupportedLayer
+from ...results.measurement import LayerMeasurement, OracleValue
 from ..formulas.rounding_noise import ORDINARY
 from ..nets.coupled_net import CoupledNet
 from ..nets.forward_walk import Forward
@@ -54,26 +55,7 @@ def _in_range() -> Iterator[None]:
             ) from None
 
 
-@dataclass(frozen=True)
-class OracleValue:
-    """The oracle's number.
-
-    Args:
-        value: the number; infinite if the defining limit diverges, or where the oracle failed.
-        error: estimate of its absolute error.
-        scale: the natural size of the quantity, against which a small value is judged.
-        remark: what the reader should know.
-        diverges: whether an infinite value is what the oracle has seen, not the end of the range of doubles.
-    """
-
-    value: float
-    error: float
-    scale: float
-    remark: str = ""
-    diverges: bool = False
-
-
-class QuadratureOracle:
+class QuadratureOracle(LayerMeasurement):
     """Maps of one layer at one setting of its parameters.
 
     Args:
@@ -121,6 +103,12 @@ class QuadratureOracle:
         value, error = _log_derivative(lambda k: self._moments([[k]], 1)[0][0, 0], K, 11, centre.error, self._floor)
         return OracleValue(value, error, centre.scale / K)
 
+    def slope(self, measure: Callable[[float], OracleValue], K: float) -> OracleValue:
+        """The derivative of what is measured at one kernel, by interpolation in log K."""
+        centre = measure(K)
+        value, error = _log_derivative(lambda k: measure(k).value, K, 11, centre.error, self._floor)
+        return OracleValue(value, error, centre.scale / K)
+
     def chi_perp(self, K: float) -> OracleValue:
         """The limit of (K' - C')/(K - C) for two inputs of equal kernel K as C -> K."""
         return self._perpendicular(K)[0]
@@ -157,10 +145,6 @@ class QuadratureOracle:
         (own, lost), (other, _) = (self._kernel(K) for K in (K1, K2))
         inputs, scale = pair(K1, K2, C), math.sqrt(own.value) * math.sqrt(other.value)
         return _limit(lambda resolution, steps: self._falls(inputs, Theta, resolution, steps), scale, lost)[0]
-
-    def parameter_norm(self, K: float) -> OracleValue:
-        """``ntk_map`` of one input with itself, for Theta = 0: what the parameters of this layer add."""
-        return self.ntk_map(K, K, K, 0.0)
 
     def _perpendicular(self, K: float) -> tuple[OracleValue, range]:
         """chi_perp, and the steps that were enough for it."""
@@ -224,20 +208,6 @@ class QuadratureOracle:
         if self._shared is None:
             return LimitNet(covariance, resolution, differences)
         return LimitBatch(covariance, self._shared, resolution, differences)
-
-
-# name of a quantity -> (its oracle, the symbols of its arguments)
-ORACLES: dict[str, tuple[Callable[..., OracleValue], tuple[sp.Symbol, ...]]] = {
-    "phi_squared": (QuadratureOracle.phi_squared, (symbols.K,)),
-    "kernel_map": (QuadratureOracle.kernel_map, (symbols.K,)),
-    "covariance_map": (QuadratureOracle.covariance_map, (symbols.K1, symbols.K2, symbols.C)),
-    "chi_parallel": (QuadratureOracle.chi_parallel, (symbols.K,)),
-    "chi_perp": (QuadratureOracle.chi_perp, (symbols.K,)),
-    "h": (QuadratureOracle.h, (symbols.K,)),
-    "ntk_map": (QuadratureOracle.ntk_map, (symbols.K1, symbols.K2, symbols.C, symbols.Theta)),
-    "chi_delta": (QuadratureOracle.chi_delta, (symbols.K,)),
-    "parameter_norm": (QuadratureOracle.parameter_norm, (symbols.K,)),
-}
 
 
 def _rounded(size: float, lost: float) -> float:

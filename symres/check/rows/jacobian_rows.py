@@ -16,10 +16,10 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
+from ...results.measurement import OracleValue
 from ...results.subjects import DerivedDepth
 from ...results.verdict import SIMULATION, Verdict, inconclusive
 from ..oracles.comparison import Claim, free_symbols
-from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, Ladder

@@ -14,14 +14,16 @@ from ...core import symbols
 from ...core.atoms import AverageNode
 from ...core.progress import Progress
 from ...layers.nodes import Dense
+from ...results.measurement import OracleValue
+from ...results.observable import Divergence, Observable
 from ...results.quantity import Quantity
 from ...results.subjects import DerivedLayer
 from ...results.verdict import QUADRATURE, Outcome, Verdict, inconclusive, judge
 from ..formulas.steepness import infinitely_steep
 from ..oracles.average_oracle import DIGITS, average_oracle
 from ..oracles.batch_layers import needs_batch
-from ..oracles.comparison import FAILURES, PERPENDICULAR, Claim, compared, free_symbols, moved, reason
-from ..oracles.layer_oracle import ORACLES, OracleValue, QuadratureOracle
+from ..oracles.comparison import FAILURES, Claim, compared, free_symbols, moved, reason
+from ..oracles.layer_oracle import QuadratureOracle
 from ..oracles.natural_scales import natural_units
 from ..sampling import random_points
 from ..sampling.random_points import Values
@@ -31,8 +33,6 @@ _Numbers = tuple[tuple[sp.Symbol, sp.Expr], ...]
 
 _SMALL = 1e-3  # of the natural scale
 _FULL = 4  # points from which on special cases are compared too
-_TANGENTS = ("ntk_map", "parameter_norm")  # infinite as chi_perp is, for one input of layers that contain it
-_COSTLY = ("ntk_map", "chi_delta")  # limits of integrals in the plane: compared at half as many points
 _NO_ORACLE = "there is no oracle for this quantity"
 _MOVES = 2  # each to a quarter of the distance from where the branch changes, on the logarithmic scale
 
@@ -51,17 +51,18 @@ def theory_rows(
     units = natural_units(theory.layer.forward, free, seed, fixed)
     batched = needs_batch(theory.layer.forward, free, seed, fixed)
     for done, (name, quantity) in enumerate(quantities.items()):
-        if name not in ORACLES:
+        observable = theory.observables[name]
+        if observable.oracle is None:
             rows.append(inconclusive(name, "quadrature", "", (_NO_ORACLE,), seed=seed))
             continue
         rng = random_points.stream(seed, "quadrature", name)
-        own = ORACLES[name][1]
-        count = (points + 1) // 2 if name in _COSTLY else points
+        own = observable.arguments
+        count = (points + 1) // 2 if observable.costly else points
         places = _places(_of_batch(own) if batched else own, count, rng, units, special=count >= _FULL)
         for number, place in enumerate(places):
             report(f"{name} by quadrature", (done + number / len(places)) / len(quantities))
             values = random_points.parameters(free_symbols(theory, quantity), rng, fixed, units)
-            rows.append(_seeing_row(theory, name, quantity, place, values, units, seed))
+            rows.append(_seeing_row(theory, observable, quantity, place, values, units, seed))
     return rows
 
 
@@ -133,7 +134,7 @@ def _places(
 
 def _seeing_row(
     theory: DerivedLayer,
-    name: str,
+    observable: Observable,
     quantity: Claim,
     place: Values,
     values: Values,
@@ -141,40 +142,45 @@ def _seeing_row(
     seed: int,
 ) -> Verdict:
     """The comparison at a point, or at one nearer to where the branch changes if nothing is seen there."""
-    first = _theory_row(theory, name, quantity, place, values, seed)
+    first = _theory_row(theory, observable, quantity, place, values, seed)
     row, nearer = first, place
     for _ in range(_MOVES):
         if row.outcome is not Outcome.INCONCLUSIVE or (math.isfinite(row.z) and row.detectable <= QUADRATURE.visible):
             break
         nearer = random_points.nearer(nearer, units)
-        row = _theory_row(theory, name, quantity, nearer, values, seed)
+        row = _theory_row(theory, observable, quantity, nearer, values, seed)
     if row is first or row.outcome is Outcome.INCONCLUSIVE:
         return first
     return moved(row, first, random_points.text(place))
 
 
-def _theory_row(theory: DerivedLayer, name: str, quantity: Claim, place: Values, values: Values, seed: int) -> Verdict:
+def _theory_row(
+    theory: DerivedLayer, observable: Observable, quantity: Claim, place: Values, values: Values, seed: int
+) -> Verdict:
+    name = observable.name
     point = random_points.text(place | values)
     try:
         claim = claimed(quantity, place | values)
-        found = _measured(theory.layer.forward, name, tuple(place.items()), tuple(values.items()))
+        found = _measured(theory.layer.forward, observable, tuple(place.items()), tuple(values.items()))
     except FAILURES as failure:
         return inconclusive(name, "quadrature", point, reason(failure), seed=seed)
-    may_diverge = name == PERPENDICULAR or (name in _TANGENTS and math.isinf(claim))
+    may_diverge = observable.divergence is Divergence.ALWAYS or (
+        observable.divergence is Divergence.EQUAL_INPUTS and math.isinf(claim)
+    )
     steep = may_diverge and infinitely_steep(theory.layer.forward, values)
     return compared(name, "quadrature", point, claim, found, QUADRATURE, _SMALL, steep=steep, seed=seed)
 
 
 @lru_cache(maxsize=512)
-def _measured(forward: sp.Expr, name: str, place: _Numbers, values: _Numbers) -> OracleValue:
+def _measured(forward: sp.Expr, observable: Observable, place: _Numbers, values: _Numbers) -> OracleValue:
     """The oracle's number, kept for later calls: it depends on the layer and the point, never on a claim."""
     where = {symbol: float(value) for symbol, value in place}
-    if name == "covariance_map" and random_points.are_equal(where):
+    if observable.name == "covariance_map" and random_points.are_equal(where):
         oracle = QuadratureOracle(forward, dict(values))
         return replace(oracle.kernel_map(where[symbols.K1]), remark="against the kernel of one input")
-    measure, arguments = ORACLES[name]
+    arguments = observable.arguments
     K = where.get(symbols.K)
     if K is None or symbols.C not in where:
-        return measure(QuadratureOracle(forward, dict(values)), *(where[symbol] for symbol in arguments))
+        return observable.measured(QuadratureOracle(forward, dict(values)), *(where[symbol] for symbol in arguments))
     oracle = QuadratureOracle(forward, dict(values), shared=where[symbols.C])
-    return measure(oracle, *(where.get(symbol, K) for symbol in arguments))
+    return observable.measured(oracle, *(where.get(symbol, K) for symbol in arguments))

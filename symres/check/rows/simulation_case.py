@@ -11,11 +11,11 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
+from ...results.measurement import OracleValue
 from ...results.subjects import DerivedLayer
 from ...results.verdict import SIMULATION, Run, Thresholds, Verdict, inconclusive
 from ..nets.forward_walk import Forward
 from ..oracles.comparison import PERPENDICULAR, Claim, compared, require_sensitivity
-from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.simulate import Simulation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,21 +13,24 @@ import sympy as sp
 
 from ...core import symbols
 from ...core.progress import Progress
+from ...results.measurement import OracleValue
+from ...results.observable import DepthObservable, Observable
 from ...results.subjects import DerivedFluctuations, DerivedLayer
 from ...results.verdict import SIMULATION, Outcome, Run, Verdict, contradicted, inconclusive
 from ..formulas.steepness import infinitely_steep
 from ..oracles.batch_layers import needs_batch
 from ..oracles.comparison import FAILURES, Claim, compared, free_symbols, moved, reason
-from ..oracles.layer_oracle import OracleValue
 from ..oracles.natural_scales import natural_units
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import TAME, Budget, Estimate, measured
 from .claims import LayerClaims, branchless, claimed, iterated
+from .depth_rows import depth_rows, growth_row
 from .jacobian_rows import correlation_length_rows, jacobian_rows
 from .simulation_case import SMALL, Task
 from .tangent_rows import parameter_norm_row, tangent_kernel_row
-from .vertex_rows import vertex_rows
+
+_Run = Callable[[Callable[[float], None]], list[Verdict]]
 
 _NEAR = 1e-10  # (K - C)/K at which chi_perp is measured: a kink adds a bias of the order of its square root
 _DISTANCES = (1e-4, 1e-6, 1e-8, 1e-10)  # (K - C)/K at which a divergence is looked for, one after the other
@@ -41,13 +44,25 @@ _GAIN = 2.0  # by which the susceptibility, on its natural scale, must be larger
 def theory_rows(
     theory: DerivedLayer,
     quantities: Mapping[str, Claim],
+    asked: Collection[str],
     seed: int,
     depth: int,
     budget: Budget,
     fixed: Mapping[str, sp.Expr],
     report: Progress,
 ) -> list[Verdict]:
-    """The maps of a theory after one layer and after ``depth`` layers, its susceptibilities and tangent kernels."""
+    """What a theory claims of one layer and of ``depth`` layers that networks show.
+
+    Args:
+        theory: that is checked.
+        quantities: its claims about one layer.
+        asked: the names of all that is compared.
+        seed: of all random numbers.
+        depth: number of layers.
+        budget: how much to simulate.
+        fixed: numbers that the user has fixed, by name.
+        report: is called with the comparison and the share of the work that is done.
+    """
     rng = random_points.stream(seed, "simulation")
     free = free_symbols(theory, *quantities.values())
     units = natural_units(theory.layer.forward, free, seed, fixed)
@@ -64,7 +79,7 @@ def theory_rows(
     except FAILURES as failure:
         return [inconclusive("forward", "simulation", random_points.text(values), reason(failure), seed=seed)]
 
-    runs: list[tuple[str, Callable[[Callable[[float], None]], list[Verdict]]]] = []
+    runs: list[tuple[str, _Run]] = []
     if "kernel_map" in quantities:
         start = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
         runs.append(("kernel_map", lambda tell: _kernel_rows(task, start, depth, tell)))
@@ -75,8 +90,8 @@ def theory_rows(
     if "kernel_map" in quantities and "chi_perp" in quantities and not steep:
         runs.append(("jacobian", lambda tell: jacobian_rows(task, K1, depth, tell)))
         runs.append(("correlation_length", lambda tell: correlation_length_rows(task, K1, tell)))
-    if "kernel_map" in quantities and isinstance(theory, DerivedFluctuations) and symbols.C not in values:
-        runs.append(("vertex", lambda tell: vertex_rows(task, theory, K1, depth, tell)))
+    if isinstance(theory, DerivedFluctuations) and symbols.C not in values:
+        runs += [(name, run) for name, run in _of_finite_width(task, theory, K1, max(2, depth)) if name in asked]
     if "ntk_map" in quantities and not steep:
         inputs = {symbols.K1: K1, symbols.K2: K2, symbols.C: mixed}
         runs.append(("ntk_map", lambda tell: [tangent_kernel_row(task, inputs, tell)]))
@@ -93,6 +108,25 @@ def theory_rows(
         except FAILURES as failure:
             rows.append(inconclusive(name, "simulation", random_points.text(values), reason(failure), seed=seed))
     return rows
+
+
+def _of_finite_width(task: Task, theory: DerivedFluctuations, K: sp.Rational, depth: int) -> Iterator[tuple[str, _Run]]:
+    """The comparisons of deep networks."""
+
+    def deep(observable: DepthObservable) -> _Run:
+        def claims(values: Values) -> Sequence[float]:
+            return observable.claims(theory, depth, K, {s.name: value for s, value in values.items()})
+
+        return lambda tell: depth_rows(task, observable, claims, K, tell)
+
+    def growing(observable: Observable) -> _Run:
+        return lambda tell: [growth_row(task, observable, theory.critical_points, tell)]
+
+    for name, record in theory.depth_observables.items():
+        yield name, deep(record)
+    for name in task.quantities:
+        if theory.observables[name].simulated is not None:
+            yield name, growing(theory.observables[name])
 
 
 def _kernel_rows(task: Task, start: Values, depth: int, tell: Callable[[float], None]) -> list[Verdict]:

@@ -9,8 +9,8 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
+from ...results.measurement import OracleValue
 from ...results.verdict import Verdict
-from ..oracles.layer_oracle import OracleValue
 from ..sampling import random_points
 from ..sampling.random_points import Values
 from ..simulation.width_extrapolation import Sampler, measured

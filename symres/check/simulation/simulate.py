@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...results.measurement import NetworkMeasurement, Sample, Sampler
 from ..nets.dual_numbers import Dual
 from ..nets.forward_walk import Forward
 from ..nets.gram_net import GramNet, pair
 from ..nets.learning_net import LearningNet
-from ..nets.recording_net import RecordingNet
+from ..nets.recording_net import RecordingNet, SpectatorNet
 from ..nets.weight_net import WeightNet
 from .jacobian_norms import Rule, forward_mode
-from .width_extrapolation import BATCH, SINGLE, Ladder, Sample, Sampler
+from .width_extrapolation import BATCH, SINGLE, Ladder
 
 _STEP = 0.01  # relative step of K in the response; the bias of the central difference is its square
 _OWN = 1.1  # the tangent kernel of an input with itself over that of two inputs
@@ -22,7 +23,7 @@ _LEARNING = 2048  # networks that tell on what kernels depend
 _BATCHES = Ladder(narrowest=64, rungs=3, pilots=256, neurons=2e4, coarseness=_PER_INPUT, glance=(64, 256), ease=2.0)
 
 
-class Simulation:
+class Simulation(NetworkMeasurement):
     """Finite networks of one layer at one setting of its parameters.
 
     A layer that averages over a batch gets a batch of n/4 inputs: one extrapolation in 1/n removes what the finite
@@ -79,20 +80,25 @@ class Simulation:
             K: kernel of the first stream.
             kernels: of the streams that follow at infinite width, one for each layer.
         """
+        return self._covariances(K, kernels, RecordingNet)
 
+    def kernel_fluctuations(self, K: float, kernels: Sequence[float]) -> Sampler:
+        """Observables ``n (K_C^l - K^l)^2`` of the conditional kernel, that of a neuron given all averages."""
+        return self._covariances(K, kernels, SpectatorNet)
+
+    def _covariances(self, K: float, kernels: Sequence[float], kind: type[RecordingNet]) -> Sampler:
         slopes: dict[int, np.ndarray] = {}  # by width: of the kernels in what is known, from other networks
 
         def walked(n: int, nets: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             """Products of different neurons, kernels, and averages of known law."""
-            net = RecordingNet(n, rng)
+            net = kind(n, rng)
             z = net.stream(nets, np.array([[K]]))
             pairs, means = [], []
             for kernel in kernels:
                 z = self._forward(net, z)
-                apart = np.square(z[..., 0]) - kernel
-                total = apart.sum(axis=1)
-                pairs.append((np.square(total) - np.square(apart).sum(axis=1)) / (n - 1))
-                means.append(total / np.sqrt(n))
+                of_pairs, of_all = net.fluctuation(z, kernel)
+                pairs.append(of_pairs)
+                means.append(of_all)
             return np.stack(pairs, axis=1), np.stack(means, axis=1), net.averages()
 
         def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
@@ -119,6 +125,24 @@ class Simulation:
                 control = _norm(z) / kernel - 1
                 results.append(_norm(self._forward(net, z)))
             return (results[0] - results[1]) / (2 * step), control
+
+        return self._in_parts(sample)
+
+    def responses(self, K: float, depth: int) -> Sampler:
+        """Observables [K^l(K + step) - K^l(K - step)]/(2 step) after each layer, the same random numbers at both."""
+        step = _STEP * K
+
+        def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+            seed, results, controls = int(rng.integers(2**62)), [], []
+            for kernel in (K + step, K - step):
+                net = self._net(n, np.random.default_rng(seed))
+                z, found = net.stream(nets, np.array([[kernel]])), []
+                controls.append(_hermite(z / np.sqrt(kernel)))
+                for _ in range(depth):
+                    z = self._forward(net, z)
+                    found.append(_norm(z))
+                results.append(np.concatenate(found, axis=1))
+            return (results[0] - results[1]) / (2 * step), controls[0]
 
         return self._in_parts(sample)
 

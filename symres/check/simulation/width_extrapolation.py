@@ -10,10 +10,7 @@ import numpy as np
 
 from ...core.errors import DeclarationError
 from ...core.scalars import number, whole
-
-# (observables, controls), one row a network: controls have mean 0 at every width and share the observables' noise
-Sample = tuple[np.ndarray, np.ndarray]
-Sampler = Callable[[int, int, np.random.Generator], Sample]
+from ...results.measurement import Sampler
 
 BATCH = 2**17  # neurons at a time: arrays of a few megabytes
 _MISFIT = 9  # chi^2 per degree of freedom beyond which a line through four widths is no accident

@@ -44,8 +44,7 @@ def document(report: Report, caption: str = "") -> str:
         report: what was derived.
         caption: of the plot ``maps.pdf`` beside the document; empty if there is none.
     """
-    if report.growth is not None and report.growth.formula is not None:
-        report = replace(report, quantities=(*report.quantities, report.growth.formula))
+    report = replace(report, quantities=(*report.quantities, *report.finite_width))
     heads = _heads(report)
     notation = Notation(heads)
     appendix = Appendix(report.quantities, notation)

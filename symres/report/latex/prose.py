@@ -6,17 +6,13 @@ import re
 
 from ...core.words import Obstruction, obstruction
 from ...notation.formula_reader import segments
+from ...theory.observables.registry import observables
 from .displays import escape, latex
 
 PDLT = "D. A. Roberts, S. Yaida, B. Hanin, The Principles of Deep Learning Theory, arXiv:2106.10165"
 
 _GREEK = "alpha", "beta", "gamma", "phi", "xi", "rho"
 _SIGNS = {
-    "chi_parallel": r"\chi_\parallel",
-    "chi_perp": r"\chi_\perp",
-    "phi_squared": r"\langle\phi^2\rangle_K",
-    "kernel_map": "K'",
-    "covariance_map": "C'",
     "dK'/dK": r"\mathrm{d}K'/\mathrm{d}K",
     "C_W": "C_W",
     "S_in": "S_{in}",
@@ -30,6 +26,7 @@ _SIGNS = {
     "phi''": r"\phi''",
     **{greek: rf"\{greek}" for greek in _GREEK},
     **{letter: letter for letter in "KChz"},
+    **{name: record.notation for name, record in observables.items()},
 }
 _WORD = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True))
 _CALL = r"(?P<name>[a-z]\w+)\((?P<inside>[\w +]+)\)"

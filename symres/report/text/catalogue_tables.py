@@ -31,7 +31,7 @@ def activation_table(width: int, unicode: bool) -> list[Line]:
     maths, typed = Maths(unicode), Typed()
     known = catalogue.activations
     column = max(map(len, known), default=0) + 2
-    lines = _head("Activations", width, unicode)
+    lines = table_head("Activations", width, unicode)
     for name, phi in known.items():
         formula = wrap(typed(phi.expr), width - column)
         lines.append(line(Span(name.ljust(column), "bold"), formula[0]))
@@ -47,7 +47,7 @@ def layer_table(width: int, unicode: bool) -> list[Line]:
     maths = Maths(unicode, phi.formula)
     known = architectures.architectures
     column = max(map(len, known), default=0) + 2
-    lines = _head("Layers", width, unicode)
+    lines = table_head("Layers", width, unicode)
     for name, build in known.items():
         free = {option.name: SHARED[option.name] for option in _options(build) if option.name in SHARED}
         equation = wrap(f"z' = {maths(build(phi, **free).forward)}", width - column)
@@ -70,7 +70,7 @@ def facts_page(phi: Activation, width: int, unicode: bool) -> list[Line]:
         rows.append(("source", phi.source))
     rows.append(("identifier", file_stem(phi)))
     column = max(len(label) for label, _ in rows) + 2
-    lines = _head(phi.name, width, unicode)
+    lines = table_head(phi.name, width, unicode)
     for label, text in rows:
         is_formula = label == rows[0][0]
         parts = wrap(text, width - column) if is_formula else textwrap.wrap(text, width - column)
@@ -98,5 +98,6 @@ def _assumption(parameter: sp.Symbol) -> str:
     return "real"
 
 
-def _head(title: str, width: int, unicode: bool) -> list[Line]:
+def table_head(title: str, width: int, unicode: bool) -> list[Line]:
+    """The title of a table."""
     return [line(Span(title, "bold blue")), line(Span(("─" if unicode else "-") * width, "dim"))]

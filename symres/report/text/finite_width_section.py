@@ -38,8 +38,8 @@ class FiniteWidthSection(Sheet):
             return []
         lines = self.rule("Finite width")
         lines += self.wrapped(self.words(self._recursion()), "dim")
-        if curve.formula is not None and curve.formula.expr is not None:
-            lines += self._formula(curve.formula, curve)
+        for quantity in self.report.finite_width:
+            lines += self._formula(quantity, curve)
         lines += self._table(curve)
         differs = max(abs(row.nu / row.second - 1) for row in curve.rows)
         if differs > 1e-9:
@@ -55,12 +55,12 @@ class FiniteWidthSection(Sheet):
         """What V is, in words."""
         return (
             "V = n E[z_i^2 z_j^2]_c of two neurons grows by nu K^2 a layer at criticality; "
-            f"r* = 4/((20 + 3 n_L) nu) is the optimal depth/width, here for n_L = {OUTPUTS}"
+            f"r* = 4/((20 + 3 n_L) nu) is the optimal depth/width, below for n_L = {OUTPUTS}"
         )
 
-    def _formula(self, formula: Quantity, curve: GrowthCurve) -> list[Line]:
-        lines = self.equation(self.maths.symbol("nu"), [self.maths(formula.body)])
-        if curve.edge is not None:
+    def _formula(self, quantity: Quantity, curve: GrowthCurve) -> list[Line]:
+        lines = self.equation(self.name(quantity.name), [self.maths(quantity.body)])
+        if quantity.name == "nu" and curve.edge is not None:
             arrow = "→" if self.maths.unicode else "->"
             near = f"{self.maths.symbol('gamma')} {arrow} 1"
             lines += self.equation("", [f"{self.maths(curve.edge)} + ...  for {near}"])

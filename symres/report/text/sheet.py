@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import mpmath as mp
 
 from ...notation.formula_reader import segments
+from ...theory.observables import registry
 from .console import Line, Span, line
 from .formula_text import Maths
 from .line_breaking import wrap
@@ -17,14 +18,6 @@ INDENT = 2
 LABEL = 6  # columns of a left-hand side
 DIGITS = 15
 
-# how quantities are called on a page: in mathematical characters, in ASCII
-NAMES = {
-    "phi_squared": ("g", "g"),
-    "kernel_map": ("K'", "K'"),
-    "covariance_map": ("C'", "C'"),
-    "chi_parallel": ("χ∥", "chi_par"),
-    "chi_perp": ("χ⊥", "chi_perp"),
-}
 _SIGNS = {">=": "≥", "<=": "≤"}
 _WORD = re.compile(r"(?<![\w-])[A-Za-z]\w*(?![\w=])", re.ASCII)  # not an option of the command line
 
@@ -43,8 +36,8 @@ class Sheet:
 
     def name(self, quantity: str) -> str:
         """What a quantity is called on the page."""
-        pair = NAMES.get(quantity)
-        return pair[0 if self.maths.unicode else 1] if pair else quantity
+        record = registry.observables.get(quantity)
+        return record.sign[0 if self.maths.unicode else 1] if record else quantity
 
     def words(self, sentence: str) -> str:
         """A sentence of the program with its formulas and susceptibilities as the page writes them."""
@@ -54,7 +47,9 @@ class Sheet:
         """Words, with Greek letters and the names and signs of the page."""
         for sign, shown in _SIGNS.items():
             text = text.replace(sign, shown if self.maths.unicode else sign)
-        return _WORD.sub(lambda word: self.name(word[0]) if word[0] in NAMES else self.maths.symbol(word[0]), text)
+        return _WORD.sub(
+            lambda word: self.name(word[0]) if word[0] in registry.observables else self.maths.symbol(word[0]), text
+        )
 
     def rule(self, title: str) -> list[Line]:
         """The title of a section."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from ..quantity import Quantity
-
 OUTPUTS = 1  # n_L of the aspect ratios that are shown
 
 
@@ -44,12 +42,10 @@ class GrowthCurve:
 
     Args:
         rows: by increasing gamma.
-        formula: nu, where it is known as a formula.
         edge: the first term of nu for gamma to 1, where it is known.
     """
 
     rows: tuple[GrowthRow, ...]
-    formula: Quantity | None
     edge: sp.Expr | None = None
 
     def at(self, *gammas: float) -> Iterator[GrowthRow]:

@@ -35,7 +35,7 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
     """
     point = useful_point(points)
     if point is None:
-        return unknown("nu", (gamma,), "no kernel is critical at any C_W and C_b", notation=r"\nu")
+        return unknown("nu", (gamma,), "no kernel is critical at any C_W and C_b")
     values = {C_W: point.C_W, C_b: point.C_b}
     left = tuple(s for s in parameters if s not in (C_W, C_b))
     try:
@@ -46,14 +46,12 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
         else:
             definition = StationaryNoise(program, {**values, K: point.K}).growth / point.K**2
     except NoClosedForm as error:
-        return unknown("nu", (gamma,), error.found, notation=r"\nu")
+        return unknown("nu", (gamma,), error.found)
     found = build(
         "nu",
         (gamma,) if definition.has(gamma) else (),
         definition,
-        notation=r"\nu",
         meaning=_MEANING[point.stability],
-        source="PDLT (B.29), (B.35), of which the first leaves out a part of what neurons remember",
         parameters=tuple(dict.fromkeys((gamma, *left))),
     )
     return replace(found, expansion=expansion, within=((gamma, -1, 1),))
@@ -86,8 +84,6 @@ def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, paramete
         "vertex_limit",
         (),
         definition,
-        notation=r"V^\infty/(K^\star)^2",
-        meaning="four-point vertex of an infinitely deep network in units of its squared kernel",
         parameters=parameters,
     )
     return replace(found, within=((gamma, -1, 1),))
@@ -105,7 +101,7 @@ def aspect_ratio(growth: Quantity) -> Quantity:
         growth: nu.
     """
     if growth.status is Status.UNKNOWN:
-        return unknown("aspect_ratio", (gamma, n_L), growth.reason, notation=r"r^\star")
+        return unknown("aspect_ratio", (gamma, n_L), growth.reason)
     symbol = sp.Symbol("nu", positive=True)
     definition = 4 / ((20 + 3 * n_L) * symbol)
     return replace(
@@ -117,7 +113,5 @@ def aspect_ratio(growth: Quantity) -> Quantity:
         expansion=None,
         steps=(*growth.steps, NamedStep(symbol, growth.definition, growth.body)),
         proof=Proof(definition),
-        notation=r"r^\star",
-        meaning="optimal aspect ratio depth/width",
-        source="PDLT (B.36), (A.73): of outputs after a readout without a skip, whose only vertex of order 1/n is V",
+        meaning="",
     )

@@ -21,7 +21,7 @@ from ..finite_width.deep_fluctuations import DeepFluctuations, states_of
 from ..finite_width.float_quadrature import Array, FloatFunction, coefficients
 from ..finite_width.fluctuations import Fluctuations
 from ..finite_width.layer_noise import CompiledLayer
-from ..quantities.layer_maps import LayerTheory
+from ..observables.layer_theory import LayerTheory
 from ..response.kernel_response import response
 from ..response.readout import readout_of
 from .layer_values import Parameter, Values, by_layer, float_values, number_of

@@ -23,9 +23,9 @@ from ...gaussian.calculus.expectation import Expectation
 from ...numerics.balls import compile_ball
 from ...results.quantity import Quantity, Status
 from ..criticality.conditions.critical_conditions import affine, expression_of
+from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build
 from ..quantities.closed_forms import closed
-from ..quantities.layer_maps import LayerTheory
 
 _POWERS = (1, 2, 3, 4)  # of the branch's weight, that the first correction may have
 _REMEDY = 'use an identity and a weighted branch, z + xi*branch, and pass the name of the weight: depth_limit("xi")'

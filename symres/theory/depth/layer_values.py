@@ -11,7 +11,7 @@ import sympy as sp
 from ...core.errors import DeclarationError
 from ...core.scalars import Number, number
 from ...results.quantity import Quantity
-from ..quantities.layer_maps import LayerTheory
+from ..observables.layer_theory import LayerTheory
 
 DIGITS = 18  # of every step: results are good to 15
 

@@ -17,7 +17,7 @@ from ...notation import latex
 from ...notation.facts import equation
 from ...results.arguments_of_quantities import undirected
 from ...results.subjects import DerivedNetwork
-from ..quantities.layer_maps import LayerTheory
+from ..observables.layer_theory import LayerTheory
 from .fluctuating_network import FluctuatingNetwork
 from .layer_values import DIGITS, Parameter, Values, by_layer, number_of
 

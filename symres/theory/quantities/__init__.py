@@ -1,6 +1,6 @@
 """From unevaluated averages to verified quantities.
 
 Read ``closed_forms`` first (averages replaced by closed forms, with proof), then ``build`` (the quantity, compared with
-numbers) and ``layer_maps`` (the quantities of one layer). ``expansion`` has series in the kernel, in sums of
+numbers). ``expansion`` has series in the kernel, in sums of
 ``power_sums``; ``expectations`` the averages that users ask for directly; ``lazy`` looks quantities up by name.
 """

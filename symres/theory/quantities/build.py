@@ -37,6 +37,7 @@ def build(
     *,
     notation: str = "",
     meaning: str = "",
+    unit: str = "",
     source: str = "",
     parameters: Sequence[sp.Symbol] = (),
 ) -> Quantity:
@@ -50,6 +51,7 @@ def build(
             stand inside another average are inlined.
         notation: LaTeX of the left-hand side.
         meaning: one line that says what it is.
+        unit: in which it is measured.
         source: document and equation that it generalises.
         parameters: of the layer, whether or not this quantity depends on them.
 
@@ -76,6 +78,7 @@ def build(
         steps=tuple(steps),
         notation=notation or name,
         meaning=meaning,
+        unit=unit,
         source=source,
         proof=_with_steps(proof, inner),
         verifications=tuple(closer.verifications),
@@ -111,6 +114,7 @@ def unknown(
     *,
     notation: str = "",
     meaning: str = "",
+    unit: str = "",
     source: str = "",
 ) -> Quantity:
     """A quantity that does not exist or could not be found, with the reason."""
@@ -123,6 +127,7 @@ def unknown(
         reason=reason,
         notation=notation,
         meaning=meaning,
+        unit=unit,
         source=source,
     )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
 from ...results.quantity import Quantity
 
@@ -12,17 +11,17 @@ class LazyQuantities(Mapping[str, Quantity]):
     """A mapping from names to quantities, each derived when it is looked up.
 
     Args:
-        owner: what has the quantities as attributes.
+        derive: makes a quantity from its name.
         names: of the quantities, in their order.
     """
 
-    def __init__(self, owner: Any, names: tuple[str, ...]) -> None:
-        self._owner, self._names = owner, names
+    def __init__(self, derive: Callable[[str], Quantity], names: tuple[str, ...]) -> None:
+        self._derive, self._names = derive, names
 
     def __getitem__(self, name: str) -> Quantity:
         if name not in self._names:
             raise KeyError(name)
-        return getattr(self._owner, name)
+        return self._derive(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from ...core.errors import NoClosedForm
 from ..finite_width.float_quadrature import Array, Values
-from ..quantities.layer_maps import LayerTheory
+from ..observables.layer_theory import LayerTheory
 from .layer_slopes import ScaleSlopes
 
 _SCALES = np.geomspace(1e-3, 30.0, 46)  # in units of 1/sqrt(depth)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...results.numbers.response import Response, Value
 from ..finite_width.float_quadrature import Array, Values
-from ..quantities.layer_maps import LayerTheory
+from ..observables.layer_theory import LayerTheory
 from .layer_slopes import LayerSlopes
 
 

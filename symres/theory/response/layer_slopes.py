@@ -13,7 +13,7 @@ from ...core.symbols import K1, K2, C, K
 from ...results.quantity import Quantity, Status
 from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ..finite_width.float_quadrature import Array, Values
-from ..quantities.layer_maps import LayerTheory
+from ..observables.layer_theory import LayerTheory
 
 ONE = (K,)
 PAIR = (K1, C, K2)

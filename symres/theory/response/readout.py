@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...activations.activation import Activation
 from ...core.errors import DeclarationError
 from ...layers.architectures import mlp
-from ..quantities.layer_maps import LayerTheory
+from ..observables.layer_theory import LayerTheory
 
 
 def readout_of(layers: Sequence[LayerTheory]) -> LayerTheory:

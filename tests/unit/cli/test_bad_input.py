@@ -77,7 +77,7 @@ OPTIONS = {
     "derive gelu --layer": "--layer",
     "deriv gelu": "derive",
     "gelu": "gelu",
-    "list layer": "activations or layers or averages",
+    "list layer": "activations or layers or quantities or averages",
     "list averages gelo": "gelu",
     "list averages residual": "residual is a layer",
     "list averages gelu relu": "relu",

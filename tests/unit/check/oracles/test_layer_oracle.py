@@ -13,12 +13,14 @@ from symres.activations.activation import Activation
 from symres.check import Outcome, check
 from symres.check.oracles.average_oracle import average_oracle
 from symres.check.oracles.comparison import compared
-from symres.check.oracles.layer_oracle import ORACLES, OracleValue, QuadratureOracle, _extrapolated
+from symres.check.oracles.layer_oracle import QuadratureOracle, _extrapolated
 from symres.core import symbols
 from symres.core.errors import SymresError
 from symres.core.symbols import C_W, C_b, gamma, z
 from symres.layers.nodes import Dense
+from symres.results.measurement import OracleValue
 from symres.results.verdict import QUADRATURE
+from symres.theory.observables.registry import observables
 from tests.oracles.kernels import FORMULAS, KERNELS, FakeTheory, residual_theory
 from tests.oracles.nodes import Normed, Shaped, Sorting
 
@@ -37,8 +39,10 @@ def theory(name, skip=True):
 def test_right_theories_pass_and_the_eye_is_sharp(name, skip):
     report = check(theory(name, skip), "quadrature", seed=3, points=3)
     assert report.outcome is Outcome.PASSED
-    assert {v.quantity for v in report.verdicts} == set(ORACLES)
-    assert len(report.verdicts) == 3 * (len(ORACLES) - 2) + 2 * 2  # two are compared at fewer points
+    measured = [record for record in observables.values() if record.oracle is not None]
+    assert {v.quantity for v in report.verdicts} == {record.name for record in measured}
+    assert len(report.verdicts) == sum(2 if record.costly else 3 for record in measured)
+    assert sum(record.costly for record in measured) == 2
     sharpness = {"phi_squared": 1e-10, "kernel_map": 1e-10, "covariance_map": 1e-8}
     sharpness |= {"chi_parallel": 1e-6, "chi_perp": 1e-5, "h": 2e-3}
     sharpness |= {"ntk_map": 1e-4, "chi_delta": 1e-3, "parameter_norm": 1e-6}
@@ -144,7 +148,7 @@ def test_five_dimensions_are_inconclusive():
 def test_a_quantity_without_an_oracle_is_inconclusive():
     right = theory("relu")
     extra = FakeTheory(right.forward, right.quantities | {"nu": right.quantities["kernel_map"]})
-    rows = [v for v in check(extra, "quadrature", points=1).verdicts if v.quantity == "nu"]
+    rows = check(extra, "quadrature", points=1, quantities=["nu"]).verdicts
     assert [row.outcome for row in rows] == [Outcome.INCONCLUSIVE]
 
 

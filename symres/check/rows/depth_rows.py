@@ -1,0 +1,155 @@
+"""Rows about deep networks of finite width: four-point vertices, fluctuations of kernels, responses, and growth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import mpmath as mp
+import numpy as np
+import sympy as sp
+
+from ...core import symbols
+from ...results.critical_point import CriticalPoint
+from ...results.measurement import OracleValue, Sample, Sampler
+from ...results.observable import Observable
+from ...results.verdict import VERTICES, Verdict, inconclusive
+from ..oracles.layer_oracle import QuadratureOracle
+from ..sampling import random_points
+from ..sampling.random_points import Values
+from ..simulation.width_extrapolation import Estimate, Ladder
+from .claims import claimed
+from .simulation_case import Task
+
+_LADDER = Ladder(narrowest=128, rungs=3)
+_COARSER = 4.0  # is the precision than that of the maps: products of two neurons scatter by more than their average
+_ROUNDED = 1e-12  # relative to the natural scale
+_LARGE = 0.5  # of the natural scale: seen in any case
+_SMALL = 0.1  # of the natural scale
+_NEURONS = 2_000_000  # at most, for each width and layer
+_SETTLED, _LAST = 3, 7  # layers between which the growth of vertices is measured
+_REMEMBERED = sp.Rational(1, 2)  # the largest weight of a skip connection whose first layers are forgotten by then
+_UNSEEN = "what fluctuates is small beside the squared kernel: networks of these widths do not show it"
+_STABLE = ("neutral", "half-stable")  # points at which a kernel stays
+
+
+def depth_rows(
+    task: Task,
+    observable: Observable,
+    claimed_at: Callable[[Values], Sequence[float]],
+    K: sp.Rational,
+    tell: Callable[[float], None],
+) -> list[Verdict]:
+    """The claims after two layers, the first whose neurons remember, and after the last.
+
+    The kernels of infinite width that are subtracted come from quadrature, not from the theory. Where the last claim is
+    small on its natural scale, networks with smaller biases or a smaller skip may show more: the comparison is moved.
+
+    Args:
+        task: the layer.
+        observable: what is claimed.
+        claimed_at: the claims for 0, 1, 2, ... layers, two at least, at values of the parameters.
+        K: kernel of the input.
+        tell: is called with the share of the work that is done.
+    """
+    shares: list[float] = []
+    for values in (settings := list(_settings(task.values))):
+        there, claims = task.at(values), claimed_at(values)
+        shares.append(abs(claims[-1]) / float(_natural(observable, there, K, len(claims) - 1)[1][-1]))
+        if shares[-1] >= _LARGE:
+            break
+    task = task.at(settings[int(np.argmax(shares))])
+    claims = claimed_at(task.values)
+    kernels, natural = _natural(observable, task, K, len(claims) - 1)
+    assert observable.simulated is not None
+    sampler = observable.simulated(task.simulation, float(K), kernels)
+    estimate = _estimate(task, observable.name, sampler, [float(K), *kernels], natural, tell)
+    rows = []
+    for layers in sorted({2, len(kernels)}):
+        place = layers - 1
+        found = OracleValue(float(estimate.values[place]), float(estimate.errors[place]), float(natural[place]))
+        point = random_points.text({symbols.K: K} | task.values) + f"; {layers} layers"
+        rows.append(_row(task, observable.name, point, mp.mpf(claims[layers]), found, estimate))
+    return rows
+
+
+def growth_row(
+    task: Task, observable: Observable, points: Sequence[CriticalPoint], tell: Callable[[float], None]
+) -> Verdict:
+    """The growth of what is simulated between two depths, at the critical point at which kernels stay."""
+    name, quantity = observable.name, task.quantities[observable.name]
+    values = {s: min(v, _REMEMBERED, key=abs) if s == symbols.gamma else v for s, v in task.values.items()}
+    point = next((p for p in points if p.stability in _STABLE and p.along is None), None)
+    if point is None:
+        said = "vertices grow by their final law only in deeper networks than can be simulated"
+        return inconclusive(name, "simulation", "", (said,), seed=task.seed)
+    K = sp.Integer(1) if point.K == symbols.K else _rounded(point.K, values)
+    values |= {s: _rounded(e, values) for s, e in ((symbols.C_W, point.C_W), (symbols.C_b, point.C_b)) if s in values}
+    there = task.at(values)
+    kernels, natural = [float(K)] * (_LAST + 1), np.array([float(K) ** 2])
+    assert observable.simulated is not None
+    every = observable.simulated(there.simulation, float(K), kernels[1:])
+    estimate = _estimate(there, name, _slope(every), kernels, natural, tell)
+    found = OracleValue(float(estimate.values[0] / natural[0]), float(estimate.errors[0] / natural[0]), 1.0)
+    shown = f"{random_points.text({symbols.K: K} | values)}; layers {_SETTLED} to {_LAST}"
+    return _row(there, name, shown, claimed(quantity, values), found, estimate)
+
+
+def _settings(values: Values) -> Iterator[Values]:
+    """The parameters, then with smaller biases, then with a smaller skip too."""
+    yield values
+    smaller = values | {s: v / 10 for s, v in values.items() if s == symbols.C_b}
+    yield smaller
+    yield smaller | {s: v / 2 for s, v in values.items() if s == symbols.gamma}
+
+
+def _natural(observable: Observable, task: Task, K: sp.Rational, depth: int) -> tuple[list[float], np.ndarray]:
+    """The kernels after each layer, and the natural sizes of an observable there."""
+    kernels = [float(K)]
+    for _ in range(depth):
+        kernels.append(QuadratureOracle(task.theory.layer.forward, task.values).kernel_map(kernels[-1]).value)
+    after = np.array(kernels[1:])
+    return kernels[1:], np.square(after) if observable.unit == "K^2" else after / kernels[0]
+
+
+def _row(task: Task, name: str, point: str, claim: mp.mpf, found: OracleValue, estimate: Estimate) -> Verdict:
+    rounding = _ROUNDED * found.scale  # all that is left of an observable that is 0 in every network
+    found = replace(found, error=rounding if abs(found.value) <= rounding else max(found.error, rounding))
+    if not claim or VERTICES.margin * found.error <= VERTICES.visible * max(abs(claim), abs(found.value)):
+        return task.row(name, point, claim, found, estimate, None, VERTICES)
+    return inconclusive(name, "simulation", point, (_UNSEEN,), claimed=claim, value=found.value, seed=task.seed)
+
+
+def _estimate(
+    task: Task,
+    name: str,
+    sampler: Sampler,
+    kernels: Sequence[float],
+    natural: np.ndarray,
+    tell: Callable[[float], None],
+) -> Estimate:
+    """The observables at infinite width."""
+
+    def scales(values: np.ndarray) -> np.ndarray:
+        return np.maximum(np.abs(values), _SMALL * natural)
+
+    rng, (K, *after) = task.rng(name), kernels
+    sizes = task.simulation.kernels(K, K, K / 2, len(after))
+    spread = task.fluctuations(sizes, lambda values: np.repeat(after, 2), rng)
+    ladder, budget = replace(_LADDER, spread=spread), task.budget.coarser(_COARSER, _NEURONS)
+    return task.extrapolated(sampler, scales, rng, tell, budget, ladder)
+
+
+def _slope(every: Sampler) -> Sampler:
+    """The growth for each layer, from observables after each."""
+
+    def sample(n: int, nets: int, rng: np.random.Generator) -> Sample:
+        observed, controls = every(n, nets, rng)
+        growth = (observed[:, _LAST - 1] - observed[:, _SETTLED - 1]) / (_LAST - _SETTLED)
+        return growth[:, None], controls
+
+    return sample
+
+
+def _rounded(expression: sp.Expr, values: Values) -> sp.Rational:
+    return sp.Rational(str(sp.N(sp.sympify(expression).subs(values), 20)))

@@ -1,0 +1,45 @@
+"""How fast fluctuations grow with depth at criticality, and how deep networks may be."""
+
+from __future__ import annotations
+
+from ...core.symbols import gamma, n_L
+from ...results.observable import Section
+from ..aspect_ratio.nu import aspect_ratio, nu, vertex_limit
+from .layer_observable import AtCriticality, LayerObservable
+
+NU = AtCriticality(
+    name="nu",
+    sign=("ν", "nu"),
+    notation=r"\nu",
+    meaning="growth of the four-point vertex with depth at criticality, V/K^2 for each layer",
+    source="PDLT (B.29), (B.35), of which the first leaves out a part of what neurons remember",
+    arguments=(gamma,),
+    section=Section.FINITE_WIDTH,
+    by_default=False,  # its derivation may take longer than all other comparisons
+    simulated=lambda networks, K, kernels: networks.vertices(K, kernels),
+    derive=lambda subject: nu(subject.layer.program, subject.critical_points, subject.layer.parameters),
+)
+ASPECT_RATIO = AtCriticality(
+    name="aspect_ratio",
+    sign=("r*", "r*"),
+    notation=r"r^\star",
+    meaning="optimal aspect ratio depth/width",
+    source="PDLT (B.36), (A.73): of outputs after a readout without a skip, whose only vertex of order 1/n is V",
+    arguments=(gamma, n_L),
+    section=Section.FINITE_WIDTH,
+    derive=lambda subject: aspect_ratio(subject.quantity("nu")),
+)
+VERTEX_LIMIT = AtCriticality(
+    name="vertex_limit",
+    sign=("V/K²", "V/K^2"),
+    notation=r"V^\infty/(K^\star)^2",
+    meaning="four-point vertex of infinitely deep networks that keep kernels bounded, in squared kernels",
+    arguments=(gamma,),
+    derive=lambda subject: vertex_limit(
+        subject.layer.program,
+        subject.quantity("kernel_map"),
+        subject.quantity("chi_parallel"),
+        subject.layer.parameters,
+    ),
+)
+OBSERVABLES: tuple[LayerObservable, ...] = (NU, ASPECT_RATIO, VERTEX_LIMIT)

@@ -1,0 +1,133 @@
+"""Observables of a layer as records that say how they are derived."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import sympy as sp
+
+from ...core import symbols
+from ...core.errors import NoClosedForm, UnsupportedLayer
+from ...layers.layer import Layer
+from ...results.critical_point import CriticalPoint
+from ...results.observable import Observable
+from ...results.quantity import Quantity
+from ..quantities.build import build, unknown
+from ..walk.walk import Walk
+from .layer_walks import LayerWalks
+
+
+class Subject(ABC):
+    """What an observable is derived from: a layer, and what is derived already."""
+
+    layer: Layer
+
+    @property
+    @abstractmethod
+    def walks(self) -> LayerWalks:
+        """The laws of the layer's neurons."""
+
+    @abstractmethod
+    def quantity(self, name: str) -> Quantity:
+        """Another observable of the same layer."""
+
+
+class CriticalSubject(Subject):
+    """A layer whose criticality is analysed."""
+
+    @property
+    @abstractmethod
+    def critical_points(self) -> tuple[CriticalPoint, ...]:
+        """Where it is critical."""
+
+
+@dataclass(frozen=True)
+class LayerObservable(Observable):
+    """An observable that a layer has by itself."""
+
+    @abstractmethod
+    def of(self, subject: Subject) -> Quantity:
+        """Derive it, and verify it; unknown, with the reason, where it has no definition in averages that exist."""
+
+    def applies_to(self, subject: Subject) -> bool:
+        """Whether it has a meaning for a layer."""
+        return True
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What a quantity says of itself."""
+        return {"notation": self.notation, "meaning": self.meaning, "unit": self.unit, "source": self.source}
+
+    def _built(self, subject: Subject, walk: Walk, define: Callable[[LayerWalks], sp.Expr]) -> Quantity:
+        more = tuple(s for s in self.arguments if s is symbols.Theta)
+        arguments = (*walk.arguments, *more)
+        try:
+            defined = define(subject.walks)
+        except NoClosedForm as error:
+            return unknown(self.name, arguments, error.found, **self.words)
+        parameters = subject.layer.parameters
+        return build(self.name, arguments, defined, walk.assignments, parameters=parameters, **self.words)
+
+
+@dataclass(frozen=True)
+class OfOneInput(LayerObservable):
+    """A function of the kernel of one input.
+
+    Args:
+        define: the definition in Gaussian averages.
+    """
+
+    arguments: tuple[sp.Symbol, ...] = (symbols.K,)
+    define: Callable[[LayerWalks], sp.Expr] = lambda walks: sp.nan
+
+    def of(self, subject: Subject) -> Quantity:
+        """The quantity."""
+        return self._built(subject, subject.walks.one, self.define)
+
+
+@dataclass(frozen=True)
+class OfTwoInputs(LayerObservable):
+    """A function of the kernels of two inputs and of their covariance.
+
+    Args:
+        define: the definition in Gaussian averages.
+    """
+
+    arguments: tuple[sp.Symbol, ...] = (symbols.K1, symbols.K2, symbols.C)
+    define: Callable[[LayerWalks], sp.Expr] = lambda walks: sp.nan
+
+    def of(self, subject: Subject) -> Quantity:
+        """The quantity; unknown, with the reason, where only the law of one input can be told."""
+        walks = subject.walks
+        one = walks.one  # whose errors are those of the layer
+        try:
+            two = walks.two
+        except UnsupportedLayer as error:
+            return unknown(self.name, self.arguments, error.found, **self.words)
+        found = self._built(subject, two, self.define)
+        return replace(found, directed=True) if walks.is_directed and two.kernel is not one.kernel else found
+
+
+@dataclass(frozen=True)
+class AtCriticality(LayerObservable):
+    """A function of the skip connection, where a kernel is critical.
+
+    Args:
+        derive: the quantity.
+    """
+
+    derive: Callable[[CriticalSubject], Quantity] | None = None
+
+    def applies_to(self, subject: Subject) -> bool:
+        """Whether criticality is analysed."""
+        return isinstance(subject, CriticalSubject)
+
+    def of(self, subject: Subject) -> Quantity:
+        """The quantity, with its own meaning where it is more special than that of the record."""
+        assert self.derive is not None
+        assert isinstance(subject, CriticalSubject)
+        found = self.derive(subject)
+        meaning = found.meaning or self.meaning
+        return replace(found, notation=self.notation, meaning=meaning, unit=self.unit, source=self.source)

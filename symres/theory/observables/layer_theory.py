@@ -1,0 +1,142 @@
+"""The theory of one layer: its observables as attributes, each derived when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, overload
+
+from ...core.scalars import Number, scalar
+from ...layers.layer import Layer
+from ...results.observable import Section
+from ...results.quantity import Quantity
+from ...results.subjects import LayerMaps
+from ..finite_width.layer_noise import CompiledLayer
+from ..finite_width.layer_response import LayerResponse
+from ..quantities.lazy import LazyQuantities
+from . import gradients, kernels, registry, susceptibilities
+from .layer_observable import LayerObservable, Subject
+from .layer_walks import LayerWalks
+
+
+class Derived:
+    """An observable of a layer as an attribute.
+
+    Args:
+        record: the observable.
+    """
+
+    def __init__(self, record: LayerObservable) -> None:
+        self.record = record
+        self.__doc__ = f"{record.meaning[:1].upper()}{record.meaning[1:]}{record.source and f' ({record.source})'}."
+
+    @overload
+    def __get__(self, layer: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, layer: LayerTheory, owner: type) -> Quantity: ...
+
+    def __get__(self, layer: LayerTheory | None, owner: type) -> Self | Quantity:
+        return self if layer is None else layer.derived(self.record)
+
+
+@dataclass(frozen=True)
+class LayerTheory(LayerMaps, Subject):
+    """What a layer does to kernels, gradients and tangent kernels: each quantity is derived when it is asked for.
+
+    Args:
+        layer: the forward equation.
+    """
+
+    layer: Layer
+
+    phi_squared = Derived(kernels.PHI_SQUARED)
+    kernel_map = Derived(kernels.KERNEL_MAP)
+    covariance_map = Derived(kernels.COVARIANCE_MAP)
+    chi_parallel = Derived(susceptibilities.CHI_PARALLEL)
+    chi_perp = Derived(susceptibilities.CHI_PERP)
+    h = Derived(susceptibilities.H)
+    chi_delta = Derived(susceptibilities.CHI_DELTA)
+    covariance_slope = Derived(susceptibilities.COVARIANCE_SLOPE)
+    memory = Derived(susceptibilities.MEMORY)
+    shared_memory = Derived(susceptibilities.SHARED_MEMORY)
+    ntk_map = Derived(gradients.NTK_MAP)
+    parameter_norm = Derived(gradients.PARAMETER_NORM)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """An observable that was added to the catalogue."""
+            if name in self.observables:
+                return self.quantity(name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    @cached_property
+    def walks(self) -> LayerWalks:
+        """The laws of the layer's neurons."""
+        return LayerWalks(self.layer)
+
+    @cached_property
+    def _known(self) -> dict[str, Quantity]:
+        return {}
+
+    def derived(self, record: LayerObservable) -> Quantity:
+        """An observable of this layer, derived once."""
+        if record.name not in self._known:
+            self._known[record.name] = record.of(self)
+        return self._known[record.name]
+
+    def quantity(self, name: str) -> Quantity:
+        """An observable by its name."""
+        return self.derived(self.observables[name])
+
+    @property
+    def observables(self) -> Mapping[str, LayerObservable]:
+        """The records of all observables that have a meaning for this layer, by name, in the order of the page."""
+        records = registry.observables.items()
+        return {n: record for n, record in records if isinstance(record, LayerObservable) and record.applies_to(self)}
+
+    def tangent_kernel_map(self, weight_rate: Number = 1, bias_rate: Number = 1) -> Quantity:
+        """``ntk_map`` with learning rates of the weights and the biases.
+
+        PDLT's lambda_W and lambda_b belong to weights that are not scaled: weight_rate = lambda_W/C_W and
+        bias_rate = lambda_b/C_b.
+
+        Args:
+            weight_rate: of every w, a number or an expression in parameters.
+            bias_rate: of every b.
+        """
+        rates = scalar(weight_rate, "weight_rate"), scalar(bias_rate, "bias_rate")
+        return gradients.tangent_kernel_map(rates).of(self)
+
+    @cached_property
+    def fluctuating(self) -> Mapping[int, CompiledLayer]:
+        """The layer at finite width in numbers, for one input and for two.
+
+        Raises:
+            UnsupportedLayer: it averages over a batch.
+        """
+        return {p: CompiledLayer(LayerResponse(self.layer.program, p)) for p in (1, 2)}
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether the maps depend on the kernel K and the covariance C of a batch of exchangeable inputs."""
+        return self.walks.is_batch
+
+    @property
+    def all_quantities(self) -> Mapping[str, Quantity]:
+        """Everything that can be exported and checked by name, derived when it is looked up; the page's come first.
+
+        ``phi_squared`` of one activation only.
+        """
+        return LazyQuantities(self.quantity, tuple(self.observables))
+
+    @property
+    def quantities(self) -> dict[str, Quantity]:
+        """What a page, a document and a module of the theory hold, by name, in the order of the derivation."""
+        return self.of_section(Section.MAPS)
+
+    def of_section(self, section: Section) -> dict[str, Quantity]:
+        """The observables that are shown in one place, by name."""
+        return {name: self.quantity(name) for name, record in self.observables.items() if record.section is section}

@@ -1,0 +1,97 @@
+"""The laws of a layer's neurons that its observables are derived from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from ...activations.atom import Phi
+from ...core import symbols
+from ...core.errors import NoClosedForm
+from ...gaussian.calculus.distributions import averaged
+from ...gaussian.calculus.expectation import Gaussian
+from ...layers.layer import Layer
+from ..walk.assignments import total_derivative
+from ..walk.normalisation_domain import needs_direction
+from ..walk.tangent import tangent
+from ..walk.walk import BATCH, Walk
+
+
+@dataclass(frozen=True)
+class LayerWalks:
+    """The walk of one input and that of two, and what several observables are made of.
+
+    Args:
+        layer: the forward equation.
+    """
+
+    layer: Layer
+
+    @cached_property
+    def one(self) -> Walk:
+        """The law for one input; of a batch, for any two."""
+        return Walk.of_one(self.layer.program)
+
+    @cached_property
+    def two(self) -> Walk:
+        """The law for two inputs."""
+        return Walk.of_two(self.layer.program)
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether the inputs are a batch."""
+        return self.one.kernel is BATCH
+
+    @cached_property
+    def is_directed(self) -> bool:
+        """Whether inputs of kernel 0 have no image."""
+        return not self.is_batch and needs_direction(self.one)
+
+    @cached_property
+    def activations(self) -> frozenset[Phi]:
+        """The activations of the layer, wherever they stand in it, as functions of one Gaussian variable."""
+        atoms = self.layer.forward.atoms(Phi)
+        return frozenset(Phi(phi.formula, symbols.x1, 0, *phi.args[3:]) for phi in atoms)
+
+    @property
+    def squared(self) -> sp.Expr:
+        """<phi(z)^2> of the only activation.
+
+        Raises:
+            NoClosedForm: there are several, or none.
+        """
+        if len(self.activations) != 1:
+            found = f"the layer has {len(self.activations)} activations"
+            raise NoClosedForm("<phi(z)^2>", found, "ask for expect(phi(z)**2)")
+        (phi,) = self.activations
+        return averaged(phi**2, Gaussian((symbols.K,)))
+
+    @cached_property
+    def next_kernel(self) -> sp.Expr:
+        """K'."""
+        return self.one.stream(self.one.first, self.one.first)
+
+    @cached_property
+    def next_covariance(self) -> sp.Expr:
+        """C'."""
+        return self.two.stream(1, 2)
+
+    @cached_property
+    def perpendicular(self) -> sp.Expr:
+        """chi_perp; infinite where an activation jumps."""
+        return self.tangent(sp.Integer(1))
+
+    def tangent(self, start: sp.Expr, rates: tuple[int, int] = (0, 0)) -> sp.Expr:
+        """The squared tangent of one input after the layer, for its square before and learning rates."""
+        return tangent(self.one, self.one.first, self.one.first, start, rates)
+
+    def slope(self, expression: sp.Expr) -> sp.Expr:
+        """The derivative of an expression of one input in its kernel, through all averages."""
+        return total_derivative(expression, self.one.assignments, symbols.K)
+
+    def weight_of(self, input: int) -> sp.Expr:
+        """The weight of the stream's neuron, at an input, in the next stream of the first one."""
+        weights = dict(self.one.out(self.one.first))
+        return self.one.in_lowest_terms(weights.get((symbols.z, input), sp.Integer(0)))

@@ -1,0 +1,54 @@
+"""All observables by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...core.errors import DeclarationError
+from ...results.observable import Observable
+from . import fluctuations, gradients, growth, kernels, susceptibilities
+
+
+class Observables(Mapping[str, Observable]):
+    """Records by name, in the order of the derivation; read-only.
+
+    Args:
+        records: the observables.
+    """
+
+    def __init__(self, records: Sequence[Observable]) -> None:
+        self._records = {record.name: record for record in records}
+        if len(self._records) < len(records):
+            names = [record.name for record in records]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise DeclarationError("a list of observables", f"{', '.join(twice)} occurs twice", "rename one")
+
+    def __getitem__(self, name: str) -> Observable:
+        return self._records[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def extended(self, *records: Observable) -> Observables:
+        """A list with further observables; this one stays as it is."""
+        return Observables([*self._records.values(), *records])
+
+    @property
+    def signs(self) -> dict[str, tuple[str, str]]:
+        """How a page writes each: in mathematical characters, and in ASCII."""
+        return {name: record.sign for name, record in self._records.items()}
+
+
+observables = Observables(
+    [
+        *kernels.OBSERVABLES,
+        *susceptibilities.OBSERVABLES,
+        *gradients.OBSERVABLES,
+        *susceptibilities.FURTHER,
+        *growth.OBSERVABLES,
+        *fluctuations.OBSERVABLES,
+    ]
+)

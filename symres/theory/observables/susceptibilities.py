@@ -1,0 +1,97 @@
+"""How the next kernels respond to those before."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from ...core import symbols
+from ...core.errors import NoClosedForm
+from ...core.words import Obstruction, Reason
+from ...results.observable import Divergence, Section
+from ..walk.assignments import total_derivative
+from ..walk.rescaling import chi_delta
+from ..walk.walk import SHARED
+from .layer_observable import LayerObservable, OfOneInput, OfTwoInputs
+from .layer_walks import LayerWalks
+
+
+def _half_slope(walks: LayerWalks) -> sp.Expr:
+    if walks.perpendicular.has(sp.oo):
+        raise NoClosedForm(
+            "the slope of chi_perp",
+            Reason("chi_perp", "is infinite, it has no slope", Obstruction.INFINITE),
+            "ask for chi_perp",
+        )
+    return walks.slope(walks.perpendicular) / 2
+
+
+CHI_PARALLEL = OfOneInput(
+    name="chi_parallel",
+    sign=("χ∥", "chi_par"),
+    notation=r"\chi_\parallel",
+    meaning="parallel susceptibility dK'/dK",
+    source="PDLT (B.15)",
+    section=Section.MAPS,
+    oracle=lambda layer, K: layer.chi_parallel(K),
+    define=lambda walks: walks.slope(walks.next_kernel),
+)
+CHI_PERP = OfOneInput(
+    name="chi_perp",
+    sign=("χ⊥", "chi_perp"),
+    notation=r"\chi_\perp",
+    meaning="perpendicular susceptibility: squared norm of the Jacobian per neuron",
+    source="PDLT (B.16)",
+    section=Section.MAPS,
+    oracle=lambda layer, K: layer.chi_perp(K),
+    divergence=Divergence.ALWAYS,
+    define=lambda walks: walks.perpendicular,
+)
+H = OfOneInput(
+    name="h",
+    sign=("h", "h"),
+    notation="h",
+    meaning="half the slope of chi_perp",
+    source="PDLT (B.18)",
+    unit="1/K",
+    section=Section.MAPS,
+    oracle=lambda layer, K: layer.h(K),
+    define=_half_slope,
+)
+CHI_DELTA = OfOneInput(
+    name="chi_delta",
+    sign=("χ_Δ", "chi_delta"),
+    notation=r"\chi_\Delta",
+    meaning="coefficient of finite input dimension",  # half of it generalises h in PDLT (B.14)
+    source="Doshi et al. (35)",
+    unit="1/K",
+    oracle=lambda layer, K: layer.chi_delta(K),
+    costly=True,
+    define=lambda walks: chi_delta(walks.one),
+)
+COVARIANCE_SLOPE = OfTwoInputs(
+    name="covariance_slope",
+    sign=("∂C'/∂C", "dC'/dC"),
+    notation=r"\partial C'/\partial C",
+    meaning="slope of the covariance map in the covariance",
+    define=lambda walks: total_derivative(walks.next_covariance, walks.two.assignments, symbols.C),
+)
+# The covariance of a neuron with itself many layers before is its kernel there times the product of these, unless a
+# batch normalisation acts on the stream itself.
+MEMORY = OfOneInput(
+    name="memory",
+    sign=("m", "m"),
+    notation="m",
+    meaning="weight of a neuron in the next stream",
+    define=lambda walks: walks.weight_of(walks.one.first),
+)
+# A batch average is the neuron of one more input: its covariances with the stream before are those of two inputs.
+SHARED_MEMORY = OfOneInput(
+    name="shared_memory",
+    sign=("m̄", "m_shared"),
+    notation=r"\bar{m}",
+    meaning="weight of a neuron's batch average in the next stream",
+    define=lambda walks: walks.weight_of(SHARED),
+)
+OBSERVABLES: tuple[LayerObservable, ...] = (CHI_PARALLEL, CHI_PERP, H)
+FURTHER: tuple[LayerObservable, ...] = (CHI_DELTA,)
+INNER: tuple[LayerObservable, ...] = (COVARIANCE_SLOPE, MEMORY, SHARED_MEMORY)
