@@ -28,7 +28,7 @@ _LARGE = 0.5  # of the natural scale: seen in any case
 _SMALL = 0.1  # of the natural scale
 _NEURONS = 2_000_000  # at most, for each width and layer
 _SETTLED, _LAST = 3, 7  # layers between which the growth of vertices is measured
-_REMEMBERED = sp.Rational(1, 2)  # the largest weight of a skip connection whose first layers are forgotten by then
+_REMEMBERED = sp.Rational(2, 5)  # the largest weight of a skip connection whose first layers are forgotten by then
 _UNSEEN = "what fluctuates is small beside the squared kernel: networks of these widths do not show it"
 _STABLE = ("neutral", "half-stable")  # points at which a kernel stays
 
@@ -152,4 +152,4 @@ def _slope(every: Sampler) -> Sampler:
 
 
 def _rounded(expression: sp.Expr, values: Values) -> sp.Rational:
-    return sp.Rational(str(sp.N(sp.sympify(expression).subs(values), 20)))
+    return sp.Rational(str(sp.N(sp.sympify(expression).subs(values), 8)))

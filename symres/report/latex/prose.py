@@ -26,7 +26,7 @@ _SIGNS = {
     "phi''": r"\phi''",
     **{greek: rf"\{greek}" for greek in _GREEK},
     **{letter: letter for letter in "KChz"},
-    **{name: record.notation for name, record in observables.items()},
+    **{name: record.notation for name, record in observables.functions.items()},
 }
 _WORD = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True))
 _CALL = r"(?P<name>[a-z]\w+)\((?P<inside>[\w +]+)\)"

@@ -47,9 +47,8 @@ class Sheet:
         """Words, with Greek letters and the names and signs of the page."""
         for sign, shown in _SIGNS.items():
             text = text.replace(sign, shown if self.maths.unicode else sign)
-        return _WORD.sub(
-            lambda word: self.name(word[0]) if word[0] in registry.observables else self.maths.symbol(word[0]), text
-        )
+        known = registry.observables.functions
+        return _WORD.sub(lambda word: self.name(word[0]) if word[0] in known else self.maths.symbol(word[0]), text)
 
     def rule(self, title: str) -> list[Line]:
         """The title of a section."""

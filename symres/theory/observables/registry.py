@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...core.errors import DeclarationError
 from ...results.observable import Observable
 from . import fluctuations, gradients, growth, kernels, susceptibilities
+from .layer_observable import LayerObservable
 
 
 class Observables(Mapping[str, Observable]):
@@ -37,9 +38,9 @@ class Observables(Mapping[str, Observable]):
         return Observables([*self._records.values(), *records])
 
     @property
-    def signs(self) -> dict[str, tuple[str, str]]:
-        """How a page writes each: in mathematical characters, and in ASCII."""
-        return {name: record.sign for name, record in self._records.items()}
+    def functions(self) -> dict[str, LayerObservable]:
+        """The observables of one layer, whose names stand for them in sentences; "vertex" is a word."""
+        return {name: record for name, record in self._records.items() if isinstance(record, LayerObservable)}
 
 
 observables = Observables(
