@@ -12,7 +12,7 @@ every m.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,10 +23,9 @@ from ...activations.piecewise import derivative, value_at
 from ...core.errors import NoClosedForm
 from ...core.symbols import K, z
 from ...layers.program import Draw, Instruction, Program
-from ..finite_width.layer_response import LayerResponse, total_slopes
-from ..walk.walk import ONE_INPUT
 from .geometric_sum import GeometricSum
-from .two_times import EARLIER, LATER, TwoTimes, memory
+from .noise_covariances import NoiseCovariances
+from .two_times import memory
 
 FLOW_TO_ZERO = sp.Rational(1, 3)
 
@@ -44,78 +43,40 @@ class StationaryNoise:
     values: Mapping[sp.Symbol, sp.Expr]
 
     @cached_property
-    def _response(self) -> LayerResponse:
-        return LayerResponse(self.program)
-
-    @cached_property
-    def _walk(self) -> TwoTimes:
-        return TwoTimes(self.program, ONE_INPUT)
+    def _noise(self) -> NoiseCovariances:
+        return NoiseCovariances(self.program)
 
     def _at_point(self, expression: sp.Expr) -> sp.Expr:
-        for name, value in reversed(self._response.values.items()):
+        for name, value in reversed(self._noise.response.values.items()):
             expression = expression.xreplace({name: value})
         return expression.subs(dict(self.values), simultaneous=True)
 
     @cached_property
-    def _weights(self) -> dict[sp.Symbol, sp.Expr]:
-        """What each average's noise adds to the next kernel.
-
-        Raises:
-            NoClosedForm: averages shift the mean of the stream, which has a memory of its own.
-        """
-        response = self._response
-        _, (means, weights) = total_slopes(response.slopes_after, response.slopes, response.state)
-        if any(weight != 0 for weight in means):
-            raise NoClosedForm(
-                "the growth of the vertex",
-                "averages of the layer shift the mean of the stream",
-                "ask for vertex(depth, K) at some depths",
-            )
-        at_point = {s: self._at_point(w) for s, w in zip(response.averages, weights, strict=True)}
-        return {s: w for s, w in at_point.items() if w != 0}
-
-    @cached_property
     def memory(self) -> sp.Expr:
         """rho: the weight of a neuron in the next stream."""
-        return self._at_point(dict(self._walk.out(EARLIER)).get((z, EARLIER), sp.Integer(0)))
+        return self._at_point(self._noise.at_one_kernel(self._noise.walk.weight))
 
     @cached_property
     def within_layer(self) -> sp.Expr:
         """``Cov(H, H)``."""
-        pairs = ((s, t) for s in self._weights for t in self._weights)
-        return sp.Add(
-            *(self._weights[s] * self._weights[t] * self._at_point(self._response.covariance(s, t)) for s, t in pairs)
-        )
+        return self._at_point(self._noise.within_layer)
 
     def across_layers(self, power: int = 0) -> sp.Expr:
         """``sum_{d >= 1} rho^{power (d - 1)} Cov(H^l, H^{l+d})``."""
-        total, averages = sp.Integer(0), self._walk.averages
-        variances = {s: self._at_point(self._response.covariance(s, s)) for s in self._weights}
-        for s, one in self._weights.items():
-            for t, other in self._weights.items():
-                first, second = averages[s], averages[t]
-                if first.width != second.width:
-                    continue
-                scale = self._at_point(first.weight * second.weight / first.width)
-                before, after = self._factors(s, EARLIER), self._factors(t, LATER)
-                apart = self._walk.mean(*before) * self._walk.mean(*self._factors(t, EARLIER))
-                both = self._at_point(self._walk.mean(*before, *after) - apart) * memory**power
-                bound = sp.sqrt(variances[s] * variances[t]) / scale
-                total += one * other * scale * GeometricSum(both, memory, self.memory, bound)
+        total, response = sp.Integer(0), self._noise.response
+        variances = {s: self._at_point(response.covariance(s, s)) for s in self._noise.weights}
+        for term in self._noise.terms_across:
+            factor, scale, both = (
+                self._at_point(self._noise.at_one_kernel(e)) for e in (term.factor, term.scale, term.covariance)
+            )
+            bound = sp.sqrt(sp.Mul(*(variances[s] for s in term.averages))) / scale
+            total += factor * scale * GeometricSum(both * memory**power, memory, self.memory, bound)
         return total
 
     @cached_property
     def with_next_square(self) -> sp.Expr:
         """``Cov(H, z'^2)`` of one neuron and its next stream."""
-        total = sp.Integer(0)
-        for s, one in self._weights.items():
-            average, square = self._walk.averages[s], [(z, LATER), (z, LATER)]
-            if average.width != 1:
-                continue
-            before = self._factors(s, EARLIER)
-            both = self._walk.mean(*before, *square) - self._walk.mean(*before) * self._walk.mean(*square)
-            total += one * self._at_point(average.weight * both).subs(memory, 1)
-        return total
+        return self._at_point(self._noise.with_next_square)
 
     def settled(self, chi: sp.Expr, power: int) -> sp.Expr:
         """V after many layers where the kernel responds by a chi below 1.
@@ -126,9 +87,6 @@ class StationaryNoise:
         """
         noise = (self.within_layer + 2 * chi * self.across_layers(power)) / (1 - chi**2)
         return noise + 2 * self.with_next_square / (1 - chi * self.memory**2)
-
-    def _factors(self, average: sp.Symbol, time: int) -> Sequence[tuple[sp.Expr, int]]:
-        return [(u, time) for u, _ in self._walk.averages[average].factors]
 
     @property
     def growth(self) -> sp.Expr:

@@ -1,0 +1,141 @@
+"""What each neuron adds to the next kernel by itself, H, and how that goes with what it adds later.
+
+A layer sees its neurons through empirical averages ``(1/n) sum_i F_s(neuron i)``. One neuron's share of n times the
+next kernel is ``H = sum_s w_s (F_s - <F_s>)``, with w_s the total derivative of the kernel in the average s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from ...core.errors import NoClosedForm
+from ...core.symbols import K1, K2, C, K, z
+from ...layers.program import Program
+from ..finite_width.layer_response import LayerResponse, total_slopes
+from .two_times import EARLIER, LATER, TwoTimes, memory
+
+
+@dataclass(frozen=True)
+class TermAcross:
+    """A term of ``Cov(H^l, H^m)``: that of two averages s and t of the layer.
+
+    Args:
+        averages: the names of s and t in the law of one time.
+        factor: of the covariance.
+        scale: by which the averages multiply F_s and F_t, over the number of neurons.
+        covariance: of F_s at the earlier time and F_t at the later one.
+    """
+
+    averages: tuple[sp.Symbol, sp.Symbol]
+    factor: sp.Expr
+    scale: sp.Expr
+    covariance: sp.Expr
+
+
+@dataclass(frozen=True)
+class NoiseCovariances:
+    """The covariances of H, in the names that ``response`` and ``walk`` give the averages.
+
+    Args:
+        program: the layer.
+    """
+
+    program: Program
+
+    @cached_property
+    def response(self) -> LayerResponse:
+        """The layer at one time, with kernel K."""
+        return LayerResponse(self.program)
+
+    @cached_property
+    def walk(self) -> TwoTimes:
+        """The layer at two times, with kernels K1 and K2."""
+        return TwoTimes.of(self.program)
+
+    @cached_property
+    def weights(self) -> dict[sp.Symbol, sp.Expr]:
+        """What each average's noise adds to the next kernel.
+
+        Raises:
+            NoClosedForm: averages shift the mean of the stream, which has a memory of its own.
+        """
+        response = self.response
+        _, (means, weights) = total_slopes(response.slopes_after, response.slopes, response.state)
+        if any(weight != 0 for weight in means):
+            raise NoClosedForm(
+                "the growth of the vertex",
+                "averages of the layer shift the mean of the stream",
+                "ask for vertex(depth, K) at some depths",
+            )
+        return {s: w for s, w in zip(response.averages, weights, strict=True) if w != 0}
+
+    @cached_property
+    def within_layer(self) -> sp.Expr:
+        """``Cov(H, H)`` at the kernel K."""
+        pairs = ((s, t) for s in self.weights for t in self.weights)
+        return sp.Add(*(self.weights[s] * self.weights[t] * self.response.covariance(s, t) for s, t in pairs))
+
+    @cached_property
+    def terms_across(self) -> tuple[TermAcross, ...]:
+        """The terms of ``Cov(H^l, H^m)``, l < m, at the kernels K1 and K2 and with the memory m of ``z^{l+1}``."""
+        return tuple(self._terms_across())
+
+    def _terms_across(self) -> Iterator[TermAcross]:
+        for s, one in self.weights.items():
+            for t, other in self.weights.items():
+                first, second = self.response.averages[s], self.response.averages[t]
+                if first.width != second.width:
+                    continue
+                before, after = self._factors(s, EARLIER), self._factors(t, LATER)
+                covariance = self.walk.mean(*before, *after) - self.walk.mean(*before) * self.walk.mean(*after)
+                factor = one.xreplace(self._names_at(EARLIER)) * other.xreplace(self._names_at(LATER))
+                yield TermAcross((s, t), factor, first.weight * second.weight / first.width, covariance)
+
+    @cached_property
+    def across_layers(self) -> sp.Expr:
+        """``Cov(H^l, H^m)`` at the kernels K1 and K2 of streams with the covariance C.
+
+        Raises:
+            NoClosedForm: neurons remember more than their stream.
+        """
+        found = sp.Add(*(t.factor * t.scale * t.covariance for t in self.terms_across))
+        if not found.has(memory):
+            return found
+        if self.walk.weight == 0:
+            raise NoClosedForm(
+                "the memory of a layer",
+                "the next stream keeps draws of this layer which the layer averages over, but not its stream",
+                "ask for vertex(depth, K)",
+            )
+        return found.xreplace({memory: C / (self.walk.weight * K1)})
+
+    @cached_property
+    def with_next_square(self) -> sp.Expr:
+        """``Cov(H, z'^2)`` of one neuron and its next stream, at the kernel K."""
+        total = sp.Integer(0)
+        square = [(z, LATER), (z, LATER)]
+        for s, one in self.weights.items():
+            average = self.response.averages[s]
+            if average.width != 1:
+                continue
+            before = self._factors(s, EARLIER)
+            both = self.walk.mean(*before, *square) - self.walk.mean(*before) * self.walk.mean(*square)
+            total += one * average.weight * self.at_one_kernel(both).subs(memory, 1)
+        return total
+
+    def at_one_kernel(self, expression: sp.Expr) -> sp.Expr:
+        """An expression of two times whose kernels are the same, in the names of one time."""
+        back = {name: own for time in (EARLIER, LATER) for own, name in self._names_at(time).items()}
+        return expression.xreplace(back)
+
+    def _names_at(self, time: int) -> dict[sp.Symbol, sp.Symbol]:
+        """The names at one of two times, by those of one time."""
+        named = dict(zip(self.response.averages, self.walk.names_at(time), strict=True))
+        return {**named, K: K1 if time == EARLIER else K2}
+
+    def _factors(self, average: sp.Symbol, time: int) -> Sequence[tuple[sp.Expr, int]]:
+        return [(u, time) for u, _ in self.response.averages[average].factors]
