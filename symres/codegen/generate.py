@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -12,6 +12,7 @@ import sympy as sp
 from ..core import files
 from ..core.errors import DeclarationError, NoClosedForm, SymresError
 from ..core.symbols import KERNELS, place
+from ..results.numbers.procedure import Procedure
 from ..results.quantity import Quantity, Status
 from ..results.subjects import DerivedLayer, DerivedNetwork
 from .emission.emitter import LosesDigits, NoSpelling, Source, Tile, argument, identifier, variable
@@ -21,6 +22,7 @@ from .network.network_module import NETWORK_FUNCTIONS, network_text
 from .planning.language import Language
 from .planning.plan import Component, Function, Planner
 from .power_sums.curve_module import curve_module, has_power_sum
+from .procedures.procedure_module import Added, added, functions_of, measured
 from .runtime.quadrature_nodes import with_digest
 from .strategy.choose import build_component
 from .targets.numpy import dialect as numpy_printer
@@ -31,7 +33,7 @@ Subject: TypeAlias = Quantity | Mapping[str, Quantity] | DerivedLayer
 
 
 def generate(
-    subject: Subject | DerivedNetwork, target: Target = "numpy", *, title: str = "", command: str = ""
+    subject: Subject | DerivedNetwork | Procedure, target: Target = "numpy", *, title: str = "", command: str = ""
 ) -> Module:
     """Generate code.
 
@@ -47,12 +49,21 @@ def generate(
     """
     if isinstance(subject, DerivedNetwork):
         return _network(subject, target, title, command)
+    if isinstance(subject, Procedure):
+        return _procedure(subject, target, title, command)
     quantities = quantities_of(subject)
     title = title or title_of(subject, quantities)
-    name = next(iter(quantities)) if len(quantities) == 1 else "theory"
     command = command or call_of(subject, quantities, target)
+    return _planned_module(quantities, target, title, command)(Added())
+
+
+def _planned_module(
+    quantities: dict[str, Quantity], target: Target, title: str, command: str
+) -> Callable[[Added], Module]:
+    """The module of some quantities, planned once; it remains to say what else stands in it."""
+    name = next(iter(quantities)) if len(quantities) == 1 else "theory"
     if len(quantities) == 1 and has_power_sum(only := next(iter(quantities.values()))):
-        return curve_module(only, target, title, command)
+        return partial(curve_module, only, target, title, command)
     language = LANGUAGES[target]
     planner = Planner(partial(build_component, language=language))
     functions: list[Function] = []
@@ -68,11 +79,32 @@ def generate(
     if not functions:
         raise NoClosedForm(f"{target} code for {_listed(missing)}", _reasons(missing), "export to LaTeX")
     lacking = tuple(f"{lacks}: {found}" for lacks, found in missing.items())
-    text = _python(language, title, command, functions, sources, lacking)
-    names = tuple(f.quantity.name for f in functions)
-    require_distinct(_listed(names), text)
-    warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docstrings.warnings(f))
-    return Module(name, target, with_digest(text), lacking, warnings, names)
+
+    def module(more: Added) -> Module:
+        text = _python(language, title, command, functions, sources, lacking, more)
+        names = tuple(f.quantity.name for f in functions)
+        require_distinct(_listed(names), text)
+        warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docstrings.warnings(f))
+        return Module(name, target, with_digest(text), lacking, warnings, (*more.names, *names))
+
+    return module
+
+
+def procedure_call(procedure: Procedure, target: str) -> str:
+    """The call that generates a procedure again."""
+    return f'symres.export({procedure.call}, target="{target}")'
+
+
+def _procedure(procedure: Procedure, target: Target, title: str, command: str) -> Module:
+    """The functions of a procedure, and the procedure itself with its measured error."""
+    title = title or procedure.meaning.capitalize() + "."
+    command = command or procedure_call(procedure, target)
+    module = _planned_module(functions_of(procedure), target, title, command)
+    unmeasured = module(added(procedure, target, "not measured"))
+    if unmeasured.missing:
+        raise NoClosedForm(f"{target} code for the {procedure.name}", "; ".join(unmeasured.missing), "export to LaTeX")
+    found = module(added(procedure, target, measured(procedure, unmeasured)))
+    return replace(found, name=procedure.name)
 
 
 def network_title(network: DerivedNetwork) -> str:
@@ -188,6 +220,7 @@ def _python(
     functions: list[Function],
     sources: Mapping[str, Source],
     missing: tuple[str, ...],
+    more: Added,
 ) -> str:
     target, dialect = language.library, language.dialect
     components: dict[str, Component] = {c.name: c for f in functions for c in f.components}
@@ -201,7 +234,9 @@ def _python(
         code += [*source.lines, *source.preamble]
     for tile in (*tiles, *(source.tile for source in sources.values())):
         code += [] if tile is None else [*tile.axes, *tile.lines]
-    helpers = [dialect.helpers[n][0].strip("\n") for n in dialect.needed([*code, *language.always_called])]
+    helpers = [
+        dialect.helpers[n][0].strip("\n") for n in dialect.needed([*code, *language.always_called, *more.helpers])
+    ]
     text = "\n".join([*code, *helpers])
     tables = dict(table for source in sources.values() for table in source.tables)
     return files.render(
@@ -219,6 +254,7 @@ def _python(
             "helpers": helpers,
             "components": [_component(c, sources[name]) for name, c in components.items()],
             "functions": listed,
+            "added": more,
         },
     )
 

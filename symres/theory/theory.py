@@ -28,6 +28,7 @@ from ..results.numbers.branch_limit import DeepBranchScale
 from ..results.numbers.branches import Branches
 from ..results.numbers.estimates import EstimatedNumber, Estimates
 from ..results.numbers.growth_curve import GrowthCurve
+from ..results.numbers.procedure import Procedure
 from ..results.numbers.response import Response
 from ..results.observable import DepthObservable, Section
 from ..results.phases import FixedPoint, LinePoint, Phase
@@ -39,6 +40,7 @@ from .aspect_ratio.growth_numbers import growth_rows
 from .aspect_ratio.limits_of_nu import near_identity
 from .aspect_ratio.nu import useful_point
 from .aspect_ratio.optimal_gamma import AspectRatioCurve
+from .aspect_ratio.vertex_recursion import vertex_recursion
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
 from .criticality.decay_exponents import exponents_at
@@ -172,6 +174,15 @@ class Theory(LayerTheory, CriticalSubject, DerivedDepth, DerivedFluctuations, Sh
     def kernel_fluctuation(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
         """``[P^0, ..., P^depth]``, n times the variance of the conditional kernel; see ``Network``."""
         return self.network(depth).kernel_fluctuation(K, **params)
+
+    @cached_property
+    def vertex_recursion(self) -> Procedure:
+        """``vertex`` and ``kernel_fluctuation`` of one input as a recursion in functions of the layer, for ``export``.
+
+        Raises:
+            NoClosedForm: averages of the layer shift the mean of the stream, or need too many neurons at once.
+        """
+        return vertex_recursion(self, {"vertex": self.vertex, "kernel_fluctuation": self.kernel_fluctuation})
 
     def covariance(self, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> EstimatedNumber:
         """``n Cov(f(z_i), g(z_j))`` of two neurons after ``depth`` layers; see ``Network``."""

@@ -16,6 +16,7 @@ from ...core.symbols import gamma
 from ...results.quantity import Quantity
 from ..emission.emitter import argument
 from ..module import Module, Target
+from ..procedures.procedure_module import Added
 from ..wording.docstrings import argument_lines, formula_lines
 
 _PLACES = ("-0.5", "0.001", "0.3", "0.5", "0.9", "0.99", "0.999")  # where the error is measured
@@ -27,7 +28,7 @@ def has_power_sum(quantity: Quantity) -> bool:
     return quantity.expr is not None and bool(_nodes(quantity.expr, PowerSumNode))
 
 
-def curve_module(quantity: Quantity, target: Target, title: str, command: str) -> Module:
+def curve_module(quantity: Quantity, target: Target, title: str, command: str, more: Added) -> Module:
     """The function as a module.
 
     Args:
@@ -35,6 +36,7 @@ def curve_module(quantity: Quantity, target: Target, title: str, command: str) -
         target: "numpy" or "torch".
         title: first line of the text.
         command: that makes it again.
+        more: what else stands in the module.
 
     Raises:
         NoClosedForm: it contains averages without a closed form.
@@ -47,11 +49,13 @@ def curve_module(quantity: Quantity, target: Target, title: str, command: str) -
             "the covariance of neurons at two times has no closed form",
             "use evalf at the weights that you need, or export to LaTeX",
         )
-    unmeasured = _module(quantity, expression, target, (title, command), "not measured")
-    return _module(quantity, expression, target, (title, command), _measured(quantity, unmeasured))
+    unmeasured = _module(quantity, expression, target, (title, command), "not measured", Added())
+    return _module(quantity, expression, target, (title, command), _measured(quantity, unmeasured), more)
 
 
-def _module(quantity: Quantity, expression: sp.Expr, target: Target, head: tuple[str, str], error: str) -> Module:
+def _module(
+    quantity: Quantity, expression: sp.Expr, target: Target, head: tuple[str, str], error: str, more: Added
+) -> Module:
     printer = _printer(target)
     nodes = _nodes(expression, PowerSumNode)
     names = {node: sp.Symbol(f"sum{k}") for k, node in enumerate(sorted(nodes, key=str), 1)}
@@ -77,10 +81,11 @@ def _module(quantity: Quantity, expression: sp.Expr, target: Target, head: tuple
             "expanded": ", ".join(f"{argument(s)}[..., None]" for s in quantity.symbols),
             "error": error,
             "source": quantity.source,
+            "added": more,
             "lines": [*lines, f"return {printer.doprint(expression.xreplace(names))}"],
         },
     )
-    return Module(quantity.name, target, text, functions=(quantity.name,))
+    return Module(quantity.name, target, text, functions=(*more.names, quantity.name))
 
 
 def _printer(target: Target) -> CodePrinter:

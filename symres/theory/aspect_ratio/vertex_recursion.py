@@ -1,0 +1,108 @@
+"""The four-point vertex of one input as a recursion in functions of one layer, for kernels that change with depth.
+
+The kernel of layer l fluctuates by what the layers before have added. Layer l adds H^l, which the layers behind carry
+on by their chi_parallel; and a neuron goes on to know, by its stream, what it has added itself:
+
+    P^{l+1} = chi^2 P^l + Cov(H^l, H^l) + 2 sum_{k < l} A_k Cov(H^k, H^l),   A_k = chi_parallel(K^{k+1}) ... (K^l)
+    G^{l+1} = chi rho^2 G^l + Cov(H^l, (z^{l+1})^2)
+    V^l     = P^l + 2 G^l.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import sympy as sp
+
+from ...core.errors import NoClosedForm, UnsupportedLayer
+from ...core.symbols import C_W, K1, K2, C, C_b, K, gamma, xi
+from ...results.numbers.procedure import Procedure, Sample, present
+from ...results.quantity import Quantity
+from ..quantities.build import build
+from ..quantities.layer_maps import LayerTheory
+from .noise_covariances import NoiseCovariances
+
+_SOURCE = "PDLT (B.26), which leaves out a part of what neurons remember"
+_USUAL = {C_W: "1.25", C_b: "0.05", gamma: "0.7", xi: "0.6"}  # numbers at which errors are measured
+_OTHER = "0.75"
+
+
+def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]) -> Procedure:
+    """The recursion for networks of equal layers.
+
+    Args:
+        layer: its theory.
+        exact: ``vertex`` and ``kernel_fluctuation`` of the theory.
+
+    Raises:
+        NoClosedForm: averages of the layer shift the mean of the stream, or need too many neurons at once.
+    """
+    try:
+        functions = {
+            "kernel_map": layer.kernel_map,
+            "chi_parallel": layer.chi_parallel,
+            "memory": layer.memory,
+            **noise_functions(layer),
+        }
+    except UnsupportedLayer as error:
+        raise NoClosedForm("the vertex as a recursion", error.found, "ask for vertex(depth, K)") from None
+    parameters = layer.layer.parameters
+    return Procedure(
+        "vertex",
+        "four-point vertex of deep networks, one input",
+        "theory.vertex_recursion",
+        present(functions),
+        parameters,
+        source=_SOURCE,
+        exact=exact,
+        samples=tuple({"depth": 6, "K": kernel, **usual(parameters)} for kernel in ("0.3", "2")),
+    )
+
+
+def noise_functions(layer: LayerTheory) -> dict[str, Quantity]:
+    """The covariances of what one neuron adds to the next kernel: with itself, later, and with the next stream.
+
+    Raises:
+        NoClosedForm: averages of the layer shift the mean of the stream.
+        UnsupportedLayer: an average of two times needs too many neurons at once.
+    """
+    noise = NoiseCovariances(layer.layer.program)
+    parameters = layer.layer.parameters
+    one, two = noise.response.walk.assignments, noise.walk.assignments
+    return {
+        "noise": build(
+            "noise",
+            (K,),
+            noise.within_layer,
+            one,
+            notation="N",
+            meaning="variance of what one neuron adds to n times the next kernel",
+            source="PDLT (B.26)",
+            parameters=parameters,
+        ),
+        "memory_noise": build(
+            "memory_noise",
+            (K1, K2, C),
+            noise.across_layers,
+            two,
+            notation="M",
+            meaning="covariance of what one neuron adds at an earlier and at a later layer",
+            parameters=parameters,
+        ),
+        "stream_noise": build(
+            "stream_noise",
+            (K,),
+            noise.with_next_square,
+            one,
+            notation="R",
+            meaning="covariance of what one neuron adds to n times the next kernel with its own next square",
+            source="PDLT (B.26)",
+            parameters=parameters,
+        ),
+    }
+
+
+def usual(parameters: tuple[sp.Symbol, ...]) -> Sample:
+    """A number for each parameter."""
+    return {s.name: _USUAL.get(s, _OTHER) for s in parameters}
