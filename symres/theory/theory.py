@@ -61,6 +61,7 @@ from .observables.layer_theory import Derived, LayerTheory
 from .response.branch_scale import OutputResponse
 from .response.deep_branch_scale import deep_branch_scale
 from .response.readout import readout_of
+from .response.response_recursions import branch_scale_procedure, response_recursion
 
 
 def derive(layer: Layer | Activation | str) -> Theory:
@@ -250,6 +251,22 @@ class Theory(LayerTheory, CriticalSubject, DerivedDepth, DerivedFluctuations, Sh
         kernels = np.array([float(k) for k in entries(kernel_matrix(K))])
         return OutputResponse(self, last, whole(depth, "depth", 1), kernels, values, weight).optimum()
 
+    def response_recursion(self, readout: LayerTheory | None = None) -> Procedure:
+        """``response`` to the kernel of one input as a recursion in functions of the layer, for ``export``."""
+        return response_recursion(
+            self, readout or readout_of((self,)), lambda **args: self.response(readout=readout, **args).parts
+        )
+
+    def branch_scale_procedure(self, readout: LayerTheory | None = None, scale: str = "xi") -> Procedure:
+        """``branch_scale`` of one input as a search in functions of the layer, for ``export``."""
+        weight = self._weight(scale)
+        return branch_scale_procedure(
+            self,
+            readout or readout_of((self,)),
+            weight,
+            lambda **args: self.branch_scale(readout=readout, scale=scale, **args),
+        )
+
     def branch_scale_limit(
         self, K: Number, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
     ) -> DeepBranchScale:
@@ -261,11 +278,15 @@ class Theory(LayerTheory, CriticalSubject, DerivedDepth, DerivedFluctuations, Sh
 
     def _but(self, scale: str, params: dict[str, Number]) -> tuple[sp.Symbol, dict[sp.Symbol, float]]:
         """The symbol of a weight, and numbers for all other parameters."""
+        return self._weight(scale), {s: float(v) for s, v in self._numbers(params, but={scale}).items()}
+
+    def _weight(self, scale: str) -> sp.Symbol:
+        """The symbol of a weight."""
         names = {s.name: s for s in self.layer.parameters}
         if scale not in names:
             found = f"the parameters are {', '.join(names) or 'none'}"
             raise DeclarationError(f"a branch of weight {scale}", found, "write xi*branch, or pass scale=")
-        return names[scale], {s: float(v) for s, v in self._numbers(params, but={scale}).items()}
+        return names[scale]
 
     def dual_kernels(
         self, depth: Number, K1: Number, K2: Number, C: Number, Theta: Number = 0, **params: Parameter

@@ -17,8 +17,10 @@ from ..emission.emitter import argument
 from ..module import Module
 from ..strategy.measured_error import round_up
 from ..wording import docstrings
+from ..wording.function_names import renamed
 
 _TAKEN = {"depth", "K", "r"}  # arguments of procedures themselves
+_INPUT = "kernel of the input; K >= 0, nan else"
 _NEXT_TO_ZERO = 1e-12  # a difference of larger numbers, without digits of its own
 _WORDS = {"numpy": ("np", "array_like", "float64 array"), "torch": ("torch", "tensor or number", "tensor")}
 
@@ -43,7 +45,7 @@ def functions_of(procedure: Procedure) -> dict[str, Quantity]:
     known = (*procedure.parameters, *procedure.unknowns)
     return {
         name: replace(quantity, unused=tuple(s for s in known if s not in quantity.symbols))
-        for name, quantity in procedure.functions.items()
+        for name, quantity in renamed(procedure.functions).items()
     }
 
 
@@ -65,7 +67,7 @@ def added(procedure: Procedure, library: str, error: str) -> Added:
                 f"code for the {procedure.name} with the parameter {name}", "the name is taken", "rename it"
             )
     library_name, kind, array = _WORDS[library]
-    words = {s: docstrings.ARGUMENTS.get(s, docstrings.OTHER) for s in (K, *procedure.parameters)}
+    words = {K: _INPUT} | {s: docstrings.ARGUMENTS.get(s, docstrings.OTHER) for s in procedure.parameters}
     facts = [f"Error: {error}.", *([f"Generalises: {procedure.source}."] if procedure.source else [])]
     values = {
         "library": library,
@@ -109,7 +111,7 @@ def measured(procedure: Procedure, module: Module) -> str:
 def _deviation(function: Callable[..., Any], exact: Callable[..., Any], sample: Sample) -> float:
     """The largest relative deviation of the numbers of a function; absolute where the right number is next to 0."""
     numbers = {name: value if isinstance(value, int) else float(value) for name, value in sample.items()}
-    found, right = _flat(function(**numbers)), _flat(exact(**sample))
+    right, found = _flat(exact(**sample)), _flat(function(**numbers))
     return max(abs(a - b) / (abs(b) if abs(b) > _NEXT_TO_ZERO else 1.0) for a, b in zip(found, right, strict=True))
 
 

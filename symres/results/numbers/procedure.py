@@ -9,9 +9,13 @@ from typing import Any
 import sympy as sp
 
 from ...core.display import Fact, Shown
+from ...core.symbols import C_W, C_b, gamma, xi
 from ..quantity import Quantity
 
 Sample = Mapping[str, Any]  # arguments by name
+
+_USUAL = {C_W: "1.25", C_b: "0.05", gamma: "0.7", xi: "0.6"}
+_OTHER = "0.75"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,3 +62,8 @@ class Procedure(Shown):
 def present(functions: Mapping[str, Quantity]) -> dict[str, Quantity]:
     """The functions that do not vanish."""
     return {name: quantity for name, quantity in functions.items() if quantity.body != 0}
+
+
+def usual(parameters: Iterable[sp.Symbol]) -> Sample:
+    """Numbers of parameters at which errors are measured: of a network neither large nor critical."""
+    return {s.name: _USUAL.get(s, _OTHER) for s in parameters}

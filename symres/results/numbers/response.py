@@ -28,6 +28,11 @@ class Response(Shown):
     chi: list[Value]
     chi_out: Value
 
+    @property
+    def parts(self) -> tuple[list[Value], list[Value], Value]:
+        """(eta, chi, chi_out)."""
+        return self.eta, self.chi, self.chi_out
+
     def _title(self) -> str:
         return f"response of {len(self.chi) - 1} layers to the kernel of their input"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
 
@@ -14,10 +14,12 @@ from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import Number, number
 from ...core.symbols import gamma, n_L
 from ...results.numbers.branches import Branches
+from ...results.numbers.procedure import Procedure
 from ...results.quantity import Quantity, Status
 
 _GRID = np.linspace(0.0, 0.9375, 16)  # where r* is looked at for turning points
-_DEEPEST = 14  # 1 - gamma is at least 2**-14
+_FIRST, _DEEPEST = 4, 14  # a large ratio is looked for at 1 - gamma = 2**-4, ..., 2**-14
+_HEIGHTS = (1.02, 1.5, 20.0)  # ratios at which errors are measured, in units of the least one
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,32 @@ class AspectRatioCurve:
         """(gamma, r*) where r* is smallest: no gamma makes a smaller aspect ratio optimal."""
         return min(((g, self._value(g)) for g in (0.0, *self.turns)), key=lambda pair: pair[1])
 
+    @property
+    def inverse(self) -> Procedure:
+        """``optimal_gamma(r, n_L)`` as a search on the branches of the curve, for ``export``.
+
+        They end at the same gamma for all n_L, which stands in a factor of its own.
+        """
+        ratio = self.ratio.at(**dict(self.parameters))
+        heights = [self.least[1] * height for height in _HEIGHTS]
+        return Procedure(
+            "optimal_gamma",
+            "weight of the skip connection for which an aspect ratio is the optimal one",
+            "theory.aspect_ratio_curve(n_L).inverse",
+            {ratio.name: ratio},
+            (n_L,),
+            (gamma,),
+            source=ratio.source,
+            constants={
+                "turns": (0.0, *self.turns),
+                "first": _FIRST,
+                "last": _DEEPEST + 1,
+                "nearest": f"2**-{_DEEPEST}",
+            },
+            exact={"optimal_gamma": lambda r, n_L: replace(self, outputs=n_L).solve(r)},
+            samples=tuple({"r": repr(height), "n_L": self.outputs} for height in heights),
+        )
+
     def solve(self, r: Number) -> Branches:
         """All gamma with r*(gamma) = r.
 
@@ -85,7 +113,7 @@ class AspectRatioCurve:
                 f"the least optimal ratio is {least:.6g}, at gamma = {place:.6g}: it is shallower than optimal",
                 "take gamma = 0, or a deeper or narrower network",
             )
-        last = next((e for k in range(4, _DEEPEST + 1) if self._value(e := 1 - 2.0**-k) >= target), None)
+        last = next((e for k in range(_FIRST, _DEEPEST + 1) if self._value(e := 1 - 2.0**-k) >= target), None)
         if last is None:
             raise DeclarationError(f"a gamma for r = {target:.6g}", "it is within 2**-14 of 1", "pass a smaller r")
         edges = sorted({0.0, *self.turns, last})

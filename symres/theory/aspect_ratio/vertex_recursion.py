@@ -13,19 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import sympy as sp
-
 from ...core.errors import NoClosedForm, UnsupportedLayer
-from ...core.symbols import C_W, K1, K2, C, C_b, K, gamma, xi
-from ...results.numbers.procedure import Procedure, Sample, present
+from ...core.symbols import K1, K2, C, K
+from ...results.numbers.procedure import Procedure, present, usual
 from ...results.quantity import Quantity
 from ..quantities.build import build
 from ..quantities.layer_maps import LayerTheory
 from .noise_covariances import NoiseCovariances
 
 _SOURCE = "PDLT (B.26), which leaves out a part of what neurons remember"
-_USUAL = {C_W: "1.25", C_b: "0.05", gamma: "0.7", xi: "0.6"}  # numbers at which errors are measured
-_OTHER = "0.75"
 
 
 def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]) -> Procedure:
@@ -101,8 +97,3 @@ def noise_functions(layer: LayerTheory) -> dict[str, Quantity]:
             parameters=parameters,
         ),
     }
-
-
-def usual(parameters: tuple[sp.Symbol, ...]) -> Sample:
-    """A number for each parameter."""
-    return {s.name: _USUAL.get(s, _OTHER) for s in parameters}

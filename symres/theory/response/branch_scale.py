@@ -15,7 +15,7 @@ from ..finite_width.float_quadrature import Array, Values
 from ..observables.layer_theory import LayerTheory
 from .layer_slopes import ScaleSlopes
 
-_SCALES = np.geomspace(1e-3, 30.0, 46)  # in units of 1/sqrt(depth)
+SCALES = 1e-3, 30.0, 46  # that are tried, in units of 1/sqrt(depth): the lowest, the highest, how many
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class OutputResponse:
         Raises:
             NoClosedForm: no scale between 0 and infinity makes the response largest.
         """
-        scales = _SCALES / np.sqrt(max(self.depth, 1))
+        scales = np.geomspace(*SCALES) / np.sqrt(max(self.depth, 1))
         rates = [self._rate(float(s)) for s in scales]
         maxima = [
             float(brentq(self._rate, low, high, xtol=1e-15, rtol=1e-14))
