@@ -90,6 +90,11 @@ def _planned_module(
     return module
 
 
+def procedure_title(procedure: Procedure) -> str:
+    """The first line of what is generated from a procedure."""
+    return procedure.meaning.capitalize() + "."
+
+
 def procedure_call(procedure: Procedure, target: str) -> str:
     """The call that generates a procedure again."""
     return f'symres.export({procedure.call}, target="{target}")'
@@ -97,8 +102,7 @@ def procedure_call(procedure: Procedure, target: str) -> str:
 
 def _procedure(procedure: Procedure, target: Target, title: str, command: str) -> Module:
     """The functions of a procedure, and the procedure itself with its measured error."""
-    title = title or procedure.meaning.capitalize() + "."
-    command = command or procedure_call(procedure, target)
+    title, command = title or procedure_title(procedure), command or procedure_call(procedure, target)
     module = _planned_module(functions_of(procedure), target, title, command)
     unmeasured = module(added(procedure, target, "not measured"))
     if unmeasured.missing:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..codegen.generate import call_of, generate, network_call, network_title, quantities_of, title_of
+from ..codegen.generate import (
+    call_of,
+    generate,
+    network_call,
+    network_title,
+    procedure_call,
+    procedure_title,
+    quantities_of,
+    title_of,
+)
 from ..codegen.module import TARGETS, Module
 from ..core.errors import DeclarationError
+from ..results.numbers.procedure import Procedure
 from ..results.subjects import DerivedNetwork
 from .latex.document import equations
 from .latex.network_document import recursion
+from .latex.procedure_document import procedure_document
 
 
 def export(subject: Any, target: str = "numpy", *, title: str = "", command: str = "") -> Module:
@@ -19,6 +30,9 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
         subject: a Quantity, a mapping name -> Quantity, or an object with such a mapping as ``.quantities``
             (a Theory). The names are those of the functions. Of several quantities those without code are named in
             ``missing`` and in the module's docstring. A Network becomes one function of all its layers, dual_kernel.
+            A Procedure, a recursion in depth or a search, becomes a function beside those of the layer that it is
+            made of: ``theory.vertex_recursion``, ``theory.response_recursion()``,
+            ``theory.branch_scale_procedure()``, ``theory.aspect_ratio_curve(n_L).inverse``.
         target: "numpy", "torch" or "latex".
         title: first line of the generated text; made from the subject if empty.
         command: the command that generates the text again, for its head.
@@ -34,6 +48,9 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
     if isinstance(subject, DerivedNetwork):
         text = recursion(subject, title or network_title(subject), command or network_call(target))
         return Module("network", "latex", text, functions=("network",))
+    if isinstance(subject, Procedure):
+        title, command = title or procedure_title(subject), command or procedure_call(subject, target)
+        return Module(subject.name, "latex", procedure_document(subject, title, command), functions=(subject.name,))
     quantities = quantities_of(subject)
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
     title, command = title or title_of(subject, quantities), command or call_of(subject, quantities, target)

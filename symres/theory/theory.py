@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import mpmath as mp
 import numpy as np
@@ -253,19 +253,14 @@ class Theory(LayerTheory, CriticalSubject, DerivedDepth, DerivedFluctuations, Sh
 
     def response_recursion(self, readout: LayerTheory | None = None) -> Procedure:
         """``response`` to the kernel of one input as a recursion in functions of the layer, for ``export``."""
-        return response_recursion(
-            self, readout or readout_of((self,)), lambda **args: self.response(readout=readout, **args).parts
-        )
+        last = readout or readout_of((self,))
+        return response_recursion(self, last, lambda **args: self.response(readout=last, **args).parts)
 
     def branch_scale_procedure(self, readout: LayerTheory | None = None, scale: str = "xi") -> Procedure:
         """``branch_scale`` of one input as a search in functions of the layer, for ``export``."""
-        weight = self._weight(scale)
-        return branch_scale_procedure(
-            self,
-            readout or readout_of((self,)),
-            weight,
-            lambda **args: self.branch_scale(readout=readout, scale=scale, **args),
-        )
+        last = readout or readout_of((self,))
+        exact = partial(self.branch_scale, readout=last, scale=scale)
+        return branch_scale_procedure(self, last, self._weight(scale), exact)
 
     def branch_scale_limit(
         self, K: Number, readout: LayerTheory | None = None, scale: str = "xi", **params: Number

@@ -17,7 +17,6 @@ from ..emission.emitter import argument
 from ..module import Module
 from ..strategy.measured_error import round_up
 from ..wording import docstrings
-from ..wording.function_names import renamed
 
 _TAKEN = {"depth", "K", "r"}  # arguments of procedures themselves
 _INPUT = "kernel of the input; K >= 0, nan else"
@@ -44,8 +43,8 @@ def functions_of(procedure: Procedure) -> dict[str, Quantity]:
     """The functions of a procedure, which take all its parameters, those without influence by name."""
     known = (*procedure.parameters, *procedure.unknowns)
     return {
-        name: replace(quantity, unused=tuple(s for s in known if s not in quantity.symbols))
-        for name, quantity in renamed(procedure.functions).items()
+        quantity.name: replace(quantity, unused=tuple(s for s in known if s not in quantity.symbols))
+        for quantity in procedure.functions
     }
 
 
@@ -73,8 +72,8 @@ def added(procedure: Procedure, library: str, error: str) -> Added:
         "library": library,
         "library_name": library_name,
         "array": array,
-        "functions": set(procedure.functions),
-        "calls": {name: f"{name}({_kernels(q)}**parameters)" for name, q in procedure.functions.items()},
+        "functions": [q.name for q in procedure.functions],
+        "calls": {q.name: f"{q.name}({_kernels(q)}**parameters)" for q in procedure.functions},
         "unknowns": list(map(argument, procedure.unknowns)),
         "signature": ", ".join(names),
         "keywords": ", ".join(f"{name}={name}" for name in names),

@@ -75,9 +75,7 @@ def document(report: Report, caption: str = "") -> str:
             "caption": caption,
             "checks": [_check(row, report) for row in report.checks],
             "check_rows": _ROWS,
-            "rules": appendix.rules,
-            "lemmas": appendix.lemmas,
-            "rest": [(_meaning(q), appendix.rest[q.name]) for q in report.quantities if appendix.rest[q.name]],
+            **derivations(appendix, report.quantities),
             "reference": escape(PDLT),
             "versions": [escape(line) for line in files.versions()],
         },
@@ -98,6 +96,15 @@ def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
             "reference": escape(PDLT),
         },
     )
+
+
+def derivations(appendix: Appendix, quantities: Iterable[Quantity]) -> dict[str, object]:
+    """What the template of derivations shows."""
+    return {
+        "rules": appendix.rules,
+        "lemmas": appendix.lemmas,
+        "rest": [(_meaning(q), appendix.rest[q.name]) for q in quantities if appendix.rest[q.name]],
+    }
 
 
 # ---- declaration ---------------------------------------------------------------------------------------------------

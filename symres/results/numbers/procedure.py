@@ -28,7 +28,7 @@ class Procedure(Shown):
         name: "vertex", "response", "branch_scale" or "optimal_gamma".
         meaning: one line that says what is computed.
         call: the Python expression that makes it from a theory, "theory.vertex_recursion".
-        functions: the quantities by the names that the procedure has for them. Those that vanish are left out.
+        functions: the quantities, with the names that the procedure has for them. Those that vanish are left out.
         parameters: that the procedure takes, those of functions.
         unknowns: parameters of functions whose values the procedure finds itself.
         source: document and equation.
@@ -40,7 +40,7 @@ class Procedure(Shown):
     name: str
     meaning: str
     call: str
-    functions: Mapping[str, Quantity]
+    functions: tuple[Quantity, ...]
     parameters: tuple[sp.Symbol, ...]
     unknowns: tuple[sp.Symbol, ...] = ()
     source: str = ""
@@ -49,19 +49,19 @@ class Procedure(Shown):
     samples: tuple[Sample, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {self.meaning}; made of {', '.join(self.functions)}>"
+        return f"<{self.name}: {self.meaning}; made of {', '.join(q.name for q in self.functions)}>"
 
     def _title(self) -> str:
         return self.meaning
 
     def _facts(self) -> Iterable[Fact]:
         """The functions that it is made of."""
-        return [fact for quantity in self.functions.values() for fact in quantity._facts()[:1]]
+        return [fact for quantity in self.functions for fact in quantity._facts()[:1]]
 
 
-def present(functions: Mapping[str, Quantity]) -> dict[str, Quantity]:
+def present(*functions: Quantity) -> tuple[Quantity, ...]:
     """The functions that do not vanish."""
-    return {name: quantity for name, quantity in functions.items() if quantity.body != 0}
+    return tuple(quantity for quantity in functions if quantity.body != 0)
 
 
 def usual(parameters: Iterable[sp.Symbol]) -> Sample:

@@ -85,7 +85,7 @@ class AspectRatioCurve:
             "optimal_gamma",
             "weight of the skip connection for which an aspect ratio is the optimal one",
             "theory.aspect_ratio_curve(n_L).inverse",
-            {ratio.name: ratio},
+            (ratio,),
             (n_L,),
             (gamma,),
             source=ratio.source,

@@ -35,12 +35,7 @@ def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]
         NoClosedForm: averages of the layer shift the mean of the stream, or need too many neurons at once.
     """
     try:
-        functions = {
-            "kernel_map": layer.kernel_map,
-            "chi_parallel": layer.chi_parallel,
-            "memory": layer.memory,
-            **noise_functions(layer),
-        }
+        functions = (layer.kernel_map, layer.chi_parallel, layer.memory, *noise_functions(layer))
     except UnsupportedLayer as error:
         raise NoClosedForm("the vertex as a recursion", error.found, "ask for vertex(depth, K)") from None
     parameters = layer.layer.parameters
@@ -48,7 +43,7 @@ def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]
         "vertex",
         "four-point vertex of deep networks, one input",
         "theory.vertex_recursion",
-        present(functions),
+        present(*functions),
         parameters,
         source=_SOURCE,
         exact=exact,
@@ -56,7 +51,7 @@ def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]
     )
 
 
-def noise_functions(layer: LayerTheory) -> dict[str, Quantity]:
+def noise_functions(layer: LayerTheory) -> tuple[Quantity, ...]:
     """The covariances of what one neuron adds to the next kernel: with itself, later, and with the next stream.
 
     Raises:
@@ -66,8 +61,8 @@ def noise_functions(layer: LayerTheory) -> dict[str, Quantity]:
     noise = NoiseCovariances(layer.layer.program)
     parameters = layer.layer.parameters
     one, two = noise.response.walk.assignments, noise.walk.assignments
-    return {
-        "noise": build(
+    return (
+        build(
             "noise",
             (K,),
             noise.within_layer,
@@ -77,7 +72,7 @@ def noise_functions(layer: LayerTheory) -> dict[str, Quantity]:
             source="PDLT (B.26)",
             parameters=parameters,
         ),
-        "memory_noise": build(
+        build(
             "memory_noise",
             (K1, K2, C),
             noise.across_layers,
@@ -86,7 +81,7 @@ def noise_functions(layer: LayerTheory) -> dict[str, Quantity]:
             meaning="covariance of what one neuron adds at an earlier and at a later layer",
             parameters=parameters,
         ),
-        "stream_noise": build(
+        build(
             "stream_noise",
             (K,),
             noise.with_next_square,
@@ -96,4 +91,4 @@ def noise_functions(layer: LayerTheory) -> dict[str, Quantity]:
             source="PDLT (B.26)",
             parameters=parameters,
         ),
-    }
+    )

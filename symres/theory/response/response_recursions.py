@@ -19,6 +19,7 @@ from ..walk.assignments import total_derivative
 from .branch_scale import SCALES
 
 _SOURCE = "Fischer, Dahmen, Helias (51) to (55)"
+_SAMPLES = ((5, "0.05"), (20, "0.05"), (5, "0.5"))  # depth and kernel at which errors of the branch scale are measured
 
 
 def response_recursion(layer: LayerTheory, readout: LayerTheory, exact: Callable[..., Any]) -> Procedure:
@@ -34,17 +35,12 @@ def response_recursion(layer: LayerTheory, readout: LayerTheory, exact: Callable
     """
     _require_kernels(layer, readout)
     parameters = _parameters(layer, readout)
-    functions = {
-        "kernel_map": layer.kernel_map,
-        "chi_parallel": layer.chi_parallel,
-        "added_slope": _added_slope(layer),
-        "readout_slope": _readout_slope(readout),
-    }
+    functions = layer.kernel_map, layer.chi_parallel, _added_slope(layer), _readout_slope(readout)
     return Procedure(
         "response",
         "response of deep networks to the kernel of their input",
         "theory.response_recursion()",
-        present(functions),
+        present(*functions),
         parameters,
         source=_SOURCE,
         exact={"response": exact},
@@ -69,22 +65,22 @@ def branch_scale_procedure(
     _require_kernels(layer, readout)
     parameters = tuple(s for s in _parameters(layer, readout) if s != scale)
     steep, last = layer.chi_parallel, _readout_slope(readout)
-    functions = {
-        "kernel_map": layer.kernel_map,
-        "kernel_scale_slope": _slope(layer.kernel_map, scale),
-        "chi_parallel": steep,
-        "chi_slope": _slope(steep, K),
-        "chi_scale_slope": _slope(steep, scale),
-        "readout_slope": last,
-        "readout_bend": _slope(last, K),
-        "readout_scale_slope": _slope(last, scale),
-    }
+    functions = (
+        layer.kernel_map,
+        _slope("kernel_scale_slope", layer.kernel_map, scale),
+        steep,
+        _slope("chi_slope", steep, K),
+        _slope("chi_scale_slope", steep, scale),
+        last,
+        _slope("readout_bend", last, K),
+        _slope("readout_scale_slope", last, scale),
+    )
     low, high, count = SCALES
     return Procedure(
         "branch_scale",
         "weight of the branch at which outputs respond most to the kernel of their input",
         "theory.branch_scale_procedure()",
-        present(functions),
+        present(*functions),
         parameters,
         (scale,),
         source="Fischer, Dahmen, Helias, figure 4",
@@ -99,13 +95,18 @@ def branch_scale_procedure(
 
 def _readout_slope(readout: LayerTheory) -> Quantity:
     """The derivative of the kernel of the output in that of the last stream."""
-    words = {"notation": r"\chi_{\mathrm{out}}", "meaning": "slope of the kernel of the output in that of the stream"}
-    return replace(readout.chi_parallel, **words)
+    return replace(
+        readout.chi_parallel,
+        name="readout_slope",
+        notation=r"\chi_{\mathrm{out}}",
+        meaning="slope of the kernel of the output in that of the stream",
+    )
 
 
-def _slope(quantity: Quantity, symbol: sp.Symbol) -> Quantity:
-    """A derivative, with the notation of one."""
-    return replace(derivative(quantity, symbol), notation=rf"\partial {quantity.notation}/\partial {latex(symbol)}")
+def _slope(name: str, quantity: Quantity, symbol: sp.Symbol) -> Quantity:
+    """A derivative, with a name, and the notation of a derivative."""
+    notation = rf"\partial {quantity.notation}/\partial {latex(symbol)}"
+    return replace(derivative(quantity, symbol), name=name, notation=notation)
 
 
 def _added_slope(layer: LayerTheory) -> Quantity:

@@ -1,0 +1,41 @@
+"""A procedure as a LaTeX document: its equations, the functions of one layer in them, and how these are derived."""
+
+from __future__ import annotations
+
+from ...core import files
+from ...notation import Notation, has_decimals
+from ...results.numbers.procedure import Procedure
+from .displays import display, escape, latex
+from .document import derivations, formulas_of, sections, verbatim
+from .proof_appendix import Appendix
+from .prose import PDLT, prose
+
+
+def procedure_document(procedure: Procedure, title: str, command: str) -> str:
+    """The document.
+
+    Args:
+        procedure: a recursion or a search.
+        title: the heading.
+        command: the command that makes it again.
+    """
+    quantities = procedure.functions
+    formulas = sorted(formulas_of(q.definition for q in quantities), key=str)
+    notation = Notation(decimals=has_decimals(*(f.expr for f in formulas)))
+    appendix = Appendix(quantities, notation)
+    return files.render(
+        "procedure.tex.j2",
+        {
+            "name": procedure.name,
+            "title": escape(title),
+            "functions": [q.name for q in quantities],
+            "unknowns": [latex(s) for s in procedure.unknowns],
+            "constants": procedure.constants,
+            "formulas": [display(f"{notation.write(f)}(z)", f.expr, notation=notation) for f in formulas],
+            "quantities": sections(quantities, notation, appendix.uses),
+            "source": prose(procedure.source),
+            "command": verbatim(command),
+            "reference": escape(PDLT),
+            **derivations(appendix, quantities),
+        },
+    )
