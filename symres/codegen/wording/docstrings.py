@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import sympy as sp
 
-from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, xi
+from ...core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, n_L, xi
 from ...notation import is_activation, shortened
 from ...results.quantity import Quantity
 from ..averages.average_code import averages, entry_time, refines
@@ -31,6 +31,7 @@ ARGUMENTS = {
     C_b: "variance of a bias; C_b >= 0",
     gamma: "weight of the skip connection",
     xi: "weight of the branch",
+    n_L: "number of outputs; n_L > 0",
 }
 
 OTHER = "parameter of the layer or of an activation"  # what every other symbol is

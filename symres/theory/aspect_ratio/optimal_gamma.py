@@ -96,7 +96,7 @@ class AspectRatioCurve:
                 "nearest": f"2**-{_DEEPEST}",
             },
             exact={"optimal_gamma": lambda r, n_L: replace(self, outputs=n_L).solve(r)},
-            samples=tuple({"r": repr(height), "n_L": self.outputs} for height in heights),
+            samples=tuple({"r": f"{height:.3g}", "n_L": self.outputs} for height in heights),
         )
 
     def solve(self, r: Number) -> Branches:
