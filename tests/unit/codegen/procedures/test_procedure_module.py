@@ -1,0 +1,165 @@
+"""Generated recursions and searches: the same numbers as the theory, and what they refuse."""
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symres as sr
+from tests.shared import derived
+
+OWN = {"C_W": 1.4, "C_b": 0.2, "gamma": 0.8}
+FISCHER = {"C_W": 1.25, "C_b": 0.05}
+LAYERS = {
+    "relu": lambda: sr.residual("relu"),
+    "mlp": lambda: sr.mlp("relu"),
+    "pre_ln": lambda: sr.pre_ln("relu", gamma=sr.gamma),
+    "tanh": lambda: sr.residual("tanh"),
+    "block": lambda: sr.two_layer_block("tanh", gamma=sr.gamma, xi=1),
+    "gelu": lambda: sr.residual("gelu"),
+    "erf": lambda: sr.residual("erf"),
+}
+PROCEDURES = {
+    "vertex": lambda: derived(sr.residual("relu")).vertex_recursion,
+    "response": lambda: fischer().response_recursion(),
+    "branch_scale": lambda: fischer().branch_scale_procedure(),
+    "optimal_gamma": lambda: derived(sr.residual("relu")).aspect_ratio_curve(1).inverse,
+    "polynomial": lambda: derived(sr.residual("tanh")).aspect_ratio_curve(1).inverse,
+}
+
+
+def fischer():
+    return derived(sr.residual("erf", gamma=1, xi=sr.xi))
+
+
+def decimals(numbers):
+    return {name: repr(value) for name, value in numbers.items()}
+
+
+@cache
+def loaded(name, target="numpy"):
+    return sr.export(PROCEDURES[name](), target=target).load()
+
+
+# ---- the vertex --------------------------------------------------------------------------------------------------
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", LAYERS)
+def test_vertex(name):
+    layer = LAYERS[name]()
+    own = {s.name: OWN[s.name] for s in layer.parameters}
+    module = sr.export(derived(layer).vertex_recursion).load()
+    for function in ("vertex", "kernel_fluctuation"):
+        expected = getattr(derived(layer), function)(12, "0.6", **decimals(own))
+        assert getattr(module, function)(12, 0.6, **own) == pytest.approx(expected, rel=1e-12)
+
+
+def test_kernels_and_parameters_broadcast():
+    kernels, gammas = np.array([0.3, 2.0]), np.array([0.0, 0.5, 0.9])[:, None]
+    found = loaded("vertex").vertex(4, kernels, 1.4, 0.2, gammas)
+    assert found.shape == (5, 3, 2)
+    assert found[:, 1, 1] == pytest.approx(loaded("vertex").vertex(4, 2.0, 1.4, 0.2, 0.5), rel=1e-14)
+    assert loaded("vertex").vertex(0, 1.0, 1.4, 0.2, 0.5).tolist() == [0.0]
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ["relu", "pre_ln", "tanh"])
+def test_gradients_of_the_vertex(name):
+    torch = pytest.importorskip("torch")
+    layer = LAYERS[name]()
+    module = sr.export(derived(layer).vertex_recursion, target="torch").load()
+    values = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (0.6, 1.4, 0.2, 0.8)]
+    assert torch.autograd.gradcheck(lambda *own: module.vertex(3, *own), values, atol=1e-7)
+    expected = derived(layer).vertex(3, "0.6", **decimals(OWN))
+    assert module.vertex(3, *values).tolist() == pytest.approx(expected, rel=1e-12)
+
+
+def test_layers_without_noise_have_no_vertex():
+    """A normalised branch: its mean square is 1 for any neurons."""
+    module = sr.export(derived(sr.ln_act("relu", gamma=sr.gamma)).vertex_recursion).load()
+    assert module.vertex(3, 0.6, **OWN).tolist() == [0.0] * 4
+
+
+# ---- the response and the branch scale -----------------------------------------------------------------------------
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_response(target):
+    if target == "torch":
+        pytest.importorskip("torch")
+    eta, chi, out = loaded("response", target).response(8, 0.3, xi=0.4, **FISCHER)
+    expected = fischer().response(8, "0.3", xi="0.4", **decimals(FISCHER))
+    assert eta.tolist() == pytest.approx(expected.eta, rel=1e-12)
+    assert chi.tolist() == pytest.approx(expected.chi, rel=1e-12)
+    assert float(out) == pytest.approx(expected.chi_out, rel=1e-12)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize(("depth", "expected"), [(10, 0.326509160259975), (200, 0.0685226948707319)])
+def test_branch_scale(target, depth, expected):
+    if target == "torch":
+        pytest.importorskip("torch")
+    assert float(loaded("branch_scale", target).branch_scale(depth, 0.05, **FISCHER)) == pytest.approx(
+        expected, rel=1e-12
+    )
+
+
+def test_the_branch_scale_broadcasts_and_may_not_exist():
+    module = loaded("branch_scale")
+    found = module.branch_scale(10, np.array([[0.05, 0.01]]), **FISCHER)
+    assert found.shape == (1, 2)
+    assert found[0, 1] == pytest.approx(fischer().branch_scale(10, "0.01", **decimals(FISCHER)), rel=1e-12)
+    with pytest.raises(ValueError, match="no interior maximum: it falls with the scale"):
+        module.branch_scale(10, 5.0, **FISCHER)
+
+
+def test_slopes_that_vanish_are_left_out():
+    """Of relu chi_parallel is the same for all kernels; its response has no maximum, and no error to be measured."""
+    module = sr.export(derived(sr.residual("relu", gamma=1, xi=sr.xi)).branch_scale_procedure())
+    assert "chi_slope" not in module.functions
+    assert "not measured" in module.text
+    with pytest.raises(ValueError, match="it has no maximum"):
+        module.load().branch_scale(10, 1.0, C_W=1.0, C_b=0.0)
+
+
+# ---- the optimal gamma -----------------------------------------------------------------------------------------------
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_every_branch_of_the_optimal_gamma(target):
+    if target == "torch":
+        pytest.importorskip("torch")
+    module, theory = loaded("optimal_gamma", target), derived(sr.residual("relu"))
+    for r, outputs, count in ((0.03, 1, 2), (0.05, 1, 1), (0.2, 10, 1)):
+        found = module.optimal_gamma(r, outputs)
+        assert found.shape == (count,)
+        assert found.tolist() == pytest.approx(theory.optimal_gamma(repr(r), outputs), rel=1e-12)
+
+
+def test_ratios_of_no_gamma():
+    module = loaded("polynomial")
+    assert module.optimal_gamma(5, 1).tolist() == pytest.approx([(1 - 6 / (23 * 5)) ** 0.25], rel=1e-14)
+    least = module.aspect_ratio(0.0, 1)
+    assert module.optimal_gamma(least, 1).tolist() == [0.0]
+    with pytest.raises(ValueError, match=r"least optimal ratio is 0\.26"):
+        module.optimal_gamma(0.2, 1)
+    with pytest.raises(ValueError, match="within"):
+        module.optimal_gamma(1e9, 1)
+    with pytest.raises(ValueError, match="number of outputs"):
+        module.optimal_gamma(1.0, 0)
+
+
+# ---- the text --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["vertex", "response", "branch_scale", "polynomial"])
+def test_modules_stand_alone_and_state_a_measured_error(name):
+    module = sr.export(PROCEDURES[name]())
+    imports = re.findall(r"^(?:import|from) (\S+)", module.text, re.MULTILINE)
+    assert set(imports) <= {"functools", "math", "numpy", "scipy"}
+    assert re.search(r"Error: at most \de-1[3-6] of each value, measured against the theory", module.text)
+    assert module.text == sr.export(PROCEDURES[name]()).text
+    assert not re.search(r"[ \t]+$", module.text, re.MULTILINE)
+
+
+def test_a_parameter_must_not_have_the_name_of_an_argument():
+    depth = sp.Symbol("depth", positive=True)
+    steep = sr.Activation("steep", sp.Piecewise((0, sr.z < 0), (depth * sr.z, True)), (depth,))
+    with pytest.raises(sr.DeclarationError, match="the name is taken"):
+        sr.export(sr.derive(sr.residual(steep)).vertex_recursion)
