@@ -124,7 +124,8 @@ class NoiseCovariances:
                 continue
             before = self._factors(s, EARLIER)
             both = self.walk.mean(*before, *square) - self.walk.mean(*before) * self.walk.mean(*square)
-            total += one * average.weight * self.at_one_kernel(both).subs(memory, 1)
+            now = self.at_one_kernel(both).subs(memory, 1)  # the variance of the next stream cancels, whatever it is
+            total += one * average.weight * sp.Add(*(sp.expand_mul(term, deep=False) for term in sp.Add.make_args(now)))
         return total
 
     def at_one_kernel(self, expression: sp.Expr) -> sp.Expr:

@@ -2,5 +2,5 @@
 
 Reading order: ``layer_slopes`` (maps of one layer with their derivatives, compiled), ``readout`` and
 ``kernel_response`` (products of slopes along the layers), ``branch_scale`` (the maximum over xi at a depth),
-``deep_branch_scale`` (its limit for deep networks).
+``deep_branch_scale`` (its limit for deep networks), ``response_recursions`` (what of this is exported as code).
 """
