@@ -60,9 +60,12 @@ def branch_scale_procedure(
         exact: the scale by the theory.
 
     Raises:
-        NoClosedForm: the layer averages over a batch, or a map is unknown.
+        NoClosedForm: the layer averages over a batch, a map is unknown, or outputs do not respond.
     """
     _require_kernels(layer, readout)
+    if 0 in (layer.chi_parallel.body, readout.chi_parallel.body):
+        found = "outputs do not respond to the kernel of the input: a layer forgets it"
+        raise NoClosedForm(f"the optimal {scale}", found, "choose one")
     parameters = tuple(s for s in _parameters(layer, readout) if s != scale)
     steep, last = layer.chi_parallel, _readout_slope(readout)
     functions = (

@@ -20,6 +20,7 @@ LAYERS = {
     "block": lambda: sr.two_layer_block("tanh", gamma=sr.gamma, xi=1),
     "gelu": lambda: sr.residual("gelu"),
     "erf": lambda: sr.residual("erf"),
+    "after the skip": lambda: sr.Layer(sr.RMSNorm(sr.gamma * sr.z + sr.Dense(sr.activation("relu")(sr.z)))),
 }
 PROCEDURES = {
     "vertex": lambda: derived(sr.residual("relu")).vertex_recursion,
@@ -119,6 +120,13 @@ def test_slopes_that_vanish_are_left_out():
     assert "not measured" in module.text
     with pytest.raises(ValueError, match="it has no maximum"):
         module.load().branch_scale(10, 1.0, C_W=1.0, C_b=0.0)
+
+
+def test_outputs_that_do_not_respond_have_no_branch_scale():
+    """Normalised streams have the kernel 1 whatever it was."""
+    layer = sr.Layer(sr.RMSNorm(sr.z + sr.xi * sr.Dense(sr.activation("erf")(sr.z))))
+    with pytest.raises(sr.NoClosedForm, match="forgets"):
+        derived(layer).branch_scale_procedure()
 
 
 # ---- the optimal gamma -----------------------------------------------------------------------------------------------
