@@ -11,6 +11,7 @@ from ..core.errors import DeclarationError, NoClosedForm
 from ..report.text.console import Line, Output, Span, busy, complain, line
 
 if TYPE_CHECKING:
+    from ..results.numbers.procedure import Procedure
     from ..results.observable import Observable
     from ..results.quantity import Quantity
     from ..results.report import Report
@@ -315,10 +316,10 @@ def export(
         require_place(path)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
         theory = theory_of(request.layer)
-        chosen = {name: _quantity(theory, name) for name in names}
+        chosen = _exported(theory, names)
         options = [word for name in names for word in ("--quantity", name)] + ["--target", target]
         title = f"{request.title} in the layer {request.layer.name}."
-        module = generate(chosen or theory, target, title=title, command=request.command("export", *options))
+        module = generate(chosen, target, title=title, command=request.command("export", *options))
     for warning in module.warnings:
         complain(f"warning: {warning}")
     if path is None:
@@ -408,16 +409,28 @@ def _silent(what: str, share: float) -> None:
     """No bar: the spinner of the command turns."""
 
 
-def _quantity(theory: Theory, name: str) -> Quantity:
-    """A quantity that can be exported."""
+def _exported(theory: Theory, names: list[str]) -> Theory | Procedure | dict[str, Quantity]:
+    """What is exported: the quantities with these names, one procedure, or all of a page.
+
+    Raises:
+        DeclarationError: an unknown name, or a procedure together with something else.
+        NoClosedForm: a quantity is unknown.
+    """
+    from ..results.observable import DepthObservable
     from ..results.quantity import Status
 
-    if _known(theory, name).name not in theory.observables:
-        raise NoClosedForm(f"code for {name}", "it is a list of numbers, one after each layer", "call it in Python")
-    found = theory.quantity(name)
-    if found.status is Status.UNKNOWN:
-        raise NoClosedForm(f"code for {name}", found.reason, "export another quantity")
-    return found
+    found: dict[str, Quantity] = {}
+    for record in [_known(theory, name) for name in names]:
+        if isinstance(record, DepthObservable):
+            if len(names) > 1:
+                asked, says = f"--quantity {' --quantity '.join(names)}", f"{record.name} is a module of its own"
+                raise DeclarationError(asked, says, "export one after the other")
+            assert record.procedure is not None
+            return record.procedure(theory)
+        found[record.name] = theory.quantity(record.name)
+        if found[record.name].status is Status.UNKNOWN:
+            raise NoClosedForm(f"code for {record.name}", found[record.name].reason, "export another quantity")
+    return found or theory
 
 
 def _known(theory: Theory, name: str) -> Observable:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import sympy as sp
 
 from .measurement import LayerMeasurement, NetworkMeasurement, OracleValue, Sampler
+from .numbers.procedure import Procedure
 
 
 class Section(Enum):
@@ -91,16 +92,33 @@ class FiniteWidthClaims(Protocol):
     def response(self, depth: Any, K: Any, readout: Any = None, **params: Any) -> Any:
         """eta, chi and chi_out."""
 
+    @property
+    def vertex_recursion(self) -> Procedure:
+        """V and P in functions of one layer."""
+
+    def response_recursion(self, readout: Any = None) -> Procedure:
+        """The response in functions of one layer."""
+
+    def branch_scale_procedure(self, readout: Any = None, scale: str = "xi") -> Procedure:
+        """The branch scale of the largest response."""
+
+    @property
+    def optimal_gamma_procedure(self) -> Procedure:
+        """The skip weights at which a depth/width is optimal."""
+
 
 @dataclass(frozen=True)
 class DepthObservable(Observable):
-    """An observable of deep networks: a number before the first layer and after each.
+    """An observable of deep networks.
 
     Args:
-        values: what a theory claims, at a depth, a kernel of the input, and parameters by name.
+        values: what a theory claims before the first layer and after each, at a depth, a kernel of the input, and
+            parameters by name; None of what is one number for a network.
+        procedure: how it is computed from functions of one layer, for generated code.
     """
 
     values: Callable[[FiniteWidthClaims, int, sp.Expr, Mapping[str, sp.Expr]], Sequence[float]] | None = None
+    procedure: Callable[[FiniteWidthClaims], Procedure] | None = None
 
     def claims(
         self, theory: FiniteWidthClaims, depth: int, K: sp.Expr, params: Mapping[str, sp.Expr]

@@ -40,7 +40,6 @@ from .aspect_ratio.growth_numbers import growth_rows
 from .aspect_ratio.limits_of_nu import near_identity
 from .aspect_ratio.nu import useful_point
 from .aspect_ratio.optimal_gamma import AspectRatioCurve
-from .aspect_ratio.vertex_recursion import vertex_recursion
 from .criticality import analysis, fixed_points
 from .criticality.conditions.critical_conditions import Maps
 from .criticality.decay_exponents import exponents_at
@@ -53,6 +52,7 @@ from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.jacobian_product import jacobian_product
 from .depth.layer_values import Parameter
 from .depth.network import DualKernel, Network
+from .depth.vertex_recursion import vertex_recursion
 from .finite_width.deep_fluctuations import DeepFluctuations
 from .finite_width.float_quadrature import Array
 from .observables import growth, registry
@@ -226,6 +226,11 @@ class Theory(LayerTheory, CriticalSubject, DerivedDepth, DerivedFluctuations, Sh
     def aspect_ratio_curve(self, n_L: Number, **params: Number) -> AspectRatioCurve:
         """``r*(gamma)`` with its turning points and its least value, for n_L outputs."""
         return AspectRatioCurve(self.aspect_ratio, n_L, tuple(params.items()))
+
+    @property
+    def optimal_gamma_procedure(self) -> Procedure:
+        """``optimal_gamma`` as a search in the aspect ratio, for ``export``."""
+        return self.aspect_ratio_curve(1).inverse  # which takes n_L as an argument
 
     def response(self, depth: Number, K: Kernels, readout: LayerTheory | None = None, **params: Parameter) -> Response:
         """How kernels of all layers and of the output respond to the input's; see ``Network``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from ...core.symbols import K
+from ...core.symbols import K, n_L, r
 from ...results.observable import DepthObservable, Section
 
 _DEPTH = sp.Symbol("l", integer=True, nonnegative=True)
@@ -20,6 +20,7 @@ VERTEX = DepthObservable(
     section=Section.FINITE_WIDTH,
     values=lambda theory, depth, K, params: theory.vertex(depth, K, **params),
     simulated=lambda networks, K, kernels: networks.vertices(K, kernels),
+    procedure=lambda theory: theory.vertex_recursion,
 )
 KERNEL_FLUCTUATION = DepthObservable(
     name="kernel_fluctuation",
@@ -32,6 +33,7 @@ KERNEL_FLUCTUATION = DepthObservable(
     section=Section.FINITE_WIDTH,
     values=lambda theory, depth, K, params: theory.kernel_fluctuation(depth, K, **params),
     simulated=lambda networks, K, kernels: networks.kernel_fluctuations(K, kernels),
+    procedure=lambda theory: theory.vertex_recursion,
 )
 RESPONSE = DepthObservable(
     name="response",
@@ -42,5 +44,24 @@ RESPONSE = DepthObservable(
     arguments=(_DEPTH, K),
     values=lambda theory, depth, K, params: theory.response(depth, K, readout=theory, **params).chi,
     simulated=lambda networks, K, kernels: networks.responses(K, len(kernels)),
+    procedure=lambda theory: theory.response_recursion(),
 )
-OBSERVABLES = (VERTEX, KERNEL_FLUCTUATION, RESPONSE)
+BRANCH_SCALE = DepthObservable(
+    name="branch_scale",
+    sign=("ξ*", "xi*"),
+    notation=r"\xi^\star",
+    meaning="weight of the branch at which the output responds most to the kernel of the input",
+    source="Fischer et al. (66), of which (67) and (68) are estimates",
+    arguments=(_DEPTH, K),
+    procedure=lambda theory: theory.branch_scale_procedure(),
+)
+OPTIMAL_GAMMA = DepthObservable(
+    name="optimal_gamma",
+    sign=("γ*", "gamma*"),
+    notation=r"\gamma^\star",
+    meaning="weights of the skip connection at which an aspect ratio depth/width is optimal",
+    source="PDLT (B.36)",
+    arguments=(r, n_L),
+    procedure=lambda theory: theory.optimal_gamma_procedure,
+)
+OBSERVABLES = (VERTEX, KERNEL_FLUCTUATION, RESPONSE, BRANCH_SCALE, OPTIMAL_GAMMA)

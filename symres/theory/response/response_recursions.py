@@ -13,8 +13,8 @@ from ...core.symbols import K, place
 from ...notation import latex
 from ...results.numbers.procedure import Procedure, present, usual
 from ...results.quantity import Quantity, Status
+from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build, derivative
-from ..quantities.layer_maps import LayerTheory
 from ..walk.assignments import total_derivative
 from .branch_scale import SCALES
 

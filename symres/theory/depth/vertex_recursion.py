@@ -17,9 +17,9 @@ from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...core.symbols import K1, K2, C, K
 from ...results.numbers.procedure import Procedure, present, usual
 from ...results.quantity import Quantity
+from ..aspect_ratio.noise_covariances import NoiseCovariances
+from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build
-from ..quantities.layer_maps import LayerTheory
-from .noise_covariances import NoiseCovariances
 
 _SOURCE = "PDLT (B.26), which leaves out a part of what neurons remember"
 
