@@ -11,6 +11,7 @@ from ..notation.facts import Equations
 from .critical_point import CriticalPoint
 from .exponents import Exponents
 from .numbers.growth_curve import GrowthCurve
+from .numbers.vertex_formulas import VertexFormulas
 from .phases import FixedPoint
 from .quantity import Quantity
 from .verdict import Verdict
@@ -44,6 +45,7 @@ class Report:
             line has no such form either.
         line_remark: where the critical line is a phase boundary, if not everywhere.
         exponents: how kernel and Jacobian go with the depth; None if nobody asked.
+        vertex: the recursion of the four-point vertex; None where it has no formula.
         growth: how fast four-point vertices grow at the critical point; None if that is not known.
         finite_width: the formulas that belong to it.
     """
@@ -69,5 +71,6 @@ class Report:
     critical_curve: tuple[sp.Expr, sp.Expr] | None = None
     line_remark: str = ""
     exponents: Exponents | None = None
+    vertex: VertexFormulas | None = None
     growth: GrowthCurve | None = None
     finite_width: tuple[Quantity, ...] = ()

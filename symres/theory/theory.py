@@ -52,7 +52,7 @@ from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.jacobian_product import jacobian_product
 from .depth.layer_values import Parameter
 from .depth.network import DualKernel, Network
-from .depth.vertex_recursion import vertex_recursion
+from .depth.vertex_recursion import vertex_formulas, vertex_recursion
 from .finite_width.deep_fluctuations import DeepFluctuations
 from .finite_width.float_quadrature import Array
 from .observables import growth, registry
@@ -516,6 +516,7 @@ class Theory(LayerTheory, CriticalSubject, DerivedDepth, DerivedFluctuations, Sh
             critical_curve=curve,
             line_remark=critical_line.separation(self._maps, explicit) if known else self._searched,
             exponents=self.exponents,
+            vertex=vertex_formulas(self),
             growth=self.growth_curve,
             finite_width=() if self.growth_curve is None else self._growth_formulas,
             remarks=self.remarks,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import mpmath as mp
 
 from ...results.numbers.growth_curve import OUTPUTS, GrowthCurve, GrowthRow
+from ...results.numbers.vertex_formulas import VertexFormulas
 from ...results.quantity import Quantity
 from ...results.report import Report
 from .console import Line, Span, line
@@ -13,9 +16,11 @@ from .sheet import INDENT, Sheet, digits
 
 _GAMMAS = (0.0, 0.5, 0.9)
 _DIGITS = 6
-_COLUMN = 16
-_WIDTH = 512  # of the network whose depth is told
-_HEADS = ("gamma", "nu", "r*", f"layers, n = {_WIDTH}")
+_COLUMN = 12
+_LONG = 400  # characters of formulas that leave the page
+_WIDTHS = (128, 512, 2048)  # of networks whose depth is told
+_RATIOS = ("1/16", "1/4")  # depth/width whose optimal weights are told
+_HEADS = ("gamma", "nu", "r*", *(f"n = {width}" for width in _WIDTHS))
 
 
 class FiniteWidthSection(Sheet):
@@ -32,15 +37,45 @@ class FiniteWidthSection(Sheet):
         self.report = report
 
     def lines(self) -> list[Line]:
-        """The recursion, nu with its limit, and a table of depths; nothing without a critical point."""
-        curve = self.report.growth
-        if curve is None:
-            return []
-        lines = self.rule("Finite width")
-        lines += self.wrapped(self.words(self._recursion()), "dim")
+        """The recursion of V; its growth at criticality, with its limit; depths and weights that are optimal."""
+        curve, vertex = self.report.growth, self.report.vertex
+        lines = [] if vertex is None else self._recursion(vertex)
+        if curve is not None:
+            lines += self._growth(curve)
+        return [*self.rule("Finite width"), *lines] if lines else []
+
+    def _recursion(self, vertex: VertexFormulas) -> list[Line]:
+        """V from layer to layer."""
+        chi, times = self.name("chi_parallel"), "·" if self.maths.unicode else "*"
+        total, square = ("Σ_k", "²") if self.maths.unicode else ("sum_k", "^2")
+        remembers, carried = vertex.memory_noise != 0, times.join([chi, self.maths(vertex.weight**2)])
+        formulas = [("N", vertex.noise), ("M", vertex.memory_noise), ("R", vertex.stream_noise)]
+        known = [(name, formula) for name, formula in formulas if formula != 0]
+        said = "Four-point vertex V = n E[z_i^2 z_j^2]_c of two neurons from layer to layer, 0 at first"
+        lines = self.wrapped(self.words(said))
+        lines += self.equation("V", ["P" if vertex.stream_noise == 0 else "P + 2G"])
+        earlier = f" + 2{times}{total} A_k{times}M(K_k, K, C_k)" if remembers else ""
+        lines += self.equation("P'", [f"{chi}{square}{times}P + N{earlier}"])
+        if vertex.stream_noise != 0:
+            lines += self.equation("G'", [f"{chi if vertex.weight**2 == 1 else carried}{times}G + R"])
+        if remembers:
+            said = f"k: earlier layers; A_k: product of {chi} behind k; C_k: covariance of a neuron with itself in k"
+            lines += self.wrapped(said, "dim")
+        texts = [(name, self.maths(e)) for name, e in known]
+        texts += [(f"with {self.maths(s)}", self.maths(e)) for s, e in vertex.steps]
+        if sum(len(text) for _, text in texts) > _LONG:
+            names = ", ".join(name for name, _ in known)
+            said = f"{names} are long: symres export with --quantity vertex --target latex prints them"
+            return lines + self.wrapped(said, "dim")
+        return lines + [shown for name, text in texts for shown in self.equation(name, [text], style="")]
+
+    def _growth(self, curve: GrowthCurve) -> list[Line]:
+        """What V is at criticality."""
+        said = "At criticality V grows by nu K^2 a layer, and r* is the optimal depth/width"
+        lines = self.wrapped(self.words(said))
         for quantity in self.report.finite_width:
             lines += self._formula(quantity, curve)
-        lines += self._table(curve)
+        lines += self._table(curve) + self._weights(curve)
         differs = max(abs(row.nu / row.second - 1) for row in curve.rows)
         if differs > 1e-9:
             row = max(curve.rows, key=lambda r: abs(r.nu / r.second - 1) if (r.gamma or 0) <= 0.9 else 0)
@@ -51,13 +86,6 @@ class FiniteWidthSection(Sheet):
             lines += self.wrapped(self.words(text), "dim")
         return lines
 
-    def _recursion(self) -> str:
-        """What V is, in words."""
-        return (
-            "V = n E[z_i^2 z_j^2]_c of two neurons grows by nu K^2 a layer at criticality; "
-            f"r* = 4/((20 + 3 n_L) nu) is the optimal depth/width, below for n_L = {OUTPUTS}"
-        )
-
     def _formula(self, quantity: Quantity, curve: GrowthCurve) -> list[Line]:
         lines = self.equation(self.name(quantity.name), [self.maths(quantity.body)])
         if quantity.name == "nu" and curve.edge is not None:
@@ -66,19 +94,28 @@ class FiniteWidthSection(Sheet):
             lines += self.equation("", [f"{self.maths(curve.edge)} + ...  for {near}"])
         return lines
 
+    def _weights(self, curve: GrowthCurve) -> list[Line]:
+        """At which skip connection some aspect ratios are optimal."""
+        told = []
+        for ratio in _RATIOS:
+            found = curve.weights_of(float(Fraction(ratio)))
+            if found:
+                told.append(f"{ratio} at gamma = {' and '.join(f'{weight:.3f}' for weight in found)}")
+        return self.wrapped(self.words(f"Depth/width is optimal of {', of '.join(told)}")) if told else []
+
     def _table(self, curve: GrowthCurve) -> list[Line]:
         heads = [self.maths.symbol(head) if head in ("gamma", "nu") else head for head in _HEADS]
         rows = [self._row(row) for row in curve.at(*_GAMMAS)]
         if curve.rows[0].gamma is None:
             heads, rows = heads[1:], [row[1:] for row in rows]
-        lines = [line(" " * INDENT, Span("".join(head.ljust(_COLUMN) for head in heads).rstrip(), "bold"))]
+        lines = self.wrapped(self.words(f"Its depth in layers for three widths n, with n_L = {OUTPUTS} output"))
+        lines += [line(" " * INDENT, Span("".join(head.ljust(_COLUMN) for head in heads).rstrip(), "bold"))]
         return lines + [line(" " * INDENT, "".join(cell.ljust(_COLUMN) for cell in row).rstrip()) for row in rows]
 
     def _row(self, row: GrowthRow) -> list[str]:
-        layers = round(row.aspect_ratio * _WIDTH)
         return [
             f"{row.gamma or 0.0:g}",
             digits(mp.mpf(row.nu), _DIGITS),
             digits(mp.mpf(row.aspect_ratio), _DIGITS),
-            str(max(layers, 1)),
+            *(str(max(round(row.aspect_ratio * width), 1)) for width in _WIDTHS),
         ]

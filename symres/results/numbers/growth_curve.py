@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import sympy as sp
 
@@ -52,3 +53,12 @@ class GrowthCurve:
         """The rows nearest to some gamma; the only one of a layer without gamma."""
         for gamma in gammas if self.rows[0].gamma is not None else (0.0,):
             yield min(self.rows, key=lambda row: abs((row.gamma or 0.0) - gamma))
+
+    def weights_of(self, ratio: float) -> list[float]:
+        """The skip weights at which a depth/width is optimal, between the rows by interpolation in 1/r*."""
+        found, wanted = [], 1 / ratio
+        for one, other in pairwise(self.rows):
+            low, high = 1 / one.aspect_ratio, 1 / other.aspect_ratio
+            if one.gamma is not None and other.gamma is not None and min(low, high) <= wanted < max(low, high):
+                found.append(one.gamma + (other.gamma - one.gamma) * (wanted - low) / (high - low))
+        return found

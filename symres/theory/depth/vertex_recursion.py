@@ -16,10 +16,11 @@ from typing import Any
 from ...core.errors import NoClosedForm, UnsupportedLayer
 from ...core.symbols import K1, K2, C, K
 from ...results.numbers.procedure import Procedure, present, usual
+from ...results.numbers.vertex_formulas import VertexFormulas
 from ...results.quantity import Quantity
 from ..aspect_ratio.noise_covariances import NoiseCovariances
 from ..observables.layer_theory import LayerTheory
-from ..quantities.build import build
+from ..quantities.build import build, inlined
 
 _SOURCE = "PDLT (B.26), which leaves out a part of what neurons remember"
 
@@ -49,6 +50,21 @@ def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]
         exact=exact,
         samples=tuple({"depth": 6, "K": kernel, **usual(parameters)} for kernel in ("0.3", "2")),
     )
+
+
+def vertex_formulas(layer: LayerTheory) -> VertexFormulas | None:
+    """The recursion in unevaluated averages; None where it has no such form."""
+    try:
+        noise = NoiseCovariances(layer.layer.program)
+        one, two = noise.response.walk.assignments, noise.walk.assignments
+        listed = ((noise.within_layer, one), (noise.across_layers, two), (noise.with_next_square, one))
+        found = [inlined(definition, assignments) for definition, assignments in listed]
+    except (NoClosedForm, UnsupportedLayer):
+        return None
+    steps = dict(step for _, kept in found for step in kept)
+    bare = {symbol: steps.pop(symbol) for symbol in list(steps) if steps[symbol].is_Symbol}
+    noise_of_one, between, with_next = (definition.xreplace(bare) for definition, _ in found)
+    return VertexFormulas(noise_of_one, between, with_next, layer.memory.body, tuple(steps.items()))
 
 
 def noise_functions(layer: LayerTheory) -> tuple[Quantity, ...]:

@@ -58,7 +58,7 @@ def build(
     Raises:
         DeclarationError: values cannot be given by name: two symbols have the same one.
     """
-    definition, kept = _inlined(definition, assignments)
+    definition, kept = inlined(definition, assignments)
     symbols = _arguments(arguments, definition, kept)
     require_distinct(meaning or name, {*symbols, *parameters, *(step for step, _ in kept)})
     closer = ClosedFormSubstitution()
@@ -148,8 +148,16 @@ def _arguments(first: tuple[sp.Symbol, ...], definition: sp.Expr, kept: Sequence
     return (*first, *sorted(free, key=place))
 
 
-def _inlined(definition: sp.Expr, assignments: Sequence[Assignment]) -> tuple[sp.Expr, list[Assignment]]:
-    """Keep the named steps that stand inside of averages; write the others out."""
+def inlined(definition: sp.Expr, assignments: Sequence[Assignment]) -> tuple[sp.Expr, list[Assignment]]:
+    """Keep the named steps that stand inside of averages; write the others out.
+
+    Args:
+        definition: in unevaluated averages and assigned symbols.
+        assignments: the walk's straight-line list.
+
+    Returns:
+        The definition, and the assignments that are left.
+    """
     pending = dict(assignments)
     for symbol, value in reversed(list(assignments)):
         users = [definition, *(d for s, d in pending.items() if s != symbol)]
