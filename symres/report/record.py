@@ -17,6 +17,7 @@ from ..notation.facts import Equations, in_line
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
 from ..results.numbers.growth_curve import GrowthCurve
+from ..results.numbers.vertex_formulas import VertexFormulas
 from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report
@@ -39,11 +40,11 @@ def record(report: Report) -> dict[str, object]:
         fixed_points (null unless all parameters have numbers), universality_class, critical_line (C_b; null unless
         explicit), critical_line_weights (between which C_W it lies; null if everywhere or unknown), critical_curve
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
-        is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), finite_width (nu and the
-        aspect ratio as formulas and along gamma; null without a critical point), initialisation (null without one),
-        remarks, checks, command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where
-        they are numbers, the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it
-        as text.
+        is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), vertex (the recursion of the
+        four-point vertex in averages; null where it has no such form), finite_width (nu and the aspect ratio as
+        formulas and along gamma; null without a critical point), initialisation (null without one), remarks, checks,
+        command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are numbers,
+        the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
     """
     rows, advised = report.critical_points, advice(report)
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
@@ -69,6 +70,7 @@ def record(report: Report) -> dict[str, object]:
         else {name: _expression(e) for name, e in zip(("C_W", "C_b"), report.critical_curve, strict=True)},
         "line_remark": report.line_remark,
         "exponents": None if report.exponents is None else _exponents(report.exponents),
+        "vertex": None if report.vertex is None else _vertex(report.vertex),
         "finite_width": None if report.growth is None else _growth(report.growth, report.finite_width),
         "initialisation": None if advised is None else _initialisation(advised),
         "remarks": list(report.remarks),
@@ -99,6 +101,13 @@ def _growth(curve: GrowthCurve, formulas: tuple[Quantity, ...]) -> dict[str, obj
         "nu_near_gamma_1": None if curve.edge is None else _expression(curve.edge),
         "rows": [_rounded(dataclasses.asdict(row) | {"aspect_ratio": row.aspect_ratio}) for row in curve.rows],
     }
+
+
+def _vertex(found: VertexFormulas) -> dict[str, object]:
+    """``P' = chi_parallel^2 P + N + 2 sum_k A_k M(K_k, K, C_k)``, ``G' = chi_parallel m^2 G + R``, ``V = P + 2 G``."""
+    formulas = {"N": found.noise, "M": found.memory_noise, "R": found.stream_noise, "m": found.weight}
+    shown = {name: _expression(formula) for name, formula in formulas.items()}
+    return {**shown, "steps": {str(symbol): _expression(formula) for symbol, formula in found.steps}}
 
 
 def _rounded(row: dict[str, float | None]) -> dict[str, float | None]:

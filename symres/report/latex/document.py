@@ -44,7 +44,8 @@ def document(report: Report, caption: str = "") -> str:
         report: what was derived.
         caption: of the plot ``maps.pdf`` beside the document; empty if there is none.
     """
-    report = replace(report, quantities=(*report.quantities, *report.finite_width))
+    maps = report.quantities
+    report = replace(report, quantities=(*maps, *report.finite_width))
     heads = _heads(report)
     notation = Notation(heads)
     appendix = Appendix(report.quantities, notation)
@@ -62,7 +63,9 @@ def document(report: Report, caption: str = "") -> str:
             "forward": _forward(report, notation),
             "program": [_instruction(i, notation) for i in report.instructions],
             "settings": [f"${latex(sp.Symbol(name))} = {escape(value)}$" for name, value in report.settings],
-            "quantities": sections(report.quantities, notation, appendix.uses),
+            "quantities": sections(maps, notation, appendix.uses),
+            "vertex": _vertex(report, notation),
+            "growth": sections(report.finite_width, notation, appendix.uses),
             "points": [_point(row, report, heads) for row in report.critical_points],
             "universality_class": _class(report),
             "line": _line(report, heads),
@@ -80,6 +83,19 @@ def document(report: Report, caption: str = "") -> str:
             "versions": [escape(line) for line in files.versions()],
         },
     )
+
+
+def _vertex(report: Report, notation: Notation) -> dict[str, object] | None:
+    """The recursion of the four-point vertex: its functions by their names in a procedure, and their definitions."""
+    if report.vertex is None:
+        return None
+    vertex = report.vertex
+    known = {"noise": ("N", vertex.noise), "memory_noise": ("M", vertex.memory_noise)}
+    known |= {"stream_noise": ("R", vertex.stream_noise), "memory": ("m", vertex.weight)}
+    known = {name: pair for name, pair in known.items() if pair[1] != 0}
+    shown = [display(sign, formula, notation=notation) for sign, formula in known.values()]
+    steps = [display(latex(symbol), formula, notation=notation) for symbol, formula in vertex.steps]
+    return {"functions": list(known), "definitions": shown + steps}
 
 
 def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:
