@@ -1,106 +1,207 @@
-"""The tangent rule: how the covariance of a centred tangent passes through a program.
+"""Tangents: infinitesimal changes of the stream and of the parameters, as further inputs of the walk.
 
-A tangent is an infinitesimal independent change of the stream or of the parameters. Statistics do not respond, because
-it is centred over the neurons. The average over a batch responds with what the tangents of its inputs have in common:
-nothing where one input of many is moved, everything where a change of parameters moves them all.
+The tangent a' of an input a is one more input, whose neuron ``z_a'`` is the change of ``z_a``. A factor (u, a') of an
+average is the change of u, by the product rule ``sum_j (d_j u)_a j_a' + sum_s (d_s u)_a s_a'`` over the neurons j and
+the statistics s. So the walk itself gives the response of each statistic, and the covariance of the changes of each
+Draw and of the next stream.
+
+To tangents that are independent of the neurons, such as gradients and changes of parameters, statistics do not respond.
+The average over a batch responds with what the tangents of its inputs have in common: nothing where one input of many
+is moved, everything where a change of parameters moves them all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import chain, product
+
 import sympy as sp
 
 from ...core.errors import NoClosedForm
-from ...core.symbols import z
-from ...layers.program import Draw, phis
-from .walk import SHARED, Walk
+from ...core.symbols import K
+from ...core.words import Obstruction, Reason
+from ...layers.program import Draw, Mean, phis
+from .linear_forms import Averager, Form, form
+from .walk import SHARED, Factor, Kernel, Walk
 
 NONE = (0, 0)  # the parameters are fixed
 
-Pair = tuple[int, int]
 Rates = tuple[sp.Expr | int, sp.Expr | int]
-_Known = dict[sp.Symbol, dict[Pair, sp.Expr]]  # of every source, the covariance of its tangents at two inputs
+
+_TANGENT = 100  # the tangent of input a has the number a + 100
 
 
 def tangent(walk: Walk, a: int, b: int, start: sp.Expr, rates: Rates = NONE) -> sp.Expr:
-    """The covariance of the next stream's tangent at inputs a and b.
+    """The covariance of the next stream's tangents at inputs a and b, for tangents independent of the neurons.
 
     Args:
         walk: the law of the neurons.
         a: first input.
         b: second input; a = b for one input. Then the incoming tangents of any other input of a batch are 0.
-        start: covariance of the incoming tangent: 1 for chi_perp, Theta for the tangent kernel.
+        start: covariance of the incoming tangents: 1 for chi_perp, Theta for the tangent kernel.
         rates: learning rates of weights and biases, for parameters of variance 1 that C_W/fan_in and C_b scale.
 
     Returns:
-        ``T' = sum_j <d_j out_a d_j out_b> T_j`` with
-        ``T_y = rate_W C_W <u_a u_b> + rate_b C_b + C_W sum_j <d_j u_a d_j u_b> T_j``, where j counts the sources at
-        the input itself and, as far as a batch average knows them, at any other of its inputs; infinite where the mean
-        square of a slope is, as for activations that jump, and a = b.
+        The covariance; infinite where the mean square of a slope is, as for activations that jump, and a = b.
 
     Raises:
         NoClosedForm: the slopes have no average that is known.
     """
-    followed = {(a, b): start}
+    kernel = {(tangent_of(a), tangent_of(b)): start}
     if walk.program.batches and a == b:
-        followed[1, 2] = sp.Integer(0)
-    known: _Known = {z: followed}
-    for draw in walk.program.draws:
-        known[draw.name] = {pair: _drawn(walk, draw, pair, known, rates) for pair in followed}
-        if any(value.has(sp.oo) for value in known[draw.name].values()):
-            return sp.oo
-    out = walk.program.out
-    ends = [_slopes(walk, out, input, known) for input in (a, b)]
-    parts = (
-        walk.at(one, a) * walk.at(other, b) * _covariance(known[s], p, q)
-        for (s, p), one in ends[0].items()
-        for (r, q), other in ends[1].items()
-        if s == r
-    )
-    return walk.in_lowest_terms(sp.Add(*parts))
+        kernel[tangent_of(1), tangent_of(2)] = sp.Integer(0)
+    try:
+        return TangentWalk(walk, kernel, rates).stream(tangent_of(a), tangent_of(b))
+    except InfiniteSlope:
+        return sp.oo
 
 
-def _drawn(walk: Walk, draw: Draw, pair: Pair, known: _Known, rates: Rates) -> sp.Expr:
-    """The covariance of a Draw's tangents at two inputs."""
-    a, b = pair
-    weight_rate, bias_rate = rates
-    own = walk.covariance(draw.name, a, b)
-    total = weight_rate * (own - draw.C_b) + bias_rate * draw.C_b if rates != (1, 1) else own
-    ends = [_slopes(walk, draw.u, input, known) for input in pair]
-    for (s, p), one in ends[0].items():
-        for (r, q), other in ends[1].items():
-            moved = _covariance(known[s], p, q) if s == r else sp.Integer(0)
-            if moved == 0:
-                continue
-            jumps = _tears(draw.u, {s, *walk.program.batches})
-            if jumps and a == b:
-                return sp.oo
-            total += draw.C_W * walk.mean((one, a), (other, b), jumps=jumps) * moved
-    return total
+def chi_delta(walk: Walk) -> sp.Expr:
+    """The coefficient of finite input dimension, ``(<(dz'/deps)^2>/K - chi_perp)/(2 K)`` for ``z -> (1 + eps) z``.
+
+    Doshi et al. (35) for layers without normalisation: ``C_W <phi''^2 + phi''' phi'>``, which is 2h of PDLT (B.18).
+    Half of it stands in the place of h in PDLT (B.14) for any layer: it is ``C'_CC/4 + C'_12 + C'_1C`` at equal inputs.
+
+    Args:
+        walk: the law for one input.
+
+    Raises:
+        NoClosedForm: the slope of an activation has no finite mean square, or the layer averages over a batch: what
+            scaling does to it depends on how many of the batch are scaled.
+    """
+    if walk.program.batches:
+        raise NoClosedForm("the response to scaling", "it is that of one input, not of a batch", "ask for chi_perp")
+    a, moved = walk.first, tangent_of(walk.first)
+    independent = TangentWalk(walk, {(moved, moved): sp.Integer(1)})
+    scaled = TangentWalk(walk, {(a, moved): K, (moved, moved): K})
+    perp, along = (each.stream(moved, moved) for each in (independent, scaled))
+    return walk.in_lowest_terms((along / K - perp) / (2 * K))
 
 
-def _slopes(walk: Walk, u: sp.Expr, a: int, known: _Known) -> dict[tuple[sp.Symbol, int], sp.Expr]:
-    """The derivatives of an expression at input a in the sources at this input, and at any other of its batch."""
-    found = {(s, a): u.diff(s) for s in known if u.has(s)}
-    for average, meaning in walk.program.batches.items():
-        if u.has(average):
-            for place, coefficient in walk.shared(meaning):
-                found[place] = found.get(place, sp.Integer(0)) + u.diff(average) * coefficient
-    return found
+def tangent_of(a: int) -> int:
+    """The number of the input that is the tangent of input a."""
+    return a + _TANGENT
 
 
-def _covariance(known: dict[Pair, sp.Expr], a: int, b: int) -> sp.Expr:
-    """The covariance of a source's tangents at two inputs; all pairs of inputs of a batch are alike."""
-    return known[a, b] if SHARED not in (a, b) else known[1, 2]
+def _is_tangent(a: int) -> bool:
+    return a >= tangent_of(SHARED)
 
 
-def _tears(u: sp.Expr, neurons: set[sp.Symbol]) -> bool:
-    """Whether the mean square of the slope of an activation of these is infinite: at a jump, or like |z|**(1/2).
+class InfiniteSlope(NoClosedForm):
+    """The mean square of a slope is infinite."""
+
+
+class TangentWalk(Walk):
+    """The walk of tangents, which goes on from the law of the neurons.
+
+    Args:
+        law: of the neurons; its covariances, statistics and assignments are shared.
+        kernel: covariances of the tangents a', b' of the stream, {(a', b'): ...}, and of the stream with them,
+            {(a, b'): ...}; tangents without the latter are independent of the stream.
+        rates: learning rates of weights and biases.
+    """
+
+    def __init__(self, law: Walk, kernel: Kernel, rates: Rates = NONE) -> None:
+        self._pairs, self._rates = list(kernel), rates
+        known = dict(law._covariances), dict(law._statistics)
+        super().__init__(law.program, {**law.kernel, **kernel}, law.assignments, *known)
+
+    def _mean(self, mean: Mean) -> None:
+        for a, b in self._pairs:
+            if not _is_tangent(a):
+                self._statistics[mean.name, b] = self.mean((mean.integrand, b))
+
+    def _draw(self, draw: Draw) -> None:
+        weight_rate, bias_rate = self._rates
+        for a, b in self._pairs:
+            value = sp.Add(*(draw.C_W * average for average in self._averages((draw.u, a), (draw.u, b))))
+            if _is_tangent(a):
+                own = self.covariance(draw.name, a - _TANGENT, b - _TANGENT)
+                value += weight_rate * (own - draw.C_b) + bias_rate * draw.C_b
+            self._covariances[draw.name, a, b] = value
+
+    def covariance(self, source: sp.Symbol, a: int, b: int) -> sp.Expr:
+        """The covariance of one source at two inputs, each of which may be a tangent."""
+        a, b = sorted((a, b))
+        if not _is_tangent(b):
+            return super().covariance(source, a, b)
+        if not _is_tangent(a):
+            return self._covariances.get((source, a, b), sp.Integer(0))
+        p, q = self._alike(a - _TANGENT, b - _TANGENT)
+        return self._covariances[source, tangent_of(p), tangent_of(q)]
+
+    def mean(self, *factors: Factor, jumps: bool = False) -> sp.Expr:
+        """The average of a product, by the product rule where factors are at tangents.
+
+        Raises:
+            UnsupportedLayer: one product needs more than two Gaussian variables.
+            InfiniteSlope: the slope at a jump is squared.
+        """
+        return sp.Add(*self._averages(*factors, jumps=jumps))
+
+    def _averages(self, *factors: Factor, jumps: bool = False) -> Iterator[sp.Expr]:
+        """The averages that add up to that of a product: one for each choice of what changes in the factors."""
+        for choice in product(*(self._changes(u, a) for u, a in factors)):
+            changes = [(s, a) for s, a in chain(*choice) if _is_tangent(a)]
+            slopes = [(u, a) for u, a in chain(*choice) if not _is_tangent(a)]
+            if not self._are_independent(changes, slopes):
+                yield super().mean(*slopes, *changes, jumps=jumps or _are_steep(factors, choice))
+            elif (moved := super().mean(*changes)) != 0:
+                yield super().mean(*slopes, jumps=jumps or _are_steep(factors, choice)) * moved
+
+    def _changes(self, u: sp.Expr, a: int) -> Iterator[tuple[Factor, ...]]:
+        """The products that add up to a factor: itself or, at a tangent, each slope with the change that it is in."""
+        if not _is_tangent(a):
+            yield ((u, a),)
+            return
+        yield from (((u.diff(s), a - _TANGENT), (s, a)) for s in self._neurons if u.has(s))
+        yield from (((u.diff(s) * response, a - _TANGENT),) for s, response in self._responses(a) if u.has(s))
+
+    def _responses(self, a: int) -> list[tuple[sp.Symbol, sp.Expr]]:
+        """The changes of statistics at a tangent."""
+        return [(s, response) for (s, b), response in self._statistics.items() if b == a and response != 0]
+
+    def _are_independent(self, changes: Sequence[Factor], slopes: Sequence[Factor]) -> bool:
+        """Whether changes of neurons are independent of the neurons in slopes."""
+        between = Averager(self._at_places).between
+        neurons = [self._form(s, a) for u, a in slopes for s in self._neurons if u.has(s)]
+        return all(between(self._form(s, a), neuron) == 0 for s, a in changes for neuron in neurons)
+
+    def _form(self, u: sp.Expr, a: int) -> Form:
+        """An expression as a form; at a tangent it is the same form in changes, and what statistics add."""
+        if not _is_tangent(a):
+            return super()._form(u, a)
+        changes = [((s, tangent_of(b)), c) for (s, b), c in super()._form(u, a - _TANGENT)]
+        for s, response in self._responses(a):
+            changes += [(place, c * response) for place, c in super()._form(u.diff(s), a - _TANGENT)]
+        return form(changes)
+
+
+def _are_steep(factors: Sequence[Factor], choice: Sequence[tuple[Factor, ...]]) -> bool:
+    """Whether a slope is that of a jump.
+
+    Raises:
+        InfiniteSlope: two are, of one neuron at one input.
+    """
+    ends = ((u, part[-1]) for (u, _), part in zip(factors, choice, strict=True))
+    steep = [change for u, change in ends if _is_tangent(change[1]) and _tears(u, change[0])]
+    if len(set(steep)) < len(steep):
+        raise InfiniteSlope(
+            "the response to a change of the stream",
+            Reason("the mean square of a slope", "is infinite", Obstruction.INFINITE),
+            "smooth the activation",
+        )
+    return bool(steep)
+
+
+def _tears(u: sp.Expr, neuron: sp.Symbol) -> bool:
+    """Whether the mean square of the slope of an activation of a neuron is infinite: at a jump, or like |z|**(1/2).
 
     Raises:
         NoClosedForm: the slope is unbounded but its mean square is finite; there is no rule for such averages.
     """
     for phi in phis(u):
-        if not phi.argument.has(*neurons):
+        if not phi.argument.has(neuron):
             continue
         if not phi.pieces.is_continuous:
             return True

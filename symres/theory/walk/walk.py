@@ -23,6 +23,7 @@ from .assignments import Assignment
 from .linear_forms import Averager, Form, Place, form, lowest_terms
 
 Kernel = dict[tuple[int, int], sp.Expr]
+Factor = tuple[sp.Expr, int]  # a function of a neuron, at an input
 
 ONE_INPUT: Kernel = {(0, 0): symbols.K}
 TWO_INPUTS: Kernel = {(1, 1): symbols.K1, (1, 2): symbols.C, (2, 2): symbols.K2}
@@ -41,7 +42,7 @@ class EmpiricalAverage:
         width: number of neurons that are averaged over, in units of the stream's width n.
     """
 
-    factors: tuple[tuple[sp.Expr, int], ...]
+    factors: tuple[Factor, ...]
     weight: sp.Expr = sp.S.One
     constant: sp.Expr = sp.S.Zero
     width: sp.Expr = sp.S.One
@@ -143,9 +144,13 @@ class Walk:
 
     def covariance(self, source: sp.Symbol, a: int, b: int) -> sp.Expr:
         """The covariance of one source at two inputs."""
-        if (1, 2) in self.kernel and (2, 2) not in self.kernel:  # of a batch: inputs are like one another
-            a, b = (1, 1) if a == b != SHARED else (1, 2)
-        return self._covariances[source, *sorted((a, b))]
+        return self._covariances[source, *self._alike(a, b)]
+
+    def _alike(self, a: int, b: int) -> tuple[int, int]:
+        """The pair of inputs in the kernel that is like this one: inputs of a batch are like one another."""
+        if (1, 2) in self.kernel and (2, 2) not in self.kernel:
+            return (1, 1) if a == b != SHARED else (1, 2)
+        return min(a, b), max(a, b)
 
     def _at_places(self, one: Place, other: Place) -> sp.Expr:
         return self.covariance(one[0], one[1], other[1]) if one[0] == other[0] else sp.Integer(0)
@@ -155,7 +160,7 @@ class Walk:
         at = 1 if a == SHARED or (a == 2 and (2, 2) not in self.kernel) else a
         return expression.xreplace({s: value for (s, b), value in self._statistics.items() if b == at})
 
-    def mean(self, *factors: tuple[sp.Expr, int], jumps: bool = False) -> sp.Expr:
+    def mean(self, *factors: Factor, jumps: bool = False) -> sp.Expr:
         """``<u_a v_b ...>`` for factors (u, a), (v, b), ..., in unevaluated averages.
 
         Args:
@@ -168,7 +173,7 @@ class Walk:
         averager, integrand = self.in_variables(*factors, jumps=jumps)
         return averager.average(integrand)
 
-    def in_variables(self, *factors: tuple[sp.Expr, int], jumps: bool = False) -> tuple[Averager, sp.Expr]:
+    def in_variables(self, *factors: Factor, jumps: bool = False) -> tuple[Averager, sp.Expr]:
         """The product of factors in Gaussian variables, which are linear forms that the averager knows."""
         averager = Averager(self._at_places, jumps)
         for u, a in factors:  # arguments of activations are variables, and neurons beside them multiples of these
@@ -178,7 +183,7 @@ class Walk:
 
     def _gaussian(self, averager: Averager, u: sp.Expr, a: int) -> sp.Expr:
         """Replace every linear combination of sources inside an activation, and every other source, by a variable."""
-        if not u.free_symbols & self._neurons:
+        if u.free_symbols.isdisjoint(self._neurons):
             return u
         if u in self._neurons:
             return averager.variable(self._form(u, a))
@@ -190,17 +195,8 @@ class Walk:
         return u.func(*(self._gaussian(averager, argument, a) for argument in u.args))
 
     @property
-    def statistics(self) -> list[tuple[tuple[sp.Symbol, int], sp.Expr]]:
-        """The averages over neurons that the layer computes: ((name, input), value)."""
-        return list(self._statistics.items())
-
-    @property
-    def _neurons(self) -> set[sp.Symbol]:
-        return {*self.program.sources, *self.program.batches}
-
-    def shared(self, u: sp.Expr) -> Form:
-        """The average of a linear expression over a batch, as a form in sources at the input that stands for it."""
-        return self._form(u, SHARED)
+    def _neurons(self) -> tuple[sp.Symbol, ...]:
+        return (*self.program.sources, *self.program.batches)
 
     def _form(self, u: sp.Expr, a: int) -> Form:
         """An expression that the program knows to be linear, as a form."""
@@ -211,9 +207,8 @@ class Walk:
     def _linear(self, u: sp.Expr, a: int) -> Form | None:
         """The expression at input a as a linear form in the sources, None if it is no such form."""
         u = self.at(u, a)
-        neurons = [s for s in (*self.program.sources, *self.program.batches) if u.has(s)]
-        slopes = {s: u.diff(s) for s in neurons}
-        if any(c.free_symbols & self._neurons for c in slopes.values()):
+        slopes = {s: u.diff(s) for s in self._neurons if u.has(s)}
+        if any(not c.free_symbols.isdisjoint(self._neurons) for c in slopes.values()):
             return None
         parts: list[tuple[Place, sp.Expr]] = []
         for s, c in slopes.items():
