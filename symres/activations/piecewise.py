@@ -65,6 +65,7 @@ class PiecewiseFunction:
             _is_finite_at(side, b) for b, *sides in zip(self.breaks, slopes, slopes[1:], strict=False) for side in sides
         )
 
+    @cached_property
     def steepness(self) -> tuple[sp.Expr, ...]:
         """Exponents p of ``|f'| ~ |z - b|**p``, the lower of both sides, at every breakpoint b; 0 for a bounded slope.
 

@@ -21,7 +21,7 @@ from ...core.errors import NoClosedForm
 from ...core.symbols import K
 from ...core.words import Obstruction, Reason
 from ...layers.program import Draw, Mean, phis
-from .linear_forms import Averager, Form, form
+from .linear_forms import Form, form
 from .walk import SHARED, Factor, Kernel, Walk
 
 NONE = (0, 0)  # the parameters are fixed
@@ -144,36 +144,26 @@ class TangentWalk(Walk):
         for choice in product(*(self._changes(u, a) for u, a in factors)):
             changes = [(s, a) for s, a in chain(*choice) if _is_tangent(a)]
             slopes = [(u, a) for u, a in chain(*choice) if not _is_tangent(a)]
-            if not self._are_independent(changes, slopes):
+            if any(u.has(s) and self.covariance(s, a, b) != 0 for u, a in slopes for s, b in changes):
                 yield super().mean(*slopes, *changes, jumps=jumps or _are_steep(factors, choice))
-            elif (moved := super().mean(*changes)) != 0:
+            elif (moved := super().mean(*changes)) != 0:  # slopes are independent of changes
                 yield super().mean(*slopes, jumps=jumps or _are_steep(factors, choice)) * moved
 
-    def _changes(self, u: sp.Expr, a: int) -> Iterator[tuple[Factor, ...]]:
+    def _changes(self, u: sp.Expr, a: int) -> list[tuple[Factor, ...]]:
         """The products that add up to a factor: itself or, at a tangent, each slope with the change that it is in."""
         if not _is_tangent(a):
-            yield ((u, a),)
-            return
-        yield from (((u.diff(s), a - _TANGENT), (s, a)) for s in self._neurons if u.has(s))
-        yield from (((u.diff(s) * response, a - _TANGENT),) for s, response in self._responses(a) if u.has(s))
-
-    def _responses(self, a: int) -> list[tuple[sp.Symbol, sp.Expr]]:
-        """The changes of statistics at a tangent."""
-        return [(s, response) for (s, b), response in self._statistics.items() if b == a and response != 0]
-
-    def _are_independent(self, changes: Sequence[Factor], slopes: Sequence[Factor]) -> bool:
-        """Whether changes of neurons are independent of the neurons in slopes."""
-        between = Averager(self._at_places).between
-        neurons = [self._form(s, a) for u, a in slopes for s in self._neurons if u.has(s)]
-        return all(between(self._form(s, a), neuron) == 0 for s, a in changes for neuron in neurons)
+            return [((u, a),)]
+        statistics = (s for (s, b), response in self._statistics.items() if b == a and response != 0)
+        return [((u.diff(s), a - _TANGENT), (s, a)) for s in (*self._neurons, *statistics) if u.has(s)]
 
     def _form(self, u: sp.Expr, a: int) -> Form:
         """An expression as a form; at a tangent it is the same form in changes, and what statistics add."""
         if not _is_tangent(a):
             return super()._form(u, a)
         changes = [((s, tangent_of(b)), c) for (s, b), c in super()._form(u, a - _TANGENT)]
-        for s, response in self._responses(a):
-            changes += [(place, c * response) for place, c in super()._form(u.diff(s), a - _TANGENT)]
+        for (s, b), response in self._statistics.items():
+            if b == a:
+                changes += [(place, c * response) for place, c in super()._form(u.diff(s), a - _TANGENT)]
         return form(changes)
 
 
@@ -183,8 +173,8 @@ def _are_steep(factors: Sequence[Factor], choice: Sequence[tuple[Factor, ...]]) 
     Raises:
         InfiniteSlope: two are, of one neuron at one input.
     """
-    ends = ((u, part[-1]) for (u, _), part in zip(factors, choice, strict=True))
-    steep = [change for u, change in ends if _is_tangent(change[1]) and _tears(u, change[0])]
+    ends = [(u, *part[-1]) for (u, _), part in zip(factors, choice, strict=True) if _is_tangent(part[-1][1])]
+    steep = [(s, a) for u, s, a in ends if _tears(u, s)]
     if len(set(steep)) < len(steep):
         raise InfiniteSlope(
             "the response to a change of the stream",
@@ -205,7 +195,7 @@ def _tears(u: sp.Expr, neuron: sp.Symbol) -> bool:
             continue
         if not phi.pieces.is_continuous:
             return True
-        steepest = min(phi.pieces.steepness(), default=0)
+        steepest = min(phi.pieces.steepness, default=0)
         if steepest <= -sp.Rational(1, 2):
             return True
         if steepest < 0:

@@ -206,6 +206,8 @@ class Walk:
 
     def _linear(self, u: sp.Expr, a: int) -> Form | None:
         """The expression at input a as a linear form in the sources, None if it is no such form."""
+        if u in self.program.sources:
+            return (((u, a), sp.Integer(1)),)
         u = self.at(u, a)
         slopes = {s: u.diff(s) for s in self._neurons if u.has(s)}
         if any(not c.free_symbols.isdisjoint(self._neurons) for c in slopes.values()):
