@@ -9,7 +9,7 @@ from ...core.errors import NoClosedForm
 from ...core.words import Obstruction, Reason
 from ...results.observable import Divergence, Section
 from ..walk.assignments import total_derivative
-from ..walk.rescaling import chi_delta
+from ..walk.tangent import chi_delta
 from ..walk.walk import SHARED
 from .layer_observable import LayerObservable, OfOneInput, OfTwoInputs
 from .layer_walks import LayerWalks
