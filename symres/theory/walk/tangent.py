@@ -142,12 +142,12 @@ class TangentWalk(Walk):
     def _averages(self, *factors: Factor, jumps: bool = False) -> Iterator[sp.Expr]:
         """The averages that add up to that of a product: one for each choice of what changes in the factors."""
         for choice in product(*(self._changes(u, a) for u, a in factors)):
-            changes = [(s, a) for s, a in chain(*choice) if _is_tangent(a)]
             slopes = [(u, a) for u, a in chain(*choice) if not _is_tangent(a)]
-            if any(u.has(s) and self.covariance(s, a, b) != 0 for u, a in slopes for s, b in changes):
-                yield super().mean(*slopes, *changes, jumps=jumps or _are_steep(factors, choice))
-            elif (moved := super().mean(*changes)) != 0:  # slopes are independent of changes
-                yield super().mean(*slopes, jumps=jumps or _are_steep(factors, choice)) * moved
+            changes = [(s, b) for s, b in chain(*choice) if _is_tangent(b)]
+            tied = [(s, b) for s, b in changes if any(u.has(s) and self.covariance(s, a, b) != 0 for u, a in slopes)]
+            moved = super().mean(*(change for change in changes if change not in tied))
+            if moved != 0:
+                yield super().mean(*slopes, *tied, jumps=jumps or _are_steep(factors, choice)) * moved
 
     def _changes(self, u: sp.Expr, a: int) -> list[tuple[Factor, ...]]:
         """The products that add up to a factor: itself or, at a tangent, each slope with the change that it is in."""

@@ -10,15 +10,35 @@ from symres.activations.catalogue import activation
 from symres.core.errors import UnsupportedLayer
 from symres.core.symbols import C_W, K1, K2, C, C_b, K, Theta, gamma, x1, x2, xi, z
 from symres.gaussian.calculus.expectation import Expectation
-from symres.layers.architectures import mlp, residual
+from symres.layers.architectures import ln_act, mlp, pre_ln, residual, two_layer_block
 from symres.layers.layer import Layer
 from symres.layers.nodes import Dense, Node
+from symres.layers.normalisation import LayerNorm, RMSNorm
 from symres.results.quantity import Status
+from symres.theory.quantities.build import build
 from symres.theory.theory import derive
-from symres.theory.walk.tangent import tangent
+from symres.theory.walk.assignments import total_derivative
+from symres.theory.walk.tangent import TangentWalk, chi_delta, tangent, tangent_of
 from symres.theory.walk.walk import ONE_INPUT, TWO_INPUTS, Walk
 
 tanh, erf, gelu, sign = (activation(name) for name in ("tanh", "erf", "gelu", "sign"))
+
+h = Dense(gelu(z))
+
+LAYERS = {
+    "residual": residual(gelu),
+    "pre_ln": pre_ln(erf, gamma=gamma),
+    "ln_act": ln_act(gelu, gamma=gamma),
+    "post_ln": Layer(gamma * z + LayerNorm(z + Dense(erf(z)))),
+    "rms": Layer(gamma * z + RMSNorm(Dense(gelu(LayerNorm(z + Dense(z)))))),
+    "block": two_layer_block(gelu),
+    "gated": Layer(gamma * z + Dense(erf(Dense(z)) * Dense(z))),
+    "gated stream": Layer(z / 2 + Dense(erf(z) * Dense(z))),
+    "branch used twice": Layer(gamma * z + h + Dense(erf(h))),
+    "activation of a sum": Layer(Dense(erf(gamma * z + Dense(gelu(z))))),
+}
+NORMALISED = [name for name, layer in LAYERS.items() if layer.program.divisors]
+POINT = {C_W: "1.3", C_b: "0.2", gamma: "0.8", xi: "0.7", K: "1.4", K1: "1.4", K2: "0.9", C: "0.5"}
 
 
 def written_out(walk, expression):
@@ -131,3 +151,67 @@ def test_maps_of_one_input_exist_where_two_inputs_have_too_many_variables():
     found = theory.kernel_map.evalf(K=k, C_W=weight, C_b=bias)
     assert float(found) == pytest.approx(k / 4 + bias + weight * average, rel=1e-10)
     assert theory.kernels(1, k, C_W=weight, C_b=bias)[1] == pytest.approx(found, rel=1e-14)
+
+
+def value(walk, expression):
+    quantity = build("value", walk.arguments, expression, walk.assignments)
+    return quantity.evalf(15, **{s.name: POINT[s] for s in quantity.symbols})
+
+
+def scaled(walk, kind=TangentWalk):
+    """The walk with the tangents of z -> (1 + eps) z, whose covariances are those of the stream."""
+    pairs = {(a, b): walk.covariance(z, a, b) for a in walk.inputs for b in walk.inputs}
+    mixed = {(a, tangent_of(b)): value for (a, b), value in pairs.items()}
+    return kind(walk, mixed | {(tangent_of(a), tangent_of(b)): pairs[a, b] for a, b in walk.kernel})
+
+
+def slope(walk, a, b, s):
+    return total_derivative(walk.stream(a, b), walk.assignments, s)
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", LAYERS)
+def test_scaling_the_stream_moves_the_kernel_by_chi_parallel(name):
+    """dK'/deps = 2 <z' dz'/deps>, and dK/deps = 2K."""
+    walk = Walk.of_one(LAYERS[name].program)
+    response = scaled(walk).stream(0, tangent_of(0)) / K
+    assert value(walk, response) == pytest.approx(value(walk, slope(walk, 0, 0, K)), rel=1e-12)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", ["residual", "pre_ln", "ln_act", "post_ln", "block", "gated stream"])
+def test_scaling_two_inputs_moves_their_covariance_by_all_its_slopes(name):
+    walk = Walk.of_two(LAYERS[name].program)
+    moved = scaled(walk)
+    response = moved.stream(1, tangent_of(2)) + moved.stream(2, tangent_of(1))
+    expected = sum(2 * k * slope(walk, 1, 2, k) for k in (K1, K2, C))
+    assert value(walk, response) == pytest.approx(value(walk, expected), rel=1e-10)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", NORMALISED)
+def test_the_tangent_between_two_inputs_is_the_slope_of_the_covariance(name):
+    walk = Walk.of_two(LAYERS[name].program)
+    found = value(walk, tangent(walk, 1, 2, sp.Integer(1)))
+    assert found == pytest.approx(value(walk, slope(walk, 1, 2, C)), rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["pre_ln", "ln_act", "post_ln"])
+@pytest.mark.parametrize("factor", [0, 1.01])
+def test_a_wrong_response_of_statistics_is_seen(name, factor):
+    class Wrong(TangentWalk):
+        def _mean(self, mean):
+            super()._mean(mean)
+            self._statistics[mean.name, tangent_of(0)] *= sp.Rational(str(factor))
+
+    walk = Walk.of_one(LAYERS[name].program)
+    response = scaled(walk, Wrong).stream(0, tangent_of(0)) / K
+    assert abs(value(walk, response) - value(walk, slope(walk, 0, 0, K))) > 1e-4
+
+
+def test_a_source_that_does_not_change_may_jump():
+    """sign(y) of a neuron y that no input reaches: gates at random, with infinite slope in y but none in z."""
+    layer = Layer(Dense(gelu(z) * sign(Dense(sp.Integer(1)))))
+    gated, plain = (Walk.of_one(each.program) for each in (layer, mlp(gelu)))
+    for rule in (chi_delta, lambda walk: tangent(walk, 0, 0, sp.Integer(1))):
+        assert value(gated, rule(gated)) == pytest.approx(value(plain, rule(plain)), rel=1e-12)
