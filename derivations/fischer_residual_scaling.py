@@ -142,6 +142,21 @@ def exact_scale(depth: int) -> mp.mpf:
     return mp.mpf(float(places[best] + min(roots[np.isreal(roots)].real, key=abs)))
 
 
+def entropy(kernel: mp.mpf) -> mp.mpf:
+    """(140) for erf, by quadrature: the divergence of the uniform density from that of erf(h), h of variance K."""
+
+    def integrand(h: mp.mpf) -> mp.mpf:
+        weight = mp.exp(-(h**2)) / mp.sqrt(mp.pi)  # half of erf', the uniform density in h
+        return weight * (mp.log(weight) + h**2 / (2 * kernel) + mp.log(2 * mp.pi * kernel) / 2)
+
+    return mp.quad(integrand, [-8, -2, 0, 2, 8])
+
+
+def least_entropy() -> mp.mpf:
+    """Where that is smallest."""
+    return mp.findroot(lambda kernel: mp.diff(entropy, kernel), mp.mpf("0.4"))
+
+
 # ---- fluctuations ------------------------------------------------------------------------------------------------
 
 
@@ -206,6 +221,15 @@ def claims() -> tuple[Claim, ...]:
             ((200,),),
             1e-12,
             witness=exact_scale,
+        ),
+        Claim(
+            "(142)",
+            "variance of the neurons whose activations erf(h) are nearest to uniform ones",
+            lambda: mp.mpf(1) / 4,
+            lambda: sr.derive("erf").maximum_entropy_kernel,
+            ((),),
+            1e-12,
+            witness=least_entropy,
         ),
         Claim(
             "after (133)",

@@ -13,7 +13,7 @@ import sympy as sp
 from ..activations.activation import Activation
 from ..core import symbols
 from ..core.display import Fact, Plain, Shown, preformatted, views
-from ..core.errors import DeclarationError
+from ..core.errors import DeclarationError, NoClosedForm
 from ..core.scalars import Number, number, parameter, whole
 from ..gaussian.algebra.canonical import canonical
 from ..layers.architectures import mlp
@@ -29,7 +29,7 @@ from ..results.numbers.branches import Branches
 from ..results.numbers.estimates import EstimatedNumber, Estimates
 from ..results.numbers.growth_curve import GrowthCurve
 from ..results.numbers.procedure import Procedure
-from ..results.numbers.response import Response
+from ..results.numbers.response import Response, ResponseDecay
 from ..results.observable import DepthObservable, Section
 from ..results.phases import FixedPoint, LinePoint, Phase
 from ..results.quantity import Quantity, Status
@@ -58,8 +58,10 @@ from .finite_width.float_quadrature import Array
 from .observables import growth, registry
 from .observables.layer_observable import CriticalSubject
 from .observables.layer_theory import Derived, LayerTheory
-from .response.branch_scale import OutputResponse
+from .response.branch_scale import OutputResponse, scale_for
+from .response.decay import response_decay
 from .response.deep_branch_scale import deep_branch_scale
+from .response.maximum_entropy import maximum_entropy_kernel
 from .response.readout import readout_of
 from .response.response_recursions import branch_scale_procedure, response_recursion
 
@@ -236,6 +238,15 @@ class Theory(LayerTheory, CriticalSubject, DerivedDepth, DerivedFluctuations, Sh
         """How kernels of all layers and of the output respond to the input's; see ``Network``."""
         return self.network(depth).response(K, readout, **params)
 
+    @cached_property
+    def response_decay(self) -> ResponseDecay:
+        """The power with which the response falls with the depth (Fischer et al., figure 8).
+
+        Raises:
+            NoClosedForm: it falls exponentially, or no law is known.
+        """
+        return response_decay(self.kernel_map, self.chi_parallel, self.memory, self.exponents)
+
     def branch_scale(
         self, depth: Number, K: Kernels, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
     ) -> float:
@@ -255,6 +266,40 @@ class Theory(LayerTheory, CriticalSubject, DerivedDepth, DerivedFluctuations, Sh
         weight, values = self._but(scale, params)
         kernels = np.array([float(k) for k in entries(kernel_matrix(K))])
         return OutputResponse(self, last, whole(depth, "depth", 1), kernels, values, weight).optimum()
+
+    @cached_property
+    def maximum_entropy_kernel(self) -> mp.mpf:
+        """The kernel at which the activation uses its range most evenly (Fischer et al., appendix E, corrected).
+
+        Raises:
+            NoClosedForm: there are several activations, or it is not bounded and increasing.
+        """
+        if len(self.walks.activations) != 1:
+            found = f"the layer has {len(self.walks.activations)} activations"
+            raise NoClosedForm("the kernel of maximum entropy", found, "ask for layers with one")
+        return maximum_entropy_kernel(next(iter(self.walks.activations)))
+
+    def branch_scale_for(
+        self, final_kernel: Number, depth: Number, K: Number, scale: str = "xi", **params: Number
+    ) -> float:
+        """The weight of the branch for which a kernel is reached after ``depth`` layers.
+
+        With ``final_kernel=theory.maximum_entropy_kernel`` it is the condition of Fischer et al., appendix E; with a
+        quarter of the squared dynamic range that of their section III.
+
+        Args:
+            final_kernel: of the last layer.
+            depth: number of layers.
+            K: kernel of the input.
+            scale: name of the weight.
+            params: numbers for all other parameters, by name.
+
+        Raises:
+            NoClosedForm: no weight leads there.
+        """
+        weight, values = self._but(scale, params)
+        target, start = float(number(final_kernel, "final_kernel")), float(number(K, "K"))
+        return scale_for(self, target, whole(depth, "depth", 1), start, values, weight)
 
     def response_recursion(self, readout: LayerTheory | None = None) -> Procedure:
         """``response`` to the kernel of one input as a recursion in functions of the layer, for ``export``."""

@@ -42,7 +42,7 @@ CONFIRMED = {
 CONTRADICTED = {
     "pdlt": "",
     "pdlt, finite width": "(B.26), (B.29), (B.36) below",
-    "fischer": "(115), (68), after (133)",
+    "fischer": "(115), (68), (142), after (133)",
     "doshi": """
         (11), (25), (36), (37), (69), (72), Rem. 4.2, Rem. 5.1 K, Rem. 5.1 J, (95) int, (99) int, (120), (120) int,
         (155), (165), (166), (169), (185) b

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import sympy as sp
 from numpy.typing import NDArray
 
 from ...core.display import Fact, Shown
+from ...notation import latex
 
 Value = float | NDArray[np.float64]
 
@@ -41,4 +43,29 @@ class Response(Shown):
             Fact("eta", f"{self.eta[-1]} in the last layer"),
             Fact("chi", f"{self.chi[-1]} after the last layer"),
             Fact("chi_out", str(self.chi_out)),
+        ]
+
+
+@dataclass(frozen=True)
+class ResponseDecay(Shown):
+    """``eta^l ~ l**-exponent`` after many layers, whatever the kernel of the input is.
+
+    Args:
+        exponent: of eta.
+        ratio: ``eta^l/chi^l ~ ratio*l**-order``.
+        order: the power in that.
+    """
+
+    exponent: sp.Expr
+    ratio: sp.Expr
+    order: sp.Expr
+
+    def _title(self) -> str:
+        return "response after many layers l"
+
+    def _facts(self) -> list[Fact]:
+        depth = sp.Symbol("l", positive=True)
+        return [
+            Fact("", f"eta ~ {depth**-self.exponent}", rf"\eta \sim {latex(depth**-self.exponent)}"),
+            Fact("", f"eta/chi ~ {self.ratio * depth**-self.order}"),
         ]

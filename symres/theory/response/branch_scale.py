@@ -11,9 +11,11 @@ import sympy as sp
 from scipy.optimize import brentq
 
 from ...core.errors import NoClosedForm
+from ...core.symbols import K
+from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ..finite_width.float_quadrature import Array, Values
 from ..observables.layer_theory import LayerTheory
-from .layer_slopes import ScaleSlopes
+from .layer_slopes import ScaleSlopes, maps_of
 
 SCALES = 1e-3, 30.0, 46  # that are tried, in units of 1/sqrt(depth): the lowest, the highest, how many
 
@@ -84,3 +86,27 @@ class OutputResponse:
     @property
     def _rate(self) -> Callable[[float], float]:
         return lambda s: self.at(s)[1]
+
+
+def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, values: Values, scale: sp.Symbol) -> float:
+    """The scale for which ``depth`` layers lead from one kernel to another.
+
+    Raises:
+        NoClosedForm: none between 0 and infinity does.
+    """
+    step = CompiledExpressions(maps_of(layer, 1), FunctionLibrary())
+
+    def missing(size: float) -> float:
+        found = kernel
+        for _ in range(depth):
+            found = float(step({**values, scale: size, K: found})[0])
+        return found - target
+
+    scales = [float(s) for s in SCALES / np.sqrt(depth)]
+    signs = [missing(s) > 0 for s in scales]
+    place = next((k for k in range(len(scales) - 1) if signs[k] != signs[k + 1]), None)
+    if place is None:
+        found = f"they go to {'larger' if signs[0] else 'smaller'} kernels whatever it is"
+        asked = f"{scale} for which {depth} layers lead from K = {kernel:g} to {target:g}"
+        raise NoClosedForm(asked, found, "choose one")
+    return float(brentq(missing, scales[place], scales[place + 1], xtol=1e-15, rtol=1e-14))

@@ -84,7 +84,7 @@ def tangent_of(a: int) -> int:
 
 
 def _is_tangent(a: int) -> bool:
-    return a >= tangent_of(SHARED)
+    return a >= tangent_of(SHARED)  # the least of the inputs' numbers
 
 
 class InfiniteSlope(NoClosedForm):
@@ -97,7 +97,7 @@ class TangentWalk(Walk):
     Args:
         law: of the neurons; its covariances, statistics and assignments are shared.
         kernel: covariances of the tangents a', b' of the stream, {(a', b'): ...}, and of the stream with them,
-            {(a, b'): ...}; tangents without the latter are independent of the stream.
+            {(a, b'): ...}; tangents without the latter are independent of the stream, as those of a batch must be.
         rates: learning rates of weights and biases.
     """
 
@@ -146,7 +146,7 @@ class TangentWalk(Walk):
             changes = [(s, b) for s, b in chain(*choice) if _is_tangent(b)]
             tied = [(s, b) for s, b in changes if any(u.has(s) and self.covariance(s, a, b) != 0 for u, a in slopes)]
             moved = super().mean(*(change for change in changes if change not in tied))
-            if moved != 0:
+            if moved != 0:  # else the slopes, which may have no average, do not matter
                 yield super().mean(*slopes, *tied, jumps=jumps or _are_steep(factors, choice)) * moved
 
     def _changes(self, u: sp.Expr, a: int) -> list[tuple[Factor, ...]]:
@@ -171,7 +171,7 @@ def _are_steep(factors: Sequence[Factor], choice: Sequence[tuple[Factor, ...]]) 
     """Whether a slope is that of a jump.
 
     Raises:
-        InfiniteSlope: two are, of one neuron at one input.
+        InfiniteSlope: two are, of one neuron at one input: their product has no average.
     """
     ends = [(u, *part[-1]) for (u, _), part in zip(factors, choice, strict=True) if _is_tangent(part[-1][1])]
     steep = [(s, a) for u, s, a in ends if _tears(u, s)]

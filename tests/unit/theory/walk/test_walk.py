@@ -1,4 +1,4 @@
-"""The walk and the tangent rule: definitions of maps in averages, for layers that nobody gave formulas for."""
+"""The walk and its tangents: definitions of maps in averages, for layers that nobody gave formulas for."""
 
 import math
 
