@@ -2,6 +2,6 @@
 
 Reading order: ``layer_slopes`` (maps of one layer with their derivatives, compiled), ``readout`` and
 ``kernel_response`` (products of slopes along the layers), ``decay`` (their power law in depth), ``branch_scale`` (the
-maximum over xi at a depth), ``deep_branch_scale`` (its limit for deep networks), ``maximum_entropy`` (another condition
-on the last kernel), ``response_recursions`` (what of this is exported as code).
+maximum over xi at a depth), ``deep_branch_scale`` (its limit for deep networks), ``linear_estimate`` (linear layers),
+``maximum_entropy`` (another condition on the last kernel), ``response_recursions`` (what of this is exported as code).
 """

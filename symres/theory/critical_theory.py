@@ -1,0 +1,205 @@
+"""A layer with the flow of its kernel: fixed points, phases, critical points and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from ..core import symbols
+from ..core.errors import DeclarationError
+from ..core.scalars import Number, number, parameter
+from ..gaussian.algebra.canonical import canonical
+from ..notation.factors import tidy_factors
+from ..results.arguments_of_quantities import require_range
+from ..results.critical_point import CriticalPoint
+from ..results.exponents import Exponents
+from ..results.phases import FixedPoint, LinePoint, Phase
+from .criticality import analysis, fixed_points
+from .criticality.conditions.critical_conditions import Maps
+from .criticality.decay_exponents import exponents_at
+from .criticality.lines import critical_line
+from .criticality.lines.explicit_line import explicit_line
+from .criticality.phase import phase
+from .depth.batch_flow import variance_maps, with_kernel
+from .observables.layer_observable import CriticalSubject
+from .observables.layer_theory import LayerTheory
+
+
+@dataclass(frozen=True)
+class CriticalTheory(LayerTheory, CriticalSubject):
+    """What deep networks of one layer do to kernels, and where that is critical.
+
+    Args:
+        layer: the forward equation.
+    """
+
+    def fixed_points(self, **params: Number) -> tuple[FixedPoint, ...]:
+        """The kernels that a layer preserves.
+
+        Args:
+            params: a number for every parameter of the layer, by name (C_W=, C_b=, gamma=...).
+
+        Returns:
+            FixedPoint(K, chi_parallel, chi_perp, phase) in increasing order of K, floats.
+        """
+        found = fixed_points.fixed_points(self._maps, params)
+        return with_kernel(found, self.kernel_map, params) if self.is_batch else found
+
+    def phase(self, K: Number | None = None, **params: Number) -> Phase:
+        """What a deep network at given parameters ends in: an ordered, chaotic, critical or diverging phase.
+
+        Args:
+            K: the kernel of the input, of a batch its variance over the inputs; needed only where the end depends on
+                it.
+            params: a number for every parameter of the layer, by name.
+        """
+        return phase(self._maps, fixed_points.fixed_points(self._maps, params), params, K)
+
+    def correlation_length(self, K: Number | None = None, **params: Number) -> float:
+        """The depth ``1/|log chi_perp|`` over which gradients grow or fall by a factor e (Doshi et al. (17)).
+
+        Args:
+            K: the kernel of the input; needed only where the end of the kernel depends on it.
+            params: a number for every parameter of the layer, by name.
+
+        Returns:
+            A float with 15 digits; infinite where the network is critical.
+
+        Raises:
+            DeclarationError: it ends at several places, and K is not given.
+            NoClosedForm: the kernel diverges, and the limit of chi_perp is not known, or it alternates.
+        """
+        return self.phase(K, **params).correlation_length
+
+    def critical_line(self, C_W: Number, **params: Number) -> tuple[LinePoint, ...]:
+        """The bias variances for which a layer keeps a kernel and chi_perp = 1 there, in increasing order.
+
+        Args:
+            C_W: the weight variance.
+            params: numbers for all other parameters but C_b, by name.
+
+        Returns:
+            Numbers, floats with 15 digits, each with its kernel ``K``, ``chi_parallel`` there and whether the kernel
+            flows to it (``reachable``).
+        """
+        values = self._numbers({"C_W": C_W, **params}, but={"C_b"})
+        return critical_line.critical_line(self._maps, values.pop(symbols.C_W), values)
+
+    @cached_property
+    def critical_line_expr(self) -> sp.Expr | None:
+        """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
+        found = explicit_line(self._maps)
+        return None if found is None else found[1]
+
+    @cached_property
+    def critical_line_weights(self) -> tuple[sp.Expr, sp.Expr] | None:
+        """The weight variances between which the explicit line has kernels, (pi/4, oo); None if that is all or unknown.
+
+        The formula has values elsewhere too, which mean nothing.
+        """
+        return None if self.critical_line_expr is None else critical_line.line_weights(self._maps)
+
+    def critical_curve(self, kernels: Iterable[Number], **params: Number) -> list[tuple[float, float, bool]]:
+        """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
+
+        Args:
+            kernels: numbers; of layers with biases inside of their averages, the variances there, and of other layers
+                whose line is explicit in C_W, that.
+            params: numbers for all parameters but C_W and C_b, by name.
+
+        Returns:
+            nan where there is none; empty for layers whose line has no explicit form.
+
+        Raises:
+            DeclarationError: what is no number, or a parameter without one.
+        """
+        places = [number(k, "a kernel") for k in (kernels if isinstance(kernels, Iterable) else [kernels])]
+        return critical_line.curve(self._maps, self._numbers(params, but={"C_W", "C_b"}), places)
+
+    @cached_property
+    def critical_line_parametric(self) -> tuple[sp.Expr, sp.Expr] | None:
+        """(C_W, C_b) on the critical line as functions of the kernel K; None where they are not explicit."""
+        return critical_line.parametric_line(self._maps)
+
+    @cached_property
+    def critical_line_averages(self) -> tuple[sp.Expr, sp.Expr] | None:
+        """(C_W, C_b) on the critical line along the kernel K in averages, C_b in C_W too.
+
+        None where the line is explicit, a line of critical points, or has no such form.
+        """
+        known = self.critical_line_parametric
+        if self.critical_line_expr is not None or known is None or not any(e.has(symbols.K) for e in known):
+            return None
+        if any(point.K == symbols.K or point.along for point in self.critical_points):
+            return None
+        weight, bias = critical_line.parametric_line(self._maps, opened=True) or known
+        return tidy_factors(sp.factor(weight)), tidy_factors(sp.collect(canonical(bias), symbols.K))
+
+    @cached_property
+    def _maps(self) -> Maps:
+        """What the flow of the kernel is analysed by; of a batch, K is the variance over its inputs there."""
+        maps = self.kernel_map, self.chi_parallel, self.chi_perp
+        return variance_maps(maps[0], self.covariance_map, maps[2]) if self.is_batch else maps
+
+    def _numbers(self, params: dict[str, Number], but: set[str]) -> dict[sp.Symbol, sp.Expr]:
+        """Exact numbers for all parameters of the layer but some.
+
+        Raises:
+            DeclarationError: one is missing, is no parameter, or has the wrong sign.
+        """
+        known = {s.name: s for s in self.layer.parameters if s.name not in but}
+        for name in [*known, *params]:
+            if name not in known or name not in params:
+                found = "has no value" if name in known else "is no parameter that has a choice here"
+                listed = ", ".join(known) or "none"
+                raise DeclarationError(f"{name} of the layer {self.layer.name}", f"it {found}", f"pass: {listed}")
+        values = {known[name]: parameter(value, name) for name, value in params.items()}
+        for symbol, value in values.items():
+            require_range(f"the layer {self.layer.name}", symbol, value)
+        return values
+
+    @cached_property
+    def _criticality(self) -> analysis.Criticality:
+        return analysis.analyse(*self._maps)
+
+    @property
+    def critical_points(self) -> tuple[CriticalPoint, ...]:
+        """Where K' = K and both susceptibilities are 1 (PDLT (B.19)), the most useful first; exact where possible."""
+        return self._criticality.points
+
+    @property
+    def universality_class(self) -> str:
+        """The name of the class, a word of the literature.
+
+        "scale-invariant", "K*=0" or "half-stable" for critical points; "everywhere-critical" or "subcritical" where
+        every C_W and C_b is critical, with a power law or a stretched exponential; "none"; "unknown" if the search
+        could not decide.
+        """
+        return self._criticality.universality_class
+
+    @cached_property
+    def exponents(self) -> Exponents:
+        """How kernel and Jacobian go with the depth at the critical point, or wherever all points are critical.
+
+        ``K - K* ~ amplitude*l**-kernel`` and ``J ~ l**-jacobian`` (Doshi et al., appendix G), for the point that names
+        the universality class.
+        """
+        found = self._criticality
+        if found.growth is not None:
+            return found.growth.exponents
+        named = {"scale-invariant": "neutral", "K*=0": "stable", "half-stable": "half-stable"}
+        wanted = named.get(found.universality_class)
+        point = next((p for p in found.points if p.stability == wanted), None)
+        if point is None:
+            why = "; ".join(found.remarks) or f"the universality class is {found.universality_class}"
+            return Exponents(None, None, None, remark=why)
+        kernel_map, _, perp = self._maps
+        return exponents_at(point, kernel_map, perp)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know about the criticality analysis: why something is missing or unknown."""
+        return self._criticality.remarks

@@ -1,0 +1,270 @@
+"""A layer with what fluctuates in deep networks of finite width, and how their outputs respond."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import mpmath as mp
+import numpy as np
+import sympy as sp
+
+from ..core import symbols
+from ..core.errors import DeclarationError, NoClosedForm
+from ..core.scalars import Number, number, whole
+from ..results.numbers.branch_limit import DeepBranchScale
+from ..results.numbers.branches import Branches
+from ..results.numbers.estimates import EstimatedNumber, Estimates
+from ..results.numbers.growth_curve import GrowthCurve
+from ..results.numbers.procedure import Procedure
+from ..results.numbers.response import Response, ResponseDecay
+from ..results.observable import DepthObservable, Section
+from ..results.quantity import Quantity, Status
+from ..results.subjects import DerivedFluctuations
+from .aspect_ratio.growth_numbers import growth_rows
+from .aspect_ratio.limits_of_nu import near_identity
+from .aspect_ratio.nu import useful_point
+from .aspect_ratio.optimal_gamma import AspectRatioCurve
+from .critical_theory import CriticalTheory
+from .depth.fluctuating_network import Function, Kernels, entries, kernel_matrix
+from .depth.infinite_depth import DepthLimit, depth_limit
+from .depth.layer_values import Parameter
+from .depth.network import Network
+from .depth.vertex_recursion import vertex_recursion
+from .finite_width.deep_fluctuations import DeepFluctuations
+from .finite_width.float_quadrature import Array
+from .observables import growth, registry
+from .observables.layer_theory import Derived, LayerTheory
+from .response.branch_scale import OutputResponse, scale_for
+from .response.decay import response_decay
+from .response.deep_branch_scale import deep_branch_scale
+from .response.linear_estimate import linear_estimate
+from .response.maximum_entropy import maximum_entropy_kernel
+from .response.readout import readout_of
+from .response.response_recursions import branch_scale_procedure, response_recursion
+
+
+@dataclass(frozen=True)
+class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
+    """Vertices, their growth, aspect ratios and responses of deep networks of one layer.
+
+    Args:
+        layer: the forward equation.
+    """
+
+    nu = Derived(growth.NU)
+    aspect_ratio = Derived(growth.ASPECT_RATIO)
+    vertex_limit = Derived(growth.VERTEX_LIMIT)
+
+    @property
+    def depth_observables(self) -> Mapping[str, DepthObservable]:
+        """The records of what is claimed of deep networks of finite width, by name."""
+        records = registry.observables.items()
+        return {name: record for name, record in records if isinstance(record, DepthObservable)}
+
+    def network(self, depth: Number) -> Network:
+        """So many of these layers, one after the other."""
+        return Network((self,) * whole(depth, "depth", 0))
+
+    def fluctuations(self, depth: Number, K: Kernels, **params: Parameter) -> DeepFluctuations:
+        """Means, kernels and vertices of 0 to ``depth`` layers at order 1/n; see ``Network``."""
+        return self.network(depth).fluctuations(K, **params)
+
+    def vertex(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
+        """``[V^0, ..., V^depth]``, the four-point vertex, V^0 = 0; see ``Network``."""
+        return self.network(depth).vertex(K, **params)
+
+    def kernel_fluctuation(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
+        """``[P^0, ..., P^depth]``, n times the variance of the conditional kernel; see ``Network``."""
+        return self.network(depth).kernel_fluctuation(K, **params)
+
+    @cached_property
+    def vertex_recursion(self) -> Procedure:
+        """``vertex`` and ``kernel_fluctuation`` of one input as a recursion in functions of the layer, for ``export``.
+
+        Raises:
+            NoClosedForm: averages of the layer shift the mean of the stream, or need too many neurons at once.
+        """
+        return vertex_recursion(self, {"vertex": self.vertex, "kernel_fluctuation": self.kernel_fluctuation})
+
+    def covariance(self, f: Function, g: Function, depth: Number, K: Number, **params: Parameter) -> EstimatedNumber:
+        """``n Cov(f(z_i), g(z_j))`` of two neurons after ``depth`` layers; see ``Network``."""
+        return self.network(depth).covariance(f, g, K, **params)
+
+    @cached_property
+    def growth_curve(self) -> GrowthCurve | None:
+        """Nu as numbers along gamma. None without a critical point."""
+        point = useful_point(self.critical_points)
+        rows = () if point is None else tuple(growth_rows(self.layer, point))
+        if not rows:
+            return None
+        return GrowthCurve(rows, near_identity(self.nu) if self._growth_formulas else None)
+
+    @cached_property
+    def _growth_formulas(self) -> tuple[Quantity, ...]:
+        """Nu and what follows from it, unless critical at one kernel only: there they are numbers, and slow."""
+        point = useful_point(self.critical_points)
+        if point is None or point.K not in (0, symbols.K):
+            return ()
+        found = self.of_section(Section.FINITE_WIDTH).values()
+        return tuple(quantity for quantity in found if quantity.status is not Status.UNKNOWN)
+
+    def optimal_gamma(self, r: Number, n_L: Number, **params: Number) -> Branches:
+        """The skip weights gamma >= 0 for which a network of aspect ratio r = depth/width is as deep as is optimal.
+
+        Args:
+            r: depth/width.
+            n_L: number of outputs.
+            params: numbers for the parameters of the activation, by name.
+
+        Returns:
+            All solutions of ``aspect_ratio = r`` in increasing order; a single one is a number as well.
+
+        Raises:
+            DeclarationError: r is smaller than the optimal ratio at every gamma.
+        """
+        return self.aspect_ratio_curve(n_L, **params).solve(r)
+
+    def aspect_ratio_curve(self, n_L: Number, **params: Number) -> AspectRatioCurve:
+        """``r*(gamma)`` with its turning points and its least value, for n_L outputs."""
+        return AspectRatioCurve(self.aspect_ratio, n_L, tuple(params.items()))
+
+    @property
+    def optimal_gamma_procedure(self) -> Procedure:
+        """``optimal_gamma`` as a search in the aspect ratio, for ``export``."""
+        return self.aspect_ratio_curve(1).inverse  # which takes n_L as an argument
+
+    def response(self, depth: Number, K: Kernels, readout: LayerTheory | None = None, **params: Parameter) -> Response:
+        """How kernels of all layers and of the output respond to the input's; see ``Network``."""
+        return self.network(depth).response(K, readout, **params)
+
+    @cached_property
+    def response_decay(self) -> ResponseDecay:
+        """The power with which the response falls with the depth (Fischer et al., figure 8).
+
+        Raises:
+            NoClosedForm: it falls exponentially, or no law is known.
+        """
+        return response_decay(self.kernel_map, self.chi_parallel, self.memory, self.exponents)
+
+    def response_recursion(self, readout: LayerTheory | None = None) -> Procedure:
+        """``response`` to the kernel of one input as a recursion in functions of the layer, for ``export``."""
+        last = readout or readout_of((self,))
+        return response_recursion(self, last, lambda **args: self.response(readout=last, **args).parts)
+
+    def branch_scale(
+        self, depth: Number, K: Kernels, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
+    ) -> float:
+        """The weight of the branch at which the output responds most to the kernel of the input.
+
+        Args:
+            depth: number of layers.
+            K: kernel of the input; of two inputs the matrix, then the response is ``dK12_out/dK12``.
+            readout: the layer that makes the output; by default ``mlp(phi)`` with the same C_W and C_b.
+            scale: name of the weight.
+            params: numbers for all other parameters, by name.
+
+        Raises:
+            NoClosedForm: the response has no interior maximum; the message says which way it goes.
+        """
+        last = readout or readout_of((self,))
+        weight, values = self._but(scale, params)
+        kernels = np.array([float(k) for k in entries(kernel_matrix(K))])
+        return OutputResponse(self, last, whole(depth, "depth", 1), kernels, values, weight).optimum()
+
+    def branch_scale_limit(
+        self, K: Number, readout: LayerTheory | None = None, scale: str = "xi", **params: Number
+    ) -> DeepBranchScale:
+        """The limit of ``branch_scale`` for many layers and one input: the final kernel, and c of ``c/sqrt(depth)``."""
+        last = readout or readout_of((self,))
+        _, values = self._but(scale, params)
+        limit = self.depth_limit(scale)
+        return deep_branch_scale(limit.kernel_rate, last.kernel_map, limit.power, float(number(K, "K")), values)
+
+    def branch_scale_for(
+        self, final_kernel: Number, depth: Number, K: Number, scale: str = "xi", **params: Number
+    ) -> float:
+        """The weight of the branch for which a kernel is reached after ``depth`` layers.
+
+        With ``final_kernel=theory.maximum_entropy_kernel`` it is the condition of Fischer et al., appendix E; with a
+        quarter of the squared dynamic range that of their section III.
+
+        Args:
+            final_kernel: of the last layer.
+            depth: number of layers.
+            K: kernel of the input.
+            scale: name of the weight.
+            params: numbers for all other parameters, by name.
+
+        Raises:
+            NoClosedForm: no weight leads there.
+        """
+        weight, values = self._but(scale, params)
+        target, start = float(number(final_kernel, "final_kernel")), float(number(K, "K"))
+        return scale_for(self, target, whole(depth, "depth", 1), start, values, weight)
+
+    def branch_scale_estimate(
+        self, final_kernel: Number, depth: Number, K: Number, scale: str = "xi", **params: Number
+    ) -> EstimatedNumber:
+        """The weight of the branch for which *linear* layers lead to a kernel (Fischer et al. (67)).
+
+        Args:
+            final_kernel: of the last layer, in (67) a quarter of the squared dynamic range of the activation.
+            depth: number of layers.
+            K: kernel of the input.
+            scale: name of the weight.
+            params: numbers for all other parameters, by name.
+
+        Returns:
+            A number whose ``error`` is its distance from ``branch_scale``, at which outputs respond most.
+
+        Raises:
+            NoClosedForm: layers are not linear at small kernels, or do not lead there.
+        """
+        _, values = self._but(scale, params)
+        layers, limit = whole(depth, "depth", 1), self.depth_limit(scale)
+        start, end = float(number(K, "K")), float(number(final_kernel, "final_kernel"))
+        found = linear_estimate(limit.kernel_rate, limit.power, start, end, layers, values)
+        return EstimatedNumber(found, abs(found - self.branch_scale(layers, K, None, scale, **params)))
+
+    def branch_scale_procedure(self, readout: LayerTheory | None = None, scale: str = "xi") -> Procedure:
+        """``branch_scale`` of one input as a search in functions of the layer, for ``export``."""
+        last = readout or readout_of((self,))
+        exact = partial(self.branch_scale, readout=last, scale=scale)
+        return branch_scale_procedure(self, last, self._weight(scale), exact)
+
+    @cached_property
+    def maximum_entropy_kernel(self) -> mp.mpf:
+        """The kernel at which the activation uses its range most evenly (Fischer et al., appendix E, corrected).
+
+        Raises:
+            NoClosedForm: there are several activations, or it is not bounded and increasing.
+        """
+        if len(self.walks.activations) != 1:
+            found = f"the layer has {len(self.walks.activations)} activations"
+            raise NoClosedForm("the kernel of maximum entropy", found, "ask for layers with one")
+        return maximum_entropy_kernel(next(iter(self.walks.activations)))
+
+    def depth_limit(self, scale: str = "xi") -> DepthLimit:
+        """The limit of many layers whose branches are small: ODEs in depth, critical scale, regimes of training.
+
+        Args:
+            scale: name of the parameter that weighs the branch.
+
+        Raises:
+            NoClosedForm: the layer is no identity without its branch.
+        """
+        return depth_limit(self, scale)
+
+    def _but(self, scale: str, params: dict[str, Number]) -> tuple[sp.Symbol, dict[sp.Symbol, float]]:
+        """The symbol of a weight, and numbers for all other parameters."""
+        return self._weight(scale), {s: float(v) for s, v in self._numbers(params, but={scale}).items()}
+
+    def _weight(self, scale: str) -> sp.Symbol:
+        """The symbol of a weight."""
+        names = {s.name: s for s in self.layer.parameters}
+        if scale not in names:
+            found = f"the parameters are {', '.join(names) or 'none'}"
+            raise DeclarationError(f"a branch of weight {scale}", found, "write xi*branch, or pass scale=")
+        return names[scale]
