@@ -27,8 +27,6 @@ from .depth.layer_values import Parameter
 from .depth.network import DualKernel, Network
 from .depth.vertex_recursion import vertex_formulas
 from .finite_width_theory import FiniteWidthTheory
-from .observables import growth
-from .observables.layer_theory import Derived
 
 
 def derive(layer: Layer | Activation | str) -> Theory:
@@ -68,10 +66,6 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
     Args:
         layer: the forward equation.
     """
-
-    nu = Derived(growth.NU)
-    aspect_ratio = Derived(growth.ASPECT_RATIO)
-    vertex_limit = Derived(growth.VERTEX_LIMIT)
 
     def _title(self) -> str:
         names = ", ".join(formula.name for formula in self.layer.formulas)
