@@ -10,7 +10,7 @@ from symres.check.rows.depth_rows import depth_rows
 from symres.check.rows.simulation_case import Task
 from symres.check.sampling.random_points import ORDINARY
 from symres.check.simulation.width_extrapolation import Budget
-from symres.theory.observables.fluctuations import VERTEX
+from symres.theory.observables.deep_networks import VERTEX
 from tests.shared import derived
 
 

@@ -2,5 +2,5 @@
 
 Reading order: ``layer_walks`` (the laws that observables are derived from), ``layer_observable`` (records that say
 how), then the records themselves: ``kernels``, ``susceptibilities``, ``gradients``, ``growth`` and
-``fluctuations`` (finite width). The ``registry`` lists them by name, and ``layer_theory`` offers them as attributes.
+``deep_networks`` (finite width). The ``registry`` lists them by name, and ``layer_theory`` offers them as attributes.
 """

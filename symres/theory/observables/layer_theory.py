@@ -68,7 +68,7 @@ class LayerTheory(LayerMaps, Subject):
 
         def __getattr__(self, name: str) -> Any:
             """An observable that was added to the catalogue."""
-            if name in self.observables:
+            if "layer" in vars(self) and name in self.observables:  # not while it is being unpickled
                 return self.quantity(name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...core.errors import DeclarationError
 from ...results.observable import Observable
-from . import fluctuations, gradients, growth, kernels, susceptibilities
+from . import deep_networks, gradients, growth, kernels, susceptibilities
 from .layer_observable import LayerObservable
 
 
@@ -50,6 +50,6 @@ observables = Observables(
         *gradients.OBSERVABLES,
         *susceptibilities.FURTHER,
         *growth.OBSERVABLES,
-        *fluctuations.OBSERVABLES,
+        *deep_networks.OBSERVABLES,
     ]
 )

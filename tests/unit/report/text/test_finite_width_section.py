@@ -24,5 +24,23 @@ def test_one_row_without_a_skip_connection():
     assert "PDLT (B.26)" not in shown
 
 
-def test_nothing_without_a_critical_point():
-    assert section(sr.pre_ln("relu")) == ""
+def test_the_recursion_and_what_stands_in_it():
+    shown = section(sr.residual("relu"))
+    for line in ("P'    = χ∥²·P + N + 2·Σ_k A_k·M(K_k, K, C_k)", "G'    = χ∥·γ²·G + R", "V     = P + 2G"):
+        assert line in shown
+    assert "M     = C_W²·(⟨φ(z₁)²·φ(z₂)²⟩ - ⟨φ(z)²⟩_K₁·⟨φ(z)²⟩_K₂)" in shown
+    assert "1/16 at γ = 0.888, of 1/4 at γ = 0.976" in shown
+
+
+def test_formulas_that_fill_pages_are_elsewhere():
+    assert "--target latex" in section(sr.pre_ln("gelu", sr.gamma))
+
+
+def test_no_growth_without_a_critical_point():
+    shown = section(sr.pre_ln("relu"))
+    assert "V     = P" in shown
+    assert "ν" not in shown
+
+
+def test_nothing_of_a_batch():
+    assert section(sr.batch_norm("relu")) == ""
