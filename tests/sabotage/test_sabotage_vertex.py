@@ -55,7 +55,8 @@ def test_a_wrong_factor(factor):
     layer = sr.residual("relu")
     right = derived(layer).vertex(3, 1, **RELU)
     found = rows(layer, list(np.array(right) * factor), RELU, depth=3)
-    assert {row.outcome for row in found} == {Outcome.REFUTED}
+    outcomes = [row.outcome for row in found]
+    assert Outcome.REFUTED in outcomes and Outcome.PASSED not in outcomes
 
 
 def test_a_sign():

@@ -1,0 +1,70 @@
+"""Rows about deep networks of finite width: what networks show, and what wrong claims they refute."""
+
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.check import Budget, Outcome, check
+from symres.check.rows.depth_rows import depth_rows, growth_row
+from symres.check.rows.simulation_case import Task
+from symres.check.sampling.random_points import ORDINARY
+from symres.theory.observables.deep_networks import KERNEL_FLUCTUATION, RESPONSE
+from symres.theory.observables.growth import NU
+from tests.shared import derived
+
+
+def task(layer, **setting):
+    theory = derived(layer)
+    numbers = {s: sp.Rational(setting[s.name]) for s in layer.parameters}
+    return Task(theory, {"nu": theory.nu}, numbers, 0, Budget(), ORDINARY, False, {})
+
+
+def silent(share):
+    pass
+
+
+def wrong(values, factor):
+    return [factor * value for value in values]
+
+
+@pytest.mark.parametrize("observable, factor", [(KERNEL_FLUCTUATION, 1.2), (RESPONSE, 0.9)])
+def test_networks_know_what_is_claimed(observable, factor):
+    layer, setting = sr.residual("erf"), {"C_W": "3/2", "C_b": "1/10", "gamma": "4/5"}
+    K, case = sp.Integer(1), task(layer, **setting)
+
+    def claims(place):
+        return observable.claims(derived(layer), 3, K, {s.name: value for s, value in place.items()})
+
+    assert {row.outcome for row in depth_rows(case, observable, claims, K, silent)} == {Outcome.PASSED}
+    rows = depth_rows(case, observable, lambda place: wrong(claims(place), factor), K, silent)
+    assert {row.outcome for row in rows} == {Outcome.REFUTED}
+
+
+def test_the_conditional_kernel_of_a_normalised_stream():
+    """After LayerNorm of the stream n Var of the conditional kernel is 2, as its empirical kernel is 1."""
+    layer = sr.Layer(sr.LayerNorm(sr.z + sr.Dense(sr.activation("relu")(sr.z))))
+    case = task(layer, C_W="13/10", C_b="1/10")
+    rows = depth_rows(case, KERNEL_FLUCTUATION, lambda place: [0.0, 2.0, 2.0], sp.Integer(1), silent)
+    assert {row.outcome for row in rows} == {Outcome.PASSED}
+
+
+def test_growth_at_the_critical_point():
+    layer = sr.residual("relu")
+    case = task(layer, C_W="1", C_b="1/5", gamma="3/4")
+    row = growth_row(case, NU, derived(layer).critical_points, silent)
+    assert row.outcome is Outcome.PASSED
+    assert "gamma = 0.4" in row.point and "C_b = 0" in row.point
+
+
+def test_growth_that_comes_late_is_not_claimed_to_be_seen():
+    layer = sr.mlp("tanh")
+    row = growth_row(task(layer, C_W="1", C_b="0"), NU, derived(layer).critical_points, silent)
+    assert row.outcome is Outcome.INCONCLUSIVE
+
+
+def test_what_cannot_be_seen_is_told_to_those_who_ask():
+    theory = derived(sr.pre_ln("erf"))
+    asked = check(theory, "simulation", quantities=["vertex"])
+    assert {row.outcome for row in asked.verdicts} == {Outcome.INCONCLUSIVE}
+    everything = check(theory, "simulation", quantities=["kernel_map", "vertex", "nu"])
+    assert {row.quantity for row in everything.verdicts} >= {"kernel_map", "vertex", "nu"}
