@@ -53,6 +53,35 @@ def expansion(quantity: Quantity, order: int, *, large: bool = False, checked: b
     )
 
 
+def expansion_of_ratio(
+    growth: Quantity, quantity: Quantity, order: int, *, large: bool = False, checked: bool = True
+) -> Quantity:
+    """The expansion of the aspect ratio, from that of nu; see ``expansion``.
+
+    Args:
+        growth: nu.
+        quantity: the aspect ratio.
+        order: the highest power of gamma.
+        large: whether gamma is near 1.
+        checked: both are compared with values.
+    """
+    found = expansion(growth, order, large=large, checked=checked)
+    symbol = quantity.steps[-1].symbol
+    body = quantity.body.xreplace({symbol: found.body})
+    body = body if large else sp.series(body, gamma, 0, order + 1).removeO()
+    return replace(
+        found,
+        name=f"{quantity.name}_{'asymptotics' if large else 'series'}",
+        symbols=quantity.symbols,
+        definition=body,
+        body=body,
+        proof=Proof(body),
+        notation=quantity.notation,
+        meaning=quantity.meaning,
+        verifications=(_verified(quantity, body, order, large),),
+    )
+
+
 def near_identity(quantity: Quantity) -> sp.Expr | None:
     """The first term of nu for gamma to 1; None where it has no closed form, or nu does not depend on gamma."""
     if quantity.status is Status.UNKNOWN or not quantity.body.has(gamma):
@@ -114,8 +143,10 @@ def _verified(quantity: Quantity, found: sp.Expr, order: int, large: bool) -> Ve
         NoClosedForm: they differ.
     """
     place = 1 - _NEAR if large else sp.Rational(1, 20)
-    point = {s: sp.Rational(1, 3) for s in found.free_symbols | quantity.body.free_symbols} | {gamma: place}
-    right, expected = evaluate(quantity.body.subs(point), {}, _DIGITS)[0], evaluate(found.subs(point), {}, _DIGITS)[0]
+    expression = quantity.expr
+    assert expression is not None
+    point = {s: sp.Rational(1, 3) for s in found.free_symbols | expression.free_symbols} | {gamma: place}
+    right, expected = evaluate(expression.subs(point), {}, _DIGITS)[0], evaluate(found.subs(point), {}, _DIGITS)[0]
     distance = float(abs(expected / right - 1)) if right else float(abs(expected))
     allowed = _CLOSE if large else float(mp.mpf(100) * mp.mpf(place.p) ** (order + 1) / mp.mpf(place.q) ** (order + 1))
     if distance > allowed:

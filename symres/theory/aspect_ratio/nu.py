@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import sympy as sp
 
@@ -15,7 +16,7 @@ from ...layers.program import Program
 from ...results.critical_point import CriticalPoint
 from ...results.quantity import NamedStep, Quantity, Status
 from ..quantities.build import build, unknown
-from .limits_of_nu import expansion
+from .limits_of_nu import expansion, expansion_of_ratio
 from .vertex_growth import FLOW_TO_ZERO, StationaryNoise, growth_at_zero
 
 _MEANING = {
@@ -110,7 +111,7 @@ def aspect_ratio(growth: Quantity) -> Quantity:
         symbols=(*growth.symbols, n_L),
         definition=definition,
         body=definition,
-        expansion=None,
+        expansion=partial(expansion_of_ratio, growth),
         steps=(*growth.steps, NamedStep(symbol, growth.definition, growth.body)),
         proof=Proof(definition),
         meaning="",
