@@ -129,7 +129,7 @@ class FluctuatingNetwork:
         found = self.fluctuations(K, **params)
         functions = [FloatFunction(_function(h)) for h in (f, g)]
         last = found.states[-1]
-        own = [coefficients(h, float(last.kernel[0, 0]), last.G.shape[-1] - 1, {}) for h in functions]
+        own = [coefficients(h, float(last.kernel[0, 0]), last.G[0].shape[-1] - 1, {}) for h in functions]
         size = float(np.prod([np.sqrt(np.sum(h[1:] ** 2)) for h in own])) / float(last.kernel[0, 0]) ** 2
         return EstimatedNumber(last.covariance(*own), found.errors[-1] * size)
 

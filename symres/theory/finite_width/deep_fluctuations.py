@@ -14,9 +14,10 @@ from .float_quadrature import Array, Values
 from .fluctuations import Fluctuations, through
 from .layer_noise import CompiledLayer
 
-_DEGREES = {1: (64, 256, 1024, 4096), 2: (24, 48, 96, 160)}  # of Hermite polynomials, by the number of inputs
+_DEGREES = {1: (64, 256, 1024, 4096), 2: (24, 48, 96, 160)}  # of Hermite polynomials of one and of two variables
 _WANTED = 1e-13  # relative to the largest fluctuation
 _ROUNDING = 4e-16  # relative, of each layer
+_SINGULAR = 1e-12  # an eigenvalue of this size, relative to the largest, is 0
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,11 @@ def states_of(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> 
 
     Raises:
         DeclarationError: a kernel is not positive: an input vanishes, or two are one.
-        NoClosedForm: more than two inputs, or floating-point numbers overflow.
+        NoClosedForm: floating-point numbers overflow.
     """
     p = len(kernel)
-    if p not in _DEGREES:
-        raise NoClosedForm(
-            f"the fluctuations of {p} inputs",
-            "averages of four neurons at different inputs are not known",
-            "ask for pairs of inputs; together they give all components with at most two different inputs",
-        )
-    for degree in _DEGREES[p]:
+    _require_a_covariance(kernel)
+    for degree in _DEGREES[min(p, 2)]:
         try:
             states = tuple(through(kernel, layers, degree))
         except np.linalg.LinAlgError:
@@ -76,3 +72,14 @@ def states_of(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> 
         if max(s.truncation for s in states) <= _WANTED * largest:
             break
     return states
+
+
+def _require_a_covariance(kernel: Array) -> None:
+    """Refuse a matrix that is the kernel of no inputs; it may be singular, if no two inputs are parallel."""
+    eigenvalues = np.linalg.eigvalsh(kernel)
+    if len(kernel) > 2 and eigenvalues[0] < -_SINGULAR * eigenvalues[-1]:
+        raise DeclarationError(
+            f"the fluctuations at K = {kernel.tolist()}",
+            f"it has the negative eigenvalue {eigenvalues[0]:.3g}",
+            "pass the matrix of scalar products of the inputs",
+        )

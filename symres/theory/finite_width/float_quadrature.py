@@ -2,7 +2,7 @@
 
 Gauss-Legendre panels that meet at the breakpoints; they are narrow near 0, where functions of a small part of the range
 live, and narrow enough for the waves of the highest Hermite polynomial. Of two variables, the panels of the second are
-laid for each place of the first, so that breakpoints of either are met.
+divided for each place of the first, so that breakpoints of either are met.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -19,13 +20,14 @@ from numpy.typing import NDArray
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
-from .hermite_space import hermite_rows
+from .hermite_space import hermite_rows, within_degree
 
 Array = NDArray[np.float64]
 Values = dict[sp.Symbol, float]
 
 _REACH = 14.0  # standard deviations; the density is 1e-43 there
 _POINTS = 20  # of each panel
+_AT_ONCE = 64  # shifts whose Hermite polynomials are in memory together
 _SMALL = [2.0**k for k in range(-5, 4)]
 
 
@@ -82,6 +84,28 @@ class FloatFunction:
 
 
 @dataclass(frozen=True)
+class FloatProduct:
+    """A product of functions of multiples of one variable.
+
+    Args:
+        factors: functions, each with what the variable is multiplied by.
+    """
+
+    factors: tuple[tuple[FloatFunction, float], ...]
+
+    def breaks(self, values: Values) -> Array:
+        """The breakpoints of all factors."""
+        return np.unique(np.concatenate([f.breaks(values) / scale for f, scale in self.factors]))
+
+    def __call__(self, w: Array, values: Values) -> Array:
+        """The values at places of any shape."""
+        return np.asarray(np.prod([f(scale * w, values) for f, scale in self.factors], axis=0))
+
+
+Function: TypeAlias = FloatFunction | FloatProduct
+
+
+@dataclass(frozen=True)
 class PanelRule:
     """Places and weights of one standard Gaussian variable.
 
@@ -123,7 +147,7 @@ def rule(degree: int, breaks: tuple[float, ...] = ()) -> PanelRule:
     return PanelRule(places, (half * weights).ravel() * density, degree)
 
 
-def coefficients(function: FloatFunction, variance: float, degree: int, values: Values) -> Array:
+def coefficients(function: Function, variance: float, degree: int, values: Values) -> Array:
     """The Hermite coefficients 0 to degree of ``f(sqrt(variance) x)``, shape (degree + 1,)."""
     if variance == 0:
         found = np.zeros(degree + 1)
@@ -134,9 +158,7 @@ def coefficients(function: FloatFunction, variance: float, degree: int, values: 
     return np.asarray(own.rows @ function(scale * own.places, values))
 
 
-def pair_coefficients(
-    functions: tuple[FloatFunction, FloatFunction], root: Array, degree: int, values: Values
-) -> Array:
+def pair_coefficients(functions: tuple[Function, Function], root: Array, degree: int, values: Values) -> Array:
     """The Hermite coefficients of ``f(w1) g(w2)`` for ``w = root x``, root lower triangular, up to a total degree.
 
     Returns:
@@ -144,27 +166,47 @@ def pair_coefficients(
     """
     first, second = functions
     a, b, c = root[0, 0], root[1, 0], root[1, 1]
-    outer = rule(degree, _scaled(first.breaks(values), a))
-    here = outer.weights * first(a * outer.places, values)
     if c == 0:
         raise NoClosedForm("Hermite coefficients of two variables", "they are one variable", "write them as one")
-    breaks = second.breaks(values)
-    if not len(breaks):
-        inner = rule(degree)
-        along = second(b * outer.places[:, None] + c * inner.places, values) @ inner.rows.T
-    else:
-        along = np.empty((len(outer.places), degree + 1))
-        nodes, weights = leggauss(_POINTS)
-        base = _edges(degree)
-        for n, x in enumerate(outer.places):
-            edges = np.unique([*base, *(e for e in (breaks - b * x) / c if abs(e) < _REACH)])
-            half = np.diff(edges)[:, None] / 2
-            places = (edges[:-1, None] + half * (1 + nodes)).ravel()
-            density = np.exp(-(places**2) / 2) / np.sqrt(2 * np.pi) * (half * weights).ravel()
-            along[n] = hermite_rows(places, degree) @ (density * second(b * x + c * places, values))
+    outer = rule(degree, _scaled(first.breaks(values), a))
+    here = outer.weights * first(a * outer.places, values)
+    along = _shifted_coefficients(second, b * outer.places, c, degree, values)
     found = hermite_rows(outer.places, degree) @ (here[:, None] * along)
-    k = np.arange(degree + 1)
-    return np.where(k[:, None] + k <= degree, found, 0.0)
+    return np.where(within_degree(degree), found, 0.0)
+
+
+def _shifted_coefficients(function: Function, shifts: Array, scale: float, degree: int, values: Values) -> Array:
+    """The Hermite coefficients of ``f(shift + scale*x)``, shape (number of shifts, degree + 1).
+
+    Panels are the same for all shifts but for those that a breakpoint falls into; these are divided there.
+    """
+    base = rule(degree)
+    sampled = function(shifts[:, None] + scale * base.places, values)
+    breaks = function.breaks(values)
+    if not len(breaks):
+        return np.asarray(sampled @ base.rows.T)
+    edges = _edges(degree)
+    at = np.clip((breaks - shifts[:, None]) / scale, -_REACH, _REACH)
+    panel = _panel(edges, at)
+    whole = np.ones((len(shifts), len(edges) - 1))
+    np.put_along_axis(whole, panel, 0.0, axis=1)
+    found = np.asarray((sampled * np.repeat(whole, _POINTS, axis=1)) @ base.rows.T)
+    marks = np.sort(np.concatenate([at, edges[panel], edges[panel + 1]], axis=1), axis=1)
+    broken = np.take_along_axis(whole, _panel(edges, (marks[:, 1:] + marks[:, :-1]) / 2), axis=1) == 0
+    half = np.where(broken, np.diff(marks, axis=1), 0.0)[..., None] / 2
+    nodes, weights = leggauss(_POINTS)
+    places = (marks[:, :-1, None] + half * (1 + nodes)).reshape(len(shifts), -1)
+    density = (half * weights).reshape(places.shape) * np.exp(-(places**2) / 2) / np.sqrt(2 * np.pi)
+    density *= function(shifts[:, None] + scale * places, values)
+    for start in range(0, len(shifts), _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        found[rows] += np.einsum("knm,nm->nk", hermite_rows(places[rows], degree), density[rows])
+    return found
+
+
+def _panel(edges: Array, places: Array) -> NDArray[np.int64]:
+    """The number of the panel that each place is in."""
+    return np.clip(np.searchsorted(edges, places, side="right") - 1, 0, len(edges) - 2)
 
 
 def _scaled(breaks: Array, scale: float) -> tuple[float, ...]:

@@ -8,6 +8,10 @@ function; without one it vanishes, and D is the recursion of PDLT for the four-p
 
 with the response J and the noise H of the layer. G is kept in Hermite coefficients, which the average given z'
 multiplies degree by degree, so a layer costs one expansion.
+
+Of several inputs, G is kept given the stream at each pair of them, a view. That is enough for any number of inputs:
+H_ab is a function of the neuron at a and b, so ``<G H_ab>`` needs no more than G given z_a and z_b; and as fresh
+neurons know nothing of the past, the average given z'_a and z'_b is that, given the same, of the average given z_a, z_b.
 """
 
 from __future__ import annotations
@@ -19,8 +23,10 @@ from functools import cached_property
 import numpy as np
 
 from .float_quadrature import Array, Values
-from .hermite_space import given
+from .hermite_space import given, inner
+from .input_pairs import of_view, state_places, views_of
 from .layer_noise import CompiledLayer
+from .layer_numbers import layer_numbers, roots_of
 
 
 @dataclass(frozen=True)
@@ -29,17 +35,18 @@ class Fluctuations:
 
     Args:
         kernel: at infinite width, shape (p, p) for p inputs.
-        root: its lower triangular root.
+        roots: its lower triangular root in each view: pair of inputs, or single input.
         D: n times the covariance of the state, p means and then the kernels of pairs a <= b, shape (q, q).
         half: the same from Hermite coefficients of half the degree.
-        G: Hermite coefficients of the influence of one neuron, shape (q, M + 1, ...) with p axes.
+        G: of each view Hermite coefficients of the influence of one neuron, shape (q, M + 1, ...) with an axis for
+            each of its inputs.
     """
 
     kernel: Array
-    root: Array
+    roots: list[Array]
     D: Array
     half: Array
-    G: Array
+    G: list[Array]
 
     @property
     def inputs(self) -> int:
@@ -47,9 +54,9 @@ class Fluctuations:
         return len(self.kernel)
 
     @cached_property
-    def pairs(self) -> list[tuple[int, int]]:
+    def pairs(self) -> list[tuple[int, ...]]:
         """The pairs of inputs, in the order of the state."""
-        return [(a, b) for a in range(self.inputs) for b in range(a, self.inputs)]
+        return state_places(self.inputs)[self.inputs :]
 
     @cached_property
     def P(self) -> Array:
@@ -60,25 +67,17 @@ class Fluctuations:
     def V(self) -> Array:
         """The four-point vertex ``n Cov(z_ia z_ib, z_jc z_jd)`` of two neurons i and j, shape (p, p, p, p)."""
         p = self.inputs
-        own = np.array([self._influence(a, b) for a, b in self.pairs])[:, p:]
-        return self._spread(self.D[p:, p:] + own + own.T)
+        own = np.zeros((len(self.pairs), len(self.D)))
+        for view, root, G in zip(views_of(p), self.roots, self.G, strict=True):
+            for place in state_places(len(view))[len(view) :]:
+                a, b = (view[k] for k in place)
+                own[self.pairs.index((a, b))] = _of_product(G, root, *place)
+        return self._spread(self.D[p:, p:] + own[:, p:] + own[:, p:].T)
 
     @cached_property
     def truncation(self) -> float:
         """How much D changes if half of the Hermite coefficients are left out."""
         return float(np.max(np.abs(self.D - self.half)))
-
-    def _influence(self, a: int, b: int) -> Array:
-        """``Cov(z_a z_b, G)``, shape (q,)."""
-        root = self.root
-        if self.inputs == 1:
-            return np.asarray(root[0, 0] ** 2 * np.sqrt(2) * self.G[:, 2])
-        powers = {(2, 0): (0, 0), (1, 1): (0, 1), (0, 2): (1, 1)}
-        total = np.zeros(len(self.D))
-        for (j, k), (i, m) in powers.items():
-            weight = root[a, i] * root[b, m] + (root[a, m] * root[b, i] if i != m else 0.0)
-            total += weight * np.sqrt(2.0 if i == m else 1.0) * self.G[:, j, k]
-        return total
 
     def covariance(self, f: Array, g: Array) -> float:
         """``n Cov(f(z_i), g(z_j))`` of two neurons, for one input.
@@ -87,48 +86,64 @@ class Fluctuations:
             f: Hermite coefficients of ``f(sqrt(K) x)``, shape (M + 1,).
             g: of the other function.
         """
-        scale = self.root[0, 0]
+        scale, G = self.roots[0][0, 0], self.G[0]
         slopes = [np.array([h[1] / scale, h[2] / (np.sqrt(2) * scale**2)]) for h in (f, g)]
-        own = [self.G[:, 1:] @ h[1:] for h in (f, g)]
+        own = [G[:, 1:] @ h[1:] for h in (f, g)]
         return float(slopes[0] @ self.D @ slopes[1] + own[0] @ slopes[1] + own[1] @ slopes[0])
 
     def _spread(self, matrix: Array) -> Array:
         p = self.inputs
-        found = np.zeros((p, p, p, p))
+        number = np.zeros((p, p), dtype=int)
         for i, (a, b) in enumerate(self.pairs):
-            for j, (c, d) in enumerate(self.pairs):
-                for one in ((a, b), (b, a)):
-                    for other in ((c, d), (d, c)):
-                        found[one + other] = matrix[i, j]
-        return found
+            number[a, b] = number[b, a] = i
+        return matrix[number[:, :, None, None], number]
+
+
+def _of_product(G: Array, root: Array, a: int, b: int) -> Array:
+    """``Cov(z_a z_b, G)`` for functions G of ``z = root x``, shape (q,)."""
+    if G.ndim == 2:
+        return np.asarray(root[0, 0] ** 2 * np.sqrt(2) * G[:, 2])
+    cross = root[a, 0] * root[b, 1] + root[a, 1] * root[b, 0]
+    squares = root[a, 0] * root[b, 0] * G[:, 2, 0] + root[a, 1] * root[b, 1] * G[:, 0, 2]
+    return np.asarray(np.sqrt(2) * squares + cross * G[:, 1, 1])
 
 
 def start(kernel: Array, degree: int) -> Fluctuations:
     """Inputs: independent neurons with a kernel that does not fluctuate."""
     p = len(kernel)
-    size = p + p * (p + 1) // 2
+    size = len(state_places(p))
     D = np.zeros((size, size))
-    return Fluctuations(kernel, np.linalg.cholesky(kernel).astype(float), D, D, np.zeros((size, *(degree + 1,) * p)))
+    return Fluctuations(
+        kernel, roots_of(kernel), D, D, [np.zeros((size, *(degree + 1,) * len(view))) for view in views_of(p)]
+    )
 
 
 def after(state: Fluctuations, layer: CompiledLayer, values: Values) -> Fluctuations:
     """The fluctuations after one more layer."""
-    degree = state.G.shape[-1] - 1
-    numbers = layer.at(state.kernel, state.root, values, degree)
-    J, G, H = numbers.J, state.G, numbers.before
-    axes = tuple(range(1, G.ndim))
-    cross = J @ np.tensordot(G, H, (axes, axes))
-    part = tuple(slice(0, degree // 2 + 1) for _ in axes)
-    half = J @ np.tensordot(G[(slice(None), *part)], H[(slice(None), *part)], (axes, axes))
-    carried = np.tensordot(J, G, 1)
-    influence = np.array([given(g, numbers.R) for g in carried]) + numbers.after
+    degree = state.G[0].shape[-1] - 1
+    numbers = layer_numbers(layer, state.kernel, state.roots, values, degree)
+    J, places = numbers.J, state_places(state.inputs)
+    cross, half = np.zeros((2, *J.shape))
+    influence = []
+    for view, G, H, later, R in zip(
+        views_of(state.inputs), state.G, numbers.before, numbers.after, numbers.R, strict=True
+    ):
+        own = [places.index(place) for place in of_view(state_places(len(view)), view)]
+        cross[:, own] = inner(G, H, degree)
+        half[:, own] = inner(G, H, degree // 2)
+        influence.append(given(np.tensordot(J, G, 1), R) + later)
+    noise, half_noise = numbers.noise
     return Fluctuations(
         numbers.kernel,
-        numbers.root,
-        J @ state.D @ J.T + cross + cross.T + numbers.noise,
-        J @ state.half @ J.T + half + half.T + numbers.noise,
+        numbers.roots,
+        _next(state.D, J, J @ cross, noise),
+        _next(state.half, J, J @ half, half_noise),
         influence,
     )
+
+
+def _next(D: Array, J: Array, cross: Array, noise: Array) -> Array:
+    return J @ D @ J.T + cross + cross.T + noise
 
 
 def through(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]], degree: int) -> Iterator[Fluctuations]:

@@ -43,26 +43,41 @@ def within_degree(degree: int) -> NDArray[np.bool_]:
 
 
 def given(coefficients: Array, R: Array) -> Array:
-    """The average of a function of x given y, for x = R y + rest.
+    """The average of functions of x given y, for x = R y + rest.
 
     Args:
-        coefficients: of the function, d axes of length M + 1.
+        coefficients: of the functions, d axes of length M + 1 after any others.
         R: shape (d, p), of spectral norm 1 at most: ``R_ij = <x_i y_j>``.
 
     Returns:
-        Coefficients in y, p axes of length M + 1.
+        Coefficients in y: p axes of length M + 1 in the place of the d.
     """
-    degree, (d, p) = len(coefficients) - 1, R.shape
+    degree, (d, p) = coefficients.shape[-1] - 1, R.shape
     if d == p == 1:
         return coefficients * R[0, 0] ** np.arange(degree + 1)
+    found = np.zeros((*coefficients.shape[: coefficients.ndim - d], *(degree + 1,) * p))
     if not R.any():
-        found = np.zeros((degree + 1,) * p)
-        found[(0,) * p] = coefficients[(0,) * d]
+        found[(..., *(0,) * p)] = coefficients[(..., *(0,) * d)]
         return found
-    found = np.zeros((degree + 1,) * p)
     for k, matrix in enumerate(_powers(R, degree)):
-        found[_of_degree(k, p)] = matrix @ coefficients[_of_degree(k, d)]
+        found[(..., *_of_degree(k, p))] = coefficients[(..., *_of_degree(k, d))] @ matrix.T
     return found
+
+
+def inner(one: Array, other: Array, degree: int) -> Array:
+    """Averages of products of functions, from coefficients up to a total degree.
+
+    Args:
+        one: shape (q, M + 1) or (q, M + 1, M + 1).
+        other: shape (r, M + 1, ...).
+        degree: M at most.
+
+    Returns:
+        Shape (q, r).
+    """
+    part = (slice(None), *(slice(0, degree + 1),) * (one.ndim - 1))
+    kept = other[part] * within_degree(degree) if one.ndim > 2 else other[part]
+    return one[part].reshape(len(one), -1) @ kept.reshape(len(other), -1).T
 
 
 def _of_degree(k: int, variables: int) -> tuple[NDArray[np.int64], ...]:

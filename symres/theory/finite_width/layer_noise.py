@@ -1,11 +1,12 @@
-"""One layer in numbers: the response of its statistics, their noise, and the noise as a function of one neuron.
+"""One layer in numbers at the inputs of one view: the response of its statistics, and the functions they average.
 
-``H = sum_t T_t (F_t - <F_t>)`` is what neuron i itself adds to n times the next state. Of it are needed its average
-given the stream of neuron i before the layer, its average given the stream after it, and its covariance.
+``H = sum_t T_t (F_t - <F_t>)`` is what neuron i itself adds to n times the next state: the integrand F_t of each
+average t, times how the next state responds to that average.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,46 +19,66 @@ from ...core.symbols import z
 from ...gaussian.calculus.integrand import distributed, pieces_of
 from ..walk.linear_forms import Averager, Form
 from .float_averages import CompiledExpressions, FunctionLibrary
-from .float_quadrature import Array, FloatFunction, Values, coefficients, pair_coefficients
-from .hermite_space import given, product_given
+from .float_quadrature import Array, FloatFunction, Values
+from .input_pairs import Inputs
 from .layer_response import LayerResponse, total_slopes
 
 _ONE = PiecewiseFunction((), (sp.Integer(1),))
 
 
 @dataclass(frozen=True)
-class LayerNumbers:
-    """A layer at given numbers.
+class Group:
+    """A product of functions of one or two variables that depend on one another.
+
+    Args:
+        functions: one of each variable.
+        variables: the numbers of their linear forms.
+    """
+
+    functions: tuple[FloatFunction, ...]
+    variables: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Term:
+    """A product of groups that are independent of one another.
+
+    Args:
+        factor: in front: a number, or the place of its expression among those of the layer.
+        groups: none for a number.
+    """
+
+    factor: float
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True)
+class ViewNumbers:
+    """A layer at the p inputs of a view, p = 1 or 2, with A averages, S sources and f linear forms in these.
 
     Args:
         kernel: of the next stream, shape (p, p).
         J: total derivatives of the next state in the state, shape (q, q); the state holds p means, then the kernels.
-        noise: n times the covariance of the next state's own noise, shape (q, q).
-        before: H given the stream before, Hermite coefficients in whitened neurons, shape (q, M + 1, ...).
-        after: H given the stream after.
-        R: covariance of the whitened streams before and after, shape (p, p).
-        root: lower triangular root of the next kernel.
+        T: total derivatives of the next state in the noise of each average, shape (q, A).
+        noise: n times the covariance of the averages' own noise, shape (A, A).
+        integrands: of each average, whose covariance with one another is their noise times the width.
+        widths: of the populations that averages are over, in units of n, shape (A,).
+        sources: covariances of each source at the inputs, shape (S, p, p).
+        forms: the Gaussian variables of all groups, then the p streams before, then those after: shape (f, S, p).
     """
 
     kernel: Array
     J: Array
+    T: Array
     noise: Array
-    before: Array
-    after: Array
-    R: Array
-    root: Array
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Functions of variables that depend on one another: one or two."""
-
-    functions: tuple[FloatFunction, ...]
-    forms: tuple[Form, ...]
+    integrands: list[list[Term]]
+    widths: Array
+    sources: Array
+    forms: Array
 
 
 class CompiledLayer:
-    """A layer for numbers: its expressions compiled once, for any values of its parameters.
+    """A layer at the inputs of a view: its expressions compiled once, for any values of its parameters.
 
     Args:
         response: the layer.
@@ -67,6 +88,11 @@ class CompiledLayer:
         self.response = response
         self._order = list(response.averages)
         self._functions = FunctionLibrary()
+
+    @property
+    def averages(self) -> list[tuple[sp.Symbol, Inputs]]:
+        """What computes each average, and at which inputs of the view."""
+        return self.response.places
 
     @cached_property
     def _values(self) -> list[CompiledExpressions]:
@@ -93,84 +119,79 @@ class CompiledLayer:
         return CompiledExpressions([walk.stream(a, b) for a, b in walk.kernel], self._functions)
 
     @cached_property
-    def _terms(self) -> list[list[tuple[int, list[_Group]]]]:
-        """Of each average: its terms, each the number of a compiled coefficient and its groups."""
-        return self._expanded[0]
-
-    @cached_property
-    def _coefficients(self) -> CompiledExpressions:
-        return CompiledExpressions(self._expanded[1] or [sp.Integer(0)], self._functions)
-
-    @cached_property
-    def _expanded(self) -> tuple[list[list[tuple[int, list[_Group]]]], list[sp.Expr]]:
-        found: list[list[tuple[int, list[_Group]]]] = []
-        factors: list[sp.Expr] = []
-        for average in self.response.averages.values():
-            own = []
-            averager, integrand = self.response.walk.in_variables(*average.factors)
-            for coefficient, groups in _terms(averager, integrand, self._functions):
-                own.append((len(factors), groups))
-                factors.append(average.weight * coefficient)
-            found.append(own)
-        return found, factors
-
-    @cached_property
-    def _laws(self) -> CompiledExpressions:
-        """For each group the covariances of its forms, and those with the streams before and after."""
-        return CompiledExpressions(self._covariances[1] or [sp.Integer(0)], self._functions)
-
-    @cached_property
-    def _covariances(self) -> tuple[dict[tuple[Form, Form], int], list[sp.Expr]]:
+    def _law(self) -> CompiledExpressions:
+        """The factors of all terms, the widths, the covariances of the sources and the coefficients of the forms."""
         walk = self.response.walk
-        averager = walk.in_variables()[0]
-        ends = [*self._streams[0], *self._streams[1]]
-        groups = [g for terms in self._terms for _, groups in terms for g in groups]
-        pairs = dict.fromkeys(
-            [(f, h) for g in groups for f in g.forms for h in (*g.forms, *ends)]
-            + [(f, h) for f in self._streams[0] for h in self._streams[1]]
-        )
-        return {pair: k for k, pair in enumerate(pairs)}, [averager.between(*pair) for pair in pairs]
+        widths = [average.width for average in self.response.averages.values()]
+        sources = [walk.covariance(s, a, b) for s in self._sources for a in walk.inputs for b in walk.inputs]
+        coefficients = [c for form in self._forms for _, c in form]
+        return CompiledExpressions([*self._integrands[1], *widths, *sources, *coefficients], self._functions)
 
     @cached_property
-    def _streams(self) -> tuple[list[Form], list[Form]]:
-        inputs = self.response.walk.inputs
-        return [(((z, a), sp.Integer(1)),) for a in inputs], [self.response.walk.out(a) for a in inputs]
+    def _integrands(self) -> tuple[list[list[Term]], list[sp.Expr], list[Form]]:
+        """The terms of each average, whose factors are places in a list; this list, and the forms of the variables."""
+        forms: dict[Form, int] = {}
+        factors: list[sp.Expr] = []
+        found = []
+        for average in self.response.averages.values():
+            averager, integrand = self.response.walk.in_variables(*average.factors)
+            own = []
+            for factor, groups in _products(averager, integrand, self._functions):
+                numbered = [Group(f, tuple(forms.setdefault(h, len(forms)) for h in of)) for f, of in groups]
+                own.append(Term(len(factors), tuple(numbered)))
+                factors.append(average.weight * factor)
+            found.append(own)
+        return found, factors, list(forms)
 
-    def at(self, kernel: Array, root: Array, values: Values, degree: int) -> LayerNumbers:
+    @property
+    def _sources(self) -> tuple[sp.Symbol, ...]:
+        return self.response.program.sources
+
+    @cached_property
+    def _forms(self) -> list[Form]:
+        """Of the variables, of the streams before, and of those after."""
+        inputs = self.response.walk.inputs
+        before: list[Form] = [(((z, a), sp.Integer(1)),) for a in inputs]
+        return [*self._integrands[2], *before, *(self.response.walk.out(a) for a in inputs)]
+
+    @cached_property
+    def _form_places(self) -> tuple[list[int], list[int], list[int]]:
+        """The form, source and input of each of the forms' coefficients."""
+        inputs = self.response.walk.inputs
+        places = [
+            (k, self._sources.index(s), inputs.index(a)) for k, form in enumerate(self._forms) for (s, a), _ in form
+        ]
+        forms, sources, at = zip(*places, strict=True)
+        return list(forms), list(sources), list(at)
+
+    def at(self, kernel: Array, values: Values) -> ViewNumbers:
         """The layer at a kernel.
 
         Args:
             kernel: of the stream, shape (p, p).
-            root: its lower triangular root.
             values: of the parameters.
-            degree: highest Hermite polynomial.
         """
-        response = self.response
+        response, p = self.response, len(kernel)
         inputs = response.walk.inputs
         places = [(inputs.index(a), inputs.index(b)) for a, b in response.kernel]
         known = dict(values)
-        known |= {s: kernel[p] for s, p in zip(response.kernel.values(), places, strict=True)}
+        known |= {s: kernel[place] for s, place in zip(response.kernel.values(), places, strict=True)}
         for name, value in zip(self._order, self._values, strict=True):
             known[name] = float(value(known)[0])
         following = np.zeros_like(kernel)
         for (a, b), value in zip(places, self._stream(known), strict=True):
             following[a, b] = following[b, a] = value
-        after_root: Array = np.linalg.cholesky(following).astype(float)
         J, T = self._responses(known)
-        laws = self._laws(known)
-        index = self._covariances[0]
-        R = np.array([[laws[index[f, h]] for h in self._streams[1]] for f in self._streams[0]])
-        R = np.linalg.solve(root, np.linalg.solve(after_root, R.T).T)
-        before, after = self._given(laws, known, (root, after_root), degree)
+        terms, factors, _ = self._integrands
+        numbers = self._law(known)
+        ends = np.cumsum([len(factors), len(self._order), len(self._sources) * p * p])
+        own, widths, sources, coefficients = np.split(numbers, ends)
+        forms = np.zeros((len(self._forms), len(self._sources), p))
+        forms[self._form_places] = coefficients
+        integrands = [[Term(float(own[int(t.factor)]), t.groups) for t in row] for row in terms]
         noise = self._covariance(known)
-        return LayerNumbers(
-            following,
-            J,
-            T @ noise @ T.T,
-            np.tensordot(T, before, 1),
-            np.tensordot(T, after, 1),
-            R.astype(float),
-            after_root,
+        return ViewNumbers(
+            following, J, T, noise, integrands, widths, sources.reshape(len(self._sources), p, p), forms
         )
 
     def _responses(self, known: Values) -> tuple[Array, Array]:
@@ -189,51 +210,11 @@ class CompiledLayer:
         found[rows, columns] = found[columns, rows] = self._noise(known)
         return found
 
-    def _given(self, laws: Array, known: Values, roots: tuple[Array, Array], degree: int) -> tuple[Array, Array]:
-        """Each average's integrand given the stream before, and after, without its own average."""
-        factors = self._coefficients(known)
-        p = len(roots[0])
-        found = np.zeros((2, len(self._order), *(degree + 1,) * p))
-        computed: dict[_Group, tuple[Array, Array]] = {}
-        for t, terms in enumerate(self._terms):
-            for k, groups in terms:
-                if not groups:  # a number, which is its own average
-                    continue
-                parts = [self._group_given(g, laws, known, roots, degree, computed) for g in groups]
-                for side in range(2):
-                    found[side, t] += factors[k] * product_given([part[side] for part in parts])
-        found.reshape(2, len(self._order), -1)[:, :, 0] = 0.0
-        return found[0], found[1]
 
-    def _group_given(
-        self,
-        group: _Group,
-        laws: Array,
-        known: Values,
-        roots: tuple[Array, Array],
-        degree: int,
-        computed: dict[_Group, tuple[Array, Array]],
-    ) -> tuple[Array, Array]:
-        if group not in computed:
-            index = self._covariances[0]
-            own = np.array([[laws[index[f, h]] for h in group.forms] for f in group.forms])
-            if len(group.forms) == 1:
-                own_root = np.sqrt(own)
-                hermite = coefficients(group.functions[0], own[0, 0], degree, known)
-            else:
-                own_root = np.linalg.cholesky(own)
-                hermite = pair_coefficients((group.functions[0], group.functions[1]), own_root, degree, known)
-            sides = []
-            for side in range(2):
-                between = np.array([[laws[index[f, h]] for h in self._streams[side]] for f in group.forms])
-                R = np.linalg.solve(own_root, np.linalg.solve(roots[side], between.T).T) if own.any() else 0 * between
-                sides.append(given(hermite, R))
-            computed[group] = sides[0], sides[1]
-        return computed[group]
-
-
-def _terms(averager: Averager, integrand: sp.Expr, functions: FunctionLibrary) -> list[tuple[sp.Expr, list[_Group]]]:
-    """An integrand as a sum of products of groups of functions."""
+def _products(
+    averager: Averager, integrand: sp.Expr, functions: FunctionLibrary
+) -> list[tuple[sp.Expr, list[tuple[tuple[FloatFunction, ...], tuple[Form, ...]]]]]:
+    """An integrand as a sum of factors times groups of functions, each with the forms of its variables."""
     found = []
     for term in sp.Add.make_args(distributed(integrand)):
         coefficient = sp.Integer(1)
@@ -258,8 +239,6 @@ def _terms(averager: Averager, integrand: sp.Expr, functions: FunctionLibrary) -
                     f"it needs {len(members)} correlated Gaussian variables at once",
                     "write the layer so that functions of at most two different arguments are multiplied",
                 )
-            groups.append(
-                _Group(tuple(functions[by_variable[k]] for k in members), tuple(averager.forms[k] for k in members))
-            )
+            groups.append((tuple(functions[by_variable[k]] for k in members), tuple(averager.forms[k] for k in members)))
         found.append((coefficient, groups))
     return found

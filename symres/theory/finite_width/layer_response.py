@@ -19,6 +19,7 @@ from ...core.errors import UnsupportedLayer
 from ...layers.program import Mean, Program, phis
 from ..walk.linear_forms import lowest_terms
 from ..walk.walk import EmpiricalAverage, Kernel, Walk
+from .input_pairs import Inputs
 
 N = TypeVar("N", float, sp.Expr)  # numbers, or expressions
 _ZERO = sp.Integer(0)
@@ -88,6 +89,16 @@ class LayerResponse:
     def averages(self) -> dict[sp.Symbol, EmpiricalAverage]:
         """The empirical averages by name, in order."""
         return self.walk.averages
+
+    @cached_property
+    def places(self) -> list[tuple[sp.Symbol, Inputs]]:
+        """Of each average what computes it, and the inputs that it belongs to, numbered from 0."""
+        numbers = {a: k for k, a in enumerate(self.walk.inputs)}
+        found = []
+        for instruction in self.program.instructions:
+            of = [(a,) for a in numbers] if isinstance(instruction, Mean) else self.kernel
+            found += [(instruction.name, tuple(numbers[a] for a in place)) for place in of]
+        return found
 
     @cached_property
     def values(self) -> dict[sp.Symbol, sp.Expr]:
