@@ -20,7 +20,7 @@ from ...results.critical_point import CriticalPoint
 from ...results.numbers.growth_curve import GrowthRow
 from ..finite_width.float_quadrature import Values
 from ..finite_width.layer_noise import CompiledLayer
-from ..finite_width.layer_numbers import layer_numbers
+from ..finite_width.layer_numbers import LayerNumbers
 from ..finite_width.layer_response import LayerResponse
 from .vertex_growth import FLOW_TO_ZERO, at_small_kernels
 
@@ -72,11 +72,12 @@ def _growth(layer: CompiledLayer, kernel: float, values: Mapping[sp.Symbol, floa
     """The growth of V/K^2, and that of the second Hermite component alone."""
     known: Values = dict(values)
     matrix = np.array([[kernel]])
-    found = layer_numbers(layer, matrix, [np.sqrt(matrix)], known, _DEGREE)
-    rho, J, before, after = found.R[0][0, 0], found.J, found.before[0], found.after[0]
+    numbers = LayerNumbers(layer, matrix, [np.sqrt(matrix)], known)
+    rho, J, found = numbers.R[0][0, 0], numbers.J, numbers.noise(_DEGREE)
+    before, after = found.before[0], found.after[0]
     degrees = np.arange(1, _DEGREE + 1)
     inverse = np.linalg.inv(np.eye(2)[None] - rho ** degrees[:, None, None] * J[None])
     influence = np.einsum("kab,bk->ak", inverse, after[:, 1:])
     parts = 2 * (J @ influence)[1] * before[1, 1:]
-    noise = found.noise[0][1, 1]
+    noise = found.covariance[1, 1]
     return float(noise + parts.sum()) / kernel**2, float(noise + parts[1]) / kernel**2

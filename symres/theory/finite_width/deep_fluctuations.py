@@ -13,6 +13,7 @@ from ...results.numbers.estimates import Estimates
 from .float_quadrature import Array, Values
 from .fluctuations import Fluctuations, through
 from .layer_noise import CompiledLayer
+from .layer_numbers import at_kernels, roots_of
 
 _DEGREES = {1: (64, 256, 1024, 4096), 2: (24, 48, 96, 160)}  # of Hermite polynomials of one and of two variables
 _WANTED = 1e-13  # relative to the largest fluctuation
@@ -56,16 +57,16 @@ def states_of(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> 
     """
     p = len(kernel)
     _require_a_covariance(kernel)
+    try:
+        numbers = list(at_kernels(layers, kernel, roots_of(kernel)))
+    except np.linalg.LinAlgError:
+        found = "its kernel vanishes somewhere" if p == 1 else "an input vanishes, or one is a multiple of another"
+        raise DeclarationError(
+            f"the fluctuations at K = {kernel.tolist()}", found, "pass kernels with K > 0 and C**2 < K1*K2"
+        ) from None
     for degree in _DEGREES[min(p, 2)]:
-        try:
-            states = tuple(through(kernel, layers, degree))
-        except np.linalg.LinAlgError:
-            found = (
-                "its kernel vanishes somewhere" if p == 1 else "an input vanishes, or one is a multiple of the other"
-            )
-            raise DeclarationError(
-                f"the fluctuations at K = {kernel.tolist()}", found, "pass kernels with K > 0 and C**2 < K1*K2"
-            ) from None
+        whole = through(kernel, numbers, degree)
+        states = tuple(whole) if p == 1 else tuple(state.without_functions() for state in whole)
         largest = max(float(np.max(np.abs(s.D))) for s in states)
         if not np.isfinite(largest):
             raise NoClosedForm("the fluctuations", "they overflow double precision", "take fewer layers")

@@ -17,16 +17,15 @@ neurons know nothing of the past, the average given z'_a and z'_b is that, given
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from .float_quadrature import Array, Values
+from .float_quadrature import Array
 from .hermite_space import given, inner
 from .input_pairs import of_view, state_places, views_of
-from .layer_noise import CompiledLayer
-from .layer_numbers import layer_numbers, roots_of
+from .layer_numbers import LayerNumbers, roots_of
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,10 @@ class Fluctuations:
         """How much D changes if half of the Hermite coefficients are left out."""
         return float(np.max(np.abs(self.D - self.half)))
 
+    def without_functions(self) -> Fluctuations:
+        """The same with no more of the influence than V takes: its Hermite coefficients up to degree 2."""
+        return replace(self, G=[G[(slice(None), *(slice(0, 3),) * (G.ndim - 1))].copy() for G in self.G])
+
     def covariance(self, f: Array, g: Array) -> float:
         """``n Cov(f(z_i), g(z_j))`` of two neurons, for one input.
 
@@ -118,38 +121,32 @@ def start(kernel: Array, degree: int) -> Fluctuations:
     )
 
 
-def after(state: Fluctuations, layer: CompiledLayer, values: Values) -> Fluctuations:
+def after(state: Fluctuations, layer: LayerNumbers) -> Fluctuations:
     """The fluctuations after one more layer."""
     degree = state.G[0].shape[-1] - 1
-    numbers = layer_numbers(layer, state.kernel, state.roots, values, degree)
-    J, places = numbers.J, state_places(state.inputs)
+    noise = layer.noise(degree)
+    J, places = layer.J, state_places(state.inputs)
     cross, half = np.zeros((2, *J.shape))
     influence = []
-    for view, G, H, later, R in zip(
-        views_of(state.inputs), state.G, numbers.before, numbers.after, numbers.R, strict=True
-    ):
+    for k, view in enumerate(views_of(state.inputs)):
         own = [places.index(place) for place in of_view(state_places(len(view)), view)]
+        G, H = state.G[k], noise.before[k]
         cross[:, own] = inner(G, H, degree)
         half[:, own] = inner(G, H, degree // 2)
-        influence.append(given(np.tensordot(J, G, 1), R) + later)
-    noise, half_noise = numbers.noise
-    return Fluctuations(
-        numbers.kernel,
-        numbers.roots,
-        _next(state.D, J, J @ cross, noise),
-        _next(state.half, J, J @ half, half_noise),
-        influence,
-    )
+        influence.append(given(np.tensordot(J, G, 1), layer.R[k]) + noise.after[k])
+    D = _next(state.D, J, cross, noise.covariance)
+    return Fluctuations(layer.kernel, layer.roots, D, _next(state.half, J, half, noise.half), influence)
 
 
 def _next(D: Array, J: Array, cross: Array, noise: Array) -> Array:
-    return J @ D @ J.T + cross + cross.T + noise
+    """``J D J^T + J <G H^T> + <H G^T> J^T + <H H^T>``."""
+    return J @ D @ J.T + J @ cross + (J @ cross).T + noise
 
 
-def through(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]], degree: int) -> Iterator[Fluctuations]:
+def through(kernel: Array, layers: Sequence[LayerNumbers], degree: int) -> Iterator[Fluctuations]:
     """The fluctuations before the first layer, and after each."""
     state = start(kernel, degree)
     yield state
-    for layer, values in layers:
-        state = after(state, layer, values)
+    for layer in layers:
+        state = after(state, layer)
         yield state

@@ -17,6 +17,8 @@ from scipy.special import gammaln
 
 Array = NDArray[np.float64]
 
+_ROUNDING = 1e-18
+
 
 def hermite_rows(x: Array, degree: int) -> Array:
     """The values of he_0, ..., he_degree at places of any shape, along a new first axis."""
@@ -59,9 +61,15 @@ def given(coefficients: Array, R: Array) -> Array:
     if not R.any():
         found[(..., *(0,) * p)] = coefficients[(..., *(0,) * d)]
         return found
-    for k, matrix in enumerate(_powers(R, degree)):
+    for k, matrix in enumerate(_powers(R, _needed(R, degree))):
         found[(..., *_of_degree(k, p))] = coefficients[(..., *_of_degree(k, d))] @ matrix.T
     return found
+
+
+def _needed(R: Array, degree: int) -> int:
+    """The highest degree that is more than rounding errors after the average: R has the norm r, its powers r^k."""
+    r = float(np.linalg.norm(R, 2))
+    return min(degree, int(np.log(_ROUNDING) / np.log(r)) + 1) if 0 < r < 1 else degree
 
 
 def inner(one: Array, other: Array, degree: int) -> Array:

@@ -6,7 +6,7 @@ Only the covariance of the noise of two averages may take three or four inputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,65 +21,82 @@ _ROUNDING = 1e-12  # of the coefficients of one form in different views
 
 
 @dataclass(frozen=True)
-class LayerNumbers:
-    """A layer at given numbers, at p inputs.
+class LayerNoise:
+    """What a layer adds to the fluctuations, in Hermite coefficients up to a degree M.
 
     Args:
-        kernel: of the next stream, shape (p, p).
-        roots: lower triangular roots of the next kernel in each view.
-        J: total derivatives of the next state in the state, shape (q, q); the state holds p means, then the kernels.
-        noise: n times the covariance of the next state's own noise, shape (q, q); then the same from Hermite
-            coefficients of half the degree.
+        covariance: n times the covariance of the next state's own noise, shape (q, q).
+        half: the same from Hermite coefficients up to M/2.
         before: of each view its part of H given the stream before, Hermite coefficients in whitened neurons, shape
             (q of the view, M + 1, ...).
         after: of each view all of H given the view's stream after, shape (q, M + 1, ...).
-        R: of each view the covariance of the whitened streams before and after.
     """
 
-    kernel: Array
-    roots: list[Array]
-    J: Array
-    noise: tuple[Array, Array]
+    covariance: Array
+    half: Array
     before: list[Array]
     after: list[Array]
-    R: list[Array]
 
 
-def layer_numbers(
-    layer: CompiledLayer, kernel: Array, roots: Sequence[Array], values: Values, degree: int
-) -> LayerNumbers:
-    """A layer at a kernel.
+class LayerNumbers:
+    """A layer at given numbers, at p inputs.
 
     Args:
         layer: compiled for one input, or for two if there are more.
         kernel: of the stream, shape (p, p).
         roots: its lower triangular roots in each view.
         values: of the parameters.
-        degree: highest Hermite polynomial.
+
+    Attributes:
+        kernel: of the next stream, shape (p, p).
+        roots: its lower triangular roots in each view.
+        J: total derivatives of the next state in the state, shape (q, q); the state holds p means, then the kernels.
+        R: of each view the covariance of the whitened streams before and after.
     """
-    p = len(kernel)
-    views, state = views_of(p), state_places(p)
-    found = [layer.at(kernel[np.ix_(view, view)], values) for view in views]
-    averages = _Averages(layer, views, found)
-    following, J = np.zeros((p, p)), np.zeros((len(state), len(state)))
-    T = np.zeros((len(state), len(averages.integrands)))
-    for view, own, numbers in zip(views, averages.of_views, found, strict=True):
-        states = [state.index(place) for place in of_view(state_places(len(view)), view)]
-        following[np.ix_(view, view)] = numbers.kernel
-        J[np.ix_(states, states)] = numbers.J
-        T[np.ix_(states, own)] = numbers.T
-    roots_after = roots_of(following)
-    law = JointLaw(averages.covariance, values, degree)
-    before, after, R = [], [], []
-    for k, numbers in enumerate(found):
-        first, second = averages.streams(k)
-        here = [law.integrand_given(averages.integrands[t], first, roots[k]) for t in averages.of_views[k]]
-        there = [law.integrand_given(terms, second, roots_after[k]) for terms in averages.integrands]
-        before.append(np.tensordot(numbers.T, here, 1))
-        after.append(np.tensordot(T, there, 1))
-        R.append(law.whitened(first, roots[k], second, roots_after[k]))
-    noise, half = averages.noise(law)
-    return LayerNumbers(following, roots_after, J, (T @ noise @ T.T, T @ half @ T.T), before, after, R)
+
+    def __init__(self, layer: CompiledLayer, kernel: Array, roots: Sequence[Array], values: Values) -> None:
+        p = len(kernel)
+        views, state = views_of(p), state_places(p)
+        found = [layer.at(kernel[np.ix_(view, view)], values) for view in views]
+        self._values = values
+        self._averages = averages = _Averages(layer, views, found)
+        self.kernel, self.J = np.zeros((p, p)), np.zeros((len(state), len(state)))
+        self._T = np.zeros((len(state), len(averages.integrands)))
+        for view, own, numbers in zip(views, averages.of_views, found, strict=True):
+            states = [state.index(place) for place in of_view(state_places(len(view)), view)]
+            self.kernel[np.ix_(view, view)] = numbers.kernel
+            self.J[np.ix_(states, states)] = numbers.J
+            self._T[np.ix_(states, own)] = numbers.T
+        self.roots = roots_of(self.kernel)
+        self._T_of_views = [numbers.T for numbers in found]
+        self._roots_before = roots
+        law = JointLaw(averages.covariance, values, 0)
+        self.R = [
+            law.whitened(one, roots[k], other, self.roots[k]) for k, (one, other) in enumerate(averages.streams)
+        ]
+
+    def noise(self, degree: int) -> LayerNoise:
+        """What the layer adds to the fluctuations, from Hermite polynomials up to a degree."""
+        averages = self._averages
+        law = JointLaw(averages.covariance, self._values, degree)
+        before, after = [], []
+        for k, (one, other) in enumerate(averages.streams):
+            here = [law.integrand_given(averages.integrands[t], one, self._roots_before[k]) for t in averages.of_views[k]]
+            there = [law.integrand_given(terms, other, self.roots[k]) for terms in averages.integrands]
+            before.append(np.tensordot(self._T_of_views[k], here, 1))
+            after.append(np.tensordot(self._T, there, 1))
+        own, half = averages.noise(law)
+        return LayerNoise(self._T @ own @ self._T.T, self._T @ half @ self._T.T, before, after)
+
+
+def at_kernels(
+    layers: Sequence[tuple[CompiledLayer, Values]], kernel: Array, roots: Sequence[Array]
+) -> Iterator[LayerNumbers]:
+    """Layers one after the other, from the kernel that enters the first."""
+    for layer, values in layers:
+        found = LayerNumbers(layer, kernel, roots, values)
+        kernel, roots = found.kernel, found.roots
+        yield found
 
 
 class _Averages:
@@ -93,8 +110,7 @@ class _Averages:
 
     def __init__(self, layer: CompiledLayer, views: Sequence[Inputs], found: Sequence[ViewNumbers]) -> None:
         p = 1 + max(view[-1] for view in views)
-        self._views = views
-        self._found = found
+        self._known = [numbers.noise for numbers in found]
         self._variables, forms = _distinct(
             [_at_all_inputs(numbers, view, p) for numbers, view in zip(found, views, strict=True)]
         )
@@ -102,6 +118,10 @@ class _Averages:
         for view, numbers in zip(views, found, strict=True):
             sources[np.ix_(range(len(sources)), view, view)] = numbers.sources
         self.covariance = np.einsum("isa,sab,jsb->ij", forms, sources, forms)
+        self.streams = [
+            (tuple(own[-2 * len(view) : -len(view)]), tuple(own[-len(view) :]))
+            for own, view in zip(self._variables, views, strict=True)
+        ]
         numbered: dict[tuple[sp.Symbol, Inputs], int] = {}
         self.of_views: list[list[int]] = []
         self.integrands: list[list[Term]] = []
@@ -118,23 +138,18 @@ class _Averages:
                 own.append(numbered[key])
             self.of_views.append(own)
 
-    def streams(self, k: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The variables that are the stream before and after, at the inputs of a view."""
-        size = len(self._views[k])
-        ends = self._variables[k][-2 * size :]
-        return tuple(ends[:size]), tuple(ends[size:])
-
     def noise(self, law: JointLaw) -> tuple[Array, Array]:
         """n times the covariance of the averages' own noise, and the same from half of the Hermite coefficients."""
         count = len(self.integrands)
         noise = np.full((2, count, count), np.nan)
-        for own, numbers in zip(self.of_views, self._found, strict=True):
-            noise[np.ix_(range(2), own, own)] = numbers.noise
+        for own, known in zip(self.of_views, self._known, strict=True):
+            noise[np.ix_(range(2), own, own)] = known
         for s, t in np.argwhere(np.isnan(noise[0])):  # of averages that no view has both of
             if s < t:
                 width = self._widths[s]
-                known = law.covariance(self.integrands[s], self.integrands[t]) if width == self._widths[t] else 0.0
-                noise[:, s, t] = noise[:, t, s] = known / width
+                alike = width == self._widths[t]  # populations of other widths are independent
+                both = law.covariance(self.integrands[s], self.integrands[t]) / width if alike else 0.0
+                noise[:, s, t] = noise[:, t, s] = both
         return noise[0], noise[1]
 
     def _renumbered(self, term: Term, k: int) -> Term:
