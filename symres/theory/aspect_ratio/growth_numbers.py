@@ -79,5 +79,5 @@ def _growth(layer: CompiledLayer, kernel: float, values: Mapping[sp.Symbol, floa
     inverse = np.linalg.inv(np.eye(2)[None] - rho ** degrees[:, None, None] * J[None])
     influence = np.einsum("kab,bk->ak", inverse, after[:, 1:])
     parts = 2 * (J @ influence)[1] * before[1, 1:]
-    noise = found.covariance[1, 1]
+    noise = found.covariance[0][1, 1]
     return float(noise + parts.sum()) / kernel**2, float(noise + parts[1]) / kernel**2

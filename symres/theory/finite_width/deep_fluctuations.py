@@ -16,7 +16,7 @@ from .layer_noise import CompiledLayer
 from .layer_numbers import at_kernels, roots_of
 
 _DEGREES = {1: (64, 256, 1024, 4096), 2: (24, 48, 96, 160)}  # of Hermite polynomials of one and of two variables
-_WANTED = 1e-13  # relative to the largest fluctuation
+_WANTED = {1: 1e-13, 2: 1e-13, 3: 1e-9}  # relative to the largest fluctuation; for 3 inputs or more
 _ROUNDING = 4e-16  # relative, of each layer
 _SINGULAR = 1e-12  # an eigenvalue of this size, relative to the largest, is 0
 
@@ -70,7 +70,7 @@ def states_of(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> 
         largest = max(float(np.max(np.abs(s.D))) for s in states)
         if not np.isfinite(largest):
             raise NoClosedForm("the fluctuations", "they overflow double precision", "take fewer layers")
-        if max(s.truncation for s in states) <= _WANTED * largest:
+        if max(s.truncation for s in states) <= _WANTED[min(p, 3)] * largest:
             break
     return states
 

@@ -10,7 +10,7 @@ import sympy as sp
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...gaussian.calculus.expectation import Expectation
-from .float_quadrature import Array, FloatFunction, Values, coefficients, pair_coefficients
+from .float_quadrature import Array, FloatFunction, Function, Values, coefficients, pair_coefficients
 
 
 class FunctionLibrary:
@@ -73,7 +73,7 @@ def _nesting(average: Expectation) -> tuple[int, str]:
     return len(average.atoms(Expectation)), str(average)
 
 
-def average(functions: tuple[FloatFunction, ...], covariance: Sequence[float], values: Values) -> float:
+def average(functions: tuple[Function, ...], covariance: Sequence[float], values: Values) -> float:
     """``<f(w)>`` or ``<f(w1) g(w2)>``; the covariance matrix as its upper triangle, row by row."""
     if len(functions) == 1:
         return float(coefficients(functions[0], float(covariance[0]), 0, values)[0])

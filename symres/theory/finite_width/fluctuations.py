@@ -10,8 +10,8 @@ with the response J and the noise H of the layer. G is kept in Hermite coefficie
 multiplies degree by degree, so a layer costs one expansion.
 
 Of several inputs, G is kept given the stream at each pair of them, a view. That is enough for any number of inputs:
-H_ab is a function of the neuron at a and b, so ``<G H_ab>`` needs no more than G given z_a and z_b; and as fresh
-neurons know nothing of the past, the average given z'_a and z'_b is that, given the same, of the average given z_a, z_b.
+H_ab is a function of the neuron at a and b, so ``<G H_ab>`` needs no more than G given z_a and z_b; and z'_a and z'_b
+are these and fresh neurons, which know nothing of the past, so G' given z'_a and z'_b needs no more than that either.
 """
 
 from __future__ import annotations
@@ -124,18 +124,19 @@ def start(kernel: Array, degree: int) -> Fluctuations:
 def after(state: Fluctuations, layer: LayerNumbers) -> Fluctuations:
     """The fluctuations after one more layer."""
     degree = state.G[0].shape[-1] - 1
-    noise = layer.noise(degree)
-    J, places = layer.J, state_places(state.inputs)
+    J, noise, places = layer.J, layer.noise(degree), state_places(state.inputs)
     cross, half = np.zeros((2, *J.shape))
     influence = []
     for k, view in enumerate(views_of(state.inputs)):
         own = [places.index(place) for place in of_view(state_places(len(view)), view)]
-        G, H = state.G[k], noise.before[k]
-        cross[:, own] = inner(G, H, degree)
-        half[:, own] = inner(G, H, degree // 2)
+        G = state.G[k]
+        if G.any():
+            cross[:, own] = inner(G, noise.before[k], degree)
+            half[:, own] = inner(G, noise.before[k], degree // 2)
         influence.append(given(np.tensordot(J, G, 1), layer.R[k]) + noise.after[k])
-    D = _next(state.D, J, cross, noise.covariance)
-    return Fluctuations(layer.kernel, layer.roots, D, _next(state.half, J, half, noise.half), influence)
+    own_noise, half_noise = noise.covariance
+    D, half_D = _next(state.D, J, cross, own_noise), _next(state.half, J, half, half_noise)
+    return Fluctuations(layer.kernel, layer.roots, D, half_D, influence)
 
 
 def _next(D: Array, J: Array, cross: Array, noise: Array) -> Array:

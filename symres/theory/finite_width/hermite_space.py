@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from scipy.special import gammaln
 Array = NDArray[np.float64]
 
 _ROUNDING = 1e-18
+_NOISE = 4e-16  # of the largest coefficient
 
 
 def hermite_rows(x: Array, degree: int) -> Array:
@@ -62,7 +64,9 @@ def given(coefficients: Array, R: Array) -> Array:
         found[(..., *(0,) * p)] = coefficients[(..., *(0,) * d)]
         return found
     for k, matrix in enumerate(_powers(R, _needed(R, degree))):
-        found[(..., *_of_degree(k, p))] = coefficients[(..., *_of_degree(k, d))] @ matrix.T
+        before: tuple[Any, ...] = (..., *_of_degree(k, d))
+        after: tuple[Any, ...] = (..., *_of_degree(k, p))
+        found[after] = coefficients[before] @ matrix.T
     return found
 
 
@@ -134,10 +138,16 @@ def product_given(parts: Sequence[Array]) -> Array:
     """
     if len(parts) == 1:
         return parts[0]
-    found, variables = parts[0], parts[0].ndim
-    for part in parts[1:]:
-        found = _multiplied(found, part) if variables == 1 else _multiplied_pairs(found, part)
+    multiplied = _multiplied if parts[0].ndim == 1 else _multiplied_pairs
+    found, *others = sorted((_cleaned(part) for part in parts), key=np.count_nonzero, reverse=True)
+    for part in others:  # polynomials, which have few coefficients
+        found = multiplied(found, part)
     return found
+
+
+def _cleaned(part: Array) -> Array:
+    """Coefficients without those that are rounding errors."""
+    return np.where(np.abs(part) > _NOISE * np.max(np.abs(part)), part, 0.0)
 
 
 def _multiplied(one: Array, other: Array) -> Array:

@@ -19,6 +19,9 @@ from .float_quadrature import Array, FloatFunction, FloatProduct, Function, Valu
 from .hermite_space import given, inner, product_given
 from .layer_noise import Group, Term
 
+_Product = tuple[tuple[Function, ...], tuple[int, ...]]  # functions, and the variable of each
+
+_WEAK = 0.7  # a correlation whose powers converge well before the highest degrees
 _ONE_VARIABLE = 1e-13  # 1 - r^2 of variables that are one but for rounding
 
 
@@ -35,9 +38,9 @@ class JointLaw:
         self._covariance = covariance
         self._values = values
         self._degree = degree
-        self._expansions: dict[tuple[tuple[Function, ...], tuple[int, ...]], tuple[Array, Array]] = {}
+        self._expansions: dict[_Product, tuple[Array, Array]] = {}
         self._given: dict[tuple[Group, tuple[int, ...]], Array] = {}
-        self._means: dict[tuple[tuple[Function, ...], tuple[int, ...]], Array] = {}
+        self._means: dict[_Product, Array] = {}
 
     def between(self, some: Sequence[int], others: Sequence[int]) -> Array:
         """The covariances of some variables with others."""
@@ -63,7 +66,7 @@ class JointLaw:
         """
         found = np.zeros((self._degree + 1,) * len(variables))
         for term in integrand:
-            if term.groups:  # a number is its own average
+            if any(self.between(g.variables, variables).any() for g in term.groups):  # or else it is its own average
                 found += term.factor * product_given([self._group_given(g, variables, root) for g in term.groups])
         found.flat[0] = 0.0
         return found
@@ -139,16 +142,24 @@ class JointLaw:
         if count <= 2:
             own = self.between(variables, variables)[np.triu_indices(count)]
             return np.full(2, average(functions, list(own), self._values))
-        ways = [way for way in combinations(range(count), 2) if count == 3 or 0 in way]
-        found = []
-        for pair in ways:
-            rest = tuple(k for k in range(count) if k not in pair)
-            split = [(tuple(functions[k] for k in part), tuple(variables[k] for k in part)) for part in (pair, rest)]
-            roots = [np.linalg.cholesky(self.between(own, own)) for _, own in split]
-            R = self.whitened(split[0][1], roots[0], split[1][1], roots[1])
-            found.append((float(np.linalg.norm(R, 2)), split, R))
-        _, split, R = min(found, key=lambda way: way[0])
+        split, R = self._split(functions, variables)
         one, other = (self._expansion(*part)[1] for part in split)
         seen = given(one, R)[None]
         return np.array([inner(seen, other[None], d).item() for d in (self._degree, self._degree // 2)])
 
+    def _split(self, functions: tuple[Function, ...], variables: tuple[int, ...]) -> tuple[list[_Product], Array]:
+        """Two of three or four functions and the rest, with the covariance R of the two sides' whitened variables.
+
+        Of all ways the one of the least norm of R. Where all are small, one with a pair of functions that averages have
+        an expansion of anyway.
+        """
+        found = []
+        for pair in combinations(range(len(variables)), 2):
+            rest = tuple(k for k in range(len(variables)) if k not in pair)
+            split = [(tuple(functions[k] for k in part), tuple(variables[k] for k in part)) for part in (pair, rest)]
+            roots = [np.linalg.cholesky(self.between(own, own)).astype(float) for _, own in split]
+            R = self.whitened(split[0][1], roots[0], split[1][1], roots[1])
+            products = sum(isinstance(f, FloatProduct) for f in split[0][0])
+            found.append(((max(float(np.linalg.norm(R, 2)), _WEAK), products), split, R))
+        _, split, R = min(found, key=lambda way: way[0])
+        return split, R

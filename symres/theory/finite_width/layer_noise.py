@@ -6,7 +6,6 @@ average t, times how the next state responds to that average.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -190,9 +189,7 @@ class CompiledLayer:
         forms[self._form_places] = coefficients
         integrands = [[Term(float(own[int(t.factor)]), t.groups) for t in row] for row in terms]
         noise = self._covariance(known)
-        return ViewNumbers(
-            following, J, T, noise, integrands, widths, sources.reshape(len(self._sources), p, p), forms
-        )
+        return ViewNumbers(following, J, T, noise, integrands, widths, sources.reshape(len(self._sources), p, p), forms)
 
     def _responses(self, known: Values) -> tuple[Array, Array]:
         count, state = len(self._order), self.response.state
@@ -239,6 +236,8 @@ def _products(
                     f"it needs {len(members)} correlated Gaussian variables at once",
                     "write the layer so that functions of at most two different arguments are multiplied",
                 )
-            groups.append((tuple(functions[by_variable[k]] for k in members), tuple(averager.forms[k] for k in members)))
+            groups.append(
+                (tuple(functions[by_variable[k]] for k in members), tuple(averager.forms[k] for k in members))
+            )
         found.append((coefficient, groups))
     return found

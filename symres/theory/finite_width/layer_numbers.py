@@ -7,7 +7,7 @@ Only the covariance of the noise of two averages may take three or four inputs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import sympy as sp
@@ -18,24 +18,6 @@ from .joint_law import JointLaw
 from .layer_noise import CompiledLayer, Group, Term, ViewNumbers
 
 _ROUNDING = 1e-12  # of the coefficients of one form in different views
-
-
-@dataclass(frozen=True)
-class LayerNoise:
-    """What a layer adds to the fluctuations, in Hermite coefficients up to a degree M.
-
-    Args:
-        covariance: n times the covariance of the next state's own noise, shape (q, q).
-        half: the same from Hermite coefficients up to M/2.
-        before: of each view its part of H given the stream before, Hermite coefficients in whitened neurons, shape
-            (q of the view, M + 1, ...).
-        after: of each view all of H given the view's stream after, shape (q, M + 1, ...).
-    """
-
-    covariance: Array
-    half: Array
-    before: list[Array]
-    after: list[Array]
 
 
 class LayerNumbers:
@@ -51,6 +33,8 @@ class LayerNumbers:
         kernel: of the next stream, shape (p, p).
         roots: its lower triangular roots in each view.
         J: total derivatives of the next state in the state, shape (q, q); the state holds p means, then the kernels.
+        T: total derivatives of the next state in the noise of each average, shape (q, A).
+        T_of_views: those of the state of each view in the averages of the view.
         R: of each view the covariance of the whitened streams before and after.
     """
 
@@ -58,35 +42,65 @@ class LayerNumbers:
         p = len(kernel)
         views, state = views_of(p), state_places(p)
         found = [layer.at(kernel[np.ix_(view, view)], values) for view in views]
-        self._values = values
-        self._averages = averages = _Averages(layer, views, found)
+        self.values = values
+        self.averages = averages = _Averages(layer, views, found)
         self.kernel, self.J = np.zeros((p, p)), np.zeros((len(state), len(state)))
-        self._T = np.zeros((len(state), len(averages.integrands)))
+        self.T = np.zeros((len(state), len(averages.integrands)))
         for view, own, numbers in zip(views, averages.of_views, found, strict=True):
             states = [state.index(place) for place in of_view(state_places(len(view)), view)]
             self.kernel[np.ix_(view, view)] = numbers.kernel
             self.J[np.ix_(states, states)] = numbers.J
-            self._T[np.ix_(states, own)] = numbers.T
+            self.T[np.ix_(states, own)] = numbers.T
         self.roots = roots_of(self.kernel)
-        self._T_of_views = [numbers.T for numbers in found]
-        self._roots_before = roots
+        self.T_of_views = [numbers.T for numbers in found]
+        self.roots_before = roots
         law = JointLaw(averages.covariance, values, 0)
-        self.R = [
-            law.whitened(one, roots[k], other, self.roots[k]) for k, (one, other) in enumerate(averages.streams)
-        ]
+        self.R = [law.whitened(one, roots[k], other, self.roots[k]) for k, (one, other) in enumerate(averages.streams)]
 
     def noise(self, degree: int) -> LayerNoise:
         """What the layer adds to the fluctuations, from Hermite polynomials up to a degree."""
-        averages = self._averages
-        law = JointLaw(averages.covariance, self._values, degree)
-        before, after = [], []
-        for k, (one, other) in enumerate(averages.streams):
-            here = [law.integrand_given(averages.integrands[t], one, self._roots_before[k]) for t in averages.of_views[k]]
-            there = [law.integrand_given(terms, other, self.roots[k]) for terms in averages.integrands]
-            before.append(np.tensordot(self._T_of_views[k], here, 1))
-            after.append(np.tensordot(self._T, there, 1))
-        own, half = averages.noise(law)
-        return LayerNoise(self._T @ own @ self._T.T, self._T @ half @ self._T.T, before, after)
+        return LayerNoise(self, JointLaw(self.averages.covariance, self.values, degree))
+
+
+class LayerNoise:
+    """What a layer adds to the fluctuations.
+
+    Args:
+        layer: at given numbers.
+        law: of its variables, with Hermite coefficients up to a degree M.
+    """
+
+    def __init__(self, layer: LayerNumbers, law: JointLaw) -> None:
+        self._layer = layer
+        self._averages = layer.averages
+        self._law = law
+
+    @cached_property
+    def covariance(self) -> tuple[Array, Array]:
+        """That of the next state's own noise, times n, shape (q, q); and the same from coefficients up to M/2."""
+        T = self._layer.T
+        own, half = self._averages.noise(self._law)
+        return T @ own @ T.T, T @ half @ T.T
+
+    @cached_property
+    def before(self) -> list[Array]:
+        """Of each view its own part of H given the stream before, shape (q of the view, M + 1, ...)."""
+        found = []
+        for k, (stream, _) in enumerate(self._averages.streams):
+            own = [self._averages.integrands[t] for t in self._averages.of_views[k]]
+            root = self._layer.roots_before[k]
+            here = [self._law.integrand_given(terms, stream, root) for terms in own]
+            found.append(np.tensordot(self._layer.T_of_views[k], here, 1))
+        return found
+
+    @cached_property
+    def after(self) -> list[Array]:
+        """Of each view all of H given the view's stream after, shape (q, M + 1, ...)."""
+        found = []
+        for (_, stream), root in zip(self._averages.streams, self._layer.roots, strict=True):
+            there = [self._law.integrand_given(terms, stream, root) for terms in self._averages.integrands]
+            found.append(np.tensordot(self._layer.T, there, 1))
+        return found
 
 
 def at_kernels(
@@ -139,22 +153,26 @@ class _Averages:
             self.of_views.append(own)
 
     def noise(self, law: JointLaw) -> tuple[Array, Array]:
-        """n times the covariance of the averages' own noise, and the same from half of the Hermite coefficients."""
+        """The covariance of the averages' own noise, times n; and the same from half of the Hermite coefficients."""
         count = len(self.integrands)
-        noise = np.full((2, count, count), np.nan)
+        noise, open_ = np.zeros((2, count, count)), np.triu(np.ones((count, count), dtype=bool))
         for own, known in zip(self.of_views, self._known, strict=True):
             noise[np.ix_(range(2), own, own)] = known
-        for s, t in np.argwhere(np.isnan(noise[0])):  # of averages that no view has both of
-            if s < t:
-                width = self._widths[s]
-                alike = width == self._widths[t]  # populations of other widths are independent
-                both = law.covariance(self.integrands[s], self.integrands[t]) / width if alike else 0.0
+            open_[np.ix_(own, own)] = False
+        for s, t in np.argwhere(open_):  # no view has both
+            if self._widths[s] == self._widths[t]:  # neurons of populations of other widths are others
+                both = law.covariance(self.integrands[s], self.integrands[t]) / self._widths[s]
                 noise[:, s, t] = noise[:, t, s] = both
         return noise[0], noise[1]
 
     def _renumbered(self, term: Term, k: int) -> Term:
         own = self._variables[k]
-        return Term(term.factor, tuple(Group(g.functions, tuple(own[i] for i in g.variables)) for g in term.groups))
+        groups = []
+        for group in term.groups:  # in the order of the numbers: the same functions are then expanded once
+            order = sorted(range(len(group.variables)), key=lambda i: own[group.variables[i]])
+            variables = tuple(own[group.variables[i]] for i in order)
+            groups.append(Group(tuple(group.functions[i] for i in order), variables))
+        return Term(term.factor, tuple(groups))
 
 
 def _at_all_inputs(numbers: ViewNumbers, view: Inputs, p: int) -> Array:
