@@ -43,33 +43,43 @@ def test_networks_have_the_vertices_of_the_theory(kind, phi):
     assert np.abs(errors).max() < LIMIT, (claims, found.values, found.errors)
 
 
-INPUTS = [[1, 0.4], [0.4, 1.5]]
-COMPONENTS = ((0, 0, 0, 0), (0, 1, 0, 1), (0, 0, 1, 1), (0, 0, 0, 1), (1, 1, 1, 1), (0, 1, 1, 1))
+INPUTS = {
+    2: [[1, 0.4], [0.4, 1.5]],
+    3: [[1, 0.4, -0.5], [0.4, 1.5, 0.6], [-0.5, 0.6, 0.8]],
+    4: [[1, 0.4, -0.3, 0.2], [0.4, 1.5, 0.25, -0.1], [-0.3, 0.25, 0.8, 0.35], [0.2, -0.1, 0.35, 1.2]],
+}
+COMPONENTS = {
+    2: ((0, 0, 0, 0), (0, 1, 0, 1), (0, 0, 1, 1), (0, 0, 0, 1), (1, 1, 1, 1), (0, 1, 1, 1)),
+    3: ((0, 1, 0, 2), (1, 2, 0, 2), (0, 0, 1, 2), (1, 1, 0, 2), (0, 1, 0, 1), (2, 2, 2, 2)),
+    4: ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2), (0, 1, 1, 3), (3, 3, 1, 2), (2, 3, 2, 3)),
+}
 PAIRED = [("residual", "tanh"), ("residual", "relu"), ("two_layer_block", "relu"), ("pre_ln", "gelu"), ("glu", "erf")]
+ROWS = [(p, kind, phi) for p in INPUTS for kind, phi in PAIRED]
 WIDTH, NETS = 512, 8000
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(("kind", "phi"), PAIRED)
-def test_networks_have_the_vertices_of_two_inputs(kind, phi):
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(("p", "kind", "phi"), ROWS)
+def test_networks_have_the_vertices_of_several_inputs(p, kind, phi):
     """Six components after two layers, in networks of one width: 1 % is allowed for what is of order 1/n."""
-    layer = BUILD[kind](phi)
+    layer, inputs = BUILD[kind](phi), INPUTS[p]
     own = {s.name: SETTING[s.name] for s in layer.parameters}
-    claim = derived(layer).fluctuations(2, INPUTS, **own).states[-1]
+    claim = derived(layer).fluctuations(2, inputs, **own).states[-1]
     forward = Forward(layer.forward, {s: sp.Rational(own[s.name]) for s in layer.parameters})
-    rng = np.random.default_rng([11, PAIRED.index((kind, phi))])
+    rng = np.random.default_rng([11, ROWS.index((p, kind, phi))])
     found = []
     for _ in range(NETS // 500):
         net = GramNet(WIDTH, rng)
-        z = net.stream(500, np.array(INPUTS))
+        z = net.stream(500, np.array(inputs))
         for _ in range(2):
             z = forward(net, z)
         columns = []
-        for a, b, c, d in COMPONENTS:
-            one, other = (z[..., p] * z[..., q] - claim.kernel[p, q] for p, q in ((a, b), (c, d)))
+        for a, b, c, d in COMPONENTS[p]:
+            one, other = (z[..., i] * z[..., j] - claim.kernel[i, j] for i, j in ((a, b), (c, d)))
             columns.append((one.sum(axis=1) * other.sum(axis=1) - (one * other).sum(axis=1)) / (WIDTH - 1))
         found.append(np.stack(columns, axis=1))
     seen = np.concatenate(found)
-    errors = np.hypot(seen.std(axis=0) / np.sqrt(NETS), 0.01 * np.abs(seen.mean(axis=0)))
-    expected = np.array([claim.V[place] for place in COMPONENTS])
+    expected = np.array([claim.V[place] for place in COMPONENTS[p]])
+    scales = [np.sqrt(abs(claim.V[a, b, a, b] * claim.V[c, d, c, d])) for a, b, c, d in COMPONENTS[p]]
+    errors = np.hypot(seen.std(axis=0) / np.sqrt(NETS), 0.01 * np.array(scales))
     assert np.abs((expected - seen.mean(axis=0)) / errors).max() < LIMIT
