@@ -72,7 +72,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         return self.network(depth).fluctuations(K, **params)
 
     def vertex(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
-        """``[V^0, ..., V^depth]``, the four-point vertex, V^0 = 0; see ``Network``."""
+        """``[V^0, ..., V^depth]``, the four-point vertex of one input or several, V^0 = 0; see ``Network``."""
         return self.network(depth).vertex(K, **params)
 
     def kernel_fluctuation(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:

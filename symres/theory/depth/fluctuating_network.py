@@ -50,7 +50,8 @@ class FluctuatingNetwork:
         Neurons of the inputs are independent, and their kernel does not fluctuate.
 
         Args:
-            K: kernel that enters the first layer: a number, or the matrix of two inputs as nested lists.
+            K: kernel that enters the first layer: a number, or the (p, p) matrix of p inputs as nested lists, no two of
+                which are parallel.
             params: numbers, by name.
 
         Returns:
@@ -59,6 +60,7 @@ class FluctuatingNetwork:
 
         Raises:
             UnsupportedLayer: a layer averages over a batch, or multiplies functions of too many different neurons.
+                Of three inputs or more, products of two averages count as well.
             DeclarationError: a parameter without a value, or a kernel that is none.
         """
         kernel = kernel_matrix(K)
@@ -71,10 +73,11 @@ class FluctuatingNetwork:
         numbers = [float_values(layer, values) for layer, values in zip(self.layers, own, strict=True)]
         rows = [(kinds[layer], values) for layer, values in zip(self.layers, numbers, strict=True)]
         states = states_of(np.array([[float(k) for k in row] for row in kernel]), rows)
-        return DeepFluctuations(states, self._float_error([s.kernel[0, 0] for s in states], own))
+        errors = [self._float_error([s.kernel[a, a] for s in states], own) for a in range(len(kernel))]
+        return DeepFluctuations(states, max(errors))
 
     def _float_error(self, kernels: Sequence[float], params: Sequence[Values]) -> float:
-        """The largest relative error of kernels in double precision: of each kind of layer, the first and the last."""
+        """The largest relative error of one input's kernels: of each kind of layer, the first and the last."""
         places = {layer: place for place, layer in reversed(list(enumerate(self.layers)))}
         errors = [0.0]
         for place in {*places.values(), *([self.depth - 1] if self.layers else [])}:
@@ -105,7 +108,7 @@ class FluctuatingNetwork:
     def vertex(self, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
         """``[V^0, ..., V^L]``: the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons, V^0 = 0.
 
-        Of two inputs arrays of shape (2, 2, 2, 2): ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
+        Of p inputs arrays of shape (p, p, p, p): ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
         """
         return _of_states(self.fluctuations(K, **params), lambda state: state.V)
 
@@ -113,7 +116,8 @@ class FluctuatingNetwork:
         """``[P^0, ..., P^L]``: n times the variance of the conditional kernel, the sum of the layers' covariances.
 
         It is what the empirical averages of all layers before fluctuate by; V has also what neurons remember. The
-        variance of the empirical kernel is ``n Var((1/n) sum z_i^2) = V + 2 K^2``.
+        variance of the empirical kernel is ``n Var((1/n) sum z_i^2) = V + 2 K^2``. Of p inputs arrays of shape
+        (p, p, p, p): ``P[a,b,c,d] = n Cov(K_ab, K_cd)``.
         """
         return _of_states(self.fluctuations(K, **params), lambda state: state.P)
 
@@ -146,7 +150,9 @@ def kernel_matrix(K: Kernels) -> list[list[sp.Expr]]:
     if any(len(row) != len(rows) for row in rows) or any(
         rows[a][b] != rows[b][a] for a in range(len(rows)) for b in range(a)
     ):
-        raise DeclarationError("the kernel of several inputs", "it is no symmetric matrix", "pass [[K1, C], [C, K2]]")
+        raise DeclarationError(
+            "the kernel of several inputs", "it is no symmetric matrix", "pass [[K1, C], [C, K2]], or more rows"
+        )
     return rows
 
 

@@ -16,7 +16,7 @@ from .layer_noise import CompiledLayer
 from .layer_numbers import at_kernels, roots_of
 
 _DEGREES = {1: (64, 256, 1024, 4096), 2: (24, 48, 96, 160)}  # of Hermite polynomials of one and of two variables
-_WANTED = {1: 1e-13, 2: 1e-13, 3: 1e-9}  # relative to the largest fluctuation; for 3 inputs or more
+_WANTED = {1: 1e-13, 2: 1e-13, 3: 1e-9}  # relative to the largest fluctuation; by the number of inputs, 3 or more
 _ROUNDING = 4e-16  # relative, of each layer
 _SINGULAR = 1e-12  # an eigenvalue of this size, relative to the largest, is 0
 
@@ -35,7 +35,7 @@ class DeepFluctuations:
 
     @cached_property
     def errors(self) -> list[float]:
-        """How far D of each state may be from the truth: what Hermite coefficients contribute, and rounding."""
+        """How far an entry of D, P or V of each state may be from the truth: coefficients left out, and rounding."""
         relative = [self.error + _ROUNDING * (depth + 10) for depth in range(len(self.states))]
         return [s.truncation + float(np.max(np.abs(s.D))) * r for s, r in zip(self.states, relative, strict=True)]
 

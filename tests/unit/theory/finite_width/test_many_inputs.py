@@ -6,6 +6,8 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import erf
 
 import symres as sr
+from symres.theory.finite_width.float_quadrature import FloatFunction, pair_coefficients
+from symres.theory.finite_width.hermite_space import hermite_rows
 from tests.oracles.isserlis import Polynomial
 from tests.oracles.layers import BUILD
 from tests.shared import derived
@@ -147,3 +149,29 @@ def test_lists_of_layers_and_what_is_for_pairs_only():
     assert not P[0].any()
     with pytest.raises(sr.DeclarationError, match="3 inputs"):
         listed.response(K, C_W=1, C_b=0.1, gamma=0.5)
+
+
+def test_products_that_are_too_long():
+    """A function of z + y at two inputs, and z*y at two others, depend on six Gaussian variables at once."""
+    z = sr.z
+    y = sr.Dense(z)
+    theory = derived(sr.Layer(sr.Dense(z * y) + sr.Dense(sr.activation("erf")(z + y))))
+    assert theory.vertex(1, KERNEL[:2, :2].tolist(), C_W=1, C_b=0)[-1].shape == (2, 2, 2, 2)
+    with pytest.raises(sr.UnsupportedLayer, match="correlated Gaussian variables at once; ask for pairs of inputs"):
+        theory.vertex(1, KERNEL.tolist(), C_W=1, C_b=0)
+
+
+def test_coefficients_of_two_kinks_in_one_panel():
+    """``f(shift + x)`` of a function with two breakpoints, against the derivative of a smoothed one."""
+    function = FloatFunction(sr.activation("hard_tanh").pieces)
+    root = np.array([[1.0, 0.0], [0.3, 8.0]])  # breakpoints 1/4 standard deviation apart
+    found = pair_coefficients((function, function), root, 24, {})
+    nodes, weights = np.polynomial.legendre.leggauss(1200)
+    x = 12 * nodes
+    density = 12 * weights * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    rows = hermite_rows(x, 24) * density
+    clip = [np.clip(x, -1, 1), np.clip(0.3 * x[:, None] + 8 * x, -1, 1)]
+    expected = (rows * clip[0]) @ (clip[1] @ rows.T)
+    inside = np.add.outer(np.arange(25), np.arange(25)) <= 24
+    assert np.allclose(found[inside], expected[inside], atol=2e-5)  # the even rule does not know of the kinks
+    assert not found[~inside].any()
