@@ -1,7 +1,7 @@
 """Vertices of residual perceptrons with monomials as activations, any number of inputs, from moments of Gaussians.
 
-``z' = gamma z + xi Dense(phi(z))``: sums over pairs of layers of covariances at two times, which for monomials are given
-by the theorem of Isserlis. Nothing but arithmetic: no quadrature, no expansion.
+``z' = gamma z + xi Dense(phi(z))``: sums over pairs of layers of covariances at two times, which for monomials the
+theorem of Isserlis gives. Nothing but arithmetic: no quadrature, no expansion.
 """
 
 from functools import cache
