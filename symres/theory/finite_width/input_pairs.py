@@ -7,7 +7,11 @@ pairs: each pair of inputs is a *view* of the layer, and of a neuron; one input 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
 
 Inputs = tuple[int, ...]
 
@@ -25,3 +29,8 @@ def state_places(p: int) -> list[Inputs]:
 def of_view(places: list[Inputs], view: Inputs) -> list[Inputs]:
     """Places at the inputs 0 and 1 of a view, as places at the inputs of the network."""
     return [tuple(view[a] for a in place) for place in places]
+
+
+def block(rows: Sequence[int], columns: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The index of some rows and columns of a matrix."""
+    return np.array(rows, dtype=np.intp)[:, None], np.array(columns, dtype=np.intp)

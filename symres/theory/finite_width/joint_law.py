@@ -17,6 +17,7 @@ from ...core.errors import UnsupportedLayer
 from .float_averages import average
 from .float_quadrature import Array, FloatFunction, FloatProduct, Function, Values, coefficients, pair_coefficients
 from .hermite_space import given, inner, product_given
+from .input_pairs import block
 from .layer_noise import Group, Term
 
 _Product = tuple[tuple[Function, ...], tuple[int, ...]]  # functions, and the variable of each
@@ -44,13 +45,15 @@ class JointLaw:
 
     def between(self, some: Sequence[int], others: Sequence[int]) -> Array:
         """The covariances of some variables with others."""
-        return self._covariance[np.ix_(some, others)]
+        return self._covariance[block(some, others)]
 
     def whitened(self, some: Sequence[int], root: Array, others: Sequence[int], other_root: Array) -> Array:
         """The covariances of some variables with others, each divided by the root of their own covariance."""
         between = self.between(some, others)
         if not between.any():  # also of variables that vanish
             return between
+        if root.size == other_root.size == 1:
+            return between / (root * other_root)
         return np.asarray(np.linalg.solve(root, np.linalg.solve(other_root, between.T).T))
 
     def integrand_given(self, integrand: Sequence[Term], variables: tuple[int, ...], root: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 import sympy as sp
 
 from .float_quadrature import Array, Values
-from .input_pairs import Inputs, of_view, state_places, views_of
+from .input_pairs import Inputs, block, of_view, state_places, views_of
 from .joint_law import JointLaw
 from .layer_noise import CompiledLayer, Group, Term, ViewNumbers
 
@@ -41,16 +41,16 @@ class LayerNumbers:
     def __init__(self, layer: CompiledLayer, kernel: Array, roots: Sequence[Array], values: Values) -> None:
         p = len(kernel)
         views, state = views_of(p), state_places(p)
-        found = [layer.at(kernel[np.ix_(view, view)], values) for view in views]
+        found = [layer.at(kernel[block(view, view)], values) for view in views]
         self.values = values
         self.averages = averages = _Averages(layer, views, found)
         self.kernel, self.J = np.zeros((p, p)), np.zeros((len(state), len(state)))
         self.T = np.zeros((len(state), len(averages.integrands)))
         for view, own, numbers in zip(views, averages.of_views, found, strict=True):
             states = [state.index(place) for place in of_view(state_places(len(view)), view)]
-            self.kernel[np.ix_(view, view)] = numbers.kernel
-            self.J[np.ix_(states, states)] = numbers.J
-            self.T[np.ix_(states, own)] = numbers.T
+            self.kernel[block(view, view)] = numbers.kernel
+            self.J[block(states, states)] = numbers.J
+            self.T[block(states, own)] = numbers.T
         self.roots = roots_of(self.kernel)
         self.T_of_views = [numbers.T for numbers in found]
         self.roots_before = roots
@@ -130,7 +130,7 @@ class _Averages:
         )
         sources = np.zeros((forms.shape[1], forms.shape[2], forms.shape[2]))
         for view, numbers in zip(views, found, strict=True):
-            sources[np.ix_(range(len(sources)), view, view)] = numbers.sources
+            sources[:, *block(view, view)] = numbers.sources
         self.covariance = np.einsum("isa,sab,jsb->ij", forms, sources, forms)
         self.streams = [
             (tuple(own[-2 * len(view) : -len(view)]), tuple(own[-len(view) :]))
@@ -157,8 +157,8 @@ class _Averages:
         count = len(self.integrands)
         noise, open_ = np.zeros((2, count, count)), np.triu(np.ones((count, count), dtype=bool))
         for own, known in zip(self.of_views, self._known, strict=True):
-            noise[np.ix_(range(2), own, own)] = known
-            open_[np.ix_(own, own)] = False
+            noise[:, *block(own, own)] = known
+            open_[block(own, own)] = False
         for s, t in np.argwhere(open_):  # no view has both
             if self._widths[s] == self._widths[t]:  # neurons of populations of other widths are others
                 both = law.covariance(self.integrands[s], self.integrands[t]) / self._widths[s]
@@ -205,4 +205,4 @@ def roots_of(kernel: Array) -> list[Array]:
     Raises:
         LinAlgError: an input vanishes, or is a multiple of another.
     """
-    return [np.linalg.cholesky(kernel[np.ix_(view, view)]).astype(float) for view in views_of(len(kernel))]
+    return [np.linalg.cholesky(kernel[block(view, view)]).astype(float) for view in views_of(len(kernel))]
