@@ -55,15 +55,20 @@ def states_of(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> 
         DeclarationError: a kernel is not positive: an input vanishes, or two are one.
         NoClosedForm: floating-point numbers overflow.
     """
-    p = len(kernel)
     _require_a_covariance(kernel)
     try:
-        numbers = list(at_kernels(layers, kernel, roots_of(kernel)))
+        return _converged(kernel, layers)
     except np.linalg.LinAlgError:
-        found = "its kernel vanishes somewhere" if p == 1 else "an input vanishes, or one is a multiple of another"
+        one = len(kernel) == 1
+        found = "its kernel vanishes somewhere" if one else "an input vanishes, or one is a multiple of another"
         raise DeclarationError(
             f"the fluctuations at K = {kernel.tolist()}", found, "pass kernels with K > 0 and C**2 < K1*K2"
         ) from None
+
+
+def _converged(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> tuple[Fluctuations, ...]:
+    p = len(kernel)
+    numbers = list(at_kernels(layers, kernel, roots_of(kernel)))
     for degree in _DEGREES[min(p, 2)]:
         whole = through(kernel, numbers, degree)
         states = tuple(whole) if p == 1 else tuple(state.without_functions() for state in whole)
