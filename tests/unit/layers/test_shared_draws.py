@@ -84,6 +84,7 @@ def test_definitions_that_mean_nothing(text, message):
         written(text, tanh)
 
 
+@pytest.mark.exhaustive
 def test_real_roots_of_a_cubic_equation():
     """The slope at K = 0 is a polynomial of third degree in C_W: two of its roots are complex."""
     theory = sr.derive(sr.Layer(Dense(tanh(inner))))

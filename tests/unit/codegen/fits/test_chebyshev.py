@@ -89,7 +89,7 @@ ROOTS = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", ROOTS)
 def test_roots_hold_far_below_the_measured_range(formula):
     """Against a sum over log z, whose integrand falls at both ends."""

@@ -83,7 +83,7 @@ DEEP = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("gamma", ["0.3", "0.7"])
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_networks_grow_by_nu(name, gamma):
