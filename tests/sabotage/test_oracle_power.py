@@ -185,7 +185,8 @@ def test_networks_see_the_branch(formula):
 
 def test_a_branch_that_networks_cannot_see_is_inconclusive():
     theory = sr.derive(layer("gelu", True))
-    rows = check(theory, "simulation", depth=1, parameters={"C_W": "1/100000"}).verdicts
+    maps = ["kernel_map", "covariance_map", "chi_parallel", "chi_perp", "ntk_map", "parameter_norm"]
+    rows = check(theory, "simulation", depth=1, parameters={"C_W": "1/100000"}, quantities=maps).verdicts
     assert {row.outcome for row in rows} == {Outcome.INCONCLUSIVE}
     assert all("the branch contributes" in row.reason for row in rows)
 

@@ -42,20 +42,21 @@ class FloatFunction:
     pieces: PiecewiseFunction
 
     @cached_property
-    def _parameters(self) -> list[sp.Symbol]:
+    def parameters(self) -> list[sp.Symbol]:
+        """The symbols that need a number."""
         return sorted(self.pieces.free_symbols, key=str)
 
     @cached_property
     def _breaks(self) -> Callable[..., Sequence[float]]:
-        return sp.lambdify(self._parameters, list(self.pieces.breaks), modules="scipy")
+        return sp.lambdify(self.parameters, list(self.pieces.breaks), modules="scipy")
 
     @cached_property
     def _parts(self) -> list[Callable[..., Array | float]]:
-        return [sp.lambdify([z, *self._parameters], part, modules="scipy", cse=True) for part in self.pieces.parts]
+        return [sp.lambdify([z, *self.parameters], part, modules="scipy", cse=True) for part in self.pieces.parts]
 
     def breaks(self, values: Values) -> Array:
         """The breakpoints."""
-        return np.array(self._breaks(*(values[s] for s in self._parameters)), dtype=float)
+        return np.array(self._breaks(*(values[s] for s in self.parameters)), dtype=float)
 
     def __call__(self, w: Array, values: Values) -> Array:
         """The values at places of any shape, none of which is a breakpoint.
@@ -63,7 +64,7 @@ class FloatFunction:
         Raises:
             NoClosedForm: floating-point numbers overflow.
         """
-        parameters = [values[s] for s in self._parameters]
+        parameters = [values[s] for s in self.parameters]
         breaks = self.breaks(values)
         side = np.searchsorted(breaks, w) if len(breaks) else np.zeros(w.shape, dtype=int)
         found = np.empty(w.shape)
@@ -84,6 +85,27 @@ class FloatFunction:
 
 
 @dataclass(frozen=True)
+class BoundFunction:
+    """A function some of whose parameters have numbers, such as the averages of a layer.
+
+    Args:
+        function: with parameters.
+        bound: their numbers.
+    """
+
+    function: FloatFunction
+    bound: tuple[tuple[sp.Symbol, float], ...]
+
+    def breaks(self, values: Values) -> Array:
+        """The breakpoints."""
+        return self.function.breaks({**values, **dict(self.bound)})
+
+    def __call__(self, w: Array, values: Values) -> Array:
+        """The values at places of any shape."""
+        return self.function(w, {**values, **dict(self.bound)})
+
+
+@dataclass(frozen=True)
 class FloatProduct:
     """A product of functions of multiples of one variable.
 
@@ -91,7 +113,7 @@ class FloatProduct:
         factors: functions, each with what the variable is multiplied by.
     """
 
-    factors: tuple[tuple[FloatFunction, float], ...]
+    factors: tuple[tuple[FloatFunction | BoundFunction, float], ...]
 
     def breaks(self, values: Values) -> Array:
         """The breakpoints of all factors."""
@@ -102,7 +124,7 @@ class FloatProduct:
         return np.asarray(np.prod([f(scale * w, values) for f, scale in self.factors], axis=0))
 
 
-Function: TypeAlias = FloatFunction | FloatProduct
+Function: TypeAlias = FloatFunction | BoundFunction | FloatProduct
 
 
 @dataclass(frozen=True)

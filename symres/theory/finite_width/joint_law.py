@@ -15,7 +15,16 @@ import numpy as np
 
 from ...core.errors import UnsupportedLayer
 from .float_averages import average
-from .float_quadrature import Array, FloatFunction, FloatProduct, Function, Values, coefficients, pair_coefficients
+from .float_quadrature import (
+    Array,
+    BoundFunction,
+    FloatFunction,
+    FloatProduct,
+    Function,
+    Values,
+    coefficients,
+    pair_coefficients,
+)
 from .hermite_space import given, inner, product_given
 from .input_pairs import block
 from .layer_noise import Group, Term
@@ -112,9 +121,9 @@ class JointLaw:
             found = found * self._means[functions, variables]
         return found
 
-    def _merged(self, factors: Sequence[tuple[FloatFunction, int]]) -> dict[int, Function]:
+    def _merged(self, factors: Sequence[tuple[FloatFunction | BoundFunction, int]]) -> dict[int, Function]:
         """Functions by variable, those of multiples of one variable as one function."""
-        parts: dict[int, list[tuple[FloatFunction, float]]] = {}
+        parts: dict[int, list[tuple[FloatFunction | BoundFunction, float]]] = {}
         for f, k in factors:
             for j in parts:
                 own, both = self._covariance[j, j], self._covariance[j, k]

@@ -18,7 +18,7 @@ from ...core.symbols import z
 from ...gaussian.calculus.integrand import distributed, pieces_of
 from ..walk.linear_forms import Averager, Form
 from .float_averages import CompiledExpressions, FunctionLibrary
-from .float_quadrature import Array, FloatFunction, Values
+from .float_quadrature import Array, BoundFunction, FloatFunction, Values
 from .input_pairs import Inputs
 from .layer_response import LayerResponse, total_slopes
 
@@ -34,8 +34,12 @@ class Group:
         variables: the numbers of their linear forms.
     """
 
-    functions: tuple[FloatFunction, ...]
+    functions: tuple[FloatFunction | BoundFunction, ...]
     variables: tuple[int, ...]
+
+    def bound(self, averages: Values) -> Group:
+        """The group with numbers for the averages of the layer that stand inside of functions."""
+        return Group(tuple(_bound(f, averages) for f in self.functions), self.variables)
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,10 @@ class CompiledLayer:
         own, widths, sources, coefficients = np.split(numbers, ends)
         forms = np.zeros((len(self._forms), len(self._sources), p))
         forms[self._form_places] = coefficients
-        integrands = [[Term(float(own[int(t.factor)]), t.groups) for t in row] for row in terms]
+        averages = {name: known[name] for name in self._order}
+        integrands = [
+            [Term(float(own[int(t.factor)]), tuple(g.bound(averages) for g in t.groups)) for t in row] for row in terms
+        ]
         noise = self._covariance(known)
         return ViewNumbers(following, J, T, noise, integrands, widths, sources.reshape(len(self._sources), p, p), forms)
 
@@ -206,6 +213,14 @@ class CompiledLayer:
         rows, columns = np.triu_indices(count)
         found[rows, columns] = found[columns, rows] = self._noise(known)
         return found
+
+
+def _bound(function: FloatFunction | BoundFunction, averages: Values) -> FloatFunction | BoundFunction:
+    """The function as it is where no average stands in it."""
+    if isinstance(function, BoundFunction):
+        return function
+    inside = tuple((s, averages[s]) for s in function.parameters if s in averages)
+    return BoundFunction(function, inside) if inside else function
 
 
 def _products(
