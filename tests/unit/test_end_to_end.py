@@ -161,11 +161,13 @@ def test_a_new_node_that_was_typed_is_exported_and_checked(capsys, tmp_path):
 def test_a_layer_that_nobody_has_seen_is_confirmed_by_simulation():
     tanh, erf = sr.activation("tanh"), sr.activation("erf")
     theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(tanh(sr.Dense(erf(sr.z))))))
-    report = sr.check(theory, seed=3)
+    asked = ["kernel_map", "covariance_map", "chi_perp", "ntk_map", "kernel_fluctuation"]
+    report = sr.check(theory, seed=3, quantities=asked)
     assert report.outcome is Outcome.PASSED, report.table()
     assert {verdict.oracle for verdict in report.verdicts} >= {"simulation"}
 
 
+@pytest.mark.exhaustive
 def test_a_formula_typed_by_a_user_is_the_catalogue_entry(capsys):
     typed = json.loads(run(capsys, "derive", "z*tanh(log(1+exp(z)))", "--layer", "residual", "--json"))
     named = json.loads(run(capsys, "derive", "mish", "--layer", "residual", "--json"))

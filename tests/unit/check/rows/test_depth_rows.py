@@ -48,6 +48,7 @@ def test_the_conditional_kernel_of_a_normalised_stream():
     assert {row.outcome for row in rows} == {Outcome.PASSED}
 
 
+@pytest.mark.exhaustive
 def test_growth_at_the_critical_point():
     layer = sr.residual("relu")
     case = task(layer, C_W="1", C_b="1/5", gamma="3/4")
@@ -66,5 +67,5 @@ def test_what_cannot_be_seen_is_told_to_those_who_ask():
     theory = derived(sr.pre_ln("erf"))
     asked = check(theory, "simulation", quantities=["vertex"])
     assert {row.outcome for row in asked.verdicts} == {Outcome.INCONCLUSIVE}
-    everything = check(theory, "simulation", quantities=["kernel_map", "vertex", "nu"])
-    assert {row.quantity for row in everything.verdicts} >= {"kernel_map", "vertex", "nu"}
+    everything = check(theory, "simulation", quantities=["vertex", "nu"])
+    assert {row.quantity for row in everything.verdicts} == {"vertex", "nu"}

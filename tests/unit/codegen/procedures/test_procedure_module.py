@@ -45,7 +45,7 @@ def loaded(name, target="numpy"):
 
 
 # ---- the vertex --------------------------------------------------------------------------------------------------
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_vertex(name):
     layer = LAYERS[name]()
@@ -94,6 +94,7 @@ def test_response(target):
     assert float(out) == pytest.approx(expected.chi_out, rel=1e-12)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(("depth", "expected"), [(10, 0.326509160259975), (200, 0.0685226948707319)])
 def test_branch_scale(target, depth, expected):
@@ -130,7 +131,7 @@ def test_outputs_that_do_not_respond_have_no_branch_scale():
 
 
 # ---- the optimal gamma -----------------------------------------------------------------------------------------------
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_every_branch_of_the_optimal_gamma(target):
     if target == "torch":

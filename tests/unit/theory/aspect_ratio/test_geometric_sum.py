@@ -12,6 +12,7 @@ r = sp.Symbol("r", real=True)
 TERM = sp.asin(r) + 3 * r * sp.sqrt(1 - r**2)  # sum of |c_k| below 6
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("rho", ["1/10", "-1/2", "9/10", "-99/100", "999/1000"])
 def test_the_sum(rho):
     made = GeometricSum(TERM, r, gamma, sp.Integer(6))

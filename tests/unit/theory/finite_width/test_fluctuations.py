@@ -52,6 +52,7 @@ def test_fischers_network():
     assert found[10] == pytest.approx(network.two_time_sums(1.4, 10)[0], rel=1e-9)
 
 
+@pytest.mark.sample(1, every="name")
 @pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_three_forms_of_one_theory(name, setting):
@@ -124,6 +125,7 @@ def test_layers_of_every_kind(name):
     assert found.V.item() == pytest.approx(V, rel=5e-5)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["residual", "pre-LN", "post-LN"])
 def test_two_inputs_contain_each_of_them(name):
     made = LAYERS[name][0]()

@@ -47,6 +47,7 @@ def test_what_a_neuron_remembers_at_another_pair_of_inputs():
     assert V[0, 1, 0, 1] == pytest.approx(forgetful[0, 1, 0, 1], rel=0.1)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("name", "phi"), [("erf", erf), ("tanh", np.tanh)])
 def test_one_layer_by_quadrature_in_four_dimensions(name, phi):
     K = KERNEL / 5
@@ -72,7 +73,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("kind", "phi"), CASES)
 def test_pairs_and_orders_of_inputs(kind, phi):
     """Two of four inputs have the vertices of a network of two, and inputs have no order."""
@@ -116,6 +117,7 @@ def relu_pair(m, n, S, count=120):
     return (high - low) / 2 * np.sum(weights * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * (m + s * x) * inner)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("correlation", [0.3, 0.9])
 def test_kinks_at_three_inputs(correlation):
     """The stated error covers the truth, and is small, although kinks have a long tail of Hermite coefficients."""
