@@ -37,6 +37,7 @@ def verify(
     points: int,
     tolerance: float,
     digits: int,
+    within: Sequence[tuple[sp.Symbol, int, int]] = (),
 ) -> Verification:
     """Compare a closed form with numbers that do not come from it.
 
@@ -52,6 +53,7 @@ def verify(
         points: how many decisive points are wanted.
         tolerance: largest relative deviation that passes.
         digits: to which the claim is evaluated.
+        within: (symbol, low, high) of symbols that must lie strictly between two numbers.
 
     Raises:
         NoClosedForm: the two differ, or no point decides.
@@ -60,7 +62,7 @@ def verify(
     # kernels of order one may need thousands of panels and decide nothing: smaller kernels first, then more panels
     for panels, scale in product(_PANELS, range(_MAX_SHRINKS + 1)):
         for _ in range(points - decided):
-            values = _point(symbols, generator, sp.Rational(1, _SHRINK_FACTOR**scale))
+            values = _point(symbols, generator, sp.Rational(1, _SHRINK_FACTOR**scale), within)
             try:
                 with panel_budget(panels):
                     (claimed, error), (value, radius) = evaluate(claim, values, digits), measure(values)
@@ -106,12 +108,18 @@ def verify_odd(asked: str, factors: Sequence[PiecewiseFunction]) -> Verification
     return Verification(MIRRORED, _ODD_POINTS, worst)
 
 
-def _point(symbols: Sequence[sp.Symbol], generator: random.Random, shrink: sp.Rational) -> Values:
+def _point(
+    symbols: Sequence[sp.Symbol],
+    generator: random.Random,
+    shrink: sp.Rational,
+    within: Sequence[tuple[sp.Symbol, int, int]] = (),
+) -> Values:
     def rational(low: int, high: int) -> sp.Rational:
         return sp.Rational(generator.randint(low, high), 64)
 
     values = {s: rational(20, 130) if s.is_nonnegative else rational(-130, 130) for s in symbols}
     values |= {s: shrink * rational(4, 400) for s in symbols if s in (K, K1, K2)}
+    values |= {s: low + (high - low) * rational(3, 58) for s, low, high in within if s in values}
     if C in values:
         # |C| <= min(K1, K2)*|rho| keeps the matrix positive definite with rational entries
         values[C] = rational(-58, 58) * min((values[k] for k in (K1, K2) if k in values), default=sp.Integer(1))

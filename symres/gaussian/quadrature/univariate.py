@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 
 import sympy as sp
-from flint import arb, ctx
+from flint import acb, arb, ctx
 
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError, SymresError
@@ -131,13 +131,13 @@ def refine(attempt: Callable[[float | None, int], tuple[arb, float]], bits: int,
     return result
 
 
-def check_variance(variance: arb) -> None:
+def check_variance(variance: arb | acb) -> None:
     """Refuse balls that are no variance.
 
     Raises:
-        DeclarationError: the ball is not finite, or negative.
+        DeclarationError: the ball is not finite, not real, or negative.
     """
-    if not variance.is_finite() or variance < 0:
+    if not variance.is_finite() or isinstance(variance, acb) or variance < 0:
         raise DeclarationError(
             "a Gaussian average", f"the variance is {variance.str(5)}", "pass a finite variance >= 0"
         )

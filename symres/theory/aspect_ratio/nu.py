@@ -24,6 +24,7 @@ _MEANING = {
     "half-stable": "growth of the four-point vertex at K = K*, in squared kernels a layer",
     "stable": "growth of the four-point vertex where K flows to 0, in squared kernels a layer",
 }
+_SKIPS = ((gamma, -1, 1),)  # skip weights at which kernels neither explode nor stay for ever
 
 
 def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[sp.Symbol]) -> Quantity:
@@ -54,8 +55,9 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
         definition,
         meaning=_MEANING[point.stability],
         parameters=tuple(dict.fromkeys((gamma, *left))),
+        within=_SKIPS,
     )
-    return replace(found, expansion=expansion, within=((gamma, -1, 1),))
+    return replace(found, expansion=expansion)
 
 
 def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, parameters: Sequence[sp.Symbol]) -> Quantity:
@@ -81,13 +83,13 @@ def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, paramete
         definition = StationaryNoise(program, {K: kernel}).settled(chi.expr, 2) / kernel**2
     except NoClosedForm as error:
         return unknown("vertex_limit", arguments, error.found)
-    found = build(
+    return build(
         "vertex_limit",
         (),
         definition,
         parameters=parameters,
+        within=_SKIPS,
     )
-    return replace(found, within=((gamma, -1, 1),))
 
 
 def useful_point(points: Sequence[CriticalPoint]) -> CriticalPoint | None:

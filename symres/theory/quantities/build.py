@@ -40,6 +40,7 @@ def build(
     unit: str = "",
     source: str = "",
     parameters: Sequence[sp.Symbol] = (),
+    within: tuple[tuple[sp.Symbol, int, int], ...] = (),
 ) -> Quantity:
     """Close what closes, verify it, and say what it is.
 
@@ -54,6 +55,7 @@ def build(
         unit: in which it is measured.
         source: document and equation that it generalises.
         parameters: of the layer, whether or not this quantity depends on them.
+        within: (symbol, low, high) of symbols that must lie strictly between two numbers.
 
     Raises:
         DeclarationError: values cannot be given by name: two symbols have the same one.
@@ -84,6 +86,7 @@ def build(
         verifications=tuple(closer.verifications),
         reason=_INFINITE if proof.result.has(sp.oo) else Reason.listed([a.reason for a in closer.open]),
         expansion=expansion if arguments == (K,) else None,
+        within=within,
     )
     return _verified(quantity)
 
@@ -200,6 +203,7 @@ def _verified(quantity: Quantity) -> Quantity:
             points=_POINTS,
             tolerance=_TOLERANCE,
             digits=_DIGITS,
+            within=quantity.within,
         )
     except NoClosedForm as error:
         return replace(quantity, body=quantity.definition, status=Status.NUMERIC, reason=error.found)
