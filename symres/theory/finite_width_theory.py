@@ -180,7 +180,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         last = readout or readout_of((self,))
         _, values = self._but(scale, params)
         limit = self.depth_limit(scale)
-        return deep_branch_scale(limit.kernel_rate, last.kernel_map, limit.power, float(number(K, "K")), values)
+        return deep_branch_scale(limit.kernel_rate, last.chi_parallel, limit.power, float(number(K, "K")), values)
 
     def branch_scale_for(
         self, final_kernel: Number, depth: Number, K: Number, scale: str = "xi", **params: Number

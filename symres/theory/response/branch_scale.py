@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import sympy as sp
-from scipy.optimize import brentq
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
-from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
+from ..finite_width.float_averages import CompiledExpressions
 from ..finite_width.float_quadrature import Array, Values
 from ..observables.layer_theory import LayerTheory
+from .enclosed_functions import EnclosedLibrary
 from .layer_slopes import ScaleSlopes, maps_of
+from .scan import maxima, number_or_end, root, zeros
 
-SCALES = 1e-3, 30.0, 46  # that are tried, in units of 1/sqrt(depth): the lowest, the highest, how many
+SCALES = 1e-3, 30.0, 46  # that are tried first, in units of 1/sqrt(depth): the lowest, the highest, how many
+_STEPS = 10  # of those between the lowest and the highest, where only a change of sign is looked for
+_LEAST = 1e-300  # kernels below are nothing
 
 
 @dataclass(frozen=True)
@@ -66,26 +68,15 @@ class OutputResponse:
         Raises:
             NoClosedForm: no scale between 0 and infinity makes the response largest.
         """
-        scales = np.geomspace(*SCALES) / np.sqrt(max(self.depth, 1))
-        rates = [self._rate(float(s)) for s in scales]
-        maxima = [
-            float(brentq(self._rate, low, high, xtol=1e-15, rtol=1e-14))
-            for low, high, left, right in zip(scales, scales[1:], rates, rates[1:], strict=False)
-            if left > 0 >= right
-        ]
-        if not maxima:
-            falls = all(rate < 0 for rate in rates if np.isfinite(rate))
-            found = "it falls with the scale: without the branch it is largest" if falls else "it has no maximum"
-            raise NoClosedForm(
-                f"the optimal {self.scale}",
-                f"the response of the output has no interior maximum: {found}",
-                "choose one",
-            )
-        return max(maxima, key=lambda s: self.at(s)[0])
-
-    @property
-    def _rate(self) -> Callable[[float], float]:
-        return lambda s: self.at(s)[1]
+        scales = (np.geomspace(*SCALES) / np.sqrt(self.depth)).tolist()
+        with np.errstate(all="ignore"):
+            self.at(scales[0])  # what is refused at every scale says so here
+        rate = number_or_end(lambda scale: self.at(scale)[1])
+        found = maxima(lambda scale: scale * rate(scale), scales)
+        if not found.tops:
+            asked = f"the {self.scale} at which the output responds most"
+            raise NoClosedForm(asked, found.instead(self.scale.name, "without the branch"), "choose one")
+        return max((root(rate, *ends) for ends in found.tops), key=lambda scale: self.at(scale)[0])
 
 
 def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, values: Values, scale: sp.Symbol) -> float:
@@ -94,19 +85,27 @@ def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, valu
     Raises:
         NoClosedForm: none between 0 and infinity does.
     """
-    step = CompiledExpressions(maps_of(layer, 1), FunctionLibrary())
+    step = CompiledExpressions(maps_of(layer, 1), EnclosedLibrary())
 
-    def missing(size: float) -> float:
+    def reached(size: float) -> float:
         found = kernel
         for _ in range(depth):
             found = float(step({**values, scale: size, K: found})[0])
-        return found - target
+        return found
 
-    scales = [float(s) for s in SCALES / np.sqrt(depth)]
-    signs = [missing(s) > 0 for s in scales]
-    place = next((k for k in range(len(scales) - 1) if signs[k] != signs[k + 1]), None)
-    if place is None:
-        found = f"they go to {'larger' if signs[0] else 'smaller'} kernels whatever it is"
-        asked = f"{scale} for which {depth} layers lead from K = {kernel:g} to {target:g}"
-        raise NoClosedForm(asked, found, "choose one")
-    return float(brentq(missing, scales[place], scales[place + 1], xtol=1e-15, rtol=1e-14))
+    def excess(size: float) -> float:
+        """``log(reached/target)``, finite where the kernel has become 0 or infinite too."""
+        return float(np.log(np.clip(reached(size), _LEAST, 1 / _LEAST) / target))
+
+    low, high, _ = SCALES / np.sqrt(depth)
+    with np.errstate(all="ignore"):
+        reached(low)  # what is refused at every scale says so here
+    found = zeros(number_or_end(excess), np.geomspace(low, high, _STEPS).tolist())
+    if not found.crossings:
+        side = "larger" if found.rows[0][1] > 0 else "smaller"
+        raise NoClosedForm(
+            f"{scale} for which {depth} layers lead from K = {kernel:g} to {target:g}",
+            f"{found.range_of(scale.name)} they go to {side} kernels",
+            "ask for another final kernel",
+        )
+    return root(excess, *found.crossings[0])

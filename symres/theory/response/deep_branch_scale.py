@@ -10,25 +10,31 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.integrate import quad
-from scipy.optimize import brentq
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
 from ...results.numbers.branch_limit import DeepBranchScale
 from ...results.quantity import Quantity, Status
-from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
+from ..finite_width.float_averages import CompiledExpressions
 from ..finite_width.float_quadrature import Values
 from ..quantities.build import build
+from .enclosed_functions import EnclosedLibrary
+from .layer_slopes import largest_kernel
+from .scan import maxima, number_or_end, root
 
-_REACH = np.geomspace(1.0, 1e6, 121)  # final kernels that are tried, in units of the input's
+_REACH = 1e6, 1e3  # final kernels that are tried first: in units of the input's; and those where activations bend
+_STEPS = 20  # in each decade
+_MOST = 1000  # steps
 
 
-def deep_branch_scale(rate: Quantity, readout: Quantity, power: int, kernel: float, values: Values) -> DeepBranchScale:
+def deep_branch_scale(
+    rate: Quantity, readout_slope: Quantity, power: int, kernel: float, values: Values
+) -> DeepBranchScale:
     """The limit for one input.
 
     Args:
         rate: B(K).
-        readout: G(K), the kernel map of the last layer.
+        readout_slope: G'(K), of the kernel map of the last layer.
         power: p.
         kernel: of the input.
         values: of all parameters.
@@ -36,25 +42,40 @@ def deep_branch_scale(rate: Quantity, readout: Quantity, power: int, kernel: flo
     Raises:
         NoClosedForm: a map is unknown, or the response has no interior maximum.
     """
-    if Status.UNKNOWN in (rate.status, readout.status):
+    if Status.UNKNOWN in (rate.status, readout_slope.status):
         raise NoClosedForm("the optimal branch scale", "a map of the layer is unknown", "ask for other layers")
-    rate_expr, readout_expr = rate.expr, readout.expr
+    rate_expr, slope_expr = rate.expr, readout_slope.expr
     assert rate_expr is not None
-    assert readout_expr is not None
-    product = readout_expr.diff(K) * rate_expr
+    assert slope_expr is not None
+    product = slope_expr * rate_expr
     condition = product.diff(K)
-    compiled = CompiledExpressions([condition, 1 / rate_expr], FunctionLibrary())
+    largest = largest_kernel([condition])
+    if kernel >= largest:
+        lost = f"averages by quadrature lose their digits from K = {largest:g} on"
+        raise NoClosedForm("the optimal branch scale", lost, "take a smaller kernel")
+    compiled = CompiledExpressions([condition, product, 1 / rate_expr], EnclosedLibrary())
 
+    @number_or_end
     def slope(place: float) -> float:
-        return float(compiled({**values, K: place})[0])
+        """Of the logarithm of the response in that of the final kernel."""
+        numbers = compiled({**values, K: place})
+        return float(place * numbers[0] / numbers[1]) if place <= largest else float("nan")
 
-    places = kernel * _REACH
-    signs = [slope(float(k)) for k in places]
-    end = next((k for k in range(len(places) - 1) if signs[k] > 0 >= signs[k + 1]), None)
-    if end is None:
-        found = "it falls along the depth: without branches it is largest" if signs[0] < 0 else "it has no maximum"
-        raise NoClosedForm("the optimal branch scale", f"the response has no interior maximum: {found}", "choose one")
-    final = float(brentq(slope, places[end], places[end + 1], xtol=1e-15, rtol=1e-14))
-    time = quad(lambda k: float(compiled({**values, K: k})[1]), kernel, final, epsabs=0, epsrel=1e-13, limit=200)[0]
+    end = min(max(_REACH[0] * kernel, _REACH[1]), largest)
+    places = np.geomspace(kernel, end, min(int(_STEPS * np.log10(end / kernel)) + 2, _MOST)).tolist()
+    found = maxima(slope, places, down=False)
+    if not found.tops:
+        asked = "the optimal branch scale of many layers"
+        raise NoClosedForm(asked, found.instead("the final K", "without branches"), "choose one")
+    final = root(slope, *found.tops[0])
+    logarithm = np.log(final / kernel)
+    time = quad(
+        lambda u: float(compiled({**values, K: kernel * np.exp(u)})[2]) * kernel * np.exp(u),
+        0.0,
+        logarithm,
+        epsabs=0,
+        epsrel=1e-13,
+        limit=200,
+    )[0]
     shown = build("condition", (K,), condition, meaning="slope of the response of the output in the final kernel")
     return DeepBranchScale(shown, final, float(time ** (1 / power)), power)

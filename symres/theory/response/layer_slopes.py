@@ -10,13 +10,16 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K1, K2, C, K
+from ...gaussian.calculus.expectation import Expectation
 from ...results.quantity import Quantity, Status
-from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
+from ..finite_width.float_averages import CompiledExpressions
 from ..finite_width.float_quadrature import Array, Values
 from ..observables.layer_theory import LayerTheory
+from .enclosed_functions import EnclosedLibrary
 
 ONE = (K,)
 PAIR = (K1, C, K2)
+LARGEST = 1e5  # up to this kernel bends by quadrature have six digits: activations bend in a small part of the range
 
 
 def maps_of(layer: LayerTheory, inputs: int) -> list[sp.Expr]:
@@ -33,12 +36,27 @@ def maps_of(layer: LayerTheory, inputs: int) -> list[sp.Expr]:
     return [one.xreplace({K: K1}), _formula(layer.covariance_map), one.xreplace({K: K2})]
 
 
+def slopes_of(layer: LayerTheory, maps: Sequence[sp.Expr], state: Sequence[sp.Symbol]) -> list[list[sp.Expr]]:
+    """The derivatives of all maps in all kernels; those of one input in closed form, which rounds least."""
+    chi = layer.chi_parallel
+    rows = [[m.diff(x) for x in state] for m in maps]
+    if chi.expr is not None:
+        for own in (0, len(state) - 1):
+            rows[own][own] = chi.expr.xreplace({K: state[own]})
+    return rows
+
+
 def _formula(quantity: Quantity) -> sp.Expr:
     """The closed form, or the definition in averages."""
     if quantity.status is Status.UNKNOWN:
         raise NoClosedForm(f"a response from {quantity.name}", f"it is unknown: {quantity.reason}", "nothing")
     assert quantity.expr is not None
     return quantity.expr
+
+
+def largest_kernel(expressions: Sequence[sp.Expr]) -> float:
+    """Up to which kernel expressions, second derivatives among them, have digits in double precision."""
+    return LARGEST if any(e.has(Expectation) for e in expressions) else float("inf")
 
 
 @dataclass(frozen=True)
@@ -67,12 +85,12 @@ class LayerSlopes:
     def __init__(self, layer: LayerTheory, inputs: int) -> None:
         self.state: Sequence[sp.Symbol] = ONE if inputs == 1 else PAIR
         maps = maps_of(layer, inputs)
-        slopes = [m.diff(x) for m in maps for x in self.state]
+        slopes = [slope for row in slopes_of(layer, maps, self.state) for slope in row]
         memory = _formula(layer.memory)
         one, other = (memory.xreplace({K: k}) for k in ((K, K) if inputs == 1 else (K1, K2)))
         weights = [one**2] if inputs == 1 else [one**2, one * other, other**2]
         kept = [(w * x).diff(y) for w, x in zip(weights, self.state, strict=True) for y in self.state]
-        self._compiled = CompiledExpressions([*maps, *slopes, *kept], FunctionLibrary())
+        self._compiled = CompiledExpressions([*maps, *slopes, *kept], EnclosedLibrary())
 
     def at(self, kernels: Array, values: Values) -> Slopes:
         """The maps and derivatives at given kernels."""
@@ -95,12 +113,13 @@ class ScaleSlopes:
     def __init__(self, layer: LayerTheory, inputs: int, target: int, scale: sp.Symbol) -> None:
         self.state: Sequence[sp.Symbol] = ONE if inputs == 1 else PAIR
         maps = maps_of(layer, inputs)
-        steep = maps[target].diff(self.state[target])
-        along = (*self.state, scale)
-        self._compiled = CompiledExpressions(
-            [*maps, *(m.diff(x) for m in maps for x in along), steep, *(steep.diff(x) for x in along)],
-            FunctionLibrary(),
-        )
+        slopes = slopes_of(layer, maps, self.state)
+        steep = slopes[target][target]
+        moves = [[*row, m.diff(scale)] for row, m in zip(slopes, maps, strict=True)]
+        found = [*maps, *(move for row in moves for move in row), steep]
+        found += [steep.diff(x) for x in (*self.state, scale)]
+        self._compiled = CompiledExpressions(found, EnclosedLibrary())
+        self._largest = largest_kernel(found)
 
     def at(self, kernels: Array, moved: Array, values: Values) -> tuple[Array, Array, float, float]:
         """One layer further.
@@ -112,10 +131,16 @@ class ScaleSlopes:
 
         Returns:
             The next state, its derivative, the logarithm of the slope, and the derivative of that.
+
+        Raises:
+            NoClosedForm: kernels are too large for averages by quadrature.
         """
         size = len(self.state)
-        found = self._compiled({**values, **dict(zip(self.state, map(float, kernels), strict=True))})
-        following, rest = found[:size], found[size:]
+        if not max(kernels) <= self._largest:
+            found = f"averages by quadrature lose their digits from K = {self._largest:g} on"
+            raise NoClosedForm(f"a response at the kernel {max(kernels):g}", found, "take smaller kernels")
+        numbers = self._compiled({**values, **dict(zip(self.state, map(float, kernels), strict=True))})
+        following, rest = numbers[:size], numbers[size:]
         slopes = rest[: size * (size + 1)].reshape(size, size + 1)
         steep, rates = rest[size * (size + 1)], rest[size * (size + 1) + 1 :]
         with np.errstate(divide="ignore", invalid="ignore"):

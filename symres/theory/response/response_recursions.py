@@ -17,9 +17,9 @@ from ..observables.layer_theory import LayerTheory
 from ..quantities.build import build, derivative
 from ..walk.assignments import total_derivative
 from .branch_scale import SCALES
+from .scan import FACTOR, FLAT, LARGEST, REACH
 
 _SOURCE = "Fischer, Dahmen, Helias (51) to (55)"
-_SAMPLES = ((5, "0.05"), (20, "0.05"), (5, "0.5"))  # depth and kernel at which errors of the branch scale are measured
 
 
 def response_recursion(layer: LayerTheory, readout: LayerTheory, exact: Callable[..., Any]) -> Procedure:
@@ -87,7 +87,15 @@ def branch_scale_procedure(
         parameters,
         (scale,),
         source="Fischer, Dahmen, Helias, figure 4",
-        constants={"lowest": low, "highest": high, "count": count},
+        constants={
+            "lowest": low,
+            "highest": high,
+            "count": count,
+            "factor": FACTOR,
+            "reach": REACH,
+            "largest": LARGEST,
+            "flat": FLAT,
+        },
         exact={"branch_scale": exact},
         samples=tuple(
             {"depth": depth, "K": kernel, **usual(parameters)}

@@ -110,8 +110,33 @@ def test_the_branch_scale_broadcasts_and_may_not_exist():
     found = module.branch_scale(10, np.array([[0.05, 0.01]]), **FISCHER)
     assert found.shape == (1, 2)
     assert found[0, 1] == pytest.approx(fischer().branch_scale(10, "0.01", **decimals(FISCHER)), rel=1e-12)
-    with pytest.raises(ValueError, match="no interior maximum: it falls with the scale"):
+    with pytest.raises(ValueError, match=r"no interior maximum between xi = .* and 9\.49: it falls, and without"):
         module.branch_scale(10, 5.0, **FISCHER)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_branch_scales_far_from_the_usual_ones(target):
+    if target == "torch":
+        pytest.importorskip("torch")
+    module = loaded("branch_scale", target)
+    assert float(module.branch_scale(1, 1e-6, C_W=1.25, C_b=0.0)) == pytest.approx(712.966168586, rel=1e-10)
+    own = {"C_W": 1e26, "C_b": 1e25}
+    expected = fischer().branch_scale(10, "0.05", **decimals(own))
+    assert float(module.branch_scale(10, 0.05, **own)) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("name", ["vertex", "response", "branch_scale"])
+def test_depths_that_are_none(name, target):
+    if target == "torch":
+        pytest.importorskip("torch")
+    own = {"C_W": 1.25, "C_b": 0.05} | {"vertex": {"gamma": 0.5}, "response": {"xi": 0.5}}.get(name, {})
+    function = getattr(loaded(name, target), name)
+    for depth in (-1, 1.5, float("nan"), float("inf"), *([0] if name == "branch_scale" else [])):
+        with pytest.raises(
+            ValueError, match=rf"depth = {depth} is no whole number of layers >= {name == 'branch_scale':d}"
+        ):
+            function(depth, 0.3, **own)
 
 
 def test_slopes_that_vanish_are_left_out():
@@ -119,7 +144,7 @@ def test_slopes_that_vanish_are_left_out():
     module = sr.export(derived(sr.residual("relu", gamma=1, xi=sr.xi)).branch_scale_procedure())
     assert "chi_slope" not in module.functions
     assert "not measured" in module.text
-    with pytest.raises(ValueError, match="it has no maximum"):
+    with pytest.raises(ValueError, match=r"between xi = 0\.000316 and .*: it rises throughout"):
         module.load().branch_scale(10, 1.0, C_W=1.0, C_b=0.0)
 
 

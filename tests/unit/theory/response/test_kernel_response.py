@@ -82,12 +82,67 @@ def test_the_limit_of_many_layers():
 
 def test_it_says_so_where_there_is_no_maximum():
     relu = derived(sr.residual("relu", gamma=1, xi=sr.xi))
-    with pytest.raises(sr.NoClosedForm, match="no maximum"):
+    with pytest.raises(
+        sr.NoClosedForm, match=r"no interior maximum between xi = 0\.000316 and .*: it rises throughout"
+    ):
         relu.branch_scale(10, 1, C_W=1, C_b=0)
+    with pytest.raises(sr.NoClosedForm, match=r"between the final K = 1 and .*e\+149: it rises throughout"):
+        relu.branch_scale_limit(1, C_W=1, C_b=0)
     with pytest.raises(sr.NoClosedForm, match="without the branch"):
         fischer().branch_scale(10, 5, **FISCHER)
     with pytest.raises(sr.NoClosedForm, match="without branches"):
         fischer().branch_scale_limit(5, **FISCHER)
+
+
+def test_maxima_far_from_the_usual_scales():
+    """Of one layer K' = K + xi^2 C_W <phi^2>, so that xi*sqrt(C_W) is what matters where K and C_b are small."""
+    small = {"C_W": "1.25", "C_b": 0}
+    found = fischer().branch_scale(1, "1e-6", **small)
+    assert found == pytest.approx(712.966168586, rel=1e-10)
+    assert fischer().branch_scale(1, "1e-6", C_W="125", C_b=0) == pytest.approx(found / 10, rel=1e-12)
+
+    def size(scale):
+        return np.log(fischer().response(1, "1e-6", xi=scale, **small).chi_out)
+
+    assert max(size(found * 0.999), size(found * 1.001)) < size(found)
+    limit = fischer().branch_scale_limit("1e-8", **small)
+    assert limit.final_kernel == pytest.approx(fischer().branch_scale_limit("1e-3", **small).final_kernel, rel=1e-12)
+    assert 0.3 < limit.final_kernel < 0.31
+    steep = fischer().branch_scale(10, "0.05", C_W="1e10", C_b="1e9")  # below all scales that are tried first
+    assert steep == pytest.approx(1e-5 * fischer().branch_scale(10, "0.05", C_W=1, C_b="0.1"), rel=1e-2)
+
+
+def test_kernels_far_from_the_usual_ones():
+    scale = fischer().branch_scale_for("1e6", 10, "0.05", **FISCHER)
+    assert float(fischer().kernels(10, "0.05", xi=scale, **FISCHER)[-1]) == pytest.approx(1e6, rel=1e-12)
+    with pytest.raises(sr.NoClosedForm, match=r"between xi = .* and .*e\+149 they go to larger kernels"):
+        fischer().branch_scale_for("0.01", 10, "0.05", **FISCHER)
+
+
+def test_parts_of_a_formula_that_overflow():
+    """The slope of mish has exp(z)/(1 + exp(z)), of which both are infinite in double precision from z = 710 on."""
+    mish = derived(sr.residual(sr.activation("z*tanh(log(1+exp(z)))"), gamma=1, xi=sr.xi))
+    readout = derived(sr.mlp("tanh"))
+    found = mish.branch_scale(5, "0.05", readout=readout, **FISCHER)
+    assert found == pytest.approx(1.00340802779718, rel=1e-12)  # by the exported code, whose functions are others
+
+    def slope(scale, e=1e-3):
+        own = {**FISCHER, "readout": readout}
+        above, below = (np.log(mish.response(5, "0.05", xi=scale * (1 + s * e), **own).chi_out) for s in (1, -1))
+        return (above - below) / (2 * e)
+
+    assert slope(found * 0.99) > 0 > slope(found * 1.01)
+    assert mish.response(1, 4000, xi="0.5", **FISCHER).chi[1] == pytest.approx(
+        float(mish.chi_parallel.evalf(K=4000, xi="0.5", C_W="1.25")), rel=1e-13
+    )
+
+
+def test_quadrature_is_not_trusted_at_kernels_where_it_fails():
+    tanh = derived(sr.residual("tanh", gamma=1, xi=sr.xi))
+    with pytest.raises(sr.NoClosedForm, match="lose their digits"):
+        tanh.branch_scale(2, "1e6", C_W=1, C_b=0)
+    with pytest.raises(sr.NoClosedForm, match="lose their digits"):
+        tanh.branch_scale_limit("1e6", C_W=1, C_b=0)
 
 
 def test_the_readout_and_the_scale_are_asked_for():
