@@ -30,9 +30,35 @@ def test_the_divergence_is_least_there():
     assert abs(found - float(sr.derive("erf").maximum_entropy_kernel)) < 1e-4
 
 
-@pytest.mark.parametrize("name", ["relu", "sin", "softsign", "step"])
-def test_what_has_none(name):
-    with pytest.raises(NoClosedForm, match="maximum entropy"):
+STEPS = {  # <z^2> of a step erf(a(z - b)) is b^2 + 1/(2 a^2)
+    "erf(1000*(z - 7.3))": mp.mpf("53.29") + mp.mpf("5e-7"),
+    "erf(1000*(z - 7.3)) + erf(z + 20)": (mp.mpf("53.29") + mp.mpf("5e-7") + mp.mpf("400.5")) / 2,
+    "erf(z - 2000)": mp.mpf("4000000.5"),
+    "erf(1000000*z)": mp.mpf("5e-13"),
+    "erf(z/1000000)": mp.mpf("5e11"),
+    "z/(1 + abs(z)**3)**(1/3)": mp.mpf(1),  # whose density falls like z^-4: with z^2 = u^(2/3) it is elementary
+}
+
+
+@pytest.mark.parametrize("formula", STEPS)
+def test_steps_anywhere_and_heavy_tails(formula):
+    assert abs(sr.derive(formula).maximum_entropy_kernel / STEPS[formula] - 1) < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("relu", "bounded, increasing"),
+        ("sin", "bounded, increasing"),
+        ("step", "bounded, increasing"),
+        ("softsign", "infinite or out of reach"),
+        ("atan(z)", "infinite or out of reach"),
+        ("z/sqrt(1 + z**2)", "infinite or out of reach"),
+        ("3*erf(z) + erf(1000*(z - 7.3)) - erf(1000*(z - 7.31))", "bounded, increasing"),  # it falls at 7.31
+    ],
+)
+def test_what_has_none(name, said):
+    with pytest.raises(NoClosedForm, match=f"maximum entropy.*{said}"):
         _ = sr.derive(name).maximum_entropy_kernel
 
 
