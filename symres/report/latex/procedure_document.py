@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from ...core import files
 from ...notation import Notation, has_decimals
 from ...results.numbers.procedure import Procedure
-from .displays import display, escape, latex
+from .displays import display, escape, latex, typed
 from .document import derivations, formulas_of, sections, verbatim
 from .proof_appendix import Appendix
 from .prose import PDLT, prose
+
+_FORMULA = re.compile(r"[*/^(]")
 
 
 def procedure_document(procedure: Procedure, title: str, command: str) -> str:
@@ -27,7 +31,7 @@ def procedure_document(procedure: Procedure, title: str, command: str) -> str:
         "procedure.tex.j2",
         {
             "name": procedure.name,
-            "title": escape(title),
+            "title": _heading(title, procedure),
             "functions": [q.name for q in quantities],
             "unknowns": [latex(s) for s in procedure.unknowns],
             "constants": procedure.constants,
@@ -39,3 +43,12 @@ def procedure_document(procedure: Procedure, title: str, command: str) -> str:
             **derivations(appendix, quantities),
         },
     )
+
+
+def _heading(title: str, procedure: Procedure) -> str:
+    """A title without a full stop: what is computed, and of what; formulas as they were typed."""
+    name, found, layer = title.rstrip(".").partition(" in the layer ")
+    if not found:
+        return prose(name)
+    subject, place = (typed(part) if _FORMULA.search(part) else prose(part) for part in (name, layer))
+    return f"{prose(procedure.meaning.capitalize())}: {subject}{found}{place}"

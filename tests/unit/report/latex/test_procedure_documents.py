@@ -39,6 +39,18 @@ def test_it_shows_the_equations_and_every_function(name):
     assert procedure.call in text
 
 
+def test_headings_are_typeset():
+    """They have no full stop, and formulas in them stand as they were typed."""
+    text = sr.export(MAKE["branch_scale"](), target="latex").text
+    assert r"\section*{Weight of the branch at which outputs respond most to the kernel of their input}" in text
+    text = sr.export(MAKE["response"](), target="latex", title="erf in the layer z + xi*Dense(phi(z)).").text
+    heading = next(line for line in text.splitlines() if line.startswith(r"\section*"))
+    assert heading.startswith(
+        r"\section*{Response of deep networks to the kernel of their input: erf in the layer \texttt{z"
+    )
+    assert not heading.endswith(".}")
+
+
 def test_averages_are_derived():
     text = sr.export(MAKE["vertex"](), target="latex").text
     assert r"\subsection*{(A1)}" in text and "Stein's lemma" in text
