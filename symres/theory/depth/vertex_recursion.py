@@ -33,8 +33,13 @@ def vertex_recursion(layer: LayerTheory, exact: Mapping[str, Callable[..., Any]]
         exact: ``vertex`` and ``kernel_fluctuation`` of the theory.
 
     Raises:
-        NoClosedForm: averages of the layer shift the mean of the stream, or need too many neurons at once.
+        NoClosedForm: averages of the layer shift the mean of the stream, need too many neurons at once, or are over a
+            batch.
     """
+    if layer.is_batch:
+        found = "the layer averages over a batch, whose inputs fluctuate together"
+        remedy = "normalise over neurons, as the layers pre_ln and ln_act do: there is no vertex of batches here"
+        raise NoClosedForm("the vertex as a recursion", found, remedy)
     try:
         functions = (layer.kernel_map, layer.chi_parallel, layer.memory, *noise_functions(layer))
     except UnsupportedLayer as error:
