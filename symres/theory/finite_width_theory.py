@@ -12,7 +12,8 @@ import sympy as sp
 
 from ..core import symbols
 from ..core.errors import DeclarationError, NoClosedForm
-from ..core.scalars import Number, number, whole
+from ..core.scalars import Number, parameter, whole
+from ..results.arguments_of_quantities import require_range
 from ..results.numbers.branch_limit import DeepBranchScale
 from ..results.numbers.branches import Branches
 from ..results.numbers.estimates import EstimatedNumber, Estimates
@@ -27,7 +28,7 @@ from .aspect_ratio.limits_of_nu import near_identity
 from .aspect_ratio.nu import useful_point
 from .aspect_ratio.optimal_gamma import AspectRatioCurve
 from .critical_theory import CriticalTheory
-from .depth.fluctuating_network import Function, Kernels, entries, kernel_matrix
+from .depth.fluctuating_network import Function, Kernels, entries, kernel_matrix, single_kernel
 from .depth.infinite_depth import DepthLimit, depth_limit
 from .depth.layer_values import Parameter
 from .depth.network import Network
@@ -65,7 +66,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
     def network(self, depth: Number) -> Network:
         """So many of these layers, one after the other."""
-        return Network((self,) * whole(depth, "depth", 0))
+        return Network((self,) * whole(depth, "depth", 0), self)
 
     def fluctuations(self, depth: Number, K: Kernels, **params: Parameter) -> DeepFluctuations:
         """Means, kernels and vertices of 0 to ``depth`` layers at order 1/n; see ``Network``."""
@@ -166,10 +167,12 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
             params: numbers for all other parameters, by name.
 
         Raises:
-            NoClosedForm: the response has no interior maximum; the message says which way it goes.
+            NoClosedForm: the response has no interior maximum; the message says which way it goes, and between which
+                weights it was looked for.
+            DeclarationError: no such weight, a parameter without a value, or a kernel that is none.
         """
         last = readout or readout_of((self,))
-        weight, values = self._but(scale, params)
+        weight, values = self._but(scale, params, last)
         kernels = np.array([float(k) for k in entries(kernel_matrix(K))])
         return OutputResponse(self, last, whole(depth, "depth", 1), kernels, values, weight).optimum()
 
@@ -178,9 +181,9 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
     ) -> DeepBranchScale:
         """The limit of ``branch_scale`` for many layers and one input: the final kernel, and c of ``c/sqrt(depth)``."""
         last = readout or readout_of((self,))
-        _, values = self._but(scale, params)
+        _, values = self._but(scale, params, last)
         limit = self.depth_limit(scale)
-        return deep_branch_scale(limit.kernel_rate, last.chi_parallel, limit.power, float(number(K, "K")), values)
+        return deep_branch_scale(limit.kernel_rate, last.chi_parallel, limit.power, single_kernel(K), values)
 
     def branch_scale_for(
         self, final_kernel: Number, depth: Number, K: Number, scale: str = "xi", **params: Number
@@ -201,7 +204,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
             NoClosedForm: no weight leads there.
         """
         weight, values = self._but(scale, params)
-        target, start = float(number(final_kernel, "final_kernel")), float(number(K, "K"))
+        target, start = single_kernel(final_kernel, "final_kernel"), single_kernel(K)
         return scale_for(self, target, whole(depth, "depth", 1), start, values, weight)
 
     def branch_scale_estimate(
@@ -224,7 +227,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """
         _, values = self._but(scale, params)
         layers, limit = whole(depth, "depth", 1), self.depth_limit(scale)
-        start, end = float(number(K, "K")), float(number(final_kernel, "final_kernel"))
+        start, end = single_kernel(K), single_kernel(final_kernel, "final_kernel")
         found = linear_estimate(limit.kernel_rate, limit.power, start, end, layers, values)
         return EstimatedNumber(found, abs(found - self.branch_scale(layers, K, None, scale, **params)))
 
@@ -257,14 +260,29 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         """
         return depth_limit(self, scale)
 
-    def _but(self, scale: str, params: dict[str, Number]) -> tuple[sp.Symbol, dict[sp.Symbol, float]]:
-        """The symbol of a weight, and numbers for all other parameters."""
-        return self._weight(scale), {s: float(v) for s, v in self._numbers(params, but={scale}).items()}
+    def _but(
+        self, scale: str, params: dict[str, Number], readout: LayerTheory | None = None
+    ) -> tuple[sp.Symbol, dict[sp.Symbol, float]]:
+        """The symbol of a weight, and numbers for all other parameters, those of the readout alone among them."""
+        weight = self._weight(scale)
+        own = set(self.layer.parameters)
+        last = {s.name: s for s in (readout.layer.parameters if readout else ()) if s not in own}
+        values = self._numbers({name: value for name, value in params.items() if name not in last}, but={scale})
+        for name, symbol in last.items():
+            if name not in params:
+                raise DeclarationError(f"{name} of the readout", "it has no value", f"pass {name}=...")
+            values[symbol] = parameter(params[name], name)
+            require_range("the readout", symbol, values[symbol])
+        return weight, {symbol: float(value) for symbol, value in values.items()}
 
     def _weight(self, scale: str) -> sp.Symbol:
         """The symbol of a weight."""
         names = {s.name: s for s in self.layer.parameters}
         if scale not in names:
-            found = f"the parameters are {', '.join(names) or 'none'}"
-            raise DeclarationError(f"a branch of weight {scale}", found, "write xi*branch, or pass scale=")
+            raise DeclarationError(
+                f"a branch of weight {scale}",
+                f"the layer has no parameter {scale}: its parameters are {', '.join(names) or 'none'}",
+                f'give the branch one: --layer "gamma*z + {scale}*Dense(phi(z))", in Python sr.residual(phi, xi=sr.xi) '
+                "for xi; or name another one, scale=...",
+            )
         return names[scale]

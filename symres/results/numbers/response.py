@@ -39,11 +39,26 @@ class Response(Shown):
         return f"response of {len(self.chi) - 1} layers to the kernel of their input"
 
     def _facts(self) -> list[Fact]:
-        return [
-            Fact("eta", f"{self.eta[-1]} in the last layer"),
-            Fact("chi", f"{self.chi[-1]} after the last layer"),
-            Fact("chi_out", str(self.chi_out)),
+        rows = [
+            ("eta", self.eta[-1], "of what the last layer adds to the kernel that its skip connection keeps"),
+            ("chi", self.chi[-1], "of the kernel of the stream after the last layer"),
+            ("chi_out", self.chi_out, "of the kernel of the output, after the readout"),
         ]
+        facts = [fact for name, value, meaning in rows for fact in _explained(name, value, meaning)]
+        return facts if self._is_single else [*facts, Fact("rows, columns", "K11, K12, K22 after and before")]
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether there is one input."""
+        return isinstance(self.chi_out, float)
+
+
+def _explained(name: str, value: Value, meaning: str) -> list[Fact]:
+    """A number with its meaning behind it; a matrix row by row below."""
+    if isinstance(value, float):
+        return [Fact(name, f"{value:.12g}, {meaning}")]
+    rows = (", ".join(f"{entry:.6g}" for entry in row) for row in value)
+    return [Fact(name, meaning), *(Fact("", row) for row in rows)]
 
 
 @dataclass(frozen=True)

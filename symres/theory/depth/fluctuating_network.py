@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -12,7 +12,7 @@ from ...activations.activation import Activation
 from ...activations.catalogue import activation
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import DeclarationError
-from ...core.scalars import Number, number
+from ...core.scalars import Number, parameter
 from ...core.symbols import z
 from ...gaussian.calculus.integrand import pieces_of
 from ...results.numbers.estimates import EstimatedNumber, Estimates
@@ -24,10 +24,13 @@ from ..finite_width.layer_noise import CompiledLayer
 from ..observables.layer_theory import LayerTheory
 from ..response.kernel_response import response
 from ..response.readout import readout_of
-from .layer_values import Parameter, Values, by_layer, float_values, number_of
+from .layer_values import Parameter, Values, by_layer, float_values, listed, number_of
 
 Kernels: TypeAlias = Number | Sequence[Sequence[Number]]  # of one input, or the matrix of several
 Function: TypeAlias = Activation | sp.Expr | str | Callable[[sp.Symbol], sp.Expr]
+
+_SINGULAR = 1e-12  # an eigenvalue of this size is 0
+_PARALLEL = 1e-14  # the squared sine of an angle that is 0
 
 
 class FluctuatingNetwork:
@@ -35,14 +38,24 @@ class FluctuatingNetwork:
 
     Args:
         layers: the theory of each layer.
+        kind: the theory of all layers, known also where there are none; None if layers differ.
     """
 
     layers: tuple[LayerTheory, ...]
+    kind: LayerTheory | None
 
     @property
     def depth(self) -> int:
         """The number of layers."""
         return len(self.layers)
+
+    @property
+    def _kinds(self) -> tuple[LayerTheory, ...]:
+        """The layers; of a network of none, the layer that it has none of."""
+        return self.layers or ((self.kind,) if self.kind else ())
+
+    def _by_layer(self, params: Mapping[str, Parameter]) -> list[Values]:
+        return by_layer(self.layers, params, self._kinds)
 
     def fluctuations(self, K: Kernels, **params: Parameter) -> DeepFluctuations:
         """The fluctuations at order 1/n of the stream before every layer and after the last.
@@ -64,7 +77,7 @@ class FluctuatingNetwork:
             DeclarationError: a parameter without a value, or a kernel that is none.
         """
         kernel = kernel_matrix(K)
-        own = by_layer(self.layers, params)
+        own = self._by_layer(params)
         kinds: dict[LayerTheory, CompiledLayer] = {}
         for layer, values in zip(self.layers, own, strict=True):
             if layer not in kinds:
@@ -89,7 +102,7 @@ class FluctuatingNetwork:
         """How the kernels of all layers and of the output respond to that of the input.
 
         Args:
-            K: kernel of the input, or the matrix of two inputs.
+            K: kernel of the input, or the matrix of two inputs that are not parallel.
             readout: the layer that makes the output; by default one dense layer after the activation, ``mlp(phi)``.
             params: numbers, by name; of a list the readout takes the last.
 
@@ -98,12 +111,27 @@ class FluctuatingNetwork:
             DeclarationError: the last layer has several activations, and no readout is given.
         """
         kernels = entries(kernel_matrix(K))
-        last = readout or readout_of(self.layers)
-        own = by_layer((*self.layers, last), {name: _extended(value) for name, value in params.items()})
+        last = readout or readout_of(self._kinds)
+        given = {name: self._with_readout(name, value) for name, value in params.items()}
+        own = by_layer((*self.layers, last), given, self._kinds)
         for layer, values in zip((*self.layers, last), own, strict=True):
             number_of(layer.kernel_map, {"K": 1} | values)  # refuses what is missing
         rows = [(layer, float_values(layer, values)) for layer, values in zip((*self.layers, last), own, strict=True)]
         return response(np.array([float(k) for k in kernels]), rows[:-1], rows[-1])
+
+    def _with_readout(self, name: str, value: Parameter) -> Parameter:
+        """Of a list for each layer, the readout takes the last."""
+        values = listed(value)
+        if not isinstance(values, list):
+            return values
+        if len(values) != self.depth or not values:
+            several = "pass one number for each layer; the readout takes the last"
+            raise DeclarationError(
+                f"{name} of {self.depth} layers",
+                f"it has {len(values)} values",
+                several if self.depth else "pass one number, for the readout",
+            )
+        return [*values, values[-1]]
 
     def vertex(self, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
         """``[V^0, ..., V^L]``: the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons, V^0 = 0.
@@ -138,22 +166,77 @@ class FluctuatingNetwork:
         return EstimatedNumber(last.covariance(*own), found.errors[-1] * size)
 
 
-def kernel_matrix(K: Kernels) -> list[list[sp.Expr]]:
+def kernel_matrix(K: Kernels, name: str = "K") -> list[list[sp.Expr]]:
     """The kernel of one input as a matrix, or that of several.
 
+    Args:
+        K: a number, or a square matrix as nested sequences or an array.
+        name: what it is, for messages.
+
     Raises:
-        DeclarationError: it is no symmetric matrix of numbers.
+        DeclarationError: it is no number and no symmetric matrix of numbers, an input vanishes, two inputs are
+            parallel, or no inputs have such products.
     """
-    if not isinstance(K, Sequence | np.ndarray) or isinstance(K, str):
-        return [[number(K, "K")]]
-    rows = [[number(value, "K") for value in row] for row in K]
-    if any(len(row) != len(rows) for row in rows) or any(
-        rows[a][b] != rows[b][a] for a in range(len(rows)) for b in range(a)
+    given = K.tolist() if hasattr(K, "tolist") else K
+    if not isinstance(given, list | tuple):
+        return [[_positive(given, name)]]
+    p = len(given)
+    if not p or any(
+        not isinstance(row, list | tuple) or len(row) != p or any(isinstance(v, list | tuple) for v in row)
+        for row in given
     ):
+        found = "it is neither a number nor a square matrix"
+        raise DeclarationError(_shown(name, given), found, "pass one number, or [[K1, C], [C, K2]] and more rows")
+    own = [_positive(row[a], f"{name}[{a}][{a}]") for a, row in enumerate(given)]
+    rows = [[own[a] if a == b else parameter(v, name) for b, v in enumerate(row)] for a, row in enumerate(given)]
+    if any(rows[a][b] != rows[b][a] for a in range(p) for b in range(a)):
         raise DeclarationError(
-            "the kernel of several inputs", "it is no symmetric matrix", "pass [[K1, C], [C, K2]], or more rows"
+            _shown(name, given), "it is no symmetric matrix", "pass [[K1, C], [C, K2]], or more rows"
         )
+    _require_inputs(rows, _shown(name, given))
     return rows
+
+
+def single_kernel(K: Kernels, name: str = "K") -> float:
+    """The kernel of one input.
+
+    Raises:
+        DeclarationError: it is not positive, or that of several inputs.
+    """
+    rows = kernel_matrix(K, name)
+    if len(rows) > 1:
+        raise DeclarationError(_shown(name, K), f"it is that of {len(rows)} inputs", "pass the number of one input")
+    return float(rows[0][0])
+
+
+def _positive(value: Number, name: str) -> sp.Expr:
+    """The kernel of an input that does not vanish."""
+    found = parameter(value, name)
+    if not found > 0:
+        says = "it is negative" if found < 0 else "an input of kernel 0 vanishes"
+        raise DeclarationError(f"the kernel {name} = {value} of an input", says, f"pass {name} > 0")
+    return found
+
+
+def _require_inputs(rows: Sequence[Sequence[sp.Expr]], asked: str) -> None:
+    """Refuse a matrix that is the kernel of no inputs; it may be singular, if no two inputs are parallel."""
+    scale = [float(row[a]) ** -0.5 for a, row in enumerate(rows)]
+    cosines = np.array([[float(v) * scale[a] * scale[b] for b, v in enumerate(row)] for a, row in enumerate(rows)])
+    least = np.linalg.eigvalsh(cosines)[0]
+    if least < -_SINGULAR * len(rows):
+        found = f"it has a negative eigenvalue, {least:.3g} of the matrix of cosines"
+        raise DeclarationError(asked, found, "pass the matrix of scalar products of the inputs")
+    for a, row in enumerate(rows):
+        for b in range(a):
+            product = row[a] * rows[b][b]
+            if float((product - row[b] ** 2) / product) <= _PARALLEL:
+                found = f"one is a multiple of another: inputs {b} and {a} are parallel"
+                raise DeclarationError(asked, found, "pass kernels with C**2 < K1*K2")
+
+
+def _shown(name: str, given: Any) -> str:
+    text = str(given)
+    return f"{name} = {text if len(text) <= 80 else text[:77] + '...'}"
 
 
 def entries(kernel: Sequence[Sequence[sp.Expr]]) -> list[sp.Expr]:
@@ -161,11 +244,6 @@ def entries(kernel: Sequence[Sequence[sp.Expr]]) -> list[sp.Expr]:
     if len(kernel) > 2:
         raise DeclarationError(f"the response of {len(kernel)} inputs", "it is that of pairs", "pass a 2x2 matrix")
     return [kernel[a][b] for a in range(len(kernel)) for b in range(a, len(kernel))]
-
-
-def _extended(value: Parameter) -> Parameter:
-    """Of a list for each layer, the readout takes the last."""
-    return [*value, value[-1]] if isinstance(value, list | tuple) else value
 
 
 def _of_states(found: DeepFluctuations, entry: Callable[[Fluctuations], Array]) -> Estimates | list[Array]:

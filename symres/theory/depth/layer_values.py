@@ -19,15 +19,26 @@ Parameter: TypeAlias = Number | Sequence[Number]  # of all layers, or of each
 Values: TypeAlias = dict[str, Number]
 
 
-def by_layer(layers: Sequence[LayerTheory], params: Mapping[str, Parameter]) -> list[Values]:
-    """The parameters of every layer: a sequence has one value for each."""
-    by_name = {name: _listed(value) for name, value in params.items()}
+def by_layer(
+    layers: Sequence[LayerTheory], params: Mapping[str, Parameter], also: Sequence[LayerTheory] = ()
+) -> list[Values]:
+    """The parameters of every layer: a sequence has one value for each.
+
+    Args:
+        layers: in their order.
+        params: numbers or sequences, by name.
+        also: other layers whose parameters may be named.
+
+    Raises:
+        DeclarationError: a sequence of another length, or a name that no layer knows.
+    """
+    by_name = {name: listed(value) for name, value in params.items()}
     for name, value in by_name.items():
         if isinstance(value, list) and len(value) != len(layers):
             raise DeclarationError(
                 f"{name} of {len(layers)} layers", f"it has {len(value)} values", "pass one value for each layer"
             )
-    known = {s.name for layer in layers for s in layer.layer.parameters}
+    known = {s.name for layer in (*layers, *also) for s in layer.layer.parameters}
     for name in params:
         if name not in known and name != "C":
             raise DeclarationError(
@@ -52,7 +63,7 @@ def number_of(quantity: Quantity, values: Mapping[str, Parameter]) -> mp.mpf:
     return quantity.evalf(DIGITS, **{name: value for name, value in values.items() if name in names})
 
 
-def _listed(value: Parameter) -> Number | list[Number]:
+def listed(value: Parameter) -> Number | list[Number]:
     """A list of one value for each layer, from a list, a tuple or an array of one dimension; else the number."""
     several = isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
     return list(cast(Sequence[Number], value)) if several else cast(Number, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
@@ -19,7 +19,7 @@ from ...results.arguments_of_quantities import undirected
 from ...results.subjects import DerivedNetwork
 from ..observables.layer_theory import LayerTheory
 from .fluctuating_network import FluctuatingNetwork
-from .layer_values import DIGITS, Parameter, Values, by_layer, number_of
+from .layer_values import DIGITS, Parameter, Values, number_of
 
 State: TypeAlias = dict[str, mp.mpf]  # K, and C of a batch
 
@@ -47,11 +47,13 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
 
     Args:
         layers: the theory of each layer.
+        kind: the theory of all layers, known also where there are none; None if layers differ.
 
     Methods take numbers by name for all parameters; a list or tuple holds one number for each layer.
     """
 
     layers: tuple[LayerTheory, ...]
+    kind: LayerTheory | None = field(default=None, repr=False, compare=False)
 
     def _title(self) -> str:
         return f"network of {self.depth} layer{'s' * (self.depth != 1)}"
@@ -76,7 +78,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
     def chi_perp(self, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[chi_perp^0, ..., chi_perp^{L-1}]`` at the kernels that enter the layers."""
         states = self._states(K, params)
-        rows = zip(self.layers, states, by_layer(self.layers, params), strict=False)
+        rows = zip(self.layers, states, self._by_layer(params), strict=False)
         return [number_of(layer.chi_perp, state | own) for layer, state, own in rows]
 
     def displacement(self, K: Number, **params: Parameter) -> list[mp.mpf]:
@@ -90,7 +92,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             depth + 1 numbers, in units of kernels; times the width it is the squared distance (Chizat, 2.1).
         """
         states = self._states(K, params)
-        rows = zip(self.layers, states, by_layer(self.layers, params), strict=False)
+        rows = zip(self.layers, states, self._by_layer(params), strict=False)
         left = [
             [number_of(quantity, state | own) for quantity in (layer.memory, layer.shared_memory)]
             for layer, state, own in rows
@@ -160,9 +162,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
             raise DeclarationError("the Jacobian in the input", found, "pass C_W > 0 and 0 <= C_b <= K")
         norm, along = weight, weight * (start - bias) / dimension
         states = self._states(K, params)
-        for layer, state, own in list(zip(self.layers, states, by_layer(self.layers, params), strict=False))[
-            : last - 1
-        ]:
+        for layer, state, own in list(zip(self.layers, states, self._by_layer(params), strict=False))[: last - 1]:
             chi, parallel, delta = (
                 number_of(q, state | own) for q in (layer.chi_perp, layer.chi_parallel, layer.chi_delta)
             )
@@ -189,7 +189,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
                 "ask for parameter_norm of one layer, or for dual_kernels of two inputs",
             )
         chis = self.chi_perp(K, **params)
-        rows = zip(self.layers, self._states(K, params), by_layer(self.layers, params), strict=False)
+        rows = zip(self.layers, self._states(K, params), self._by_layer(params), strict=False)
         own = [number_of(layer.parameter_norm, state | values) for layer, state, values in rows]
         return [norm * mp.fprod(chis[place + 1 :]) for place, norm in enumerate(own)]
 
@@ -212,9 +212,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
         first, second = _mpf(dK, "dK"), _mpf(ddK, "ddK")
         states = self._states(K, params)
         found = [(states[0]["K"], first, second)]
-        for layer, state, after, own in zip(
-            self.layers, states, states[1:], by_layer(self.layers, params), strict=False
-        ):
+        for layer, state, after, own in zip(self.layers, states, states[1:], self._by_layer(params), strict=False):
             here = state | own
             second = number_of(layer.chi_perp, here) * second + number_of(layer.chi_delta, here) / 2 * first**2
             first *= number_of(layer.chi_parallel, here)
@@ -242,7 +240,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
                 "two inputs of a batch", f"their kernels are {state.K1} and {state.K2}", "pass equal K1 and K2"
             )
         found = [state]
-        for layer, own in zip(self.layers, by_layer(self.layers, params), strict=True):
+        for layer, own in zip(self.layers, self._by_layer(params), strict=True):
             state = _next_pair(layer, state, own)
             found.append(state)
         return found
@@ -259,7 +257,7 @@ class Network(FluctuatingNetwork, DerivedNetwork, Shown):
                 )
             state["C"] = _mpf(named.pop("C"), "C")
         states = [state]
-        for layer, own in zip(self.layers, by_layer(self.layers, named), strict=True):
+        for layer, own in zip(self.layers, self._by_layer(named), strict=True):
             if layer.covariance_map.directed and state["K"] == 0:
                 raise undirected("a network", KERNEL)
             follow = {"K": number_of(layer.kernel_map, state | own)}

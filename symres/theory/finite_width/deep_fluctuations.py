@@ -18,7 +18,6 @@ from .layer_numbers import at_kernels, roots_of
 _DEGREES = {1: (64, 256, 1024, 4096), 2: (24, 48, 96, 160)}  # of Hermite polynomials of one and of two variables
 _WANTED = {1: 1e-13, 2: 1e-13, 3: 1e-9}  # relative to the largest fluctuation; by the number of inputs, 3 or more
 _ROUNDING = 4e-16  # relative, of each layer
-_SINGULAR = 1e-12  # an eigenvalue of this size, relative to the largest, is 0
 
 
 @dataclass(frozen=True)
@@ -48,21 +47,22 @@ def states_of(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> 
     """The fluctuations before the first layer and after each, from as many Hermite coefficients as they need.
 
     Args:
-        kernel: of the inputs, shape (p, p).
+        kernel: of the inputs, shape (p, p), which neither vanish nor are parallel.
         layers: each with the values of its parameters.
 
     Raises:
-        DeclarationError: a kernel is not positive: an input vanishes, or two are one.
+        DeclarationError: after some layer an input vanishes, or two are parallel.
         NoClosedForm: floating-point numbers overflow.
     """
-    _require_a_covariance(kernel)
     try:
         return _converged(kernel, layers)
     except np.linalg.LinAlgError:
         one = len(kernel) == 1
-        found = "its kernel vanishes somewhere" if one else "an input vanishes, or one is a multiple of another"
+        found = "the stream vanishes" if one else "the stream of an input vanishes, or two are parallel"
         raise DeclarationError(
-            f"the fluctuations at K = {kernel.tolist()}", found, "pass kernels with K > 0 and C**2 < K1*K2"
+            f"the fluctuations at K = {float(kernel[0, 0]) if one else kernel.tolist()}",
+            f"after a layer {found}",
+            "take a layer whose kernels stay positive, or fewer layers",
         ) from None
 
 
@@ -78,14 +78,3 @@ def _converged(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) ->
         if max(s.truncation for s in states) <= _WANTED[min(p, 3)] * largest:
             break
     return states
-
-
-def _require_a_covariance(kernel: Array) -> None:
-    """Refuse a matrix that is the kernel of no inputs; it may be singular, if no two inputs are parallel."""
-    eigenvalues = np.linalg.eigvalsh(kernel)
-    if len(kernel) > 2 and eigenvalues[0] < -_SINGULAR * eigenvalues[-1]:
-        raise DeclarationError(
-            f"the fluctuations at K = {kernel.tolist()}",
-            f"it has the negative eigenvalue {eigenvalues[0]:.3g}",
-            "pass the matrix of scalar products of the inputs",
-        )

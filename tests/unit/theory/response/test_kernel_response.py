@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import sympy as sp
 from scipy.optimize import minimize_scalar
 
 import symres as sr
+from symres.theory.response.linear_estimate import linear_estimate
 from tests.shared import derived
 
 FISCHER = {"C_W": "1.25", "C_b": "0.05"}
@@ -80,6 +82,27 @@ def test_the_limit_of_many_layers():
     assert float(last) == pytest.approx(limit.final_kernel, rel=1e-3)
 
 
+def test_estimates_of_kernels_that_grow_by_a_constant():
+    """A normalised branch adds xi^2 (C_W + C_b) whatever the kernel is."""
+    layer = derived(sr.Layer(sr.z + sr.xi * sr.Dense(sr.RMSNorm(sr.z))))
+    limit, values = layer.depth_limit(), {sr.C_W: 1.5, sr.C_b: 0.5}
+    found = linear_estimate(limit.kernel_rate, limit.power, 1.0, 9.0, 16, values)
+    assert found == pytest.approx(0.5, rel=1e-14)  # 1 + 16 * 0.5^2 * 2 = 9
+    assert layer.branch_scale_for(9, 16, 1, C_W="1.5", C_b="0.5") == pytest.approx(0.5, rel=1e-13)
+    with pytest.raises(sr.NoClosedForm, match="from K = 9 to 1"):
+        linear_estimate(limit.kernel_rate, limit.power, 9.0, 1.0, 16, values)
+
+
+def test_estimates_of_linear_growth():
+    """K -> K + xi^2 (C_b + b_1 K) from 1/10 to 2/10 in 3 steps, for small kernels of erf b_1 = 4 C_W/pi."""
+    limit, slope = fischer().depth_limit(), 4 * 1.25 / np.pi
+    found = linear_estimate(limit.kernel_rate, limit.power, 0.1, 0.2, 3, {sr.C_W: 1.25, sr.C_b: 0.05})
+    kernel = 0.1
+    for _ in range(3):
+        kernel += found**2 * (0.05 + slope * kernel)
+    assert kernel == pytest.approx(0.2, rel=1e-13)
+
+
 def test_it_says_so_where_there_is_no_maximum():
     relu = derived(sr.residual("relu", gamma=1, xi=sr.xi))
     with pytest.raises(
@@ -153,3 +176,91 @@ def test_the_readout_and_the_scale_are_asked_for():
     assert found.chi_out == pytest.approx(4)
     with pytest.raises(sr.DeclarationError, match="weight rho"):
         fischer().branch_scale(10, 1, scale="rho", **FISCHER)
+    with pytest.raises(sr.DeclarationError, match=r'--layer "gamma\*z \+ xi\*Dense.* sr\.residual\(phi, xi=sr\.xi\)'):
+        derived(sr.residual("erf")).branch_scale(10, 1, gamma=1, **FISCHER)
+
+
+def test_the_readout_may_have_parameters_of_its_own():
+    elu = derived(sr.mlp("elu"))
+    with pytest.raises(sr.DeclarationError, match="alpha of the readout: it has no value"):
+        fischer().branch_scale_limit("0.05", readout=elu, **FISCHER)
+    a = sp.Symbol("a", positive=True)
+    steep = derived(sr.mlp(sr.Activation("steep", sp.erf(a * sr.z), (a,))))
+    found = fischer().branch_scale(10, "0.05", readout=steep, a=1, **FISCHER)
+    assert found == pytest.approx(fischer().branch_scale(10, "0.05", **FISCHER), rel=1e-12)
+
+
+# ---- what is refused ---------------------------------------------------------------------------------------------
+METHODS = {
+    "response": lambda K: fischer().response(2, K, xi=1, **FISCHER),
+    "vertex": lambda K: fischer().vertex(2, K, xi=1, **FISCHER),
+    "kernel_fluctuation": lambda K: fischer().kernel_fluctuation(2, K, xi=1, **FISCHER),
+    "branch_scale": lambda K: fischer().branch_scale(2, K, **FISCHER),
+    "branch_scale_limit": lambda K: fischer().branch_scale_limit(K, **FISCHER),
+    "branch_scale_for": lambda K: fischer().branch_scale_for(1, 2, K, **FISCHER),
+    "a kernel to reach": lambda K: fischer().branch_scale_for(K, 2, 1, **FISCHER),
+    "branch_scale_estimate": lambda K: fischer().branch_scale_estimate(1, 2, K, **FISCHER),
+}
+NO_KERNELS = {
+    "zero": (0, "kernel (K|final_kernel) = 0 of an input: an input of kernel 0 vanishes; pass (K|final_kernel) > 0"),
+    "negative": (-1, "= -1 of an input: it is negative"),
+    "nan": (float("nan"), "'nan' is not a finite real number"),
+    "too small": ("1e-310", "astronomical"),
+    "a vector": (np.array([1.0, 2.0]), r"= \[1\.0, 2\.0\]: it is neither a number nor a square matrix"),
+    "an array": (np.ones((2, 2, 2)), "neither a number nor a square matrix"),
+    "nothing": ([], "neither a number nor a square matrix"),
+    "a row": ([[1, 2]], "neither a number nor a square matrix"),
+    "an input that vanishes": ([[1, 0], [0, 0]], r"(K|final_kernel)\[1\]\[1\] = 0 of an input"),
+    "not symmetric": ([[1, 0.5], [0.4, 1]], "symmetric"),
+    "indefinite": ([[1, 2], [2, 1]], "negative eigenvalue, -1"),
+    "equal inputs": ([[2, 2], [2, 2]], "multiple of another: inputs 0 and 1 are parallel"),
+    "opposite inputs": ([[1, -2], [-2, 4]], "multiple of another"),
+}
+
+
+@pytest.mark.parametrize("what", NO_KERNELS)
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_no_kernel_is_refused_alike(method, what):
+    given, said = NO_KERNELS[what]
+    with pytest.raises(sr.DeclarationError, match=said):
+        METHODS[method](given)
+
+
+def test_kernels_in_other_shapes():
+    whole = fischer().response(2, PAIR, xi=1, **FISCHER).chi_out
+    assert (fischer().response(2, np.array(PAIR, dtype=float), xi=1, **FISCHER).chi_out == whole).all()
+    assert fischer().response(2, [["0.05"]], xi=1, **FISCHER).chi == fischer().response(2, "0.05", xi=1, **FISCHER).chi
+    with pytest.raises(sr.DeclarationError, match="that of 2 inputs"):
+        fischer().branch_scale_limit(PAIR, **FISCHER)
+
+
+def test_networks_of_no_layer_know_their_parameters():
+    theory = derived(sr.residual("erf"))
+    assert theory.vertex(0, 1, gamma=1, C_W=2, C_b=0) == [0.0]
+    assert theory.network(0).kernels(2, gamma=1, C_W=2, C_b=0) == [2]
+    found = theory.response(0, "0.3", gamma="0.5", C_W="1.2", C_b=0)
+    assert (found.eta, found.chi) == ([1.0], [1.0])
+    assert found.chi_out == pytest.approx(
+        float(derived(sr.mlp("erf")).chi_parallel.evalf(K="0.3", C_W="1.2")), rel=1e-14
+    )
+    with pytest.raises(sr.DeclarationError, match="mu"):
+        theory.vertex(0, 1, mu=1)
+    with pytest.raises(sr.DeclarationError, match="C_W of 0 layers: it has 0 values; pass one number"):
+        theory.response(0, 1, gamma=1, C_W=[], C_b=0)
+
+
+def test_lists_have_a_number_for_each_layer_of_the_network():
+    with pytest.raises(sr.DeclarationError, match=r"C_W of 3 layers: it has 4 values; .* the readout takes the last"):
+        fischer().response(3, 1, C_W=[1, 2, 3, 4], C_b=0, xi=1)
+    found = fischer().response(3, 1, C_W=np.array([1.0, 2.0, 3.0]), C_b=0, xi=1)
+    assert found.chi_out == fischer().response(3, 1, C_W=[1, 2, 3], C_b=0, xi=1).chi_out
+    three = fischer().response(3, 1, C_W=[1, 2, 4], C_b=0, xi=1)
+    assert three.chi_out / found.chi_out != pytest.approx(three.chi[-1] / found.chi[-1], rel=1e-3)  # the readout's too
+
+
+def test_the_numbers_are_explained():
+    one, two = (str(fischer().response(2, K, xi=1, **FISCHER)) for K in (1, [[1, "0.5"], ["0.5", 1]]))
+    for text in (one, two):
+        for said in ("of what the last layer adds", "of the stream", "of the output"):
+            assert said in text
+    assert "K11, K12, K22" in two and "K11" not in one
