@@ -23,7 +23,7 @@ from ..results.numbers.response import Response, ResponseDecay
 from ..results.observable import DepthObservable, Section
 from ..results.quantity import Quantity, Status
 from ..results.subjects import DerivedFluctuations
-from .aspect_ratio.growth_numbers import growth_rows
+from .aspect_ratio.growth_numbers import GrowthNumbers, growth_numbers, growth_rows
 from .aspect_ratio.limits_of_nu import near_identity
 from .aspect_ratio.nu import useful_point
 from .aspect_ratio.optimal_gamma import AspectRatioCurve
@@ -96,11 +96,15 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
     @cached_property
     def growth_curve(self) -> GrowthCurve | None:
         """Nu as numbers along gamma. None without a critical point."""
-        point = useful_point(self.critical_points)
-        rows = () if point is None else tuple(growth_rows(self.layer, point))
+        rows = () if self._growth_numbers is None else tuple(growth_rows(self._growth_numbers))
         if not rows:
             return None
         return GrowthCurve(rows, near_identity(self.nu) if self._growth_formulas else None)
+
+    @cached_property
+    def _growth_numbers(self) -> GrowthNumbers | None:
+        point = useful_point(self.critical_points)
+        return None if point is None else growth_numbers(self.layer, point)
 
     @cached_property
     def _growth_formulas(self) -> tuple[Quantity, ...]:
@@ -129,7 +133,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
 
     def aspect_ratio_curve(self, n_L: Number, **params: Number) -> AspectRatioCurve:
         """``r*(gamma)`` with its turning points and its least value, for n_L outputs."""
-        return AspectRatioCurve(self.aspect_ratio, n_L, tuple(params.items()))
+        return AspectRatioCurve(self.aspect_ratio, n_L, tuple(params.items()), self._growth_numbers)
 
     @property
     def optimal_gamma_procedure(self) -> Procedure:

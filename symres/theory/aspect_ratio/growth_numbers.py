@@ -7,6 +7,7 @@ stream after the layer, and V grows by ``Cov(H, H) + 2 <J G H>``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
@@ -28,17 +29,46 @@ _DEGREE = 512
 GAMMAS = (0.0, *(k / 40 for k in range(1, 39)), 0.96, 0.97, 0.98, 0.99)
 
 
-def growth_rows(layer: Layer, point: CriticalPoint) -> list[GrowthRow]:
-    """Nu at a critical point for many weights of the skip connection; empty where parameters have no numbers.
+@dataclass(frozen=True)
+class GrowthNumbers:
+    """Nu at a critical point for any weight of the skip connection.
+
+    Args:
+        layer: compiled.
+        place: of "K", "C_W" and "C_b" where the layer is critical: functions of gamma alone.
+        factor: in front of the growth of a vertex where kernels respond by 1.
+        skips: whether anything depends on gamma.
+    """
+
+    layer: CompiledLayer
+    place: Mapping[str, sp.Expr]
+    factor: float
+    skips: bool
+
+    def row(self, skip: float | None) -> GrowthRow:
+        """Nu at a weight; None where nothing depends on it.
+
+        Raises:
+            SymresError: floating-point numbers overflow.
+        """
+        values = {gamma: sp.Rational(repr(skip or 0.0))}
+        known = {name: float(sp.N(e.subs(values), 20)) for name, e in self.place.items()}
+        numbers = {C_W: known["C_W"], C_b: known["C_b"], gamma: skip or 0.0}
+        nu, second = _growth(self.layer, known["K"], numbers)
+        return GrowthRow(skip, self.factor * nu, self.factor * second)
+
+
+def growth_numbers(layer: Layer, point: CriticalPoint) -> GrowthNumbers | None:
+    """Nu of a layer as numbers; None where parameters have no numbers, or the layer has no such growth.
 
     Args:
         layer: the layer.
-        point: at which it is critical; K, C_W and C_b are functions of gamma alone.
+        point: at which it is critical.
     """
     free = {s for e in (point.K, point.C_W, point.C_b) for s in sp.sympify(e).free_symbols}
     others = {*layer.parameters, *free} - {C_W, C_b, gamma, K}
     if others or point.along is not None:
-        return []
+        return None
     program, factor = layer.program, 1.0
     kernel: sp.Expr = point.K
     try:
@@ -47,18 +77,19 @@ def growth_rows(layer: Layer, point: CriticalPoint) -> list[GrowthRow]:
         elif point.K == K:
             kernel = sp.Integer(1)
         compiled = CompiledLayer(LayerResponse(program))
-        place_of = {name: _numbers_in(e) for name, e in (("K", kernel), ("C_W", point.C_W), ("C_b", point.C_b))}
-        places: Sequence[float | None] = GAMMAS if gamma in {*layer.parameters, *free} else (None,)
-        rows = []
-        for place in places:
-            values = {gamma: sp.Rational(repr(place or 0.0))}
-            known = {name: float(sp.N(e.subs(values), 20)) for name, e in place_of.items()}
-            numbers = {C_W: known["C_W"], C_b: known["C_b"], gamma: place or 0.0}
-            nu, second = _growth(compiled, known["K"], numbers)
-            rows.append(GrowthRow(place, factor * nu, factor * second))
+        place = {name: _numbers_in(e) for name, e in (("K", kernel), ("C_W", point.C_W), ("C_b", point.C_b))}
+    except SymresError:
+        return None
+    return GrowthNumbers(compiled, place, factor, gamma in {*layer.parameters, *free})
+
+
+def growth_rows(numbers: GrowthNumbers) -> list[GrowthRow]:
+    """Nu for many weights of the skip connection; empty where floating-point numbers overflow."""
+    places: Sequence[float | None] = GAMMAS if numbers.skips else (None,)
+    try:
+        return [numbers.row(place) for place in places]
     except SymresError:
         return []
-    return rows
 
 
 def _numbers_in(expression: sp.Expr) -> sp.Expr:

@@ -93,7 +93,7 @@ def near_identity(quantity: Quantity) -> sp.Expr | None:
 
 
 def _near_zero(body: sp.Expr, order: int) -> sp.Expr:
-    sums = {s: sp.Add(*(s.term.subs(s.variable, s.ratio**d) for d in range(order))) for s in _sums(body)}
+    sums = {s: sp.Add(*(s.term.subs(s.variable, s.start * s.ratio**d) for d in range(order))) for s in _sums(body)}
     return sp.expand(sp.series(body.xreplace(sums), gamma, 0, order + 1).removeO())
 
 

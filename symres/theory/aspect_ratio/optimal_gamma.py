@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,9 +16,12 @@ from ...core.symbols import gamma, n_L
 from ...results.numbers.branches import Branches
 from ...results.numbers.procedure import Procedure
 from ...results.quantity import Quantity, Status
+from .growth_numbers import GrowthNumbers
 
 _GRID = np.linspace(0.0, 0.9375, 16)  # where r* is looked at for turning points
 _FIRST, _DEEPEST = 4, 14  # a large ratio is looked for at 1 - gamma = 2**-4, ..., 2**-14
+_SECANTS, _STEP = 5, 1e-3  # steps towards a solution, and the distance at which the first slope is measured
+_CLOSE = 4e-15  # of r*, relative, to what is asked for
 _HEIGHTS = (1.02, 1.5, 20.0)  # ratios at which errors are measured, in units of the least one
 
 
@@ -30,11 +33,13 @@ class AspectRatioCurve:
         ratio: the quantity.
         outputs: n_L.
         parameters: of the activation, by name.
+        numbers: nu in double precision, at which solutions are searched; those of ``ratio`` decide.
     """
 
     ratio: Quantity
     outputs: Number
     parameters: tuple[tuple[str, Number], ...] = ()
+    numbers: GrowthNumbers | None = None
 
     def __post_init__(self) -> None:
         if self.ratio.status is Status.UNKNOWN:
@@ -54,21 +59,34 @@ class AspectRatioCurve:
         return value
 
     @cached_property
+    def _near(self) -> Callable[[float], float]:
+        """Nearly the same in milliseconds: the ratio is inverse to nu."""
+        numbers = self.numbers
+        if numbers is None:
+            return self._value
+        scale = self._value(0.0) * numbers.row(0.0).nu
+
+        @cache
+        def near(place: float) -> float:
+            return scale / numbers.row(place).nu
+
+        return near
+
+    @cached_property
     def turns(self) -> tuple[float, ...]:
         """The gamma at which r* turns, in increasing order."""
-        values = [self._value(g) for g in _GRID]
+        values = [self._near(float(g)) for g in _GRID]
         found = []
         for k in range(1, len(_GRID) - 1):
             for sign in (1.0, -1.0):
                 if sign * values[k] < sign * values[k - 1] and sign * values[k] <= sign * values[k + 1]:
                     bracket = (_GRID[k - 1], _GRID[k + 1])
-                    best = minimize_scalar(
-                        lambda g, s=sign: s * self._value(g), bounds=bracket, method="bounded", options={"xatol": 1e-9}
-                    )
+                    signed = partial(lambda s, g: s * self._near(float(g)), sign)
+                    best = minimize_scalar(signed, bounds=bracket, method="bounded", options={"xatol": 1e-9})
                     found.append(float(best.x))
         return tuple(sorted(found))
 
-    @property
+    @cached_property
     def least(self) -> tuple[float, float]:
         """(gamma, r*) where r* is smallest: no gamma makes a smaller aspect ratio optimal."""
         return min(((g, self._value(g)) for g in (0.0, *self.turns)), key=lambda pair: pair[1])
@@ -113,12 +131,34 @@ class AspectRatioCurve:
                 f"the least optimal ratio is {least:.6g}, at gamma = {place:.6g}: it is shallower than optimal",
                 "take gamma = 0, or a deeper or narrower network",
             )
-        last = next((e for k in range(_FIRST, _DEEPEST + 1) if self._value(e := 1 - 2.0**-k) >= target), None)
+        last = next((e for k in range(_FIRST, _DEEPEST + 1) if self._near(e := 1 - 2.0**-k) >= target), None)
         if last is None:
             raise DeclarationError(f"a gamma for r = {target:.6g}", "it is within 2**-14 of 1", "pass a smaller r")
         edges = sorted({0.0, *self.turns, last})
         found = []
         for low, high in pairwise(edges):
-            if (self._value(low) - target) * (self._value(high) - target) <= 0:
-                found.append(float(brentq(lambda g: self._value(g) - target, low, high, xtol=1e-15, rtol=1e-14)))
+            if (self._at_edge(low) - target) * (self._at_edge(high) - target) <= 0:
+                found.append(self._root(target, low, high))
         return Branches(sorted(set(found)))
+
+    def _at_edge(self, place: float) -> float:
+        """The ratio at the end of a branch: at a turn it decides which values the branch takes."""
+        return self._value(place) if place in (0.0, *self.turns) else self._near(place)
+
+    def _root(self, target: float, low: float, high: float) -> float:
+        """The only solution on a branch: by secants from where the numbers have it, else by a search in the ratio."""
+        places = []
+        if (self._near(low) - target) * (self._near(high) - target) < 0:
+            near = float(brentq(lambda g: self._near(g) - target, low, high, xtol=1e-13, rtol=1e-13))
+            step = _STEP * min(near - low, high - near)
+            slope = (self._near(near + step) - self._near(near - step)) / (2 * step)
+            for _ in range(_SECANTS):
+                missing = self._value(near) - target
+                places.append((near, missing))
+                if abs(missing) <= _CLOSE * target:
+                    return near
+                if len(places) > 1:
+                    (one, before), (other, after) = places[-2:]
+                    slope = (after - before) / (other - one)
+                near = min(max(near - missing / slope, low), high)
+        return float(brentq(lambda g: self._value(g) - target, low, high, xtol=1e-15, rtol=1e-14))

@@ -70,8 +70,17 @@ class StationaryNoise:
                 self._at_point(self._noise.at_one_kernel(e)) for e in (term.factor, term.scale, term.covariance)
             )
             bound = sp.sqrt(sp.Mul(*(variances[s] for s in term.averages))) / scale
-            total += factor * scale * GeometricSum(both * memory**power, memory, self.memory, bound)
+            total += factor * scale * self._summed(both * memory**power, bound)
         return total
+
+    def _summed(self, term: sp.Expr, bound: sp.Expr) -> sp.Expr:
+        """The sum over all later times; where neurons are known by their stream alone, in its correlation."""
+        ratio = self.memory
+        if ratio.is_Symbol:
+            moved = term.xreplace({memory: memory / ratio})
+            if not any(p.base == ratio and p.exp.could_extract_minus_sign() for p in moved.atoms(sp.Pow)):
+                return GeometricSum(moved, memory, ratio, bound, ratio)
+        return GeometricSum(term, memory, ratio, bound)
 
     @cached_property
     def with_next_square(self) -> sp.Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 import sympy as sp
 
@@ -17,6 +18,15 @@ from ...results.quantity import Quantity
 from ..quantities.build import build, unknown
 from ..walk.walk import Walk
 from .layer_walks import LayerWalks
+
+
+class Words(TypedDict):
+    """What a quantity takes over from its record."""
+
+    notation: str
+    meaning: str
+    unit: str
+    source: str
 
 
 class Subject(ABC):
@@ -56,9 +66,9 @@ class LayerObservable(Observable):
         return True
 
     @property
-    def words(self) -> dict[str, str]:
+    def words(self) -> Words:
         """What a quantity says of itself."""
-        return {"notation": self.notation, "meaning": self.meaning, "unit": self.unit, "source": self.source}
+        return Words(notation=self.notation, meaning=self.meaning, unit=self.unit, source=self.source)
 
     def _built(self, subject: Subject, walk: Walk, define: Callable[[LayerWalks], sp.Expr]) -> Quantity:
         more = tuple(s for s in self.arguments if s is symbols.Theta)
