@@ -14,7 +14,7 @@ from sympy.printing.codeprinter import CodePrinter, PrintMethodNotImplementedErr
 from sympy.printing.numpy import NumPyPrinter
 
 from ...core import files
-from ...core.atoms import AverageNode, PowerSumNode
+from ...core.atoms import AverageNode, Opaque, PowerSumNode
 from ...core.errors import NoClosedForm
 from ...core.symbols import gamma
 from ...numerics.balls import evaluate
@@ -127,7 +127,7 @@ def _with_decimals(expression: sp.Expr) -> sp.Expr:
     """An expression whose largest parts without symbols are decimals."""
     if not expression.free_symbols:
         return expression if expression.is_Rational else sp.Float(evaluate(expression, {}, _CONSTANT)[0], _CONSTANT)
-    args = expression.args
+    args: tuple[sp.Expr, ...] = () if isinstance(expression, Opaque) else expression.args
     if expression.is_Add or expression.is_Mul:
         constant, others = expression.as_independent(*expression.free_symbols, as_Add=expression.is_Add)
         args = (constant, *expression.func.make_args(others))

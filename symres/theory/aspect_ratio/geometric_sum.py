@@ -102,7 +102,7 @@ class GeometricSum(PowerSumNode, sp.Expr):
             return arb("nan")
         function = PowerSeries.of(self.term, (self.variable, *self._parameters), values, bits + _GUARD)
         with ctx.workprec(bits + _GUARD):
-            return _sum_of_powers(function, start, ratio, bound)
+            return sum_of_powers(function, start, ratio, bound)
 
     # ---- printing ----------------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class GeometricSum(PowerSumNode, sp.Expr):
         return rf"\sum_{{{printer._print(variable)}={places},\ldots}} \left({printer._print(term)}\right)"
 
 
-def _sum_of_powers(function: PowerSeries, start: arb, ratio: arb, bound: arb) -> arb:
+def sum_of_powers(function: PowerSeries, start: arb, ratio: arb, bound: arb) -> arb:
     """``sum_{d >= 0} c(start*ratio^d)``."""
     if ratio < 0:  # two sums of one sign each
         return sum((_of_one_sign(function, first, ratio * ratio, bound) for first in (start, start * ratio)), arb(0))

@@ -2,8 +2,15 @@
 
 import numpy as np
 import pytest
+import sympy as sp
+from numpy.polynomial.chebyshev import chebval
 
 import symres as sr
+from symres.codegen.power_sums.term_series import series_of
+from symres.core import symbols
+from symres.core.symbols import r
+from symres.theory.aspect_ratio.geometric_sum import GeometricSum
+from symres.theory.quantities.build import build
 from tests.shared import derived
 
 
@@ -45,11 +52,43 @@ def test_polynomials_and_latex_as_before(theory):
     assert r"\sum" in sr.export(theory.nu, target="latex").text
 
 
-def test_averages_without_a_closed_form_have_no_code():
-    nu = derived(sr.residual("softplus")).nu
-    if nu.status is sr.Status.NUMERIC:
-        with pytest.raises(sr.NoClosedForm, match="two times"):
-            sr.export(nu, target="numpy")
+def test_terms_become_series():
+    """``r/(2 - r)``, and a function that is not smooth at 1."""
+    found = series_of(r / (2 - r), r)
+    places = np.array([-1.0, -0.3, 0.0, 0.7, 1.0])
+    assert np.allclose(chebval(places, found), 1 / (2 - places), rtol=1e-15)
+    assert len(found) < 40
+    with pytest.raises(sr.NoClosedForm, match="234 terms"):
+        series_of(r * sp.sqrt(1 - r**2), r)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_what_the_language_lacks(target):
+    """Averages: constants become decimals, terms polynomials; parameters of the activation are too many variables."""
+    smooth = sp.Symbol("alpha", positive=True)
+    average = sr.expect(sp.tanh(sr.z) ** 2).definition
+    for beta, sample in ((1, True), (smooth, False)):
+        constant = average.xreplace({symbols.K: 2 * beta})
+        body = (1 - sr.gamma**2) * (constant + GeometricSum(constant * r / (2 - r), r, sr.gamma, sp.Integer(1)))
+        quantity = build("nu", (sr.gamma,), body, parameters=(sr.gamma,))
+        if not sample:
+            with pytest.raises(sr.NoClosedForm, match=f"that {target} lacks, of alpha"):
+                sr.export(quantity, target=target)
+            continue
+        found = sr.export(quantity, target=target).load().nu(0.4)
+        assert float(found) == pytest.approx(float(quantity.evalf(gamma="0.4")), rel=1e-14)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("formula", ["gelu", "z*tanh(log(1 + exp(z)))"])
+def test_nu_of_smooth_activations(formula):
+    """Gelu's closed form has functions that no library has; that of the formula has averages."""
+    quantity = derived(sr.residual(formula)).aspect_ratio
+    for target in ("numpy", "torch"):
+        module = sr.export(quantity, target=target).load()
+        for gamma in ("-0.3", "0", "0.6", "0.97"):
+            found = float(module.aspect_ratio(float(gamma), 2.0))
+            assert found == pytest.approx(float(quantity.evalf(gamma=gamma, n_L=2)), rel=1e-13)
 
 
 def test_the_stated_error_is_measured(theory):

@@ -148,6 +148,26 @@ def test_layers_that_keep_kernels_bounded():
     assert derived(sr.residual("relu")).vertex_limit.status is sr.Status.UNKNOWN
 
 
+def test_a_block_of_two_layers():
+    """Of relu after a dense layer, whose C_W at criticality is imaginary for gamma > 1: nothing is verified there."""
+    theory = derived(sr.Layer(sr.gamma * sr.z + sr.Dense(sr.activation("relu")(sr.Dense(sr.z)))))
+    assert theory.nu.status is sr.Status.EXACT
+    critical = {"gamma": "0.3", "C_W": sp.sqrt(2 * (1 - sp.Rational(9, 100))), "C_b": 0}
+    after = theory.vertex(60, 1, **critical)
+    assert after[60] - after[59] == pytest.approx(float(theory.nu.evalf(gamma="0.3")), rel=1e-11)
+
+
+def test_the_inverse_takes_few_values(monkeypatch):
+    """Values may take seconds, so solutions are searched in double precision."""
+    curve = derived(sr.residual("relu")).aspect_ratio_curve(1)
+    asked = []
+    value = sr.results.quantity.Quantity.evalf
+    monkeypatch.setattr(sr.results.quantity.Quantity, "evalf", lambda *a, **k: asked.append(k) or value(*a, **k))
+    (found,) = curve.solve("0.25")
+    assert len(asked) <= 8
+    assert curve.ratio.evalf(gamma=repr(found), n_L=1) == pytest.approx(0.25, rel=1e-14)
+
+
 def test_what_has_no_optimal_gamma():
     with pytest.raises(sr.NoClosedForm, match="no gamma"):
         derived(sr.mlp("relu")).optimal_gamma(1, 1)
