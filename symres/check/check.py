@@ -71,7 +71,13 @@ def check(
         share = _QUADRATURE_SHARE if set(names) == set(ORACLES) else 1.0
         if "quadrature" in names:
             rows += quadrature_rows.theory_rows(
-                theory, claims, seed, points, fixed, lambda what, done: report(what, share * done)
+                theory,
+                claims,
+                seed,
+                points,
+                fixed,
+                lambda what, done: report(what, share * done),
+                simulated="simulation" in names,
             )
         if "simulation" in names:
             rows += simulation_rows.theory_rows(

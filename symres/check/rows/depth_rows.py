@@ -10,9 +10,9 @@ import numpy as np
 import sympy as sp
 
 from ...core import symbols
-from ...results.critical_point import CriticalPoint
 from ...results.measurement import OracleValue, Sample, Sampler
 from ...results.observable import Observable
+from ...results.subjects import DerivedFluctuations
 from ...results.verdict import VERTICES, Verdict, inconclusive
 from ..oracles.layer_oracle import QuadratureOracle
 from ..sampling import random_points
@@ -29,6 +29,8 @@ _SMALL = 0.1  # of the natural scale
 _NEURONS = 2_000_000  # at most, for each width and layer
 _SETTLED, _LAST = 3, 7  # layers between which the growth of vertices is measured
 _REMEMBERED = sp.Rational(2, 5)  # the largest weight of a skip connection whose first layers are forgotten by then
+_SETTLES = 100  # layers after which it grows by its final law
+_EARLY = 0.03  # of the final growth: what that between the first layers may differ from it by
 _STABLE = ("neutral", "half-stable")  # points at which a kernel stays
 
 
@@ -73,18 +75,25 @@ def depth_rows(
 
 
 def growth_row(
-    task: Task, observable: Observable, points: Sequence[CriticalPoint], tell: Callable[[float], None]
+    task: Task, observable: Observable, theory: DerivedFluctuations, tell: Callable[[float], None]
 ) -> Verdict:
-    """The growth of what is simulated between two depths, at the critical point at which kernels stay."""
+    """The growth of what is simulated between two depths, at the critical point at which kernels stay.
+
+    Whether it has settled by then is seen in the recursion of vertices, which has comparisons of its own.
+    """
     name, quantity = observable.name, task.quantities[observable.name]
-    values = {s: min(v, _REMEMBERED, key=abs) if s == symbols.gamma else v for s, v in task.values.items()}
-    point = next((p for p in points if p.stability in _STABLE and p.along is None), None)
+    free = {s for s in task.values if s == symbols.gamma and s.name not in task.fixed}
+    values = {s: min(v, _REMEMBERED, key=abs) if s in free else v for s, v in task.values.items()}
+    point = next((p for p in theory.critical_points if p.stability in _STABLE and p.along is None), None)
     if point is None:
-        said = "vertices grow by their final law only in deeper networks than can be simulated"
-        return inconclusive(name, "simulation", "", (said,), seed=task.seed)
+        return _later(task, name, values)
     K = sp.Integer(1) if point.K == symbols.K else _rounded(point.K, values)
     values |= {s: _rounded(e, values) for s, e in ((symbols.C_W, point.C_W), (symbols.C_b, point.C_b)) if s in values}
     there = task.at(values)
+    claims = theory.vertex(_SETTLES, K, **{s.name: value for s, value in values.items()})
+    early, final = (claims[_LAST] - claims[_SETTLED]) / (_LAST - _SETTLED), claims[-1] - claims[-2]
+    if abs(early - final) > _EARLY * abs(final):
+        return _later(task, name, {symbols.K: K} | values)
     kernels, natural = [float(K)] * (_LAST + 1), np.array([float(K) ** 2])
     assert observable.simulated is not None
     every = observable.simulated(there.simulation, float(K), kernels[1:])
@@ -92,6 +101,11 @@ def growth_row(
     found = OracleValue(float(estimate.values[0] / natural[0]), float(estimate.errors[0] / natural[0]), 1.0)
     shown = f"{random_points.text({symbols.K: K} | values)}; layers {_SETTLED} to {_LAST}"
     return _row(there, name, shown, claimed(quantity, values), found, estimate)
+
+
+def _later(task: Task, name: str, values: Values) -> Verdict:
+    said = "vertices grow by their final law only in deeper networks than can be simulated"
+    return inconclusive(name, "simulation", random_points.text(values), (said,), seed=task.seed)
 
 
 def _settings(values: Values) -> Iterator[Values]:

@@ -44,8 +44,12 @@ def theory_rows(
     points: int,
     fixed: Mapping[str, sp.Expr],
     report: Progress,
+    simulated: bool = False,
 ) -> list[Verdict]:
-    """Some quantities of a theory, each at some points."""
+    """Some quantities of a theory, each at some points.
+
+    What has no oracle here has a row that says so, unless networks are ``simulated`` that have one.
+    """
     rows = []
     free = free_symbols(theory, *quantities.values())
     units = natural_units(theory.layer.forward, free, seed, fixed)
@@ -53,7 +57,8 @@ def theory_rows(
     for done, (name, quantity) in enumerate(quantities.items()):
         observable = theory.observables[name]
         if observable.oracle is None:
-            rows.append(inconclusive(name, "quadrature", "", (_NO_ORACLE,), seed=seed))
+            if observable.simulated is None or not simulated:
+                rows.append(inconclusive(name, "quadrature", "", (_NO_ORACLE,), seed=seed))
             continue
         rng = random_points.stream(seed, "quadrature", name)
         own = observable.arguments

@@ -120,7 +120,7 @@ def _of_finite_width(task: Task, theory: DerivedFluctuations, K: sp.Rational, de
         return lambda tell: depth_rows(task, observable, claims, K, tell)
 
     def growing(observable: Observable) -> _Run:
-        return lambda tell: [growth_row(task, observable, theory.critical_points, tell)]
+        return lambda tell: [growth_row(task, observable, theory, tell)]
 
     for name, record in theory.depth_observables.items():
         yield name, deep(record)
