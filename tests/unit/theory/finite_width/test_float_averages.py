@@ -5,10 +5,12 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.core import symbols
 from symres.core.symbols import K1, K2, C, K, x1, x2
 from symres.gaussian.calculus.expectation import Expectation
 from symres.theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
-from symres.theory.finite_width.float_quadrature import FloatFunction, coefficients, rule
+from symres.theory.finite_width.float_quadrature import FloatFunction, coefficients
+from symres.theory.finite_width.panels import rule
 
 NAMES = ("relu", "tanh", "gelu", "silu", "hard_tanh", "elu", "softplus")
 
@@ -51,6 +53,27 @@ def test_coefficients_beyond_the_waves_of_the_panels():
         float(sr.expect("hard_tanh(z)^2").evalf(K=30)), rel=5e-5
     )  # its kinks have a long tail
     assert rule(64).weights.sum() == pytest.approx(1, abs=1e-14)
+
+
+@pytest.mark.parametrize("size", ["1/10", "1e6", "1e12"])
+@pytest.mark.parametrize("formula", ["erf(z)^2", "tanh(1000*z)^2", "exp(-z^2)", "erf(1000*(z - 73/10))"])
+def test_functions_that_are_steep_on_the_scale_of_the_law(formula, size):
+    """Panels are as narrow as the function: its width may be a billionth of a standard deviation, at 0 or elsewhere."""
+    exact = sr.expect(formula)
+    average = exact.definition.xreplace({symbols.K: K})
+    assert compiled(average, {K: float(size) if "e" in size else 0.1}) == pytest.approx(
+        float(exact.evalf(20, K=size)), rel=3e-14
+    )
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_nearly_equal_variables(apart):
+    """The average given the first variable changes within the root of what they do not share."""
+    for name, size in (("relu", 1.0), ("erf", 1e5)):
+        average = Expectation(sr.activation(name)(x1) * sr.activation(name)(x2), K1, C, K2)
+        place = {K1: size, K2: size, C: size * (1 - apart)}
+        exact = sr.expect2(name, name).evalf(20, **{str(s): value for s, value in place.items()})
+        assert compiled(average, place) == pytest.approx(float(exact), rel=3e-14)
 
 
 def test_overflow_is_named():

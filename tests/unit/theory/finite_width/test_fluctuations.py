@@ -7,6 +7,7 @@ from scipy.special import erf
 
 import symres as sr
 from symres.layers.equation_parser import written
+from symres.theory.finite_width import deep_fluctuations
 from tests.oracles.two_times import Residual
 from tests.shared import derived
 
@@ -145,6 +146,9 @@ def test_two_nearly_equal_inputs():
     V = derived(sr.residual("tanh")).vertex(3, [[1, "0.999999"], ["0.999999", 1]], **own)[-1]
     one = derived(sr.residual("tanh")).vertex(3, 1, **own)[-1]
     assert V[0, 1, 0, 1] == pytest.approx(one, rel=1e-4)
+    nearer = derived(sr.residual("tanh")).vertex(3, [[1, 1 - 1e-9], [1 - 1e-9, 1]], **own)[-1]
+    slopes = [(v[0, 1, 0, 1] / one - 1) / apart for v, apart in ((V, 1e-6), (nearer, 1e-9))]
+    assert slopes[1] == pytest.approx(slopes[0], rel=1e-5)
 
 
 def test_covariances_of_other_functions():
@@ -168,6 +172,33 @@ def test_layers_of_different_kinds_and_parameters():
     assert all(v > 0 for v in found[1:])
     first = derived(sr.residual("tanh")).vertex(1, 1, C_W=1, C_b=0.1, gamma=0.5)
     assert found[1] == pytest.approx(first[1], rel=1e-13)
+
+
+def test_the_stated_error_covers_what_is_left_out(monkeypatch):
+    """With 64 Hermite coefficients of relu, where neurons remember long: the truth is within, and not far within."""
+    monkeypatch.setattr(deep_fluctuations, "_DEGREES", {1: (64,)})
+    setting = {"C_W": repr(2 * (1 - 0.97**2)), "C_b": 0, "gamma": "0.97"}
+    found = derived(sr.residual("relu")).vertex(20, 1, **setting)
+    for depth in (2, 8, 20):
+        missed = abs(found[depth] - relu_vertex(0.97, depth))
+        assert 1e-12 * found[depth] < missed < found.errors[depth] < 100 * missed
+
+
+def test_errors_of_averages_are_in_the_stated_error():
+    states = derived(sr.residual("tanh")).fluctuations(2, 1, C_W=1, C_b=0, gamma=0.5).states
+    without, with_ = (deep_fluctuations.DeepFluctuations(states, error).errors for error in (0.0, 1e-3))
+    largest = [float(np.max(np.abs(s.D))) for s in states]
+    assert [b - a for a, b in zip(without, with_, strict=True)] == pytest.approx([1e-3 * D for D in largest])
+    assert without[2] > 0
+
+
+@pytest.mark.parametrize("K", ["1e5", "1e9"])
+def test_activations_that_are_steps_on_the_scale_of_the_stream(K):
+    """V^1 = C_W^2 (<erf^4> - <erf^2>^2) falls like 1/sqrt(K)."""
+    found = derived(sr.mlp("erf")).vertex(1, K, C_W="1.5", C_b="0.1")
+    fourth, second = (sr.expect(f"erf(z)^{power}").evalf(25, K=K) for power in (4, 2))
+    assert found[1] == pytest.approx(float(2.25 * (fourth - second**2)), rel=1e-11)
+    assert found.errors[1] < 1e-9 * found[1]
 
 
 def test_kinks_need_many_coefficients_and_say_what_is_left():
