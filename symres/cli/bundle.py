@@ -29,12 +29,12 @@ def write_bundle(request: Request, theory: Theory, report: Report, folder: Path)
     drawn, missing = _drawn(report)
     write_text(folder / "derivation.tex", document(report, drawn.caption if drawn is not None else ""))
     write_text(folder / "results.json", dumps(report))
-    title = f"{request.title} in the layer {request.layer.name}."
+    title = f"{request.title} in the layer {request.layer.name}"
     warnings: list[str] = []
     without: dict[str, list[str]] = {}
     for target in ("numpy", "torch"):
         try:
-            module = export(theory, target, title=title, command=request.command("export", "--target", target))
+            module = export(theory, target, title=f"{title}.", command=request.command("export", "--target", target))
         except SymresError as error:
             missing += (f"no {target} module: {error.found}",)
             continue

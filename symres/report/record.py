@@ -16,7 +16,7 @@ from ..notation.decimals import at_zero_gamma, decimal
 from ..notation.facts import Equations, in_line
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
-from ..results.numbers.growth_curve import GrowthCurve
+from ..results.numbers.growth_curve import GrowthCurve, GrowthRow
 from ..results.numbers.vertex_formulas import VertexFormulas
 from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
@@ -99,8 +99,14 @@ def _growth(curve: GrowthCurve, formulas: tuple[Quantity, ...]) -> dict[str, obj
     return {
         "quantities": {q.name: _quantity(q) for q in formulas},
         "nu_near_gamma_1": None if curve.edge is None else _expression(curve.edge),
-        "rows": [_rounded(dataclasses.asdict(row) | {"aspect_ratio": row.aspect_ratio}) for row in curve.rows],
+        "rows": [_rounded(_growth_row(row)) for row in curve.rows],
     }
+
+
+def _growth_row(row: GrowthRow) -> dict[str, float | None]:
+    """What is found at one weight of the skip connection, and what follows from the recursion in PDLT (B.26)."""
+    complete = {"gamma": row.gamma, "nu": row.nu, "aspect_ratio": row.aspect_ratio}
+    return complete | {"nu_by_pdlt": row.second, "aspect_ratio_by_pdlt": row.published}
 
 
 def _vertex(found: VertexFormulas) -> dict[str, object]:

@@ -73,11 +73,21 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
         return self.network(depth).fluctuations(K, **params)
 
     def vertex(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
-        """``[V^0, ..., V^depth]``, the four-point vertex of one input or several, V^0 = 0; see ``Network``."""
+        """``[V^0, ..., V^depth]``: the four-point vertex ``n E[z_i^2 z_j^2]_c`` of two neurons, V^0 = 0.
+
+        Args:
+            depth: number of layers.
+            K: kernel of the input: a number; or the (p, p) matrix of p inputs, no two of which are parallel.
+            params: numbers for all parameters of the layer, by name; a list has one for each layer.
+
+        Returns:
+            depth + 1 numbers in units of K^2, with their absolute ``errors``. Of p inputs, arrays of shape
+            (p, p, p, p): ``V[a,b,c,d] = n Cov(z_ia z_ib, z_jc z_jd)``.
+        """
         return self.network(depth).vertex(K, **params)
 
     def kernel_fluctuation(self, depth: Number, K: Kernels, **params: Parameter) -> Estimates | list[Array]:
-        """``[P^0, ..., P^depth]``, n times the variance of the conditional kernel; see ``Network``."""
+        """``[P^0, ..., P^depth]``: n times the variance of the conditional kernel; arguments as for ``vertex``."""
         return self.network(depth).kernel_fluctuation(K, **params)
 
     @cached_property

@@ -34,6 +34,7 @@ COLUMNS = 96  # of verbatim text
 _NARROW = 40.0  # width of a formula beside its decimals
 _WIDE = 80.0  # of one on its own
 _ROWS = 24  # of a table of verdicts, which does not break across pages
+_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99)  # of skip connections in a table
 _INLINE = 30.0  # width of formulas at the end of a sentence
 
 
@@ -66,6 +67,7 @@ def document(report: Report, caption: str = "") -> str:
             "quantities": sections(maps, notation, appendix.uses),
             "vertex": _vertex(report, notation),
             "growth": sections(report.finite_width, notation, appendix.uses),
+            "growth_rows": _growth_rows(report),
             "points": [_point(row, report, heads) for row in report.critical_points],
             "universality_class": _class(report),
             "line": _line(report, heads),
@@ -96,6 +98,18 @@ def _vertex(report: Report, notation: Notation) -> dict[str, object] | None:
     shown = [display(sign, formula, notation=notation) for sign, formula in known.values()]
     steps = [display(latex(symbol), formula, notation=notation) for symbol, formula in vertex.steps]
     return {"functions": list(known), "definitions": shown + steps}
+
+
+def _growth_rows(report: Report) -> list[str]:
+    """Nu and the optimal depth/width of one output at some gamma, the latter also by the published recursion."""
+    if report.growth is None:
+        return []
+    rows = []
+    for row in report.growth.at(*_WEIGHTS):
+        numbers = (row.nu, row.aspect_ratio, row.published)
+        weight = [] if row.gamma is None else [f"{row.gamma:g}"]
+        rows.append(" & ".join([*weight, *(f"{value:.6g}" for value in numbers)]))
+    return rows
 
 
 def equations(quantities: Sequence[Quantity], title: str, command: str) -> str:

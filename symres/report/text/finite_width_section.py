@@ -48,7 +48,8 @@ class FiniteWidthSection(Sheet):
         """V from layer to layer."""
         chi, times = self.name("chi_parallel"), "·" if self.maths.unicode else "*"
         total, square = ("Σ_k", "²") if self.maths.unicode else ("sum_k", "^2")
-        remembers, carried = vertex.memory_noise != 0, times.join([chi, self.maths(vertex.weight**2)])
+        kept = self.maths(vertex.weight**2)
+        remembers, carried = vertex.memory_noise != 0, times.join([chi, f"({kept})" if "/" in kept else kept])
         formulas = [("N", vertex.noise), ("M", vertex.memory_noise), ("R", vertex.stream_noise)]
         known = [(name, formula) for name, formula in formulas if formula != 0]
         said = "Four-point vertex V = n E[z_i^2 z_j^2]_c of two neurons from layer to layer, 0 at first"
@@ -79,9 +80,10 @@ class FiniteWidthSection(Sheet):
         differs = max(abs(row.nu / row.second - 1) for row in curve.rows)
         if differs > 1e-9:
             row = max(curve.rows, key=lambda r: abs(r.nu / r.second - 1) if (r.gamma or 0) <= 0.9 else 0)
+            there = "" if row.gamma is None else f"at gamma = {row.gamma:g} "
             text = (
                 "Neurons with a skip connection remember earlier layers. PDLT (B.26) keeps a part of that: "
-                f"at gamma = {row.gamma or 0:g} the complete nu is {row.nu / row.second:.3g} times as large"
+                f"{there}the complete nu is {row.nu / row.second:.3g} times as large"
             )
             lines += self.wrapped(self.words(text), "dim")
         return lines

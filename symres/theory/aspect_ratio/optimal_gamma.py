@@ -45,7 +45,9 @@ class AspectRatioCurve:
         if self.ratio.status is Status.UNKNOWN:
             raise NoClosedForm("the optimal gamma", self.ratio.reason, "ask for a layer that can be critical")
         if self.ratio.expr is None or not self.ratio.expr.has(gamma):
-            raise NoClosedForm("the optimal gamma", "the layer has no gamma that it could depend on", "use residual")
+            raise NoClosedForm(
+                "the optimal gamma", "the layer has no gamma, or one that is a number", "pass a layer with gamma"
+            )
         if number(self.outputs, "n_L") <= 0:
             raise DeclarationError(f"n_L = {self.outputs}", "it is no number of outputs", "pass n_L >= 1")
 
@@ -121,9 +123,11 @@ class AspectRatioCurve:
         """All gamma with r*(gamma) = r.
 
         Raises:
-            DeclarationError: r is below the least r*, or so large that 1 - gamma is below 2**-14.
+            DeclarationError: r is no positive number, below the least r*, or so large that 1 - gamma is below 2**-14.
         """
         target = float(number(r, "r"))
+        if target <= 0:
+            raise DeclarationError(f"a gamma for r = {target:.6g}", "it is no depth/width", "pass r > 0")
         place, least = self.least
         if target < least:
             raise DeclarationError(

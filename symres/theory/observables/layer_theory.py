@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, overload
 
+from ...activations.formula_parser import nearest
+from ...core.errors import DeclarationError
 from ...core.scalars import Number, scalar
 from ...layers.layer import Layer
 from ...results.observable import Section
@@ -88,8 +90,16 @@ class LayerTheory(LayerMaps, Subject):
         return self._known[record.name]
 
     def quantity(self, name: str) -> Quantity:
-        """An observable by its name."""
-        return self.derived(self.observables[name])
+        """An observable by its name.
+
+        Raises:
+            DeclarationError: the layer has no such observable.
+        """
+        known = self.observables
+        if name not in known:
+            remedy = nearest(str(name), list(known)) or f"known are: {', '.join(known)}"
+            raise DeclarationError(f"the quantity {name}", "the layer has no such one", remedy)
+        return self.derived(known[name])
 
     @property
     def observables(self) -> Mapping[str, LayerObservable]:

@@ -180,3 +180,8 @@ def test_counts_may_be_of_any_exact_type_and_must_be_whole():
             squared.series(wrong)
         with pytest.raises(sr.DeclarationError):
             theory.kernels(wrong, 1, C_W=1, C_b=0)
+
+
+def test_observables_are_asked_for_by_name():
+    with pytest.raises(sr.DeclarationError, match="did you mean vertex_limit"):
+        derived(sr.residual("relu")).quantity("vertex_limt")
