@@ -13,16 +13,19 @@ from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
+from flint import arb, ctx
 from numpy.typing import NDArray
 
 from ...activations.piecewise import PiecewiseFunction
 from ...core.errors import NoClosedForm
 from ...core.symbols import z
+from ...numerics.balls.compiler import compile_ball
 from .hermite_space import hermite_rows, within_degree
 from .panels import NODES, POINTS, REACH, WEIGHTS, Array, density, panel_edges, refined, rule
 
 Values = dict[sp.Symbol, float]
 
+_BITS = 128  # of balls, where floating-point numbers overflow
 _AT_ONCE = 64  # shifts whose Hermite polynomials are in memory together
 _NARROW = 0.25  # of what two variables share: the rest is the scale on which averages over it change
 
@@ -53,7 +56,7 @@ class FloatFunction:
 
     @cached_property
     def _parts(self) -> list[Callable[..., Array | float]]:
-        return [sp.lambdify([z, *self.parameters], part, modules="scipy", cse=True) for part in self.pieces.parts]
+        return [_without_overflow(part, [z, *self.parameters]) for part in self.pieces.parts]
 
     def breaks(self, values: Values) -> Array:
         """The breakpoints."""
@@ -128,6 +131,26 @@ class FloatProduct:
     def __call__(self, w: Array, values: Values) -> Array:
         """The values at places of any shape."""
         return np.asarray(np.prod([f(scale * w, values) for f, scale in self.factors], axis=0))
+
+
+def _without_overflow(part: sp.Expr, arguments: list[sp.Symbol]) -> Callable[..., Array | float]:
+    """A function for arrays, by balls where a part of the formula is no finite number: exp(z)/(1 + exp(z)) at 1000."""
+    fast = sp.lambdify(arguments, part, modules="scipy", cse=True)
+
+    def values(w: Array, *parameters: float) -> Array | float:
+        found: Array | float = fast(w, *parameters)
+        if np.all(np.isfinite(found)):
+            return found
+        program = compile_ball(part, arguments)
+        whole = np.array(np.broadcast_to(found, w.shape), dtype=float)
+        missing = ~np.isfinite(whole)
+        with ctx.workprec(_BITS):
+            fixed = [arb(p) for p in parameters]
+            balls = [program([arb(place), *fixed]) for place in w[missing].tolist()]
+            whole[missing] = [float(b.mid()) if b.is_finite() else np.nan for b in balls]
+        return whole
+
+    return values
 
 
 def _steep_places(part: sp.Expr) -> Iterator[sp.Expr]:

@@ -10,10 +10,9 @@ import sympy as sp
 
 from ...core.errors import NoClosedForm
 from ...core.symbols import K
-from ..finite_width.float_averages import CompiledExpressions
+from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ..finite_width.float_quadrature import Array, Values
 from ..observables.layer_theory import LayerTheory
-from .enclosed_functions import EnclosedLibrary
 from .layer_slopes import ScaleSlopes, maps_of
 from .scan import maxima, number_or_end, root, zeros
 
@@ -85,7 +84,7 @@ def scale_for(layer: LayerTheory, target: float, depth: int, kernel: float, valu
     Raises:
         NoClosedForm: none between 0 and infinity does.
     """
-    step = CompiledExpressions(maps_of(layer, 1), EnclosedLibrary())
+    step = CompiledExpressions(maps_of(layer, 1), FunctionLibrary())
 
     def reached(size: float) -> float:
         found = kernel

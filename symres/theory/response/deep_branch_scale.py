@@ -15,10 +15,9 @@ from ...core.errors import NoClosedForm
 from ...core.symbols import K
 from ...results.numbers.branch_limit import DeepBranchScale
 from ...results.quantity import Quantity, Status
-from ..finite_width.float_averages import CompiledExpressions
+from ..finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from ..finite_width.float_quadrature import Values
 from ..quantities.build import build
-from .enclosed_functions import EnclosedLibrary
 from .layer_slopes import largest_kernel
 from .scan import maxima, number_or_end, root
 
@@ -53,7 +52,7 @@ def deep_branch_scale(
     if kernel >= largest:
         lost = f"averages by quadrature lose their digits from K = {largest:g} on"
         raise NoClosedForm("the optimal branch scale", lost, "take a smaller kernel")
-    compiled = CompiledExpressions([condition, product, 1 / rate_expr], EnclosedLibrary())
+    compiled = CompiledExpressions([condition, product, 1 / rate_expr], FunctionLibrary())
 
     @number_or_end
     def slope(place: float) -> float:

@@ -76,7 +76,15 @@ def test_nearly_equal_variables(apart):
         assert compiled(average, place) == pytest.approx(float(exact), rel=3e-14)
 
 
+def test_overflow_of_a_part_is_none_of_the_whole():
+    z, one = sr.z, sp.Integer(1)
+    for formula, expected in ((sp.log(one + sp.exp(z)), 800), (sp.exp(z) / (1 + sp.exp(z)), 1)):
+        found = FloatFunction(sr.Activation("f", formula).pieces)(np.array([0.5, 800.0]), {})
+        assert found[1] == pytest.approx(expected, rel=1e-15)
+        assert found[0] == pytest.approx(float(formula.subs(z, 0.5)), rel=1e-15)
+
+
 def test_overflow_is_named():
-    function = FloatFunction(sr.activation("softplus").pieces)
+    function = FloatFunction(sr.activation("exp(z)").pieces)
     with np.errstate(all="ignore"), pytest.raises(sr.NoClosedForm, match="overflow"):
         function(np.array([800.0]), {})
