@@ -7,6 +7,8 @@ few values of c however near rho is to 1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import sympy as sp
 from flint import arb, arb_poly, ctx
 from sympy.printing.printer import Printer
@@ -41,7 +43,7 @@ class GeometricSum(PowerSumNode, sp.Expr):
         if ratio == 0:
             return term.subs(variable, start)
         powers, rest, split = sp.Integer(0), [], bound
-        for summand in sp.Add.make_args(sp.expand(term)):
+        for summand in _summands(term):
             factor, power = summand.as_independent(variable, as_Add=False)
             base, exponent = power.as_base_exp()
             if base == variable and exponent.is_Integer and exponent > 0:
@@ -114,6 +116,13 @@ class GeometricSum(PowerSumNode, sp.Expr):
         term, variable, powers = self.shown
         places = ",".join(map(printer._print, powers))
         return rf"\sum_{{{printer._print(variable)}={places},\ldots}} \left({printer._print(term)}\right)"
+
+
+def _summands(term: sp.Expr) -> Iterator[sp.Expr]:
+    """The summands of a term, multiplied out; arguments of functions stay as they are."""
+    for summand in sp.Add.make_args(term):
+        spread = summand.is_Mul and any(factor.is_Add for factor in summand.args)
+        yield from sp.Add.make_args(sp.expand_mul(summand, deep=False) if spread else summand)
 
 
 def sum_of_powers(function: PowerSeries, start: arb, ratio: arb, bound: arb) -> arb:
