@@ -55,6 +55,7 @@ class FiniteWidthTheory(CriticalTheory, DerivedFluctuations):
     """
 
     nu = Derived(growth.NU)
+    nu_log = Derived(growth.NU_LOG)
     aspect_ratio = Derived(growth.ASPECT_RATIO)
     vertex_limit = Derived(growth.VERTEX_LIMIT)
 

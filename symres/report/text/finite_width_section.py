@@ -94,6 +94,10 @@ class FiniteWidthSection(Sheet):
             arrow = "→" if self.maths.unicode else "->"
             near = f"{self.maths.symbol('gamma')} {arrow} 1"
             lines += self.equation("", [f"{self.maths(curve.edge)} + ...  for {near}"])
+        if quantity.name == "nu_log":
+            lines += self.wrapped(
+                self.words("where K flows to 0: V/(nu K^2) = l + nu_log log(l) + O(1) after l layers")
+            )
         return lines
 
     def _weights(self, curve: GrowthCurve) -> list[Line]:

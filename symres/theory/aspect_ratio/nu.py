@@ -24,7 +24,7 @@ _MEANING = {
     "half-stable": "growth of the four-point vertex at K = K*, in squared kernels a layer",
     "stable": "growth of the four-point vertex where K flows to 0, in squared kernels a layer",
 }
-_SKIPS = ((gamma, -1, 1),)  # skip weights at which kernels neither explode nor stay for ever
+SKIPS = ((gamma, -1, 1),)  # skip weights at which kernels neither explode nor stay for ever
 
 
 def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[sp.Symbol]) -> Quantity:
@@ -55,7 +55,7 @@ def nu(program: Program, points: Sequence[CriticalPoint], parameters: Sequence[s
         definition,
         meaning=_MEANING[point.stability],
         parameters=tuple(dict.fromkeys((gamma, *left))),
-        within=_SKIPS,
+        within=SKIPS,
     )
     return replace(found, expansion=expansion)
 
@@ -88,7 +88,7 @@ def vertex_limit(program: Program, kernel_map: Quantity, chi: Quantity, paramete
         (),
         definition,
         parameters=parameters,
-        within=_SKIPS,
+        within=SKIPS,
     )
 
 

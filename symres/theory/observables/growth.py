@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...core.symbols import gamma, n_L
 from ...results.observable import Section
+from ..aspect_ratio.approach import approach
 from ..aspect_ratio.nu import aspect_ratio, nu, vertex_limit
 from .layer_observable import AtCriticality, LayerObservable
 
@@ -18,6 +19,15 @@ NU = AtCriticality(
     by_default=False,  # its derivation may take longer than all other comparisons
     simulated=lambda networks, K, kernels: networks.vertices(K, kernels),
     derive=lambda subject: nu(subject.layer.program, subject.critical_points, subject.layer.parameters),
+)
+NU_LOG = AtCriticality(
+    name="nu_log",
+    sign=("ν_log", "nu_log"),
+    notation=r"\nu_{\log}",
+    meaning="how growth becomes nu after l layers where K flows to 0: V/(nu K^2) = l + nu_log*log(l) + O(1)",
+    arguments=(gamma,),
+    section=Section.FINITE_WIDTH,
+    derive=lambda subject: approach(subject.quantity("kernel_map"), subject.critical_points),
 )
 ASPECT_RATIO = AtCriticality(
     name="aspect_ratio",
@@ -42,4 +52,4 @@ VERTEX_LIMIT = AtCriticality(
         subject.layer.parameters,
     ),
 )
-OBSERVABLES: tuple[LayerObservable, ...] = (NU, ASPECT_RATIO, VERTEX_LIMIT)
+OBSERVABLES: tuple[LayerObservable, ...] = (NU, NU_LOG, ASPECT_RATIO, VERTEX_LIMIT)
