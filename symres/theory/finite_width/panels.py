@@ -15,6 +15,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss, legvander
 from numpy.typing import NDArray
 
+from ...core.errors import NoClosedForm
 from .hermite_space import hermite_rows
 
 Array = NDArray[np.float64]
@@ -25,6 +26,7 @@ NODES, WEIGHTS = leggauss(POINTS)
 _SMALL = [2.0**k for k in range(-5, 4)]
 _PROBES = 1 - 2.0 ** -np.arange(1, 48, 2)  # places towards the ends of a panel where its polynomial is compared
 _HALVINGS = 60
+_MOST = 20_000  # panels
 _WANTED = 1e-15  # error of the average on a panel, relative to the largest part of it
 _SPECTRAL = 1.6  # an error e between the nodes is one of e^1.6 in the average, which is exact for twice the degree
 
@@ -87,6 +89,9 @@ def refined(function: Callable[[Array], Array], degree: int, marks: Iterable[flo
         function: of places in standard deviations, for arrays of any shape.
         degree: of the Hermite polynomials that it is averaged with.
         marks: where it breaks, or is steep.
+
+    Raises:
+        NoClosedForm: there are too many.
     """
     found = sorted({float(m) for m in marks if 0 < abs(m) < REACH})
     edges = panel_edges(degree, found)
@@ -104,6 +109,11 @@ def refined(function: Callable[[Array], Array], degree: int, marks: Iterable[flo
         coarse = errors > _WANTED * largest
         if not coarse.any():
             break
+        if len(found) + coarse.sum() > _MOST:
+            asked = "an average in double precision"
+            raise NoClosedForm(
+                asked, f"it takes more than {_MOST} panels: the function oscillates", "take smaller kernels"
+            )
         middle = (left[coarse] + right[coarse]) / 2
         found += middle.tolist()
         left, right = np.concatenate([left[coarse], middle]), np.concatenate([middle, right[coarse]])

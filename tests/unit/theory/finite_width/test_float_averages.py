@@ -88,3 +88,10 @@ def test_overflow_is_named():
     function = FloatFunction(sr.activation("exp(z)").pieces)
     with np.errstate(all="ignore"), pytest.raises(sr.NoClosedForm, match="overflow"):
         function(np.array([800.0]), {})
+
+
+def test_waves_that_are_too_short_are_refused():
+    average = Expectation(sr.activation("sin")(x1) ** 2, K)
+    assert compiled(average, {K: 1e4}) == pytest.approx(0.5, rel=1e-13)
+    with pytest.raises(sr.NoClosedForm, match="oscillates"):
+        compiled(average, {K: 1e12})
