@@ -24,7 +24,7 @@ NU_LOG = AtCriticality(
     name="nu_log",
     sign=("ν_log", "nu_log"),
     notation=r"\nu_{\log}",
-    meaning="how growth becomes nu after l layers where K flows to 0: V/(nu K^2) = l + nu_log*log(l) + O(1)",
+    meaning="coefficient of log(depth) in the four-point vertex over that of the depth, where kernels flow to 0",
     arguments=(gamma,),
     section=Section.FINITE_WIDTH,
     derive=lambda subject: approach(subject.quantity("kernel_map"), subject.critical_points),
