@@ -44,11 +44,21 @@ class CompiledExpressions:
         self._function = _compiled(self._symbols, bare)
 
     def __call__(self, values: Values) -> Array:
-        """The numbers, shape (number of expressions,)."""
+        """The numbers, shape (number of expressions,).
+
+        Raises:
+            NoClosedForm: floating-point numbers overflow.
+        """
         known = dict(values)
-        for name, average in self._averages:
-            known[name] = average(known)
-        return np.array(self._function(*(known[s] for s in self._symbols)), dtype=float)
+        with np.errstate(all="ignore"):
+            for name, average in self._averages:
+                known[name] = average(known)
+            found = np.array(self._function(*(known[s] for s in self._symbols)), dtype=float)
+        if not np.isfinite(found).all():
+            shown = ", ".join(f"{s} = {float(known[s]):.3g}" for s in self._symbols if s in values)
+            asked = f"the numbers of a layer at {shown}"
+            raise NoClosedForm(asked, "they overflow double precision", "take smaller kernels, or fewer layers")
+        return found
 
 
 class _CompiledAverage:

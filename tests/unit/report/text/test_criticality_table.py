@@ -13,7 +13,16 @@ from symres.studies import criticality_survey
 from tests.command_line import assert_plain, page, run
 
 LAYERS = ["mlp", "residual", "pre_ln", "ln_act", "pre_ln, skip"]
-FIELDS = {"activation", "layer", "universality_class", "where", "exponents", "correlation_length", "critical_points"}
+FIELDS = {
+    "activation",
+    "layer",
+    "universality_class",
+    "where",
+    "exponents",
+    "correlation_length",
+    "critical_points",
+    "nu",
+}
 
 
 def records(capsys, *words):

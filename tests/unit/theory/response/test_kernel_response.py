@@ -264,3 +264,9 @@ def test_the_numbers_are_explained():
         for said in ("of what the last layer adds", "of the stream", "of the output"):
             assert said in text
     assert "K11, K12, K22" in two and "K11" not in one
+
+
+def test_kernels_that_explode_are_refused():
+    """After one layer of exp(2 z) the kernel is 1e6, and its exponential no number."""
+    with pytest.raises(sr.NoClosedForm, match="overflow"):
+        derived(sr.mlp("exp(2*z)")).response(2, "1.7", C_W="1.1", C_b="0.2")
