@@ -20,7 +20,7 @@ BUDGET = Budget(precision=0.02, neurons=3_000_000)
 LIMIT = 4.5
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("kind", "phi"), CASES)
 def test_networks_have_the_vertices_of_the_theory(kind, phi):
     """After one layer to three: 96 comparisons or more, none beyond 4.5 errors."""

@@ -21,7 +21,7 @@ from ...core.errors import NoClosedForm
 from ...core.symbols import z
 from ...numerics.balls.compiler import compile_ball
 from .hermite_space import hermite_rows, within_degree
-from .panels import NODES, POINTS, REACH, WEIGHTS, Array, density, panel_edges, refined, rule
+from .panel_rule import NODES, POINTS, REACH, WEIGHTS, Array, density, panel_edges, refined, rule
 
 Values = dict[sp.Symbol, float]
 

@@ -20,7 +20,7 @@ from ..walk.walk import Walk
 from .layer_walks import LayerWalks
 
 
-class Words(TypedDict):
+class RecordWords(TypedDict):
     """What a quantity takes over from its record."""
 
     notation: str
@@ -66,9 +66,9 @@ class LayerObservable(Observable):
         return True
 
     @property
-    def words(self) -> Words:
+    def words(self) -> RecordWords:
         """What a quantity says of itself."""
-        return Words(notation=self.notation, meaning=self.meaning, unit=self.unit, source=self.source)
+        return RecordWords(notation=self.notation, meaning=self.meaning, unit=self.unit, source=self.source)
 
     def _built(self, subject: Subject, walk: Walk, define: Callable[[LayerWalks], sp.Expr]) -> Quantity:
         more = tuple(s for s in self.arguments if s is symbols.Theta)

@@ -26,7 +26,7 @@ Row: TypeAlias = tuple[float, float]  # a place, and the value there
 
 
 @dataclass(frozen=True)
-class Scan:
+class ScannedPlaces:
     """Places, and what a function is there.
 
     Args:
@@ -66,7 +66,7 @@ class Scan:
         return f"the response has no interior maximum {self.range_of(name)}: {how}"
 
 
-def maxima(slope: Function, start: Sequence[float], *, down: bool = True) -> Scan:
+def maxima(slope: Function, start: Sequence[float], *, down: bool = True) -> ScannedPlaces:
     """Look for maxima, beyond the first places while the function is seen to be larger there.
 
     Args:
@@ -81,10 +81,10 @@ def maxima(slope: Function, start: Sequence[float], *, down: bool = True) -> Sca
     above = _outwards(slope, rows[-1], FACTOR, lambda height: height < -FLAT) if rows[-1][1] > 0 else []
     below = _outwards(slope, rows[0], 1 / FACTOR, lambda height: height > 0) if down and rows[0][1] < 0 else []
     beyond = [row for row in above if abs(row[1]) > FLAT]  # where it is flat, signs are those of rounding errors
-    return Scan((*reversed(list(below)), *rows, *beyond))
+    return ScannedPlaces((*reversed(list(below)), *rows, *beyond))
 
 
-def zeros(function: Function, start: Sequence[float]) -> Scan:
+def zeros(function: Function, start: Sequence[float]) -> ScannedPlaces:
     """Look for zeros, beyond the first places if there is none between these.
 
     Args:
@@ -94,13 +94,13 @@ def zeros(function: Function, start: Sequence[float]) -> Scan:
     Raises:
         NoClosedForm: numbers end everywhere.
     """
-    found = Scan(tuple(_finite(function, start)))
+    found = ScannedPlaces(tuple(_finite(function, start)))
     if found.crossings:
         return found
     first, last = found.rows[0], found.rows[-1]
     other = (lambda value: value <= 0) if first[1] > 0 else (lambda value: value > 0)
     below, above = (list(_outwards(function, row, by, other)) for row, by in ((first, 1 / FACTOR), (last, FACTOR)))
-    return Scan((*reversed(below), *found.rows, *above))
+    return ScannedPlaces((*reversed(below), *found.rows, *above))
 
 
 def root(function: Function, low: float, high: float) -> float:

@@ -44,7 +44,7 @@ def by_recursion(procedure, depth, K, own):
     return P, [p + 2 * g for p, g in zip(P, G, strict=True)]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_both_recursions_agree(name):
     layer = LAYERS[name]()

@@ -10,7 +10,7 @@ from symres.core.symbols import K1, K2, C, K, x1, x2
 from symres.gaussian.calculus.expectation import Expectation
 from symres.theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from symres.theory.finite_width.float_quadrature import FloatFunction, coefficients
-from symres.theory.finite_width.panels import rule
+from symres.theory.finite_width.panel_rule import rule
 
 NAMES = ("relu", "tanh", "gelu", "silu", "hard_tanh", "elu", "softplus")
 
