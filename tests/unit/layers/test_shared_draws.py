@@ -61,6 +61,7 @@ def test_names_of_layers():
     assert sr.Layer(long).name == "layer"
 
 
+@pytest.mark.exhaustive
 def test_page_and_record_show_the_name(capsys):
     code, out, _ = run(capsys, "derive", "tanh", "--layer", "Dense(phi(h)*h), h = Dense(z)")
     shown = [line.replace("₁", "1").split() for line in out.splitlines()]

@@ -64,8 +64,8 @@ def test_one_layer_by_quadrature_in_four_dimensions(name, phi):
 
 
 CASES = [
-    ("residual", "erf"),
     ("residual", "relu"),
+    ("residual", "erf"),
     ("pre_ln", "gelu"),
     ("two_layer_block", "relu"),
     ("glu", "erf"),
