@@ -29,7 +29,7 @@ DEGREES = {name: sr.activations[name].homogeneity for name in NAMES if sr.activa
 kernels = st.integers(5, 300).map(lambda n: R(n, 97))
 correlations = st.integers(-88, 88).filter(bool).map(lambda n: R(n, 101))
 ratios = st.integers(2, 60).map(lambda n: R(n, 17))
-examples = settings(max_examples=8, deadline=None, derandomize=True)
+examples = settings(max_examples=5, deadline=None, derandomize=True)
 precise = mp.workdps(60)  # of the arithmetic in the tests themselves
 
 
