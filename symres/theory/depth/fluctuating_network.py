@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -177,7 +177,7 @@ def kernel_matrix(K: Kernels, name: str = "K") -> list[list[sp.Expr]]:
         DeclarationError: it is no number and no symmetric matrix of numbers, an input vanishes, two inputs are
             parallel, or no inputs have such products.
     """
-    given = K.tolist() if hasattr(K, "tolist") else K
+    given = K.tolist() if isinstance(K, np.ndarray | np.generic) else K
     if not isinstance(given, list | tuple):
         return [[_positive(given, name)]]
     p = len(given)
@@ -234,7 +234,7 @@ def _require_inputs(rows: Sequence[Sequence[sp.Expr]], asked: str) -> None:
                 raise DeclarationError(asked, found, "pass kernels with C**2 < K1*K2")
 
 
-def _shown(name: str, given: Any) -> str:
+def _shown(name: str, given: object) -> str:
     text = str(given)
     return f"{name} = {text if len(text) <= 80 else text[:77] + '...'}"
 
