@@ -1,0 +1,22 @@
+"""The theory applied to PyTorch models of one's own: ``import symres.torch as st``.
+
+>>> measured = st.measure(model, inputs)
+>>> measured.frame()
+
+The public names stand in ``__init__.pyi``; each is imported when it is first asked for. Nothing outside of this room
+imports PyTorch. Inwards
+
+models      what is done with anybody's model: places are chosen in it, and it stays as it was
+measuring   kernels and Jacobian norms at these places, their table, their figure, and what they say about depth
+"""
+
+from importlib.util import find_spec
+
+import lazy_loader
+
+from ..core.errors import SymresError
+
+if find_spec("torch") is None:
+    raise SymresError("symres.torch", "PyTorch is not installed", "pip install symres[torch]")
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
