@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ..models.observing import Site
-from .network_passes import Passes, basis, plain_attention, signs, squares
+from .network_passes import Passes, plain_attention, squares
 
 LossFunction = Callable[[object], torch.Tensor]
 
@@ -112,9 +112,8 @@ def cotangent_norms(
         assert output is not None
         entries = output.numel() // passes.size
         total = passes.table()
-        for position in range(entries) if exact else [None]:
-            cotangent = signs(rng, output) if position is None else basis(position, rng, output, passes.size)
-            total += graph.gradients(output, cotangent)
+        for position in range(passes.directions(entries)) if exact else [None]:
+            total += graph.gradients(output, passes.direction(position, rng, output))
         yield None, total / entries
 
 

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ...core.errors import DeclarationError
 from ..models.arguments_of_models import CallArguments
 from ..models.observing import Action, Observer, Site
 from ..models.structures import first_tensor
@@ -28,6 +27,7 @@ class Passes:
         sites: the places, in the order of execution.
         start: where Jacobians begin; None: at the input.
         stochastic: whether two passes differ (dropout), so that no graph may serve two probes.
+        coupled: whether inputs depend on each other (batch normalisation in train mode).
     """
 
     model: nn.Module
@@ -36,6 +36,7 @@ class Passes:
     sites: tuple[Site, ...]
     start: Site | None
     stochastic: bool
+    coupled: bool
     _rows: dict[Site, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -45,6 +46,14 @@ class Passes:
     def size(self) -> int:
         """The number of inputs."""
         return self.arguments.size
+
+    def directions(self, entries: int) -> int:
+        """How many directions are all of them, for so many entries of one input."""
+        return entries * (self.size if self.coupled else 1)
+
+    def direction(self, position: int | None, rng: np.random.Generator, like: torch.Tensor) -> torch.Tensor:
+        """A direction in the shape of a tensor: signs in all entries, or one of ``directions``."""
+        return signs(rng, like) if position is None else basis(position, rng, like, self.size, self.coupled)
 
     def row(self, site: Site) -> int | None:
         """The number of a place; None for one that does not count."""
@@ -95,10 +104,21 @@ def accurate(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(torch.float32 if tensor.device.type == "mps" else torch.float64)
 
 
-def basis(position: int, rng: np.random.Generator, like: torch.Tensor, size: int) -> torch.Tensor:
-    """One entry of each input, with a sign of its own, so that derivatives by other inputs do not add up coherently."""
-    found = torch.zeros(size, like.numel() // size, dtype=like.dtype, device=like.device)
-    found[:, position] = torch.from_numpy(rng.integers(0, 2, size, dtype=np.int8) * 2.0 - 1).to(found)
+def basis(position: int, rng: np.random.Generator, like: torch.Tensor, size: int, alone: bool) -> torch.Tensor:
+    """One entry of every input, or of one input alone.
+
+    Args:
+        position: of the entry among those of one input; if it stands alone, among those of all inputs.
+        rng: source of the signs, which are independent for each input.
+        like: the shape.
+        size: the number of inputs.
+        alone: whether only one input has it: needed where inputs depend on each other.
+    """
+    found = torch.zeros(like.numel(), dtype=like.dtype, device=like.device)
+    if alone:
+        found[position] = 1.0
+    else:
+        found[position :: like.numel() // size] = signs(rng, found[:size])
     return found.reshape(like.shape)
 
 
@@ -118,9 +138,3 @@ def plain_attention() -> Iterator[None]:
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(enabled)
-
-
-def no_inputs_axis(name: str, tensor: torch.Tensor, size: int) -> DeclarationError:
-    """A tensor whose first axis does not count the inputs."""
-    found = f"its shape {tuple(tensor.shape)} does not begin with the number of inputs, {size}"
-    return DeclarationError(f"Jacobians of {name}", found, "let the first axis count the inputs")

@@ -100,7 +100,7 @@ def sample_network(
     names = names_of(sites)
     plan.steps("kernels")
     begin = _start(names, sites, arguments, plan.start)
-    passes = Passes(model, arguments, Observer(model, chosen), tuple(sites), begin, varies(model, arguments))
+    passes = Passes(model, arguments, Observer(model, chosen), tuple(sites), begin, varies(model, arguments), mixes_inputs(model))
     broken = [name for name, found in zip(names, statistics, strict=True) if not np.all(np.isfinite(found.kernel))]
     if broken:
         notes.append(f"numbers are not finite at {broken[0]}: {first_nonfinite(model, arguments)}")
@@ -186,14 +186,14 @@ def _start(names: list[str], sites: list[Site], arguments: CallArguments, start:
 
 
 def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan) -> tuple[np.ndarray, str]:
-    entries, coupled = entries_at_start(passes), mixes_inputs(passes.model)
-    exact = plan.exact or (plan.exact is None and entries <= plan.probes and not coupled)
-    also = "; with derivatives by the other inputs of the batch, of order 1/inputs" if coupled else ""
-    directions = f"all {entries} directions" if exact else f"{plan.probes} random directions"
+    directions_there = passes.directions(entries_at_start(passes))
+    exact = plan.exact or (plan.exact is None and directions_there <= plan.probes)
+    also = "; with derivatives by the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
+    directions = f"all {directions_there} directions" if exact else f"{plan.probes} random directions"
     try:
         if exact:
             total = passes.table()
-            for position in range(entries):
+            for position in range(directions_there):
                 total += tangent_norms(passes, rngs[0], position)
                 plan.steps("forward")
             found = [total]
@@ -219,9 +219,10 @@ def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan) -> tup
 def _backward(
     passes: Passes, rngs: list[np.random.Generator], plan: Plan, loss: LossFunction | None, notes: list[str]
 ) -> tuple[np.ndarray, np.ndarray | None, str, int | None]:
-    entries, coupled = entries_of_output(passes), mixes_inputs(passes.model)
-    exact = bool(plan.exact or (plan.exact is None and entries is not None and entries <= plan.probes and not coupled))
-    also = "; with derivatives of the other inputs of the batch, of order 1/inputs" if coupled else ""
+    entries = entries_of_output(passes)
+    all_of_them = None if entries is None else passes.directions(entries)
+    exact = bool(plan.exact or (plan.exact is None and all_of_them is not None and all_of_them <= plan.probes))
+    also = "; with derivatives of the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
     gradients: np.ndarray | None = None
     found: list[np.ndarray] = []
     for of_loss, norms in cotangent_norms(passes, rngs, exact, loss):
@@ -233,7 +234,7 @@ def _backward(
     if not found:
         notes.append("the output has no numbers that depend differentiably on a place: there are no backward norms")
         return passes.table(np.nan)[:, :, None], gradients, "none: the output is not differentiable", entries
-    directions = f"all {entries} entries" if exact else f"{plan.probes} random cotangents"
+    directions = f"all {all_of_them} entries" if exact else f"{plan.probes} random cotangents"
     return np.stack(found, axis=2), gradients, f"reverse-mode derivatives from {directions} of the output{also}", entries
 
 

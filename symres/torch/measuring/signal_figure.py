@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.errors import DeclarationError
 from ...report.figures.style import STYLE
+from .depth_fit import DepthVerdict
 from .signals import Measurement, PlaceSignals
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def draw_signals(measured: Measurement) -> Figure:
 
     with_loss = any(not math.isnan(place.gradient_norm) for place in measured.places)
     panels = 3 if with_loss else 2
-    with rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 2.2 + 2.1 * panels), layout="constrained")
+    with rc_context(STYLE | {"font.family": "STIXGeneral"}):  # by its name: it is looked up when the user draws
+        figure = Figure(figsize=(6.4, 1.2 + 2.6 * panels), layout="constrained")
         axes = list(np.atleast_1d(figure.subplots(panels, 1, sharex=True)))
         _series(axes[0], measured, "kernel", _KERNEL, "o", "kernel")
         axes[0].set_ylabel("kernel, mean square")
@@ -52,7 +53,10 @@ def draw_signals(measured: Measurement) -> Figure:
             if panel.get_legend_handles_labels()[0]:
                 panel.legend(frameon=False, fontsize=8)
         _name_places(axes[-1], [place.name for place in measured.places])
-        axes[0].set_title(_heading(measured), fontsize=10)
+        figure.suptitle(_heading(measured), fontsize=9)
+        axes[0].set_title(_change("kernels", measured.places, "kernel"), fontsize=10)
+        jacobians = _change("forward Jacobian norms", measured.places, "apjn_forward")
+        axes[1].set_title(f"{jacobians}{_verdict(measured)}", fontsize=10)
     return figure
 
 
@@ -135,15 +139,18 @@ def _name_places(panel: Axes, names: Sequence[str]) -> None:
 
 
 def _heading(measured: Measurement) -> str:
-    """Who was measured, and whether signals grow or die."""
     networks = "1 network" if measured.networks == 1 else f"{measured.networks} networks"
-    first = f"{networks}, {measured.inputs} inputs; bars: standard errors over {measured.errors_over}"
-    words = [_change("kernels", measured.places, "kernel"), _change("forward Jacobians", measured.places, "apjn_forward")]
+    inputs = "1 input" if measured.inputs == 1 else f"{measured.inputs} inputs"
+    return f"{networks}, {inputs}; bars: standard errors over {measured.errors_over}"
+
+
+def _verdict(measured: Measurement) -> str:
+    """What a fit says about growth with depth; empty where there are too few places, or it cannot tell."""
     try:
-        words.append(f"fit: {measured.fit().verdict}")
-    except DeclarationError:  # too few places for a fit
-        pass
-    return f"{first}\n{'; '.join(word for word in words if word)}"
+        fit = measured.fit()
+    except DeclarationError:
+        return ""
+    return "" if fit.verdict is DepthVerdict.UNDECIDED else f": {fit.verdict}"
 
 
 def _change(what: str, places: Sequence[PlaceSignals], name: str) -> str:

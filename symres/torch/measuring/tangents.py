@@ -13,7 +13,7 @@ import torch
 from torch.autograd import forward_ad
 
 from ..models.observing import Site
-from .network_passes import Passes, basis, plain_attention, signs, squares
+from .network_passes import Passes, plain_attention, squares
 
 
 def entries_at_start(passes: Passes) -> int:
@@ -41,7 +41,7 @@ def tangent_norms(passes: Passes, rng: np.random.Generator, position: int | None
         position: the entry of the start that varies; None: all of them.
 
     Returns:
-        Shape (places, inputs); nan at places before the start, 1 at the start (one entry: 1/N).
+        Shape (places, inputs); nan at places before the start, 1 at the start (its share for one entry).
 
     Raises:
         NotImplementedError, RuntimeError: an operation that has no forward rule.
@@ -49,15 +49,14 @@ def tangent_norms(passes: Passes, rng: np.random.Generator, position: int | None
     size, found = passes.size, passes.table(np.nan if passes.start is not None else 0.0)
 
     def dual(tensor: torch.Tensor) -> torch.Tensor:
-        direction = signs(rng, tensor) if position is None else basis(position, rng, tensor, size)
-        return forward_ad.make_dual(tensor, direction)
+        return forward_ad.make_dual(tensor, passes.direction(position, rng, tensor))
 
     def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
         row, entries = passes.row(site), tensor.numel() // size
         if site == passes.start:
             found[:] = 0.0
             found[:row] = np.nan
-            found[row] = 1.0 if position is None else 1.0 / entries
+            found[row] = 1.0 if position is None else 1.0 / passes.directions(entries)
             return dual(tensor.clone())
         tangent = forward_ad.unpack_dual(tensor).tangent
         if tangent is not None:
@@ -103,8 +102,8 @@ def reverse_norms(passes: Passes, rng: np.random.Generator, exact: bool, step: C
         passes.run(at, leaf if passes.start is None else None)
         for site, tensor in there.items():
             entries = tensor.numel() // size
-            for position in range(entries) if exact else [None]:
-                cotangent = signs(rng, tensor) if position is None else basis(position, rng, tensor, size)
+            for position in range(passes.directions(entries)) if exact else [None]:
+                cotangent = passes.direction(position, rng, tensor)
                 (gradient,) = torch.autograd.grad(tensor, first[0], cotangent, retain_graph=True, allow_unused=True)
                 if gradient is not None:
                     found[passes.row(site)] += squares(gradient, size) / entries
