@@ -7,7 +7,8 @@ The public names stand in ``__init__.pyi``; each is imported when it is first as
 imports PyTorch. Inwards
 
 models      what is done with anybody's model: places are chosen in it, and it stays as it was
-measuring   kernels and Jacobian norms at these places, their table, their figure, and what they say about depth
+probing     what one network shows of some inputs: kernels and Jacobian norms at its places
+measuring   averages over networks with standard errors, their table, their figure, and what they say about depth
 """
 
 from importlib.util import find_spec

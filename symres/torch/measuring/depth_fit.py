@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
@@ -14,9 +14,7 @@ from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
 from ...results.numbers.estimates import EstimatedNumber
 from .averaging import jackknife_error
-
-if TYPE_CHECKING:
-    from .signals import Measurement
+from .place_signals import PlaceSignals
 
 # The sign of growth with depth: norms to the output and gradients of a chaotic network fall along the places.
 FITTED = {"apjn_forward": 1, "apjn_backward": -1, "gradient_norm": -1}
@@ -104,24 +102,25 @@ class DepthFit(Shown):
         ]
 
 
-def fit_depth(measured: Measurement, quantity: str, skip: int | None = None) -> DepthFit:
+def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: int | None = None) -> DepthFit:
     """Fit both laws to a measured norm.
 
     Args:
-        measured: the measurement; its places should be equal layers or blocks.
+        places: in the order of execution; they should be equal layers or blocks.
+        over: what independent measurements are: "networks", "inputs" or "probes".
         quantity: a name in ``FITTED``.
         skip: places left out at the beginning; None: a quarter of them.
 
     Raises:
         DeclarationError: fewer than four places have a positive number, or ``skip`` is no such number.
     """
-    count = len(measured.places)
+    count = len(places)
     left = count // 4 if skip is None else skip
     if isinstance(left, bool) or not isinstance(left, int) or left < 0:
         raise DeclarationError(f"skip={skip!r}", "it is no number of places", "use 0, 1, 2, ...")
     kept = [
         (position, place)
-        for position, place in enumerate(measured.places, 1)
+        for position, place in enumerate(places, 1)
         if position > left and quantity in place.units and _positive(place.units[quantity])
     ]
     if len(kept) < _LEAST_PLACES:
@@ -155,12 +154,12 @@ def fit_depth(measured: Measurement, quantity: str, skip: int | None = None) -> 
         places=len(kept),
         first=kept[0][1].name,
         units=number,
-        over=measured.errors_over,
+        over=over,
     )
 
 
 def _positive(units: np.ndarray) -> bool:
-    return bool(np.all(np.isfinite(units)) and np.all(units >= 0) and np.count_nonzero(units) > 1 or
+    return bool((np.all(np.isfinite(units)) and np.all(units >= 0) and np.count_nonzero(units) > 1) or
                 (len(units) == 1 and units[0] > 0 and np.isfinite(units[0])))  # fmt: skip
 
 
@@ -175,7 +174,9 @@ def _laws(numbers: np.ndarray, positions: np.ndarray, sign: int) -> tuple[float,
     return sign * rate, -sign * power, exponential - by_power
 
 
-def _law(rate: EstimatedNumber, exponent: EstimatedNumber, preference: float, threshold: float, span: float) -> DepthLaw:
+def _law(
+    rate: EstimatedNumber, exponent: EstimatedNumber, preference: float, threshold: float, span: float
+) -> DepthLaw:
     if math.isnan(threshold):
         return DepthLaw.UNDECIDED
     if all(abs(float(number)) <= threshold * number.error for number in (rate, exponent)):

@@ -17,13 +17,14 @@ from ...results.numbers.estimates import EstimatedNumber
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ModuleChoice, choose_modules
 from ..models.keeping import device_of, kept, seeded
+from ..models.model_state import mixes_inputs, remarks_on
+from ..probing.losses import Loss, loss_of_part
+from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
 from .averaging import average, average_of_pairs, root_of_sums, units_of
-from .losses import Loss, loss_of_part
-from .model_state import mixes_inputs, remarks_on
-from .network_sample import NetworkSample, Plan, joined, sample_network
 from .peak_memory import watched_memory
+from .place_signals import PlaceSignals
 from .prediction import TheoryOfPlaces, predictions_for
-from .signals import Measurement, PlaceSignals
+from .signals import Measurement
 
 Model = nn.Module | Callable[[], nn.Module]
 _MODES = {"train": True, "eval": False, None: None}
@@ -100,7 +101,9 @@ def measure(
     if mode not in _MODES:
         raise DeclarationError(f"mode={mode!r}", "there is no such mode", "use 'eval', 'train' or None")
     if dtype is not None and not dtype.is_floating_point:
-        raise DeclarationError(f"dtype={dtype}", "weights are no such numbers", "use torch.float32, float64 or bfloat16")
+        raise DeclarationError(
+            f"dtype={dtype}", "weights are no such numbers", "use torch.float32, float64 or bfloat16"
+        )
     if isinstance(model, nn.Module) and networks > 1:
         raise DeclarationError(
             f"{networks} networks of {type(model).__name__}",
@@ -159,7 +162,9 @@ def _built(model: Model) -> nn.Module:
         return model
     if not callable(model):
         raise DeclarationError(
-            f"a model of the type {type(model).__name__}", "it is no nn.Module", "pass one, or a function that builds one"
+            f"a model of the type {type(model).__name__}",
+            "it is no nn.Module",
+            "pass one, or a function that builds one",
         )
     built = model()
     if not isinstance(built, nn.Module):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.errors import DeclarationError
 from ...report.figures.style import STYLE
-from .depth_fit import DepthVerdict
-from .signals import Measurement, PlaceSignals
+from ...results.numbers.estimates import EstimatedNumber
+from .place_signals import PlaceSignals
+from .prediction import Prediction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,11 +22,17 @@ _NAMES_SHOWN = 24  # more of them would cover each other
 _CONSTANT = 1.5  # a range smaller than this factor is drawn as if it had this factor: noise is no trend
 
 
-def draw_signals(measured: Measurement) -> Figure:
+def draw_signals(
+    places: Sequence[PlaceSignals], theory: Sequence[Prediction | None], start: str, heading: str, verdict: str
+) -> Figure:
     """Draw kernels, Jacobian norms and, with a loss, gradients, each on a logarithmic scale over the places.
 
     Args:
-        measured: the measurement; its theory, if there is one, is drawn as lines.
+        places: in the order of execution.
+        theory: drawn as lines, one entry for each place; empty without a theory.
+        start: where forward Jacobians begin.
+        heading: above the figure.
+        verdict: what is said of the Jacobian norms beside how much they change; may be empty.
 
     Returns:
         A figure that belongs to no window.
@@ -34,40 +40,46 @@ def draw_signals(measured: Measurement) -> Figure:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with_loss = any(not math.isnan(place.gradient_norm) for place in measured.places)
+    with_loss = any(not math.isnan(place.gradient_norm) for place in places)
     panels = 3 if with_loss else 2
     with rc_context(STYLE | {"font.family": "STIXGeneral"}):  # by its name: it is looked up when the user draws
         figure = Figure(figsize=(6.4, 1.2 + 2.6 * panels), layout="constrained")
         axes = list(np.atleast_1d(figure.subplots(panels, 1, sharex=True)))
-        _series(axes[0], measured, "kernel", _KERNEL, "o", "kernel")
-        axes[0].set_ylabel("kernel, mean square")
-        _series(axes[1], measured, "apjn_forward", _FORWARD, "o", f"from the {_begin(measured)} to the place")
-        _series(axes[1], measured, "apjn_backward", _BACKWARD, "s", "from the place to the output")
+        begin = "input" if start == "input" else f"place {start}"
+        for panel, name, color, marker, label in (
+            (axes[0], "kernel", _KERNEL, "o", "kernel"),
+            (axes[1], "apjn_forward", _FORWARD, "o", f"from the {begin} to the place"),
+            (axes[1], "apjn_backward", _BACKWARD, "s", "from the place to the output"),
+            (axes[-1], "gradient_norm", _GRADIENT, "o", "gradient of the loss"),
+        ):
+            _series(panel, [place.number(name) for place in places], _theory(theory, name), color, marker, label)
         axes[1].axhline(1.0, color="0.75", linewidth=0.8, zorder=0)
+        axes[0].set_ylabel("kernel, mean square")
         axes[1].set_ylabel(r"APJN, $\frac{1}{N}\sum_{ij}(\partial h_i/\partial h_j)^2$")
         if with_loss:
-            _series(axes[2], measured, "gradient_norm", _GRADIENT, "o", "gradient of the loss")
             axes[2].set_ylabel("norm of the gradient")
         for panel in axes:
             _scale(panel)
             if panel.get_legend_handles_labels()[0]:
                 panel.legend(frameon=False, fontsize=8)
-        _name_places(axes[-1], [place.name for place in measured.places])
-        figure.suptitle(_heading(measured), fontsize=9)
-        axes[0].set_title(_change("kernels", measured.places, "kernel"), fontsize=10)
-        jacobians = _change("forward Jacobian norms", measured.places, "apjn_forward")
-        axes[1].set_title(f"{jacobians}{_verdict(measured)}", fontsize=10)
+        _name_places(axes[-1], [place.name for place in places])
+        figure.suptitle(heading, fontsize=9)
+        axes[0].set_title(_change("kernels", places, "kernel"), fontsize=10)
+        jacobians = _change("forward Jacobian norms", places, "apjn_forward")
+        axes[1].set_title(": ".join(filter(None, (jacobians, verdict))), fontsize=10)
     return figure
 
 
-def _begin(measured: Measurement) -> str:
-    return "input" if measured.start == "input" else f"place {measured.start}"
-
-
-def _series(panel: Axes, measured: Measurement, name: str, color: str, marker: str, label: str) -> None:
+def _series(
+    panel: Axes,
+    numbers: Sequence[EstimatedNumber],
+    theory: tuple[np.ndarray, np.ndarray] | None,
+    color: str,
+    marker: str,
+    label: str,
+) -> None:
     """Measured numbers with error bars, and the theory as a line with a band."""
-    x = np.arange(1, len(measured.places) + 1)
-    numbers = [place.number(name) for place in measured.places]
+    x = np.arange(1, len(numbers) + 1)
     values = np.array(list(map(float, numbers)))
     errors = np.nan_to_num(np.array([number.error for number in numbers]))
     shown = np.isfinite(values) & (values > 0)
@@ -80,7 +92,7 @@ def _series(panel: Axes, measured: Measurement, name: str, color: str, marker: s
             color=color,
             marker=marker,
             markersize=4,
-            linestyle="none" if _theory(measured, name) is not None else "-",
+            linestyle="-" if theory is None else "none",
             linewidth=0.9,
             capsize=2,
             label=label,
@@ -91,20 +103,18 @@ def _series(panel: Axes, measured: Measurement, name: str, color: str, marker: s
         panel.annotate(
             "0" if values[position] == 0 else r"$\infty$", (x[position], 0.02), xycoords=("data", "axes fraction")
         )
-    theory = _theory(measured, name)
     if theory is not None:
         expected, allowed = theory
-        panel.plot(x, expected, color=color, linewidth=1.1, label="theory" if name != "apjn_backward" else None)
+        panel.plot(x, expected, color=color, linewidth=1.1, label=f"theory, {label}")
         with np.errstate(invalid="ignore"):
             low = np.maximum(expected - allowed, expected * 1e-3)
         panel.fill_between(x, low, expected + allowed, color=color, alpha=0.2, linewidth=0)
 
 
-def _theory(measured: Measurement, name: str) -> tuple[np.ndarray, np.ndarray] | None:
+def _theory(theory: Sequence[Prediction | None], name: str) -> tuple[np.ndarray, np.ndarray] | None:
     """What the theory says at each place, nan where nothing, and its errors; None if it says nothing at all."""
     found = [
-        (getattr(p, name, None), getattr(p, f"{name}_error", 0.0)) if p is not None else (None, 0.0)
-        for p in measured.theory
+        (getattr(p, name, None), getattr(p, f"{name}_error", 0.0)) if p is not None else (None, 0.0) for p in theory
     ]
     if all(value is None for value, _ in found):
         return None
@@ -136,21 +146,6 @@ def _name_places(panel: Axes, names: Sequence[str]) -> None:
     panel.set_xticks([position + 1 for position in ticks], [names[position] for position in ticks])
     panel.tick_params(axis="x", labelrotation=90 if long else 0, labelsize=8)
     panel.set_xlabel("place, in the order of execution")
-
-
-def _heading(measured: Measurement) -> str:
-    networks = "1 network" if measured.networks == 1 else f"{measured.networks} networks"
-    inputs = "1 input" if measured.inputs == 1 else f"{measured.inputs} inputs"
-    return f"{networks}, {inputs}; bars: standard errors over {measured.errors_over}"
-
-
-def _verdict(measured: Measurement) -> str:
-    """What a fit says about growth with depth; empty where there are too few places, or it cannot tell."""
-    try:
-        fit = measured.fit()
-    except DeclarationError:
-        return ""
-    return "" if fit.verdict is DepthVerdict.UNDECIDED else f": {fit.verdict}"
 
 
 def _change(what: str, places: Sequence[PlaceSignals], name: str) -> str:

@@ -4,79 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ...core.display import Fact, Plain, Shown
 from ...core.errors import DeclarationError, SymresError
 from ...results.numbers.estimates import EstimatedNumber
+from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
+from .place_signals import MEASURED, PREDICTED, PlaceSignals
 from .prediction import Prediction, z_score
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from .depth_fit import DepthFit
-
-MEASURED = (
-    "kernel",
-    "mean",
-    "cosine",
-    "covariance",
-    "token_cosine",
-    "apjn_forward",
-    "apjn_backward",
-    "gradient_norm",
-)
-PREDICTED = ("kernel", "cosine", "apjn_forward", "apjn_backward")
 _FIRST = (
     *("kernel", "kernel_error", "mean", "cosine", "apjn_forward", "apjn_forward_error"),
     *("apjn_backward", "apjn_backward_error"),
 )
-
-
-@dataclass(frozen=True)
-class PlaceSignals:
-    """What was measured at one place. Every number has its standard error in ``.error``, nan where none is known.
-
-    Args:
-        name: of the place.
-        axes: what the axes of its tensor are taken for.
-        entries: N, the number of entries of one input.
-        kernel: mean square of the entries.
-        mean: of the entries.
-        cosine: mean cosine of two different inputs; nan with one input.
-        covariance: mean of (1/N) sum_i h_i(x) h_i(y) over pairs of different inputs.
-        token_cosine: mean cosine of the features at two positions of the same input; nan without positions.
-        apjn_forward: squared Jacobian norm from the start, (1/N) sum_ij (dh_i/dh^0_j)^2.
-        apjn_backward: squared Jacobian norm to the output, (1/N_L) sum_ij (dh^L_i/dh_j)^2.
-        gradient_norm: norm of the gradient of the loss; nan without a loss.
-        gram: (1/N) sum_i h_i(x) h_i(y) for pairs of inputs, averaged over networks, shape (pairs, pairs).
-        units: independent measurements of a number by its name: of networks, or else inputs, or else probes.
-    """
-
-    name: str
-    axes: str
-    entries: int
-    kernel: EstimatedNumber
-    mean: EstimatedNumber
-    cosine: EstimatedNumber
-    covariance: EstimatedNumber
-    token_cosine: EstimatedNumber
-    apjn_forward: EstimatedNumber
-    apjn_backward: EstimatedNumber
-    gradient_norm: EstimatedNumber
-    gram: np.ndarray = field(repr=False, compare=False)
-    units: Mapping[str, np.ndarray] = field(repr=False, compare=False)
-
-    def number(self, name: str) -> EstimatedNumber:
-        """One of the measured numbers, by its name."""
-        found = getattr(self, name)
-        assert isinstance(found, EstimatedNumber)
-        return found
 
 
 @dataclass(frozen=True)
@@ -171,7 +116,15 @@ class Measurement(Shown):
         """The figure: kernels, Jacobian norms and, with a loss, gradients over the places, with errors and theory."""
         from .signal_figure import draw_signals
 
-        return draw_signals(self)
+        try:
+            verdict = self.fit().verdict
+        except DeclarationError:  # too few places
+            verdict = DepthVerdict.UNDECIDED
+        told = "" if verdict is DepthVerdict.UNDECIDED else str(verdict)
+        networks = "1 network" if self.networks == 1 else f"{self.networks} networks"
+        inputs = "1 input" if self.inputs == 1 else f"{self.inputs} inputs"
+        heading = f"{networks}, {inputs}; bars: standard errors over {self.errors_over}"
+        return draw_signals(self.places, self.theory, self.start, heading, told)
 
     def fit(self, quantity: str = "apjn_forward", *, skip: int | None = None) -> DepthFit:
         """How a number grows or falls with depth, exponentially or by a power law, and what that means.
@@ -186,11 +139,9 @@ class Measurement(Shown):
         Raises:
             DeclarationError: an unknown quantity, or fewer than four places with positive numbers.
         """
-        from .depth_fit import FITTED, fit_depth
-
         if quantity not in FITTED:
             raise DeclarationError(f"a fit of {quantity!r}", "it is not fitted over depth", f"use {', '.join(FITTED)}")
-        return fit_depth(self, quantity, skip)
+        return fit_depth(self.places, self.errors_over, quantity, skip)
 
     def to_dict(self) -> dict[str, Plain]:
         """Everything as plain data, numbers that are not finite as None."""

@@ -93,7 +93,7 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
         device: an accelerator whose random numbers are meant too.
     """
     devices = [device] if device is not None and device.type == "cuda" else []
-    plain, array = random.getstate(), np.random.get_state()  # noqa: NPY002 (the global generator is what models use)
+    plain, array = random.getstate(), np.random.get_state()
     try:
         with torch.random.fork_rng(devices=devices):
             torch.manual_seed(seed)

@@ -13,9 +13,9 @@ from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
 from ..models.arguments_of_models import CallArguments
 from ..models.choosing import ChosenModules
+from ..models.model_state import first_nonfinite, mixes_inputs, varies
 from ..models.observing import Observer, Site, names_of
 from .cotangents import LossFunction, cotangent_norms, entries_of_output
-from .model_state import first_nonfinite, mixes_inputs, varies
 from .network_passes import Passes, counts_inputs
 from .place_statistics import PAIRED, PlaceStatistics, statistics_of
 from .tangents import entries_at_start, reverse_norms, tangent_norms
@@ -100,7 +100,9 @@ def sample_network(
     names = names_of(sites)
     plan.steps("kernels")
     begin = _start(names, sites, arguments, plan.start)
-    passes = Passes(model, arguments, Observer(model, chosen), tuple(sites), begin, varies(model, arguments), mixes_inputs(model))
+    passes = Passes(
+        model, arguments, Observer(model, chosen), tuple(sites), begin, varies(model, arguments), mixes_inputs(model)
+    )
     broken = [name for name, found in zip(names, statistics, strict=True) if not np.all(np.isfinite(found.kernel))]
     if broken:
         notes.append(f"numbers are not finite at {broken[0]}: {first_nonfinite(model, arguments)}")
@@ -146,7 +148,15 @@ def _visited(
         given = arguments.map(torch.clone)
         try:
             model(*given.args, **given.kwargs)
-        except (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeError, NotImplementedError) as error:
+        except (
+            TypeError,
+            ValueError,
+            RuntimeError,
+            IndexError,
+            KeyError,
+            AttributeError,
+            NotImplementedError,
+        ) as error:
             if isinstance(error, torch.cuda.OutOfMemoryError):
                 raise
             said = (str(error).strip().splitlines() or [""])[0]
@@ -235,7 +245,12 @@ def _backward(
         notes.append("the output has no numbers that depend differentiably on a place: there are no backward norms")
         return passes.table(np.nan)[:, :, None], gradients, "none: the output is not differentiable", entries
     directions = f"all {all_of_them} entries" if exact else f"{plan.probes} random cotangents"
-    return np.stack(found, axis=2), gradients, f"reverse-mode derivatives from {directions} of the output{also}", entries
+    return (
+        np.stack(found, axis=2),
+        gradients,
+        f"reverse-mode derivatives from {directions} of the output{also}",
+        entries,
+    )
 
 
 def joined(parts: Sequence[NetworkSample]) -> NetworkSample:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from ..models.arguments_of_models import CallArguments
-from ..models.structures import first_tensor, tensors
+from .arguments_of_models import CallArguments
+from .structures import first_tensor, tensors
 
 _BATCH_NORM = nn.modules.batchnorm._BatchNorm
 _DROPOUT = (nn.modules.dropout._DropoutNd, nn.RReLU)
