@@ -1,4 +1,4 @@
-"""Jacobians of small models entry by entry, by ``torch.autograd.functional.jacobian``, and kernels by their definition."""
+"""Jacobians of small models entry by entry, by ``torch.autograd.functional.jacobian``, and kernels."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ class DepthFit(Shown):
         law: which of the two describes the numbers better, by more than the difference of their misfits scatters; or
             constant, where neither rate nor exponent differs from 0 and J changes by less than a factor 2.
         verdict: critical for a power law or a constant, ordered or chaotic for an exponential that falls or grows.
-        preference: difference of the misfits of exponential and power law in units of its error; positive for the power law.
+        preference: difference of the misfits of exponential and power law in units of its error;
+            positive for the power law.
         threshold: how many errors count as a difference, the quantile of Student's t for 99 percent.
         places: number of places that were fitted.
         first: the name of the first of them.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -26,7 +28,7 @@ from .place_signals import PlaceSignals
 from .prediction import TheoryOfPlaces, predictions_for
 from .signals import Measurement
 
-Model = nn.Module | Callable[[], nn.Module]
+Model: TypeAlias = nn.Module | Callable[[], nn.Module]
 _MODES = {"train": True, "eval": False, None: None}
 
 
@@ -62,8 +64,8 @@ def measure(
             then ``seeds`` networks are drawn, each after ``torch.manual_seed(seed + k)``.
         inputs: a tensor, a tuple (arguments by position) or a mapping (by name); the first axis counts the inputs.
         modules: where to measure, at what leaves these modules: types, patterns of names ("h.*"), or a function of name
-            and module (see ``choose_modules``). None: what enters and leaves each residual block, the repeated modules of
-            containers; without these, what leaves each dense or convolutional layer.
+            and module (see ``choose_modules``). None: what enters and leaves each residual block, the repeated modules
+            of containers; without these, what leaves each dense or convolutional layer.
         loss: "mse" or "cross_entropy" with ``targets``, or a function of what the model returns, a mean over the
             inputs; its gradient at each place is measured.
         targets: for a loss given by name.
@@ -124,7 +126,7 @@ def measure(
                 target = device_of(built, next(iter(_tensors(given)))) if where is None else where
                 if not found:
                     peak = watched_memory(target)
-                arguments = given.map(lambda t, target=target: _moved(t, dtype, target))
+                arguments = given.map(partial(_moved, dtype=dtype, device=target))
                 with kept(built, train=_MODES[mode], dtype=dtype, device=where):
                     notes += remarks_on(built)
                     most, sample = _sample(built, modules, arguments, (loss, targets), plan, number, most)

@@ -56,8 +56,8 @@ def predictions_for(places: Sequence[str], theory: TheoryOfPlaces) -> tuple[Pred
 
     Args:
         places: their names.
-        theory: one entry for each place: a ``Prediction``, or the pair of kernel and forward APJN, or None; or a mapping
-            from names of places to predictions; or an object whose attribute ``predictions`` is one of these.
+        theory: one entry for each place: a ``Prediction``, or the pair of kernel and forward APJN, or None; or a
+            mapping from names of places to predictions; or an object whose attribute ``predictions`` is one of these.
 
     Raises:
         DeclarationError: another number of entries than places, an unknown name, or an entry that is no prediction.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from functools import partial
+from typing import TypeAlias, cast
 
 import torch
 
 from ...core.errors import DeclarationError
 from .structures import first_tensor, mapped, tensors, with_first_tensor
 
-Inputs = torch.Tensor | tuple[object, ...] | list[object] | Mapping[str, object]
+Inputs: TypeAlias = torch.Tensor | tuple[object, ...] | list[object] | Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -80,4 +81,8 @@ class CallArguments:
         size = self.size
         for start in range(0, size, most):
             part = slice(start, min(start + most, size))
-            yield part, self.map(lambda t, part=part: t[part] if t.ndim and t.shape[0] == size else t)
+            yield part, self.map(partial(_some, part=part, size=size))
+
+
+def _some(tensor: torch.Tensor, part: slice, size: int) -> torch.Tensor:
+    return tensor[part] if tensor.ndim and tensor.shape[0] == size else tensor

@@ -58,7 +58,7 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
         found = {name or "model": module for name, module in named.items() if isinstance(module, choice)}
         asked = f"modules of the type {getattr(choice, '__name__', choice)}"
     elif isinstance(choice, Sequence):
-        return ChosenModules(_matching(named, list(choice)), entries=False)
+        return ChosenModules(_matching(named, choice), entries=False)
     elif callable(choice):
         found = {name or "model": module for name, module in named.items() if choice(name, module)}
         asked = "modules chosen by a function"
@@ -72,7 +72,7 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
     return ChosenModules(found, entries=False)
 
 
-def _matching(named: dict[str, nn.Module], patterns: list[str]) -> dict[str, nn.Module]:
+def _matching(named: dict[str, nn.Module], patterns: Sequence[object]) -> dict[str, nn.Module]:
     found: dict[str, nn.Module] = {}
     for pattern in patterns:
         if not isinstance(pattern, str):

@@ -67,6 +67,7 @@ def _with_part(value: object, key: object, part: object) -> object:
     if isinstance(value, (tuple, list)):
         items = [part if position == key else old for position, old in enumerate(value)]
         named = isinstance(value, tuple) and type(value) is not tuple  # a namedtuple takes its fields one by one
-        return type(value)(*items) if named else type(value)(items)
+        make: Callable[..., object] = type(value)
+        return make(*items) if named else make(items)
     assert is_dataclass(value) and not isinstance(value, type)
     return replace(value, **{str(key): part})

@@ -100,9 +100,8 @@ def sample_network(
     names = names_of(sites)
     plan.steps("kernels")
     begin = _start(names, sites, arguments, plan.start)
-    passes = Passes(
-        model, arguments, Observer(model, chosen), tuple(sites), begin, varies(model, arguments), mixes_inputs(model)
-    )
+    stochastic, coupled = varies(model, arguments), mixes_inputs(model)
+    passes = Passes(model, arguments, Observer(model, chosen), tuple(sites), begin, stochastic, coupled)
     broken = [name for name, found in zip(names, statistics, strict=True) if not np.all(np.isfinite(found.kernel))]
     if broken:
         notes.append(f"numbers are not finite at {broken[0]}: {first_nonfinite(model, arguments)}")

@@ -238,7 +238,6 @@ def test_every_precision(dtype):
 
 
 def test_residual_blocks_are_found_with_what_enters_them():
-    model, inputs = made("residual")
     model = nn.ModuleDict({"read": nn.Linear(3, WIDTH), "h": nn.ModuleList([Residual(), Residual()])}).double()
 
     class Net(nn.Module):
