@@ -165,14 +165,17 @@ def _positive(units: np.ndarray) -> bool:
 
 
 def _laws(numbers: np.ndarray, positions: np.ndarray, sign: int) -> tuple[float, float, float]:
-    """Rate, exponent, and the misfit of the exponential less that of the power law."""
+    """Rate, exponent, and the misfit of the exponential less that of the power law.
+
+    Misfits are those of the steps from place to place: each layer multiplies the norm of a finite network by a random
+    factor of its own, so that steps scatter independently, but what they add up to does not.
+    """
     logs = np.log(numbers)
-    found = []
-    for x in (positions, np.log(positions)):
-        slope, constant = np.polyfit(x, logs, 1)
-        found.append((float(slope), float(np.square(logs - slope * x - constant).sum())))
-    (rate, exponential), (power, by_power) = found
-    return sign * rate, -sign * power, exponential - by_power
+    rate, power = (float(np.polyfit(x, logs, 1)[0]) for x in (positions, np.log(positions)))
+    steps, misfits = np.diff(logs), []
+    for x in (np.diff(positions), np.diff(np.log(positions))):
+        misfits.append(float(np.square(steps - x * (x @ steps) / (x @ x)).sum()))
+    return sign * rate, -sign * power, misfits[0] - misfits[1]
 
 
 def _law(

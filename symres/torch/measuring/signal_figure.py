@@ -123,7 +123,7 @@ def _theory(theory: Sequence[Prediction | None], name: str) -> tuple[np.ndarray,
 
 def _scale(panel: Axes) -> None:
     """A logarithmic scale whose range is never so small that noise looks like growth."""
-    from matplotlib.ticker import LogFormatterSciNotation, NullFormatter
+    from matplotlib.ticker import NullFormatter
 
     panel.set_yscale("log")
     low, high = panel.get_ylim()
@@ -132,7 +132,7 @@ def _scale(panel: Axes) -> None:
         panel.set_ylim(middle / _CONSTANT, middle * _CONSTANT)
         low, high = panel.get_ylim()
     if high < 30 * low:  # few powers of ten: numbers between them are written too
-        panel.yaxis.set_major_formatter(LogFormatterSciNotation(labelOnlyBase=False, minor_thresholds=(2, 1)))
+        panel.yaxis.set_major_formatter("{x:.3g}")
         panel.yaxis.set_minor_formatter("{x:.3g}")
         panel.tick_params(axis="y", which="minor", labelsize=7)
     else:
