@@ -72,7 +72,7 @@ class SwiGlu(nn.Module):
 class BatchNormed(nn.Module):
     def __init__(self, width, **scales):
         super().__init__()
-        self.norm, self.dense = nn.BatchNorm1d(width, eps=0.0), dense(width, **scales)
+        self.norm, self.dense = nn.BatchNorm1d(width, eps=1e-12), dense(width, **scales)
 
     def forward(self, z):
         return z / 2 + self.dense(functional.relu(self.norm(z)))
