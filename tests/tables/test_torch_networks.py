@@ -110,9 +110,11 @@ def network(case, width, depth):
     return build
 
 
-def inputs_of(width, size):
-    """Inputs with mean square 1."""
-    drawn = torch.randn(size, width, generator=torch.Generator().manual_seed(11))
+def inputs_of(width, size, cosine=0.0):
+    """Inputs with mean square 1, and a mean cosine of two of them; a large batch has none below 0."""
+    generator = torch.Generator().manual_seed(11)
+    drawn = torch.randn(size, width, generator=generator)
+    drawn = (1 - cosine) ** 0.5 * drawn + cosine**0.5 * torch.randn(width, generator=generator)
     return functional.normalize(drawn) * width**0.5
 
 
@@ -120,7 +122,7 @@ def inputs_of(width, size):
 def measured_network(name, width, depth, seeds, batch):
     """The inputs and the measurement, from the stream that enters the first block."""
     case = CASES[name]
-    inputs = inputs_of(width, batch if case.batch else INPUTS)
+    inputs = inputs_of(width, batch, 0.2) if case.batch else inputs_of(width, INPUTS)
     build, mode = network(case, width, depth), "train" if case.batch else "eval"
     return inputs, st.measure(
         build, inputs, lambda name, module: name.isdigit(), seeds=seeds, probes=2, mode=mode, start="0"
