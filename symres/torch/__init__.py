@@ -9,6 +9,7 @@ imports PyTorch. Inwards
 models      what is done with anybody's model: places are chosen in it, and it stays as it was
 probing     what one network shows of some inputs: kernels and Jacobian norms at its places
 measuring   averages over networks with standard errors, their table, their figure, and what they say about depth
+tuning      residual blocks and layers rescaled in place, so that measured kernels or gradients keep their size
 """
 
 from importlib.util import find_spec
