@@ -3,11 +3,13 @@
 additions           the sums of two tensors that a pass comes by
 residual_places     where a chosen module stands: a whole block z -> z + R(z), or a branch R that is added to a stream
 stream_passes       passes in which something is done with z and R of every place, and another stream goes on
+perturbations       tangents that are carried from the first block through the tuned ones
 branch_samples      mean squares, products and Jacobian norms of z and R, with errors
-branch_conditions   the weights of skip and branch at which kernel, gradient or both keep their size
+branch_conditions   the weights of skip and branch at which kernel, gradient or APJN keep their size
 branch_weights      what scales a branch, or a skip, exactly: found and verified by runs
+block_changes       what is done with a block of the model itself
 block_tuning        residual blocks, one after the other, each on the stream that the tuned ones before it give
-layer_rescaling     layers without skips
+layerwise           layers without skips
 scaled_block        a module gamma z + xi (block(z) - z)
 tuning_report       what was found and set
 tune                the call

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,16 +15,17 @@ from ...results.numbers.estimates import EstimatedNumber
 from ..models.arguments_of_models import CallArguments
 from ..models.model_state import first_nonfinite
 from ..probing.network_passes import counts_inputs
-from .branch_conditions import BlockWeights, TunedWeight, TuningTarget, solve_block
+from .block_changes import BlockChange
+from .branch_conditions import TUNING_PROBES, TunedWeight, TuningTarget, solve_block
 from .branch_samples import BranchSample, sample_of_branch
-from .branch_weights import ScalableWeights, find_branch_weight, skip_of, verify_skip
+from .branch_weights import find_branch_weight, skip_of, verify_skip
+from .perturbations import Perturbations
 from .residual_places import PlaceKind, ResidualPlace
-from .scaled_block import ScaledBlock
 from .stream_passes import Visit, pass_over_places
 from .tuning_report import TunedBlock
 
 _BEFORE, _TUNING, _AFTER = range(3)  # streams of random signs
-TUNING_PROBES = 4  # times as many as of a measurement: a tuned number should scatter less than what checks it
+_PHASES = {_BEFORE: "before", _TUNING: "tuning", _AFTER: "after"}
 _AGREEMENT = 0.05  # times the square root of the unit of rounding: what was predicted against what is measured
 
 
@@ -58,44 +60,6 @@ class BlockPlan:
     steps: Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class BlockChange:
-    """What is to be done with one block of the model itself.
-
-    Args:
-        place: the block.
-        weights: gamma and xi.
-        branch: what is multiplied by xi; None: the block is wrapped.
-        skip: what is multiplied by gamma over its present value; None: nothing.
-        skip_before: that value.
-    """
-
-    place: ResidualPlace
-    weights: BlockWeights
-    branch: ScalableWeights | None
-    skip: ScalableWeights | None
-    skip_before: float
-
-    def scale(self) -> None:
-        """Multiply the weights, in place."""
-        if self.branch is not None:
-            self.branch.multiply(float(self.weights.xi))
-        if self.skip is not None:
-            self.skip.multiply(float(self.weights.gamma) / self.skip_before)
-
-    def apply(self, model: nn.Module) -> nn.Module:
-        """Change the model in place; returns it, or the wrapped block where the model itself is the block."""
-        self.scale()
-        if self.branch is not None:
-            return model
-        wrapped = ScaledBlock(self.place.module, float(self.weights.gamma), float(self.weights.xi))
-        for parent in list(model.modules()):
-            for name, child in parent._modules.items():
-                if child is self.place.module:
-                    parent._modules[name] = wrapped
-        return wrapped if model is self.place.module else model
-
-
 def tuned_blocks(
     model: nn.Module, places: tuple[ResidualPlace, ...], arguments: CallArguments, plan: BlockPlan
 ) -> tuple[list[BlockChange], list[TunedBlock]]:
@@ -119,68 +83,77 @@ def tuned_blocks(
             f"wrap=True for {branches[0]}", "it is a branch: the sum is outside of it", "choose whole blocks"
         )
     _free_to_move(places[0], skips[places[0].name][1], plan)
-    rngs = {
-        (phase, number): [
-            np.random.default_rng((plan.seed, phase, number, probe))
-            for probe in range(plan.probes * (TUNING_PROBES if phase == _TUNING else 1))
-        ]
-        for phase in (_BEFORE, _TUNING, _AFTER)
-        for number in range(len(places))
-    }
-    order = {place.name: number for number, place in enumerate(places)}
     factor = plan.growth ** (1 / len(places))
-    before: dict[str, BranchSample] = {}
-    tuning: dict[str, BranchSample] = {}
-    after: dict[str, BranchSample] = {}
+    samples: dict[int, dict[str, BranchSample]] = {_BEFORE: {}, _TUNING: {}, _AFTER: {}}
     changes: dict[str, BlockChange] = {}
 
-    def sampled(visit: Visit, phase: int, skip: float) -> tuple[BranchSample, torch.Tensor]:
-        branch = _branch(visit, skip)
-        _usable(visit, branch, arguments, model)
-        sample = sample_of_branch(visit.stream, branch, arguments.size, rngs[phase, order[visit.place.name]])
-        plan.steps(_PHASES[phase])
-        return sample, branch.detach()
+    def measure(visit: Visit, sample: BranchSample) -> tuple[float, float]:
+        return skips[visit.place.name][1], 1.0
 
-    def measure(visit: Visit) -> torch.Tensor:
-        skip = skips[visit.place.name][1]
-        before[visit.place.name], branch = sampled(visit, _BEFORE, skip)
-        return skip * visit.stream.detach() + branch
-
-    def tune(visit: Visit) -> torch.Tensor:
+    def tune(visit: Visit, sample: BranchSample) -> tuple[float, float]:
         place = visit.place
         weights, value = skips[place.name]
-        tuning[place.name], branch = sampled(visit, _TUNING, value)
         gamma = value if plan.gamma is None else plan.gamma
-        found = solve_block(tuning[place.name], plan.target, plan.unknown, gamma, plan.xi, factor, place.name)
+        found = solve_block(sample, plan.target, plan.unknown, gamma, plan.xi, factor, place.name)
         scaled = None if plan.wrap else find_branch_weight(visit, value, plan.branch_weight, model)
         if weights is not None:
             verify_skip(visit, weights, value)
         changes[place.name] = BlockChange(place, found, scaled, weights, value)
         changes[place.name].scale()
-        return float(found.gamma) * visit.stream.detach() + float(found.xi) * branch
+        return float(found.gamma), float(found.xi)
 
-    def measure_again(visit: Visit) -> torch.Tensor:
-        change = changes[visit.place.name]
-        gamma = float(change.weights.gamma)
-        if plan.wrap:
-            after[visit.place.name], branch = sampled(visit, _AFTER, 1.0)
-            return gamma * visit.stream.detach() + float(change.weights.xi) * branch
-        after[visit.place.name], branch = sampled(visit, _AFTER, gamma)
-        return gamma * visit.stream.detach() + branch
+    def measure_again(visit: Visit, sample: BranchSample) -> tuple[float, float]:
+        found = changes[visit.place.name].weights
+        return float(found.gamma), float(found.xi) if plan.wrap else 1.0
 
-    for action in (measure, tune, measure_again):
-        pass_over_places(model, places, arguments, action)
+    def present_skip(name: str, phase: int) -> float:
+        changed = phase == _AFTER and not plan.wrap
+        return float(changes[name].weights.gamma) if changed else skips[name][1]
+
+    for phase, weigh in ((_BEFORE, measure), (_TUNING, tune), (_AFTER, measure_again)):
+        _one_pass(model, places, arguments, plan, phase, partial(present_skip, phase=phase), weigh, samples[phase])
     rows = []
     for place in places:
         change, name = changes[place.name], place.name
         xi = float(change.weights.xi) if plan.wrap else 1.0
-        row = _row(change, before[name], tuning[name], after[name], xi)
-        _predicted(row, tuning[name], change)
+        row = _row(change, samples[_BEFORE][name], samples[_TUNING][name], samples[_AFTER][name], xi)
+        _predicted(row, samples[_TUNING][name], change)
         rows.append(row)
     return [changes[place.name] for place in places], rows
 
 
-_PHASES = {_BEFORE: "before", _TUNING: "tuning", _AFTER: "after"}
+def _one_pass(
+    model: nn.Module,
+    places: tuple[ResidualPlace, ...],
+    arguments: CallArguments,
+    plan: BlockPlan,
+    phase: int,
+    skip_of_block: Callable[[str], float],
+    weigh: Callable[[Visit, BranchSample], tuple[float, float]],
+    found: dict[str, BranchSample],
+) -> None:
+    """Measure every block; the stream goes on with the weights of stream and branch that ``weigh`` returns."""
+    probes = range(plan.probes * (TUNING_PROBES if phase == _TUNING else 1))
+    signs_of = [[np.random.default_rng((plan.seed, phase, block, probe)) for probe in probes]
+                for block in range(len(places) + 1)]  # fmt: skip
+    perturbations = Perturbations(signs_of[-1], arguments.size) if plan.target is TuningTarget.APJN else None
+
+    def at(visit: Visit) -> torch.Tensor:
+        name, skip = visit.place.name, skip_of_block(visit.place.name)
+        is_branch = visit.place.kind is PlaceKind.BRANCH
+        branch = visit.result if is_branch else visit.result - skip * visit.stream
+        _usable(visit, branch, arguments, model)
+        sample = sample_of_branch(visit.stream, branch, arguments.size, signs_of[len(found)])
+        if perturbations is not None:
+            sample = replace(sample, tangents=perturbations.sample(visit, branch))
+        found[name] = sample
+        gamma, xi = weigh(visit, sample)
+        if perturbations is not None:
+            perturbations.advance(gamma, xi)
+        plan.steps(_PHASES[phase])
+        return gamma * visit.stream.detach() + xi * branch.detach()
+
+    pass_over_places(model, places, arguments, at)
 
 
 def _free_to_move(place: ResidualPlace, skip: float, plan: BlockPlan) -> None:
@@ -192,10 +165,6 @@ def _free_to_move(place: ResidualPlace, skip: float, plan: BlockPlan) -> None:
             "nothing is named that sets it",
             "name an attribute of the block by skip_weight=, or use wrap=True",
         )
-
-
-def _branch(visit: Visit, skip: float) -> torch.Tensor:
-    return visit.result if visit.place.kind is PlaceKind.BRANCH else visit.result - skip * visit.stream
 
 
 def _usable(visit: Visit, branch: torch.Tensor, arguments: CallArguments, model: nn.Module) -> None:
@@ -232,6 +201,8 @@ def _row(change: BlockChange, before: BranchSample, tuning: BranchSample, after:
         growth_after=grown,
         chi_before=before.chi(change.skip_before, 1.0),
         chi_after=after.chi(gamma, xi),
+        apjn_before=before.apjn(change.skip_before, 1.0),
+        apjn_after=after.apjn(gamma, xi),
         chi_tuned=EstimatedNumber(float(expected), expected.error),
     )
 

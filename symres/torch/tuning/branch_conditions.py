@@ -1,17 +1,20 @@
 """The weights of skip and branch at which a residual block keeps the size of the kernel, of the gradient, or of both.
 
-Both conditions are one quadratic equation with different measurements. With ``q`` the factor by which a block may grow,
+The conditions are one quadratic equation with different measurements. With ``q`` the factor by which a block may grow,
 
     gamma^2 + 2 gamma xi b + xi^2 a = q:    a = G_RR/G_zz, b = G_Rz/G_zz keep the kernel (PDLT (B.45)),
-                                            a = J_RR,      b = J_R1      keep gradients (chi = q).
+                                            a = J_RR,      b = J_R1      keep gradients of the block (chi = q),
+                                            a = T_RR/T_zz, b = T_Rz/T_zz keep the APJN from the first block.
 
-They agree where both pairs do: for branches that are homogeneous of degree 1 and random. Otherwise one weight can keep
-one of them, and two weights, their difference ``2 gamma xi (b - b') + xi^2 (a - a') = 0`` solved, can keep both.
+The first two agree where both pairs do: for branches that are homogeneous of degree 1 and random. Otherwise one weight
+can keep one of them, and two weights, their difference ``2 gamma xi (b - b') + xi^2 (a - a') = 0`` solved, can keep both.
+The last two agree where the Jacobians of the blocks are independent of each other.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -21,6 +24,7 @@ from ...studies.tune_block import tune_block
 from ..measuring.averaging import average
 from .branch_samples import BranchSample, ratio_of_means
 
+TUNING_PROBES = 4  # times as many as of a measurement: a tuned number should scatter less than what checks it
 _ERRORS = 3.0  # a difference counts from so many standard errors on
 
 
@@ -29,6 +33,7 @@ class TuningTarget(Enum):
 
     SIZE = "size"
     GRADIENT = "gradient"
+    APJN = "apjn"
     BOTH = "both"
 
 
@@ -75,27 +80,22 @@ def solve_block(
         )
     if target is TuningTarget.BOTH:
         return _both(sample, factor, name)
-    size = target is TuningTarget.SIZE
-    if not size and not sample.J_RR.mean() > 0:
+    condition = _condition(sample, target)
+    if not float(condition.block) > 0:
         raise DeclarationError(f"the tuning of {name}", "its branch does not depend on the stream", "use target='size'")
-    numbers = sample.numbers()
-    block, stream, both = (
-        (numbers["G_RR"], numbers["G_zz"], numbers["G_Rz"])
-        if size
-        else (numbers["J_RR"], EstimatedNumber(1.0, 0.0), numbers["J_R1"])
-    )
+    block, stream, both = float(condition.block), float(condition.stream), condition.both
     root = math.sqrt(factor)
     if unknown is TunedWeight.XI:
         if gamma >= root * (1 - 1e-9) and not (float(both) + _ERRORS * both.error < 0):
             raise DeclarationError(
                 f"the tuning of {name} at gamma = {gamma:g}",
-                f"only a branch of weight 0 keeps the {'size' if size else 'gradient'} of the whole stream",
+                f"only a branch of weight 0 keeps the {target.value} of the whole stream",
                 "pass growth=2 (over all blocks), or gamma=0.9 with skip_weight= or wrap=True",
             )
         found = root * _tuned(name, block, stream, both, gamma=gamma / root)
-        return BlockWeights(EstimatedNumber(gamma, 0.0), EstimatedNumber(found, _error(sample, size, gamma, found, 1)))
+        return BlockWeights(EstimatedNumber(gamma, 0.0), EstimatedNumber(found, condition.error(gamma, found, True)))
     found = root * _tuned(name, block, stream, both, xi=xi / root)
-    return BlockWeights(EstimatedNumber(found, _error(sample, size, found, xi, 0)), EstimatedNumber(xi, 0.0))
+    return BlockWeights(EstimatedNumber(found, condition.error(found, xi, False)), EstimatedNumber(xi, 0.0))
 
 
 def _tuned(
@@ -107,13 +107,32 @@ def _tuned(
         raise DeclarationError(f"the tuning of {name}: {error.asked}", error.found, error.remedy) from error
 
 
-def _error(sample: BranchSample, size: bool, gamma: float, xi: float, of_xi: int) -> float:
-    """What the error of the condition makes of its solution: divided by the slope of the condition."""
-    measured = sample.growth(gamma, xi) if size else sample.chi(gamma, xi)
-    a = sample.G_RR.mean() / sample.G_zz.mean() if size else sample.J_RR.mean()
-    b = sample.G_Rz.mean() / sample.G_zz.mean() if size else sample.J_R1.mean()
-    slope = 2 * (gamma * b + xi * a) if of_xi else 2 * (gamma + xi * b)
-    return measured.error / abs(slope) if slope else math.nan
+@dataclass(frozen=True)
+class _Condition:
+    """``gamma^2 stream + 2 gamma xi both + xi^2 block``, and what it is for given weights, over the stream."""
+
+    block: float
+    stream: float
+    both: EstimatedNumber
+    measured: Callable[[float, float], EstimatedNumber]
+
+    def error(self, gamma: float, xi: float, of_xi: bool) -> float:
+        """What the error of the condition makes of its solution: divided by the slope of the condition."""
+        a, b = self.block / self.stream, float(self.both) / self.stream
+        slope = 2 * (gamma * b + xi * a) if of_xi else 2 * (gamma + xi * b)
+        return self.measured(gamma, xi).error / abs(slope) if slope else math.nan
+
+
+def _condition(sample: BranchSample, target: TuningTarget) -> _Condition:
+    if target is TuningTarget.SIZE:
+        both = average(sample.G_Rz[None])
+        return _Condition(float(sample.G_RR.mean()), float(sample.G_zz.mean()), both, sample.growth)
+    if target is TuningTarget.APJN:
+        found = sample.tangents
+        assert found is not None
+        both = average(found.T_Rz[None])
+        return _Condition(float(found.T_RR.mean()), float(found.T_zz.mean()), both, sample.stretch)
+    return _Condition(float(sample.J_RR.mean()), 1.0, average(sample.J_R1[None]), sample.chi)
 
 
 def _both(sample: BranchSample, factor: float, name: str) -> BlockWeights:

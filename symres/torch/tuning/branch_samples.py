@@ -20,6 +20,7 @@ import torch
 from ...results.numbers.estimates import EstimatedNumber
 from ..measuring.averaging import average
 from ..probing.network_passes import accurate, signs, squares
+from .perturbations import TangentSample
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class BranchSample:
         G_Rz: mean product of both.
         J_RR: squared norm of the Jacobian of the branch, shape (inputs, probes).
         J_R1: its trace, likewise.
+        tangents: of perturbations from the first block; None where they are not needed.
     """
 
     G_zz: np.ndarray
@@ -39,6 +41,7 @@ class BranchSample:
     G_Rz: np.ndarray
     J_RR: np.ndarray
     J_R1: np.ndarray
+    tangents: TangentSample | None = None
 
     def growth(self, gamma: float, xi: float) -> EstimatedNumber:
         """Mean square of ``gamma z + xi R`` over that of z, averages over inputs; error from their scatter."""
@@ -47,6 +50,22 @@ class BranchSample:
     def chi(self, gamma: float, xi: float) -> EstimatedNumber:
         """Squared norm of the Jacobian of ``gamma z + xi R`` per neuron; error over inputs and probes."""
         return average((gamma**2 + 2 * gamma * xi * self.J_R1 + xi**2 * self.J_RR)[None])
+
+    def stretch(self, gamma: float, xi: float) -> EstimatedNumber:
+        """Mean square of tangents behind ``gamma z + xi R`` over that of tangents before; nan where there are none."""
+        if self.tangents is None:
+            return EstimatedNumber(float("nan"), float("nan"))
+        after, before = self.tangents.leaving(gamma, xi), self.tangents.T_zz
+        single = len(before) == 1
+        return (
+            ratio_of_means(after[0], before[0]) if single else ratio_of_means(after.mean(axis=1), before.mean(axis=1))
+        )
+
+    def apjn(self, gamma: float, xi: float) -> EstimatedNumber:
+        """APJN from the first block to what leaves ``gamma z + xi R``; nan where it is not measured."""
+        if self.tangents is None:
+            return EstimatedNumber(float("nan"), float("nan"))
+        return average(self.tangents.leaving(gamma, xi)[None])
 
     def numbers(self) -> dict[str, EstimatedNumber]:
         """The averages by name, with standard errors."""

@@ -26,6 +26,8 @@ class Visit:
         result: what leaves the module: z + R(z) of a block, R(z) of a branch.
         again: runs the module once more on the same, and returns the same tensor of what leaves it, without a graph.
         raw: of a branch, what left the module before reshapes led it to the sum; else the same as ``result``.
+        attached: the stream with its graph from ``last``.
+        last: what the action returned at the block before; None at the first block.
     """
 
     place: ResidualPlace
@@ -33,6 +35,8 @@ class Visit:
     result: torch.Tensor
     again: Callable[[], torch.Tensor]
     raw: torch.Tensor
+    attached: torch.Tensor
+    last: torch.Tensor | None
 
 
 VisitAction: TypeAlias = Callable[[Visit], torch.Tensor]  # returns the stream that goes on
@@ -76,7 +80,8 @@ class _Watch:
     def __init__(self, places: tuple[ResidualPlace, ...], action: VisitAction) -> None:
         self._action = action
         self._branches = {place.addition: place for place in places if place.kind is PlaceKind.BRANCH}
-        self._leaves: dict[str, torch.Tensor] = {}
+        self._leaves: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}  # what enters a block, and its copy
+        self._last: torch.Tensor | None = None
         self._left: dict[str, tuple[torch.Tensor, Callable[[], torch.Tensor]]] = {}
         self._busy = False
         self.done: set[str] = set()
@@ -89,7 +94,8 @@ class _Watch:
             stream = first_tensor((args, kwargs))
             if self._busy or place.kind is PlaceKind.BRANCH or stream is None:
                 return None
-            leaf = self._leaves[place.name] = stream.detach().clone().requires_grad_()
+            leaf = stream.detach().clone().requires_grad_()
+            self._leaves[place.name] = stream, leaf
             given = CallArguments(args, kwargs).with_differentiable(leaf.clone())  # a leaf must not change in place
             return given.args, dict(given.kwargs)
 
@@ -102,7 +108,7 @@ class _Watch:
                 return None
             given = CallArguments(args, kwargs).map(torch.detach)
             if place.kind is PlaceKind.BLOCK:  # it may have changed in place what entered it
-                given = given.with_differentiable(self._leaves[place.name].detach())
+                given = given.with_differentiable(self._leaves[place.name][1].detach())
 
             def again() -> torch.Tensor:
                 fresh = given.map(torch.clone)
@@ -118,7 +124,8 @@ class _Watch:
             if place.kind is PlaceKind.BRANCH:
                 self._left[place.name] = result, again
                 return None
-            visit = Visit(place, self._leaves.pop(place.name), result, again, result)
+            attached, leaf = self._leaves.pop(place.name)
+            visit = Visit(place, leaf, result, again, result, attached, self._last)
             return with_first_tensor(output, self._acted(visit))
 
         return hook
@@ -129,10 +136,11 @@ class _Watch:
             return None
         raw, again = self._left.pop(place.name)
         stream, branch = (left, right) if place.term else (right, left)
-        return self._acted(Visit(place, stream, branch, again, raw))
+        return self._acted(Visit(place, stream, branch, again, raw, stream, self._last))
 
     def _acted(self, visit: Visit) -> torch.Tensor:
         self.done.add(visit.place.name)
         with self.additions.paused():
             new = self._action(visit)
-        return new.detach().to(visit.stream.dtype).requires_grad_().clone()
+        self._last = new.detach().to(visit.stream.dtype).requires_grad_()
+        return self._last.clone()  # a leaf must not be changed in place

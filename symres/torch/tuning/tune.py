@@ -22,7 +22,7 @@ from ..models.model_state import remarks_on, varies
 from ..models.structures import tensors
 from .block_tuning import BlockPlan, tuned_blocks
 from .branch_conditions import TunedWeight, TuningTarget
-from .layer_rescaling import LayerPlan, rescaled_layers
+from .layerwise.layer_rescaling import LayerPlan, rescaled_layers
 from .residual_places import ResidualPlace, residual_places
 from .tuning_report import TuningReport
 
@@ -59,7 +59,10 @@ def tune_(
     - target "size": the mean square of the stream, ``(1 - gamma^2) G_zz = xi^2 G_RR + 2 gamma xi G_Rz`` (PDLT (B.45));
     - target "gradient": ``chi = gamma^2 + 2 gamma xi J_R1 + xi^2 J_RR = 1``, with chi the squared norm of the Jacobian
       of the block per neuron, J_RR that of the branch and J_R1 the trace of the branch's Jacobian per neuron;
-    - target "both": both, for gamma and xi. That has a solution only where branch and stream, or the branch and its
+    - target "apjn": the APJN from the first block to each later one, ``(1/n) |u|^2`` averaged over perturbations u that
+      enter the first block with entries +-1: (B.45) with u in the place of z. In a stack of blocks whose Jacobians are
+      independent it is what "gradient" keeps; ReLU behind the sum, for one, makes them dependent;
+    - target "both": "size" and "gradient", for gamma and xi. That has a solution only where branch and stream, or the branch and its
       Jacobian, are correlated; a block without one is refused by name.
 
     The first keeps kernels and says nothing about gradients, the second keeps gradients and says nothing about
@@ -77,7 +80,7 @@ def tune_(
         blocks: residual blocks or branches: types, patterns of names, or a function (see ``choose_modules``); None: the
             repeated modules of containers that have a skip connection.
         layers: dense or convolutional layers to be rescaled, chosen likewise, instead of blocks.
-        target: "size", "gradient" or "both".
+        target: "size", "gradient", "apjn" or "both".
         unknown: "xi" or "gamma": the weight that is solved for, the other one being given. Of blocks only.
         gamma: the weight of the stream where xi is solved for; None: as it is.
         xi: the weight of the branch, relative to the branch as it is, where gamma is solved for; None: 1.

@@ -37,6 +37,9 @@ class TunedBlock:
         growth_after: likewise.
         chi_before: squared norm of the Jacobian of the block per neuron.
         chi_after: likewise, measured with new random directions.
+        apjn_before: squared norm of the Jacobian from the first block to what leaves this one, per neuron; nan unless it
+            is the target.
+        apjn_after: likewise, measured with new random directions.
         chi_tuned: what the directions of the tuning gave for it: its error is how far the true one may be from there.
     """
 
@@ -56,6 +59,8 @@ class TunedBlock:
     growth_after: EstimatedNumber
     chi_before: EstimatedNumber
     chi_after: EstimatedNumber
+    apjn_before: EstimatedNumber
+    apjn_after: EstimatedNumber
     chi_tuned: EstimatedNumber
 
     def fact(self) -> Fact:
@@ -64,7 +69,8 @@ class TunedBlock:
             self.name,
             f"gamma {float(self.gamma):.4g}, xi {_told(self.xi)} on {self.scaled}; "
             f"kernel grows by {float(self.growth_before):.4g} -> {float(self.growth_after):.4g}, "
-            f"chi {_told(self.chi_before)} -> {_told(self.chi_after)}",
+            f"chi {_told(self.chi_before)} -> {_told(self.chi_after)}"
+            + ("" if math.isnan(self.apjn_after) else f", J {_told(self.apjn_before)} -> {_told(self.apjn_after)}"),
         )
 
 
@@ -112,7 +118,7 @@ class TuningReport(Shown):
 
     Args:
         parts: blocks, or layers, in the order of execution.
-        target: "size", "gradient" or "both".
+        target: "size", "gradient", "apjn" or "both".
         applied: whether the model was changed; not in a dry run.
         model: the model; another object only where it was a single block that was wrapped.
         inputs: how many inputs.
@@ -157,7 +163,12 @@ class TuningReport(Shown):
         return pd.DataFrame(self.rows())
 
     def _title(self) -> str:
-        kept = {"size": "kernels", "gradient": "gradients", "both": "kernels and gradients"}[self.target]
+        kept = {
+            "size": "kernels",
+            "gradient": "gradients",
+            "apjn": "APJN from the first one",
+            "both": "kernels and gradients",
+        }[self.target]
         what = "blocks" if isinstance(self.parts[0], TunedBlock) else "layers"
         done = "tuned" if self.applied else "would be tuned (dry run)"
         return f"{len(self.parts)} {what} {done} for {kept}, on {self.inputs} inputs"

@@ -1,8 +1,8 @@
 """Layers without skip connections are rescaled one after the other, each on what the rescaled ones before it give.
 
-With weights times s and biases times t the output of a layer is ``s W a + t b``. Its kernel is ``s^2 A + 2 s t B + t^2 D``
-with A, B, D the mean squares and product of ``W a`` and ``b``, and its squared Jacobian norm from the output of the layer
-before is ``s^2 chi``. Both are known for all s and t from one measurement, so that nothing has to be iterated.
+With weights times s and biases times t the output of a layer is ``s W a + t b``. Its kernel is ``s^2 A + 2 s t B +
+t^2 D`` with A, B, D the mean squares and product of ``W a`` and ``b``, and its squared Jacobian norm from the output of
+the layer before is ``s^2 chi``. Both are known for all s and t from one measurement: nothing has to be iterated.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ import numpy as np
 import torch
 from torch import nn
 
-from ...core.errors import DeclarationError
-from ...results.numbers.estimates import EstimatedNumber
-from ..measuring.averaging import average
-from ..models.arguments_of_models import CallArguments
-from ..models.model_state import first_nonfinite
-from ..models.structures import first_tensor, with_first_tensor
-from ..probing.network_passes import accurate, counts_inputs
-from .additions import Additions
-from .branch_conditions import TuningTarget
-from .branch_samples import jacobian_probes
-from .residual_places import run_with_gradients
-from .tuning_report import TunedLayer
+from ....core.errors import DeclarationError
+from ....results.numbers.estimates import EstimatedNumber
+from ...models.arguments_of_models import CallArguments
+from ...models.model_state import first_nonfinite
+from ...models.structures import first_tensor, with_first_tensor
+from ...probing.network_passes import counts_inputs
+from ..additions import Additions
+from ..branch_conditions import TUNING_PROBES, TuningTarget
+from ..residual_places import run_with_gradients
+from ..tuning_report import TunedLayer
+from .layer_samples import LayerSample, norms_from_layer_before, parts_of_output
 
 _BEFORE, _TUNING, _AFTER = range(3)  # streams of random signs
 _PHASES = {_BEFORE: "before", _TUNING: "tuning", _AFTER: "after"}
@@ -71,20 +70,6 @@ class LayerChange:
                     parameter.mul_(float(factor))
 
 
-@dataclass(frozen=True)
-class _LayerSample:
-    weighted: np.ndarray  # A of each input
-    mixed: np.ndarray  # B
-    bias: np.ndarray  # D
-    chi: np.ndarray | None  # (inputs, probes)
-
-    def kernel(self, s: float, t: float) -> EstimatedNumber:
-        return average((s * s * self.weighted + 2 * s * t * self.mixed + t * t * self.bias)[None])
-
-    def norm(self, s: float) -> EstimatedNumber:
-        return EstimatedNumber(math.nan, math.nan) if self.chi is None else average((s * s * self.chi)[None])
-
-
 def rescaled_layers(
     model: nn.Module, layers: Mapping[str, nn.Module], arguments: CallArguments, plan: LayerPlan
 ) -> tuple[list[LayerChange], list[TunedLayer]]:
@@ -107,7 +92,7 @@ def rescaled_layers(
     kernel = plan.kernel
     factor = plan.growth ** (1 / max(len(layers) - 1, 1))
 
-    def tune(name: str, sample: _LayerSample) -> tuple[float, float]:
+    def tune(name: str, sample: LayerSample) -> tuple[float, float]:
         nonlocal kernel
         if kernel is None and plan.target is not TuningTarget.GRADIENT:
             kernel = float(sample.kernel(1, 1))
@@ -160,12 +145,13 @@ def _pass(
     arguments: CallArguments,
     plan: LayerPlan,
     phase: int,
-    action: Callable[[str, _LayerSample], tuple[float, float]],
-) -> dict[str, _LayerSample]:
+    action: Callable[[str, LayerSample], tuple[float, float]],
+) -> dict[str, LayerSample]:
     """One pass; the action gives the factors of weight and bias with which the signal goes on."""
-    found: dict[str, _LayerSample] = {}
+    found: dict[str, LayerSample] = {}
     last: list[tuple[str, torch.Tensor]] = []
     busy = False
+    probes = plan.probes * (TUNING_PROBES if phase == _TUNING else 1)
 
     def leaving(name: str) -> Callable[..., object]:
         def hook(layer: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: object) -> object:
@@ -174,17 +160,14 @@ def _pass(
             if busy or tensor is None:
                 return None
             _usable(name, name in found, tensor, arguments, model)
-            rngs = [np.random.default_rng((plan.seed, phase, len(found), probe)) for probe in range(plan.probes)]
+            rngs = [np.random.default_rng((plan.seed, phase, len(found), probe)) for probe in range(probes)]
             busy = True
             try:
-                weighted, bias = _parts(layer, args, kwargs, tensor)
+                weighted, bias = parts_of_output(layer, args, kwargs, tensor)
             finally:
                 busy = False
-            chi = _chi(name, last, tensor, arguments.size, rngs) if last else None
-            found[name] = sample = _LayerSample(
-                *(_products(a, b, arguments.size) for a, b in ((weighted, weighted), (weighted, bias), (bias, bias))),
-                chi,
-            )
+            chi = norms_from_layer_before(name, *last[0], tensor, arguments.size, rngs) if last else None
+            found[name] = sample = LayerSample.of(weighted, bias, arguments.size, chi)
             s, t = action(name, sample)
             leaf = (s * weighted + t * bias).requires_grad_()
             last[:] = [(name, leaf)]
@@ -218,46 +201,8 @@ def _usable(name: str, known: bool, tensor: torch.Tensor, arguments: CallArgumen
         raise DeclarationError(asked, f"numbers are not finite: {where}", "begin with weights that give finite numbers")
 
 
-def _parts(
-    layer: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """``W a`` and ``b``: what the weight and what the bias give to the output."""
-    bias = layer._parameters.get("bias")
-    present = output.detach().clone()
-    if bias is None:
-        return present, torch.zeros_like(present)
-    with torch.no_grad():
-        data = bias.data
-        try:
-            bias.data = torch.zeros_like(data)
-            weighted = first_tensor(layer(*args, **kwargs))
-        finally:
-            bias.data = data
-    assert weighted is not None
-    return weighted.detach().clone(), present - weighted.detach()
-
-
-def _chi(
-    name: str, last: list[tuple[str, torch.Tensor]], output: torch.Tensor, size: int, rngs: list[np.random.Generator]
-) -> np.ndarray:
-    before, leaf = last[0]
-    chi, _ = jacobian_probes(leaf, output, size, rngs)
-    if not chi.any():
-        raise DeclarationError(
-            f"the rescaling of {name}",
-            f"its output does not depend on that of {before}, which is called before it",
-            "choose layers that follow each other",
-        )
-    return chi
-
-
-def _products(first: torch.Tensor, second: torch.Tensor, size: int) -> np.ndarray:
-    product = accurate(first).reshape(size, -1) * accurate(second).reshape(size, -1)
-    return product.mean(dim=1).cpu().numpy().astype(float)
-
-
 def _factors(
-    name: str, sample: _LayerSample, target: TuningTarget, kernel: float | None, factor: float
+    name: str, sample: LayerSample, target: TuningTarget, kernel: float | None, factor: float
 ) -> tuple[EstimatedNumber, EstimatedNumber]:
     A, B, D = (float(values.mean()) for values in (sample.weighted, sample.mixed, sample.bias))
     if not A > 0:
