@@ -7,7 +7,7 @@ The conditions are one quadratic equation with different measurements. With ``q`
                                             a = T_RR/T_zz, b = T_Rz/T_zz keep the APJN from the first block.
 
 The first two agree where both pairs do: for branches that are homogeneous of degree 1 and random. Otherwise one weight
-can keep one of them, and two weights, their difference ``2 gamma xi (b - b') + xi^2 (a - a') = 0`` solved, can keep both.
+can keep one of them, and two weights can keep both, which solve ``2 gamma xi (b - b') + xi^2 (a - a') = 0`` as well.
 The last two agree where the Jacobians of the blocks are independent of each other.
 """
 

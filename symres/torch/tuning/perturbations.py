@@ -1,9 +1,9 @@
 """Tangents that enter at the first residual block and are carried through the tuned ones: APJN from there on.
 
-A tangent u with entries +-1 at the first block becomes ``u' = gamma u + xi (dR/dz) u`` behind a block. Its mean square is
-the APJN from the first block, averaged over the signs, and obeys the equation of the kernel, PDLT (B.44), with tangents in
-the place of the stream: ``T_zz``, ``T_RR``, ``T_Rz`` are mean squares and mean product of u and ``(dR/dz) u``. It counts
-what chi of single blocks leaves out: that Jacobians of blocks are correlated.
+A tangent u with entries +-1 at the first block becomes ``u' = gamma u + xi (dR/dz) u`` behind a block. Its mean square,
+averaged over the signs, is the APJN from the first block, and obeys the equation of the kernel, PDLT (B.44), with
+tangents in the place of the stream: ``T_zz``, ``T_RR``, ``T_Rz`` are mean squares and mean product of u and ``(dR/dz)
+u``. It counts what chi of single blocks leaves out: that Jacobians of blocks are correlated.
 """
 
 from __future__ import annotations

@@ -176,6 +176,18 @@ def run_with_gradients(model: nn.Module, arguments: CallArguments, additions: Ad
             ) from error
 
 
+def sums_in(model: nn.Module, arguments: CallArguments) -> int:
+    """How many sums of two tensors that depend on inputs or parameters a pass comes by."""
+    found: list[int] = []
+
+    def summed(number: int, left: torch.Tensor, right: torch.Tensor) -> None:
+        if left.requires_grad and right.requires_grad:
+            found.append(number)
+
+    run_with_gradients(model, arguments, Additions(summed))
+    return len(found)
+
+
 def _place(name: str, module: nn.Module, call: _Call, sums: list[_Sum]) -> ResidualPlace:
     for inner in sums[call.sums.start : call.sums.stop]:
         if any(_is_stream(inner, term, call) for term in (0, 1)):

@@ -20,11 +20,12 @@ from ..models.choosing import ModuleChoice, choose_modules
 from ..models.keeping import device_of, kept, seeded
 from ..models.model_state import remarks_on, varies
 from ..models.structures import tensors
+from .block_changes import BlockChange
 from .block_tuning import BlockPlan, tuned_blocks
 from .branch_conditions import TunedWeight, TuningTarget
-from .layerwise.layer_rescaling import LayerPlan, rescaled_layers
-from .residual_places import ResidualPlace, residual_places
-from .tuning_report import TuningReport
+from .layerwise.layer_rescaling import LayerChange, LayerPlan, rescaled_layers
+from .residual_places import ResidualPlace, residual_places, sums_in
+from .tuning_report import TunedBlock, TunedLayer, TuningReport
 
 _MODES = {"train": True, "eval": False, None: None}
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -62,8 +63,8 @@ def tune_(
     - target "apjn": the APJN from the first block to each later one, ``(1/n) |u|^2`` averaged over perturbations u that
       enter the first block with entries +-1: (B.45) with u in the place of z. In a stack of blocks whose Jacobians are
       independent it is what "gradient" keeps; ReLU behind the sum, for one, makes them dependent;
-    - target "both": "size" and "gradient", for gamma and xi. That has a solution only where branch and stream, or the branch and its
-      Jacobian, are correlated; a block without one is refused by name.
+    - target "both": "size" and "gradient", for gamma and xi. On a Gaussian stream ``G_Rz = G_zz J_R1`` (Stein), which
+      leaves only a branch of weight 0, unless ``G_RR = G_zz J_RR``; a block without a solution is refused by name.
 
     The first keeps kernels and says nothing about gradients, the second keeps gradients and says nothing about
     kernels; the report tells for each block what became of either. At gamma = 1 and growth = 1 only a branch of weight
@@ -131,49 +132,53 @@ def tune_(
     first_seed, directions = whole(seed, "seed", 0), whole(probes, "probes", 2)
     wanted_kernel = None if kernel is None else _positive(kernel, "kernel")
     arguments = CallArguments.of(inputs)
+    steps = _Steps()
     device = device_of(model, next(tensors(arguments.structure)))
     arguments = arguments.map(lambda tensor: tensor.detach().to(device))
-    with _reported(progress) as report, seeded(first_seed, device):
-        with kept(model, train=_MODES[mode], dtype=None, device=None):
-            notes = tuple(remarks_on(model))
-            if varies(model, arguments):
-                said = next(iter(notes), "two passes give different outputs")
-                raise DeclarationError(f"the tuning of {type(model).__name__}", said, "use mode='eval'")
-            places = () if layers is not None else _places(model, blocks, arguments)
-            chosen = {} if places else _layers(model, layers)
-            steps = _Steps(report, 3 * (len(places) or len(chosen)))
-            if places:
-                if wanted_kernel is not None:
-                    raise DeclarationError("kernel of residual blocks", "they keep that of the stream", "leave it out")
-                block_plan = BlockPlan(
-                    target=aim,
-                    unknown=weight,
-                    gamma=given_gamma,
-                    xi=1.0 if given_xi is None else given_xi,
-                    growth=factor,
-                    branch_weight=branch_weight,
-                    skip_weight=skip_weight,
-                    wrap=wrap,
-                    probes=directions,
-                    seed=first_seed,
-                    steps=steps,
-                )
-                changes, blocks_found = tuned_blocks(model, places, arguments, block_plan)
-            else:
-                _only_of_blocks(given_gamma, given_xi, branch_weight, skip_weight, wrap)
-                layer_plan = LayerPlan(aim, wanted_kernel, factor, directions, first_seed, steps)
-                rescaled, layers_found = rescaled_layers(model, chosen, arguments, layer_plan)
+    block_plan = BlockPlan(
+        target=aim,
+        unknown=weight,
+        gamma=given_gamma,
+        xi=1.0 if given_xi is None else given_xi,
+        growth=factor,
+        branch_weight=branch_weight,
+        skip_weight=skip_weight,
+        wrap=wrap,
+        probes=directions,
+        seed=first_seed,
+        steps=steps,
+    )
+    layer_plan = LayerPlan(aim, wanted_kernel, factor, directions, first_seed, steps)
+    changes: list[BlockChange] | list[LayerChange]
+    parts: list[TunedBlock] | list[TunedLayer]
+    with (
+        _reported(progress) as steps.report,
+        seeded(first_seed, device),
+        kept(model, train=_MODES[mode], dtype=None, device=None),
+    ):
+        notes = tuple(remarks_on(model))
+        places = () if layers is not None else _places(model, blocks, arguments)
+        if varies(model, arguments):
+            said = next(iter(notes), "two passes give different outputs")
+            raise DeclarationError(f"the tuning of {type(model).__name__}", said, "use mode='eval'")
+        if places:
+            if wanted_kernel is not None:
+                raise DeclarationError("kernel of residual blocks", "they keep that of the stream", "leave it out")
+            steps.visits = 3 * len(places)
+            changes, parts = tuned_blocks(model, places, arguments, block_plan)
+        else:
+            chosen = _layers(model, layers, arguments)
+            _only_of_blocks(block_plan, given_xi)
+            steps.visits = 3 * len(chosen)
+            changes, parts = rescaled_layers(model, chosen, arguments, layer_plan)
     changed = model
-    if not dry_run and places:
+    if not dry_run:
         for change in changes:
             changed = change.apply(changed)
-    elif not dry_run:
-        for layer in rescaled:
-            layer.apply()
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     return TuningReport(
-        parts=tuple(blocks_found) if places else tuple(layers_found),
+        parts=tuple(parts),
         target=target,
         applied=not dry_run,
         model=changed,
@@ -198,26 +203,30 @@ def _places(model: nn.Module, blocks: ModuleChoice, arguments: CallArguments) ->
     return tuple(place for place in found if place.has_skip)
 
 
-def _layers(model: nn.Module, layers: ModuleChoice) -> dict[str, nn.Module]:
-    found = dense_layers(model) if layers is None else choose_modules(model, layers).modules
+def _layers(model: nn.Module, layers: ModuleChoice, arguments: CallArguments) -> dict[str, nn.Module]:
+    """The layers that are meant; where nobody names them, those of a model that adds no streams."""
+    if layers is not None:
+        return choose_modules(model, layers).modules
+    found = dense_layers(model)
     if not found:
         raise DeclarationError(
             f"the tuning of {type(model).__name__}", "it has neither blocks nor layers", "name blocks by blocks="
         )
+    if count := sums_in(model, arguments):
+        raise DeclarationError(
+            f"the tuning of {type(model).__name__}",
+            f"{count} sums in it may be skip connections, but no repeated blocks with them are seen",
+            "name the blocks by blocks=, or layers by layers=",
+        )
     return found
 
 
-def _only_of_blocks(
-    gamma: float | None, xi: float | None, branch_weight: str | None, skip_weight: str | None, wrap: bool
-) -> None:
-    given = {"gamma": gamma, "xi": xi, "branch_weight": branch_weight, "skip_weight": skip_weight}
-    names = [name for name, value in given.items() if value is not None] + ["wrap"] * wrap
-    if names:
-        raise DeclarationError(
-            f"{names[0]} of layers",
-            "they have no skip connection",
-            "choose residual blocks by blocks=, or leave it out",
-        )
+def _only_of_blocks(plan: BlockPlan, xi: float | None) -> None:
+    given = {"gamma": plan.gamma, "xi": xi, "branch_weight": plan.branch_weight, "skip_weight": plan.skip_weight}
+    names = [name for name, value in given.items() if value is not None] + ["wrap"] * plan.wrap
+    if names or plan.target is TuningTarget.APJN:
+        asked = f"{names[0]} of layers" if names else "target='apjn' of layers"
+        raise DeclarationError(asked, "they have no skip connection", "choose blocks by blocks=, or leave it out")
 
 
 def _named(kind: type[_Choice], value: str, name: str) -> _Choice:
@@ -249,11 +258,12 @@ def _reported(wanted: bool | Progress) -> Iterator[Progress]:
 
 
 class _Steps:
-    """Reports visits of blocks or layers as a share of all."""
+    """Reports visits of blocks or layers as a share of all; how many there are is known later."""
 
-    def __init__(self, report: Progress, visits: int) -> None:
-        self._report, self._visits, self._done = report, visits, 0
+    def __init__(self) -> None:
+        self.report: Progress = lambda what, share: None
+        self.visits, self._done = 1, 0
 
     def __call__(self, what: str) -> None:
         self._done += 1
-        self._report(what, min(self._done / self._visits, 1.0))
+        self.report(what, min(self._done / self.visits, 1.0))

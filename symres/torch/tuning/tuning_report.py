@@ -37,8 +37,8 @@ class TunedBlock:
         growth_after: likewise.
         chi_before: squared norm of the Jacobian of the block per neuron.
         chi_after: likewise, measured with new random directions.
-        apjn_before: squared norm of the Jacobian from the first block to what leaves this one, per neuron; nan unless it
-            is the target.
+        apjn_before: squared norm of the Jacobian from the first block to what leaves this one, per neuron; nan unless
+            it is the target.
         apjn_after: likewise, measured with new random directions.
         chi_tuned: what the directions of the tuning gave for it: its error is how far the true one may be from there.
     """
@@ -109,6 +109,12 @@ class TunedLayer:
         )
 
 
+_KEPT = {
+    "size": "kernels",
+    "gradient": "gradients",
+    "apjn": "Jacobian norms from the first block",
+    "both": "kernels and gradients",
+}
 TunedPart: TypeAlias = TunedBlock | TunedLayer
 
 
@@ -163,12 +169,7 @@ class TuningReport(Shown):
         return pd.DataFrame(self.rows())
 
     def _title(self) -> str:
-        kept = {
-            "size": "kernels",
-            "gradient": "gradients",
-            "apjn": "APJN from the first one",
-            "both": "kernels and gradients",
-        }[self.target]
+        kept = _KEPT[self.target]
         what = "blocks" if isinstance(self.parts[0], TunedBlock) else "layers"
         done = "tuned" if self.applied else "would be tuned (dry run)"
         return f"{len(self.parts)} {what} {done} for {kept}, on {self.inputs} inputs"

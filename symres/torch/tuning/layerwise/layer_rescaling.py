@@ -61,13 +61,14 @@ class LayerChange:
     weight: EstimatedNumber
     bias: EstimatedNumber
 
-    def apply(self) -> None:
-        """Multiply, in place."""
+    def apply(self, model: nn.Module) -> nn.Module:
+        """Multiply, in place; returns the model."""
         for name, factor in (("weight", self.weight), ("bias", self.bias)):
             parameter = self.module._parameters.get(name)
             if parameter is not None:
                 with torch.no_grad():
                     parameter.mul_(float(factor))
+        return model
 
 
 def rescaled_layers(
@@ -98,7 +99,7 @@ def rescaled_layers(
             kernel = float(sample.kernel(1, 1))
         weight, bias = _factors(name, sample, plan.target, kernel, factor)
         changes[name] = LayerChange(name, layers[name], weight, bias)
-        changes[name].apply()
+        changes[name].apply(model)
         return float(weight), float(bias)
 
     before = _pass(model, layers, arguments, plan, _BEFORE, lambda name, sample: (1.0, 1.0))
