@@ -175,12 +175,20 @@ def _usable(visit: Visit, branch: torch.Tensor, arguments: CallArguments, model:
             f"the stream is {tuple(visit.stream.shape)}, what leaves the block {tuple(branch.shape)}",
             f"choose blocks that keep the shape, whose first axis counts the {arguments.size} inputs",
         )
-    if not branch.requires_grad:
-        raise DeclarationError(asked, "it is not differentiable", "choose other blocks")
+    if not _depends_on_stream(visit):
+        raise DeclarationError(asked, "it is not differentiable by its stream", "choose other blocks")
     if not bool(branch.isfinite().all()) or not bool(visit.stream.isfinite().all()):
         with torch.no_grad():
             where = first_nonfinite(model, arguments)
         raise DeclarationError(asked, f"numbers are not finite: {where}", "begin with weights that give finite numbers")
+
+
+def _depends_on_stream(visit: Visit) -> bool:
+    result = visit.result
+    if not result.requires_grad:
+        return False
+    sign = torch.ones_like(result)
+    return torch.autograd.grad(result, visit.stream, sign, retain_graph=True, allow_unused=True)[0] is not None
 
 
 def _row(change: BlockChange, before: BranchSample, tuning: BranchSample, after: BranchSample, xi: float) -> TunedBlock:

@@ -86,7 +86,7 @@ def solve_block(
     block, stream, both = float(condition.block), float(condition.stream), condition.both
     root = math.sqrt(factor)
     if unknown is TunedWeight.XI:
-        if gamma >= root * (1 - 1e-9) and not (float(both) + _ERRORS * both.error < 0):
+        if abs(gamma - root) <= 1e-9 * root and not (float(both) + _ERRORS * both.error < 0):
             raise DeclarationError(
                 f"the tuning of {name} at gamma = {gamma:g}",
                 f"only a branch of weight 0 keeps the {target.value} of the whole stream",
