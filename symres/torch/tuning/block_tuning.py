@@ -13,14 +13,13 @@ from torch import nn
 from ...core.errors import DeclarationError
 from ...results.numbers.estimates import EstimatedNumber
 from ..models.arguments_of_models import CallArguments
-from ..models.model_state import first_nonfinite
 from ..probing.network_passes import counts_inputs
 from .block_changes import BlockChange
 from .branch_conditions import TUNING_PROBES, TunedWeight, TuningTarget, solve_block
 from .branch_samples import BranchSample, sample_of_branch
 from .branch_weights import find_branch_weight, skip_of, verify_skip
 from .perturbations import Perturbations
-from .residual_places import PlaceKind, ResidualPlace
+from .residual_places import NonFinitePlace, PlaceKind, ResidualPlace, finite_numbers
 from .stream_passes import Visit, pass_over_places
 from .tuning_report import TunedBlock
 
@@ -142,7 +141,7 @@ def _one_pass(
         name, skip = visit.place.name, skip_of_block(visit.place.name)
         is_branch = visit.place.kind is PlaceKind.BRANCH
         branch = visit.result if is_branch else visit.result - skip * visit.stream
-        _usable(visit, branch, arguments, model)
+        _usable(visit, branch, arguments.size)
         sample = sample_of_branch(visit.stream, branch, arguments.size, signs_of[len(found)])
         if perturbations is not None:
             sample = replace(sample, tangents=perturbations.sample(visit, branch))
@@ -153,7 +152,8 @@ def _one_pass(
         plan.steps(_PHASES[phase])
         return gamma * visit.stream.detach() + xi * branch.detach()
 
-    pass_over_places(model, places, arguments, at)
+    with finite_numbers(model, arguments, "the tuning of"):
+        pass_over_places(model, places, arguments, at)
 
 
 def _free_to_move(place: ResidualPlace, skip: float, plan: BlockPlan) -> None:
@@ -167,20 +167,18 @@ def _free_to_move(place: ResidualPlace, skip: float, plan: BlockPlan) -> None:
         )
 
 
-def _usable(visit: Visit, branch: torch.Tensor, arguments: CallArguments, model: nn.Module) -> None:
+def _usable(visit: Visit, branch: torch.Tensor, size: int) -> None:
     asked = f"the tuning of {visit.place.name}"
-    if branch.shape != visit.stream.shape or not counts_inputs(branch, arguments.size):
+    if branch.shape != visit.stream.shape or not counts_inputs(branch, size):
         raise DeclarationError(
             asked,
             f"the stream is {tuple(visit.stream.shape)}, what leaves the block {tuple(branch.shape)}",
-            f"choose blocks that keep the shape, whose first axis counts the {arguments.size} inputs",
+            f"choose blocks that keep the shape, whose first axis counts the {size} inputs",
         )
+    if not bool(branch.isfinite().all()) or not bool(visit.stream.isfinite().all()):
+        raise NonFinitePlace(visit.place.name)
     if not _depends_on_stream(visit):
         raise DeclarationError(asked, "it is not differentiable by its stream", "choose other blocks")
-    if not bool(branch.isfinite().all()) or not bool(visit.stream.isfinite().all()):
-        with torch.no_grad():
-            where = first_nonfinite(model, arguments)
-        raise DeclarationError(asked, f"numbers are not finite: {where}", "begin with weights that give finite numbers")
 
 
 def _depends_on_stream(visit: Visit) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
@@ -12,6 +13,7 @@ from torch import nn
 
 from ...core.errors import DeclarationError
 from ..models.arguments_of_models import CallArguments
+from ..models.model_state import first_nonfinite
 from ..models.structures import first_tensor
 from ..probing.network_passes import plain_attention
 from .additions import Additions
@@ -64,7 +66,7 @@ class _Call:
 
 
 def residual_places(
-    model: nn.Module, modules: Mapping[str, nn.Module], arguments: CallArguments
+    model: nn.Module, modules: Mapping[str, nn.Module], arguments: CallArguments, *, only_clear: bool = False
 ) -> tuple[ResidualPlace, ...]:
     """Places in the order of execution, found in one pass.
 
@@ -77,6 +79,7 @@ def residual_places(
         model: prepared by ``kept``; its parameters are made to require gradients.
         modules: the chosen ones, by name.
         arguments: the inputs.
+        only_clear: leave out modules that are no blocks with a skip connection that is seen, instead of refusing them.
 
     Raises:
         DeclarationError: a module is inside of another one, is not called, or several times, or a block changes the
@@ -86,11 +89,15 @@ def residual_places(
     calls, sums, order = _recorded(model, modules, arguments)
     found = []
     for name in order:
+        if only_clear and (order.count(name) > 1 or calls[name].shapes[0] != calls[name].shapes[1]):
+            continue
         if order.count(name) > 1:
             raise DeclarationError(
                 f"{_ASKED} {name}", f"it is called {order.count(name)} times in a pass", "choose modules called once"
             )
         found.append(_place(name, modules[name], calls[name], sums))
+    if only_clear:
+        return tuple(place for place in found if place.has_skip)
     if missing := [name for name in modules if name not in calls]:
         raise DeclarationError(
             f"{_ASKED} {missing[0]}", "no tensor passes through it in a pass of the model", "choose other blocks"
@@ -148,6 +155,39 @@ def _recorded(
         for handle in handles:
             handle.remove()
     return calls, sums, order
+
+
+class NonFinitePlace(Exception):  # it stops a pass and becomes an error behind it
+    """Numbers that are not finite at a module.
+
+    Args:
+        name: of the module.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+@contextmanager
+def finite_numbers(model: nn.Module, arguments: CallArguments, doing: str) -> Iterator[None]:
+    """Passes in which ``NonFinitePlace`` may be raised.
+
+    Args:
+        model: the model.
+        arguments: of the passes.
+        doing: what is done with a module, for the message.
+
+    Raises:
+        DeclarationError: it was raised; says where such numbers appear first, as a pass without hooks shows.
+    """
+    try:
+        yield
+    except NonFinitePlace as place:
+        where = first_nonfinite(model, arguments)
+        raise DeclarationError(
+            f"{doing} {place.name}", f"numbers are not finite: {where}", "begin with weights that give finite numbers"
+        ) from None
 
 
 def run_with_gradients(model: nn.Module, arguments: CallArguments, additions: Additions) -> None:

@@ -157,7 +157,8 @@ def tune_(
         kept(model, train=_MODES[mode], dtype=None, device=None),
     ):
         notes = tuple(remarks_on(model))
-        places = () if layers is not None else _places(model, blocks, arguments)
+        places, left = ((), ()) if layers is not None else _places(model, blocks, arguments)
+        notes += left
         if varies(model, arguments):
             said = next(iter(notes), "two passes give different outputs")
             raise DeclarationError(f"the tuning of {type(model).__name__}", said, "use mode='eval'")
@@ -189,18 +190,18 @@ def tune_(
     )
 
 
-def _places(model: nn.Module, blocks: ModuleChoice, arguments: CallArguments) -> tuple[ResidualPlace, ...]:
-    """The residual blocks that are meant; unnamed ones count where a skip connection is seen."""
+def _places(
+    model: nn.Module, blocks: ModuleChoice, arguments: CallArguments
+) -> tuple[tuple[ResidualPlace, ...], tuple[str, ...]]:
+    """The residual blocks that are meant, and notes; those that nobody names count where a skip connection is seen."""
     if blocks is not None:
-        return residual_places(model, choose_modules(model, blocks).modules, arguments)
+        return residual_places(model, choose_modules(model, blocks).modules, arguments), ()
     repeated = residual_blocks(model)
-    if not repeated:
-        return ()
-    try:
-        found = residual_places(model, repeated, arguments)
-    except DeclarationError as error:
-        raise DeclarationError(error.asked, error.found, "name the blocks by blocks=, or layers by layers=") from error
-    return tuple(place for place in found if place.has_skip)
+    found = residual_places(model, repeated, arguments, only_clear=True) if repeated else ()
+    left = [name for name in repeated if name not in {place.name for place in found}]
+    if not found or not left:
+        return found, ()
+    return found, (f"left out, for no skip connection that keeps the shape is seen in them: {', '.join(left)}",)
 
 
 def _layers(model: nn.Module, layers: ModuleChoice, arguments: CallArguments) -> dict[str, nn.Module]:

@@ -18,12 +18,11 @@ from torch import nn
 from ....core.errors import DeclarationError
 from ....results.numbers.estimates import EstimatedNumber
 from ...models.arguments_of_models import CallArguments
-from ...models.model_state import first_nonfinite
 from ...models.structures import first_tensor, with_first_tensor
 from ...probing.network_passes import counts_inputs
 from ..additions import Additions
 from ..branch_conditions import TUNING_PROBES, TuningTarget
-from ..residual_places import run_with_gradients
+from ..residual_places import NonFinitePlace, finite_numbers, run_with_gradients
 from ..tuning_report import TunedLayer
 from .layer_samples import LayerSample, norms_from_layer_before, parts_of_output
 
@@ -102,9 +101,10 @@ def rescaled_layers(
         changes[name].apply(model)
         return float(weight), float(bias)
 
-    before = _pass(model, layers, arguments, plan, _BEFORE, lambda name, sample: (1.0, 1.0))
-    tuning = _pass(model, layers, arguments, plan, _TUNING, tune)
-    after = _pass(model, layers, arguments, plan, _AFTER, lambda name, sample: (1.0, 1.0))
+    with finite_numbers(model, arguments, "the rescaling of"):
+        before = _pass(model, layers, arguments, plan, _BEFORE, lambda name, sample: (1.0, 1.0))
+        tuning = _pass(model, layers, arguments, plan, _TUNING, tune)
+        after = _pass(model, layers, arguments, plan, _AFTER, lambda name, sample: (1.0, 1.0))
     if missing := [name for name in layers if name not in after]:
         raise DeclarationError(
             f"the rescaling of {missing[0]}", "it is not called in a pass of the model", "choose other layers"
@@ -160,7 +160,7 @@ def _pass(
             tensor = first_tensor(output)
             if busy or tensor is None:
                 return None
-            _usable(name, name in found, tensor, arguments, model)
+            _usable(name, name in found, tensor, arguments.size)
             rngs = [np.random.default_rng((plan.seed, phase, len(found), probe)) for probe in range(probes)]
             busy = True
             try:
@@ -186,20 +186,18 @@ def _pass(
     return found
 
 
-def _usable(name: str, known: bool, tensor: torch.Tensor, arguments: CallArguments, model: nn.Module) -> None:
+def _usable(name: str, known: bool, tensor: torch.Tensor, size: int) -> None:
     asked = f"the rescaling of {name}"
     if known:
         raise DeclarationError(asked, "it is called several times in a pass", "choose layers called once")
-    if not counts_inputs(tensor, arguments.size):
+    if not counts_inputs(tensor, size):
         raise DeclarationError(
             asked,
             f"its output has the shape {tuple(tensor.shape)}",
-            f"the first axis has to count {arguments.size} inputs",
+            f"the first axis has to count {size} inputs",
         )
     if not bool(tensor.isfinite().all()):
-        with torch.no_grad():
-            where = first_nonfinite(model, arguments)
-        raise DeclarationError(asked, f"numbers are not finite: {where}", "begin with weights that give finite numbers")
+        raise NonFinitePlace(name)
 
 
 def _factors(

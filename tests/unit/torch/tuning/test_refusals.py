@@ -98,6 +98,13 @@ def broken():
     return model
 
 
+def explosive():
+    model = dense()
+    model[0].second.weight.data *= 1e25
+    model[1].second.weight.data *= 1e25
+    return model
+
+
 def gaudy():
     model = dense()
     model[0].gamma = torch.ones(8)
@@ -123,6 +130,18 @@ REFUSED = {
     "loose": (Loose, VECTORS, {}, "1 sums in it may be skip connections"),
     "zero": (zero, VECTORS, {"growth": 2}, "the tuning of 1: its branch gives 0"),
     "nan": (broken, VECTORS, {"growth": 2}, r"the tuning of 1: numbers are not finite: .*1\.first\.weight"),
+    "overflow": (
+        explosive,
+        VECTORS,
+        {"growth": 1e60},
+        r"the tuning of 1: numbers are not finite: .*output of 1\.second",
+    ),
+    "overflow of layers": (
+        lambda: nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8)).requires_grad_(False).apply(enlarged),
+        VECTORS,
+        {},
+        r"the rescaling of 2: numbers are not finite: .*output of 2 ",
+    ),
     "attribute": (dense, VECTORS, {"skip_weight": "gama"}, "skip_weight='gama' of 0: there is no such"),
     "near attribute": (dense, VECTORS, {"growth": 2, "branch_weight": "secnd"}, "second"),
     "wrong layer": (
@@ -171,6 +190,12 @@ REFUSED = {
     "parallel layers": (lambda: Parallel(), VECTORS, {"layers": "*"}, "b: its output does not depend on that of a"),
     "passes differ": (Unstable, VECTORS, {"blocks": "mlp", "growth": 2}, "different sums"),
 }
+
+
+def enlarged(module):
+    if isinstance(module, nn.Linear):
+        module.weight.data *= 1e25
+        module.requires_grad_()
 
 
 class Parallel(nn.Module):
