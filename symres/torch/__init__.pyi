@@ -1,6 +1,6 @@
 from .measuring.measure import measure as measure
 from .measuring.prediction import Prediction as Prediction
 from .measuring.signals import Measurement as Measurement
-from .tuning.scaled_block import ScaledBlock as ScaledBlock
+from .tuning.blockwise.scaled_block import ScaledBlock as ScaledBlock
 from .tuning.tune import tune_ as tune_
 from .tuning.tuning_report import TuningReport as TuningReport

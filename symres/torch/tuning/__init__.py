@@ -1,16 +1,11 @@
 """Residual blocks, and layers, of a model are rescaled until measured kernels and gradients keep their size.
 
-additions           the sums of two tensors that a pass comes by
-residual_places     where a chosen module stands: a whole block z -> z + R(z), or a branch R that is added to a stream
-stream_passes       passes in which something is done with z and R of every place, and another stream goes on
-perturbations       tangents that are carried from the first block through the tuned ones
-branch_samples      mean squares, products and Jacobian norms of z and R, with errors
-branch_conditions   the weights of skip and branch at which kernel, gradient or APJN keep their size
-branch_weights      what scales a branch, or a skip, exactly: found and verified by runs
-block_changes       what is done with a block of the model itself
-block_tuning        residual blocks, one after the other, each on the stream that the tuned ones before it give
-layerwise           layers without skips
-scaled_block        a module gamma z + xi (block(z) - z)
-tuning_report       what was found and set
-tune                the call
+additions         the sums of two tensors that a pass comes by
+gradient_passes   passes in which every tensor has its graph
+jacobian_probes   norms and traces of Jacobians from random cotangents
+tuning_targets    what can be kept, and what is solved for
+tuning_report     what was found and set
+blockwise         residual blocks
+layerwise         layers without skip connections
+tune              the call
 """

@@ -20,12 +20,13 @@ from ..models.choosing import ModuleChoice, choose_modules
 from ..models.keeping import device_of, kept, seeded
 from ..models.model_state import remarks_on, varies
 from ..models.structures import tensors
-from .block_changes import BlockChange
-from .block_tuning import BlockPlan, tuned_blocks
-from .branch_conditions import TunedWeight, TuningTarget
+from .blockwise.block_changes import BlockChange
+from .blockwise.block_tuning import BlockPlan, tuned_blocks
+from .blockwise.residual_places import ResidualPlace, residual_places
+from .gradient_passes import sums_in
 from .layerwise.layer_rescaling import LayerChange, LayerPlan, rescaled_layers
-from .residual_places import ResidualPlace, residual_places, sums_in
 from .tuning_report import TunedBlock, TunedLayer, TuningReport
+from .tuning_targets import TunedWeight, TuningTarget
 
 _MODES = {"train": True, "eval": False, None: None}
 _Choice = TypeVar("_Choice", bound=Enum)

@@ -21,9 +21,9 @@ from ...models.arguments_of_models import CallArguments
 from ...models.structures import first_tensor, with_first_tensor
 from ...probing.network_passes import counts_inputs
 from ..additions import Additions
-from ..branch_conditions import TUNING_PROBES, TuningTarget
-from ..residual_places import NonFinitePlace, finite_numbers, run_with_gradients
+from ..gradient_passes import NonFinitePlace, finite_numbers, run_with_gradients
 from ..tuning_report import TunedLayer
+from ..tuning_targets import TUNING_PROBES, TuningTarget
 from .layer_samples import LayerSample, norms_from_layer_before, parts_of_output
 
 _BEFORE, _TUNING, _AFTER = range(3)  # streams of random signs

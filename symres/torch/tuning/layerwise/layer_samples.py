@@ -15,7 +15,7 @@ from ....results.numbers.estimates import EstimatedNumber
 from ...measuring.averaging import average
 from ...models.structures import first_tensor
 from ...probing.network_passes import accurate
-from ..branch_samples import jacobian_probes
+from ..jacobian_probes import jacobian_probes
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ...results.numbers.estimates import EstimatedNumber
-from ..measuring.averaging import average
-from ..probing.network_passes import accurate, signs, squares
+from ....results.numbers.estimates import EstimatedNumber
+from ...measuring.averaging import average
+from ...probing.network_passes import accurate
+from ..jacobian_probes import jacobian_probes
 from .perturbations import TangentSample
 
 
@@ -96,23 +97,6 @@ def sample_of_branch(
     z, R = (accurate(tensor.detach()).reshape(size, -1) for tensor in (stream, branch))
     norms, traces = jacobian_probes(stream, branch, size, rngs)
     return BranchSample(_mean(z * z), _mean(R * R), _mean(R * z), norms, traces)
-
-
-def jacobian_probes(
-    source: torch.Tensor, result: torch.Tensor, size: int, rngs: Sequence[np.random.Generator]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Squared norm and, of equal shapes, trace of a Jacobian over the entries of one result; shape (inputs, probes)."""
-    entries = result.numel() // size
-    norms, traces = [], []
-    for rng in rngs:
-        cotangent = signs(rng, result)
-        (gradient,) = torch.autograd.grad(result, source, cotangent, retain_graph=True, allow_unused=True)
-        gradient = torch.zeros_like(source) if gradient is None else gradient
-        norms.append(squares(gradient, size) / entries)
-        if source.shape == result.shape:
-            product = accurate(gradient).reshape(size, -1) * accurate(cotangent).reshape(size, -1)
-            traces.append(product.sum(dim=1).cpu().numpy() / entries)
-    return np.stack(norms, axis=1), np.stack(traces or norms, axis=1)
 
 
 def _mean(products: torch.Tensor) -> np.ndarray:

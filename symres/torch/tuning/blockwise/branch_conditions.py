@@ -16,32 +16,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 
-from ...core.errors import DeclarationError
-from ...results.numbers.estimates import EstimatedNumber
-from ...studies.tune_block import tune_block
-from ..measuring.averaging import average
+from ....core.errors import DeclarationError
+from ....results.numbers.estimates import EstimatedNumber
+from ....studies.tune_block import tune_block
+from ...measuring.averaging import average
+from ..tuning_targets import TunedWeight, TuningTarget
 from .branch_samples import BranchSample, ratio_of_means
 
-TUNING_PROBES = 4  # times as many as of a measurement: a tuned number should scatter less than what checks it
 _ERRORS = 3.0  # a difference counts from so many standard errors on
-
-
-class TuningTarget(Enum):
-    """What a block keeps."""
-
-    SIZE = "size"
-    GRADIENT = "gradient"
-    APJN = "apjn"
-    BOTH = "both"
-
-
-class TunedWeight(Enum):
-    """Which weight is solved for, the other one being given."""
-
-    XI = "xi"
-    GAMMA = "gamma"
 
 
 @dataclass(frozen=True)

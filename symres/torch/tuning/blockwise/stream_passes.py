@@ -9,11 +9,12 @@ from typing import TypeAlias
 import torch
 from torch import nn
 
-from ...core.errors import DeclarationError
-from ..models.arguments_of_models import CallArguments
-from ..models.structures import first_tensor, with_first_tensor
-from .additions import Additions
-from .residual_places import PlaceKind, ResidualPlace, run_with_gradients
+from ....core.errors import DeclarationError
+from ...models.arguments_of_models import CallArguments
+from ...models.structures import first_tensor, with_first_tensor
+from ..additions import Additions
+from ..gradient_passes import run_with_gradients
+from .residual_places import PlaceKind, ResidualPlace
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,20 @@ import numpy as np
 import torch
 from torch import nn
 
-from ...core.errors import DeclarationError
-from ...results.numbers.estimates import EstimatedNumber
-from ..models.arguments_of_models import CallArguments
-from ..probing.network_passes import counts_inputs
+from ....core.errors import DeclarationError
+from ....results.numbers.estimates import EstimatedNumber
+from ...models.arguments_of_models import CallArguments
+from ...probing.network_passes import counts_inputs
+from ..gradient_passes import NonFinitePlace, finite_numbers
+from ..tuning_report import TunedBlock
+from ..tuning_targets import TUNING_PROBES, TunedWeight, TuningTarget
 from .block_changes import BlockChange
-from .branch_conditions import TUNING_PROBES, TunedWeight, TuningTarget, solve_block
+from .branch_conditions import solve_block
 from .branch_samples import BranchSample, sample_of_branch
 from .branch_weights import find_branch_weight, skip_of, verify_skip
 from .perturbations import Perturbations
-from .residual_places import NonFinitePlace, PlaceKind, ResidualPlace, finite_numbers
+from .residual_places import PlaceKind, ResidualPlace
 from .stream_passes import Visit, pass_over_places
-from .tuning_report import TunedBlock
 
 _BEFORE, _TUNING, _AFTER = range(3)  # streams of random signs
 _PHASES = {_BEFORE: "before", _TUNING: "tuning", _AFTER: "after"}

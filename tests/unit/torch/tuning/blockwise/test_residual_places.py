@@ -7,7 +7,7 @@ from torch import nn
 import symres.torch as st
 from symres.torch.models.arguments_of_models import CallArguments
 from symres.torch.models.keeping import kept
-from symres.torch.tuning.residual_places import PlaceKind, residual_places
+from symres.torch.tuning.blockwise.residual_places import PlaceKind, residual_places
 from tests.oracles.torch_blocks import GPT, ConvBlock, DenseBlock, MixerBlock, PreActivationBlock
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from ...activations.formula_parser import nearest
-from ...core.errors import DeclarationError
+from ....activations.formula_parser import nearest
+from ....core.errors import DeclarationError
 from .residual_places import PlaceKind, ResidualPlace
 from .stream_passes import Visit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from ..models.structures import first_tensor, with_first_tensor
+from ...models.structures import first_tensor, with_first_tensor
 
 
 class ScaledBlock(nn.Module):

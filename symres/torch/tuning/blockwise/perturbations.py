@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ...core.errors import DeclarationError
-from ..probing.network_passes import accurate, signs
+from ....core.errors import DeclarationError
+from ...probing.network_passes import accurate, signs
 from .stream_passes import Visit
 
 
