@@ -245,6 +245,11 @@ def derive(
     out: OutFolder = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the page.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print the proofs, step by step.")] = False,
+    depth: Annotated[int, typer.Option("--depth", metavar="LAYERS", help="Advice is for so many layers.")] = 50,
+    width: Annotated[int, typer.Option("--width", metavar="NEURONS", help="Advice is for this width.")] = 512,
+    inputs_kernel: Annotated[
+        str | None, typer.Option("--inputs-kernel", metavar="NUMBER", help="Mean square of the inputs, if given.")
+    ] = None,
 ) -> None:
     """Derive kernels, susceptibilities and critical points of a layer, and print them."""
     if json and explain:
@@ -260,7 +265,7 @@ def derive(
     output = Output()
     with nullcontext() if folder is None else Staging(folder) as staging:
         with busy(f"deriving {request.title} in the layer {request.layer.name}"):
-            theory, report = _report(request)
+            theory, report = _report(request, depth, width, inputs_kernel)
             missing: tuple[str, ...] = ()
             if staging is not None:
                 from .bundle import write_bundle
@@ -376,8 +381,8 @@ def _coloured(text: str) -> tuple[Span, ...]:
     return line(text)
 
 
-def _report(request: Request) -> tuple[Theory, Report]:
-    """The theory's report with a quick check."""
+def _report(request: Request, depth: int, width: int, inputs_kernel: str | None) -> tuple[Theory, Report]:
+    """The theory's report with advice and a quick check."""
     from dataclasses import replace
 
     from ..check import check as compare
@@ -395,6 +400,7 @@ def _report(request: Request) -> tuple[Theory, Report]:
         instructions=request.layer.program.instructions,
         fixed_points=known_fixed_points(theory),
         source=request.phi.source,
+        advice=theory.advice(depth, width, inputs_kernel),
     )
 
 
