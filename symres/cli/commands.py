@@ -255,6 +255,7 @@ def derive(
     if json and explain:
         raise DeclarationError("--json and --explain", "they exclude each other", "choose one")
     from contextlib import nullcontext
+    from dataclasses import replace
     from json import dumps
 
     from .request import make
@@ -265,7 +266,8 @@ def derive(
     output = Output()
     with nullcontext() if folder is None else Staging(folder) as staging:
         with busy(f"deriving {request.title} in the layer {request.layer.name}"):
-            theory, report = _report(request, depth, width, inputs_kernel)
+            theory, report = _report(request)
+            report = replace(report, advice=theory.advice(depth, width, inputs_kernel))
             missing: tuple[str, ...] = ()
             if staging is not None:
                 from .bundle import write_bundle
@@ -381,8 +383,8 @@ def _coloured(text: str) -> tuple[Span, ...]:
     return line(text)
 
 
-def _report(request: Request, depth: int, width: int, inputs_kernel: str | None) -> tuple[Theory, Report]:
-    """The theory's report with advice and a quick check."""
+def _report(request: Request) -> tuple[Theory, Report]:
+    """The theory's report with a quick check."""
     from dataclasses import replace
 
     from ..check import check as compare
@@ -400,7 +402,6 @@ def _report(request: Request, depth: int, width: int, inputs_kernel: str | None)
         instructions=request.layer.program.instructions,
         fixed_points=known_fixed_points(theory),
         source=request.phi.source,
-        advice=theory.advice(depth, width, inputs_kernel),
     )
 
 

@@ -26,6 +26,7 @@ class Choice:
         fluctuation: relative standard deviation of the last kernel over networks, sqrt(P/n)/K, of the finite-width
             theory; None where that is not known.
         any_scale: whether networks treat inputs of all scales alike.
+        optimal: whether gamma is the weight for which depth/width is the optimal aspect ratio.
         drift: relative change of the kernel in the last layer, at infinite width, where the first is 10 % larger.
         learning_rate: None for layers that average over a batch.
         usual: what customary schemes do, for comparison.
@@ -48,6 +49,7 @@ class Choice:
     trial: Trial | None = None
     fluctuation: float | None = None
     any_scale: bool = False
+    optimal: bool = False
     drift: float | None = None
     learning_rate: LearningRate | None = None
     usual: tuple[UsualScheme, ...] = ()

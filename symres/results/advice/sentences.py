@@ -31,6 +31,11 @@ def reasons(advice: Choice) -> tuple[str, ...]:
         return (f"No advice: {advice.remark}.",)
     found = [_draw(advice) if advice.holds else _fails(advice)]
     found += [_SOURCE[advice.origin]] if advice.holds else []
+    if advice.optimal:
+        ratio = digits(advice.depth / advice.width, 2)
+        found.append(
+            f"gamma = {digits(advice.parameters['gamma'])} makes depth/width = {ratio} the optimal aspect ratio."
+        )
     found += _inputs(advice) if advice.holds else []
     found.append(_tried(advice, advice.trial))
     if advice.drift is not None and advice.holds and not advice.any_scale:

@@ -13,7 +13,7 @@ from ...results.advice.advice import Advice
 from ...results.advice.parts import OFF, Origin, Suggestion, Trial
 from ...theory.finite_width.deep_fluctuations import states_of
 from ...theory.theory import Theory
-from .candidates import groups
+from .candidates import groups, optimal_weight
 from .flow import Flow, Setting
 from .near_layers import nearest
 from .schemes import usual_schemes
@@ -68,6 +68,7 @@ def advise(
         tried,
         _fluctuation(flow, setting, layers, neurons) if tried.holds else None,
         _any_scale(flow, setting),
+        gamma in values and values[gamma] == optimal_weight(theory, layers, neurons),
         _drift(flow, setting, layers),
         flow.learning_rate(setting, layers) if tried.holds else None,
         usual_schemes(flow, layers, neurons),

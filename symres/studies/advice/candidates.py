@@ -9,6 +9,7 @@ import sympy as sp
 from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, gamma, xi
 from ...results.advice.parts import Origin
+from ...theory.theory import Theory
 from .critical_settings import at_points
 from .flow import Flow, Setting
 from .free_settings import least_change, small_branches
@@ -43,15 +44,21 @@ def groups(flow: Flow, depth: int, width: int, inputs: float | None) -> Iterator
 
 
 def _skip_weights(flow: Flow, depth: int, width: int) -> Iterator[sp.Expr]:
-    """Numbers for gamma: that for which depth/width is the optimal aspect ratio, as far as that is known."""
-    try:
-        curve = flow.theory.growth_curve
-    except SymresError:
-        curve = None
-    found = () if curve is None else curve.weights_of(depth / width)
-    if found:
-        yield sp.Rational(f"{max(found):.3f}")
+    """Numbers for gamma, the best one first."""
+    best = optimal_weight(flow.theory, depth, width)
+    if best is not None:
+        yield sp.Rational(f"{best:.3f}")
     yield from _WEIGHTS
+
+
+def optimal_weight(theory: Theory, depth: int, width: int) -> float | None:
+    """The largest gamma, to three digits, for which depth/width is the optimal aspect ratio; None if not known."""
+    try:
+        curve = theory.growth_curve
+    except SymresError:
+        return None
+    found = [] if curve is None else curve.weights_of(depth / width)
+    return round(max(found), 3) if found else None
 
 
 def _given(flow: Flow, depth: int, inputs: float | None) -> Iterator[Setting]:
