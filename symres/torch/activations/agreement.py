@@ -71,7 +71,8 @@ def agree(
         scale = np.maximum(np.maximum(1, np.abs(points)), np.abs(expected))
         with np.errstate(invalid="ignore"):
             deviation = np.abs(found.reshape(-1) - expected) / scale
-        deviation = np.where(np.isfinite(found.reshape(-1)) | (np.abs(points) < _OVERFLOW), deviation, 0)
+        is_known = np.isfinite(found.reshape(-1)) & np.isfinite(expected)
+        deviation = np.where(is_known | (np.abs(points) < _OVERFLOW), deviation, 0)
         compared = np.where(away, np.nan_to_num(deviation, nan=np.inf), 0)
         place = int(np.argmax(compared))
         if compared[place] > tolerance:
@@ -106,10 +107,19 @@ def values_and_gradients(module: Pointwise, points: np.ndarray) -> tuple[np.ndar
 def evaluate(pieces: PiecewiseFunction, points: np.ndarray) -> np.ndarray:
     """A formula without free parameters at some points, each to 30 digits, then rounded to floats."""
     parts = [sp.lambdify(z, part, "mpmath") for part in pieces.parts]
-    breaks = np.array([float(b) for b in pieces.breaks])
-    places = np.searchsorted(breaks, points, side="right")
-    with mp.workdps(_DIGITS):
-        return np.array([float(parts[i](mp.mpf(float(x)))) for i, x in zip(places, points, strict=True)])
+    places = np.searchsorted(np.array([float(b) for b in pieces.breaks]), points, side="right")
+    return np.array([_number(parts[i], float(x)) for i, x in zip(places, points, strict=True)])
+
+
+def _number(formula: Callable[[mp.mpf], mp.mpf], point: float) -> float:
+    """The value to 30 digits; to 600 where fewer lose all, as in the derivative of ``sqrt(log(1 + exp(-99)))``."""
+    for digits in (_DIGITS, 20 * _DIGITS):
+        with mp.workdps(digits):
+            try:
+                return float(formula(mp.mpf(point)))
+            except ZeroDivisionError:
+                continue
+    return float("nan")
 
 
 def _grid(places: Sequence[float], columns: int) -> np.ndarray:

@@ -131,7 +131,8 @@ def _declared(formula: sp.Expr, what: PointwiseModule, label: str) -> Activation
     try:
         return Activation(label if named else formula_name(str(formula)), formula)
     except DeclarationError as error:
-        raise DeclarationError(f"the activation {label}", error.found, error.remedy) from None
+        about = "" if label in error.asked else f"{error.asked}: "
+        raise DeclarationError(f"the activation {label}", f"{about}{error.found}", error.remedy) from None
 
 
 def _label(what: object) -> str:
