@@ -34,12 +34,14 @@ class Conversion:
         agreement: of the formula with the module.
         pointwise: the module in float64 on the CPU, a copy.
         columns: the size of the last dimension that it takes.
+        precision: the spacing at 1 of the coarsest floating-point type that it uses inside.
     """
 
     activation: Activation
     agreement: Agreement
     pointwise: Pointwise
     columns: int
+    precision: float
 
 
 def is_pointwise_module(what: object) -> TypeGuard[PointwiseModule]:
@@ -88,7 +90,7 @@ def conversion(what: object) -> Conversion:
     except RuntimeError as error:  # of PyTorch
         raise _failed(label, "it fails on numbers in float64", error) from error
     known = known_formula(found, recording.constants)
-    return Conversion(known or found, agreement, module, columns)
+    return Conversion(known or found, agreement, module, columns, recording.precision)
 
 
 def _prepared(what: PointwiseModule, label: str) -> tuple[Pointwise, dict[str, torch.Tensor]]:
