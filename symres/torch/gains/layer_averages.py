@@ -113,7 +113,8 @@ def subject(what: Declared, parameters: dict[str, Number]) -> GainSubject:
     if phi.parameters:
         names = ", ".join(map(str, phi.parameters))
         example = ", ".join(f"{p}=1" for p in phi.parameters)
-        raise DeclarationError(f"the gain of {phi.name}", f"{names} has no number", f"pass one: gain(..., {example})")
+        remedy = f"pass one: gain(..., {example}), or --set {phi.parameters[0]!s}=1 on the command line"
+        raise DeclarationError(f"the gain of {phi.name}", f"{names} has no number", remedy)
     return GainSubject(phi, None)
 
 

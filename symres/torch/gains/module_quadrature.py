@@ -18,6 +18,7 @@ Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 _REACH = 16.0  # standard deviations; at K = 1 squares up to exp(10*|z|) are below 1e-15 beyond
 _ORDERS = (20, 32)  # nodes of a panel: the difference is the error of the lower one
 _LARGEST = 1 << 12  # panels
+_CONVERGED = 1e-12
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def average(function: Function, kernel: float, breaks: Sequence[float]) -> Quadr
         breaks: where the function or its slope jump.
 
     Returns:
-        Averages with errors; panels are halved until these are below 1e-12, or no longer fall.
+        Averages with errors; panels are halved until these are below 1e-12 relative, or no longer fall.
     """
     deviation = float(np.sqrt(kernel))
     width, best = min(1.0, deviation), None
@@ -73,15 +74,15 @@ def average(function: Function, kernel: float, breaks: Sequence[float]) -> Quadr
         edges = _edges(_REACH * deviation, width, breaks)
         low, high = (_rule(function, edges, order, deviation) for order in _ORDERS)
         error = np.abs(high - low)
-        if best is not None and np.max(error / np.abs(high)) >= np.max(best[1] / np.abs(best[0])):
+        if best is not None and np.all(error >= best[1]):
             break
         best = high, error
-        if np.all(error <= 1e-12 * np.abs(high)):
+        if np.all(error <= _CONVERGED * np.abs(high)):
             break
         width /= 2
     assert best is not None
-    (squared, slope, growth), errors = best
-    return QuadratureValues(float(squared), float(slope), float(growth), tuple(map(float, errors)))
+    (squared, slope, growth), errors = (row.tolist() for row in best)
+    return QuadratureValues(squared, slope, growth, (errors[0], errors[1], errors[2]))
 
 
 def _edges(reach: float, width: float, breaks: Sequence[float]) -> np.ndarray:

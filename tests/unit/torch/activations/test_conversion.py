@@ -16,13 +16,9 @@ from symres.core.errors import CheckRefuted, DeclarationError
 from symres.torch.activations import agreement, conversion, operations
 
 # kinks of torch's activations, both tails, and the ordinary; no point is one of a grid in the package
-POINTS = np.array(
-    """
-    -700 -98.5 -31 -20.5 -8.2 -6 -3 -2.75 -1 -0.9 -0.5 -0.3 -1e-4 0 2e-5 0.11 0.45
-    0.5 0.77 1 2.2 3 3.1 5.9 6 6.4 19 21 77 650
-    """.split(),
-    dtype=float,
-)
+LEFT = (-700, -98.5, -31, -20.5, -8.2, -6, -3, -2.75, -1, -0.9, -0.5, -0.3, -1e-4)
+RIGHT = (0, 2e-5, 0.11, 0.45, 0.5, 0.77, 1, 2.2, 3, 3.1, 5.9, 6, 6.4, 19, 21, 77, 650)
+POINTS = np.array([*LEFT, *RIGHT], dtype=float)
 
 
 class Swish(nn.Module):
