@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import mpmath as mp
@@ -98,7 +99,12 @@ def example(report: Report) -> CriticalPoint | None:
 
 def chosen(report: Report) -> tuple[CriticalPoint, tuple[str, ...]] | None:
     """The example, and what was chosen for it: parameters, and the place on a line of critical points."""
-    for point in report.critical_points:
+    return first_usable(report.critical_points)
+
+
+def first_usable(points: Iterable[CriticalPoint]) -> tuple[CriticalPoint, tuple[str, ...]] | None:
+    """The first critical point at which a network can be built, and what was chosen for it; None if there is none."""
+    for point in points:
         choices = ["gamma = 0"] * (gamma in _parameters(point)) + ["xi = 1"] * (xi in _parameters(point))
         for place in (sp.Integer(1),) if point.along is None else _PLACES:
             at = {xi: sp.Integer(1)} | ({} if point.along is None else {point.along: place})
