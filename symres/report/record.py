@@ -45,8 +45,8 @@ def record(report: Report) -> dict[str, object]:
         is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), vertex (the recursion of the
         four-point vertex in averages; null where it has no such form), finite_width (nu and the aspect ratio as
         formulas and along gamma; null without a critical point), initialisation (null unless asked for), remarks,
-        checks, command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are numbers,
-        the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
+        checks, command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are
+        numbers, the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
     """
     rows = report.critical_points
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
