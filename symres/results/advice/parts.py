@@ -108,6 +108,7 @@ class UsualScheme:
         C_b: variance of a bias.
         kernel_ratio: last kernel over the first, for inputs of mean square 1; nan where they leave double precision.
         gradient_ratio: ``J^{0,L}``; nan as well.
+        others: numbers that these schemes have for gamma and xi, by name.
         fixed: (chi_parallel, chi_perp) at K = 1 where that kernel is kept; None where it is not.
     """
 
@@ -116,6 +117,7 @@ class UsualScheme:
     C_b: float
     kernel_ratio: float
     gradient_ratio: float
+    others: dict[str, float]
     fixed: tuple[float, float] | None = None
 
 

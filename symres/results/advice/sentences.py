@@ -132,7 +132,9 @@ def _schemes(usual: tuple[UsualScheme, ...]) -> list[str]:
     if not usual:
         return []
     rows = (f"{s.name} (C_W = {digits(s.C_W, 3)}) by {_both(s)}" for s in usual)
-    found = [f"Usual schemes change kernels and squared gradients of inputs of mean square 1: {'; '.join(rows)}."]
+    others = "".join(f", at {name} = {digits(value)}" for name, value in usual[0].others.items())
+    about = f"kernels and squared gradients of inputs of mean square 1{others}"
+    found = [f"Usual schemes change {about}: {'; '.join(rows)}."]
     for s in usual:
         if s.fixed is not None:
             slopes = f"chi_parallel = {digits(s.fixed[0])} and chi_perp = {digits(s.fixed[1])}"

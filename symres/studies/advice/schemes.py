@@ -28,5 +28,5 @@ def usual_schemes(flow: Flow, depth: int, width: int) -> tuple[UsualScheme, ...]
         kept = abs(grown - 1) < _KEPT < min(abs(parallel - 1), abs(parallel))
         fixed = (parallel, perp) if kept else None
         last = (path.kernels[-1] / path.kernels[0], path.jacobians[-1])
-        found.append(UsualScheme(name, weight, bias, *last, fixed))
+        found.append(UsualScheme(name, weight, bias, *last, {s.name: v for s, v in rest.items()}, fixed))
     return tuple(found)
