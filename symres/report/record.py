@@ -133,21 +133,16 @@ def _initialisation(advised: Advice) -> object:
             "holds": trial.holds,
             "leaving": trial.leaving,
             "typical_range": _measured(trial.typical),
-            **_path(trial.mean),
+            **_ranges(trial.mean),
         }
     if theory is not None:
-        told["theory"] = _path(theory)
+        told["theory"] = _ranges(theory)
     return _plain(told | {"reasons": advised.reasons, "code": advised.code})
 
 
-def _path(path: Path) -> dict[str, object]:
-    """Kernels and Jacobians along the depth, and by which factors they change."""
-    return {
-        "kernel_range": _measured(path.kernel_range),
-        "gradient_range": _measured(path.gradient_range),
-        "kernels": list(map(_measured, path.kernels)),
-        "jacobians": list(map(_measured, path.jacobians)),
-    }
+def _ranges(path: Path) -> dict[str, object]:
+    """By which factors kernels and squared gradients change along the depth."""
+    return {"kernel_range": _measured(path.kernel_range), "gradient_range": _measured(path.gradient_range)}
 
 
 def _measured(value: float) -> float:

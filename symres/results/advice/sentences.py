@@ -8,6 +8,7 @@ from .choice import Choice
 from .parts import FACTOR, OFF, LearningRate, Origin, Suggestion, Trial, UsualScheme
 
 _SHORT = 4  # digits of what is measured
+_LITTLE = 0.001  # percent
 _SOURCE = {
     Origin.POINT: "This is the critical point: a layer keeps the kernel, and both susceptibilities are 1.",
     Origin.LINE: "This lies on the critical line: a layer keeps the kernel, and chi_perp is 1.",
@@ -101,9 +102,11 @@ def _factor(found: float) -> str:
 
 
 def _drift(advice: Choice, drift: float) -> str:
+    percent = 100 * abs(drift)
+    change = f"{digits(percent, 2)} %" if percent >= _LITTLE else f"less than {_LITTLE:g} %"
     return (
-        f"A first kernel that is {OFF - 1:.0%} larger still changes by {digits(100 * drift, 2)} % a layer in layer "
-        f"{advice.depth}, at infinite width."
+        f"A first kernel that is {OFF - 1:.0%} larger still changes by {change} a layer in layer {advice.depth}, at "
+        "infinite width."
     )
 
 
@@ -113,9 +116,9 @@ def _scatter(fluctuation: float) -> str:
 
 def _rate(rate: LearningRate) -> str:
     return (
-        f"The tangent kernel is {digits(rate.tangent_kernel)} at this depth, and grows like depth^{rate.exponent:.2g}: "
-        f"learning rates of gradient descent fall like depth^-{rate.exponent:.2g}, in PyTorch's parametrisation also "
-        "like 1/width; Adam's like 1/width for hidden weights."
+        f"The tangent kernel is {digits(rate.tangent_kernel)} at this depth and grows like its power "
+        f"{rate.exponent:.2g}: learning rates of gradient descent fall with that power of the depth, in PyTorch's "
+        "parametrisation also like 1/width; Adam's like 1/width for hidden weights."
     )
 
 
@@ -146,4 +149,9 @@ def _both(found: UsualScheme) -> str:
     kernel, gradient = found.kernel_ratio, found.gradient_ratio
     if math.isnan(kernel) or math.isnan(gradient):
         return "more than numbers can hold"
-    return f"factors of {kernel:.2g} and {gradient:.2g}"
+    return f"factors of {_rounded(kernel)} and {_rounded(gradient)}"
+
+
+def _rounded(factor: float) -> str:
+    """Two digits: 1400, 0.0029, 2e-24."""
+    return f"{float(f'{factor:.2g}'):g}"
