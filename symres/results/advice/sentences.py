@@ -116,9 +116,9 @@ def _scatter(fluctuation: float) -> str:
 
 def _rate(rate: LearningRate) -> str:
     return (
-        f"The tangent kernel is {digits(rate.tangent_kernel)} at this depth and grows like its power "
-        f"{rate.exponent:.2g}: learning rates of gradient descent fall with that power of the depth, in PyTorch's "
-        "parametrisation also like 1/width; Adam's like 1/width for hidden weights."
+        f"The tangent kernel is {digits(rate.tangent_kernel)} at this depth and grows like the depth to the power "
+        f"{rate.exponent:.2g}: learning rates of gradient descent fall like its inverse, in PyTorch's parametrisation "
+        "also like 1/width; Adam's like 1/width for hidden weights."
     )
 
 
