@@ -15,6 +15,7 @@ from types import ModuleType
 import lazy_loader
 
 from .core.display import Views, provide
+from .core.foreign import Reader, accept
 
 __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -35,5 +36,13 @@ def _views() -> Views:
     return views
 
 
+def _reader_of_torch() -> Reader:
+    """Modules and functions of PyTorch as activations; the room that reads them is the only one to import it."""
+    from .torch.activations.conversion import read
+
+    return read
+
+
 sys.modules[__name__].__class__ = _Public
 provide(_views)
+accept("torch", _reader_of_torch)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy as sp
 
 from ..core.errors import DeclarationError
+from ..core.foreign import reader
 from ..core.scalars import parameter
 from ..core.symbols import z
 from .activation import Activation, formula_name
 from .formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, Function, nearest, parse
+
+# what stands for an activation: itself, a name, a formula, or a module or function of PyTorch
+Declared: TypeAlias = Activation | sp.Expr | str | Callable[..., Any]
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)", re.ASCII | re.DOTALL)
 
@@ -83,13 +87,13 @@ class Catalogue(Mapping[str, Activation]):
         """A catalogue with further entries; this one stays as it is."""
         return Catalogue([*self._entries.values(), *entries])
 
-    def find(self, what: Activation | sp.Expr | str, **parameters: Any) -> Activation:
+    def find(self, what: Declared, **parameters: Any) -> Activation:
         """An activation from its name, its name with parameter values, or its formula.
 
         Args:
             what: ``"gelu"``; ``"elu(alpha=1)"`` or ``"leaky_relu(0.01)"``; a formula in z or x such as
                 ``"z*tanh(log(1 + exp(z)))"``, which may use other activations as functions (``"relu(z)^2"``);
-                an Activation, or a sympy expression in ``sr.z``.
+                an Activation, a sympy expression in ``sr.z``, or a PyTorch module or function of one tensor.
             parameters: values of parameters; a sympy symbol declares a parameter of a formula.
 
         Raises:
@@ -106,6 +110,10 @@ class Catalogue(Mapping[str, Activation]):
         if isinstance(what, sp.Expr):
             return Activation(formula_name(str(what)), what, tuple(declared.values())).subs(**values)
         if not isinstance(what, str):
+            read = reader(what)
+            activation = None if read is None else read(what)
+            if isinstance(activation, Activation):
+                return activation.subs(**parameters)
             raise DeclarationError(f"activation {what!r:.60}", "this is no activation", "pass a name or a formula")
         text = what.strip()
         if text in self:
@@ -173,12 +181,13 @@ class Catalogue(Mapping[str, Activation]):
         return found
 
 
-def activation(what: Activation | sp.Expr | str, **parameters: Any) -> Activation:
+def activation(what: Declared, **parameters: Any) -> Activation:
     """An activation from its name, its name with parameter values, or its formula.
 
     Args:
         what: ``"gelu"``; ``"elu(alpha=1)"`` or ``"leaky_relu(0.01)"``; a formula in z or x such as
-            ``"z*tanh(log(1 + exp(z)))"``; an Activation, or a sympy expression in ``sr.z``.
+            ``"z*tanh(log(1 + exp(z)))"``; an Activation, a sympy expression in ``sr.z``, or a PyTorch module or
+            function of one tensor, such as ``torch.nn.GELU()``, with its parameters as they are now.
         parameters: values of parameters; a sympy symbol declares a parameter of a formula.
 
     Raises:

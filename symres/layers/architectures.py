@@ -11,8 +11,7 @@ from types import MappingProxyType
 
 import sympy as sp
 
-from ..activations.activation import Activation
-from ..activations.catalogue import activation
+from ..activations.catalogue import Declared, activation
 from ..core import symbols
 from ..core.scalars import Number, scalar, whole
 from .layer import Layer
@@ -20,28 +19,28 @@ from .nodes import Dense
 from .normalisation import BatchNorm, LayerNorm
 
 
-def mlp(phi: Activation | str) -> Layer:
+def mlp(phi: Declared) -> Layer:
     """Multilayer perceptron, ``z' = Dense(phi(z))``."""
     return Layer(Dense(activation(phi)(symbols.z)), "mlp")
 
 
-def residual(phi: Activation | str, gamma: Number = symbols.gamma, xi: Number = 1) -> Layer:
+def residual(phi: Declared, gamma: Number = symbols.gamma, xi: Number = 1) -> Layer:
     """Residual perceptron, ``z' = gamma*z + xi*Dense(phi(z))`` (PDLT (B.3))."""
     branch = Dense(activation(phi)(symbols.z))
     return Layer(_skip(gamma) + scalar(xi, "xi") * branch, "residual")
 
 
-def pre_ln(phi: Activation | str, gamma: Number = 0) -> Layer:
+def pre_ln(phi: Declared, gamma: Number = 0) -> Layer:
     """LayerNorm on preactivations, ``z' = gamma*z + Dense(phi(LayerNorm(z)))`` (Doshi et al. (61))."""
     return Layer(_skip(gamma) + Dense(activation(phi)(LayerNorm(symbols.z))), "pre_ln")
 
 
-def ln_act(phi: Activation | str, gamma: Number = 0) -> Layer:
+def ln_act(phi: Declared, gamma: Number = 0) -> Layer:
     """LayerNorm on activations, ``z' = gamma*z + Dense(LayerNorm(phi(z)))`` (Doshi et al. (49))."""
     return Layer(_skip(gamma) + Dense(LayerNorm(activation(phi)(symbols.z))), "ln_act")
 
 
-def batch_norm(phi: Activation | str, gamma: Number = 0, units: int = 1) -> Layer:
+def batch_norm(phi: Declared, gamma: Number = 0, units: int = 1) -> Layer:
     """BatchNorm on preactivations, ``z' = gamma*z + branch`` with so many units ``u -> Dense(phi(BatchNorm(u)))``.
 
     One unit is Doshi et al. (24) and (25), two are the block of (26).
@@ -52,7 +51,7 @@ def batch_norm(phi: Activation | str, gamma: Number = 0, units: int = 1) -> Laye
     return Layer(_skip(gamma) + branch, "batch_norm")
 
 
-def two_layer_block(phi: Activation | str, gamma: Number = 1, xi: Number = symbols.xi) -> Layer:
+def two_layer_block(phi: Declared, gamma: Number = 1, xi: Number = symbols.xi) -> Layer:
     """Residual two-layer block, ``z' = gamma*z + xi*Dense(phi(Dense(z)))`` (Chizat, section 1.1, for wide streams)."""
     return Layer(_skip(gamma) + scalar(xi, "xi") * Dense(activation(phi)(Dense(symbols.z))), "two_layer_block")
 

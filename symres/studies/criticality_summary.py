@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import mpmath as mp
@@ -98,7 +99,12 @@ def example(report: Report) -> CriticalPoint | None:
 
 def chosen(report: Report) -> tuple[CriticalPoint, tuple[str, ...]] | None:
     """The example, and what was chosen for it: parameters, and the place on a line of critical points."""
-    for point in report.critical_points:
+    return first_usable(report.critical_points)
+
+
+def first_usable(points: Iterable[CriticalPoint]) -> tuple[CriticalPoint, tuple[str, ...]] | None:
+    """The first critical point at which a network can be built, and what was chosen for it; None if there is none."""
+    for point in points:
         choices = ["gamma = 0"] * (gamma in _parameters(point)) + ["xi = 1"] * (xi in _parameters(point))
         for place in (sp.Integer(1),) if point.along is None else _PLACES:
             at = {xi: sp.Integer(1)} | ({} if point.along is None else {point.along: place})
@@ -252,6 +258,25 @@ def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
     elif found.jacobian is not None:
         rows.append(("J", DEPTH ** -rounded(found.jacobian)))
     return tuple((left, rounded_law(e).subs(K, STAR)) for left, e in rows)  # of a line: each K* has an amplitude
+
+
+def onset(report: Report) -> str:
+    """From which layer on the law of the kernel holds, in words; empty where there is none, or it is not known.
+
+    Near a half-stable point d' = d - d^2/a, so that 1/d = 1/d_0 + l/a: the law d ~ a/l begins at l = a/d_0.
+    """
+    found, point = report.exponents, example(report)
+    if found is None or point is None or not deep(report) or not found.kernel or not found.amplitude:
+        return ""
+    if report.universality_class == "half-stable":
+        first, size = value(point.K), value(found.amplitude)
+        if not first or size is None:
+            return ""
+        from_ = mp.nstr(abs(size / first), 2, min_fixed=-1, max_fixed=9).removesuffix(".0")
+        return f"the law holds from about l = {from_} on, for a first kernel that differs by K*; before, K hardly moves"
+    if found.kernel > 0:
+        return "the law holds once it is well below the first kernel"
+    return ""
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------------

@@ -6,10 +6,13 @@
 The public names stand in ``__init__.pyi``; each is imported when it is first asked for. Nothing outside of this room
 imports PyTorch. Inwards
 
-models      what is done with anybody's model: places are chosen in it, and it stays as it was
-probing     what one network shows of some inputs: kernels and Jacobian norms at its places
-measuring   averages over networks with standard errors, their table, their figure, and what they say about depth
-tuning      residual blocks and layers rescaled in place, so that measured kernels or gradients keep their size
+tuning       residual blocks and layers rescaled in place, so that measured kernels or gradients keep their size
+reading      which layers of the theory a model is made of, with the variances of its weights; what they predict
+models       what is done with anybody's model: places are chosen in it, and it stays as it was
+probing      what one network shows of some inputs: kernels and Jacobian norms at its places
+measuring    averages over networks with standard errors, their table, their figure, and what they say about depth
+activations  from a module or a function to the formula that the theory derives from
+gains        the number by which a layer's weights are scaled, and why
 """
 
 from importlib.util import find_spec

@@ -1,0 +1,38 @@
+"""Objects of other libraries that users may pass in the place of symres' own, such as a module of PyTorch.
+
+The package itself says who reads them (``accept``); a reader is loaded when the first such object arrives, so that no
+room imports the library, and the room that does may stand above all others.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TypeAlias
+
+Reader: TypeAlias = Callable[[object], object]
+
+_loaders: dict[str, Callable[[], Reader]] = {}
+
+
+def accept(library: str, load: Callable[[], Reader]) -> None:
+    """Say who reads the objects of a library; the last one counts.
+
+    Args:
+        library: the name under which it is imported.
+        load: imports the reader; called when an object of the library arrives.
+    """
+    _loaders[library] = load
+
+
+def reader(what: object) -> Reader | None:
+    """Who reads an object; None if nobody does.
+
+    An object belongs to the library in which its class, or a base of it, is defined. A function, which tells nothing
+    of the sort, belongs to any library that the program has imported.
+    """
+    packages = {cls.__module__.partition(".")[0] for cls in type(what).__mro__}
+    for library, load in _loaders.items():
+        if library in packages or (callable(what) and library in sys.modules):
+            return load()
+    return None

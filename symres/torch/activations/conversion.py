@@ -1,0 +1,165 @@
+"""From a PyTorch module, or a function of one tensor, to an activation."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, TypeGuard
+
+import sympy as sp
+import torch
+
+from ...activations.activation import Activation, formula_name
+from ...activations.piecewise import split
+from ...core.errors import DeclarationError, SymresError
+from ...core.symbols import z
+from .agreement import ROUNDINGS, Agreement, Pointwise, agree
+from .known_formulas import known_formula
+from .symbolic_tensor import Recording, SymbolicTensor
+
+PointwiseModule: TypeAlias = torch.nn.Module | Callable[[torch.Tensor], torch.Tensor]
+
+_COLUMNS = 2  # of the input, unless parameters have more entries
+_CUTS = 4.0  # how much an average of squares may differ, in units of a relative difference of values
+_LONGEST = 90  # characters of a name
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was read from a module.
+
+    Args:
+        activation: the formula, under the catalogue's name where it has one.
+        agreement: of the formula with the module.
+        pointwise: the module in float64 on the CPU, a copy.
+        columns: the size of the last dimension that it takes.
+        resolution: how well it follows the formula, relative: by the floating-point types that it uses inside, and by
+            approximations of its own that the formula leaves out.
+    """
+
+    activation: Activation
+    agreement: Agreement
+    pointwise: Pointwise
+    columns: int
+    resolution: float
+
+
+def is_pointwise_module(what: object) -> TypeGuard[PointwiseModule]:
+    """Whether something may be read: a module or a function, and no activation of symres."""
+    return callable(what) and not isinstance(what, Activation | sp.Basic)
+
+
+def read(what: object) -> Activation:
+    """The activation that a PyTorch module or function of one tensor computes.
+
+    Args:
+        what: an instance of a module, ``torch.nn.GELU()``; a function, ``torch.tanh``; a user's own of either kind,
+            made of elementwise operations. Parameters and buffers count with their present values, the mode (training
+            or not) as it is. The module itself is not touched.
+
+    Returns:
+        The catalogue's activation where it is the same function (``gelu``), else one named after the module. Decimals
+        in the code are exact; those that need all digits of a double are taken as the root or the fraction which they
+        round (``math.sqrt(2/math.pi)``). Softplus's switch to the linear function is left out where float32 could not
+        show it.
+
+    Raises:
+        DeclarationError: an operation that cannot be read, a branch on values, parameters with different entries, a
+            result of another shape, or a formula that is no activation.
+        CheckRefuted: the formula does not have the module's values and gradients, on a grid in float64.
+    """
+    return conversion(what).activation
+
+
+def conversion(what: object) -> Conversion:
+    """As ``read``, with the module's copy in float64 and how well the formula agrees with it."""
+    label = _label(what)
+    if isinstance(what, type):
+        remedy = f"make one: {what.__name__}()" if issubclass(what, torch.nn.Module) else "pass a module or a function"
+        raise DeclarationError(f"the activation {what.__name__}", "it is a class", remedy)
+    if not is_pointwise_module(what):
+        raise DeclarationError(f"the activation {label}", "it is no function", "pass a module or a function")
+    module, tensors = _prepared(what, label)
+    columns = max([_COLUMNS, *(t.numel() for t in tensors.values())])
+    recording = Recording(label, {t.data_ptr(): name for name, t in tensors.items()})
+    formula = _run(module, columns, recording)
+    found = _declared(formula.subs(recording.cut.on, 0), what, label)
+    as_computed = split(formula.subs(recording.cut.on, 1))
+    places = [float(number) for number in dict.fromkeys(recording.constants)]
+    try:
+        agreement = agree(label, module, as_computed, places, recording.precision, columns)
+    except RuntimeError as error:  # of PyTorch
+        raise _failed(label, "it fails on numbers in float64", error) from error
+    known = known_formula(found, recording.constants)
+    resolution = max(ROUNDINGS * recording.precision, _CUTS * recording.cut.size)
+    return Conversion(known or found, agreement, module, columns, resolution)
+
+
+def _prepared(what: PointwiseModule, label: str) -> tuple[Pointwise, dict[str, torch.Tensor]]:
+    """A copy in float64 on the CPU, and its parameters and buffers."""
+    if not isinstance(what, torch.nn.Module):
+        return what, {}
+    what = dict(what.named_children()).get("_orig_mod", what)  # of torch.compile, which would compile the formula
+    try:
+        module = copy.deepcopy(what).to(device="cpu", dtype=torch.float64)
+    except Exception as error:
+        raise _failed(label, "it cannot be copied", error) from error
+    return module, {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _run(module: Pointwise, columns: int, recording: Recording) -> sp.Expr:
+    """Run a module on a formula."""
+    entries = SymbolicTensor(z, torch.empty(2, columns, dtype=torch.float64, device="meta"), recording)
+    try:
+        with torch.no_grad():
+            result = module(entries)
+    except SymresError:
+        raise
+    except Exception as error:  # whatever the user's code raises
+        raise _failed(recording.module, f"it fails on a tensor of shape (2, {columns})", error) from error
+    if not isinstance(result, torch.Tensor):
+        raise recording.refused(f"it returns {_article(type(result).__name__)}")
+    if result.shape != entries.shape:
+        raise recording.refused(f"it turns the shape {tuple(entries.shape)} into {tuple(result.shape)}")
+    if not isinstance(result, SymbolicTensor):
+        raise recording.refused("its result does not depend on its input")
+    if result.dtype == torch.bool or not isinstance(result.formula, sp.Expr):
+        raise recording.refused("it returns a condition and no number")
+    if result.formula.has(sp.nan):
+        raise recording.refused("it uses entries of a tensor that was never filled")
+    return result.formula
+
+
+def _declared(formula: sp.Expr, what: PointwiseModule, label: str) -> Activation:
+    """The formula as an activation, named after the module."""
+    named = isinstance(what, torch.nn.Module) or "<lambda>" not in label
+    try:
+        return Activation(label if named else formula_name(str(formula)), formula)
+    except DeclarationError as error:
+        about = "" if label in error.asked else f"{error.asked}: "
+        raise DeclarationError(f"the activation {label}", f"{about}{error.found}", error.remedy) from None
+
+
+def _label(what: object) -> str:
+    """The module as it shows itself, on one line; the name of a function."""
+    if isinstance(what, functools.partial):
+        values = [*(f"{v}" for v in what.args), *(f"{key}={v}" for key, v in what.keywords.items())]
+        text = f"{_label(what.func)}({', '.join(values)})"
+    elif isinstance(what, torch.nn.Module):
+        text = " ".join(repr(what).split()).removesuffix("()")
+    else:
+        text = str(getattr(what, "__name__", type(what).__name__))
+    text = text.encode("ascii", "replace").decode()
+    return text if 0 < len(text) <= _LONGEST else type(what).__name__[:_LONGEST]
+
+
+def _failed(label: str, found: str, error: Exception) -> DeclarationError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    shown = reason if len(reason) <= 160 else f"{reason[:157]}..."
+    return DeclarationError(f"the activation {label}", f"{found} ({shown})", "pass a pointwise function of one tensor")
+
+
+def _article(word: str) -> str:
+    return f"a{'n' * (word[0].lower() in 'aeiou')} {word}"

@@ -1,0 +1,169 @@
+"""A tensor whose entries are all one formula: what a module computes from it is the module's formula.
+
+Python code, compiled code and custom autograd functions all end in operations of PyTorch's dispatcher, which hands
+them to the tensor. Nothing is computed with numbers, so a branch on the values of the input cannot be taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+import torch
+from torch.utils._pytree import tree_flatten
+
+from ...core.errors import DeclarationError
+from .exact_constants import exact_constant
+from .operations import OPERATIONS, RANDOM, SHAPES, Cut, name_of
+
+_PROVE = "pass a function of one tensor made of elementwise operations, or its formula: sr.activation('z*tanh(z)')"
+
+
+@dataclass
+class Recording:
+    """What a run of a module on a formula leaves besides the result.
+
+    Args:
+        module: what runs, for messages.
+        tensors: names of the module's parameters and buffers by the address of their data.
+        constants: every number that the module used.
+        precision: the spacing of floating-point numbers at 1, of the coarsest type through which values went.
+        cut: marks of approximations for large arguments that an operation contains.
+    """
+
+    module: str
+    tensors: Mapping[int, str] = field(default_factory=dict)
+    constants: list[sp.Expr] = field(default_factory=list)
+    precision: float = torch.finfo(torch.float64).eps
+    cut: Cut = field(default_factory=Cut)
+
+    def refused(self, found: str, remedy: str = _PROVE) -> DeclarationError:
+        """The error that names the module."""
+        return DeclarationError(f"the activation {self.module}", found, remedy)
+
+    def constant(self, value: int | float) -> sp.Expr:
+        """The exact number behind a number in the code; a bound may be infinite."""
+        if math.isnan(value):
+            raise self.refused("one of its numbers is nan")
+        if math.isinf(value):
+            return sp.oo if value > 0 else -sp.oo
+        exact = exact_constant(value)
+        self.constants.append(exact)
+        return exact
+
+    def tensor(self, value: torch.Tensor) -> sp.Basic:
+        """The exact number in a tensor that does not depend on the input: a parameter, a buffer, a constant.
+
+        Raises:
+            DeclarationError: its entries differ: units of the layer would have activations of their own.
+        """
+        entries = torch.unique(value.detach())
+        if entries.numel() != 1:
+            name = self.tensors.get(value.data_ptr(), "a tensor")
+            shown = ", ".join(f"{entry:g}" for entry in entries[:3].tolist()) + ", ..." * (entries.numel() > 3)
+            raise self.refused(
+                f"{name} has {entries.numel()} different values: {shown}",
+                "convert one unit at a time, or give all of them one value",
+            )
+        if entries.dtype == torch.bool:
+            return sp.true if entries.item() else sp.false
+        return self.constant(entries.item())
+
+
+class SymbolicTensor(torch.Tensor):
+    """A tensor without storage, whose every entry is the same formula of the same entry of the input.
+
+    Args:
+        formula: a real expression, or a condition where the type is bool.
+        like: has its shape and type.
+        recording: of the run.
+    """
+
+    formula: sp.Basic
+    recording: Recording
+
+    @staticmethod
+    def __new__(cls, formula: sp.Basic, like: torch.Tensor, recording: Recording) -> SymbolicTensor:
+        """Make a wrapper: PyTorch asks it for shape and type, and hands it every operation."""
+        made = torch.Tensor._make_wrapper_subclass(cls, like.shape, dtype=like.dtype, device="cpu")
+        made.formula, made.recording = formula, recording
+        return made
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """One operation: shapes and types by PyTorch without data, the formula by the table."""
+        given = _bound(func, args, kwargs or {})
+        recording = next(leaf for leaf in tree_flatten(given)[0] if isinstance(leaf, SymbolicTensor)).recording
+        name = name_of(func)
+        in_place = name.endswith("_") and not name.endswith("__")
+        name = name.removesuffix("_") if in_place else name
+        if name == "_local_scalar_dense":
+            raise recording.refused("it branches on the values of its input, or turns them into Python numbers")
+        if name in RANDOM:
+            raise recording.refused(
+                f"it is random (the operation {name})", "call .eval() before, or take the noise out"
+            )
+        if (name not in OPERATIONS and name not in SHAPES) or "out" in given:
+            raise recording.refused(f"the operation {name.strip('_').removeprefix('native_')} cannot be read")
+        if name == "_to_copy":
+            _watch_precision(given, recording)
+        formula = _applied(name, given, recording)
+        if in_place:
+            args[0].formula = formula
+            return args[0]
+        shapes = func(*map(_meta, args), **{key: _meta(value) for key, value in (kwargs or {}).items()})
+        if isinstance(shapes, tuple):  # an operation that keeps something for its derivative
+            return tuple(cls(formula, like, recording) for like in shapes)
+        return cls(formula, shapes, recording)
+
+
+def _bound(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """All arguments of an operation by name, those with a default value too."""
+    given = {argument.name: argument.default_value for argument in func._schema.arguments if not argument.is_out}
+    given.update({argument.name: value for argument, value in zip(func._schema.arguments, args, strict=False)})
+    return given | kwargs
+
+
+def _applied(name: str, given: dict[str, Any], recording: Recording) -> sp.Basic:
+    if name in SHAPES:
+        return given["self"].formula
+    try:
+        return OPERATIONS[name](recording.cut, **{key: _exact(value, recording) for key, value in given.items()})
+    except DeclarationError:
+        raise
+    except (TypeError, ValueError, NotImplementedError) as error:  # sympy compares no complex numbers, for instance
+        raise recording.refused(f"the operation {name} cannot be read with these arguments ({error})") from None
+
+
+def _exact(value: Any, recording: Recording) -> Any:
+    if isinstance(value, SymbolicTensor):
+        return value.formula
+    if isinstance(value, torch.Tensor):
+        return recording.tensor(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return recording.constant(value)
+    return value
+
+
+def _meta(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.empty(value.shape, dtype=value.dtype, device="meta")
+    return value
+
+
+def _watch_precision(given: dict[str, Any], recording: Recording) -> None:
+    """Casts between floating-point types change no formula, but the digits to which a module follows it."""
+    before, after = given["self"].dtype, given["dtype"]
+    if after is None or before == after:
+        return
+    if before.is_floating_point and not after.is_floating_point:
+        raise recording.refused(f"it converts its values to the type {after}".replace("torch.", ""))
+    if after.is_floating_point:
+        recording.precision = max(recording.precision, torch.finfo(after).eps)

@@ -1,0 +1,125 @@
+"""What a gain does to kernels and gradients of a multilayer perceptron, derived and verified."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...activations.activation import Activation
+from ...activations.catalogue import Declared, activation
+from ...core.errors import CheckRefuted, DeclarationError, NoClosedForm
+from ...core.scalars import Number
+from ...layers.architectures import mlp
+from ...results.quantity import Quantity
+from ...theory.theory import Theory, derive
+from ..activations.conversion import Conversion, conversion, is_pointwise_module
+from .module_quadrature import Function, average, formula_function, module_function
+
+_DIGITS = 16
+_VALUES = 1e-9  # relative: averages of values in float64
+_SLOPES = 2.0**-21  # of gradients: kernels of PyTorch have constants in float32
+_SMALL = 1e-20  # a kernel in the place of 0
+
+
+@dataclass(frozen=True)
+class LayerAverages:
+    """Averages over preactivations z ~ N(0, K), each checked.
+
+    Args:
+        K: the kernel.
+        squared: ``<phi(z)^2>``.
+        slope: ``<phi'(z)^2>``; infinite for a function that jumps, nan if not known.
+        growth: ``d<phi(z)^2>/dK``; nan if not known.
+        deviation: the largest relative difference to the quadrature, its own error included.
+    """
+
+    K: float
+    squared: float
+    slope: float
+    growth: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class GainSubject:
+    """An activation whose gains are asked for.
+
+    Args:
+        activation: without free parameters.
+        source: the module that it was read from; None for a name or a formula.
+    """
+
+    activation: Activation
+    source: Conversion | None
+
+    @cached_property
+    def theory(self) -> Theory:
+        """Of the multilayer perceptron, ``K' = C_b + C_W <phi(z)^2>_K``."""
+        return derive(mlp(self.activation))
+
+    @cached_property
+    def _function(self) -> Function:
+        return formula_function(self.activation) if self.source is None else module_function(self.source)
+
+    def averages(self, K: float) -> LayerAverages:
+        """The averages at a kernel: derived by symres, and compared with quadrature of the module itself.
+
+        Args:
+            K: the kernel; 0 means the limit, in which only the slope is compared.
+
+        Raises:
+            CheckRefuted: an average and the quadrature differ.
+        """
+        maps = self.theory.kernel_map, self.theory.chi_perp, self.theory.chi_parallel
+        squared, slope, growth = (_number(quantity, K) for quantity in maps)
+        found = average(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
+        resolution = 0.0 if self.source is None else self.source.resolution
+        rows = [
+            ("<phi'(z)^2>", slope, found.slope, found.errors[1], max(resolution, _SLOPES)),
+            ("<phi(z)^2>", squared, found.squared, found.errors[0], max(resolution, _VALUES)),
+            ("d<phi(z)^2>/dK", growth, found.growth, found.errors[2], max(resolution, _VALUES)),
+        ]
+        known = [row for row in (rows if K else rows[:1]) if math.isfinite(row[1])]
+        deviations = [self._compared(K, squared, *row) for row in known]
+        return LayerAverages(K, squared, slope, growth, max(deviations, default=math.nan))
+
+    def _compared(
+        self, K: float, size: float, what: str, derived: float, found: float, error: float, limit: float
+    ) -> float:
+        """The relative difference, the quadrature's error included; a derivative that vanishes counts by ``size/K``."""
+        scale = max(abs(derived), size / K if K else 0.0)
+        deviation = (abs(found - derived) + error) / scale if scale else math.inf
+        if not deviation <= limit:
+            raise CheckRefuted(
+                f"the gain of {self.activation.name}",
+                f"{what} at K = {K:.6g} is {derived:.12g}, and quadrature of the module gives {found:.12g}",
+                "please report it: no gain is returned that fails its check",
+            )
+        return deviation
+
+
+def subject(what: Declared, parameters: dict[str, Number]) -> GainSubject:
+    """The activation of a name, a formula, a module or a function, with numbers for its parameters.
+
+    Raises:
+        DeclarationError: it is none, or a parameter has no number.
+    """
+    if is_pointwise_module(what):
+        source = conversion(what)
+        return GainSubject(source.activation.subs(**parameters), source)
+    phi = activation(what, **parameters)
+    if phi.parameters:
+        names = ", ".join(map(str, phi.parameters))
+        example = ", ".join(f"{p}=1" for p in phi.parameters)
+        remedy = f"pass one: gain(..., {example}), or --set {phi.parameters[0]!s}=1 on the command line"
+        raise DeclarationError(f"the gain of {phi.name}", f"{names} has no number", remedy)
+    return GainSubject(phi, None)
+
+
+def _number(quantity: Quantity, K: float) -> float:
+    """The quantity of a layer with C_W = 1 and C_b = 0; nan where it is not known."""
+    try:
+        return float(quantity.evalf(_DIGITS, K=K, C_W=1, C_b=0))
+    except NoClosedForm:
+        return math.nan
