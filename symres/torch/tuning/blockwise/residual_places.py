@@ -171,10 +171,13 @@ def _place(name: str, module: nn.Module, call: _Call, sums: list[_Sum]) -> Resid
 
 
 def _is_stream(found: _Sum, term: int, call: _Call) -> bool:
-    """Whether a term of a sum is the stream, or one operation away from it (times a weight), and the other one depends
-    on the stream too."""
-    node = found.nodes[term]
-    near = isinstance(node, torch.autograd.graph.Node) and any(n is call.stream_node for n, _ in node.next_functions)
+    """Whether a term of a sum is the stream, or two operations away from it (a copy, times a weight), and the other one
+    depends on the stream too."""
+    near, reached = False, [found.nodes[term]]
+    for _ in range(2):
+        nodes = [node for node in reached if isinstance(node, torch.autograd.graph.Node)]
+        reached = [before for node in nodes for before, _ in node.next_functions]
+        near = near or any(node is call.stream_node for node in reached)
     return (found.terms[term] is call.stream or near) and _depends(found.nodes[1 - term], call.stream_node)
 
 

@@ -224,6 +224,22 @@ def test_a_wrapped_block_weighs_skip_and_branch():
     assert "h.0.block.ln_1.weight" in outer.state_dict() and f"xi={xi:.6g}" in repr(outer.h[0])
 
 
+def test_wrapped_blocks_are_tuned_again_by_their_weights():
+    torch.manual_seed(0)
+    model, x = nn.Sequential(MixerBlock(), MixerBlock()), torch.randn(16, 6, 16)
+    tuned(model, x, gamma=0.9, wrap=True)
+    xis = [block.xi.item() for block in model]
+    again = tuned(model, x, branch_weight="xi", skip_weight="gamma", seed=1)
+    for part in again.parts:
+        assert float(part.gamma) == pytest.approx(0.9) and abs(part.xi - 1) < 6 * part.xi.error
+    assert [block.xi.item() / xi for block, xi in zip(model, xis, strict=True)] == pytest.approx(
+        [float(part.xi) for part in again.parts], rel=1e-5
+    )
+    other = tuned(model, x, branch_weight="xi", skip_weight="gamma", gamma=0.5)
+    assert [block.gamma.item() for block in model] == pytest.approx([0.5, 0.5])
+    assert all(abs(part.chi_after - 1) < 0.1 for part in other.parts)
+
+
 def test_the_model_itself_may_be_wrapped():
     block, x = DenseBlock(8, nn.Tanh()), torch.randn(16, 8)
     report = tuned(block, x, lambda name, module: name == "", gamma=0.8, wrap=True)
