@@ -2,6 +2,7 @@
 
 additions         the sums of two tensors that a pass comes by
 gradient_passes   passes in which every tensor has its graph
+batch_errors      errors where batch normalisation makes inputs depend on each other
 jacobian_probes   norms and traces of Jacobians from random cotangents
 tuning_targets    what can be kept, and what is solved for
 tuning_report     what was found and set

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ..probing.network_passes import accurate, signs, squares
+from ..probing.network_passes import accurate, squares
+from .batch_errors import SignSource
 
 
 def jacobian_probes(
-    source: torch.Tensor, result: torch.Tensor, size: int, rngs: Sequence[np.random.Generator]
+    source: torch.Tensor, result: torch.Tensor, size: int, sources: Sequence[SignSource]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Squared norm and, of equal shapes, trace of a Jacobian over the entries of one result; shape (inputs, probes)."""
     entries = result.numel() // size
     norms, traces = [], []
-    for rng in rngs:
-        cotangent = signs(rng, result)
+    for signs in sources:
+        cotangent = signs.draw(result)
         (gradient,) = torch.autograd.grad(result, source, cotangent, retain_graph=True, allow_unused=True)
         gradient = torch.zeros_like(source) if gradient is None else gradient
         norms.append(squares(gradient, size) / entries)

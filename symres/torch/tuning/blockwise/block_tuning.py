@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -14,10 +14,12 @@ from ....core.errors import DeclarationError
 from ....results.numbers.estimates import EstimatedNumber
 from ...models.arguments_of_models import CallArguments
 from ...probing.network_passes import counts_inputs
+from ..batch_errors import InputSubset, SignSource, at_least, left_out_in_turn
 from ..gradient_passes import NonFinitePlace, finite_numbers
 from ..tuning_report import TunedBlock
 from ..tuning_targets import TUNING_PROBES, TunedWeight, TuningTarget
 from .block_changes import BlockChange
+from .block_numbers import BlockNumbers
 from .branch_conditions import solve_block
 from .branch_samples import BranchSample, sample_of_branch
 from .branch_weights import find_branch_weight, skip_of, verify_skip
@@ -26,6 +28,7 @@ from .residual_places import PlaceKind, ResidualPlace
 from .stream_passes import Visit, pass_over_places
 
 _BEFORE, _TUNING, _AFTER = range(3)  # streams of random signs
+Weigh: TypeAlias = Callable[[Visit, BranchSample], tuple[float, float]]  # of stream and branch
 _PHASES = {_BEFORE: "before", _TUNING: "tuning", _AFTER: "after"}
 _AGREEMENT = 0.05  # times the square root of the unit of rounding: what was predicted against what is measured
 
@@ -85,7 +88,6 @@ def tuned_blocks(
         )
     _free_to_move(places[0], skips[places[0].name][1], plan)
     factor = plan.growth ** (1 / len(places))
-    samples: dict[int, dict[str, BranchSample]] = {_BEFORE: {}, _TUNING: {}, _AFTER: {}}
     changes: dict[str, BlockChange] = {}
 
     def measure(visit: Visit, sample: BranchSample) -> tuple[float, float]:
@@ -111,15 +113,21 @@ def tuned_blocks(
         changed = phase == _AFTER and not plan.wrap
         return float(changes[name].weights.gamma) if changed else skips[name][1]
 
-    for phase, weigh in ((_BEFORE, measure), (_TUNING, tune), (_AFTER, measure_again)):
-        _one_pass(model, places, arguments, plan, phase, partial(present_skip, phase=phase), weigh, samples[phase])
+    def passed(phase: int, weigh: Weigh, subset: InputSubset | None = None) -> dict[str, BranchSample]:
+        return _one_pass(model, places, arguments, plan, phase, partial(present_skip, phase=phase), weigh, subset)
+
+    subsets = left_out_in_turn(model, arguments.size)
+    before, without_before = passed(_BEFORE, measure), [passed(_BEFORE, measure, subset) for subset in subsets]
+    tuning = passed(_TUNING, tune)
+    after, without = passed(_AFTER, measure_again), [passed(_AFTER, measure_again, subset) for subset in subsets]
     rows = []
     for place in places:
         change, name = changes[place.name], place.name
-        xi = float(change.weights.xi) if plan.wrap else 1.0
-        row = _row(change, samples[_BEFORE][name], samples[_TUNING][name], samples[_AFTER][name], xi)
-        _predicted(row, samples[_TUNING][name], change)
-        rows.append(row)
+        old = BlockNumbers.of(before[name], [found[name] for found in without_before], change.skip_before, 1.0)
+        gamma, xi = float(change.weights.gamma), float(change.weights.xi) if plan.wrap else 1.0
+        new = BlockNumbers.of(after[name], [found[name] for found in without], gamma, xi)
+        rows.append(_row(change, tuning[name], old, new, plan.target))
+        _predicted(rows[-1], tuning[name], change)
     return [changes[place.name] for place in places], rows
 
 
@@ -130,12 +138,14 @@ def _one_pass(
     plan: BlockPlan,
     phase: int,
     skip_of_block: Callable[[str], float],
-    weigh: Callable[[Visit, BranchSample], tuple[float, float]],
-    found: dict[str, BranchSample],
-) -> None:
+    weigh: Weigh,
+    subset: InputSubset | None = None,
+) -> dict[str, BranchSample]:
     """Measure every block; the stream goes on with the weights of stream and branch that ``weigh`` returns."""
+    found: dict[str, BranchSample] = {}
     probes = range(plan.probes * (TUNING_PROBES if phase == _TUNING else 1))
-    signs_of = [[np.random.default_rng((plan.seed, phase, block, probe)) for probe in probes]
+    arguments = arguments if subset is None else subset.of(arguments)
+    signs_of = [[SignSource((plan.seed, phase, block, probe), subset) for probe in probes]
                 for block in range(len(places) + 1)]  # fmt: skip
     perturbations = Perturbations(signs_of[-1], arguments.size) if plan.target is TuningTarget.APJN else None
 
@@ -156,6 +166,7 @@ def _one_pass(
 
     with finite_numbers(model, arguments, "the tuning of"):
         pass_over_places(model, places, arguments, at)
+    return found
 
 
 def _free_to_move(place: ResidualPlace, skip: float, plan: BlockPlan) -> None:
@@ -191,27 +202,29 @@ def _depends_on_stream(visit: Visit) -> bool:
     return torch.autograd.grad(result, visit.stream, sign, retain_graph=True, allow_unused=True)[0] is not None
 
 
-def _row(change: BlockChange, before: BranchSample, tuning: BranchSample, after: BranchSample, xi: float) -> TunedBlock:
-    gamma = float(change.weights.gamma)
-    expected = tuning.chi(gamma, float(change.weights.xi))
-    grown, start = after.growth(gamma, xi), before.growth(change.skip_before, 1.0)
-    numbers = tuning.numbers()
+def _row(
+    change: BlockChange, tuning: BranchSample, old: BlockNumbers, new: BlockNumbers, target: TuningTarget
+) -> TunedBlock:
+    gamma, xi = change.weights.gamma, change.weights.xi
+    promised = tuning.growth(gamma, xi) if target is TuningTarget.SIZE else tuning.chi(gamma, xi)
+    batch = new.batch_error_of(target)
+    wider = batch / promised.error if batch > promised.error else 1.0
     return TunedBlock(
         name=change.place.name,
         kind=change.place.kind.value,
-        gamma=change.weights.gamma,
-        xi=change.weights.xi,
+        gamma=EstimatedNumber(float(gamma), gamma.error * wider),
+        xi=EstimatedNumber(float(xi), xi.error * wider),
         scaled="wrapped" if change.branch is None else change.branch.label,
-        **numbers,
-        kernel_before=float(before.G_zz.mean()) * float(start),
-        kernel_after=float(after.G_zz.mean()) * float(grown),
-        growth_before=start,
-        growth_after=grown,
-        chi_before=before.chi(change.skip_before, 1.0),
-        chi_after=after.chi(gamma, xi),
-        apjn_before=before.apjn(change.skip_before, 1.0),
-        apjn_after=after.apjn(gamma, xi),
-        chi_tuned=EstimatedNumber(float(expected), expected.error),
+        **tuning.numbers(),
+        kernel_before=old.kernel,
+        kernel_after=new.kernel,
+        growth_before=old.growth,
+        growth_after=new.growth,
+        chi_before=old.chi,
+        chi_after=new.chi,
+        apjn_before=old.apjn,
+        apjn_after=new.apjn,
+        chi_tuned=at_least(tuning.chi(gamma, xi), new.batch_error_of(TuningTarget.GRADIENT)),
     )
 
 

@@ -20,6 +20,7 @@ import torch
 from ....results.numbers.estimates import EstimatedNumber
 from ...measuring.averaging import average
 from ...probing.network_passes import accurate
+from ..batch_errors import SignSource
 from ..jacobian_probes import jacobian_probes
 from .perturbations import TangentSample
 
@@ -84,7 +85,7 @@ def ratio_of_means(above: np.ndarray, below: np.ndarray) -> EstimatedNumber:
 
 
 def sample_of_branch(
-    stream: torch.Tensor, branch: torch.Tensor, size: int, rngs: Sequence[np.random.Generator]
+    stream: torch.Tensor, branch: torch.Tensor, size: int, sources: Sequence[SignSource]
 ) -> BranchSample:
     """Measure a branch.
 
@@ -92,10 +93,10 @@ def sample_of_branch(
         stream: z, with a graph to the branch.
         branch: R(z), of the same shape.
         size: the number of inputs, which the first axis counts.
-        rngs: sources of signs, one for each probe.
+        sources: of signs, one for each probe.
     """
     z, R = (accurate(tensor.detach()).reshape(size, -1) for tensor in (stream, branch))
-    norms, traces = jacobian_probes(stream, branch, size, rngs)
+    norms, traces = jacobian_probes(stream, branch, size, sources)
     return BranchSample(_mean(z * z), _mean(R * R), _mean(R * z), norms, traces)
 
 

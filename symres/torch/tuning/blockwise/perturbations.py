@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 from ....core.errors import DeclarationError
-from ...probing.network_passes import accurate, signs
+from ...probing.network_passes import accurate
+from ..batch_errors import SignSource
 from .stream_passes import Visit
 
 
@@ -42,12 +43,12 @@ class Perturbations:
     """Tangents in one pass.
 
     Args:
-        rngs: sources of their signs, one for each tangent.
+        sources: of their signs, one for each tangent.
         size: the number of inputs.
     """
 
-    def __init__(self, rngs: Sequence[np.random.Generator], size: int) -> None:
-        self._rngs, self._size = rngs, size
+    def __init__(self, sources: Sequence[SignSource], size: int) -> None:
+        self._sources, self._size = sources, size
         self._tangents: list[torch.Tensor] = []
         self._moved: list[torch.Tensor] = []
 
@@ -62,7 +63,7 @@ class Perturbations:
             DeclarationError: no tangent arrives.
         """
         if visit.last is None:
-            self._tangents = [signs(rng, visit.stream) for rng in self._rngs]
+            self._tangents = [signs.draw(visit.stream) for signs in self._sources]
         elif not torch.equal(visit.last, visit.stream):  # modules that are no blocks lie between
             moved = _pushed(visit.last, visit.attached, self._tangents)
             if moved is None:

@@ -17,10 +17,12 @@ from torch import nn
 
 from ....core.errors import DeclarationError
 from ....results.numbers.estimates import EstimatedNumber
+from ...measuring.averaging import jackknife_error
 from ...models.arguments_of_models import CallArguments
 from ...models.structures import first_tensor, with_first_tensor
 from ...probing.network_passes import counts_inputs
 from ..additions import Additions
+from ..batch_errors import InputSubset, SignSource, at_least, left_out_in_turn
 from ..gradient_passes import NonFinitePlace, finite_numbers, run_with_gradients
 from ..tuning_report import TunedLayer
 from ..tuning_targets import TUNING_PROBES, TuningTarget
@@ -101,28 +103,51 @@ def rescaled_layers(
         changes[name].apply(model)
         return float(weight), float(bias)
 
+    subsets = left_out_in_turn(model, arguments.size)
+
+    def measured(phase: int) -> tuple[dict[str, LayerSample], list[dict[str, LayerSample]]]:
+        passes = [
+            _pass(model, layers, arguments, plan, phase, lambda name, sample: (1.0, 1.0), subset)
+            for subset in (None, *subsets)
+        ]
+        return passes[0], passes[1:]
+
     with finite_numbers(model, arguments, "the rescaling of"):
-        before = _pass(model, layers, arguments, plan, _BEFORE, lambda name, sample: (1.0, 1.0))
+        before, without_before = measured(_BEFORE)
         tuning = _pass(model, layers, arguments, plan, _TUNING, tune)
-        after = _pass(model, layers, arguments, plan, _AFTER, lambda name, sample: (1.0, 1.0))
+        after, without = measured(_AFTER)
     if missing := [name for name in layers if name not in after]:
         raise DeclarationError(
             f"the rescaling of {missing[0]}", "it is not called in a pass of the model", "choose other layers"
         )
-    rows = [
-        TunedLayer(
-            name=name,
-            weight_factor=changes[name].weight,
-            bias_factor=changes[name].bias,
-            kernel_before=before[name].kernel(1, 1),
-            kernel_after=after[name].kernel(1, 1),
-            chi_before=before[name].norm(1),
-            chi_after=after[name].norm(1),
-            chi_tuned=tuning[name].norm(float(changes[name].weight)),
+    rows = []
+    for name in after:
+        change, (kernel_error, chi_error) = changes[name], _batch_errors(name, without)
+        old_kernel_error, old_chi_error = _batch_errors(name, without_before)
+        chi_tuned = tuning[name].norm(float(change.weight))
+        wider = float(np.fmax(chi_error / chi_tuned.error, 1)) if plan.target is not TuningTarget.SIZE else 1.0
+        rows.append(
+            TunedLayer(
+                name=name,
+                weight_factor=EstimatedNumber(float(change.weight), change.weight.error * wider),
+                bias_factor=change.bias,
+                kernel_before=at_least(before[name].kernel(1, 1), old_kernel_error),
+                kernel_after=at_least(after[name].kernel(1, 1), kernel_error),
+                chi_before=at_least(before[name].norm(1), old_chi_error),
+                chi_after=at_least(after[name].norm(1), chi_error),
+                chi_tuned=at_least(chi_tuned, chi_error),
+            )
         )
-        for name in after
-    ]
     return list(changes.values()), rows
+
+
+def _batch_errors(name: str, passes: list[dict[str, LayerSample]]) -> tuple[float, float]:
+    """Errors of kernel and chi from passes without some of the inputs; nan without such passes."""
+    if not passes:
+        return math.nan, math.nan
+    found = [(float(samples[name].kernel(1, 1)), float(samples[name].norm(1))) for samples in passes]
+    kernel, chi = (jackknife_error(np.array(values)) for values in zip(*found, strict=True))
+    return kernel, chi
 
 
 def _check(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
@@ -147,8 +172,10 @@ def _pass(
     plan: LayerPlan,
     phase: int,
     action: Callable[[str, LayerSample], tuple[float, float]],
+    subset: InputSubset | None = None,
 ) -> dict[str, LayerSample]:
     """One pass; the action gives the factors of weight and bias with which the signal goes on."""
+    arguments = arguments if subset is None else subset.of(arguments)
     found: dict[str, LayerSample] = {}
     last: list[tuple[str, torch.Tensor]] = []
     busy = False
@@ -161,13 +188,13 @@ def _pass(
             if busy or tensor is None:
                 return None
             _usable(name, name in found, tensor, arguments.size)
-            rngs = [np.random.default_rng((plan.seed, phase, len(found), probe)) for probe in range(probes)]
+            sources = [SignSource((plan.seed, phase, len(found), probe), subset) for probe in range(probes)]
             busy = True
             try:
                 weighted, bias = parts_of_output(layer, args, kwargs, tensor)
             finally:
                 busy = False
-            chi = norms_from_layer_before(name, *last[0], tensor, arguments.size, rngs) if last else None
+            chi = norms_from_layer_before(name, *last[0], tensor, arguments.size, sources) if last else None
             found[name] = sample = LayerSample.of(weighted, bias, arguments.size, chi)
             s, t = action(name, sample)
             leaf = (s * weighted + t * bias).requires_grad_()

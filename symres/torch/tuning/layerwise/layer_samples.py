@@ -15,6 +15,7 @@ from ....results.numbers.estimates import EstimatedNumber
 from ...measuring.averaging import average
 from ...models.structures import first_tensor
 from ...probing.network_passes import accurate
+from ..batch_errors import SignSource
 from ..jacobian_probes import jacobian_probes
 
 
@@ -78,7 +79,7 @@ def parts_of_output(
 
 
 def norms_from_layer_before(
-    name: str, before: str, leaf: torch.Tensor, output: torch.Tensor, size: int, rngs: Sequence[np.random.Generator]
+    name: str, before: str, leaf: torch.Tensor, output: torch.Tensor, size: int, sources: Sequence[SignSource]
 ) -> np.ndarray:
     """Squared Jacobian norms per neuron of the output, shape (inputs, probes).
 
@@ -88,12 +89,12 @@ def norms_from_layer_before(
         leaf: its output.
         output: of the layer, with a graph.
         size: the number of inputs.
-        rngs: sources of signs, one for each probe.
+        sources: of signs, one for each probe.
 
     Raises:
         DeclarationError: the output does not depend on the layer before.
     """
-    chi, _ = jacobian_probes(leaf, output, size, rngs)
+    chi, _ = jacobian_probes(leaf, output, size, sources)
     if not chi.any():
         raise DeclarationError(
             f"the rescaling of {name}",
