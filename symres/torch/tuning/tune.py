@@ -20,6 +20,7 @@ from ..models.choosing import ModuleChoice, choose_modules
 from ..models.keeping import device_of, kept, seeded
 from ..models.model_state import remarks_on, varies
 from ..models.structures import tensors
+from .batch_errors import left_out_in_turn
 from .blockwise.block_changes import BlockChange
 from .blockwise.block_tuning import BlockPlan, tuned_blocks
 from .blockwise.residual_places import ResidualPlace, residual_places
@@ -100,7 +101,7 @@ def tune_(
         seed: of the directions.
         mode: "eval", "train" or None (as it is), while measuring. Batch normalisation that has not seen data has no
             statistics for "eval": use "train"; Jacobians are then those of the whole batch, in which derivatives by
-            other inputs are of order 1/inputs.
+            other inputs are of order 1/inputs, and errors are found by leaving out some of the inputs in turn.
         dry_run: only measure and solve; nothing is changed.
         progress: whether a bar is shown, or a function that is told what is being done and which share is done.
 
@@ -163,15 +164,16 @@ def tune_(
         if varies(model, arguments):
             said = next(iter(notes), "two passes give different outputs")
             raise DeclarationError(f"the tuning of {type(model).__name__}", said, "use mode='eval'")
+        passes = 3 + 2 * len(left_out_in_turn(model, arguments.size))
         if places:
             if wanted_kernel is not None:
                 raise DeclarationError("kernel of residual blocks", "they keep that of the stream", "leave it out")
-            steps.visits = 3 * len(places)
+            steps.visits = passes * len(places)
             changes, parts = tuned_blocks(model, places, arguments, block_plan)
         else:
             chosen = _layers(model, layers, arguments)
             _only_of_blocks(block_plan, given_xi)
-            steps.visits = 3 * len(chosen)
+            steps.visits = passes * len(chosen)
             changes, parts = rescaled_layers(model, chosen, arguments, layer_plan)
     changed = model
     if not dry_run:
