@@ -9,6 +9,7 @@ import typer
 
 from ..core.errors import DeclarationError, NoClosedForm
 from ..report.text.console import Line, Output, Span, busy, complain, line
+from .torch_commands import torch_app
 
 if TYPE_CHECKING:
     from ..results.numbers.procedure import Procedure
@@ -50,6 +51,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
+app.add_typer(torch_app)
 
 Name = Annotated[str, typer.Argument(metavar="ACTIVATION", help="A name ('symres list') or a formula: 'z*tanh(z)'.")]
 LayerName = Annotated[

@@ -1,10 +1,26 @@
-"""The theory on users' own PyTorch models: ``import symres.torch as st``.
+"""The theory applied to PyTorch models of one's own: ``import symres.torch as st``.
 
-Needs PyTorch, which no other room of symres imports. Reading order: ``activations`` (from a module or a function to
-the formula that the theory derives from), ``gains`` (the number by which a layer's weights are scaled, and why).
-The public names stand in ``__init__.pyi``; each is imported when it is first asked for.
+>>> measured = st.measure(model, inputs)
+>>> measured.frame()
+
+The public names stand in ``__init__.pyi``; each is imported when it is first asked for. Nothing outside of this room
+imports PyTorch. Inwards
+
+reading      which layers of the theory a model is made of, with the variances of its weights; what they predict
+models       what is done with anybody's model: places are chosen in it, and it stays as it was
+probing      what one network shows of some inputs: kernels and Jacobian norms at its places
+measuring    averages over networks with standard errors, their table, their figure, and what they say about depth
+activations  from a module or a function to the formula that the theory derives from
+gains        the number by which a layer's weights are scaled, and why
 """
 
+from importlib.util import find_spec
+
 import lazy_loader
+
+from ..core.errors import SymresError
+
+if find_spec("torch") is None:
+    raise SymresError("symres.torch", "PyTorch is not installed", "pip install symres[torch]")
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,3 +1,6 @@
 # The public names of symres.torch: one list for users, type checkers and the loader.
 from .gains.gain import Gain as Gain
 from .gains.gain import gain as gain
+from .measuring.measure import measure as measure
+from .measuring.prediction import Prediction as Prediction
+from .measuring.signals import Measurement as Measurement

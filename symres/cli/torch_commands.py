@@ -1,0 +1,177 @@
+"""The commands for PyTorch models of one's own, ``symres torch``; PyTorch is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..core.errors import DeclarationError
+from ..report.text.console import Output, complain
+from .staging import Staging
+
+if TYPE_CHECKING:
+    from ..torch import Measurement
+    from ..torch.models.arguments_of_models import Inputs
+
+torch_app = typer.Typer(
+    name="torch",
+    help="Theory and measurement of PyTorch models of one's own.",
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+@torch_app.callback(invoke_without_command=True)
+def _torch(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        Output().text(context.get_help())
+
+
+@torch_app.command()
+def measure(
+    factory: Annotated[
+        str, typer.Argument(metavar="MODULE:FUNCTION", help="A function without arguments that builds the model.")
+    ],
+    inputs: Annotated[
+        str,
+        typer.Option(
+            "--inputs",
+            metavar="SHAPE|MODULE:FUNCTION",
+            help="16,784: that many normal numbers, the first axis counts inputs; or a function that returns inputs.",
+        ),
+    ],
+    blocks: Annotated[
+        list[str] | None,
+        typer.Option("--blocks", metavar="PATTERN", help="Names of modules: 'h.*'; else found. May be repeated."),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Networks that are drawn.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Of all random numbers.")] = 0,
+    probes: Annotated[int, typer.Option("--probes", help="Random directions for each Jacobian norm.")] = 8,
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="PLACE", help="Where forward Jacobians begin.")
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", help="eval or train.")] = "eval",
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="DIR", help="Write table, JSON and figure to a folder.")
+    ] = None,
+) -> None:
+    """Measure kernels and Jacobian norms of a model, place by place.
+
+    With --out: signals.csv, signals.json and signals.png, all of them or none.
+    """
+    if out is not None and not out.strip():
+        raise DeclarationError("--out", "its value is empty", "name a folder")
+    st = importlib.import_module("symres.torch")
+    build = _found(factory, "the model")
+    given = _inputs(inputs, seed)
+
+    def measured() -> Measurement:
+        import warnings
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            result: Measurement = st.measure(
+                build, given, blocks or None, seeds=seeds, seed=seed, probes=probes, start=start, mode=mode
+            )
+        for warning in caught:
+            if str(warning.message) in result.notes:
+                complain(f"warning: {warning.message}")
+        return result
+
+    output = Output()
+    if out is None:
+        output.text("\n".join(_table(measured())))
+        return
+    with Staging(Path(out)) as staging:
+        result = measured()
+        _write(result, staging.path)
+        lines = [*_table(result), "", *(f"wrote {place}" for place in staging.places())]
+        staging.commit()
+    output.text("\n".join(lines))
+
+
+def _write(result: Measurement, folder: Path) -> None:
+    from ..core.files import write_text
+    from ..report.figures.style import METADATA
+
+    write_text(folder / "signals.csv", result.frame().to_csv(index=False))
+    write_text(folder / "signals.json", result.to_json() + "\n")
+    result.plot().savefig(folder / "signals.png", dpi=150, metadata=METADATA[".png"])
+
+
+def _table(result: Measurement) -> list[str]:
+    """The main columns, with standard errors."""
+    names = [place.name for place in result.places]
+    longest = max(len("place"), *map(len, names))
+    head = ("kernel", "cosine", "J forward", "J backward")
+    lines = [f"{'place':{longest}s}" + "".join(f"  {word:>18s}" for word in head)]
+    for place in result.places:
+        numbers = (place.kernel, place.cosine, place.apjn_forward, place.apjn_backward)
+        lines.append(f"{place.name:{longest}s}" + "".join(f"  {_number(n, n.error):>18s}" for n in numbers))
+    networks = "1 network" if result.networks == 1 else f"{result.networks} networks"
+    lines += [
+        "",
+        f"{networks}, {result.inputs} inputs, {result.mode} mode; +- is a standard error over {result.errors_over}",
+        f"J forward: squared Jacobian norm from {result.start} to the place; {result.forward_method}",
+        f"J backward: from the place to the output; {result.backward_method}",
+    ]
+    try:
+        fit = result.fit()
+    except DeclarationError:  # too few places for a fit
+        return lines
+    length, rate = fit.correlation_length, float(fit.rate)
+    return [
+        *lines,
+        f"growth of J forward: {fit.verdict}; a factor {math.exp(rate):.4g} for each place, "
+        f"correlation length {_number(length, length.error)} places",
+    ]
+
+
+def _number(value: float, error: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return f"{value:.4g}" + ("" if math.isnan(error) else f" +- {error:.1g}")
+
+
+def _inputs(text: str, seed: int) -> Inputs:
+    """Normal numbers of a shape, or what a function of the user returns."""
+    import torch
+
+    words = text.split(",")
+    if all(word.strip().isdigit() for word in words):
+        shape = [int(word) for word in words]
+        if 0 in shape:
+            raise DeclarationError(f"--inputs {text}", "there is nothing in this shape", "use numbers above 0")
+        return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+    made = _found(text, "the inputs")()
+    if isinstance(made, (torch.Tensor, tuple, dict)):
+        return made
+    raise DeclarationError(
+        f"--inputs {text}", f"it returned an object of the type {type(made).__name__}", "return a tensor, tuple or dict"
+    )
+
+
+def _found(path: str, what: str) -> Callable[[], object]:
+    """The function that is named by ``package.module:function``, looked up from the folder where the user stands."""
+    name, _, attribute = path.partition(":")
+    if not name or not attribute:
+        raise DeclarationError(f"{what} {path!r}", "it is no function", "write package.module:function")
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found: object = importlib.import_module(name)
+    except ImportError as error:
+        raise DeclarationError(f"{what} {path!r}", f"{error}", "name a module that can be imported here") from error
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise DeclarationError(f"{what} {path!r}", f"{name} has no function {attribute}", "check its name")
+    return found

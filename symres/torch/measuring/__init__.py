@@ -1,0 +1,12 @@
+"""Kernels and Jacobian norms of a PyTorch model, place by place, and what they say about its depth.
+
+Reading order: ``measure`` (one call), then inwards
+
+signals        the result, ``Measurement``: table, JSON, text
+place_signals  what is known of one place
+averaging      from the samples of networks, inputs and probes to numbers with standard errors
+prediction     the theory that a measurement is compared with
+depth_fit      growth with depth: exponential or power law; ordered, critical or chaotic
+signal_figure  the figure
+peak_memory    how many bytes it took
+"""

@@ -1,0 +1,274 @@
+"""Kernels and Jacobian norms of a model at the places that a user means: one call."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from torch import nn
+
+from ...core.errors import DeclarationError
+from ...core.progress import Bar, Progress
+from ...core.scalars import whole
+from ...results.numbers.estimates import EstimatedNumber
+from ..models.arguments_of_models import CallArguments, Inputs
+from ..models.choosing import ModuleChoice, choose_modules
+from ..models.keeping import device_of, kept, seeded
+from ..models.model_state import mixes_inputs, remarks_on
+from ..probing.losses import Loss, loss_of_part
+from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
+from .averaging import average, average_of_pairs, root_of_sums, units_of
+from .peak_memory import watched_memory
+from .place_signals import PlaceSignals
+from .prediction import TheoryOfPlaces, predictions_for
+from .signals import Measurement
+
+Model: TypeAlias = nn.Module | Callable[[], nn.Module]
+_MODES = {"train": True, "eval": False, None: None}
+
+
+def measure(
+    model: Model,
+    inputs: Inputs,
+    modules: ModuleChoice = None,
+    *,
+    loss: Loss | None = None,
+    targets: torch.Tensor | None = None,
+    start: str | None = None,
+    seeds: int = 1,
+    seed: int = 0,
+    probes: int = 8,
+    exact: bool | None = None,
+    mode: str | None = "eval",
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    batch_size: int | None = None,
+    theory: TheoryOfPlaces | None = None,
+    progress: bool | Progress = True,
+) -> Measurement:
+    """Measure kernels, cosines and averaged partial Jacobian norms (APJN) of a model, place by place.
+
+    The kernel of a place is the mean square of its tensor over features and positions, of each input. The forward APJN
+    is ``(1/N_l) sum_ij (dh^l_i/dh^0_j)^2`` from the start to the place, the backward one ``(1/N_L) sum_ij
+    (dh^L_i/dh^l_j)^2`` from the place to the output; i and j run over all entries (features and positions) of one
+    input, N_l and N_L count those of the place and of the output. Averages are taken over inputs, and over networks if
+    there are several. Norms come from random directions with entries +-1 (Hutchinson), or from all directions.
+
+    Args:
+        model: an ``nn.Module``, measured with its present weights; or a function without arguments that builds one:
+            then ``seeds`` networks are drawn, each after ``torch.manual_seed(seed + k)``.
+        inputs: a tensor, a tuple (arguments by position) or a mapping (by name); the first axis counts the inputs.
+        modules: where to measure, at what leaves these modules: types, patterns of names ("h.*"), or a function of name
+            and module (see ``choose_modules``). None: what enters and leaves each residual block, the repeated modules
+            of containers; without these, what leaves each dense or convolutional layer.
+        loss: "mse" or "cross_entropy" with ``targets``, or a function of what the model returns, a mean over the
+            inputs; its gradient at each place is measured.
+        targets: for a loss given by name.
+        start: the place where forward Jacobians begin; None: the input, that is its first tensor of floating-point
+            numbers, or the first place where the inputs are integers.
+        seeds: number of networks; more than 1 needs a function that builds them.
+        seed: of networks, masks of dropout and random directions.
+        probes: random directions for each Jacobian norm.
+        exact: True: all directions instead of random ones, one pass for each entry of the start and one for each entry
+            of the output; False: never; None: where that takes no more passes than ``probes``.
+        mode: "eval", "train", or None: as it is. In train mode batch normalisation makes inputs depend on each other;
+            each input has signs of its own, so that derivatives by other inputs add their squares only, of order
+            1/inputs.
+        dtype: convert weights and inputs, such as ``torch.float64``; None: as they are.
+        device: where to measure; None: where the model is.
+        batch_size: inputs in one pass; None: all of them, and half as many after each failure for lack of memory.
+        theory: what to compare with, one entry for each place (see ``predictions_for``).
+        progress: whether a bar is shown, or a function that is told what is being done and which share is done.
+
+    Returns:
+        What was found. The model and the random numbers of the process are as before, also after an exception; weights
+        are copied once meanwhile.
+
+    Raises:
+        DeclarationError: an argument cannot be used, or the model does not take the inputs.
+
+    Warns:
+        UserWarning: dropout is active, numbers are not finite, a module is not called; each names the module.
+
+    Source:
+        Doshi et al. (3), section 2.
+    """
+    networks, directions = whole(seeds, "seeds", 1), whole(probes, "probes", 1)
+    first_seed = whole(seed, "seed", 0)
+    if mode not in _MODES:
+        raise DeclarationError(f"mode={mode!r}", "there is no such mode", "use 'eval', 'train' or None")
+    if dtype is not None and not dtype.is_floating_point:
+        raise DeclarationError(
+            f"dtype={dtype}", "weights are no such numbers", "use torch.float32, float64 or bfloat16"
+        )
+    if isinstance(model, nn.Module) and networks > 1:
+        raise DeclarationError(
+            f"{networks} networks of {type(model).__name__}",
+            "a model has one draw of weights, and how to draw others only its builder knows",
+            "pass a function that builds it: measure(lambda: Net(...), inputs, seeds=30)",
+        )
+    given = CallArguments.of(inputs)
+    most = given.size if batch_size is None else min(given.size, whole(batch_size, "batch_size", 1))
+    found: list[NetworkSample] = []
+    notes: list[str] = []
+    with _progress(progress) as report:
+        for number in range(networks):
+            steps = _Steps(report, number, networks, 2 * directions + 1)
+            plan = Plan(directions, exact, start, first_seed, steps)
+            where = None if device is None else torch.device(device)
+            with seeded(first_seed + number, where):
+                built = _built(model)
+                target = device_of(built, next(iter(_tensors(given)))) if where is None else where
+                if not found:
+                    peak = watched_memory(target)
+                arguments = given.map(partial(_moved, dtype=dtype, device=target))
+                with kept(built, train=_MODES[mode], dtype=dtype, device=where):
+                    notes += remarks_on(built)
+                    most, sample = _sample(built, modules, arguments, (loss, targets), plan, number, most)
+            if found and sample.names != found[0].names:
+                raise DeclarationError(
+                    f"{networks} networks", "their places have different names", "build the same network each time"
+                )
+            found.append(sample)
+            notes += sample.notes
+    told = tuple(dict.fromkeys(notes))
+    for note in told:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    first = found[0]
+    return Measurement(
+        places=tuple(_place(found, row) for row in range(len(first.names))),
+        start=first.start,
+        networks=networks,
+        inputs=given.size,
+        probes=directions,
+        forward_method=first.forward_method,
+        backward_method=first.backward_method,
+        mode=mode or "as it is",
+        dtype=str(first.dtype).removeprefix("torch."),
+        device=str(target),
+        errors_over="networks" if networks > 1 else "inputs" if given.size > 1 else "probes",
+        output_entries=first.output_entries,
+        peak_bytes=peak(),
+        notes=told,
+        theory=() if theory is None else predictions_for(first.names, theory),
+    )
+
+
+def _built(model: Model) -> nn.Module:
+    if isinstance(model, nn.Module):
+        return model
+    if not callable(model):
+        raise DeclarationError(
+            f"a model of the type {type(model).__name__}",
+            "it is no nn.Module",
+            "pass one, or a function that builds one",
+        )
+    built = model()
+    if not isinstance(built, nn.Module):
+        raise DeclarationError(
+            "the function that builds the model",
+            f"it returned an object of the type {type(built).__name__}",
+            "return an nn.Module",
+        )
+    return built
+
+
+def _sample(
+    model: nn.Module,
+    modules: ModuleChoice,
+    arguments: CallArguments,
+    loss: tuple[Loss | None, torch.Tensor | None],
+    plan: Plan,
+    number: int,
+    most: int,
+) -> tuple[int, NetworkSample]:
+    """One network in parts of at most ``most`` inputs, or of fewer where memory is short."""
+    chosen = choose_modules(model, modules)
+    size = arguments.size
+    if most < size and mixes_inputs(model):
+        raise DeclarationError(
+            f"parts of {most} inputs", "batch normalisation averages over all of them", "use batch_size=None"
+        )
+    while True:
+        try:
+            parts = []
+            for position, (part, some) in enumerate(arguments.parts(most)):
+                judged = loss_of_part(*loss, part, size)
+                parts.append(sample_network(model, chosen, some, judged, plan, (number, position)))
+            return most, joined(parts)
+        except torch.cuda.OutOfMemoryError:
+            if most == 1 or mixes_inputs(model):
+                raise
+            most = (most + 1) // 2
+
+
+def _place(samples: list[NetworkSample], row: int) -> PlaceSignals:
+    """One place of all networks."""
+    statistics = [sample.statistics[row] for sample in samples]
+    kernel, mean, tokens = (
+        np.stack([np.asarray(getattr(found, name)) for found in statistics]) for name in ("kernel", "mean", "tokens")
+    )
+    gram = np.stack([found.gram for found in statistics])
+    forward, backward = (np.stack([np.asarray(getattr(s, name)[row]) for s in samples]) for name in _NORMS)
+    squared = [sample.loss[row] for sample in samples if sample.loss is not None]
+    lengths = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cosines = gram / (lengths[:, :, None] * lengths[:, None, :])
+    units = {"kernel": units_of(kernel), "apjn_forward": units_of(forward), "apjn_backward": units_of(backward)}
+    if squared:
+        units["gradient_norm"] = np.sqrt(np.stack(squared).sum(axis=1))
+    return PlaceSignals(
+        name=samples[0].names[row],
+        axes=statistics[0].axes,
+        entries=statistics[0].entries,
+        kernel=average(kernel),
+        mean=average(mean),
+        cosine=average_of_pairs(cosines),
+        covariance=average_of_pairs(gram),
+        token_cosine=average(tokens),
+        apjn_forward=average(forward),
+        apjn_backward=average(backward),
+        gradient_norm=root_of_sums(np.stack(squared)) if squared else EstimatedNumber(float("nan"), float("nan")),
+        gram=gram.mean(axis=0),
+        units=units,
+    )
+
+
+_NORMS = ("forward", "backward")
+
+
+def _tensors(arguments: CallArguments) -> Iterator[torch.Tensor]:
+    from ..models.structures import tensors
+
+    return tensors(arguments.structure)
+
+
+def _moved(tensor: torch.Tensor, dtype: torch.dtype | None, device: torch.device) -> torch.Tensor:
+    return tensor.detach().to(device=device, dtype=dtype if tensor.is_floating_point() else None)
+
+
+@contextmanager
+def _progress(wanted: bool | Progress) -> Iterator[Progress]:
+    if wanted is True:
+        with Bar("measuring") as bar:
+            yield bar
+    else:
+        yield (lambda what, share: None) if wanted is False else wanted
+
+
+class _Steps:
+    """Reports passes of one network of several as a share of all."""
+
+    def __init__(self, report: Progress, number: int, networks: int, passes: int) -> None:
+        self._report, self._number, self._networks, self._passes = report, number, networks, passes
+        self._done = 0
+
+    def __call__(self, what: str) -> None:
+        self._done += 1
+        share = self._number + min(self._done / self._passes, 1.0)
+        self._report(f"{what}, network {self._number + 1} of {self._networks}", share / self._networks)

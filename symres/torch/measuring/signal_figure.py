@@ -1,0 +1,159 @@
+"""The figure of a measurement: kernels and Jacobian norms over the places, with errors and theory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...report.figures.style import STYLE
+from ...results.numbers.estimates import EstimatedNumber
+from .place_signals import PlaceSignals
+from .prediction import Prediction
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_KERNEL, _FORWARD, _BACKWARD, _GRADIENT = "#0072B2", "#009E73", "#D55E00", "#CC79A7"
+_NAMES_SHOWN = 24  # more of them would cover each other
+_CONSTANT = 1.5  # a range smaller than this factor is drawn as if it had this factor: noise is no trend
+
+
+def draw_signals(
+    places: Sequence[PlaceSignals], theory: Sequence[Prediction | None], start: str, heading: str, verdict: str
+) -> Figure:
+    """Draw kernels, Jacobian norms and, with a loss, gradients, each on a logarithmic scale over the places.
+
+    Args:
+        places: in the order of execution.
+        theory: drawn as lines, one entry for each place; empty without a theory.
+        start: where forward Jacobians begin.
+        heading: above the figure.
+        verdict: what is said of the Jacobian norms beside how much they change; may be empty.
+
+    Returns:
+        A figure that belongs to no window.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with_loss = any(not math.isnan(place.gradient_norm) for place in places)
+    panels = 3 if with_loss else 2
+    with rc_context(STYLE | {"font.family": "STIXGeneral"}):  # by its name: it is looked up when the user draws
+        figure = Figure(figsize=(6.4, 1.2 + 2.6 * panels), layout="constrained")
+        axes = list(np.atleast_1d(figure.subplots(panels, 1, sharex=True)))
+        begin = "input" if start == "input" else f"place {start}"
+        for panel, name, color, marker, label in (
+            (axes[0], "kernel", _KERNEL, "o", "kernel"),
+            (axes[1], "apjn_forward", _FORWARD, "o", f"from the {begin} to the place"),
+            (axes[1], "apjn_backward", _BACKWARD, "s", "from the place to the output"),
+            (axes[-1], "gradient_norm", _GRADIENT, "o", "gradient of the loss"),
+        ):
+            _series(panel, [place.number(name) for place in places], _theory(theory, name), color, marker, label)
+        axes[1].axhline(1.0, color="0.75", linewidth=0.8, zorder=0)
+        axes[0].set_ylabel("kernel, mean square")
+        axes[1].set_ylabel(r"APJN, $\frac{1}{N}\sum_{ij}(\partial h_i/\partial h_j)^2$")
+        if with_loss:
+            axes[2].set_ylabel("norm of the gradient")
+        for panel in axes:
+            _scale(panel)
+            if panel.get_legend_handles_labels()[0]:
+                panel.legend(frameon=False, fontsize=8)
+        _name_places(axes[-1], [place.name for place in places])
+        figure.suptitle(heading, fontsize=9)
+        axes[0].set_title(_change("kernels", places, "kernel"), fontsize=10)
+        jacobians = _change("forward Jacobian norms", places, "apjn_forward")
+        axes[1].set_title(": ".join(filter(None, (jacobians, verdict))), fontsize=10)
+    return figure
+
+
+def _series(
+    panel: Axes,
+    numbers: Sequence[EstimatedNumber],
+    theory: tuple[np.ndarray, np.ndarray] | None,
+    color: str,
+    marker: str,
+    label: str,
+) -> None:
+    """Measured numbers with error bars, and the theory as a line with a band."""
+    x = np.arange(1, len(numbers) + 1)
+    values = np.array(list(map(float, numbers)))
+    errors = np.nan_to_num(np.array([number.error for number in numbers]))
+    shown = np.isfinite(values) & (values > 0)
+    if shown.any():
+        lower = np.minimum(errors, values * (1 - 1e-3))  # a bar that reached 0 would not end on this scale
+        panel.errorbar(
+            x[shown],
+            values[shown],
+            yerr=np.stack([lower, errors])[:, shown],
+            color=color,
+            marker=marker,
+            markersize=4,
+            linestyle="-" if theory is None else "none",
+            linewidth=0.9,
+            capsize=2,
+            label=label,
+        )
+    lost = np.flatnonzero(~shown & ~np.isnan(values))
+    for position in lost:  # 0 and infinity have no place on this scale
+        panel.axvline(x[position], color=color, linewidth=0.8, linestyle=":", zorder=0)
+        panel.annotate(
+            "0" if values[position] == 0 else r"$\infty$", (x[position], 0.02), xycoords=("data", "axes fraction")
+        )
+    if theory is not None:
+        expected, allowed = theory
+        panel.plot(x, expected, color=color, linewidth=1.1, label=f"theory, {label}")
+        with np.errstate(invalid="ignore"):
+            low = np.maximum(expected - allowed, expected * 1e-3)
+        panel.fill_between(x, low, expected + allowed, color=color, alpha=0.2, linewidth=0)
+
+
+def _theory(theory: Sequence[Prediction | None], name: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """What the theory says at each place, nan where nothing, and its errors; None if it says nothing at all."""
+    found = [
+        (getattr(p, name, None), getattr(p, f"{name}_error", 0.0)) if p is not None else (None, 0.0) for p in theory
+    ]
+    if all(value is None for value, _ in found):
+        return None
+    return np.array([math.nan if v is None else v for v, _ in found]), np.array([e for _, e in found])
+
+
+def _scale(panel: Axes) -> None:
+    """A logarithmic scale whose range is never so small that noise looks like growth."""
+    from matplotlib.ticker import NullFormatter
+
+    panel.set_yscale("log")
+    low, high = panel.get_ylim()
+    if 0 < low < high < _CONSTANT**2 * low:
+        middle = math.sqrt(low * high)
+        panel.set_ylim(middle / _CONSTANT, middle * _CONSTANT)
+        low, high = panel.get_ylim()
+    if high < 30 * low:  # few powers of ten: numbers between them are written too
+        panel.yaxis.set_major_formatter("{x:.3g}")
+        panel.yaxis.set_minor_formatter("{x:.3g}")
+        panel.tick_params(axis="y", which="minor", labelsize=7)
+    else:
+        panel.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _name_places(panel: Axes, names: Sequence[str]) -> None:
+    step = -(-len(names) // _NAMES_SHOWN)
+    ticks = range(0, len(names), step)
+    long = max(map(len, names)) > 3
+    panel.set_xticks([position + 1 for position in ticks], [names[position] for position in ticks])
+    panel.tick_params(axis="x", labelrotation=90 if long else 0, labelsize=8)
+    panel.set_xlabel("place, in the order of execution")
+
+
+def _change(what: str, places: Sequence[PlaceSignals], name: str) -> str:
+    """By which factor a number changes from the first to the last place."""
+    values = [float(p.number(name)) for p in places if math.isfinite(p.number(name)) and p.number(name) > 0]
+    if len(values) < 2:
+        return ""
+    factor = values[-1] / values[0]
+    if 0.5 < factor < 2:
+        return f"{what} stay within a factor 2"
+    return f"{what} {'grow' if factor > 1 else 'fall'} by a factor {max(factor, 1 / factor):.3g}"

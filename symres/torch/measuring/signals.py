@@ -1,0 +1,194 @@
+"""The result of a measurement: what was found at each place, as a table, a figure, text and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...core.display import Fact, Plain, Shown
+from ...core.errors import DeclarationError, SymresError
+from ...results.numbers.estimates import EstimatedNumber
+from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
+from .place_signals import MEASURED, PREDICTED, PlaceSignals
+from .prediction import Prediction, z_score
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_FIRST = (
+    *("kernel", "kernel_error", "mean", "cosine", "apjn_forward", "apjn_forward_error"),
+    *("apjn_backward", "apjn_backward_error"),
+)
+
+
+@dataclass(frozen=True)
+class Measurement(Shown):
+    """Kernels and Jacobian norms of a model, place by place in the order of execution.
+
+    Args:
+        places: what was found.
+        start: where forward Jacobians begin: "input", or the name of a place.
+        networks: how many networks were averaged.
+        inputs: how many inputs.
+        probes: how many random directions for each Jacobian norm.
+        forward_method: how the forward norms were found.
+        backward_method: how the backward norms were found.
+        mode: "train", "eval", or "as it is".
+        dtype: of the input to the model's computation, such as "float32".
+        device: such as "cpu".
+        errors_over: what standard errors are taken over: "networks", "inputs" or "probes".
+        output_entries: N_L, the number of entries of the output of one input; None where it has none.
+        peak_bytes: memory that the measurement took at its peak; None where it is not known.
+        notes: what should be known when the numbers are read; each of them has also been a warning.
+        theory: what it is compared with, one entry for each place; empty without a theory.
+    """
+
+    places: tuple[PlaceSignals, ...]
+    start: str
+    networks: int
+    inputs: int
+    probes: int
+    forward_method: str
+    backward_method: str
+    mode: str
+    dtype: str
+    device: str
+    errors_over: str
+    output_entries: int | None
+    peak_bytes: int | None
+    notes: tuple[str, ...] = ()
+    theory: tuple[Prediction | None, ...] = ()
+
+    def __getitem__(self, name: str) -> PlaceSignals:
+        for place in self.places:
+            if place.name == name:
+                return place
+        raise KeyError(name)
+
+    def rows(self) -> list[dict[str, str | float]]:
+        """The table, a dictionary for each place: its name, and numbers by the names of columns."""
+        return [self._row(position, place) for position, place in enumerate(self.places)]
+
+    def _row(self, position: int, place: PlaceSignals) -> dict[str, str | float]:
+        values: dict[str, float] = {}
+        for name in MEASURED:
+            number = place.number(name)
+            values |= {name: float(number), f"{name}_error": number.error}
+        row: dict[str, str | float] = {"place": place.name}
+        row |= {name: values.pop(name) for name in _FIRST} | values
+        row |= {"entries": place.entries, "axes": place.axes}
+        if self.theory:
+            prediction = self.theory[position] or Prediction()
+            for name in PREDICTED:
+                expected = getattr(prediction, name)
+                allowed = getattr(prediction, f"{name}_error")
+                number = place.number(name)
+                known = expected is not None
+                row |= {
+                    f"{name}_theory": expected if known else math.nan,
+                    f"{name}_theory_error": allowed if known else math.nan,
+                    f"{name}_z": z_score(number, number.error, expected, allowed) if known else math.nan,
+                }
+        return row
+
+    def frame(self) -> pd.DataFrame:
+        """The table as a pandas DataFrame, a row for each place.
+
+        Returns:
+            Columns place, kernel, kernel_error, mean, cosine, apjn_forward, apjn_forward_error, apjn_backward,
+            apjn_backward_error, then further errors, covariance, token_cosine, gradient_norm, entries (N), axes; with a
+            theory also kernel_theory, kernel_theory_error, kernel_z and so on. ``_error`` is a standard error, ``_z`` a
+            difference from theory in units of the errors of both.
+
+        Raises:
+            SymresError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise SymresError("the table of a measurement", "pandas is missing", "pip install symres[torch]") from None
+        return pd.DataFrame(self.rows())
+
+    def plot(self) -> Figure:
+        """The figure: kernels, Jacobian norms and, with a loss, gradients over the places, with errors and theory."""
+        from .signal_figure import draw_signals
+
+        try:
+            verdict = self.fit().verdict
+        except DeclarationError:  # too few places
+            verdict = DepthVerdict.UNDECIDED
+        told = "" if verdict is DepthVerdict.UNDECIDED else str(verdict)
+        networks = "1 network" if self.networks == 1 else f"{self.networks} networks"
+        inputs = "1 input" if self.inputs == 1 else f"{self.inputs} inputs"
+        heading = f"{networks}, {inputs}; bars: standard errors over {self.errors_over}"
+        return draw_signals(self.places, self.theory, self.start, heading, told)
+
+    def fit(self, quantity: str = "apjn_forward", *, skip: int | None = None) -> DepthFit:
+        """How a number grows or falls with depth, exponentially or by a power law, and what that means.
+
+        Args:
+            quantity: "apjn_forward", "apjn_backward", "kernel" or "gradient_norm".
+            skip: places left out at the beginning, where the kernel has not settled; None: a quarter of them.
+
+        Returns:
+            Correlation length, exponent, and the verdict, with errors; see ``DepthFit``.
+
+        Raises:
+            DeclarationError: an unknown quantity, or fewer than four places with positive numbers.
+        """
+        if quantity not in FITTED:
+            raise DeclarationError(f"a fit of {quantity!r}", "it is not fitted over depth", f"use {', '.join(FITTED)}")
+        return fit_depth(self.places, self.errors_over, quantity, skip)
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Everything as plain data, numbers that are not finite as None."""
+        rows: list[Plain] = [{key: _plain(value) for key, value in row.items()} for row in self.rows()]
+        return {
+            "format": 1,
+            "start": self.start,
+            "networks": self.networks,
+            "inputs": self.inputs,
+            "probes": self.probes,
+            "forward_method": self.forward_method,
+            "backward_method": self.backward_method,
+            "mode": self.mode,
+            "dtype": self.dtype,
+            "device": self.device,
+            "errors_over": self.errors_over,
+            "output_entries": self.output_entries,
+            "peak_bytes": self.peak_bytes,
+            "notes": list(self.notes),
+            "places": rows,
+        }
+
+    def to_json(self) -> str:
+        """Everything as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def _title(self) -> str:
+        networks = "1 network" if self.networks == 1 else f"{self.networks} networks"
+        return f"signals at {len(self.places)} places of {networks}, {self.inputs} inputs"
+
+    def _facts(self) -> list[Fact]:
+        facts = [
+            Fact(p.name, f"kernel {_told(p.kernel)}, J from {self.start} {_told(p.apjn_forward)}, "
+                         f"J to the output {_told(p.apjn_backward)}")
+            for p in self.places
+        ]  # fmt: skip
+        facts += [
+            Fact("forward", self.forward_method),
+            Fact("backward", self.backward_method),
+            Fact("errors", f"standard errors over {self.errors_over}"),
+        ]
+        return facts + [Fact("note", note) for note in self.notes]
+
+
+def _told(number: EstimatedNumber) -> str:
+    return f"{float(number):.4g}" + ("" if math.isnan(number.error) else f" +- {number.error:.2g}")
+
+
+def _plain(value: str | float) -> Plain:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,10 @@
+"""What is done with anybody's PyTorch model, whatever is measured or changed afterwards.
+
+structures   tensors inside of the tuples and mappings that go into modules and come out of them
+arguments_of_models   what a user passes as inputs, and parts of it
+blocks       the residual blocks of a model, where nobody says which modules are meant
+choosing     the modules that a user means: by type, pattern or function
+observing    hooks at places: what enters or leaves a module, each time that it is called
+model_state  what a model does besides computing: dropout, batch normalisation, numbers that are not finite
+keeping      a model, and the random numbers of the process, as they were before
+"""

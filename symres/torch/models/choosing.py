@@ -1,0 +1,106 @@
+"""The modules that a user means: by type, by patterns of their names, by a function, or the blocks of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from torch import nn
+
+from ...activations.formula_parser import nearest
+from ...core.errors import DeclarationError
+from .blocks import dense_layers, residual_blocks
+
+ModuleChoice: TypeAlias = (
+    type[nn.Module] | tuple[type[nn.Module], ...] | str | Sequence[str] | Callable[[str, nn.Module], bool] | None
+)
+_LISTED = 8  # names in a message
+
+
+@dataclass(frozen=True)
+class ChosenModules:
+    """Modules to be observed.
+
+    Args:
+        modules: by qualified name, in the order of declaration.
+        entries: whether also what enters them is observed, where it does not leave another one of them.
+    """
+
+    modules: dict[str, nn.Module]
+    entries: bool
+
+
+def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModules:
+    """The modules of a model that are meant.
+
+    Args:
+        model: the model.
+        choice: a type or a tuple of types; a pattern of qualified names ("h.*", "*.mlp"), or a list of patterns; a
+            function of name and module; or None: the residual blocks and what enters them, in a model without
+            repeated blocks its dense and convolutional layers, and in one without these the model itself.
+
+    Returns:
+        At least one module. In a pattern ``*`` stands for anything but a dot, ``**`` for any number of levels; one that
+        matches no whole name may match the end of a name: "h.*" the modules "transformer.h.0", "transformer.h.1".
+
+    Raises:
+        DeclarationError: no module is meant, with the nearest names.
+    """
+    named = dict(model.named_modules())
+    if choice is None:
+        blocks = residual_blocks(model)
+        return ChosenModules(blocks or dense_layers(model) or {"model": model}, entries=bool(blocks))
+    if isinstance(choice, str):
+        return ChosenModules(_matching(named, [choice]), entries=False)
+    if isinstance(choice, type) or (isinstance(choice, tuple) and all(isinstance(c, type) for c in choice)):
+        found = {name or "model": module for name, module in named.items() if isinstance(module, choice)}
+        asked = f"modules of the type {getattr(choice, '__name__', choice)}"
+    elif isinstance(choice, Sequence):
+        return ChosenModules(_matching(named, choice), entries=False)
+    elif callable(choice):
+        found = {name or "model": module for name, module in named.items() if choice(name, module)}
+        asked = "modules chosen by a function"
+    else:
+        raise DeclarationError(
+            f"modules={choice!r}", "it is no choice of modules", "pass types, patterns, a function of name and module"
+        )
+    if not found:
+        types = sorted({type(module).__name__ for module in named.values()})
+        raise DeclarationError(asked, "the model has none", f"its types are {_some(types)}")
+    return ChosenModules(found, entries=False)
+
+
+def _matching(named: dict[str, nn.Module], patterns: Sequence[object]) -> dict[str, nn.Module]:
+    found: dict[str, nn.Module] = {}
+    for pattern in patterns:
+        if not isinstance(pattern, str):
+            raise DeclarationError(f"modules={patterns!r}", f"{pattern!r} is no text", "pass patterns of names")
+        names = [name for name in named if name]
+        matches = [name for name in names if matches_name(name, pattern)]
+        matches = matches or [name for name in names if matches_name(name, f"**.{pattern}")]
+        if not matches:
+            guess = nearest(pattern.replace("*", ""), names)
+            remedy = f"{guess} its modules are {_some(names)}".strip()
+            raise DeclarationError(f"modules {pattern!r}", "no name of a module matches", remedy)
+        found |= {name: named[name] for name in matches}
+    return {name: module for name, module in named.items() if name in found}
+
+
+def matches_name(name: str, pattern: str) -> bool:
+    """Whether a qualified name matches a pattern, level by level; ``**`` matches any number of levels."""
+    return _match(name.split("."), pattern.split("."))
+
+
+def _match(levels: list[str], patterns: list[str]) -> bool:
+    if not patterns:
+        return not levels
+    if patterns[0] == "**":
+        return any(_match(levels[skipped:], patterns[1:]) for skipped in range(len(levels) + 1))
+    return bool(levels) and fnmatchcase(levels[0], patterns[0]) and _match(levels[1:], patterns[1:])
+
+
+def _some(names: list[str]) -> str:
+    listed = ", ".join(names[:_LISTED])
+    return listed + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "") if names else "none"

@@ -1,0 +1,112 @@
+"""A model, and the random numbers of the process, as they were before, whatever is done inside of a context."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import nn
+
+from ...core.errors import DeclarationError
+
+_COPIED = (dict, OrderedDict, list, set)  # attributes of modules whose contents are put back
+_SEEDS = 2**32  # of NumPy
+
+
+@contextmanager
+def kept(
+    model: nn.Module, *, train: bool | None, dtype: torch.dtype | None, device: torch.device | None
+) -> Iterator[None]:
+    """Let a model work on copies of its weights and buffers, without gradients of weights; afterwards all is as before.
+
+    Put back are weights, buffers, gradients, ``requires_grad``, modes, hooks and other attributes of the modules, also
+    after an exception. A pass that renormalises weights or updates statistics changes copies only.
+
+    Args:
+        model: the model.
+        train: train mode, eval mode, or None: each module's own.
+        dtype: of floating-point weights inside of the context; None: their own.
+        device: of the copies; None: their own.
+
+    Raises:
+        DeclarationError: a module has no weights yet (a lazy one).
+    """
+    for name, parameter in model.named_parameters():
+        if nn.parameter.is_lazy(parameter):
+            raise DeclarationError(
+                f"the model {type(model).__name__}", f"{name} has no shape yet", "call the model once on its inputs"
+            )
+    attributes = [(module, dict(module.__dict__), _contents(module)) for module in model.modules()]
+    parameters = [(p, p.data, p.grad, p.requires_grad) for p in model.parameters()]
+    try:
+        for parameter, data, _, _ in parameters:
+            parameter.grad = None
+            parameter.requires_grad_(False)
+            parameter.data = _copy(data, dtype, device)
+        copies: dict[int, torch.Tensor] = {}
+        for module in model.modules():
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    module._buffers[name] = copies.setdefault(id(buffer), _copy(buffer.detach(), dtype, device))
+        if train is not None:
+            model.train(train)
+        yield
+    finally:
+        for parameter, data, gradient, wanted in parameters:
+            parameter.data = data
+            parameter.requires_grad_(wanted)
+            parameter.grad = gradient
+        for module, values, contents in attributes:
+            for name in [name for name in module.__dict__ if name not in values]:
+                del module.__dict__[name]
+            module.__dict__.update(values)
+            for value, content in contents:
+                _refill(value, content)
+
+
+def _copy(tensor: torch.Tensor, dtype: torch.dtype | None, device: torch.device | None) -> torch.Tensor:
+    return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None, copy=True)
+
+
+def _contents(module: nn.Module) -> list[tuple[object, object]]:
+    return [(value, value.copy()) for value in module.__dict__.values() if type(value) in _COPIED]
+
+
+def _refill(value: object, content: object) -> None:
+    if isinstance(value, list) and isinstance(content, list):
+        value[:] = content
+    elif isinstance(value, (dict, set)) and isinstance(content, (dict, set)):
+        value.clear()
+        value.update(content)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """Random numbers of PyTorch, NumPy and Python from a seed; afterwards they go on as if nothing had been drawn.
+
+    Args:
+        seed: of all of them.
+        device: an accelerator whose random numbers are meant too.
+    """
+    devices = [device] if device is not None and device.type == "cuda" else []
+    plain, array = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(seed)
+            random.seed(seed)
+            np.random.seed(seed % _SEEDS)
+            yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(array)
+
+
+def device_of(model: nn.Module, otherwise: torch.Tensor) -> torch.device:
+    """The device of the first weight or buffer; of a model that has none, that of a tensor."""
+    first = next(model.parameters(), None)
+    first = next(model.buffers(), otherwise) if first is None else first
+    return first.device

@@ -1,0 +1,95 @@
+"""What a model does besides computing: drops out, averages over a batch, gives numbers that are not finite."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from .arguments_of_models import CallArguments
+from .structures import first_tensor, tensors
+
+_BATCH_NORM = nn.modules.batchnorm._BatchNorm
+_DROPOUT = (nn.modules.dropout._DropoutNd, nn.RReLU)
+
+
+def mixes_inputs(model: nn.Module) -> bool:
+    """Whether batch normalisation takes its averages from the inputs of a pass, which then depend on each other."""
+    return any(
+        isinstance(module, _BATCH_NORM) and (module.training or module.running_mean is None)
+        for module in model.modules()
+    )
+
+
+def remarks_on(model: nn.Module) -> list[str]:
+    """What a user should know about a model in its present mode; one line each."""
+    found = []
+    dropping = [
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, _DROPOUT) and module.training and getattr(module, "p", 1.0) > 0
+    ]
+    if dropping:
+        found.append(f"dropout is active in {_some(dropping)}: the numbers are those of random masks; use mode='eval'")
+    idle = [
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, _BATCH_NORM)
+        and not module.training
+        and module.num_batches_tracked is not None
+        and int(module.num_batches_tracked) == 0
+    ]
+    if idle:
+        found.append(
+            f"{_some(idle)} normalises by statistics that it never learned (mean 0, variance 1): use mode='train'"
+        )
+    return found
+
+
+def varies(model: nn.Module, arguments: CallArguments) -> bool:
+    """Whether two passes differ; only asked in train mode."""
+    if not any(module.training for module in model.modules()):
+        return False
+    outputs = []
+    with torch.no_grad():
+        for _ in range(2):
+            given = arguments.map(torch.clone)
+            outputs.append([t.clone() for t in tensors(model(*given.args, **given.kwargs))])
+    return any(
+        a.shape != b.shape or not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+        for a, b in zip(*outputs, strict=False)
+    )
+
+
+def first_nonfinite(model: nn.Module, arguments: CallArguments) -> str:
+    """Where numbers that are not finite appear first, in words."""
+    for tensor in tensors(arguments.structure):
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            return "they are in the inputs"
+    for name, parameter in model.named_parameters():
+        if not bool(parameter.isfinite().all()):
+            return f"they are in the weights {name}"
+    found: list[str] = []
+    handles = []
+
+    def watch(name: str, module: nn.Module) -> None:
+        def hook(_: nn.Module, args: object, output: object) -> None:
+            tensor = first_tensor(output)
+            if not found and tensor is not None and not bool(tensor.isfinite().all()):
+                found.append(f"they appear first in the output of {name or 'the model'} ({type(module).__name__})")
+
+        handles.append(module.register_forward_hook(hook))
+
+    try:
+        for name, module in model.named_modules():
+            watch(name, module)
+        with torch.no_grad():
+            given = arguments.map(torch.clone)
+            model(*given.args, **given.kwargs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found[0] if found else "they appear between modules"
+
+
+def _some(names: list[str], most: int = 4) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,129 @@
+"""Hooks at places of a model: what leaves a module, or enters it, each time that it is called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+import torch
+from torch import nn
+
+from .choosing import ChosenModules
+from .structures import first_tensor, with_first_tensor
+
+
+class Side(Enum):
+    """Of a module."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in a model: one side of one call of a module.
+
+    Args:
+        module: the qualified name of the module.
+        side: what enters it or what leaves it: the first tensor of floating-point numbers in that.
+        call: of calls in one pass of the model, from 1.
+    """
+
+    module: str
+    side: Side = Side.OUTPUT
+    call: int = 1
+
+
+Action: TypeAlias = Callable[[Site, torch.Tensor], torch.Tensor | None]
+
+
+class Observer:
+    """Places of a model, at which something is done with the tensor that is there.
+
+    Args:
+        model: the model; hooks are there only during a pass.
+        chosen: its modules.
+    """
+
+    def __init__(self, model: nn.Module, chosen: ChosenModules) -> None:
+        self._model = model
+        self._chosen = chosen
+
+    @contextmanager
+    def watching(self, action: Action) -> Iterator[None]:
+        """Do something at every place that a pass inside of the context comes by; the hooks go afterwards.
+
+        Args:
+            action: of the place and its tensor; a tensor that it returns goes on in the place of the one that came.
+        """
+        calls: Counter[tuple[str, Side]] = Counter()
+
+        def at(name: str, side: Side, value: object) -> object:
+            tensor = first_tensor(value)
+            if tensor is None:
+                return None
+            calls[name, side] += 1
+            new = action(Site(name, side, calls[name, side]), tensor)
+            return None if new is None else with_first_tensor(value, new)
+
+        def entering(name: str) -> Callable[..., object]:
+            return lambda module, args, kwargs: at(name, Side.INPUT, (args, kwargs))
+
+        def leaving(name: str) -> Callable[..., object]:
+            return lambda module, args, output: at(name, Side.OUTPUT, output)
+
+        handles = []
+        try:
+            for name, module in self._chosen.modules.items():
+                if self._chosen.entries:
+                    handles.append(module.register_forward_pre_hook(entering(name), with_kwargs=True))
+                handles.append(module.register_forward_hook(leaving(name)))
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def sites(self, run: Callable[[], object], visit: Callable[[Site, torch.Tensor], bool]) -> list[Site]:
+        """The places of a pass in the order in which it comes by.
+
+        What enters a module is a place only where it is not what has just left another one.
+
+        Args:
+            run: the pass.
+            visit: whether a place counts; it sees each tensor while the pass is there.
+        """
+        found: list[Site] = []
+        last: list[tuple[int, int, torch.Tensor]] = []  # kept alive, so that no other object gets its identity
+
+        def note(site: Site, tensor: torch.Tensor) -> None:
+            known = bool(last) and last[0][:2] == (id(tensor), tensor._version)
+            if site.side is Side.OUTPUT:
+                last[:] = [(id(tensor), tensor._version, tensor)]
+            if not (site.side is Side.INPUT and known) and visit(site, tensor):
+                found.append(site)
+
+        with self.watching(note):
+            run()
+        return found
+
+    def uncalled(self, sites: list[Site]) -> list[str]:
+        """The modules among the chosen ones at which no place is."""
+        called = {site.module for site in sites}
+        return [name for name in self._chosen.modules if name not in called]
+
+
+def names_of(sites: list[Site]) -> list[str]:
+    """What places are called: by the module; "input of h.0" is what enters h.0; "fc#2" its second call of several."""
+    most: Counter[tuple[str, Side]] = Counter((site.module, site.side) for site in sites)
+    last = {(site.module, site.side): site.call for site in sites}
+    found = []
+    for site in sites:
+        key = site.module, site.side
+        repeated = most[key] > 1 or last[key] > 1
+        name = f"{site.module}#{site.call}" if repeated else site.module
+        found.append(f"input of {name}" if site.side is Side.INPUT else name)
+    return found

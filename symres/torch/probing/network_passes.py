@@ -1,0 +1,140 @@
+"""Passes of one network over one part of the inputs, with something done at each place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from ..models.arguments_of_models import CallArguments
+from ..models.observing import Action, Observer, Site
+from ..models.structures import first_tensor
+
+
+@dataclass(frozen=True)
+class Passes:
+    """A network with its inputs and the places in it.
+
+    Args:
+        model: the network, prepared by ``kept``.
+        arguments: the inputs of every pass; each pass gets copies, so that a model may change them in place.
+        observer: hooks at the places.
+        sites: the places, in the order of execution.
+        start: where Jacobians begin; None: at the input.
+        stochastic: whether two passes differ (dropout), so that no graph may serve two probes.
+        coupled: whether inputs depend on each other (batch normalisation in train mode).
+    """
+
+    model: nn.Module
+    arguments: CallArguments
+    observer: Observer
+    sites: tuple[Site, ...]
+    start: Site | None
+    stochastic: bool
+    coupled: bool
+    _rows: dict[Site, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rows", {site: row for row, site in enumerate(self.sites)})
+
+    @property
+    def size(self) -> int:
+        """The number of inputs."""
+        return self.arguments.size
+
+    def directions(self, entries: int) -> int:
+        """How many directions are all of them, for so many entries of one input."""
+        return entries * (self.size if self.coupled else 1)
+
+    def direction(self, position: int | None, rng: np.random.Generator, like: torch.Tensor) -> torch.Tensor:
+        """A direction in the shape of a tensor: signs in all entries, or one of ``directions``."""
+        return signs(rng, like) if position is None else basis(position, rng, like, self.size, self.coupled)
+
+    def row(self, site: Site) -> int | None:
+        """The number of a place; None for one that does not count."""
+        return self._rows.get(site)
+
+    def table(self, value: float = 0.0) -> np.ndarray:
+        """A number for each place and input."""
+        return np.full((len(self.sites), self.size), value)
+
+    def run(self, action: Action, enter: Callable[[torch.Tensor], torch.Tensor] | None = None) -> object:
+        """One pass of the model.
+
+        Args:
+            action: at each of the places; it returns the tensor that goes on, or None.
+            enter: of the first tensor of floating-point numbers among the inputs; it returns the one that enters.
+
+        Returns:
+            what the model returns.
+        """
+        arguments = self.arguments.map(torch.clone)
+        if enter is not None and arguments.differentiable is not None:
+            arguments = arguments.with_differentiable(enter(arguments.differentiable))
+
+        def at(site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
+            return action(site, tensor) if site in self._rows else None
+
+        with self.observer.watching(at):
+            return self.model(*arguments.args, **arguments.kwargs)
+
+    def output(self, returned: object) -> torch.Tensor | None:
+        """The first tensor of what the model returns; None if it has no floating-point numbers for each input."""
+        found = first_tensor(returned)
+        return None if found is None or not counts_inputs(found, self.size) else found
+
+
+def counts_inputs(tensor: torch.Tensor, size: int) -> bool:
+    """Whether the first axis of a tensor counts the inputs, each perhaps in several pieces (windows of an image)."""
+    return tensor.ndim > 0 and tensor.numel() > 0 and tensor.shape[0] % size == 0
+
+
+def squares(tensor: torch.Tensor, size: int) -> np.ndarray:
+    """The sum of the squares of all entries of each input, in double precision; shape (size,)."""
+    return accurate(tensor.detach().reshape(size, -1)).square().sum(dim=1).cpu().numpy().astype(float)
+
+
+def accurate(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers in double precision, where the device has it."""
+    return tensor.to(torch.float32 if tensor.device.type == "mps" else torch.float64)
+
+
+def basis(position: int, rng: np.random.Generator, like: torch.Tensor, size: int, alone: bool) -> torch.Tensor:
+    """One entry of every input, or of one input alone.
+
+    Args:
+        position: of the entry among those of one input; if it stands alone, among those of all inputs.
+        rng: source of the signs, which are independent for each input.
+        like: the shape.
+        size: the number of inputs.
+        alone: whether only one input has it: needed where inputs depend on each other.
+    """
+    found = torch.zeros(like.numel(), dtype=like.dtype, device=like.device)
+    if alone:
+        found[position] = 1.0
+    else:
+        found[position :: like.numel() // size] = signs(rng, found[:size])
+    return found.reshape(like.shape)
+
+
+def signs(rng: np.random.Generator, like: torch.Tensor) -> torch.Tensor:
+    """Independent entries +-1 in the shape of a tensor."""
+    drawn = rng.integers(0, 2, like.numel(), dtype=np.int8) * np.int8(2) - np.int8(1)
+    return torch.from_numpy(drawn).to(device=like.device, dtype=like.dtype).reshape(like.shape)
+
+
+@contextmanager
+def plain_attention() -> Iterator[None]:
+    """Attention from elementary operations, which have derivatives of every kind; fused ones have not."""
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    try:
+        torch.backends.mha.set_fastpath_enabled(False)
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(enabled)

@@ -1,0 +1,288 @@
+"""What one network shows of some inputs: arrays over its places, inputs and probes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import nn
+
+from ...activations.formula_parser import nearest
+from ...core.errors import DeclarationError
+from ..models.arguments_of_models import CallArguments
+from ..models.choosing import ChosenModules
+from ..models.model_state import first_nonfinite, mixes_inputs, varies
+from ..models.observing import Observer, Site, names_of
+from .cotangents import LossFunction, cotangent_norms, entries_of_output
+from .network_passes import Passes, counts_inputs
+from .place_statistics import PAIRED, PlaceStatistics, statistics_of
+from .tangents import entries_at_start, reverse_norms, tangent_norms
+
+Steps = Callable[[str], None]
+_DIRECTIONS = {"forward": 0, "backward": 1}  # streams of signs
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured of every network.
+
+    Args:
+        probes: random directions for each Jacobian norm.
+        exact: True: all directions; False: never; None: where there are no more of them than probes.
+        start: the place where Jacobians begin; None: the input, or the first place if the inputs are integers.
+        seed: of the signs.
+        steps: called after every pass.
+    """
+
+    probes: int
+    exact: bool | None
+    start: str | None
+    seed: int
+    steps: Steps
+
+
+@dataclass(frozen=True)
+class NetworkSample:
+    """What one network shows.
+
+    Args:
+        names: of the places.
+        start: where Jacobians begin.
+        statistics: of each place.
+        forward: (places, inputs, probes): norms from the start.
+        backward: (places, inputs, probes): norms to the output.
+        loss: (places, inputs): squared gradients of the loss; None without a loss.
+        forward_method: in words.
+        backward_method: in words.
+        output_entries: N_L; None where the output has no numbers for each input.
+        dtype: of the tensor at the first place.
+        notes: for the user.
+    """
+
+    names: tuple[str, ...]
+    start: str
+    statistics: tuple[PlaceStatistics, ...]
+    forward: np.ndarray
+    backward: np.ndarray
+    loss: np.ndarray | None
+    forward_method: str
+    backward_method: str
+    output_entries: int | None
+    dtype: torch.dtype
+    notes: tuple[str, ...]
+
+
+def sample_network(
+    model: nn.Module,
+    chosen: ChosenModules,
+    arguments: CallArguments,
+    loss: LossFunction | None,
+    plan: Plan,
+    stream: tuple[int, ...],
+) -> NetworkSample:
+    """Measure one network, prepared by ``kept``, on some inputs.
+
+    Args:
+        model: the network.
+        chosen: its modules.
+        arguments: the inputs.
+        loss: of what the model returns.
+        plan: what is measured.
+        stream: the numbers of the network and of the part of the inputs: signs are drawn anew for each.
+
+    Raises:
+        DeclarationError: the model does not take the inputs, no place is reached, or there is no such start.
+    """
+    notes: list[str] = []
+    sites, statistics, dtype = _visited(model, chosen, arguments, notes)
+    names = names_of(sites)
+    plan.steps("kernels")
+    begin = _start(names, sites, arguments, plan.start)
+    stochastic, coupled = varies(model, arguments), mixes_inputs(model)
+    passes = Passes(model, arguments, Observer(model, chosen), tuple(sites), begin, stochastic, coupled)
+    broken = [name for name, found in zip(names, statistics, strict=True) if not np.all(np.isfinite(found.kernel))]
+    if broken:
+        notes.append(f"numbers are not finite at {broken[0]}: {first_nonfinite(model, arguments)}")
+    rngs = [
+        [np.random.default_rng((plan.seed, *stream, direction, probe)) for probe in range(plan.probes)]
+        for direction in _DIRECTIONS.values()
+    ]
+    forward, forward_method = _forward(passes, rngs[0], plan)
+    backward, gradients, backward_method, entries = _backward(passes, rngs[1], plan, loss, notes)
+    return NetworkSample(
+        names=tuple(names),
+        start="input" if begin is None else names[sites.index(begin)],
+        statistics=tuple(statistics),
+        forward=forward,
+        backward=backward,
+        loss=gradients,
+        forward_method=forward_method,
+        backward_method=backward_method,
+        output_entries=entries,
+        dtype=dtype,
+        notes=tuple(notes),
+    )
+
+
+def _visited(
+    model: nn.Module, chosen: ChosenModules, arguments: CallArguments, notes: list[str]
+) -> tuple[list[Site], list[PlaceStatistics], torch.dtype]:
+    """The places of a pass with their statistics."""
+    observer, size = Observer(model, chosen), arguments.size
+    statistics: list[PlaceStatistics] = []
+    dtypes: list[torch.dtype] = []
+    left: dict[str, tuple[int, ...]] = {}
+
+    def visit(site: Site, tensor: torch.Tensor) -> bool:
+        if not counts_inputs(tensor, size):
+            left[site.module] = tuple(tensor.shape)
+            return False
+        statistics.append(statistics_of(tensor, size, chosen.modules[site.module]))
+        dtypes.append(tensor.dtype)
+        return True
+
+    def run() -> None:
+        given = arguments.map(torch.clone)
+        try:
+            model(*given.args, **given.kwargs)
+        except (
+            TypeError,
+            ValueError,
+            RuntimeError,
+            IndexError,
+            KeyError,
+            AttributeError,
+            NotImplementedError,
+        ) as error:
+            if isinstance(error, torch.cuda.OutOfMemoryError):
+                raise
+            said = (str(error).strip().splitlines() or [""])[0]
+            raise DeclarationError(
+                f"a pass of {type(model).__name__}",
+                f"it raised {type(error).__name__}: {said}",
+                "pass inputs that it takes: a tensor, a tuple by position, a dict by name",
+            ) from error
+
+    with torch.no_grad():
+        sites = observer.sites(run, visit)
+    for name, shape in left.items():
+        notes.append(f"{name} is left out: its shape {shape} does not begin with the number of inputs, {size}")
+    unseen = [name for name in observer.uncalled(sites) if name not in left]
+    if not sites:
+        raise DeclarationError(
+            f"signals in {type(model).__name__}",
+            "none of the chosen modules gives a tensor with numbers for each input",
+            "choose other modules; the first axis of inputs counts them",
+        )
+    if unseen:
+        notes.append(f"no tensor comes from {', '.join(unseen)}: not called in this pass, or its output has no numbers")
+    return sites, statistics, dtypes[0]
+
+
+def _start(names: list[str], sites: list[Site], arguments: CallArguments, start: str | None) -> Site | None:
+    if start is None or start == "input":
+        if arguments.differentiable is not None:
+            return None
+        if start is None:
+            return sites[0]
+        raise DeclarationError("start='input'", "the inputs are integers", f"begin at a place such as {names[0]!r}")
+    if start not in names:
+        guess = nearest(start, names) or f"the places are {', '.join(names)}"
+        raise DeclarationError(f"start={start!r}", "there is no such place", guess)
+    return sites[names.index(start)]
+
+
+def _forward(passes: Passes, rngs: list[np.random.Generator], plan: Plan) -> tuple[np.ndarray, str]:
+    directions_there = passes.directions(entries_at_start(passes))
+    exact = plan.exact or (plan.exact is None and directions_there <= plan.probes)
+    also = "; with derivatives by the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
+    directions = f"all {directions_there} directions" if exact else f"{plan.probes} random directions"
+    try:
+        if exact:
+            total = passes.table()
+            for position in range(directions_there):
+                total += tangent_norms(passes, rngs[0], position)
+                plan.steps("forward")
+            found = [total]
+        else:
+            found = []
+            for rng in rngs:
+                found.append(tangent_norms(passes, rng))
+                plan.steps("forward")
+        return np.stack(found, axis=2), f"forward-mode derivatives along {directions}{also}"
+    except (NotImplementedError, RuntimeError) as error:
+        if isinstance(error, torch.cuda.OutOfMemoryError):
+            raise
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    found = []
+    for rng in rngs[:1] if plan.exact else rngs:
+        found.append(reverse_norms(passes, rng, bool(plan.exact), lambda: None))
+        plan.steps("forward")
+    directions = "from all entries" if plan.exact else f"from {plan.probes} random cotangents"
+    because = f"because there is no forward rule ({said})"
+    return np.stack(found, axis=2), f"reverse-mode derivatives {directions} of each place{also}, {because}"
+
+
+def _backward(
+    passes: Passes, rngs: list[np.random.Generator], plan: Plan, loss: LossFunction | None, notes: list[str]
+) -> tuple[np.ndarray, np.ndarray | None, str, int | None]:
+    entries = entries_of_output(passes)
+    all_of_them = None if entries is None else passes.directions(entries)
+    exact = bool(plan.exact or (plan.exact is None and all_of_them is not None and all_of_them <= plan.probes))
+    also = "; with derivatives of the other inputs of the batch, of order 1/inputs" if passes.coupled else ""
+    gradients: np.ndarray | None = None
+    found: list[np.ndarray] = []
+    for of_loss, norms in cotangent_norms(passes, rngs, exact, loss):
+        if of_loss is not None:
+            gradients = of_loss
+        if norms is not None:
+            found.append(norms)
+        plan.steps("backward")
+    if not found:
+        notes.append("the output has no numbers that depend differentiably on a place: there are no backward norms")
+        return passes.table(np.nan)[:, :, None], gradients, "none: the output is not differentiable", entries
+    directions = f"all {all_of_them} entries" if exact else f"{plan.probes} random cotangents"
+    return (
+        np.stack(found, axis=2),
+        gradients,
+        f"reverse-mode derivatives from {directions} of the output{also}",
+        entries,
+    )
+
+
+def joined(parts: Sequence[NetworkSample]) -> NetworkSample:
+    """One sample of all inputs from samples of parts; pairs of inputs are those inside of the parts."""
+    first = parts[0]
+    if any(part.names != first.names for part in parts):
+        raise DeclarationError(
+            "parts of the inputs", "the model comes by other places in each", "measure with batch_size=None"
+        )
+    size = sum(part.forward.shape[1] for part in parts)
+    squared = [part.loss for part in parts]
+    return replace(
+        first,
+        statistics=tuple(_joined([part.statistics[row] for part in parts]) for row in range(len(first.names))),
+        forward=np.concatenate([part.forward for part in parts], axis=1),
+        backward=np.concatenate([part.backward for part in parts], axis=1),
+        # a loss is an average over its inputs: a part has its share of it
+        loss=None
+        if first.loss is None
+        else np.concatenate([s * (s.shape[1] / size) ** 2 for s in squared if s is not None], axis=1),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
+def _joined(parts: list[PlaceStatistics]) -> PlaceStatistics:
+    sizes = [len(part.gram) for part in parts]
+    gram = np.full((sum(sizes), sum(sizes)), np.nan)
+    for end, size, part in zip(np.cumsum(sizes), sizes, parts, strict=True):
+        gram[end - size : end, end - size : end] = part.gram
+    return replace(
+        parts[0],
+        kernel=np.concatenate([part.kernel for part in parts]),
+        mean=np.concatenate([part.mean for part in parts]),
+        tokens=np.concatenate([part.tokens for part in parts]),
+        gram=gram[:PAIRED, :PAIRED],
+    )

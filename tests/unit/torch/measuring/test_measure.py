@@ -1,0 +1,337 @@
+"""Measured kernels and Jacobian norms against Jacobians entry by entry, closed forms, and what a user may pass."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import symres.torch as st
+from symres.core.errors import DeclarationError
+from tests.oracles.brute_jacobians import of_stack
+
+WIDTH = 6
+
+
+class Residual(nn.Module):
+    def __init__(self, width=WIDTH):
+        super().__init__()
+        self.norm, self.first, self.second = nn.LayerNorm(width), nn.Linear(width, width), nn.Linear(width, width)
+
+    def forward(self, x):
+        return x + self.second(torch.tanh(self.first(self.norm(x))))
+
+
+class Attention(nn.Module):
+    def __init__(self, width=WIDTH):
+        super().__init__()
+        self.mix = nn.MultiheadAttention(width, 2, batch_first=True)
+
+    def forward(self, x):
+        return x + self.mix(x, x, x, need_weights=False)[0]
+
+
+class InPlace(nn.Module):
+    """Changes what enters it: the input of the model, or the tensor at the place before."""
+
+    def __init__(self, width=WIDTH):
+        super().__init__()
+        self.dense = nn.Linear(width, width)
+
+    def forward(self, x):
+        x += 1
+        return self.dense(torch.tanh(x)).add_(1)
+
+
+def dense():
+    return nn.Sequential(nn.Linear(5, WIDTH), nn.ReLU(inplace=True), nn.Linear(WIDTH, WIDTH), nn.GELU())
+
+
+def convolutional():
+    return nn.Sequential(nn.Conv2d(2, 3, 3, padding=1), nn.Tanh(), nn.Conv2d(3, 2, 3), nn.ReLU(inplace=True))
+
+
+def gated():
+    return nn.Sequential(nn.Linear(5, 8), nn.GLU(), nn.Linear(4, 6))
+
+
+MODELS = {
+    "dense": (dense, (3, 5)),
+    "convolutional": (convolutional, (2, 2, 5, 5)),
+    "residual": (lambda: nn.Sequential(Residual(), Residual(), nn.Linear(WIDTH, 2)), (4, WIDTH)),
+    "attention": (lambda: nn.Sequential(Attention(), Residual()), (2, 4, WIDTH)),
+    "in place": (lambda: nn.Sequential(InPlace(), InPlace()), (3, WIDTH)),
+    "gated": (gated, (3, 5)),
+    "encoder": (
+        lambda: nn.Sequential(nn.TransformerEncoderLayer(WIDTH, 2, 8, batch_first=True), nn.Linear(WIDTH, 3)),
+        (2, 3, WIDTH),
+    ),
+}
+
+
+def made(name, dtype=torch.float64):
+    build, shape = MODELS[name]
+    torch.manual_seed(7)
+    return build().to(dtype).eval(), torch.randn(shape, dtype=dtype)
+
+
+def children(name, module):
+    return bool(name) and "." not in name
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_exact_norms_are_those_of_the_whole_jacobian(name):
+    model, inputs = made(name)
+    expected = np.array(of_stack(model, inputs))
+    found = st.measure(model, inputs, children, exact=True)
+    assert [place.name for place in found.places] == [str(k) for k in range(len(model))]
+    columns = ["kernel", "apjn_forward", "apjn_backward"]
+    np.testing.assert_allclose(found.frame()[columns].to_numpy(), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["dense", "convolutional", "attention", "in place"])
+def test_random_directions_agree_with_the_whole_jacobian_within_their_errors(name):
+    model, inputs = made(name)
+    found = st.measure(model, inputs[:1].expand_as(inputs), children, exact=False, probes=300)
+    expected = np.array(of_stack(model, inputs[:1]))
+    for place, (_, forward, backward) in zip(found.places, expected, strict=True):
+        for number, truth in ((place.apjn_forward, forward), (place.apjn_backward, backward)):
+            assert abs(number - truth) < 4 * number.error + 1e-12
+            assert number.error < 0.1 * truth
+
+
+def test_of_a_batch_all_derivatives_of_a_normalised_place_add_up():
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Tanh(), nn.Linear(5, 5)).double().train()
+    inputs = torch.randn(6, 4, dtype=torch.float64)
+    expected = np.array(of_stack(model, inputs))
+    exact, random = (st.measure(model, inputs, children, mode="train", exact=e, probes=300) for e in (True, False))
+    assert "1/inputs" in exact.forward_method and "1/inputs" in exact.backward_method
+    columns = ["kernel", "apjn_forward", "apjn_backward"]
+    np.testing.assert_allclose(exact.frame()[columns].to_numpy(), expected, rtol=1e-11)
+    for place, (_, forward, backward) in zip(random.places, expected, strict=True):
+        assert place.apjn_forward == pytest.approx(forward, rel=0.15)
+        assert place.apjn_backward == pytest.approx(backward, rel=0.15)
+
+
+class _NoForwardRule(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.saved_tensors[0].cos()
+
+
+class Sine(nn.Module):
+    def forward(self, x):
+        return _NoForwardRule.apply(x)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_an_operation_without_a_forward_rule_is_differentiated_in_reverse(exact):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), Sine(), nn.Linear(4, 4)).double()
+    inputs = torch.randn(2, 3, dtype=torch.float64)
+    expected = [forward for _, forward, _ in of_stack(model, inputs)]
+    found = st.measure(model, inputs, children, exact=exact, probes=1000)
+    assert found.forward_method.startswith("reverse-mode")
+    assert [p.apjn_forward for p in found.places] == pytest.approx(expected, rel=1e-11 if exact else 0.1)
+
+
+def test_a_relu_network_keeps_its_closed_forms():
+    # C_W = 2: K' = C_W K/2, J^{0,l} = C_W (C_W/2)^(l-1), for inputs of kernel 1; 1/n corrections of relative order l/n
+    width, depth, networks = 256, 5, 24
+
+    def build():
+        layers = []
+        for _ in range(depth):
+            layers += [nn.Linear(width, width, bias=False), nn.ReLU()]
+        model = nn.Sequential(*layers[:-1])
+        for module in model:
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=(2 / width) ** 0.5)
+        return model
+
+    inputs = torch.nn.functional.normalize(torch.randn(4, width, generator=torch.manual_seed(1))) * width**0.5
+    found = st.measure(build, inputs, seeds=networks, probes=3)
+    for depth_of_place, place in enumerate(found.places, 1):
+        allowed = 5 * depth_of_place / width
+        assert abs(place.kernel - 2) < 4 * place.kernel.error + 2 * allowed
+        assert abs(place.apjn_forward - 2) < 4 * place.apjn_forward.error + 2 * allowed
+        assert abs(place.apjn_backward - 1) < 4 * place.apjn_backward.error + allowed
+        assert 0 < place.kernel.error < 0.2
+    cosines = [float(place.cosine) for place in found.places]
+    assert cosines == sorted(cosines)  # relu makes inputs similar
+
+
+def test_covariances_cosines_and_tokens_are_what_they_are_called():
+    torch.manual_seed(5)
+    model = nn.Sequential(nn.Linear(5, WIDTH)).double()
+    inputs = torch.randn(3, 4, 5, dtype=torch.float64)
+    place = st.measure(model, inputs, nn.Linear).places[0]
+    h = model(inputs).detach().numpy()
+    gram = np.einsum("atf,btf->ab", h, h) / (4 * WIDTH)
+    np.testing.assert_allclose(place.gram, gram, rtol=1e-12)
+    pairs = [(a, b) for a in range(3) for b in range(a)]
+    assert place.covariance == pytest.approx(np.mean([gram[p] for p in pairs]), rel=1e-12)
+    cosines = [gram[a, b] / math.sqrt(gram[a, a] * gram[b, b]) for a, b in pairs]
+    assert place.cosine == pytest.approx(np.mean(cosines), rel=1e-12)
+    units = h / np.linalg.norm(h, axis=2, keepdims=True)
+    tokens = [units[x, s] @ units[x, t] for x in range(3) for s in range(4) for t in range(s)]
+    assert place.token_cosine == pytest.approx(np.mean(tokens), rel=1e-11)
+    assert place.mean == pytest.approx(h.mean(), rel=1e-11)
+    assert place.axes == "inputs, tokens, features"
+
+
+def test_positions_of_images_are_no_features():
+    torch.manual_seed(5)
+    model = nn.Sequential(nn.Conv2d(2, 3, 1)).double()
+    inputs = torch.randn(2, 2, 3, 3, dtype=torch.float64)
+    place = st.measure(model, inputs, nn.Conv2d).places[0]
+    h = model(inputs).detach().flatten(2).numpy()
+    units = h / np.linalg.norm(h, axis=1, keepdims=True)
+    cosines = [units[x, :, s] @ units[x, :, t] for x in range(2) for s in range(9) for t in range(s)]
+    assert place.token_cosine == pytest.approx(np.mean(cosines), rel=1e-11)
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy", "function"])
+def test_gradients_of_a_loss(loss):
+    model, inputs = made("dense")
+    targets = {"mse": torch.randn(3, WIDTH).double(), "cross_entropy": torch.tensor([0, 2, 5]), "function": None}[loss]
+    functions = {
+        "mse": lambda y: nn.functional.mse_loss(y, targets),
+        "cross_entropy": lambda y: nn.functional.cross_entropy(y, targets),
+        "function": lambda y: y.pow(4).sum(dim=1).mean(),
+    }
+    passed = functions[loss] if loss == "function" else loss
+    found = st.measure(model, inputs, children, loss=passed, targets=targets, probes=1)
+    halved = st.measure(model, inputs, children, loss=passed, targets=targets, probes=1, batch_size=2)
+    for last, place in enumerate(found.places, 1):
+        h = model[:last](inputs).detach().requires_grad_()
+        functions[loss](model[last:](h.clone())).backward()
+        assert place.gradient_norm == pytest.approx(float(h.grad.norm()), rel=1e-11)
+        assert halved.places[last - 1].gradient_norm == pytest.approx(float(h.grad.norm()), rel=1e-11)
+
+
+def test_parts_of_the_inputs_give_the_same():
+    model, inputs = made("residual")
+    whole = st.measure(model, inputs, exact=True).frame()
+    parts = st.measure(model, inputs, exact=True, batch_size=3).frame()
+    for column in ("kernel", "kernel_error", "mean", "apjn_forward", "apjn_forward_error", "apjn_backward"):
+        np.testing.assert_allclose(parts[column], whole[column], rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_every_precision(dtype):
+    model, inputs = made("residual")
+    truth = st.measure(model, inputs, exact=True)
+    found = st.measure(model, inputs, exact=True, dtype=dtype)
+    assert found.dtype == str(dtype).removeprefix("torch.")
+    assert next(model.parameters()).dtype == torch.float64
+    tolerance = {torch.float32: 1e-5, torch.float64: 1e-12, torch.bfloat16: 5e-2}[dtype]
+    for name in ("kernel", "apjn_forward", "apjn_backward"):
+        np.testing.assert_allclose(found.frame()[name], truth.frame()[name], rtol=tolerance)
+
+
+def test_residual_blocks_are_found_with_what_enters_them():
+    model = nn.ModuleDict({"read": nn.Linear(3, WIDTH), "h": nn.ModuleList([Residual(), Residual()])}).double()
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = model
+
+        def forward(self, x):
+            x = self.parts["read"](x)
+            for block in self.parts["h"]:
+                x = block(x)
+            return x
+
+    found = st.measure(Net(), torch.randn(2, 3).double(), probes=1)
+    assert list(found.frame()["place"]) == ["input of parts.h.0", "parts.h.0", "parts.h.1"]
+    assert found.start == "input"
+    later = st.measure(Net(), torch.randn(2, 3).double(), start="parts.h.0", probes=1)
+    assert later.start == "parts.h.0" and later["parts.h.0"].apjn_forward == 1
+    assert math.isnan(later["input of parts.h.0"].apjn_forward)
+
+
+def test_from_a_place_the_norm_is_that_of_the_rest():
+    model, inputs = made("residual")
+    place = model[:1](inputs).detach()
+    expected = of_stack(model[1:], place)
+    found = st.measure(model, inputs, children, start="0", exact=True)
+    assert [p.apjn_forward for p in found.places[1:]] == pytest.approx([row[1] for row in expected], rel=1e-11)
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.h = nn.Embedding(11, WIDTH), nn.ModuleList([Residual(), Residual()])
+
+    def forward(self, ids, scale=1.0):
+        x = self.embed(ids)
+        for block in self.h:
+            x = block(x)
+        return {"logits": scale * x, "ids": ids}
+
+
+def test_integer_inputs_begin_at_the_first_place():
+    torch.manual_seed(2)
+    model, ids = Words().double(), torch.randint(11, (2, 3))
+    found = st.measure(model, {"ids": ids}, exact=True)
+    assert found.start == "input of h.0" == found.places[0].name
+    stack = nn.Sequential(*model.h)
+    place = model.embed(ids).detach()
+    expected = of_stack(stack, place)
+    for measured, (kernel, forward, backward) in zip(found.places[1:], expected, strict=True):
+        assert measured.kernel == pytest.approx(kernel, rel=1e-11)
+        assert measured.apjn_forward == pytest.approx(forward, rel=1e-11)
+        assert measured.apjn_backward == pytest.approx(backward, rel=1e-11)
+    assert found.places[0].apjn_backward == pytest.approx(expected[-1][1], rel=1e-11)
+    with pytest.raises(DeclarationError, match="integers"):
+        st.measure(model, {"ids": ids}, start="input")
+
+
+def test_networks_are_drawn_one_after_the_other():
+    def build():
+        return nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
+
+    inputs = torch.randn(3, 4)
+    both = st.measure(build, inputs, seeds=2, seed=5, exact=True)
+    kernels = []
+    for seed in (5, 6):
+        torch.manual_seed(seed)
+        kernels.append(st.measure(build(), inputs, exact=True).places[1].kernel)
+    assert both.places[1].kernel == pytest.approx(np.mean(kernels), rel=1e-6)
+    assert both.places[1].kernel.error == pytest.approx(abs(kernels[0] - kernels[1]) / 2, rel=1e-5)
+    assert both.errors_over == "networks"
+
+
+def test_the_seed_decides_everything():
+    model, inputs = made("dense")
+    first, again = (st.measure(model, inputs, seed=3, exact=False).to_json() for _ in range(2))
+    other = st.measure(model, inputs, seed=4, exact=False).to_json()
+
+    def rows(text):
+        import json
+
+        return json.loads(text)["places"]
+
+    assert rows(first) == rows(again) != rows(other)
+
+
+def test_more_probes_than_directions_are_all_directions():
+    model, inputs = made("dense")
+    found = st.measure(model, inputs, probes=5)
+    assert "all 5 directions" in found.forward_method and "5 random" in found.backward_method
+
+
+def test_progress_is_reported():
+    model, inputs = made("dense")
+    told = []
+    st.measure(model, inputs, progress=lambda what, share: told.append(share))
+    assert told == sorted(told) and 0 < told[0] < told[-1] <= 1

@@ -1,0 +1,128 @@
+"""The table, the text, JSON and the figure of a measurement, with and without a theory."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import symres.torch as st
+from symres.core.errors import DeclarationError
+
+COLUMNS = [
+    *("place", "kernel", "kernel_error", "mean", "cosine", "apjn_forward", "apjn_forward_error"),
+    *("apjn_backward", "apjn_backward_error"),
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(*(nn.Linear(6, 6) for _ in range(5)))
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return torch.randn(3, 6)
+
+
+def test_columns_and_rows(model, inputs):
+    frame = st.measure(model, inputs, probes=2).frame()
+    assert list(frame.columns[: len(COLUMNS)]) == COLUMNS
+    assert list(frame["place"]) == list("01234")
+    assert {"covariance", "token_cosine", "gradient_norm", "cosine_error", "entries", "axes"} <= set(frame.columns)
+    assert (frame["kernel_error"] > 0).all() and frame["gradient_norm"].isna().all()
+    assert not [name for name in frame.columns if "theory" in name]
+
+
+def test_theory_of_every_form(model, inputs):
+    measured = st.measure(model, inputs, probes=2)
+    pairs = [(float(place.kernel), float(place.apjn_forward)) for place in measured.places]
+
+    class Reading:
+        predictions = tuple(st.Prediction(kernel=k, apjn_forward=j) for k, j in pairs)
+
+    for theory in (pairs, list(Reading.predictions), Reading(), dict(zip("01234", Reading.predictions, strict=True))):
+        frame = st.measure(model, inputs, probes=2, theory=theory).frame()
+        np.testing.assert_allclose(frame["kernel_theory"], frame["kernel"])
+        assert (frame["kernel_z"] == 0).all() and (frame["apjn_forward_z"] == 0).all()
+        assert frame["apjn_backward_z"].isna().all()
+
+
+def test_z_scores_have_the_errors_of_both_sides(model, inputs):
+    plain = st.measure(model, inputs, probes=2).places[2].kernel
+    theory = {"2": st.Prediction(kernel=plain + 3 * plain.error, kernel_error=plain.error)}
+    frame = st.measure(model, inputs, probes=2, theory=theory).frame()
+    assert frame["kernel_z"][2] == pytest.approx(-3 / math.sqrt(2)) and math.isnan(frame["kernel_z"][1])
+
+
+@pytest.mark.parametrize(
+    ("theory", "words"),
+    [
+        ([(1, 1)] * 4, "4 entries for 5 places"),
+        ([(1, 1, 1)] * 5, "no prediction"),
+        ({"7": st.Prediction()}, "'7'"),
+    ],
+)
+def test_theory_that_does_not_fit_is_refused(model, inputs, theory, words):
+    with pytest.raises(DeclarationError, match=words):
+        st.measure(model, inputs, probes=2, theory=theory)
+
+
+def test_text_and_json(model, inputs):
+    measured = st.measure(model, inputs, probes=2)
+    text = str(measured)
+    assert (
+        text.startswith("signals at 5 places of 1 network, 3 inputs") and "errors: standard errors over inputs" in text
+    )
+    read = json.loads(measured.to_json())
+    assert [row["place"] for row in read["places"]] == list("01234")
+    assert read["places"][3]["kernel"] == measured["3"].kernel and read["places"][0]["gradient_norm"] is None
+    with pytest.raises(KeyError):
+        measured["nowhere"]
+
+
+def axes_of(measured):
+    return measured.plot().axes
+
+
+def test_the_figure_shows_every_number_with_its_error(model, inputs):
+    measured = st.measure(model, inputs, probes=2, loss=lambda y: y.square().mean())
+    panels = axes_of(measured)
+    assert len(panels) == 3 and all(panel.get_yscale() == "log" for panel in panels)
+    drawn = [container for panel in panels for container in panel.containers]
+    names = ["kernel", "apjn_forward", "apjn_backward", "gradient_norm"]
+    assert len(drawn) == len(names)
+    for name, container in zip(names, drawn, strict=True):
+        expected = [float(place.number(name)) for place in measured.places]
+        np.testing.assert_allclose(container.lines[0].get_ydata(), expected)
+        assert container.has_yerr
+    assert [label.get_text() for label in panels[-1].get_xticklabels()] == list("01234")
+
+
+def test_the_figure_tells_what_happens(inputs):
+    torch.manual_seed(0)
+    model = nn.Sequential(*(nn.Linear(6, 6, bias=False) for _ in range(8)))
+    for module in model:
+        nn.init.orthogonal_(module.weight, gain=2)
+    panels = axes_of(st.measure(model, inputs, exact=True))
+    assert panels[0].get_title() == "kernels grow by a factor 1.64e+04"
+    assert panels[1].get_title().startswith("forward Jacobian norms grow by a factor 1.64e+04")
+
+
+def test_the_figure_draws_theory_and_dead_places(inputs):
+    model = nn.Sequential(nn.Linear(6, 6), nn.Threshold(1e9, 0.0), nn.Linear(6, 6))
+    theory = [st.Prediction(kernel=1.0, kernel_error=0.1, apjn_forward=2.0), None, st.Prediction(apjn_backward=1.0)]
+    panels = axes_of(st.measure(model, inputs, "*", theory=theory, exact=True))
+    labels = {text for panel in panels for text in panel.get_legend_handles_labels()[1]}
+    assert {"theory, kernel", "theory, from the input to the place", "kernel"} <= labels
+    assert "0" in {text.get_text() for text in panels[0].texts}
+
+
+def test_no_figure_belongs_to_a_window(model, inputs):
+    from matplotlib import pyplot
+
+    st.measure(model, inputs, probes=1).plot()
+    assert not pyplot.get_fignums()
