@@ -1,0 +1,171 @@
+"""Steps of a model put together to layers: from one stream to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import sympy as sp
+
+from ...core.errors import SymresError
+from ...core.symbols import z
+from ...layers.layer import Layer
+from ...layers.nodes import Dense
+from ...layers.normalisation import Normaliser
+from .interpreting import Interpretation
+from .narrow_places import StreamStep
+from .opaque_parts import OpaquePart, StepReading, read_calls
+from .pointwise_chains import KnownActivations
+from .recording import RecordedCall, RunRecord
+
+
+class StepKind(Enum):
+    """What a step does to the stream."""
+
+    OPAQUE = "opaque"
+    SCALED = "scaled"
+    NORM = "norm"
+    DENSE = "dense"
+    SUM = "sum"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class StretchReading:
+    """A part of a model, from one stream to another.
+
+    Args:
+        entry: the number of the stream value that goes in.
+        exit: the number of the one that comes out.
+        calls: in order.
+        found: its forward equation; None if nothing of it was read.
+        layer: the layer; None if it is none.
+        opaque: what was not read.
+        reason: why it is no layer; empty if it is one.
+    """
+
+    entry: int
+    exit: int
+    calls: tuple[RecordedCall, ...]
+    found: Interpretation | None
+    layer: Layer | None
+    opaque: tuple[OpaquePart, ...] = ()
+    reason: str = ""
+
+
+def read_stretches(
+    record: RunRecord, steps: Sequence[StreamStep], block_of: Callable[[str], str], known: KnownActivations
+) -> list[StretchReading]:
+    """Layers and what lies between them, in the order of the model.
+
+    A layer ends behind a dense layer or a sum, and behind the norm that follows a sum in the same block (post-LN). A
+    norm before a sum or before something opaque is a layer of its own.
+
+    Args:
+        record: the run.
+        steps: of the model.
+        block_of: the repeated block in which a module is, by its name; empty for none.
+        known: activations that were read before.
+    """
+    return _Layering(record, steps, block_of, known).stretches()
+
+
+@dataclass
+class _Layering:
+    record: RunRecord
+    steps: Sequence[StreamStep]
+    block_of: Callable[[str], str]
+    known: KnownActivations
+
+    def stretches(self) -> list[StretchReading]:
+        readings = [read_calls(self.record, self.known, s.entry, s.exit, s.calls) for s in self.steps]
+        kinds = [_kind(reading) for reading in readings]
+        found: list[StretchReading] = []
+        begun = 0
+        position = 0
+        while position < len(self.steps):
+            kind = kinds[position]
+            following = kinds[position + 1] if position + 1 < len(kinds) else None
+            if kind is StepKind.OPAQUE:
+                found += self._rest(begun, position, kinds)
+                found.append(self._opaque(position, readings[position]))
+            elif kind in (StepKind.DENSE, StepKind.SUM):
+                position = self._last_step(position, kinds)
+                found.append(self._joined(begun, position))
+            elif kind is StepKind.NORM and begun == position and following in (StepKind.SUM, StepKind.OPAQUE):
+                found.append(self._joined(begun, position))
+            else:
+                position += 1
+                continue
+            position += 1
+            begun = position
+        return found + self._rest(begun, len(self.steps), kinds)
+
+    def _last_step(self, position: int, kinds: Sequence[StepKind]) -> int:
+        """The step that ends a layer: dropout and scalings, and the norm behind a sum, belong to it."""
+        is_sum, last = kinds[position] is StepKind.SUM, position
+        for following in range(position + 1, len(kinds)):
+            if kinds[following] is StepKind.SCALED:
+                last = following
+            elif kinds[following] is StepKind.NORM and is_sum and self._is_behind(position, following, kinds):
+                return following
+            else:
+                break
+        return last
+
+    def _is_behind(self, position: int, norm: int, kinds: Sequence[StepKind]) -> bool:
+        """Whether a norm belongs to the sum before it: it is in its block, or, without blocks, before another sum."""
+        blocks = [self._block(self.steps[position]), self._block(self.steps[norm])]
+        if any(blocks):
+            return blocks[0] == blocks[1]
+        return norm + 1 < len(kinds) and kinds[norm + 1] in (StepKind.SUM, StepKind.OPAQUE)
+
+    def _block(self, step: StreamStep) -> str:
+        return self.block_of(step.calls[-1].inside[-1].name)
+
+    def _rest(self, begun: int, end: int, kinds: Sequence[StepKind]) -> list[StretchReading]:
+        """Steps that do not end with a dense layer or a sum."""
+        if begun == end:
+            return []
+        if all(kind is StepKind.SCALED for kind in kinds[begun:end]):
+            stretch = self._joined(begun, end - 1)
+            return [] if stretch.layer is not None and stretch.layer.forward == z else [stretch]
+        return [self._joined(begun, end - 1)]
+
+    def _opaque(self, position: int, reading: StepReading) -> StretchReading:
+        step = self.steps[position]
+        reason = "; ".join(dict.fromkeys(part.reason for part in reading.opaque))
+        return StretchReading(step.entry, step.exit, step.calls, reading.found, None, reading.opaque, reason)
+
+    def _joined(self, first: int, last: int) -> StretchReading:
+        """Steps as one layer, if they are one."""
+        entry, end = self.steps[first].entry, self.steps[last].exit
+        calls = tuple(call for step in self.steps[first : last + 1] for call in step.calls)
+        reading = read_calls(self.record, self.known, entry, end, calls)
+        if reading.opaque or reading.found is None:
+            reason = "; ".join(dict.fromkeys(part.reason for part in reading.opaque))
+            return StretchReading(entry, end, calls, reading.found, None, reading.opaque, reason)
+        if reading.found.is_uneven:
+            reason = "the weights or biases of its norm differ between neurons"
+            return StretchReading(entry, end, calls, reading.found, None, (), reason)
+        try:
+            layer = Layer(reading.found.expression)
+        except SymresError as error:
+            return StretchReading(entry, end, calls, reading.found, None, (), error.found)
+        return StretchReading(entry, end, calls, reading.found, layer)
+
+
+def _kind(reading: StepReading) -> StepKind:
+    if reading.found is None or reading.opaque:
+        return StepKind.OPAQUE
+    bare = reading.found.expression.as_coeff_Mul()[1]
+    if bare == z:
+        return StepKind.SCALED
+    if isinstance(bare, Normaliser) and not bare.atoms(Dense):
+        return StepKind.NORM
+    if isinstance(bare, Dense):
+        return StepKind.DENSE
+    if isinstance(bare, sp.Add) and any(term.as_coeff_Mul()[1] == z for term in bare.args):
+        return StepKind.SUM
+    return StepKind.OTHER
