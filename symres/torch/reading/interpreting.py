@@ -9,7 +9,7 @@ import sympy as sp
 import torch
 from torch.utils._pytree import tree_leaves
 
-from ...activations.activation import Activation
+from ...activations.activation import Activation, Formula
 from ...core.errors import SymresError
 from ...core.symbols import z
 from ...layers.nodes import Dense
@@ -38,8 +38,7 @@ class Interpretation:
         dense: the draws in it, in order.
         activations: in order, each once.
         norms: the names of modules that normalise.
-        passing: numbers of calls that only move entries.
-        axis: of neurons in the last value, negative.
+        axis: of neurons in the last value, negative; None where nothing says it.
         is_uneven: whether the last value is a norm whose weights differ between neurons.
     """
 
@@ -47,8 +46,7 @@ class Interpretation:
     dense: tuple[DenseUse, ...]
     activations: tuple[Activation, ...]
     norms: tuple[str, ...]
-    passing: frozenset[int]
-    axis: int
+    axis: int | None
     is_uneven: bool
 
 
@@ -77,16 +75,18 @@ class Interpreter:
         record: the run that they are from.
         known: activations that were read before.
         entry: the stream value that is ``sr.z``.
+        axis: of neurons in the entry, negative; None if it is not known.
         hidden: calls that are not looked at.
     """
 
     record: RunRecord
     known: KnownActivations
     entry: int
+    axis: int | None = None
     hidden: Sequence[HiddenCalls] = ()
 
     def __post_init__(self) -> None:
-        self._values = {self.entry: FormulaValue(z, self.entry)}
+        self._values = {self.entry: FormulaValue(z, self.entry, axis=self.axis)}
         self._recording = Recording("a stretch of the model")
         self._averages = NeuronAverages()
         self._weights: dict[int, WeightedCall] = {}  # by the number of the call
@@ -128,12 +128,9 @@ class Interpreter:
         }
         expression = expression.xreplace({**numbered, WIDTH: sp.Integer(1 if width is None else width)})
         dense = tuple(replace(use, C_W=numbered[use.C_W], C_b=numbered[use.C_b]) for use in uses)
-        named = {atom.func for atom in expression.atoms(sp.Function)}
-        activations = tuple(a for a in self._activations if any(f.__name__ == a.name for f in named))
-        axis = -1 if value.axis is None else value.axis
-        return Interpretation(
-            expression, dense, activations, tuple(self._norms), frozenset(self._passing), axis, value.uneven is not None
-        )
+        named = {formula.name for formula in expression.atoms(Formula)}
+        activations = tuple(activation for activation in self._activations if activation.name in named)
+        return Interpretation(expression, dense, activations, tuple(self._norms), value.axis, value.uneven is not None)
 
     def _hide(self, part: HiddenCalls) -> None:
         """What comes out of hidden calls, as a function of what goes in as far as that was read."""

@@ -79,7 +79,12 @@ class _Layering:
     known: KnownActivations
 
     def stretches(self) -> list[StretchReading]:
-        readings = [read_calls(self.record, self.known, s.entry, s.exit, s.calls) for s in self.steps]
+        readings: list[StepReading] = []
+        self.axes: list[int | None] = [None]
+        for s in self.steps:
+            readings.append(read_calls(self.record, self.known, s.entry, s.exit, s.calls, self.axes[-1]))
+            last = readings[-1].found
+            self.axes.append(None if last is None else last.axis)
         kinds = [_kind(reading) for reading in readings]
         found: list[StretchReading] = []
         begun = 0
@@ -142,7 +147,7 @@ class _Layering:
         """Steps as one layer, if they are one."""
         entry, end = self.steps[first].entry, self.steps[last].exit
         calls = tuple(call for step in self.steps[first : last + 1] for call in step.calls)
-        reading = read_calls(self.record, self.known, entry, end, calls)
+        reading = read_calls(self.record, self.known, entry, end, calls, self.axes[first])
         if reading.opaque or reading.found is None:
             reason = "; ".join(dict.fromkeys(part.reason for part in reading.opaque))
             return StretchReading(entry, end, calls, reading.found, None, reading.opaque, reason)

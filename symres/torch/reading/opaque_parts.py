@@ -50,7 +50,7 @@ class StepReading:
 
 
 def read_calls(
-    record: RunRecord, known: KnownActivations, entry: int, end: int, calls: Sequence[RecordedCall]
+    record: RunRecord, known: KnownActivations, entry: int, end: int, calls: Sequence[RecordedCall], axis: int | None
 ) -> StepReading:
     """Read calls, setting apart what cannot be read.
 
@@ -60,6 +60,7 @@ def read_calls(
         entry: the stream value that goes in.
         end: the one that comes out.
         calls: in order.
+        axis: of neurons in what goes in, negative; None if it is not known.
     """
     branching = {inside[-1]: _BRANCHES for inside in record.reads}
     opaque: list[OpaquePart] = []
@@ -71,7 +72,7 @@ def read_calls(
             return StepReading(None, tuple(opaque))
         try:
             hidden = _hidden(calls, opaque, end)
-            found = Interpreter(record, known, entry, hidden).read(calls, end)
+            found = Interpreter(record, known, entry, axis, hidden).read(calls, end)
             return StepReading(found, tuple(opaque))
         except NotRead as problem:
             call = problem.call or calls[-1]

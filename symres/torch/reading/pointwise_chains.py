@@ -19,6 +19,8 @@ from ..activations.symbolic_tensor import Recording, SymbolicTensor
 from .formula_values import NotRead
 from .recording import RecordedCall, substituted
 
+_WORDS = {"embedding": "vectors of a table, chosen by integers"}
+
 
 def applied(
     call: RecordedCall, formulas: Mapping[int, sp.Expr], values: Mapping[int, torch.Tensor], recording: Recording
@@ -34,17 +36,16 @@ def applied(
     Raises:
         NotRead: the operation does not act on each entry alone, or cannot be read.
     """
-    if len(call.results) != 1:
-        raise NotRead(call, f"the operation {call.name} cannot be read")
+    if len(call.results) != 1 or not all(values[number].is_floating_point() for number in formulas):
+        raise NotRead(call, _WORDS.get(call.name, f"the operation {call.name} cannot be read"))
     symbolic = {
         number: SymbolicTensor(formula, torch.empty_like(values[number], device="meta"), recording)
         for number, formula in formulas.items()
     }
+    args, kwargs = (substituted(scalars(call, given), symbolic) for given in (call.args, dict(call.kwargs)))
     try:
         with torch.no_grad():
-            result = call.function(
-                *substituted(scalars(call, call.args), symbolic), **substituted(scalars(call, call.kwargs), symbolic)
-            )
+            result = call.function(*args, **kwargs)
     except SymresError as error:
         raise NotRead(call, error.found) from error
     except Exception as error:  # whatever an operation makes of a tensor without numbers

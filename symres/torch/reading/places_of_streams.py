@@ -1,0 +1,52 @@
+"""Where a stretch begins and ends, in the words of measurements: places that can be observed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import torch
+
+from .layering import StretchReading
+from .model_reading import StretchPlaces
+from .recording import RunRecord
+
+_KERNELS = 16  # quantiles over positions
+
+
+def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
+    """The places of a stretch, and the kernels at the first.
+
+    Args:
+        record: the run.
+        stretch: the stretch.
+    """
+    dense = () if stretch.found is None else stretch.found.dense
+    exit_axis = None if stretch.found is None else stretch.found.axis
+    widths = [w for use in dense for w in (use.made.fan_in, use.fan_out)]
+    widths.append(int(record.values[stretch.exit].shape[-1 if exit_axis is None else exit_axis]))
+    return StretchPlaces(
+        place_of(record, stretch.entry), place_of(record, stretch.exit), _kernels(record, stretch.entry), min(widths)
+    )
+
+
+def place_of(record: RunRecord, number: int) -> str:
+    """The place at which a stream value can be observed: it leaves a module, or enters one; empty if neither."""
+    times = Counter(call.name for call in [*record.left])
+    for call, value in record.left.items():
+        if value == number and call.name and times[call.name] == 1:
+            return call.name
+    if number == 0:
+        return "input"
+    for call, value in record.entered.items():
+        if value == number and call.name and times[call.name] == 1:
+            return f"input of {call.name}"
+    return ""
+
+
+def _kernels(record: RunRecord, number: int) -> tuple[float, ...]:
+    """Quantiles of the mean square over the last axis, so that their mean is that of all."""
+    tensor = record.values[number].detach()
+    if not tensor.is_floating_point() or number in record.overwritten:
+        return ()
+    squares = tensor.square().mean(dim=-1).reshape(-1).sort().values
+    return tuple(float(part.mean()) for part in torch.tensor_split(squares, min(_KERNELS, len(squares))))
