@@ -13,9 +13,6 @@ from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
 from .blocks import dense_layers, residual_blocks
 
-ModuleChoice: TypeAlias = (
-    type[nn.Module] | tuple[type[nn.Module], ...] | str | Sequence[str] | Callable[[str, nn.Module], bool] | None
-)
 _LISTED = 8  # names in a message
 
 
@@ -32,12 +29,23 @@ class ChosenModules:
     entries: bool
 
 
+ModuleChoice: TypeAlias = (
+    type[nn.Module]
+    | tuple[type[nn.Module], ...]
+    | str
+    | Sequence[str]
+    | Callable[[str, nn.Module], bool]
+    | ChosenModules
+    | None
+)
+
+
 def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModules:
     """The modules of a model that are meant.
 
     Args:
         model: the model.
-        choice: a type or a tuple of types; a pattern of qualified names ("h.*", "*.mlp"), or a list of patterns; a
+        choice: modules that were chosen before; a type or a tuple of types; a pattern of qualified names ("h.*", "*.mlp"), or a list of patterns; a
             function of name and module; or None: the residual blocks and what enters them, in a model without
             repeated blocks its dense and convolutional layers, and in one without these the model itself.
 
@@ -48,6 +56,8 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
     Raises:
         DeclarationError: no module is meant, with the nearest names.
     """
+    if isinstance(choice, ChosenModules):
+        return choice
     named = dict(model.named_modules())
     if choice is None:
         blocks = residual_blocks(model)
