@@ -20,7 +20,16 @@ import lazy_loader
 
 from ..core.errors import SymresError
 
-if find_spec("torch") is None:
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # its import has been forbidden
+        return False
+
+
+if not _installed("torch"):
     raise SymresError("symres.torch", "PyTorch is not installed", "pip install symres[torch]")
+
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
