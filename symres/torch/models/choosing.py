@@ -23,10 +23,22 @@ class ChosenModules:
     Args:
         modules: by qualified name, in the order of declaration.
         entries: whether also what enters them is observed, where it does not leave another one of them.
+        left: names of those whose output is observed; None for all.
+        entered: names of those whose input is observed, if ``entries``; None for all.
     """
 
     modules: dict[str, nn.Module]
     entries: bool
+    left: frozenset[str] | None = None
+    entered: frozenset[str] | None = None
+
+    def is_left(self, name: str) -> bool:
+        """Whether the output of a module is observed."""
+        return self.left is None or name in self.left
+
+    def is_entered(self, name: str) -> bool:
+        """Whether the input of a module is observed."""
+        return self.entries and (self.entered is None or name in self.entered)
 
 
 ModuleChoice: TypeAlias = (

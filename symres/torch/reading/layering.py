@@ -24,6 +24,7 @@ class StepKind(Enum):
     """What a step does to the stream."""
 
     OPAQUE = "opaque"
+    SAME = "same"
     SCALED = "scaled"
     NORM = "norm"
     DENSE = "dense"
@@ -91,14 +92,18 @@ class _Layering:
         position = 0
         while position < len(self.steps):
             kind = kinds[position]
-            following = kinds[position + 1] if position + 1 < len(kinds) else None
+            following = next((other for other in kinds[position + 1 :] if other is not StepKind.SAME), None)
             if kind is StepKind.OPAQUE:
                 found += self._rest(begun, position, kinds)
                 found.append(self._opaque(position, readings[position]))
             elif kind in (StepKind.DENSE, StepKind.SUM):
                 position = self._last_step(position, kinds)
                 found.append(self._joined(begun, position))
-            elif kind is StepKind.NORM and begun == position and following in (StepKind.SUM, StepKind.OPAQUE):
+            elif (
+                kind is StepKind.NORM
+                and all(other is StepKind.SAME for other in kinds[begun:position])
+                and following in (StepKind.SUM, StepKind.OPAQUE)
+            ):
                 found.append(self._joined(begun, position))
             else:
                 position += 1
@@ -108,11 +113,13 @@ class _Layering:
         return found + self._rest(begun, len(self.steps), kinds)
 
     def _last_step(self, position: int, kinds: Sequence[StepKind]) -> int:
-        """The step that ends a layer: dropout and scalings, and the norm behind a sum, belong to it."""
+        """The step that ends a layer: scalings, and the norm behind a sum, belong to it."""
         is_sum, last = kinds[position] is StepKind.SUM, position
         for following in range(position + 1, len(kinds)):
             if kinds[following] is StepKind.SCALED:
                 last = following
+            elif kinds[following] is StepKind.SAME:
+                continue
             elif kinds[following] is StepKind.NORM and is_sum and self._is_behind(position, following, kinds):
                 return following
             else:
@@ -124,18 +131,16 @@ class _Layering:
         blocks = [self._block(self.steps[position]), self._block(self.steps[norm])]
         if any(blocks):
             return blocks[0] == blocks[1]
-        return norm + 1 < len(kinds) and kinds[norm + 1] in (StepKind.SUM, StepKind.OPAQUE)
+        following = next((kind for kind in kinds[norm + 1 :] if kind is not StepKind.SAME), None)
+        return following in (StepKind.SUM, StepKind.OPAQUE)
 
     def _block(self, step: StreamStep) -> str:
         return self.block_of(step.calls[-1].inside[-1].name)
 
     def _rest(self, begun: int, end: int, kinds: Sequence[StepKind]) -> list[StretchReading]:
         """Steps that do not end with a dense layer or a sum."""
-        if begun == end:
+        if all(kind is StepKind.SAME for kind in kinds[begun:end]):
             return []
-        if all(kind is StepKind.SCALED for kind in kinds[begun:end]):
-            stretch = self._joined(begun, end - 1)
-            return [] if stretch.layer is not None and stretch.layer.forward == z else [stretch]
         return [self._joined(begun, end - 1)]
 
     def _opaque(self, position: int, reading: StepReading) -> StretchReading:
@@ -166,7 +171,7 @@ def _kind(reading: StepReading) -> StepKind:
         return StepKind.OPAQUE
     bare = reading.found.expression.as_coeff_Mul()[1]
     if bare == z:
-        return StepKind.SCALED
+        return StepKind.SAME if reading.found.expression == z else StepKind.SCALED
     if isinstance(bare, Normaliser) and not bare.atoms(Dense):
         return StepKind.NORM
     if isinstance(bare, Dense):

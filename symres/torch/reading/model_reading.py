@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import sympy as sp
+
 from ...activations.activation import Activation
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
+from ...core.symbols import z
 from ...layers.layer import Layer
 from ...theory.depth.network import Network
 from ...theory.theory import Theory, derive, network
@@ -44,13 +47,15 @@ class StretchPlaces:
         entry: the name of the place where the stream goes in, as measurements call it; empty where none is observable.
         exit: of the place where it comes out.
         kernels: mean squares of the stream that went in, at several positions of several inputs, in order of size.
-        width: of the narrowest part, for corrections of order 1/n.
+        width: of the narrowest part over which the layer averages, for corrections of order 1/n.
+        outputs: number of neurons that come out.
     """
 
     entry: str
     exit: str
     kernels: tuple[float, ...]
     width: int
+    outputs: int
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,12 @@ class ReadBlock(Shown):
     def is_known(self) -> bool:
         """Whether it is a layer of the theory."""
         return self.form is not None
+
+    @property
+    def has_skip(self) -> bool:
+        """Whether the stream itself is part of the next one."""
+        terms = () if self.form is None else sp.Add.make_args(self.form.forward)
+        return any(term.as_coeff_Mul()[1] == z for term in terms)
 
     @property
     def activation(self) -> Activation | None:

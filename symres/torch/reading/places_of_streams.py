@@ -20,12 +20,18 @@ def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
         record: the run.
         stretch: the stretch.
     """
-    dense = () if stretch.found is None else stretch.found.dense
-    exit_axis = None if stretch.found is None else stretch.found.axis
-    widths = [w for use in dense for w in (use.made.fan_in, use.fan_out)]
-    widths.append(int(record.values[stretch.exit].shape[-1 if exit_axis is None else exit_axis]))
+    found = stretch.found
+    dense = () if found is None else found.dense
+    outputs = int(record.values[stretch.exit].shape[-1 if found is None or found.axis is None else found.axis])
+    widths = [outputs, *(use.fan_out for use in dense)]
+    if found is not None and found.norms:
+        widths.append(int(record.values[stretch.entry].shape[-1]))
     return StretchPlaces(
-        place_of(record, stretch.entry), place_of(record, stretch.exit), _kernels(record, stretch.entry), min(widths)
+        entry=place_of(record, stretch.entry),
+        exit=place_of(record, stretch.exit),
+        kernels=_kernels(record, stretch.entry),
+        width=min(widths),
+        outputs=outputs,
     )
 
 

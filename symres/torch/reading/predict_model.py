@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from torch import nn
 
 from ...core.errors import DeclarationError, SymresError
+from ...theory.theory import Theory
 from ..measuring.measure import measure
 from ..measuring.prediction import Prediction
 from ..measuring.signals import Measurement
@@ -41,8 +42,8 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
 
     Returns:
         The measurement with a theory at the end of each known layer: its columns ``kernel_theory`` and
-        ``apjn_forward_theory``, with the error that the theory allows (corrections of order 1/n, and the errors of what
-        was measured at the entry), and z-scores.
+        ``apjn_forward_theory``, with the error that the theory allows (corrections of order 1/n, the scatter of a
+        single network, and the errors of what was measured at the entry), and z-scores.
 
     Raises:
         DeclarationError: no part of the model is a known layer between observable places; and as ``read`` and
@@ -50,14 +51,24 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
     """
     reading = reading_of_run(model, CallArguments.of(inputs), check, seed)
     places = [span for block in reading.recognised for span in block.spans]
-    names = {name.removeprefix(_ENTERING) for span in places for name in (span.entry, span.exit)} - {"", "input"}
-    if not names:
+    names = {name for span in places for name in (span.entry, span.exit)} - {"", "input"}
+    names |= _beginning(reading)
+    entered = frozenset(name.removeprefix(_ENTERING) for name in names if name.startswith(_ENTERING))
+    left = frozenset(name for name in names if not name.startswith(_ENTERING))
+    if not places or not names:
         raise DeclarationError(
             f"a prediction for {reading.model}", "no part of it is a known layer", "print(st.read(model, inputs))"
         )
-    chosen = {name: module for name, module in model.named_modules() if name in names}
-    found = measure(model, inputs, ChosenModules(chosen, entries=True), seed=seed, **measured)
+    modules = {name: module for name, module in model.named_modules() if name in entered | left}
+    found = measure(model, inputs, ChosenModules(modules, True, left, entered), seed=seed, **measured)
     return replace(found, theory=_theory(reading, found))
+
+
+def _beginning(reading: Reading) -> set[str]:
+    """The first place that leaves a module, for Jacobians of models of integers: all that follows goes through it."""
+    spans = (reading.blocks[number].spans[which] for number, which in reading.order)
+    exits = [span.exit for span in spans if span.exit and not span.exit.startswith(_ENTERING)]
+    return set(exits[:1])
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,8 @@ def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ..
         front = _measured_front(found, span) if front is None else front
         if front is not None:
             try:
-                front = _behind(front, partial(_values, block.form_theory, block.numbers[which]), span.width)
+                values = partial(_values, block.form_theory, block.numbers[which])
+                front = _behind(front, values, span, block.has_skip)
             except SymresError:  # a quantity that is not known
                 front = None
         if front is not None and span.exit:
@@ -98,7 +110,7 @@ def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ..
     return tuple(predictions.get(place.name) for place in found.places)
 
 
-def _values(theory: Any, numbers: Mapping[str, float], K: float) -> tuple[float, float]:
+def _values(theory: Theory, numbers: Mapping[str, float], K: float) -> tuple[float, float]:
     return value_of(theory.kernel_map, K, numbers), value_of(theory.chi_perp, K, numbers)
 
 
@@ -108,6 +120,8 @@ def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
         return None
     if span.entry == "input" and found.start == "input":
         return _Front(kernels, 0.0, 1.0, 0.0)
+    if found.start.startswith(_ENTERING):  # Jacobians from there go through that module only, not past it
+        return _Front(kernels, 0.0, math.nan, 0.0)
     for place in found.places:
         if place.name == span.entry:
             number = place.apjn_forward
@@ -117,18 +131,24 @@ def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
     return _Front(kernels, 0.0, math.nan, 0.0)
 
 
-def _behind(front: _Front, values: Any, width: int) -> _Front:
-    """What is behind one layer."""
+def _behind(front: _Front, values: Callable[[float], tuple[float, float]], span: StretchPlaces, skip: bool) -> _Front:
+    """What is behind one layer.
+
+    Errors add up: corrections of order 1/n; what one network differs from the average of all by, ``sqrt(2/n)`` of
+    what its weights make; and for Jacobian norms how much those of different positions differ.
+    """
     rows = np.array([values(float(K)) for K in front.kernels])
-    correction = _PER_WIDTH / width
-    mean = float(front.kernels.mean())
-    up, at = values(mean * (1 + front.kernel_error))[0], values(mean)[0]
-    spread = abs(up - at) / at if at > 0 else math.inf
+    before, after, chi = float(front.kernels.mean()), float(rows[:, 0].mean()), float(rows[:, 1].mean())
+    made = max(after - before, 0.0) if skip else after  # by the branch
+    scatter = math.sqrt(2 * made**2 + (4 * before * made if skip else 0.0)) / after / math.sqrt(span.outputs)
+    correction = _PER_WIDTH / span.width
+    up, at = values(before * (1 + front.kernel_error))[0], values(before)[0]
+    uneven = float(rows[:, 1].std()) / chi if chi > 0 else 0.0
     return _Front(
         rows[:, 0],
-        math.hypot(spread, correction),
-        front.jacobian * float(rows[:, 1].mean()),
-        math.hypot(front.jacobian_error, correction),
+        math.hypot(abs(up - at) / at, correction, scatter),
+        front.jacobian * chi,
+        math.hypot(front.jacobian_error, correction, scatter, uneven),
     )
 
 
