@@ -57,8 +57,8 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
 
     Args:
         model: the model.
-        choice: modules that were chosen before; a type or a tuple of types; a pattern of qualified names ("h.*", "*.mlp"), or a list of patterns; a
-            function of name and module; or None: the residual blocks and what enters them, in a model without
+        choice: a type or a tuple of types; a pattern of qualified names ("h.*", "*.mlp"), or a list of patterns; a
+            function of name and module; modules that were chosen before; or None: the residual blocks and what enters them, in a model without
             repeated blocks its dense and convolutional layers, and in one without these the model itself.
 
     Returns:

@@ -6,9 +6,9 @@ from collections import Counter
 
 import torch
 
-from .layering import StretchReading
-from .model_reading import StretchPlaces
-from .recording import RunRecord
+from ..equations.layering import StretchReading
+from ..tracing.run_record import RunRecord
+from .read_block import StretchPlaces
 
 _KERNELS = 16  # quantiles over positions
 

@@ -18,7 +18,8 @@ from ..measuring.prediction import Prediction
 from ..measuring.signals import Measurement
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ChosenModules
-from .model_reading import Reading, StretchPlaces
+from .model_reading import Reading
+from .read_block import StretchPlaces
 from .read_model import reading_of_run
 from .replaying import value_of
 

@@ -14,18 +14,20 @@ from torch.utils._pytree import tree_map
 from ...core.errors import SymresError
 from ...results.quantity import Quantity
 from ...theory.theory import Theory
-from .dense_variances import fresh_weights, is_padded
-from .formula_values import DenseUse
-from .layering import StretchReading
-from .recording import RecordedCall, RunRecord, substituted
+from ..equations.dense_variances import fresh_weights, is_padded
+from ..equations.formula_values import DenseUse
+from ..equations.layering import StretchReading
+from ..tracing.run_record import RecordedCall, RunRecord, substituted
 
-_FEW, _MANY = 16, 96  # networks; the many decide where the few contradict the theory
+_FEWEST, _FEW, _MANY = 4, 16, 96  # networks; the many decide where the few contradict the theory
 _STANDARD_ERRORS = 5.0
 _PER_WIDTH = 5.0  # relative correction of order 1/n that is allowed, times n
 _NARROW = 8  # neurons below which corrections of order 1/n are everything
-_ENTRIES = 2**18  # of a Gaussian stream, at least one input
+_ENTRIES = 2**17  # of a Gaussian stream, at least one input
+_DRAWS = 2**28  # weights in all networks, for models whose layers have very many
 _BATCH = 256  # inputs over which batch normalisation averages
 _COLUMNS = {"kernel_map": 0, "chi_perp": 1}  # of samples
+_NORMALISING = "input running_mean running_var weight bias training momentum eps"
 _SPACING = "input weight bias stride padding dilation groups"
 
 
@@ -104,7 +106,7 @@ def compare(
         if network.mixes_inputs:
             expected.pop("chi_perp", None)  # other inputs of the batch have a part in it
         samples: list[tuple[float, float]] = []
-        for networks in (_FEW, _MANY):
+        for networks in network.counts:
             while len(samples) < networks:
                 samples.append(network.sample(K))
             found_here = [
@@ -144,6 +146,9 @@ class _Stretch:
         axis = -1 if stretch.found.axis is None else stretch.found.axis
         widths = [int(end.shape[axis]), *(w for use in self._uses for w in (use.made.fan_in, use.fan_out))]
         self.narrowest = min(widths)
+        drawn = sum(use.made.tensor.numel() for use in self._uses)
+        few = max(_FEWEST, min(_FEW, _DRAWS // max(drawn, 1)))
+        self.counts = (few, _MANY * few // _FEW)
         self._inputs = self._shape[0]
         self._shape[0] = self._most_inputs()
         self.correction = _PER_WIDTH / self.narrowest + (_PER_WIDTH / self._shape[0] if self.mixes_inputs else 0)
@@ -205,7 +210,6 @@ def _repeated(call: RecordedCall, args: tuple[torch.Tensor, ...], kwargs: dict[s
         given["input"] = functional.pad(given["input"], border, mode="circular")
         return call.function(**{**given, "padding": 0})
     if call.name == "batch_norm":
-        given = dict(zip("input running_mean running_var weight bias training momentum eps".split(), args, strict=False))
-        given |= kwargs | {"running_mean": None, "running_var": None, "training": True}
-        return functional.batch_norm(**given)
+        given = dict(zip(_NORMALISING.split(), args, strict=False)) | kwargs
+        return functional.batch_norm(**{**given, "running_mean": None, "running_var": None, "training": True})
     return call.function(*args, **kwargs)

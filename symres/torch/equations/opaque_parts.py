@@ -9,11 +9,14 @@ from pathlib import Path
 
 from torch import nn
 
+from ..tracing.run_record import ModuleCall, RecordedCall, RunRecord
 from .formula_values import NotRead
-from .interpreting import HiddenCalls, Interpretation, Interpreter
+from .interpretation import HiddenCalls, Interpretation
+from .interpreting import Interpreter
 from .pointwise_chains import KnownActivations
-from .recording import ModuleCall, RecordedCall, RunRecord
 
+_ATTENTION = frozenset({"softmax", "scaled_dot_product_attention", "multi_head_attention_forward"})
+_MIXING = "attention: it mixes positions"
 _BRANCHES = "it makes Python numbers of values that depend on the input, to branch on them for instance"
 
 
@@ -77,10 +80,11 @@ def read_calls(
         except NotRead as problem:
             call = problem.call or calls[-1]
             module = call.inside[-1]
-            inner = frozenset(c.number for c in calls if module in c.inside) if module.name else frozenset()
-            part = _part(module, call.name, problem.reason, inner | {call.number})
+            inner = [c for c in calls if c is call or (module.name and module in c.inside)]
+            reason = _MIXING if any(c.name in _ATTENTION for c in inner) else problem.reason
+            part = _part(module, call.name, reason, frozenset(c.number for c in inner))
             if any(part.calls <= old.calls for old in opaque):  # even as it is it cannot stand in an equation
-                part = _part(module, call.name, problem.reason, frozenset(c.number for c in calls))
+                part = _part(module, call.name, reason, frozenset(c.number for c in calls))
             opaque = _merged([*opaque, part])
 
 

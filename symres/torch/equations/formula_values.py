@@ -8,7 +8,7 @@ import sympy as sp
 import torch
 
 from ...core.symbols import z
-from .recording import RecordedCall
+from ..tracing.run_record import RecordedCall
 
 
 class NotRead(Exception):
@@ -101,7 +101,9 @@ class DenseUse:
     def indices(self) -> torch.Tensor:
         """The neurons as a tensor."""
         device = self.made.tensor.device
-        return torch.arange(self.made.fan_out, device=device) if self.part is None else torch.tensor(self.part).to(device)
+        return (
+            torch.arange(self.made.fan_out, device=device) if self.part is None else torch.tensor(self.part).to(device)
+        )
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from ..tracing.run_record import RecordedCall, substituted
 from .formula_values import NotRead
-from .recording import RecordedCall, substituted
 
 VIEWS = frozenset(
     {"view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute", "swapaxes", "swapdims"}
@@ -35,7 +35,7 @@ def after_view(call: RecordedCall, axis: int | None, before: torch.Size, after: 
     for candidate in range(-len(after), 0):
         if after[candidate] == neurons and torch.equal(moved, _indices(after, candidate)):
             return candidate
-    raise NotRead(call, f"{call.name} spreads the neurons over several axes (heads of attention), or joins them with positions")
+    raise NotRead(call, f"{call.name} spreads the neurons over several axes, or joins them with positions")
 
 
 def parts(call: RecordedCall, axis: int, before: torch.Size) -> list[tuple[int, ...]]:

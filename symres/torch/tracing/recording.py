@@ -21,87 +21,12 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 from ..models.structures import first_tensor, tensors
+from .run_record import ModuleCall, RecordedCall, RunRecord, StreamValue
 
 # operations that turn values into Python numbers
 _READS = frozenset(
     {"item", "tolist", "bool", "float", "int", "index", "numpy", "array", "equal", "allclose", "is_nonzero", "complex"}
 )
-
-
-@dataclass(frozen=True)
-class StreamValue:
-    """A tensor that depends on the input, by its number; the input has number 0."""
-
-    number: int
-
-
-@dataclass(frozen=True, eq=False)
-class ModuleCall:
-    """One call of a module of the model.
-
-    Args:
-        number: of calls of modules, in the order in which they began.
-        name: the qualified name of the module, empty for the model itself.
-        module: the module.
-    """
-
-    number: int
-    name: str
-    module: nn.Module
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedCall:
-    """One operation on stream values.
-
-    Args:
-        number: of calls, in order.
-        name: of the operation, without the marks of methods (``__add__`` and ``Tensor.add`` are "add").
-        function: what was called.
-        args: by position, tensors that depend on the input as ``StreamValue``.
-        kwargs: by name, likewise.
-        sources: the stream values that went in.
-        results: those that came out, in the order of the tensors of the result; then those of arguments that changed.
-        changed: how many of the tensors among the arguments changed in place.
-        inside: the modules in which it happened, outermost first.
-    """
-
-    number: int
-    name: str
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    sources: tuple[int, ...]
-    results: tuple[int, ...]
-    changed: int
-    inside: tuple[ModuleCall, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class RunRecord:
-    """A run of a model.
-
-    Args:
-        calls: the operations on stream values.
-        values: the tensors, by number; those that were changed in place are as they became.
-        mean_squares: of the entries of each value when it was made; nan for integers.
-        output: the number of the model's output; None if it does not depend on the input.
-        entered: the first stream value that went into each call of a module.
-        left: the first stream value that came out of it.
-        reads: the modules in which stream values became Python numbers, outermost first.
-        names: the names of parameters and buffers, by the identity of the tensor.
-        overwritten: values whose memory was changed through another view of it.
-    """
-
-    calls: tuple[RecordedCall, ...]
-    values: Mapping[int, torch.Tensor]
-    mean_squares: Mapping[int, float]
-    output: int | None
-    entered: Mapping[ModuleCall, int]
-    left: Mapping[ModuleCall, int]
-    reads: tuple[tuple[ModuleCall, ...], ...]
-    names: Mapping[int, str]
-    overwritten: frozenset[int]
 
 
 def record_run(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], stream: torch.Tensor) -> RunRecord:
@@ -132,11 +57,6 @@ def record_run(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any
         names=recorder.names,
         overwritten=frozenset(recorder.overwritten),
     )
-
-
-def substituted(structure: Any, values: Mapping[int, Any]) -> Any:
-    """Arguments of a recorded call with something in the place of its stream values."""
-    return tree_map(lambda leaf: values[leaf.number] if isinstance(leaf, StreamValue) else leaf, structure)
 
 
 @dataclass
@@ -222,7 +142,7 @@ class _Recorder(TorchFunctionMode):
     def _unseen(self, tensor: torch.Tensor) -> None:
         """A tensor that depends on the input and came from code that Python does not see."""
         sources = next((frame.given for frame in reversed(self._frames) if frame.given), [0])
-        given = (tuple(StreamValue(number) for number in sources), {})
+        given: tuple[tuple[StreamValue, ...], dict[str, Any]] = (tuple(map(StreamValue, sources)), {})
         self._note("compiled code", _not_repeatable, given, list(sources), [tensor], [])
 
     def _new(self, tensor: torch.Tensor) -> int:

@@ -3,100 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import sympy as sp
 import torch
 from torch.utils._pytree import tree_leaves
 
-from ...activations.activation import Activation, Formula
-from ...core.errors import SymresError
+from ...activations.activation import Formula
 from ...core.symbols import z
-from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
-from ..activations.symbolic_tensor import Recording
+from ..tracing.run_record import RecordedCall, StreamValue
 from . import axes
 from .dense_variances import DENSE, arguments, weighted
-from .formula_values import DenseUse, FormulaValue, NotRead, Uneven, WeightedCall
-from .norm_statistics import AVERAGES, NORMS, NeuronAverages, affine, norm_call, vector_of_neurons
-from .pointwise_chains import KnownActivations, PointwiseChain, applied, multiple_of_identity
-from .recording import RecordedCall, RunRecord, StreamValue
+from .equation_state import WIDTH, EquationState
+from .formula_values import FormulaValue, NotRead, Uneven
+from .interpretation import Interpretation
+from .norm_statistics import AVERAGES, NORMS, affine, norm_call, vector_of_neurons
+from .pointwise_chains import applied
 
-WIDTH = sp.Dummy("n", positive=True)  # of the stream, known when all calls are read
 _COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
 _DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"})
 _SUMS = {"add": 1, "radd": 1, "iadd": 1, "sub": -1, "isub": -1, "subtract": -1}
 _PRODUCTS = frozenset({"mul", "rmul", "imul", "multiply"})
 
 
-@dataclass(frozen=True)
-class Interpretation:
-    """What calls compute.
-
-    Args:
-        expression: of the last one, in ``sr.z`` and nodes.
-        dense: the draws in it, in order.
-        activations: in order, each once.
-        norms: the names of modules that normalise.
-        axis: of neurons in the last value, negative; None where nothing says it.
-        is_uneven: whether the last value is a norm whose weights differ between neurons.
-    """
-
-    expression: sp.Expr
-    dense: tuple[DenseUse, ...]
-    activations: tuple[Activation, ...]
-    norms: tuple[str, ...]
-    axis: int | None
-    is_uneven: bool
-
-
-@dataclass(frozen=True)
-class HiddenCalls:
-    """Calls that are not read: a function of what goes in.
-
-    Args:
-        name: of the function.
-        calls: their numbers.
-        given: stream values that go in.
-        made: stream values that come out and are used.
-    """
-
-    name: str
-    calls: frozenset[int]
-    given: tuple[int, ...]
-    made: tuple[int, ...]
-
-
-@dataclass
-class Interpreter:
-    """Reads calls one after the other.
-
-    Args:
-        record: the run that they are from.
-        known: activations that were read before.
-        entry: the stream value that is ``sr.z``.
-        axis: of neurons in the entry, negative; None if it is not known.
-        hidden: calls that are not looked at.
-    """
-
-    record: RunRecord
-    known: KnownActivations
-    entry: int
-    axis: int | None = None
-    hidden: Sequence[HiddenCalls] = ()
-
-    def __post_init__(self) -> None:
-        self._values = {self.entry: FormulaValue(z, self.entry, axis=self.axis)}
-        self._recording = Recording("a stretch of the model")
-        self._averages = NeuronAverages()
-        self._weights: dict[int, WeightedCall] = {}  # by the number of the call
-        self._inputs: dict[int, tuple[sp.Expr, Uneven]] = {}
-        self._draws: dict[tuple[int, tuple[int, ...] | None], FormulaValue] = {}
-        self._activations: list[Activation] = []
-        self._norms: list[str] = []
-        self._passing: set[int] = set()
-        self._calls: dict[int, RecordedCall] = {}
-        self._closed: dict[FormulaValue, sp.Expr] = {}
+class Interpreter(EquationState):
+    """Reads calls one after the other."""
 
     def read(self, calls: Sequence[RecordedCall], end: int) -> Interpretation:
         """The last value, closed.
@@ -131,33 +63,6 @@ class Interpreter:
         named = {formula.name for formula in expression.atoms(Formula)}
         activations = tuple(activation for activation in self._activations if activation.name in named)
         return Interpretation(expression, dense, activations, tuple(self._norms), value.axis, value.uneven is not None)
-
-    def _hide(self, part: HiddenCalls) -> None:
-        """What comes out of hidden calls, as a function of what goes in as far as that was read."""
-        given = []
-        for number in part.given:
-            try:
-                given.append(self._expression(self._values[number], None))
-            except (NotRead, KeyError):
-                given.append(sp.Symbol("u", real=True))
-        for index, number in enumerate(part.made):
-            name = part.name if len(part.made) == 1 else f"{part.name}_{index + 1}"
-            if number not in self._values:
-                self._values[number] = FormulaValue(sp.Function(name, real=True)(*dict.fromkeys(given)), number)
-
-    def _uses_in(self, expression: sp.Expr, last: RecordedCall) -> list[DenseUse]:
-        """The draws in an expression, in the order of the model."""
-        drawn = expression.atoms(Dense)
-        used = [value for value in self._draws.values() if value.base in drawn]
-        for value in used:
-            if value.part is not None and any(o.start == value.start and o.part is None for o in used):
-                raise NotRead(last, "the neurons of a dense layer are used as a whole and in parts")
-        for value in used:
-            for other in used:
-                if value is not other and value.start == other.start and value.part and other.part:
-                    if set(value.part) & set(other.part):
-                        raise NotRead(last, "parts of a dense layer that overlap")
-        return [value.dense for value in used if value.dense is not None]
 
     def _read_call(self, call: RecordedCall) -> None:
         missing = [number for number in call.sources if number not in self._values]
@@ -212,26 +117,6 @@ class Interpreter:
         self._inputs[call.number] = (self._expression(source, call, uneven=True), uneven)
         self._weights[call.number] = made
         self._set(call, self._drawn(call, None))
-
-    def _drawn(self, call: RecordedCall, part: tuple[int, ...] | None) -> FormulaValue:
-        """The neurons of a dense layer, or some of them: each set a draw of its own."""
-        number = call.results[0]
-        if (number, part) not in self._draws:
-            made = self._weights[call.number]
-            inner, uneven = self._inputs[call.number]
-            index = len(self._draws) + 1
-            use = DenseUse(
-                call.inside[-1].name or self.record.names.get(id(made.tensor), call.name),
-                sp.Symbol(f"C_W{index}", positive=True),
-                sp.Symbol(f"C_b{index}", nonnegative=True),
-                made,
-                part,
-                uneven.scale,
-                uneven.shift,
-            )
-            node = Dense(inner, use.C_W, use.C_b, sp.Rational(use.fan_out) / WIDTH)
-            self._draws[number, part] = FormulaValue(node, number, axis=made.axis, part=part, dense=use)
-        return self._draws[number, part]
 
     def _read_norm(self, call: RecordedCall) -> None:
         found = norm_call(call, self._shape(call))
@@ -321,50 +206,3 @@ class Interpreter:
             axis = -1 if value.axis is None else value.axis
             self._norms.append(call.inside[-1].name or call.name)
             self._set(call, FormulaValue(factor * node(value.base, epsilon), call.results[0], axis=axis))
-
-    def _expression(self, value: FormulaValue, consumer: RecordedCall | None, *, uneven: bool = False) -> sp.Expr:
-        """A value as an expression of the layer, its formula as an activation."""
-        last = self._calls[max(value.calls)] if value.calls else consumer
-        if value.uneven is not None and not uneven:
-            raise NotRead(last, "the weights or biases of a norm differ between neurons")
-        if value not in self._closed:
-            self._closed[value] = self._activated(value, last)
-        return self._closed[value]
-
-    def _activated(self, value: FormulaValue, last: RecordedCall | None) -> sp.Expr:
-        formula = value.formula.subs(self._recording.cut.on, 0)
-        if self._averages.is_in(formula):
-            raise NotRead(last, "it averages over neurons in a way that is no LayerNorm or RMSNorm")
-        factor = multiple_of_identity(formula)
-        if factor is not None:
-            return factor * value.base
-        calls = [self._calls[number] for number in sorted(value.calls)]
-        assert last is not None
-        try:
-            chain = PointwiseChain(_label(calls), calls, value.start, last.results[0], frozenset(self._passing))
-            activation = self.known.read(formula, chain)
-        except SymresError as error:
-            raise NotRead(last, error.found) from error
-        if activation not in self._activations:
-            self._activations.append(activation)
-        return activation(value.base)
-
-    def _set(self, call: RecordedCall, value: FormulaValue) -> None:
-        if len(call.results) != 1:
-            raise NotRead(call, f"the operation {call.name} cannot be read")
-        self._values[call.results[0]] = value
-
-    def _shape(self, call: RecordedCall) -> torch.Size:
-        return self.record.values[call.sources[0]].shape
-
-    def _out_shape(self, call: RecordedCall) -> torch.Size:
-        return self.record.values[call.results[0]].shape
-
-
-def _label(calls: Sequence[RecordedCall]) -> str:
-    """What a chain of operations is called: by the innermost module that has all of them, if it is not a block."""
-    shared = [module for module in calls[0].inside if all(module in call.inside for call in calls)]
-    innermost = shared[-1].module
-    if any(True for _ in innermost.children()):
-        return "_".join(dict.fromkeys(call.name for call in calls))[:80]
-    return type(innermost).__name__

@@ -13,11 +13,13 @@ from ...core.symbols import z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
-from .interpreting import Interpretation
-from .narrow_places import StreamStep
+from ..tracing.narrow_places import StreamStep
+from ..tracing.run_record import RecordedCall, RunRecord
+from .axes import SLICES
+from .dense_variances import DENSE
+from .interpretation import Interpretation
 from .opaque_parts import OpaquePart, StepReading, read_calls
 from .pointwise_chains import KnownActivations
-from .recording import RecordedCall, RunRecord
 
 
 class StepKind(Enum):
@@ -69,7 +71,20 @@ def read_stretches(
         block_of: the repeated block in which a module is, by its name; empty for none.
         known: activations that were read before.
     """
-    return _Layering(record, steps, block_of, known).stretches()
+    return _Layering(record, _with_their_slices(steps), block_of, known).stretches()
+
+
+def _with_their_slices(steps: Sequence[StreamStep]) -> list[StreamStep]:
+    """Steps that take a dense layer apart together with it: its parts are draws of their own."""
+    joined: list[StreamStep] = []
+    for step in steps:
+        is_taken_apart = any(call.name in SLICES and call.sources == (step.entry,) for call in step.calls)
+        if joined and is_taken_apart and joined[-1].calls[-1].name in DENSE:
+            before = joined.pop()
+            joined.append(StreamStep(before.entry, step.exit, before.calls + step.calls))
+        else:
+            joined.append(step)
+    return joined
 
 
 @dataclass
@@ -162,7 +177,7 @@ class _Layering:
         try:
             layer = Layer(reading.found.expression)
         except SymresError as error:
-            return StretchReading(entry, end, calls, reading.found, None, (), error.found)
+            return StretchReading(entry, end, calls, reading.found, None, (), error.found.split("; ")[0])
         return StretchReading(entry, end, calls, reading.found, layer)
 
 
