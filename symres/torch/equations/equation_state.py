@@ -46,7 +46,9 @@ class EquationState:
         self._recording = Recording("a stretch of the model")
         self._averages = NeuronAverages()
         self._weights: dict[int, WeightedCall] = {}  # by the number of the call
-        self._inputs: dict[int, tuple[sp.Expr, Uneven]] = {}
+        self._inputs: dict[int, tuple[sp.Expr, Uneven, tuple[int, ...] | None]] = {}
+        self._uses_of_entry = 0
+        self._hidden_values: set[int] = set()
         self._draws: dict[tuple[int, tuple[int, ...] | None], FormulaValue] = {}
         self._activations: list[Activation] = []
         self._norms: list[str] = []
@@ -63,6 +65,7 @@ class EquationState:
             except (NotRead, KeyError):
                 given.append(sp.Symbol("u", real=True))
         for index, number in enumerate(part.made):
+            self._hidden_values.add(number)
             name = part.name if len(part.made) == 1 else f"{part.name}_{index + 1}"
             if number not in self._values:
                 self._values[number] = FormulaValue(sp.Function(name, real=True)(*dict.fromkeys(given)), number)
@@ -85,7 +88,7 @@ class EquationState:
         number = call.results[0]
         if (number, part) not in self._draws:
             made = self._weights[call.number]
-            inner, uneven = self._inputs[call.number]
+            inner, uneven, order = self._inputs[call.number]
             index = len(self._draws) + 1
             use = DenseUse(
                 call.inside[-1].name or self.record.names.get(id(made.tensor), call.name),
@@ -97,7 +100,7 @@ class EquationState:
                 uneven.shift,
             )
             node = Dense(inner, use.C_W, use.C_b, sp.Rational(use.fan_out) / WIDTH)
-            self._draws[number, part] = FormulaValue(node, number, axis=made.axis, part=part, dense=use)
+            self._draws[number, part] = FormulaValue(node, number, axis=made.axis, part=part, dense=use, order=order)
         return self._draws[number, part]
 
     def _expression(self, value: FormulaValue, consumer: RecordedCall | None, *, uneven: bool = False) -> sp.Expr:

@@ -40,6 +40,7 @@ class Interpreter(EquationState):
         Raises:
             NotRead: a call, or the last value, is no part of a layer.
         """
+        self._uses_of_entry = sum(call.sources.count(self.entry) for call in calls)
         for call in calls:
             self._calls[call.number] = call
             part = next((part for part in self.hidden if call.number in part.calls), None)
@@ -69,6 +70,8 @@ class Interpreter(EquationState):
         if missing:
             raise NotRead(call, f"{call.name} of a value from elsewhere")
         sources = [self._values[number] for number in call.sources]
+        if not call.has_gradients:
+            raise NotRead(call, "gradients do not pass, or by a rule of their own")
         if call.name in DENSE:
             self._read_dense(call)
         elif call.name in NORMS:
@@ -82,9 +85,11 @@ class Interpreter(EquationState):
         elif len(sources) == 1 and (call.name in _COPIES or self._is_idle_dropout(call)):
             self._read_copy(call, sources[0])
         elif call.name in axes.VIEWS and len(sources) == 1:
-            moved = axes.after_view(call, sources[0].axis, self._shape(call), self._out_shape(call))
             self._passing.add(call.number)
-            self._set(call, sources[0].after(call, axis=moved))
+            if sources[0].axis is None and self._is_free(call.sources[0]):
+                self._set(call, sources[0].after(call))  # any arrangement of the entry will do
+            else:
+                self._set(call, axes.after_view(call, sources[0], self._shape(call), self._out_shape(call)))
         else:
             self._read_pointwise(call, sources)
 
@@ -95,6 +100,11 @@ class Interpreter(EquationState):
         if call.name not in _COPIES:
             self._passing.add(call.number)
         self._set(call, source.after(call))
+
+    def _is_free(self, number: int) -> bool:
+        """Whether the order of entries in a value says nothing: the entry, used once, or what was not read."""
+        is_hidden = self._values[number].start in self._hidden_values
+        return is_hidden or (number == self.entry and self._uses_of_entry == 1)
 
     def _is_idle_dropout(self, call: RecordedCall) -> bool:
         if call.name not in _DROPOUTS:
@@ -114,7 +124,7 @@ class Interpreter(EquationState):
         if source.axis not in (None, made.axis):
             raise NotRead(call, "it multiplies along another axis than that of the neurons")
         uneven = source.uneven or Uneven()
-        self._inputs[call.number] = (self._expression(source, call, uneven=True), uneven)
+        self._inputs[call.number] = (self._expression(source, call, uneven=True), uneven, source.order)
         self._weights[call.number] = made
         self._set(call, self._drawn(call, None))
 
@@ -126,7 +136,9 @@ class Interpreter(EquationState):
         factor, uneven = affine(call, found.weight, found.bias)
         node = found.node(self._expression(source, call), found.epsilon)
         self._norms.append(call.inside[-1].name or call.name)
-        self._set(call, FormulaValue(factor * node, call.results[0], axis=found.axis, uneven=uneven))
+        self._set(
+            call, FormulaValue(factor * node, call.results[0], axis=found.axis, uneven=uneven, order=source.order)
+        )
 
     def _read_slices(self, call: RecordedCall, source: FormulaValue) -> None:
         axis = -1 if source.axis is None else source.axis
@@ -172,6 +184,8 @@ class Interpreter(EquationState):
         found = {source.axis for source in sources if source.axis is not None}
         if len(shapes) != 1 or len(found) > 1:
             raise NotRead(call, f"{call.name} of values of different shapes")
+        if sources[0].order != sources[1].order:
+            raise NotRead(call, f"{call.name} of values whose positions are in different orders")
         left, right = (self._expression(source, call) for source in sources)
         if not all(isinstance(leaf, StreamValue) for leaf in call.args):
             raise NotRead(call, f"the operation {call.name} of several values")
@@ -181,7 +195,9 @@ class Interpreter(EquationState):
             base = left * right
         else:
             raise NotRead(call, f"the operation {call.name} of several values")
-        self._set(call, FormulaValue(base, call.results[0], axis=found.pop() if found else None))
+        self._set(
+            call, FormulaValue(base, call.results[0], axis=found.pop() if found else None, order=sources[0].order)
+        )
 
     def _read_uneven(self, call: RecordedCall, source: FormulaValue, vector: torch.Tensor) -> None:
         """Factors or summands behind a norm that differ between neurons."""
@@ -205,4 +221,6 @@ class Interpreter(EquationState):
             node, epsilon, factor = found
             axis = -1 if value.axis is None else value.axis
             self._norms.append(call.inside[-1].name or call.name)
-            self._set(call, FormulaValue(factor * node(value.base, epsilon), call.results[0], axis=axis))
+            self._set(
+                call, FormulaValue(factor * node(value.base, epsilon), call.results[0], axis=axis, order=value.order)
+            )

@@ -99,8 +99,8 @@ class _Layering:
         self.axes: list[int | None] = [None]
         for s in self.steps:
             readings.append(read_calls(self.record, self.known, s.entry, s.exit, s.calls, self.axes[-1]))
-            last = readings[-1].found
-            self.axes.append(None if last is None else last.axis)
+            found_last = readings[-1].found
+            self.axes.append(None if found_last is None or readings[-1].opaque else found_last.axis)
         kinds = [_kind(reading) for reading in readings]
         found: list[StretchReading] = []
         begun = 0
@@ -112,8 +112,13 @@ class _Layering:
                 found += self._rest(begun, position, kinds)
                 found.append(self._opaque(position, readings[position]))
             elif kind in (StepKind.DENSE, StepKind.SUM):
-                position = self._last_step(position, kinds)
-                found.append(self._joined(begun, position))
+                last = self._last_step(position, kinds)
+                whole = self._joined(begun, last)
+                if whole.found is not None and whole.found.is_uneven and last > position:
+                    found += [self._joined(begun, last - 1), self._joined(last, last)]
+                else:
+                    found.append(whole)
+                position = last
             elif (
                 kind is StepKind.NORM
                 and all(other is StepKind.SAME for other in kinds[begun:position])

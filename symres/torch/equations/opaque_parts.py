@@ -15,7 +15,8 @@ from .interpretation import HiddenCalls, Interpretation
 from .interpreting import Interpreter
 from .pointwise_chains import KnownActivations
 
-_ATTENTION = frozenset({"softmax", "scaled_dot_product_attention", "multi_head_attention_forward"})
+_ATTENTION = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
+_PRODUCTS_OF_MATRICES = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
 _MIXING = "attention: it mixes positions"
 _BRANCHES = "it makes Python numbers of values that depend on the input, to branch on them for instance"
 
@@ -81,7 +82,7 @@ def read_calls(
             call = problem.call or calls[-1]
             module = call.inside[-1]
             inner = [c for c in calls if c is call or (module.name and module in c.inside)]
-            reason = _MIXING if any(c.name in _ATTENTION for c in inner) else problem.reason
+            reason = _MIXING if _is_attention(inner) else problem.reason
             part = _part(module, call.name, reason, frozenset(c.number for c in inner))
             if any(part.calls <= old.calls for old in opaque):  # even as it is it cannot stand in an equation
                 part = _part(module, call.name, reason, frozenset(c.number for c in calls))
@@ -104,6 +105,13 @@ def _part(module: ModuleCall, operation: str, reason: str, calls: frozenset[int]
     if not module.name:
         return OpaquePart("", operation or type(module.module).__name__, code_of(module.module), reason, calls)
     return OpaquePart(module.name, type(module.module).__name__, code_of(module.module), reason, calls)
+
+
+def _is_attention(calls: Sequence[RecordedCall]) -> bool:
+    """Whether positions are weighted by products of what is there."""
+    names = {call.name for call in calls}
+    products = any(call.name in _PRODUCTS_OF_MATRICES and len(call.sources) > 1 for call in calls)
+    return bool(names & _ATTENTION) or ("softmax" in names and products)
 
 
 def _merged(parts: list[OpaquePart]) -> list[OpaquePart]:

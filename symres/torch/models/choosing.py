@@ -58,8 +58,9 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
     Args:
         model: the model.
         choice: a type or a tuple of types; a pattern of qualified names ("h.*", "*.mlp"), or a list of patterns; a
-            function of name and module; modules that were chosen before; or None: the residual blocks and what enters them, in a model without
-            repeated blocks its dense and convolutional layers, and in one without these the model itself.
+            function of name and module; modules that were chosen before; or None: the residual blocks and what enters
+            them, in a model without repeated blocks its dense and convolutional layers, and in one without these the
+            model itself.
 
     Returns:
         At least one module. In a pattern ``*`` stands for anything but a dot, ``**`` for any number of levels; one that

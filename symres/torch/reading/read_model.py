@@ -90,7 +90,7 @@ def _recorded(model: nn.Module, given: CallArguments, stream: torch.Tensor, labe
     if any(not inside or not inside[-1].name for inside in record.reads):
         raise DeclarationError(
             f"the model {label}",
-            "its forward makes Python numbers of values that depend on the input, to branch on them for instance",
+            "its forward, or compiled code in it, makes Python numbers of values that depend on the input",
             "move that into a submodule, which is measured then",
         )
     return record

@@ -25,8 +25,10 @@ from .run_record import ModuleCall, RecordedCall, RunRecord, StreamValue
 
 # operations that turn values into Python numbers
 _READS = frozenset(
-    {"item", "tolist", "bool", "float", "int", "index", "numpy", "array", "equal", "allclose", "is_nonzero", "complex"}
+    {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero"}
+    | {"__bool__", "__float__", "__int__", "__index__", "__complex__", "__array__", "__contains__"}
 )
+_CUTS = frozenset({"detach", "detach_", "data"})  # gradients do not pass
 
 
 def record_run(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], stream: torch.Tensor) -> RunRecord:
@@ -106,10 +108,12 @@ class _Recorder(TorchFunctionMode):
         if not sources:
             return func(*args, **kwargs)
         given = self._frozen((args, kwargs))
-        result = func(*args, **kwargs)
-        if _name(func) in _READS:
+        if _raw_name(func) in _READS:
             self.reads.append(self._inside)
-            return result
+            # that tensors require gradients is this recorder's doing, and numpy() would refuse them
+            args, kwargs = tree_map(lambda t: t.detach() if isinstance(t, torch.Tensor) else t, (args, kwargs))
+            return func(*args, **kwargs)
+        result = func(*args, **kwargs)
         changed = [t for t, version, _ in before if t._version != version]
         found = list(tensors(result))
         if not changed and not found:
@@ -134,10 +138,19 @@ class _Recorder(TorchFunctionMode):
             self._mark_views(tensor)
         results = tuple(self._new(tensor) for tensor in news)
         args, kwargs = given
-        number = len(self.calls)
-        self.calls.append(
-            RecordedCall(number, name, func, args, kwargs, tuple(sources), results, len(changed), self._inside)
+        call = RecordedCall(
+            number=len(self.calls),
+            name=name,
+            function=func,
+            args=args,
+            kwargs=kwargs,
+            sources=tuple(sources),
+            results=results,
+            changed=len(changed),
+            inside=self._inside,
+            has_gradients=torch.is_grad_enabled() and name not in _CUTS,
         )
+        self.calls.append(call)
 
     def _unseen(self, tensor: torch.Tensor) -> None:
         """A tensor that depends on the input and came from code that Python does not see."""
@@ -205,7 +218,8 @@ class _Recorder(TorchFunctionMode):
 
         try:
             for name, module in self._model.named_modules():
-                watch(name, module)
+                if not isinstance(module, torch.jit.ScriptModule):  # these take no hooks
+                    watch(name, module)
             yield
         finally:
             for handle in handles:
@@ -221,8 +235,10 @@ def _not_repeatable(*args: Any) -> None:
     raise NotImplementedError("code that Python does not see cannot be repeated")
 
 
-def _name(func: Any) -> str:
+def _raw_name(func: Any) -> str:
     name = str(getattr(func, "__name__", type(func).__name__))
-    if name == "__get__":  # an attribute of tensors
-        name = str(getattr(func.__self__, "__name__", name))
-    return name.strip("_")
+    return str(getattr(func.__self__, "__name__", name)) if name == "__get__" else name  # an attribute of tensors
+
+
+def _name(func: Any) -> str:
+    return _raw_name(func).strip("_")

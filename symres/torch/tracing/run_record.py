@@ -47,6 +47,7 @@ class RecordedCall:
         results: those that came out, in the order of the tensors of the result; then those of arguments that changed.
         changed: how many of the tensors among the arguments changed in place.
         inside: the modules in which it happened, outermost first.
+        has_gradients: whether PyTorch differentiates it; not where the code switches that off, or has its own rule.
     """
 
     number: int
@@ -58,6 +59,7 @@ class RecordedCall:
     results: tuple[int, ...]
     changed: int
     inside: tuple[ModuleCall, ...]
+    has_gradients: bool
 
 
 @dataclass(frozen=True, eq=False)
