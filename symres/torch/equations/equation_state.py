@@ -92,8 +92,8 @@ class EquationState:
             index = len(self._draws) + 1
             use = DenseUse(
                 call.inside[-1].name or self.record.names.get(id(made.tensor), call.name),
-                sp.Symbol(f"C_W{index}", positive=True),
-                sp.Symbol(f"C_b{index}", nonnegative=True),
+                sp.Dummy(f"C_W{index}", positive=True),
+                sp.Dummy(f"C_b{index}", nonnegative=True),
                 made,
                 part,
                 uneven.scale,

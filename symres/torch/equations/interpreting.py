@@ -10,13 +10,14 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from ...activations.activation import Formula
+from ...core import symbols
 from ...core.symbols import z
 from ...layers.normalisation import Normaliser
 from ..tracing.run_record import RecordedCall, StreamValue
 from . import axes
 from .dense_variances import DENSE, arguments, weighted
 from .equation_state import WIDTH, EquationState
-from .formula_values import FormulaValue, NotRead, Uneven
+from .formula_values import DenseUse, FormulaValue, NotRead, Uneven
 from .interpretation import Interpretation
 from .norm_statistics import AVERAGES, NORMS, affine, norm_call, vector_of_neurons
 from .pointwise_chains import applied
@@ -54,11 +55,7 @@ class Interpreter(EquationState):
         expression = self._expression(value, None, uneven=True)
         width = None if value.axis is None else int(self.record.values[end].shape[value.axis])
         uses = self._uses_in(expression, calls[-1])
-        numbered = {
-            symbol: sp.Symbol(f"{name}{index if len(uses) > 1 else ''}", **symbol.assumptions0)
-            for index, use in enumerate(uses, 1)
-            for name, symbol in (("C_W", use.C_W), ("C_b", use.C_b))
-        }
+        numbered = _numbered(uses)
         expression = expression.xreplace({**numbered, WIDTH: sp.Integer(1 if width is None else width)})
         dense = tuple(replace(use, C_W=numbered[use.C_W], C_b=numbered[use.C_b]) for use in uses)
         named = {formula.name for formula in expression.atoms(Formula)}
@@ -180,6 +177,8 @@ class Interpreter(EquationState):
 
     def _combine(self, call: RecordedCall, sources: list[FormulaValue]) -> None:
         """The sum or the product of two different values."""
+        if call.name not in _SUMS and call.name not in _PRODUCTS:
+            raise NotRead(call, f"{call.name} of several values")
         shapes = {tuple(self.record.values[number].shape) for number in (*call.sources, call.results[0])}
         found = {source.axis for source in sources if source.axis is not None}
         if len(shapes) != 1 or len(found) > 1:
@@ -191,10 +190,8 @@ class Interpreter(EquationState):
             raise NotRead(call, f"the operation {call.name} of several values")
         if call.name in _SUMS:
             base = left + _SUMS[call.name] * right
-        elif call.name in _PRODUCTS:
-            base = left * right
         else:
-            raise NotRead(call, f"the operation {call.name} of several values")
+            base = left * right
         self._set(
             call, FormulaValue(base, call.results[0], axis=found.pop() if found else None, order=sources[0].order)
         )
@@ -224,3 +221,14 @@ class Interpreter(EquationState):
             self._set(
                 call, FormulaValue(factor * node(value.base, epsilon), call.results[0], axis=axis, order=value.order)
             )
+
+
+def _numbered(uses: Sequence[DenseUse]) -> dict[sp.Symbol, sp.Symbol]:
+    """Symbols for the variances in the order of the model: C_W and C_b, with numbers where there are several draws."""
+    if len(uses) == 1:
+        return {uses[0].C_W: symbols.C_W, uses[0].C_b: symbols.C_b}
+    made: dict[sp.Symbol, sp.Symbol] = {}
+    for index, use in enumerate(uses, 1):
+        made[use.C_W] = sp.Symbol(f"C_W{index}", positive=True)
+        made[use.C_b] = sp.Symbol(f"C_b{index}", nonnegative=True)
+    return made

@@ -69,8 +69,8 @@ class Reading(Shown):
             DeclarationError: parts stay measured, or weights are shared between layers.
         """
         self._require_known("the network")
-        names = [dense.name for block, place in self.order for dense in self.blocks[block].dense[place]]
-        if shared := sorted({name for name in names if names.count(name) > 1}):
+        layers = [{dense.name for dense in self.blocks[block].dense[place]} for block, place in self.order]
+        if shared := sorted({name for name in set().union(*layers) if sum(name in names for names in layers) > 1}):
             raise DeclarationError(
                 f"the network of {self.model}", f"layers share the weights {', '.join(shared)}", "use its blocks"
             )
