@@ -138,9 +138,20 @@ def block_of(name, model):
     return lambda x: x + h.mlp(h.layernorm_after(x)), [h.mlp.fc1, h.mlp.fc2]
 
 
-def measured(name, width, seeds, K, scale):
-    """Kernels and squared Jacobian norms of the first MLP block of networks with larger weights, and their readings."""
-    kernels, norms, theory = [], [], None
+def variances(name, dense):
+    """C_W1, C_b1, ... of these modules, by hand."""
+    found = {}
+    for index, module in enumerate(dense, 1):
+        weight = module.weight.detach()
+        fan_in = weight.shape[0] if name == "gpt2" else weight.shape[1]  # Conv1D has its weights transposed
+        found[f"C_W{index}"] = fan_in * float(weight.square().mean())
+        found[f"C_b{index}"] = 0.0 if module.bias is None else float(module.bias.detach().square().mean())
+    return found
+
+
+def compare(name, width, seeds, K=1.3, scale=2.0):
+    """The first MLP block of networks with larger weights and random biases, on Gaussian streams, and its theory."""
+    differences, theory = [], None
     for seed in range(seeds):
         torch.manual_seed(seed)
         model, inputs = MODELS[name](width)
@@ -151,26 +162,25 @@ def measured(name, width, seeds, K, scale):
                 module.weight.mul_(scale)
                 if module.bias is not None:
                     module.bias.normal_(0, 0.3)
+        numbers = variances(name, dense)
         if theory is None:
-            theory = st.read(model, inputs, check=False)[PLACES[name][0]]
+            read = st.read(model, inputs, check=False)[PLACES[name][0]]
+            theory = read.form_theory
+            assert read.numbers[0] == pytest.approx(numbers, rel=1e-12)
         x = (math.sqrt(K) * torch.randn(8, width, dtype=torch.float64)).requires_grad_()
         out = block(x)
-        kernels.append(float(out.detach().square().mean()))
         signs = torch.randint(0, 2, out.shape).double() * 2 - 1
         (gradient,) = torch.autograd.grad((out * signs).sum(), x)
-        norms.append(float(gradient.square().sum()) / out.numel())
-    return np.array(kernels), np.array(norms), theory
-
-
-def compare(name, width, seeds, K=1.3, scale=2.0):
-    kernels, norms, block = measured(name, width, seeds, K, scale)
-    numbers = block.numbers[0]
-    for samples, quantity in ((kernels, block.form_theory.kernel_map), (norms, block.form_theory.chi_perp)):
-        used = {s.name: {"K": K, **numbers}[s.name] for s in quantity.symbols}
-        expected = float(quantity.evalf(15, **used))
-        error = samples.std(ddof=1) / math.sqrt(seeds)
-        z_score = (samples.mean() - expected) / math.hypot(error, ALLOWED / 4 * expected / width)
-        print(f"{name} {quantity.name}: {samples.mean():.5g} +- {error:.2g}, theory {expected:.5g}, z = {z_score:.2f}")
+        found = float(out.detach().square().mean()), float(gradient.square().sum()) / out.numel()
+        expected = [
+            float(quantity.evalf(15, **{s.name: {"K": K, **numbers}[s.name] for s in quantity.symbols}))
+            for quantity in (theory.kernel_map, theory.chi_perp)
+        ]
+        differences.append([f / e - 1 for f, e in zip(found, expected, strict=True)])
+    means, scatter = np.mean(differences, axis=0), np.std(differences, axis=0, ddof=1)
+    for quantity, mean, error in zip(("kernel", "Jacobian norm"), means, scatter / math.sqrt(seeds), strict=True):
+        z_score = mean / math.hypot(error, ALLOWED / 4 / width)
+        print(f"{name}, width {width}: {quantity} differs by {mean:.2%} +- {error:.2%}, z = {z_score:.2f}")
         assert abs(z_score) < 4
 
 
