@@ -79,7 +79,7 @@ class Interpreter(EquationState):
             self._set(call, sources[0].after(call, averaged, axis))
         elif call.name in axes.SLICES and len(sources) == 1:
             self._read_slices(call, sources[0])
-        elif len(sources) == 1 and (call.name in _COPIES or self._is_idle_dropout(call)):
+        elif call.name == "type_as" or (len(sources) == 1 and (call.name in _COPIES or self._is_idle_dropout(call))):
             self._read_copy(call, sources[0])
         elif call.name in axes.VIEWS and len(sources) == 1:
             self._passing.add(call.number)
@@ -91,6 +91,8 @@ class Interpreter(EquationState):
             self._read_pointwise(call, sources)
 
     def _read_copy(self, call: RecordedCall, source: FormulaValue) -> None:
+        if not isinstance(call.args[0], StreamValue):
+            raise NotRead(call, f"{call.name} of a constant")
         before, after = self.record.values[call.sources[0]], self.record.values[call.results[0]]
         if before.shape != after.shape or not after.is_floating_point():
             raise NotRead(call, f"{call.name} that changes the kind of numbers")
@@ -188,13 +190,9 @@ class Interpreter(EquationState):
         left, right = (self._expression(source, call) for source in sources)
         if not all(isinstance(leaf, StreamValue) for leaf in call.args):
             raise NotRead(call, f"the operation {call.name} of several values")
-        if call.name in _SUMS:
-            base = left + _SUMS[call.name] * right
-        else:
-            base = left * right
-        self._set(
-            call, FormulaValue(base, call.results[0], axis=found.pop() if found else None, order=sources[0].order)
-        )
+        base = left + _SUMS[call.name] * right if call.name in _SUMS else left * right
+        axis = found.pop() if found else None
+        self._set(call, FormulaValue(base, call.results[0], axis=axis, order=sources[0].order))
 
     def _read_uneven(self, call: RecordedCall, source: FormulaValue, vector: torch.Tensor) -> None:
         """Factors or summands behind a norm that differ between neurons."""

@@ -28,6 +28,11 @@ _READS = frozenset(
     {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero"}
     | {"__bool__", "__float__", "__int__", "__index__", "__complex__", "__array__", "__contains__"}
 )
+# of a tensor only shape and type go in
+_SHAPED_ALIKE = frozenset(
+    {"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like"}
+    | {"new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"}
+)
 _CUTS = frozenset({"detach", "detach_", "data"})  # gradients do not pass
 
 
@@ -105,15 +110,15 @@ class _Recorder(TorchFunctionMode):
                 return _gated(*args, **kwargs)
         before = [(t, t._version, self.number(t)) for t in tensors((args, kwargs))]
         sources = [number for _, _, number in before if number is not None]
-        if not sources:
+        if not sources or _name(func) in _SHAPED_ALIKE:
             return func(*args, **kwargs)
         given = self._frozen((args, kwargs))
         if _raw_name(func) in _READS:
             self.reads.append(self._inside)
             # that tensors require gradients is this recorder's doing, and numpy() would refuse them
-            args, kwargs = tree_map(lambda t: t.detach() if isinstance(t, torch.Tensor) else t, (args, kwargs))
+            args, kwargs = tree_map(_without_gradient, (args, kwargs))
             return func(*args, **kwargs)
-        result = func(*args, **kwargs)
+        result, differentiated = self._called(func, args, kwargs)
         changed = [t for t, version, _ in before if t._version != version]
         found = list(tensors(result))
         if not changed and not found:
@@ -122,8 +127,17 @@ class _Recorder(TorchFunctionMode):
             result = self._followed(result)
             found = [result]
         news = [t for t in found if all(t is not other for other in changed)] + changed
-        self._note(_name(func), func, given, sources, news, changed)
+        self._note(_name(func), func, given, sources, news, changed, differentiated)
         return result
+
+    @staticmethod
+    def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+        """The result, and whether PyTorch can differentiate the operation at all."""
+        try:
+            return func(*args, **kwargs), True
+        except RuntimeError:  # perhaps only because of gradients, which this recorder asks for
+            args, kwargs = tree_map(_without_gradient, (args, kwargs))
+            return func(*args, **kwargs), False
 
     def _note(
         self,
@@ -133,6 +147,7 @@ class _Recorder(TorchFunctionMode):
         sources: list[int],
         news: list[torch.Tensor],
         changed: list[torch.Tensor],
+        differentiated: bool,
     ) -> None:
         for tensor in changed:
             self._mark_views(tensor)
@@ -148,7 +163,7 @@ class _Recorder(TorchFunctionMode):
             results=results,
             changed=len(changed),
             inside=self._inside,
-            has_gradients=torch.is_grad_enabled() and name not in _CUTS,
+            has_gradients=differentiated and torch.is_grad_enabled() and name not in _CUTS,
         )
         self.calls.append(call)
 
@@ -156,7 +171,7 @@ class _Recorder(TorchFunctionMode):
         """A tensor that depends on the input and came from code that Python does not see."""
         sources = next((frame.given for frame in reversed(self._frames) if frame.given), [0])
         given: tuple[tuple[StreamValue, ...], dict[str, Any]] = (tuple(map(StreamValue, sources)), {})
-        self._note("compiled code", _not_repeatable, given, list(sources), [tensor], [])
+        self._note("compiled code", _not_repeatable, given, list(sources), [tensor], [], False)
 
     def _new(self, tensor: torch.Tensor) -> int:
         number = len(self.values)
@@ -233,6 +248,10 @@ def _gated(input: torch.Tensor, dim: int = -1) -> torch.Tensor:
 
 def _not_repeatable(*args: Any) -> None:
     raise NotImplementedError("code that Python does not see cannot be repeated")
+
+
+def _without_gradient(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
 
 
 def _raw_name(func: Any) -> str:

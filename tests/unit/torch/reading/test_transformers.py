@@ -184,6 +184,19 @@ def compare(name, width, seeds, K=1.3, scale=2.0):
         assert abs(z_score) < 4
 
 
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_predictions(name):
+    """Theory at the end of each MLP block, from the kernels that attention leaves."""
+    torch.manual_seed(0)
+    model, inputs = MODELS[name](128)
+    rows = {row["place"]: row for row in st.predict(model, inputs, check=False, progress=False).rows()}
+    blocks = [place for place in rows if place[-1].isdigit()]
+    assert len(blocks) == 3
+    for place in [*blocks, "lm_head"]:
+        assert abs(rows[place]["kernel_z"]) < 4 and abs(rows[place]["apjn_forward_z"]) < 4, place
+        assert rows[place]["kernel_theory_error"] < 0.4 * rows[place]["kernel_theory"]
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_numbers_of_narrow_blocks(name):
     compare(name, 64, 8)
