@@ -8,6 +8,8 @@ imports PyTorch. Inwards
 
 tuning       residual blocks and layers rescaled in place, so that measured kernels or gradients keep their size
 reading      which layers of the theory a model is made of, with the variances of its weights; what they predict
+equations    recorded calls as forward equations of the theory
+tracing      a run of a model, recorded call by call
 models       what is done with anybody's model: places are chosen in it, and it stays as it was
 probing      what one network shows of some inputs: kernels and Jacobian norms at its places
 measuring    averages over networks with standard errors, their table, their figure, and what they say about depth

@@ -4,6 +4,10 @@ from .gains.gain import gain as gain
 from .measuring.measure import measure as measure
 from .measuring.prediction import Prediction as Prediction
 from .measuring.signals import Measurement as Measurement
+from .reading.model_reading import Reading as Reading
+from .reading.predict_model import predict as predict
+from .reading.read_block import ReadBlock as ReadBlock
+from .reading.read_model import read as read
 from .tuning.blockwise.scaled_block import ScaledBlock as ScaledBlock
 from .tuning.tune import tune_ as tune_
 from .tuning.tuning_report import TuningReport as TuningReport

@@ -1,0 +1,121 @@
+"""Dense layers and convolutions among the calls of a model, and the variances of their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..tracing.run_record import RecordedCall, StreamValue
+from .formula_values import DenseUse, NotRead, WeightedCall
+
+_MATRIX_PRODUCTS = frozenset({"matmul", "mm"})
+_CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
+DENSE = frozenset({"linear", "addmm", *_MATRIX_PRODUCTS, *_CONVOLUTIONS})
+_CERTAIN = 5.0  # standard errors from which on the mean of weights is not 0
+
+
+def arguments(call: RecordedCall, names: str) -> dict[str, Any]:
+    """The arguments of a call by name.
+
+    Args:
+        call: the call.
+        names: of the parameters of its function, in order, separated by blanks.
+    """
+    return dict(zip(names.split(), call.args, strict=False)) | dict(call.kwargs)
+
+
+def weighted(call: RecordedCall) -> WeightedCall:
+    """Which weights a call multiplies what by.
+
+    Raises:
+        NotRead: both factors, or neither, depend on the input; or a kind of convolution that is no dense layer.
+    """
+    if call.name in _CONVOLUTIONS:
+        return _convolution(call, _CONVOLUTIONS[call.name])
+    if call.name == "linear":
+        given = arguments(call, "input weight bias")
+        entering, tensor, bias = given["input"], given["weight"], given.get("bias")
+        transposed = False
+    elif call.name == "addmm":
+        given = arguments(call, "input mat1 mat2")
+        if given.get("beta", 1) != 1 or given.get("alpha", 1) != 1:
+            raise NotRead(call, "addmm with factors")
+        entering, tensor, bias, transposed = given["mat1"], given["mat2"], given["input"], True
+    else:
+        given = arguments(call, "input other")
+        entering, tensor, bias, transposed = given["input"], given.get("other", given.get("mat2")), None, True
+    if not isinstance(entering, StreamValue) or not isinstance(tensor, torch.Tensor) or tensor.ndim != 2:
+        raise NotRead(call, "a product of matrices that both depend on the input")
+    if bias is not None and (not isinstance(bias, torch.Tensor) or bias.ndim != 1):
+        raise NotRead(call, f"{call.name} adds more than a bias")
+    return WeightedCall(call, entering.number, tensor, 1 if transposed else 0, bias, -1)
+
+
+def _convolution(call: RecordedCall, dimensions: int) -> WeightedCall:
+    given = arguments(call, "input weight bias stride padding dilation groups")
+    entering, tensor, bias = given["input"], given["weight"], given.get("bias")
+    if not isinstance(entering, StreamValue) or not isinstance(tensor, torch.Tensor):
+        raise NotRead(call, "a convolution whose kernel depends on the input")
+    if given.get("groups", 1) != 1:
+        raise NotRead(call, "a convolution in groups: channels do not see all others")
+    size = "x".join(map(str, tensor.shape[2:]))
+    remark = "" if set(tensor.shape[2:]) == {1} else f"convolution {size}: fan_in is channels times {size}"
+    if is_padded(call):
+        remark += ", true away from the padding"
+    return WeightedCall(call, entering.number, tensor, 0, bias, -1 - dimensions, remark)
+
+
+def is_padded(call: RecordedCall) -> bool:
+    """Whether a convolution sees zeros beyond the border."""
+    padding = arguments(call, "input weight bias stride padding dilation groups").get("padding", 0)
+    if isinstance(padding, str):
+        return padding != "valid"
+    return bool(padding) if isinstance(padding, int) else any(padding)
+
+
+def variances(use: DenseUse) -> tuple[float, float]:
+    """C_W and C_b of a draw, from the weights of the model.
+
+    Returns:
+        ``fan_in*<w^2>`` and ``<b^2>``: second moments, which are variances for the draws of mean 0 that the theory
+        has. Factors and summands of a normaliser before it, which differ between neurons, are part of both.
+    """
+    raw = use.made.fan_in * _mean_square(use.weight)
+    added = 0.0 if use.bias is None else _mean_square(use.bias)
+    return raw * use.scale, added + raw * use.shift
+
+
+def remarks(use: DenseUse) -> list[str]:
+    """What about these weights the theory's draws do not have."""
+    found = [use.made.remark] if use.made.remark else []
+    for kind, tensor in (("weights", use.weight), ("biases", use.bias)):
+        if tensor is None or tensor.numel() < 2:
+            continue
+        numbers = tensor.detach().double()
+        mean, error = float(numbers.mean()), float(numbers.std()) / np.sqrt(numbers.numel())
+        if abs(mean) > _CERTAIN * error and mean != 0:
+            found.append(f"the mean of its {kind} is not 0, as it is in the theory")
+    if use.scale != 1 or use.shift != 0:
+        found.append("C_W and C_b contain the weights of the norm before it, which differ between neurons")
+    return found
+
+
+def fresh_weights(uses: Iterable[DenseUse], generator: torch.Generator) -> dict[int, torch.Tensor]:
+    """Gaussian draws with the second moments of the model's weights, by the identity of the model's tensors."""
+    found: dict[int, torch.Tensor] = {}
+    for use in uses:
+        drawn = [(use.made.tensor, use.made.rows, use.weight)]
+        if use.made.bias is not None and use.bias is not None:
+            drawn.append((use.made.bias, 0, use.bias))
+        for tensor, rows, own in drawn:
+            whole = found.setdefault(id(tensor), tensor.detach().cpu().double().clone())
+            draws = torch.randn(own.shape, generator=generator, dtype=torch.float64) * _mean_square(own) ** 0.5
+            whole.index_copy_(rows, use.indices.cpu(), draws)
+    return found
+
+
+def _mean_square(tensor: torch.Tensor) -> float:
+    return float(tensor.detach().double().square().mean())

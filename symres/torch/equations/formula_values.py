@@ -1,0 +1,160 @@
+"""What stream values of a model are in the words of layers: formulas of neurons that a layer knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import sympy as sp
+import torch
+
+from ...core.symbols import z
+from ..tracing.run_record import RecordedCall
+
+
+class NotRead(Exception):
+    """A call that is no part of a layer.
+
+    Args:
+        call: the call, None for the value at the end.
+        reason: why, on one line.
+    """
+
+    def __init__(self, call: RecordedCall | None, reason: str) -> None:
+        super().__init__(reason)
+        self.call = call
+        self.reason = reason
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedCall:
+    """A call that multiplies by weights.
+
+    Args:
+        call: the call.
+        entering: the number of the stream value that is multiplied.
+        tensor: the model's tensor of weights.
+        rows: which axis of it counts the neurons that come out, 0 or 1.
+        bias: shape (fan_out,), or None.
+        axis: of neurons in what goes in and comes out.
+        remark: what a reader should know; empty if nothing.
+    """
+
+    call: RecordedCall
+    entering: int
+    tensor: torch.Tensor
+    rows: int
+    bias: torch.Tensor | None
+    axis: int
+    remark: str = ""
+
+    @property
+    def fan_out(self) -> int:
+        """Number of neurons that come out."""
+        return int(self.tensor.shape[self.rows])
+
+    @property
+    def fan_in(self) -> int:
+        """Number of neurons, times positions, that go into one."""
+        return self.tensor.numel() // self.fan_out
+
+
+@dataclass(frozen=True, eq=False)
+class DenseUse:
+    """One draw of weights in a model.
+
+    Args:
+        name: the qualified name of the module.
+        C_W: the symbol for fan_in*Var(weight).
+        C_b: the symbol for Var(bias).
+        made: the call.
+        part: which of the neurons that come out; None for all.
+        scale: mean square of factors, one for each neuron, with which a normaliser before it multiplies.
+        shift: mean square of what that adds.
+    """
+
+    name: str
+    C_W: sp.Symbol
+    C_b: sp.Symbol
+    made: WeightedCall
+    part: tuple[int, ...] | None
+    scale: float
+    shift: float
+
+    @property
+    def fan_out(self) -> int:
+        """Number of neurons that come out."""
+        return self.made.fan_out if self.part is None else len(self.part)
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """The weights of these neurons."""
+        tensor = self.made.tensor.detach()
+        return tensor if self.part is None else tensor.index_select(self.made.rows, self.indices)
+
+    @property
+    def bias(self) -> torch.Tensor | None:
+        """The biases of these neurons."""
+        tensor = self.made.bias
+        return tensor if tensor is None or self.part is None else tensor.detach()[self.indices]
+
+    @property
+    def indices(self) -> torch.Tensor:
+        """The neurons as a tensor."""
+        device = self.made.tensor.device
+        return (
+            torch.arange(self.made.fan_out, device=device) if self.part is None else torch.tensor(self.part).to(device)
+        )
+
+
+@dataclass(frozen=True)
+class Uneven:
+    """Factors and summands of a normaliser that differ between neurons: a Dense behind it needs their mean squares.
+
+    Args:
+        scale: mean square of the factors.
+        shift: mean square of the summands.
+    """
+
+    scale: float = 1.0
+    shift: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaValue:
+    """A stream value: a formula of the neurons of one base.
+
+    Args:
+        base: an expression in ``sr.z`` and nodes.
+        start: the number of the stream value that the base is.
+        formula: in ``sr.z``, which stands for a neuron of the base, and in averages over its neurons.
+        calls: numbers of the calls between the base and this value.
+        axis: the axis of neurons, negative; None while it is not known.
+        part: of the neurons of the stream value ``start``, first and last of a regular slice; None for all.
+        dense: how the base was drawn, if it leaves a dense layer.
+        uneven: factors of a normaliser that differ between neurons.
+        order: where each position was in the entry, flat; None where they are in the same order.
+    """
+
+    base: sp.Expr
+    start: int
+    formula: sp.Expr = z
+    calls: frozenset[int] = field(default_factory=frozenset)
+    axis: int | None = None
+    part: tuple[int, ...] | None = None
+    dense: DenseUse | None = None
+    uneven: Uneven | None = None
+    order: tuple[int, ...] | None = None
+
+    def has_base_of(self, other: FormulaValue) -> bool:
+        """Whether both are formulas of the same neurons at the same positions."""
+        same = self.start == other.start and self.part == other.part and self.base == other.base
+        return same and self.order == other.order
+
+    def after(self, call: RecordedCall, formula: sp.Expr | None = None, axis: int | None = None) -> FormulaValue:
+        """The value behind one more call."""
+        return replace(
+            self,
+            calls=self.calls | {call.number},
+            formula=self.formula if formula is None else formula,
+            axis=self.axis if axis is None else axis,
+        )

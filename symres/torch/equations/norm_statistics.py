@@ -1,0 +1,170 @@
+"""Normalisation among the calls of a model: PyTorch's functions, and means and roots written out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+import torch
+
+from ...core.scalars import number
+from ...core.symbols import z
+from ...layers.normalisation import BatchNorm, LayerNorm, Normaliser, RMSNorm
+from ..tracing.run_record import RecordedCall, StreamValue
+from .dense_variances import arguments
+from .formula_values import FormulaValue, NotRead, Uneven
+from .pointwise_chains import is_uniform
+
+_FUNCTIONS = {
+    "layer_norm": "input normalized_shape weight bias eps",
+    "rms_norm": "input normalized_shape weight eps",
+    "batch_norm": "input running_mean running_var weight bias training momentum eps",
+}
+NORMS = frozenset(_FUNCTIONS)
+AVERAGES = frozenset({"mean", "var"})
+
+
+@dataclass(frozen=True)
+class NormCall:
+    """A call of one of PyTorch's normalising functions.
+
+    Args:
+        entering: the number of the stream value that is normalised.
+        node: which normaliser of symres it is.
+        epsilon: what is added to the variance.
+        axis: of the neurons.
+        weight: factors, one for each neuron, or None.
+        bias: summands, or None.
+    """
+
+    entering: int
+    node: type[Normaliser]
+    epsilon: sp.Expr
+    axis: int
+    weight: torch.Tensor | None
+    bias: torch.Tensor | None
+
+
+def norm_call(call: RecordedCall, shape: torch.Size) -> NormCall:
+    """Read a call of a normalising function.
+
+    Args:
+        call: the call.
+        shape: of what is normalised.
+
+    Raises:
+        NotRead: it normalises over more than the neurons.
+    """
+    given = arguments(call, _FUNCTIONS[call.name])
+    entering = given["input"]
+    if not isinstance(entering, StreamValue):
+        raise NotRead(call, f"{call.name} of a constant")
+    epsilon, weight, bias = given.get("eps"), given.get("weight"), given.get("bias")
+    if call.name == "batch_norm":
+        kept = 1e-5 if epsilon is None else epsilon
+        return NormCall(entering.number, BatchNorm, number(kept, "eps"), 1 - len(shape), weight, bias)
+    over = given["normalized_shape"]
+    if tuple(over) != tuple(shape[-1:]):
+        raise NotRead(call, f"{call.name} over several axes")
+    if epsilon is None:
+        epsilon = 1e-5 if call.name == "layer_norm" else torch.finfo(torch.float32).eps
+    node = LayerNorm if call.name == "layer_norm" else RMSNorm
+    return NormCall(entering.number, node, number(epsilon, "eps"), -1, weight, bias)
+
+
+def affine(call: RecordedCall, weight: torch.Tensor | None, bias: torch.Tensor | None) -> tuple[sp.Expr, Uneven | None]:
+    """The factor that a normaliser multiplies by, if it is one; else mean squares for the Dense behind it.
+
+    Raises:
+        NotRead: one number is added to every neuron.
+    """
+    is_even = weight is None or is_uniform(weight)
+    has_no_shift = bias is None or not bool(bias.detach().any())
+    if is_even and has_no_shift:
+        factor = 1.0 if weight is None else float(weight.detach().reshape(-1)[0])
+        return number(factor, "weight"), None
+    squares = [1.0 if weight is None else _mean_square(weight), 0.0 if bias is None else _mean_square(bias)]
+    if bias is not None and not has_no_shift and is_uniform(bias):
+        raise NotRead(call, "a norm that adds the same number to all neurons")
+    return sp.Integer(1), Uneven(*squares)
+
+
+@dataclass
+class NeuronAverages:
+    """Averages over neurons that a model computes, as symbols in formulas.
+
+    Attributes:
+        defined: what is averaged, by symbol.
+    """
+
+    defined: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
+
+    def of(self, formula: sp.Expr) -> sp.Symbol:
+        """The symbol of an average, the same for the same formula."""
+        for symbol, known in self.defined.items():
+            if sp.expand(known - formula) == 0:
+                return symbol
+        symbol = sp.Dummy("mean", real=True)
+        self.defined[symbol] = formula
+        return symbol
+
+    def average(self, call: RecordedCall, value: FormulaValue, shape: torch.Size) -> sp.Expr:
+        """What a call of ``mean`` or ``var`` over the neurons computes.
+
+        Raises:
+            NotRead: it averages over other axes, drops the axis, or divides by n - 1.
+        """
+        given = arguments(call, "input dim" if call.name == "mean" else "input dim unbiased keepdim")
+        if call.name == "mean" and len(call.args) > 2:
+            given["keepdim"] = call.args[2]
+        dims = given.get("dim")
+        dims = [dims] if isinstance(dims, int) else dims
+        axis = -1 if value.axis is None else value.axis
+        is_over_neurons = dims is not None and [d - len(shape) if d >= 0 else d for d in dims] == [axis]
+        if not is_over_neurons or not given.get("keepdim", False):
+            raise NotRead(call, "an average over positions, or one that drops the axis of neurons")
+        if call.name == "mean":
+            return self.of(value.formula)
+        if given.get("correction", 1) != 0 and given.get("unbiased", True):
+            raise NotRead(call, "a variance divided by n - 1")
+        return self.of((value.formula - self.of(value.formula)) ** 2)
+
+    def is_in(self, formula: sp.Expr) -> bool:
+        """Whether a formula contains averages."""
+        return bool(formula.free_symbols & self.defined.keys())
+
+    def normaliser(self, formula: sp.Expr) -> tuple[type[Normaliser], sp.Expr, sp.Expr] | None:
+        """The normaliser that a formula is, its epsilon, and the factor before it; None if it is none."""
+        for symbol, definition in self.defined.items():
+            for node, centre in ((RMSNorm, sp.Integer(0)), *((LayerNorm, m) for m in self._means())):
+                same = sp.expand(definition - (z - centre) ** 2) == 0
+                if not same or not formula.has(symbol):
+                    continue
+                # formula = factor*(z - centre)/sqrt(symbol + epsilon)
+                squared = sp.cancel(sp.together(((z - centre) / formula) ** 2))
+                if not squared.is_polynomial(symbol) or squared.free_symbols != {symbol}:
+                    continue
+                rest, slope = squared.subs(symbol, 0), squared.diff(symbol)
+                if slope.is_number and slope.is_positive:
+                    epsilon, factor = sp.simplify(rest / slope), 1 / sp.sqrt(slope)
+                    at = formula.subs({centre: 0, symbol: 1 - epsilon} if centre != 0 else {symbol: 1 - epsilon})
+                    if epsilon.is_nonnegative and at.subs(z, 1).is_positive:
+                        return node, epsilon, factor
+        return None
+
+    def _means(self) -> list[sp.Symbol]:
+        return [symbol for symbol, definition in self.defined.items() if definition == z]
+
+
+def _mean_square(tensor: torch.Tensor) -> float:
+    return float(tensor.detach().double().square().mean())
+
+
+def vector_of_neurons(leaf: Any, axis: int | None, shape: torch.Size) -> torch.Tensor | None:
+    """A constant tensor that has one number for each neuron, and not all equal; None for anything else."""
+    if not isinstance(leaf, torch.Tensor) or leaf.numel() < 2 or is_uniform(leaf):
+        return None
+    where = -1 if axis is None else axis
+    fits = leaf.ndim >= -where and leaf.shape[where] == shape[where] == leaf.numel()
+    return leaf if fits else None

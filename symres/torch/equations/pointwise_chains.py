@@ -1,0 +1,154 @@
+"""Operations entry by entry, one after the other: the formula that they compute, and the activation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+import torch
+from torch import nn
+from torch.utils._pytree import tree_map
+
+from ...activations.activation import Activation
+from ...core.errors import SymresError
+from ...core.symbols import z
+from ..activations.conversion import read as read_activation
+from ..activations.symbolic_tensor import Recording, SymbolicTensor
+from ..tracing.run_record import RecordedCall, substituted
+from .formula_values import NotRead
+
+_WORDS = {
+    "embedding": "vectors of a table, chosen by integers",
+    "add": "a constant that differs between neurons or positions is added",
+    "cat": "values are joined with others",
+    "multi_head_attention_forward": "attention: it mixes positions",
+}
+
+
+def applied(
+    call: RecordedCall, formulas: Mapping[int, sp.Expr], values: Mapping[int, torch.Tensor], recording: Recording
+) -> sp.Expr:
+    """The formula of what comes out of a call.
+
+    Args:
+        call: one operation.
+        formulas: of the stream values that go into it.
+        values: all stream values; shapes and types are taken from them.
+        recording: of everything that belongs together.
+
+    Raises:
+        NotRead: the operation does not act on each entry alone, or cannot be read.
+    """
+    if len(call.results) != 1 or not all(values[number].is_floating_point() for number in formulas):
+        raise NotRead(call, _WORDS.get(call.name, f"the operation {call.name} cannot be read"))
+    symbolic = {
+        number: SymbolicTensor(formula, torch.empty_like(values[number], device="meta"), recording)
+        for number, formula in formulas.items()
+    }
+    args, kwargs = (substituted(scalars(call, given), symbolic) for given in (call.args, dict(call.kwargs)))
+    try:
+        with torch.no_grad():
+            result = call.function(*args, **kwargs)
+    except SymresError as error:
+        raise NotRead(call, error.found) from error
+    except Exception as error:  # whatever an operation makes of a tensor without numbers
+        raise NotRead(call, f"the operation {call.name} cannot be read") from error
+    if call.changed:
+        result = next(iter(symbolic.values())) if result is None else result
+    if not isinstance(result, SymbolicTensor) or result.shape != values[call.results[0]].shape:
+        raise NotRead(call, f"the operation {call.name} does not act on each entry alone")
+    if not isinstance(result.formula, sp.Expr) or result.formula.has(sp.nan):
+        raise NotRead(call, f"the operation {call.name} gives no numbers")
+    return result.formula
+
+
+def scalars(call: RecordedCall, structure: Any) -> Any:
+    """Arguments with constant tensors whose entries are all equal as tensors of one entry.
+
+    Raises:
+        NotRead: the entries of a constant tensor differ.
+    """
+
+    def scalar(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor) or leaf.numel() == 1:
+            return leaf.detach().reshape(()) if isinstance(leaf, torch.Tensor) else leaf
+        if not is_uniform(leaf):
+            raise NotRead(call, _WORDS.get(call.name, f"{call.name} with a constant tensor of different numbers"))
+        return leaf.detach().reshape(-1)[:1]
+
+    return tree_map(scalar, structure)
+
+
+def is_uniform(tensor: torch.Tensor) -> bool:
+    """Whether all entries are the same number."""
+    flat = tensor.detach().reshape(-1)
+    return bool(flat.numel() > 0 and (flat == flat[0]).all())
+
+
+class PointwiseChain(nn.Module):
+    """Recorded calls as a module of one tensor.
+
+    Args:
+        label: what it is called.
+        calls: in order.
+        start: the number of the stream value that goes in.
+        end: the number of the one that comes out.
+        passing: numbers of calls that leave the formula of an entry as it is.
+    """
+
+    def __init__(
+        self, label: str, calls: Sequence[RecordedCall], start: int, end: int, passing: frozenset[int]
+    ) -> None:
+        super().__init__()
+        self._label = label
+        self._calls = [(call, scalars(call, call.args), scalars(call, call.kwargs)) if call.number not in passing
+                       else (call, (), {}) for call in calls]  # fmt: skip
+        self._start, self._end, self._passing = start, end, passing
+
+    def __repr__(self) -> str:
+        return self._label
+
+    def __deepcopy__(self, memo: dict[int, object]) -> PointwiseChain:
+        return self  # it has no parameters
+
+    def forward(self, entries: torch.Tensor) -> torch.Tensor:
+        """All calls on a tensor."""
+        values = {self._start: entries}
+        for call, args, kwargs in self._calls:
+            if call.number in self._passing:
+                values |= dict.fromkeys(call.results, values[call.sources[0]])
+                continue
+            if call.changed:
+                values |= {number: values[number].clone() for number in call.sources}
+            result = call.function(*substituted(args, values), **substituted(kwargs, values))
+            values[call.results[0]] = values[call.sources[0]] if result is None else result
+        return values[self._end]
+
+
+@dataclass
+class KnownActivations:
+    """Activations that were read before, by their formulas: repeated blocks have the same."""
+
+    found: dict[sp.Expr, Activation] = field(default_factory=dict)
+
+    def read(self, formula: sp.Expr, chain: PointwiseChain) -> Activation:
+        """The activation that a chain computes, verified against it.
+
+        Args:
+            formula: of the chain, in ``sr.z``.
+            chain: the calls.
+
+        Raises:
+            SymresError: it is no activation, or differs from the formula that was read.
+        """
+        if formula not in self.found:
+            self.found[formula] = read_activation(chain)
+        return self.found[formula]
+
+
+def multiple_of_identity(formula: sp.Expr) -> sp.Expr | None:
+    """The number c of a formula ``c*z``; None for any other."""
+    factor = sp.cancel(formula / z) if formula.is_polynomial(z) else None
+    return factor if factor is not None and factor.is_number else None

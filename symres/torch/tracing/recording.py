@@ -1,0 +1,263 @@
+"""One run of a model, call by call: through which operations of PyTorch the stream goes, and in which modules.
+
+The run is an ordinary one, on numbers, so that no code defeats it. What depends on the input is numbered, value by
+value; everything else (weights, masks, positions) is a constant of the run. A program that makes Python numbers of
+stream values, to branch on them for instance, is noticed: its record would not hold for other inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map
+
+from ..models.structures import first_tensor, tensors
+from .run_record import ModuleCall, RecordedCall, RunRecord, StreamValue
+
+# operations that turn values into Python numbers
+_READS = frozenset(
+    {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero"}
+    | {"__bool__", "__float__", "__int__", "__index__", "__complex__", "__array__", "__contains__"}
+)
+# of a tensor only shape and type go in
+_SHAPED_ALIKE = frozenset(
+    {"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like"}
+    | {"new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"}
+)
+_CUTS = frozenset({"detach", "detach_", "data"})  # gradients do not pass
+
+
+def record_run(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], stream: torch.Tensor) -> RunRecord:
+    """Run a model and record what happens to one of its inputs.
+
+    Args:
+        model: in the state in which it is to be read; its weights must not require gradients.
+        args: arguments by position.
+        kwargs: arguments by name.
+        stream: the tensor among them that is followed.
+    """
+    recorder = _Recorder(model, stream)
+    replaced = {id(stream): recorder.first}
+
+    def given(value: Any) -> Any:
+        return replaced.get(id(value), value)
+
+    with torch.enable_grad(), recorder.watched(), recorder:
+        output = first_tensor(model(*tree_map(given, args), **tree_map(given, dict(kwargs))))
+    return RunRecord(
+        calls=tuple(recorder.calls),
+        values=MappingProxyType(recorder.values),
+        mean_squares=MappingProxyType(recorder.mean_squares),
+        output=None if output is None else recorder.number(output),
+        entered=recorder.entered,
+        left=recorder.left,
+        reads=tuple(recorder.reads),
+        names=recorder.names,
+        overwritten=frozenset(recorder.overwritten),
+    )
+
+
+@dataclass
+class _Frame:
+    """A module that is being run."""
+
+    call: ModuleCall
+    given: list[int] = field(default_factory=list)
+
+
+class _Recorder(TorchFunctionMode):
+    """Sees every call of PyTorch's functions from Python."""
+
+    def __init__(self, model: nn.Module, stream: torch.Tensor) -> None:
+        super().__init__()
+        self.calls: list[RecordedCall] = []
+        self.values: dict[int, torch.Tensor] = {}
+        self.mean_squares: dict[int, float] = {}
+        self.entered: dict[ModuleCall, int] = {}
+        self.left: dict[ModuleCall, int] = {}
+        self.reads: list[tuple[ModuleCall, ...]] = []
+        self.overwritten: set[int] = set()
+        self.names = {id(t): name for name, t in [*model.named_buffers(), *model.named_parameters()]}
+        self._model = model
+        self._numbers: dict[int, int] = {}  # by the identity of tensors, which live as long as the recorder
+        self._frames: list[_Frame] = []
+        self._modules = 0
+        self.first = self._followed(stream.detach())
+        self._new(self.first)
+
+    def number(self, tensor: torch.Tensor) -> int | None:
+        """The number of a tensor that depends on the input; None for others."""
+        if id(tensor) not in self._numbers and tensor.requires_grad:
+            self._unseen(tensor)
+        return self._numbers.get(id(tensor))
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """One call: noted if a tensor that depends on the input goes in."""
+        kwargs = kwargs or {}
+        if func is functional.glu:  # as the operations that it consists of
+            with self:
+                return _gated(*args, **kwargs)
+        before = [(t, t._version, self.number(t)) for t in tensors((args, kwargs))]
+        sources = [number for _, _, number in before if number is not None]
+        if not sources or _name(func) in _SHAPED_ALIKE:
+            return func(*args, **kwargs)
+        given = self._frozen((args, kwargs))
+        if _raw_name(func) in _READS:
+            self.reads.append(self._inside)
+            # that tensors require gradients is this recorder's doing, and numpy() would refuse them
+            args, kwargs = tree_map(_without_gradient, (args, kwargs))
+            return func(*args, **kwargs)
+        result, differentiated = self._called(func, args, kwargs)
+        changed = [t for t, version, _ in before if t._version != version]
+        found = list(tensors(result))
+        if not changed and not found:
+            return result
+        if len(found) == 1 and result is found[0] and not changed and not result.requires_grad:
+            result = self._followed(result)
+            found = [result]
+        news = [t for t in found if all(t is not other for other in changed)] + changed
+        self._note(_name(func), func, given, sources, news, changed, differentiated)
+        return result
+
+    @staticmethod
+    def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+        """The result, and whether PyTorch can differentiate the operation at all."""
+        try:
+            return func(*args, **kwargs), True
+        except RuntimeError:  # perhaps only because of gradients, which this recorder asks for
+            args, kwargs = tree_map(_without_gradient, (args, kwargs))
+            return func(*args, **kwargs), False
+
+    def _note(
+        self,
+        name: str,
+        func: Callable[..., Any],
+        given: tuple[Any, Any],
+        sources: list[int],
+        news: list[torch.Tensor],
+        changed: list[torch.Tensor],
+        differentiated: bool,
+    ) -> None:
+        for tensor in changed:
+            self._mark_views(tensor)
+        results = tuple(self._new(tensor) for tensor in news)
+        args, kwargs = given
+        call = RecordedCall(
+            number=len(self.calls),
+            name=name,
+            function=func,
+            args=args,
+            kwargs=kwargs,
+            sources=tuple(sources),
+            results=results,
+            changed=len(changed),
+            inside=self._inside,
+            has_gradients=differentiated and torch.is_grad_enabled() and name not in _CUTS,
+        )
+        self.calls.append(call)
+
+    def _unseen(self, tensor: torch.Tensor) -> None:
+        """A tensor that depends on the input and came from code that Python does not see."""
+        sources = next((frame.given for frame in reversed(self._frames) if frame.given), [0])
+        given: tuple[tuple[StreamValue, ...], dict[str, Any]] = (tuple(map(StreamValue, sources)), {})
+        self._note("compiled code", _not_repeatable, given, list(sources), [tensor], [], False)
+
+    def _new(self, tensor: torch.Tensor) -> int:
+        number = len(self.values)
+        self.values[number] = tensor
+        real = tensor.is_floating_point() and tensor.numel() > 0
+        self.mean_squares[number] = float(tensor.detach().square().mean()) if real else math.nan
+        self._numbers[id(tensor)] = number
+        return number
+
+    def _mark_views(self, changed: torch.Tensor) -> None:
+        memory = changed.untyped_storage().data_ptr()
+        for number, tensor in self.values.items():
+            if tensor is not changed and tensor.untyped_storage().data_ptr() == memory:
+                self.overwritten.add(number)
+
+    def _frozen(self, given: Any) -> Any:
+        def frozen(value: Any) -> Any:
+            if isinstance(value, torch.Tensor) and id(value) in self._numbers:
+                return StreamValue(self._numbers[id(value)])
+            return value
+
+        return tree_map(frozen, given)
+
+    @staticmethod
+    def _followed(tensor: torch.Tensor) -> torch.Tensor:
+        """A copy whose descendants say that they depend on it, and that may be changed in place."""
+        if not tensor.is_floating_point():
+            return tensor.clone()
+        return tensor.detach().requires_grad_().clone()
+
+    @property
+    def _inside(self) -> tuple[ModuleCall, ...]:
+        return tuple(frame.call for frame in self._frames)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Know in which module the program is."""
+        handles = []
+
+        def watch(name: str, module: nn.Module) -> None:
+            def enter(_: nn.Module, args: Any, kwargs: Any) -> None:
+                call = ModuleCall(self._modules, name, module)
+                self._modules += 1
+                numbers = [self.number(t) for t in tensors((args, kwargs))]
+                given = [number for number in numbers if number is not None]
+                self._frames.append(_Frame(call, given))
+                if given:
+                    self.entered[call] = given[0]
+
+            def leave(_: nn.Module, args: Any, output: Any) -> None:
+                tensor = first_tensor(output)
+                number = None if tensor is None else self.number(tensor)
+                frame = self._frames.pop()
+                if number is not None:
+                    self.left[frame.call] = number
+
+            handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
+            handles.append(module.register_forward_hook(leave))
+
+        try:
+            for name, module in self._model.named_modules():
+                if not isinstance(module, torch.jit.ScriptModule):  # these take no hooks
+                    watch(name, module)
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+def _gated(input: torch.Tensor, dim: int = -1) -> torch.Tensor:
+    value, gate = input.chunk(2, dim)
+    return value * gate.sigmoid()
+
+
+def _not_repeatable(*args: Any) -> None:
+    raise NotImplementedError("code that Python does not see cannot be repeated")
+
+
+def _without_gradient(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _raw_name(func: Any) -> str:
+    name = str(getattr(func, "__name__", type(func).__name__))
+    return str(getattr(func.__self__, "__name__", name)) if name == "__get__" else name  # an attribute of tensors
+
+
+def _name(func: Any) -> str:
+    return _raw_name(func).strip("_")
