@@ -111,9 +111,12 @@ def fresh_weights(uses: Iterable[DenseUse], generator: torch.Generator) -> dict[
         if use.made.bias is not None and use.bias is not None:
             drawn.append((use.made.bias, 0, use.bias))
         for tensor, rows, own in drawn:
-            whole = found.setdefault(id(tensor), tensor.detach().cpu().double().clone())
-            draws = torch.randn(own.shape, generator=generator, dtype=torch.float64) * _mean_square(own) ** 0.5
-            whole.index_copy_(rows, use.indices.cpu(), draws)
+            draws = torch.randn(own.shape, generator=generator, dtype=torch.float64).mul_(_mean_square(own) ** 0.5)
+            if use.part is None:
+                found[id(tensor)] = draws
+            else:
+                whole = found.setdefault(id(tensor), tensor.detach().cpu().double().clone())
+                whole.index_copy_(rows, use.indices.cpu(), draws)
     return found
 
 

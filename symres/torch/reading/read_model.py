@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import nn
 
@@ -58,42 +60,50 @@ def reading_of_run(model: nn.Module, given: CallArguments, check: bool, seed: in
     """As ``read``, of all inputs given."""
     label = type(model).__name__
     device = device_of(model, next(tensors(given.structure)))
-    given = given.map(lambda t: t.detach().to(device, torch.float64 if t.is_floating_point() else None))
-    stream = given.differentiable
-    stream = next(tensors(given.structure)) if stream is None else stream
     blocks = residual_blocks(model)
 
     def block_of(name: str) -> str:
         return next((block for block in blocks if f"{name}.".startswith(f"{block}.")), "")
 
-    with seeded(seed), kept(model, train=False, dtype=torch.float64, device=None):
-        record = _recorded(model, given, stream, label)
-        output = record.output
-        if output is None or output == 0:
-            raise DeclarationError(
-                f"the model {label}",
-                "its output does not depend on its first input",
-                "pass inputs that it computes with",
-            )
-        stretches = read_stretches(record, stream_steps(record, output), block_of, KnownActivations())
-        return assembled(label, record, stretches, torch.Generator().manual_seed(seed) if check else None)
+    for dtype in (torch.float64, None):  # some operations have no float64
+        with seeded(seed), kept(model, train=False, dtype=dtype, device=None):
+            try:
+                record = _recorded(model, given.map(partial(_moved, device=device, dtype=dtype)))
+            except SymresError:
+                raise
+            except Exception as error:  # whatever the user's code raises
+                failure = error
+                continue
+            output = _output(record, label)
+            stretches = read_stretches(record, stream_steps(record, output), block_of, KnownActivations())
+            return assembled(label, record, stretches, torch.Generator().manual_seed(seed) if check else None)
+    reason = " ".join(str(failure).split())[:200] or type(failure).__name__
+    raise DeclarationError(f"the model {label}", f"it fails on the inputs: {reason}", "pass others") from failure
 
 
-def _recorded(model: nn.Module, given: CallArguments, stream: torch.Tensor, label: str) -> RunRecord:
-    try:
-        record = record_run(model, given.args, given.kwargs, stream)
-    except SymresError:
-        raise
-    except Exception as error:  # whatever the user's code raises
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DeclarationError(f"the model {label}", f"it fails on the inputs: {reason}", "pass others") from error
+def _moved(tensor: torch.Tensor, device: torch.device, dtype: torch.dtype | None) -> torch.Tensor:
+    return tensor.detach().to(device, dtype if tensor.is_floating_point() else None)
+
+
+def _recorded(model: nn.Module, given: CallArguments) -> RunRecord:
+    stream = given.differentiable
+    stream = next(tensors(given.structure)) if stream is None else stream
+    return record_run(model, given.args, given.kwargs, stream)
+
+
+def _output(record: RunRecord, label: str) -> int:
+    """The number of the model's output, if the record holds for other inputs too."""
     if any(not inside or not inside[-1].name for inside in record.reads):
         raise DeclarationError(
             f"the model {label}",
             "its forward, or compiled code in it, makes Python numbers of values that depend on the input",
             "move that into a submodule, which is measured then",
         )
-    return record
+    if record.output is None or record.output == 0:
+        raise DeclarationError(
+            f"the model {label}", "its output does not depend on its first input", "pass inputs that it uses"
+        )
+    return record.output
 
 
 def _guessed(model: nn.Module) -> torch.Tensor:

@@ -23,8 +23,8 @@ _FEWEST, _FEW, _MANY = 4, 16, 96  # networks; the many decide where the few cont
 _STANDARD_ERRORS = 5.0
 _PER_WIDTH = 5.0  # relative correction of order 1/n that is allowed, times n
 _NARROW = 8  # neurons below which corrections of order 1/n are everything
-_ENTRIES = 2**17  # of a Gaussian stream, at least one input
-_DRAWS = 2**28  # weights in all networks, for models whose layers have very many
+_ENTRIES = 2**15  # of a Gaussian stream, unless one input has more
+_DRAWS = 2**25  # weights in all networks, for models whose layers have very many
 _BATCH = 256  # inputs over which batch normalisation averages
 _COLUMNS = {"kernel_map": 0, "chi_perp": 1}  # of samples
 _NORMALISING = "input running_mean running_var weight bias training momentum eps"
@@ -154,9 +154,9 @@ class _Stretch:
         self.correction = _PER_WIDTH / self.narrowest + (_PER_WIDTH / self._shape[0] if self.mixes_inputs else 0)
 
     def _most_inputs(self) -> int:
-        """As many inputs as are useful, if the calls take more than they were recorded with."""
+        """As many inputs as are useful, if the calls take another number than they were recorded with."""
         each = math.prod(self._shape[1:])
-        wanted = max(self._inputs, _BATCH if self.mixes_inputs else min(_BATCH, _ENTRIES // each))
+        wanted = _BATCH if self.mixes_inputs else max(1, min(_BATCH, _ENTRIES // each))
         try:
             with torch.no_grad():
                 out = self.run(torch.ones([wanted, *self._shape[1:]], dtype=torch.float64), {})
