@@ -129,7 +129,7 @@ def run(size: ResNetSettings, progress: Progress) -> Outcome:
     planes[2].axhline(1.0, color="0.7", lw=0.8, zorder=0)
     planes[2].set(xlabel=r"$\mu$", ylabel=r"$\chi_J$ of the last block")
     planes[2].set_title(r"$\sigma_w^2 = 2$, $\sigma_b = 0$", fontsize=10)
-    planes[2].legend(frameon=False, fontsize=8)
+    planes[2].legend(frameon=False, fontsize=8, loc="lower right")
     draw_bar(figure, image, planes[:2])
     layers = 2 * size.blocks * len(size.channels) + 2
     figure.suptitle(f"Doshi et al. figure 4: ResNet{layers} with LayerNorm, bars: standard errors", fontsize=11)
