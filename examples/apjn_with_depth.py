@@ -44,7 +44,7 @@ class DepthSettings:
     probes: int = 2
 
 
-FULL, QUICK = DepthSettings(128, 512, 40), DepthSettings(32, 96, 12)
+FULL, QUICK = DepthSettings(128, 512, 40), DepthSettings(24, 64, 10)
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,18 @@ def run(size: DepthSettings, progress: Progress) -> Outcome:
             {"network": network.label, "layer": int(layer), "J": float(j), "error": j.error, "theory": float(e)}
             for layer, j, e in zip(layers, found, expected, strict=True)
         ]
-        label = f"{network.label}: zeta = {float(fit):.3f} ± {fit.error:.3f}, derived {zeta:.3f}".replace("zeta", "ζ")
-        axes.errorbar(layers, found, [j.error for j in found], fmt="o", ms=2, lw=0.6, color=colour, label=label)
+        name = f"{network.label}".replace("mu", "μ")
+        label = f"{name}:\nζ = {float(fit):.3f} ± {fit.error:.3f}, derived {zeta:.3f}"
+        some = np.unique(np.geomspace(1, len(layers), 30).astype(int)) - 1
+        bars = [found[place].error for place in some]
+        axes.errorbar(layers[some], [found[p] for p in some], bars, fmt="o", ms=3, lw=0.8, color=colour, label=label)
         axes.plot(layers, expected, color="black", lw=1.0, label=None if number == 3 else "theory, infinite width")
-    for axes, title in zip(panels, ("erf", "ReLU", "LayerNorm and mu = 1"), strict=True):
-        axes.set(xscale="log", yscale="log", xlabel="layer l", title=title.replace("mu", "μ"))
-        axes.legend(frameon=False, fontsize=7)
-        low, high = axes.get_ylim()
-        axes.set_ylim(min(low, 0.3 if title == "ReLU" else low), max(high, 3.0) * (3 if title[0] == "L" else 1))
+    for axes, title in zip(panels, ("erf", "ReLU", "LayerNorm and μ = 1"), strict=True):
+        axes.set(xscale="log", yscale="log", xlabel="layer l", title=title)
+        axes.legend(frameon=False, fontsize=8, loc="upper left" if title[0] == "L" else "best")
+    panels[1].set(ylim=(0.2, 5.0), yticks=(0.2, 0.5, 1.0, 2.0, 5.0))
+    panels[1].yaxis.set_major_formatter("{x:g}")
+    panels[1].yaxis.set_minor_formatter("")
     panels[0].set_ylabel("Jacobian norm J from the first stream")
     figure.suptitle(f"Doshi et al. figure 1: width {size.width}, {size.networks} networks, bars: standard errors")
     return Outcome(comparisons, points, figure)

@@ -93,7 +93,7 @@ def find_critical(
         middle = (x0 * y1 - x1 * y0) / (y1 - y0)
         value = log_chi(math.exp(middle))
         chi = found[math.exp(middle)]
-        if abs(value) < _FINE * chi.error / chi.value:
+        if abs(value) <= _FINE * chi.error / chi.value:
             break
         side = 0 if value * y0 > 0 else 1
         ends[side] = [middle, value]
@@ -217,14 +217,17 @@ def run(settings: SearchSettings, progress: Progress) -> Outcome:
             for sigma_w, chi in zip(found.tried, found.chis, strict=True)
         ]
         colour = colours[number % len(colours)]
-        label = rf"{search.label}: $\sigma_w$ = {found.sigma_w:.3f} ± {found.error:.3f}".replace("mu", "μ")
+        label = rf"{search.label}: $\sigma_w$ = {found.sigma_w:.3f} ± {found.error:.3f}"
+        label = label.replace("mu", "μ").replace("sigma_b", r"$\sigma_b$")
         values, errors = zip(*found.chis, strict=True)
-        axes.errorbar(found.tried, values, errors, fmt="o", ms=4, color=colour, label=label.replace("sigma_b", "σ_b"))
+        axes.errorbar(found.tried, values, errors, fmt="o", ms=4, color=colour, label=label)
         sigmas = np.linspace(search.low, search.high, 200)
         axes.plot(sigmas, search.curve(sigmas), color=colour, lw=1)
         axes.plot([found.sigma_w], [1.0], "k*", ms=11, mec="white", mew=0.7, zorder=5)
     axes.axhline(1.0, color="0.7", lw=0.8, zorder=0)
     axes.set(xlabel=r"scale of the initial weights, $\sigma_w$", ylabel=r"$\chi_J$ of the last block", yscale="log")
+    axes.set_yticks(ticks := (0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0), [f"{tick:g}" for tick in ticks])
+    axes.yaxis.set_minor_formatter("")
     axes.set_title("Points: measured; stars: found; lines: theory", fontsize=10)
     axes.legend(frameon=False, fontsize=8)
     return Outcome(comparisons, points, figure)

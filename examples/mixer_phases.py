@@ -72,7 +72,7 @@ class MixerSettings:
 
 
 FULL = MixerSettings(32, 128, 256, 30, 3, 5, 4, (8, 16, 32, 64), 10)
-QUICK = MixerSettings(8, 32, 48, 4, 2, 2, 2, (4, 16), 6)
+QUICK = MixerSettings(16, 32, 48, 4, 2, 2, 2, (4, 16), 12)
 WEIGHTS, BIASES = (0.5, 4.5), (0.0, 1.5)  # ranges of sigma_w^2 and sigma_b^2
 CURVES = ((0.5, 0.0, "#0072B2"), (2.0, 0.0, "#D55E00"), (2.0, 0.5, "#009E73"))  # C_W, C_b, colour
 
@@ -131,6 +131,11 @@ def run(size: MixerSettings, progress: Progress) -> Outcome:
     ends = np.array([size.depths[0], size.depths[-1]])
     curves.plot(ends, (values[0] - 1) * ends[0] / ends, color="black", lw=1, label="1/l")
     curves.set(xscale="log", yscale="log", xlabel="layer l", ylabel=r"$\chi_J - 1$ of the last layer")
+    curves.set_xticks(size.depths, [f"{depth}" for depth in size.depths])
+    curves.xaxis.set_minor_formatter("")
+    curves.yaxis.set_major_formatter("{x:g}")
+    curves.yaxis.set_minor_formatter("{x:g}")
+    curves.tick_params(axis="y", which="minor", labelsize=7)
     curves.set_title(r"$\mu = 1$", fontsize=10)
     curves.legend(frameon=False, fontsize=8)
     draw_bar(figure, image, panels[:2])

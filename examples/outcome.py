@@ -48,7 +48,8 @@ class Comparison:
     @property
     def cells(self) -> tuple[str, ...]:
         """A row of the table."""
-        numbers = (self.measured, self.error, self.theory, self.allowed, self.z)
+        allowed = math.nan if math.isnan(self.theory) else self.allowed
+        numbers = (self.measured, self.error, self.theory, allowed, self.z)
         texts = ["" if math.isnan(x) else f"{x:.2g}" if i in (1, 3, 4) else f"{x:.5g}" for i, x in enumerate(numbers)]
         return (self.what, *texts)
 

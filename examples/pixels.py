@@ -74,9 +74,7 @@ def draw_pixels(axes: Axes, pixels: Pixels) -> QuadMesh:
     from matplotlib.colors import Normalize
 
     shade = np.log(np.maximum(pixels.chi, 1e-30))
-    return axes.pcolormesh(
-        pixels.xs, pixels.ys, shade, cmap="RdBu_r", norm=Normalize(-REACH, REACH), shading="nearest"
-    )
+    return axes.pcolormesh(pixels.xs, pixels.ys, shade, cmap="RdBu_r", norm=Normalize(-REACH, REACH), shading="nearest")
 
 
 def draw_bar(figure: Figure, image: QuadMesh, panels: NDArray[np.object_]) -> None:

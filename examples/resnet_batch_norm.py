@@ -152,7 +152,9 @@ def run(size: BatchSettings, progress: Progress) -> Outcome:
                 for column, mu in enumerate(mus)
             ]  # fmt: skip
         curve = math.pi**2 * (1 - fine**2) / (math.pi - 1) ** 2 + fine**2
-        axes.plot(fine, curve, color="black", lw=1, ls="-" if kind.applies else ":", label="theory of dense blocks (26)")
+        axes.plot(
+            fine, curve, color="black", lw=1, ls="-" if kind.applies else ":", label="theory of dense blocks (26)"
+        )
         axes.axhline(1.0, color="0.7", lw=0.8, zorder=0)
         axes.set(xlabel=r"$\mu$")
         axes.set_title(label if kind.applies else f"{label}: (26) does not apply", fontsize=10)
