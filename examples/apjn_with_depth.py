@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from symres.core.progress import Progress
 
 from .last_block import sphere
 from .models.deep_mlp import DeepMlp
-from .outcome import Comparison, Outcome, main
+from .outcome import Comparison, Outcome, Point, main
 from .recursion import path
 
 ALLOWED = 0.3  # of a finite width: relative shift of J, and shift of exponents, in units of layers/width
@@ -72,8 +73,15 @@ class CriticalNetwork:
 
     def model(self, size: DepthSettings) -> DeepMlp:
         """A network in PyTorch."""
-        options = {"mu": 1.0, "norm": "pre"} if self.normed else {}
-        return DeepMlp(size.width, size.width, size.depth, self.activation, sigma_w=math.sqrt(self.C_W), **options)
+        return DeepMlp(
+            size.width,
+            size.width,
+            size.depth,
+            self.activation,
+            sigma_w=math.sqrt(self.C_W),
+            mu=1.0 if self.normed else 0.0,
+            norm="pre" if self.normed else "none",
+        )
 
 
 NETWORKS = (
@@ -87,7 +95,12 @@ NETWORKS = (
 def derived_exponent(network: CriticalNetwork) -> float:
     """Zeta of J ~ l^-zeta after many layers, as symres derives it."""
     zeta = network.theory.exponents.jacobian
+    assert zeta is not None
     return float(zeta.subs({sr.C_W: network.C_W, sr.C_b: 0}))
+
+
+def _told(progress: Progress, number: int, what: str, share: float) -> None:
+    progress(what, (number + share) / len(NETWORKS))
 
 
 def run(size: DepthSettings, progress: Progress) -> Outcome:
@@ -98,18 +111,19 @@ def run(size: DepthSettings, progress: Progress) -> Outcome:
     panels = figure.subplots(1, 3)
     shown = (panels[0], panels[1], panels[2], panels[2])
     colours = ("#0072B2", "#0072B2", "#0072B2", "#D55E00")
-    comparisons, points = [], []
+    comparisons: list[Comparison] = []
+    points: list[Point] = []
     layers = np.arange(1, size.depth + 2)
     for number, (network, axes, colour) in enumerate(zip(NETWORKS, shown, colours, strict=True)):
         measured = st.measure(
-            lambda network=network: network.model(size),
+            partial(network.model, size),
             sphere(size.inputs, size.width),
             ["read_in", "blocks.*"],
             start="read_in",
             seeds=size.networks,
             seed=1000 * number,
             probes=size.probes,
-            progress=lambda what, share, number=number: progress(what, (number + share) / len(NETWORKS)),
+            progress=partial(_told, progress, number),
         )
         found = [place.apjn_forward for place in measured.places]
         expected = path(network.theory, size.depth, network.C_W, C_W=network.C_W, C_b=0).jacobians

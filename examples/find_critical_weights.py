@@ -29,7 +29,7 @@ from symres.core.progress import Bar, Progress
 from .last_block import Chi, Trial, chi_of_last_block, images, sphere
 from .models.deep_mlp import DeepMlp
 from .models.mixer import Mixer
-from .outcome import Comparison, Outcome
+from .outcome import Comparison, Outcome, Point
 from .recursion import path
 
 NAME = "find_critical_weights"
@@ -170,10 +170,9 @@ class SearchSettings:
 def _perceptron(size: tuple[int, int, int], activation: str, norm: str, sigma_b: float, mu: Fraction) -> Search:
     """A perceptron of a width, a depth and a number of networks."""
     width, depth, networks = size
-    options = {"sigma_b": sigma_b, "mu": float(mu), "norm": norm}
 
     def build(sigma_w: float) -> nn.Module:
-        return DeepMlp(width, width, depth, activation, sigma_w=sigma_w, **options)
+        return DeepMlp(width, width, depth, activation, sigma_w=sigma_w, sigma_b=sigma_b, mu=float(mu), norm=norm)
 
     layer = sr.residual(activation, gamma=mu) if norm == "none" else sr.pre_ln(activation, gamma=mu)
     name = f"{activation}{', LayerNorm' if norm == 'pre' else ''}, mu = {float(mu):g}, sigma_b = {sigma_b:g}"
@@ -200,7 +199,9 @@ def run(settings: SearchSettings, progress: Progress) -> Outcome:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes, comparisons, points = figure.subplots(), [], []
+    axes = figure.subplots()
+    comparisons: list[Comparison] = []
+    points: list[Point] = []
     colours = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
     for number, search in enumerate(settings.searches):
         progress(search.label, number / len(settings.searches))

@@ -3,8 +3,8 @@
 Each pixel is the squared Jacobian norm of the last layer of PyTorch networks with erf, ReLU or GELU: plain, with
 LayerNorm of preactivations, with skip connections of weight mu = 1, and with both. The lines are those on which symres
 derives chi_J = 1 (solid where the kernel flows there), stars are critical points; the table has chi_J - mu^2, measured
-over theory at the same depth, summed over all pixels. With both, chi_J is 1 + O(1/depth) at every pixel. The source has depth 50, width 500 and
-100 networks.
+over theory at the same depth, summed over all pixels. With LayerNorm and mu = 1 chi_J is 1 + O(1/depth) at every pixel.
+The source has depth 50, width 500 and 100 networks.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 import symres as sr
 from symres.core.progress import Progress
 
-from .last_block import Trial, chi_of_last_block, sphere
+from .last_block import Chi, Trial, chi_of_last_block, sphere
 from .models.deep_mlp import DeepMlp
-from .outcome import Comparison, Outcome, main
-from .pixels import Pixels, draw_bar, draw_pixels
+from .outcome import Comparison, Outcome, Point, main
+from .pixels import Pixels, draw_bar, draw_pixels, over_plane
 from .recursion import path
 
 if TYPE_CHECKING:
@@ -68,17 +68,16 @@ def measured_pixels(
     """Chi_J over the plane beside the theory of networks as deep as these."""
     xs, ys = np.linspace(*WEIGHTS, size.columns), np.linspace(*BIASES, size.rows)
     trial = Trial(sphere(2, size.width), size.networks)
-    chi, errors = np.empty((2, size.rows, size.columns))
-    for place, (row, column) in enumerate(np.ndindex(chi.shape)):
-        found = chi_of_last_block(
-            lambda w=xs[column], b=ys[row]: DeepMlp(
-                size.width, size.width, size.depth, activation, sigma_w=w, sigma_b=b, mu=mu, norm=norm
-            ),
-            trial,
-            seed + place * size.networks,
-        )
-        chi[row, column], errors[row, column] = found
-        progress(f"{activation}, {norm}", (place + 1) / chi.size)
+
+    def measure(sigma_w: float, sigma_b: float, place: int) -> Chi:
+        def build() -> DeepMlp:
+            return DeepMlp(
+                size.width, size.width, size.depth, activation, sigma_w=sigma_w, sigma_b=sigma_b, mu=mu, norm=norm
+            )
+
+        return chi_of_last_block(build, trial, seed + place * size.networks)
+
+    chi, errors = over_plane(xs, ys, measure, lambda share: progress(f"{activation}, {norm}", share))
     variances = {"C_W": xs[None, :] ** 2, "C_b": ys[:, None] ** 2}
     theory = path(theory_of(activation, norm, mu), size.depth, variances["C_W"] + variances["C_b"], **variances)
     return Pixels(xs, ys, chi, errors, theory.chi[-1], mu**2)
@@ -101,9 +100,10 @@ def run(size: PhaseSettings, progress: Progress) -> Outcome:
     count = len(size.activations)
     figure = Figure(figsize=(11.0, 0.9 + 2.3 * count), layout="constrained")
     grid = figure.subplots(count, len(LAYERS), squeeze=False, sharex=True, sharey=True)
-    comparisons, points = [], []
-    for number, (row, column) in enumerate(np.ndindex(grid.shape)):
-        activation, (label, norm, mu), axes = size.activations[row], LAYERS[column], grid[row, column]
+    comparisons: list[Comparison] = []
+    points: list[Point] = []
+    panels = [(activation, layer) for activation in size.activations for layer in LAYERS]
+    for number, (axes, (activation, (label, norm, mu))) in enumerate(zip(grid.ravel(), panels, strict=True)):
 
         def told(what: str, share: float, done: int = number) -> None:
             progress(what, (done + share) / grid.size)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("number", "measured", "error", "theory", "allowed", "z")
 Settings = TypeVar("Settings")
+Point = dict[str, str | float]  # a row of a CSV file
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Outcome:
     """
 
     comparisons: Sequence[Comparison]
-    points: Sequence[dict[str, str | float]]
+    points: Sequence[Point]
     figure: Figure
     remarks: Sequence[str] = field(default=())
 

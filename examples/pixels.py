@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .last_block import Chi
+from .outcome import Point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +27,8 @@ class Pixels:
     """Chi_J over a plane.
 
     Args:
-        xs, ys: values of the parameters, of lengths n and m.
+        xs: values of the horizontal parameter, of length n.
+        ys: of the vertical one, of length m.
         chi: measured, shape (m, n).
         errors: standard errors.
         theory: at the same depth.
@@ -49,7 +54,7 @@ class Pixels:
         scatter = (found - share * expected).std(ddof=1) * np.sqrt(found.size)
         return float(share), float(scatter / expected.sum())
 
-    def rows(self, names: tuple[str, str], shared: dict[str, str | float]) -> list[dict[str, str | float]]:
+    def rows(self, names: tuple[str, str], shared: Point) -> list[Point]:
         """A dictionary for each pixel.
 
         Args:
@@ -82,3 +87,24 @@ def draw_bar(figure: Figure, image: QuadMesh, panels: NDArray[np.object_]) -> No
     bar = figure.colorbar(image, ax=panels, ticks=np.log(TICKS), extend="both")
     bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
     bar.set_label(r"measured $\chi_J$ of the last block")
+
+
+def over_plane(
+    xs: Array, ys: Array, measure: Callable[[float, float, int], Chi], told: Callable[[float], None]
+) -> tuple[Array, Array]:
+    """Measure at each point of a plane.
+
+    Args:
+        xs: of length n.
+        ys: of length m.
+        measure: of x, y and the number of the point, which serves for a seed.
+        told: is told which share is done.
+
+    Returns:
+        Values and standard errors, shape (m, n).
+    """
+    values, errors = np.empty((2, len(ys), len(xs)))
+    for place, (row, column) in enumerate(np.ndindex(values.shape)):
+        values[row, column], errors[row, column] = measure(float(xs[column]), float(ys[row]), place)
+        told((place + 1) / values.size)
+    return values, errors

@@ -25,7 +25,7 @@ from symres.core.progress import Progress
 from .last_block import Trial, chi_of_last_block, images, sphere
 from .models.batch_norm_mlp import BatchNormMlp
 from .models.resnet import BLOCKS, CHANNELS, ResNet
-from .outcome import Comparison, Outcome, main
+from .outcome import Comparison, Outcome, Point, main
 from .pixels import Pixels
 
 ALLOWED = 2.0  # relative shift of chi_J - mu^2 in units of 1/width + 1/batch
@@ -121,7 +121,9 @@ def run(size: BatchSettings, progress: Progress) -> Outcome:
     figure = Figure(figsize=(11.0, 3.5), layout="constrained")
     panels = figure.subplots(1, len(size.kinds), sharey=True)
     colours = ("#0072B2", "#D55E00", "#009E73")
-    comparisons, points, done = [], [], 0
+    comparisons: list[Comparison] = []
+    points: list[Point] = []
+    done = 0
     total = len(size.kinds) * len(size.weights) * len(size.mus)
     fine, mus, weights = np.linspace(0, 1, 21), np.array(size.mus), np.array(size.weights)
     for axes, (label, kind) in zip(panels, size.kinds.items(), strict=True):
@@ -129,7 +131,7 @@ def run(size: BatchSettings, progress: Progress) -> Outcome:
         allowed = ALLOWED * (1 / kind.width + 1 / len(kind.inputs))
         values, errors, theory = np.full((3, len(weights), len(mus)), math.nan)
         for row, column in np.ndindex(values.shape):
-            C_W, mu = weights[row], mus[column]
+            C_W, mu = size.weights[row], size.mus[column]
             build = partial(kind.network, sigma_w=math.sqrt(C_W), mu=mu)
             values[row, column], errors[row, column] = chi_of_last_block(build, trial, done * size.networks)
             if kind.applies:
@@ -161,7 +163,7 @@ def run(size: BatchSettings, progress: Progress) -> Outcome:
         axes.legend(frameon=False, fontsize=8)
     panels[0].set_ylabel(r"$\chi_J$ of the last block")
     figure.suptitle(
-        f"Doshi et al. figure 6: BatchNorm, batches of {size.batch} inputs, {size.images} images; bars: standard errors",
+        f"Doshi et al. figure 6: batches of {size.batch} inputs or {size.images} images, bars: standard errors",
         fontsize=11,
     )
     return Outcome(comparisons, points, figure)

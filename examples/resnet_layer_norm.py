@@ -1,11 +1,11 @@
 """Doshi et al. figure 4: chi_J of the last block of ResNet110 with LayerNorm, over sigma_w, sigma_b and mu.
 
 At mu = 1 chi_J is 1 + O(1/depth) for all sigma_w and sigma_b; at mu < 1 the network is ordered. The source explains the
-latter by kernels that are not diagonal in pixels (appendix B, "likely"). Measured and calculated it is the padding:
-with circular padding, whose kernels are no more diagonal, chi_J is that of the fully connected network, 1 at sigma_b = 0
-for all mu; zero padding makes it less than 1. The theory, for infinitely many channels, is that of
-``kernels_of_pixels``. The source has images of 32 x 32 pixels of CIFAR-10 and 100 to 200 networks; here the images are
-random, of 16 x 16 pixels.
+latter by kernels that are not diagonal in pixels (appendix B, "likely"). Both measurement and theory contradict this:
+it is the padding. With circular padding, whose kernels are no more diagonal, chi_J is that of the fully connected
+network, 1 at sigma_b = 0 for all mu (but for the depth that it takes to get there, near mu = 1); zero padding makes it
+less than 1. The theory, for infinitely many channels, is that of ``kernels_of_pixels``. The source has images of
+CIFAR-10, 32 x 32 pixels, and 100 to 200 networks; here the images are random, of 16 x 16 pixels.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from symres.core.progress import Progress
 from .kernels_of_pixels import WideResNet
 from .last_block import Chi, Trial, chi_of_last_block, images
 from .models.resnet import BLOCKS, CHANNELS, ResNet
-from .outcome import Comparison, Outcome, main
-from .pixels import Pixels, draw_bar, draw_pixels
+from .outcome import Comparison, Outcome, Point, main
+from .pixels import Pixels, draw_bar, draw_pixels, over_plane
 
 ALLOWED = 5.0  # of finitely many channels: relative shift of chi_J - mu^2 in units of 1/channels
 CRITICAL = 2.0  # C_W of the curves over mu
@@ -82,20 +82,24 @@ def run(size: ResNetSettings, progress: Progress) -> Outcome:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.5, 3.5), layout="constrained")
-    planes, points = figure.subplots(1, 3), []
+    planes = figure.subplots(1, 3)
     weights = np.linspace(*WEIGHTS, size.columns)
-    comparisons = []
+    comparisons: list[Comparison] = []
+    points: list[Point] = []
     vertical = {"sigma_b^2, mu = 1": np.linspace(*BIASES, size.rows), "mu, sigma_b = 0": np.linspace(0, 1, size.rows)}
     for number, (axes, (label, ys)) in enumerate(zip(planes, vertical.items(), strict=False)):
         shape = (size.rows, size.columns)
-        values, errors, theory = np.empty((3, *shape))
-        for place, (row, column) in enumerate(np.ndindex(shape)):
-            bias, mu = (ys[row], 1.0) if number == 0 else (0.0, ys[row])
-            seed = 10_000 * number + place * size.networks
-            (values[row, column], errors[row, column]), theory[row, column] = size.chi(
-                weights[column], bias, mu, seed=seed
-            )
-            progress(label, 0.25 * (number + (place + 1) / values.size))
+        theory = np.empty(shape)
+
+        def measure(x: float, y: float, place: int, number: int = number, theory: np.ndarray = theory) -> Chi:
+            bias, mu = (y, 1.0) if number == 0 else (0.0, y)
+            chi, theory.flat[place] = size.chi(x, bias, mu, seed=10_000 * number + place * size.networks)
+            return chi
+
+        def told(share: float, what: str = label, number: int = number) -> None:
+            progress(what, 0.25 * (number + share))
+
+        values, errors = over_plane(weights, ys, measure, told)
         skip = 1.0 if number == 0 else ys[:, None] ** 2
         pixels = Pixels(weights, ys, values, errors, theory, np.broadcast_to(skip, shape))
         points += pixels.rows(("sigma_w^2", label.split(",")[0]), {"panel": label})
