@@ -227,7 +227,7 @@ def run(settings: SearchSettings, progress: Progress) -> Outcome:
         axes.plot([found.sigma_w], [1.0], "k*", ms=11, mec="white", mew=0.7, zorder=5)
     axes.axhline(1.0, color="0.7", lw=0.8, zorder=0)
     axes.set(xlabel=r"scale of the initial weights, $\sigma_w$", ylabel=r"$\chi_J$ of the last block", yscale="log")
-    axes.set_yticks(ticks := (0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0), [f"{tick:g}" for tick in ticks])
+    axes.set_yticks(ticks := (0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0), [f"{tick:g}" for tick in ticks])
     axes.yaxis.set_minor_formatter("")
     axes.set_title("Points: measured; stars: found; lines: theory", fontsize=10)
     axes.legend(frameon=False, fontsize=8)
