@@ -27,7 +27,7 @@ from .recursion import path
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ALLOWED = 5.0  # of a finite width: relative shift of chi_J - mu^2 in units of 1/width
+ALLOWED = 3.0  # of a finite width: relative shift of chi_J - mu^2 in units of 1/width
 
 
 @dataclass(frozen=True)

@@ -192,3 +192,14 @@ def test_a_model_of_ones_own_is_searched_from_the_command_line(tmp_path, capsys)
     assert "Chain: sigma_w where chi_J = 1 0.8" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(SystemExit, match="take another range"):
         find_critical_weights.main([*model, "--out", str(tmp_path), "--range", "1", "3"])
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("norm", "mu"), [("none", 0.0), ("none", 1.0)])
+def test_weights_off_by_five_percent_are_refuted(norm, mu):
+    size = mlp_phases.PhaseSettings(12, 512, 4, 6, 5, ("relu",))
+    pixels = mlp_phases.measured_pixels("relu", norm, mu, size, 7, silent)
+    ratio, error = pixels.ratio
+    allowed = mlp_phases.ALLOWED / size.width
+    assert abs(outcome.Comparison("right", ratio, error, 1.0, allowed).z) < ERRORS
+    assert abs(outcome.Comparison("wrong", ratio, error, 1.05, allowed).z) > ERRORS  # chi_J - mu^2 = C_W/2
