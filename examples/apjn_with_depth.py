@@ -18,10 +18,10 @@ import symres as sr
 import symres.torch as st
 from symres.core.progress import Progress
 
+from .findings import Comparison, Findings, Point, main
+from .kernel_path import path
 from .last_block import sphere
 from .models.deep_mlp import DeepMlp
-from .outcome import Comparison, Outcome, Point, main
-from .recursion import path
 
 ALLOWED = 0.3  # of a finite width: relative shift of J, and shift of exponents, in units of layers/width
 
@@ -103,7 +103,7 @@ def _told(progress: Progress, number: int, what: str, share: float) -> None:
     progress(what, (number + share) / len(NETWORKS))
 
 
-def run(size: DepthSettings, progress: Progress) -> Outcome:
+def run(size: DepthSettings, progress: Progress) -> Findings:
     """Measure, fit and draw."""
     from matplotlib.figure import Figure
 
@@ -156,7 +156,7 @@ def run(size: DepthSettings, progress: Progress) -> Outcome:
     panels[1].yaxis.set_minor_formatter("")
     panels[0].set_ylabel("Jacobian norm J from the first stream")
     figure.suptitle(f"Doshi et al. figure 1: width {size.width}, {size.networks} networks, bars: standard errors")
-    return Outcome(comparisons, points, figure)
+    return Findings(comparisons, points, figure)
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ import numpy as np
 import symres as sr
 from symres.core.progress import Progress
 
+from .findings import Comparison, Findings, Point, main
+from .kernel_path import path
 from .last_block import Chi, Trial, chi_of_last_block, images
 from .models.mixer import Mixer
-from .outcome import Comparison, Outcome, Point, main
 from .pixels import Pixels, draw_bar, draw_pixels, over_plane
-from .recursion import path
 
 ALLOWED = 0.15  # of the exponent: the first kernel is no part of the linear growth
 
@@ -84,7 +84,7 @@ def independent_entries() -> sr.Theory:
     return sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(gelu(sr.Dense(sr.LayerNorm(sr.z))))))
 
 
-def run(size: MixerSettings, progress: Progress) -> Outcome:
+def run(size: MixerSettings, progress: Progress) -> Findings:
     """Measure and draw both planes and the curves over depth."""
     from matplotlib.figure import Figure
 
@@ -144,7 +144,7 @@ def run(size: MixerSettings, progress: Progress) -> Outcome:
     curves.legend(frameon=False, fontsize=8)
     draw_bar(figure, image, panels[:2])
     figure.suptitle(f"Doshi et al. figure 5: MLP-Mixer of {size.depth} layers, bars: standard errors", fontsize=11)
-    return Outcome(comparisons, points, figure)
+    return Findings(comparisons, points, figure)
 
 
 def power_law(xs: np.ndarray, ys: np.ndarray, errors: np.ndarray) -> tuple[float, float]:

@@ -18,11 +18,11 @@ import numpy as np
 import symres as sr
 from symres.core.progress import Progress
 
+from .findings import Comparison, Findings, Point, main
+from .kernel_path import path
 from .last_block import Chi, Trial, chi_of_last_block, sphere
 from .models.deep_mlp import DeepMlp
-from .outcome import Comparison, Outcome, Point, main
 from .pixels import Pixels, draw_bar, draw_pixels, over_plane
-from .recursion import path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,7 @@ def draw_lines(axes: Axes, theory: sr.Theory) -> None:
             axes.plot(math.sqrt(weight), math.sqrt(bias), "k*", ms=11, mec="white", mew=0.7, clip_on=False, zorder=5)
 
 
-def run(size: PhaseSettings, progress: Progress) -> Outcome:
+def run(size: PhaseSettings, progress: Progress) -> Findings:
     """Measure and draw all panels."""
     from matplotlib.figure import Figure
 
@@ -125,7 +125,7 @@ def run(size: PhaseSettings, progress: Progress) -> Outcome:
         "lines and stars: theory, dotted where the kernel flows away",
         fontsize=10,
     )
-    return Outcome(comparisons, points, figure)
+    return Findings(comparisons, points, figure)
 
 
 if __name__ == "__main__":

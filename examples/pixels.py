@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .findings import Point
 from .last_block import Chi
-from .outcome import Point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,10 +22,10 @@ from torch import nn
 import symres as sr
 from symres.core.progress import Progress
 
+from .findings import Comparison, Findings, Point, main
 from .last_block import Trial, chi_of_last_block, images, sphere
 from .models.batch_norm_mlp import BatchNormMlp
 from .models.resnet import BLOCKS, CHANNELS, ResNet
-from .outcome import Comparison, Outcome, Point, main
 from .pixels import Pixels
 
 ALLOWED = 2.0  # relative shift of chi_J - mu^2 in units of 1/width + 1/batch
@@ -114,7 +114,7 @@ def chi_of_theory(mu: float, C_W: float, stages: tuple[int, ...]) -> float:
     return float(network.chi_perp(C_W, C=0, C_W=C_W, C_b=0, gamma=mu)[-1])
 
 
-def run(size: BatchSettings, progress: Progress) -> Outcome:
+def run(size: BatchSettings, progress: Progress) -> Findings:
     """Measure and draw chi_J over mu."""
     from matplotlib.figure import Figure
 
@@ -166,7 +166,7 @@ def run(size: BatchSettings, progress: Progress) -> Outcome:
         f"Doshi et al. figure 6: batches of {size.batch} inputs or {size.images} images, bars: standard errors",
         fontsize=11,
     )
-    return Outcome(comparisons, points, figure)
+    return Findings(comparisons, points, figure)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ import numpy as np
 
 from symres.core.progress import Progress
 
+from .findings import Comparison, Findings, Point, main
 from .kernels_of_pixels import WideResNet
 from .last_block import Chi, Trial, chi_of_last_block, images
 from .models.resnet import BLOCKS, CHANNELS, ResNet
-from .outcome import Comparison, Outcome, Point, main
 from .pixels import Pixels, draw_bar, draw_pixels, over_plane
 
 ALLOWED = 5.0  # of finitely many channels: relative shift of chi_J - mu^2 in units of 1/channels
@@ -77,7 +77,7 @@ QUICK = ResNetSettings(8, (16, 32), 2, 3, 6, 2, 2, (0.0, 1.0))
 WEIGHTS, BIASES = (0.5, 4.5), (0.0, 1.0)  # ranges of sigma_w^2 and sigma_b^2
 
 
-def run(size: ResNetSettings, progress: Progress) -> Outcome:
+def run(size: ResNetSettings, progress: Progress) -> Findings:
     """Measure and draw both planes and the curves over mu."""
     from matplotlib.figure import Figure
 
@@ -137,7 +137,7 @@ def run(size: ResNetSettings, progress: Progress) -> Outcome:
     draw_bar(figure, image, planes[:2])
     layers = 2 * size.blocks * len(size.channels) + 2
     figure.suptitle(f"Doshi et al. figure 4: ResNet{layers} with LayerNorm, bars: standard errors", fontsize=11)
-    return Outcome(comparisons, points, figure)
+    return Findings(comparisons, points, figure)
 
 
 if __name__ == "__main__":

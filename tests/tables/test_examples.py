@@ -13,17 +13,18 @@ import symres as sr
 from examples import (
     apjn_with_depth,
     find_critical_weights,
+    findings,
     mixer_phases,
     mlp_phases,
-    outcome,
     resnet_batch_norm,
     resnet_layer_norm,
 )
+from examples.critical_search import find_critical
+from examples.kernel_path import path
 from examples.kernels_of_pixels import WideResNet
 from examples.last_block import Trial, chi_of_last_block, images, last_two, sphere
 from examples.models.deep_mlp import DeepMlp
 from examples.models.resnet import ResNet
-from examples.recursion import path
 from tests.shared import derived
 
 ERRORS = 4.0
@@ -59,10 +60,10 @@ def test_quick_numbers_agree_with_the_theory(module, tmp_path):
 
 def test_a_wrong_theory_is_told_from_the_measurement():
     exponent = rows(apjn_with_depth, "erf: exponent")[0]
-    assert abs(outcome.Comparison("of ReLU", exponent.measured, exponent.error, 0.0, exponent.allowed).z) > ERRORS
+    assert abs(findings.Comparison("of ReLU", exponent.measured, exponent.error, 0.0, exponent.allowed).z) > ERRORS
     batch = rows(resnet_batch_norm, "fully connected: chi_J, sigma_w^2 = 2, mu = 0")[0]
     one_unit = math.pi / (math.pi - 1)  # of blocks with one unit
-    assert abs(outcome.Comparison("one unit", batch.measured, batch.error, one_unit, batch.allowed).z) > 3
+    assert abs(findings.Comparison("one unit", batch.measured, batch.error, one_unit, batch.allowed).z) > 3
 
 
 def test_skip_connections_of_weight_one_are_critical_and_others_are_not():
@@ -127,14 +128,14 @@ CHAIN = Trial(torch.ones(1, 8), 2, blocks="layers")
 
 
 def test_the_search_finds_a_known_scale():
-    found = find_critical_weights.find_critical(Chain, CHAIN, 0.3, 3.0)
+    found = find_critical(Chain, CHAIN, 0.3, 3.0)
     assert found.sigma_w == pytest.approx(0.8, abs=1e-6) and found.slope == pytest.approx(2.0, rel=1e-5)
     assert found.error < 1e-5 and found.fresh.value == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_range_without_a_crossing_is_refused():
     with pytest.raises(ValueError, match=r"one side of 1; take another range"):
-        find_critical_weights.find_critical(Chain, CHAIN, 1.0, 3.0)
+        find_critical(Chain, CHAIN, 1.0, 3.0)
 
 
 def test_the_last_two_blocks_have_to_be_there():
@@ -180,9 +181,9 @@ def test_chi_of_a_block_of_known_norm():
 
 def test_the_command_line_writes_and_prints(tmp_path, capsys):
     arguments = ["--quick", "--out", str(tmp_path)]
-    outcome.main("mlp_phases", "about", lambda size, progress: quick(mlp_phases), 1, 2, arguments)
+    findings.main("mlp_phases", "about", lambda size, progress: quick(mlp_phases), 1, 2, arguments)
     printed = capsys.readouterr().out
-    assert printed.splitlines()[0].split() == list(outcome.COLUMNS) and "mlp_phases.csv" in printed
+    assert printed.splitlines()[0].split() == list(findings.COLUMNS) and "mlp_phases.csv" in printed
     assert {path.name for path in tmp_path.iterdir()} == {"mlp_phases.png", "mlp_phases.csv"}
 
 
@@ -201,5 +202,5 @@ def test_weights_off_by_five_percent_are_refuted(norm, mu):
     pixels = mlp_phases.measured_pixels("relu", norm, mu, size, 7, silent)
     ratio, error = pixels.ratio
     allowed = mlp_phases.ALLOWED / size.width
-    assert abs(outcome.Comparison("right", ratio, error, 1.0, allowed).z) < ERRORS
-    assert abs(outcome.Comparison("wrong", ratio, error, 1.05, allowed).z) > ERRORS  # chi_J - mu^2 = C_W/2
+    assert abs(findings.Comparison("right", ratio, error, 1.0, allowed).z) < ERRORS
+    assert abs(findings.Comparison("wrong", ratio, error, 1.05, allowed).z) > ERRORS  # chi_J - mu^2 = C_W/2

@@ -56,7 +56,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Findings:
     """What an example found.
 
     Args:
@@ -99,7 +99,7 @@ class Outcome:
 def main(
     name: str,
     about: str | None,
-    run: Callable[[Settings, Progress], Outcome],
+    run: Callable[[Settings, Progress], Findings],
     full: Settings,
     quick: Settings,
     arguments: Sequence[str] | None = None,
@@ -122,7 +122,7 @@ def main(
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(min(2, torch.get_num_threads()))
     with Bar(name) as bar:
-        outcome = run(quick if chosen.quick else full, bar)
-    print(outcome.table)
-    for path in outcome.write(chosen.out, name):
+        findings = run(quick if chosen.quick else full, bar)
+    print(findings.table)
+    for path in findings.write(chosen.out, name):
         print(f"wrote {path}")
