@@ -50,14 +50,20 @@ def find_critical(
         rounds: most scales that are tried between them.
 
     Raises:
-        ValueError: chi_J is on the same side of 1 at both ends.
+        ValueError: chi_J is on the same side of 1 at both ends, or no positive number; or the range is
+            none.
     """
+    if not 0 < low < high:
+        raise ValueError(f"sigma_w from {low} to {high}: it is no range of scales; take 0 < low < high")
     found: dict[float, Chi] = {}
 
     def log_chi(sigma_w: float) -> float:
         if sigma_w not in found:
             found[sigma_w] = chi_of_last_block(lambda: build(sigma_w), trial)
-        return math.log(found[sigma_w].value)
+        value = found[sigma_w].value
+        if not 0 < value < math.inf:
+            raise ValueError(f"sigma_w = {sigma_w:g}: chi_J is {value}, no positive number; take another range")
+        return math.log(value)
 
     ends = [[math.log(low), log_chi(low)], [math.log(high), log_chi(high)]]
     if ends[0][1] * ends[1][1] > 0:

@@ -162,6 +162,16 @@ def run(settings: SearchSettings, progress: Progress) -> Findings:
     return Findings(comparisons, points, figure)
 
 
+def _own(chosen: argparse.Namespace) -> SearchSettings:
+    """The model that is named on the command line."""
+    module, _, factory = chosen.model.partition(":")
+    shape = [int(length) for length in chosen.shape.split(",")]
+    inputs = torch.randn(2, *shape, generator=torch.Generator().manual_seed(0))
+    trial = Trial(inputs, chosen.networks, blocks=chosen.blocks)
+    build = getattr(importlib.import_module(module), factory)
+    return SearchSettings((Search(chosen.model, build, trial, *chosen.range),))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -176,19 +186,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--networks", type=int, default=8, help="drawn at each sigma_w")
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(min(2, torch.get_num_threads()))
-    settings = usual(chosen.quick)
-    if chosen.model:
-        module, _, factory = chosen.model.partition(":")
-        shape = [int(length) for length in chosen.shape.split(",")]
-        inputs = torch.randn(2, *shape, generator=torch.Generator().manual_seed(0))
-        trial = Trial(inputs, chosen.networks, blocks=chosen.blocks)
-        build = getattr(importlib.import_module(module), factory)
-        settings = SearchSettings((Search(chosen.model, build, trial, *chosen.range),))
-    with Bar(NAME) as bar:
-        try:
+    try:
+        settings = _own(chosen) if chosen.model else usual(chosen.quick)
+        with Bar(NAME) as bar:
             findings = run(settings, bar)
-        except ValueError as error:
-            raise SystemExit(f"{NAME}: {error}") from None
+    except (ValueError, ImportError, AttributeError, sr.SymresError) as error:
+        raise SystemExit(f"{NAME}: {error}") from None
     print(findings.table)
     for written in findings.write(chosen.out, NAME):
         print(f"wrote {written}")

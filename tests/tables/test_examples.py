@@ -136,6 +136,8 @@ def test_the_search_finds_a_known_scale():
 def test_a_range_without_a_crossing_is_refused():
     with pytest.raises(ValueError, match=r"one side of 1; take another range"):
         find_critical(Chain, CHAIN, 1.0, 3.0)
+    with pytest.raises(ValueError, match=r"chi_J is 0.0, no positive number"):
+        find_critical(lambda sigma_w: Chain(0.0), CHAIN, 1.0, 3.0)
 
 
 def test_the_last_two_blocks_have_to_be_there():
@@ -191,8 +193,17 @@ def test_a_model_of_ones_own_is_searched_from_the_command_line(tmp_path, capsys)
     model = ["--model", "tests.tables.test_examples:Chain", "--shape", "8", "--blocks", "layers", "--networks", "2"]
     find_critical_weights.main([*model, "--out", str(tmp_path)])
     assert "Chain: sigma_w where chi_J = 1 0.8" in " ".join(capsys.readouterr().out.split())
-    with pytest.raises(SystemExit, match="take another range"):
-        find_critical_weights.main([*model, "--out", str(tmp_path), "--range", "1", "3"])
+    for options, message in (
+        (["--range", "1", "3"], "take another range"),
+        (["--range", "0", "3"], "take 0 < low < high"),
+        (["--blocks", "layer"], "layer"),
+        (["--shape", "a"], "a"),
+        (["--model", "tests.tables.test_examples:Missing"], "Missing"),
+        (["--model", "no_such_module:Missing"], "no_such_module"),
+    ):
+        with pytest.raises(SystemExit, match=f"^find_critical_weights: .*{message}"):
+            find_critical_weights.main([*model, "--out", str(tmp_path / "none"), *options])
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.exhaustive
