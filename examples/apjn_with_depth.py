@@ -151,6 +151,7 @@ def run(size: DepthSettings, progress: Progress) -> Findings:
     for axes, title in zip(panels, ("erf", "ReLU", "LayerNorm and μ = 1"), strict=True):
         axes.set(xscale="log", yscale="log", xlabel="layer l", title=title)
         axes.legend(frameon=False, fontsize=8, loc="upper left" if title[0] == "L" else "best")
+    panels[2].set_ylim(top=5 * panels[2].get_ylim()[1])
     panels[1].set(ylim=(0.2, 5.0), yticks=(0.2, 0.5, 1.0, 2.0, 5.0))
     panels[1].yaxis.set_major_formatter("{x:g}")
     panels[1].yaxis.set_minor_formatter("")

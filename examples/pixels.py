@@ -79,7 +79,10 @@ def draw_pixels(axes: Axes, pixels: Pixels) -> QuadMesh:
     from matplotlib.colors import Normalize
 
     shade = np.log(np.maximum(pixels.chi, 1e-30))
-    return axes.pcolormesh(pixels.xs, pixels.ys, shade, cmap="RdBu_r", norm=Normalize(-REACH, REACH), shading="nearest")
+    colours = Normalize(-REACH, REACH)
+    image = axes.pcolormesh(pixels.xs, pixels.ys, shade, cmap="RdBu_r", norm=colours, shading="nearest")
+    axes.set(xlim=(pixels.xs[0], pixels.xs[-1]), ylim=(pixels.ys[0], pixels.ys[-1]))
+    return image
 
 
 def draw_bar(figure: Figure, image: QuadMesh, panels: NDArray[np.object_]) -> None:
