@@ -260,9 +260,11 @@ def derive(
     from dataclasses import replace
     from json import dumps
 
+    from ..studies.advice.advise import require_size
     from .request import make
     from .staging import Staging
 
+    require_size(depth, width, inputs_kernel)
     folder = _place(out, "a folder")
     request = make(activation, layer, settings or [])
     output = Output()

@@ -14,7 +14,8 @@ class Choice:
     Args:
         depth: number of layers.
         width: of the stream.
-        holds: whether kernels and gradients of drawn networks stay within a factor of 5 over the depth.
+        holds: whether kernels and squared gradients of drawn networks stay within a factor of 5 over the depth: those
+            averaged over the networks with a margin (a factor of 4), and those of three in four single networks.
         C_W: fan-in times the variance of a weight; None where nothing could be tried.
         C_b: variance of a bias.
         parameters: numbers chosen for the other free parameters of the layer: gamma, xi, by name.
@@ -23,8 +24,8 @@ class Choice:
         origin: where the numbers come from.
         theory: kernels and Jacobians along the depth at infinite width.
         trial: how the networks fared that were drawn.
-        fluctuation: relative standard deviation of the last kernel over networks, sqrt(P/n)/K, of the finite-width
-            theory; None where that is not known.
+        fluctuation: relative standard deviation of the mean square of the last stream over networks,
+            sqrt((V + 2 K^2)/n)/K, of the finite-width theory; None where that is not known.
         any_scale: whether networks treat inputs of all scales alike.
         optimal: whether gamma is the weight for which depth/width is the optimal aspect ratio.
         drift: relative change of the kernel in the last layer, at infinite width, where the first is 10 % larger.

@@ -13,8 +13,8 @@ _SOURCE = {
     Origin.POINT: "This is the critical point: a layer keeps the kernel, and both susceptibilities are 1.",
     Origin.LINE: "This lies on the critical line: a layer keeps the kernel, and chi_perp is 1.",
     Origin.BRANCH: "Branches are so small that all layers together change kernels and gradients by a factor near 2.",
-    Origin.SEARCH: "No kernel is critical; these numbers change kernels and gradients least over the depth.",
-    Origin.GIVEN: "The variances are given; only the inputs could be chosen.",
+    Origin.SEARCH: "Critical kernels, if there are any, do not hold here; this changes kernels and gradients least.",
+    Origin.GIVEN: "The variances of weights are given; the inputs could be chosen, and biases where they are free.",
 }
 
 
@@ -31,7 +31,7 @@ def reasons(advice: Choice) -> tuple[str, ...]:
     if advice.origin is None or advice.trial is None:
         return (f"No advice: {advice.remark}.",)
     found = [_draw(advice) if advice.holds else _fails(advice)]
-    found += [_SOURCE[advice.origin]] if advice.holds else []
+    found += [_source(advice, advice.origin)] if advice.holds else []
     if advice.optimal:
         ratio = digits(advice.depth / advice.width, 2)
         found.append(
@@ -50,8 +50,14 @@ def reasons(advice: Choice) -> tuple[str, ...]:
     return (*found, *_schemes(advice.usual))
 
 
+def _source(advice: Choice, origin: Origin) -> str:
+    if origin is Origin.POINT and advice.theory is not None and advice.theory.range > 1 + _LITTLE:
+        return "These are the variances of a critical point K* = 0, near which a layer changes small kernels little."
+    return _SOURCE[origin]
+
+
 def _draw(advice: Choice) -> str:
-    if advice.C_W is None or advice.C_b is None:
+    if advice.origin is Origin.GIVEN or advice.C_W is None or advice.C_b is None:
         return f"Networks of {advice.depth} layers and width {advice.width} with these variances survive."
     chosen = [f"{name} = {digits(value, 9)}" for name, value in advice.parameters.items()]
     with_ = f"With {' and '.join(chosen)}, draw" if chosen else "Draw"
@@ -68,11 +74,11 @@ def _fails(advice: Choice) -> str:
 
 
 def _inputs(advice: Choice) -> list[str]:
-    if advice.kernel is None or advice.inputs_kernel is None:
+    if advice.kernel is None:
         return []
     if advice.any_scale:
         return ["Inputs may have any scale: all kernels change by the same factor."]
-    if advice.C_W is None:
+    if advice.inputs_kernel is None or advice.C_W is None or advice.C_b is None:
         return [f"Scale the inputs so that the first preactivations have variance {digits(advice.kernel)}."]
     given, wanted = advice.given_inputs, digits(advice.inputs_kernel)
     if given is not None and math.isclose(given, advice.inputs_kernel, rel_tol=1e-6):
@@ -81,7 +87,14 @@ def _inputs(advice: Choice) -> list[str]:
     if given is not None:
         scaled = f"by {digits(math.sqrt(advice.inputs_kernel / given))}: their mean square has to be {wanted}"
     first = f"a first dense layer with the same C_W and C_b then has kernel {digits(advice.kernel)}"
-    return [f"Scale the inputs {scaled}; {first}."]
+    found = [f"Scale the inputs {scaled}; {first}."]
+    if advice.kernel > advice.C_b:
+        own = digits((advice.kernel - advice.C_b) / (given or 1.0))
+        of_ = digits(given or 1.0)
+        found.append(
+            f"Or leave inputs of mean square {of_} as they are, and draw the first layer alone with C_W = {own}."
+        )
+    return found
 
 
 def _tried(advice: Choice, trial: Trial) -> str:
@@ -118,8 +131,8 @@ def _scatter(fluctuation: float) -> str:
 def _rate(rate: LearningRate) -> str:
     return (
         f"The tangent kernel is {digits(rate.tangent_kernel)} at this depth and grows like the depth to the power "
-        f"{rate.exponent:.2g}: learning rates of gradient descent fall like its inverse, in PyTorch's parametrisation "
-        "also like 1/width; Adam's like 1/width for hidden weights."
+        f"{rate.exponent:.2g}: learning rates of gradient descent fall like its inverse; those of weights in PyTorch's "
+        "parametrisation also like 1/width, and Adam's like 1/width for hidden weights."
     )
 
 

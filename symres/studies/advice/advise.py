@@ -16,11 +16,13 @@ from ...theory.theory import Theory
 from .candidates import groups, optimal_weight
 from .flow import DepthFlow, Setting
 from .near_layers import nearest
+from .scales import LARGER
 from .schemes import usual_schemes
 from .trials import trial
 
 DEPTH, WIDTH = 50, 512  # of the networks that a page speaks of
 _TUNED = {C_W, C_b, gamma, xi}
+_MOST = 20_000  # layers or neurons
 _FEW = 6  # settings of a group that are tried
 _HOPELESS = 20.0  # a range at infinite width that no network of finite width mends
 _ALIKE, _SHOWN = 1e-9, 1e-4  # relative: of scales that are treated alike, of fluctuations that are shown
@@ -39,10 +41,7 @@ def advise(
         inputs_kernel: the mean square of the inputs, if it is given; advice keeps it where it can.
         near: whether to look for a layer near it where nothing holds.
     """
-    layers, neurons = whole(depth, "depth", 1), whole(width, "width", 2)
-    given = None if inputs_kernel is None else float(parameter(inputs_kernel, "inputs_kernel"))
-    if given is not None and not given > 0:
-        raise DeclarationError(f"inputs of mean square {given:g}", "it is not positive", "pass a number > 0")
+    layers, neurons, given = require_size(depth, width, inputs_kernel)
     wanted = tuple(s.name for s in theory.layer.parameters if s not in _TUNED)
     if wanted:
         return Advice(layers, neurons, False, wanted=wanted)
@@ -54,15 +53,16 @@ def advise(
         return _without(theory, layers, neurons, near, _NOTHING)
     setting, tried = found
     values = setting.values
+    weight, bias = flow.variances(values)
     return Advice(
         layers,
         neurons,
         tried.holds,
-        setting.weight if C_W in values else None,
-        setting.bias if C_W in values else None,
+        weight,
+        bias,
         {s.name: v for s, v in values.items() if s not in (C_W, C_b)},
         setting.kernel,
-        setting.inputs if C_W in values else setting.kernel,
+        None if weight is None or bias is None else (setting.kernel - bias) / weight,
         setting.origin,
         flow.path(setting, layers),
         tried,
@@ -75,6 +75,22 @@ def advise(
         _nearest(theory, layers, neurons) if near and not tried.holds else None,
         given_inputs=given,
     )
+
+
+def require_size(depth: Number, width: Number, inputs_kernel: Number | None) -> tuple[int, int, float | None]:
+    """Depth, width and mean square of the inputs as numbers.
+
+    Raises:
+        DeclarationError: one of them is none, or networks of that size cannot be tried.
+    """
+    layers, neurons = whole(depth, "depth", 1), whole(width, "width", 2)
+    for name, value in (("depth", layers), ("width", neurons)):
+        if value > _MOST:
+            raise DeclarationError(f"a {name} of {value}", "such networks cannot be tried", f"pass {_MOST} or less")
+    given = None if inputs_kernel is None else float(parameter(inputs_kernel, "inputs_kernel"))
+    if given is not None and not given > 0:
+        raise DeclarationError(f"inputs of mean square {given:g}", "it is not positive", "pass a number > 0")
+    return layers, neurons, given
 
 
 def _without(theory: Theory, depth: int, width: int, near: bool, remark: str) -> Advice:
@@ -94,19 +110,26 @@ def _best(flow: DepthFlow, depth: int, width: int, inputs: float | None) -> tupl
         for setting in _promising(flow, group, depth):
             tried.append((setting, trial(flow.theory, setting, depth, width)))
             if tried[-1][1].holds and setting.origin is not Origin.SEARCH:
-                return tried[-1]
+                return _shown(flow, setting, inputs), tried[-1][1]
         kept += tried
         holding = [row for row in tried if row[1].holds]
         if holding:
             return min(holding, key=lambda row: row[1].score)
-    finite = [row for row in kept if math.isfinite(row[0].weight) or row[0].origin is Origin.GIVEN]
-    return min(finite, key=lambda row: row[1].score, default=None)
+    return min(kept, key=lambda row: row[1].score, default=None)
+
+
+def _shown(flow: DepthFlow, setting: Setting, inputs: float | None) -> Setting:
+    """The setting for inputs of mean square 1 where they may have any."""
+    weight, bias = flow.variances(setting.values)
+    if weight is None or bias != 0 or not _any_scale(flow, setting):
+        return setting
+    return setting.starting(weight * (inputs or 1.0))
 
 
 def _promising(flow: DepthFlow, group: list[Setting], depth: int) -> list[Setting]:
     """A few settings of a group, in the order in which they are tried; the best one where none is promising."""
     ranges = {id(s): flow.range(s, depth) for s in group}
-    alive = sorted((s for s in group if ranges[id(s)] < _HOPELESS), key=lambda s: s.note)
+    alive = sorted((s for s in group if ranges[id(s)] < _HOPELESS and _is_robust(flow, s, depth)), key=lambda s: s.note)
     return alive[:_FEW] or sorted(group, key=lambda s: ranges[id(s)])[:1]
 
 
@@ -123,8 +146,13 @@ def _drift(flow: DepthFlow, setting: Setting, depth: int) -> float | None:
     return found if math.isfinite(found) else None
 
 
+def _is_robust(flow: DepthFlow, setting: Setting, depth: int) -> bool:
+    """Whether an input whose first kernel is four times as large survives as well, at infinite width."""
+    return flow.range(setting.starting(LARGER * setting.kernel), depth) < _HOPELESS
+
+
 def _fluctuation(flow: DepthFlow, setting: Setting, depth: int, width: int) -> float | None:
-    """sqrt(P/n)/K of the last layer."""
+    """Of the mean square of the last stream: sqrt((V + 2 K^2)/n)/K, with the noise of its own n neurons."""
     if flow.theory.is_batch:
         return None
     try:
@@ -132,5 +160,6 @@ def _fluctuation(flow: DepthFlow, setting: Setting, depth: int, width: int) -> f
         last = states_of(np.array([[setting.kernel]]), [(layer, dict(setting.values))] * depth, _SHOWN)[-1]
     except SymresError:
         return None
-    found = math.sqrt(max(float(last.P[0, 0, 0, 0]), 0.0) / width) / float(last.kernel[0, 0])
+    kernel = float(last.kernel[0, 0])
+    found = math.sqrt(max(float(last.V[0, 0, 0, 0]) + 2 * kernel**2, 0.0) / width) / kernel
     return found if math.isfinite(found) else None

@@ -13,7 +13,7 @@ from ...theory.theory import Theory
 from .critical_settings import at_points
 from .flow import DepthFlow, Setting
 from .free_settings import least_change, small_branches
-from .line_settings import on_line
+from .line_settings import on_line, with_biases
 
 _WEIGHTS = (sp.Rational(9, 10), sp.Rational(99, 100), sp.Rational(1, 2))  # of skip connections, if the best fails
 
@@ -62,8 +62,11 @@ def optimal_weight(theory: Theory, depth: int, width: int) -> float | None:
 
 
 def _given(flow: DepthFlow, depth: int, inputs: float | None) -> Iterator[Setting]:
-    """Layers with numbers for C_W: only the first kernel can be chosen."""
-    fixed = {s: 0.0 if s == C_b else 1.0 for s in flow.theory.layer.parameters}
+    """Layers with numbers for C_W: the first kernel can be chosen, and C_b where it is free."""
+    free = set(flow.theory.layer.parameters)
+    fixed = {s: 0.0 if s == C_b else 1.0 for s in free}
+    if C_b in free:
+        yield from with_biases(flow, {s: v for s, v in fixed.items() if s != C_b})
     if inputs is not None:
         yield Setting(Origin.GIVEN, fixed, inputs)
     yield from least_change(flow, depth, fixed)

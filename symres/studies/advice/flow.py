@@ -12,6 +12,7 @@ import sympy as sp
 
 from ...core.errors import SymresError
 from ...core.symbols import C_W, C_b, K
+from ...layers.nodes import Dense
 from ...results.advice.parts import LearningRate, Origin, Path
 from ...results.quantity import Status
 from ...theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
@@ -36,21 +37,6 @@ class Setting:
     kernel: float
     note: float = 0.0
 
-    @property
-    def weight(self) -> float:
-        """C_W."""
-        return self.values.get(C_W, math.nan)
-
-    @property
-    def bias(self) -> float:
-        """C_b."""
-        return self.values.get(C_b, 0.0)
-
-    @property
-    def inputs(self) -> float:
-        """The mean square of the inputs for which a first dense layer gives the kernel."""
-        return (self.kernel - self.bias) / self.weight
-
     def starting(self, kernel: float) -> Setting:
         """The same variances with another first kernel."""
         return replace(self, kernel=kernel)
@@ -74,6 +60,18 @@ class DepthFlow:
         growth, _, perp = self._maps
         unknown = any(q.status is Status.UNKNOWN for q in (growth, perp))
         return not unknown and not perp.defined.has(sp.oo, sp.zoo, sp.nan)
+
+    def variances(self, values: Mapping[sp.Symbol, float]) -> tuple[float | None, float | None]:
+        """C_W and C_b, chosen or as the layer gives them; None where it has no dense layer, or they differ."""
+        weight, bias = (values.get(symbol, self._given[place]) for place, symbol in enumerate((C_W, C_b)))
+        return weight, bias
+
+    @cached_property
+    def _given(self) -> tuple[float | None, float | None]:
+        draws = self.theory.layer.forward.atoms(Dense)
+        found = [{node.args[place] for node in draws} for place in (1, 2)]
+        weight, bias = (float(next(iter(s))) if len(s) == 1 and next(iter(s)).is_number else None for s in found)
+        return weight, bias
 
     @cached_property
     def _layer(self) -> CompiledExpressions:

@@ -13,8 +13,9 @@ import sympy as sp
 from ...core.symbols import C_W, C_b, xi
 from ...results.advice.parts import Origin
 from .flow import DepthFlow, Setting
-from .scales import where_doubled
+from .scales import LARGER, where_doubled
 
+_SMALLEST = 1e-8  # weight of a branch that is a branch
 _STARTS = (1.0, 0.01, 100.0)  # first kernels that are tried
 _LOGS = np.linspace(-6.0, 9.0, 9)  # of C_W and of the first kernel, where a search begins
 _LARGEST, _LOST = 9.3, 1e3  # of a logarithm; of a range, from which on a search does not look closer
@@ -44,11 +45,13 @@ def small_branches(
         return Setting(Origin.BRANCH, values, first)
 
     def range_at(start: float | None, scale: float) -> float:
-        return flow.range(at(scale, start), depth)
+        setting = at(scale, start)
+        # inputs differ: where kernels grow faster than in proportion, those of the largest must not run away
+        return max(flow.range(setting, depth), flow.range(setting.starting(LARGER * setting.kernel), depth) / LARGER)
 
     for place, start in enumerate([None, *_STARTS] if inputs is not None and C_W in free else _STARTS):
         found = where_doubled(partial(range_at, start))
-        if found is not None:
+        if found is not None and found > _SMALLEST:
             setting = at(found, start)
             yield Setting(setting.origin, setting.values, setting.kernel, float(place))
 

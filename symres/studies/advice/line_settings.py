@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import numpy as np
 import sympy as sp
@@ -15,6 +16,8 @@ from .flow import DepthFlow, Setting
 _KERNELS = tuple(10.0 ** (k / 4) for k in range(-12, 17))  # 1e-3 to 1e4
 _WEIGHTS = tuple(10.0 ** (k / 2) for k in range(-4, 9))  # where a line is looked for first
 _SOLVED = 1e-9
+_LEAST = math.log(1e-8)  # of C_W: smaller weights are none
+_LARGEST = 100.0  # C_b over the kernel
 
 
 def on_line(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:
@@ -34,7 +37,7 @@ def on_line(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setti
         if found is None:
             continue
         guess = found
-        if not found[1] > -_SOLVED:
+        if not (found[1] > -_SOLVED and found[0] > _LEAST):
             continue
         bias = float(found[1]) * kernel if found[1] > _SOLVED else 0.0
         values = {**fixed, C_W: float(math.exp(found[0])), C_b: bias}
@@ -43,6 +46,36 @@ def on_line(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setti
             repels, aside = 10.0 * (parallel > 1 + _SOLVED), abs(math.log(kernel)) / 1e3
             memory = abs(math.log(max(abs(parallel), 1e-3)))
             yield Setting(Origin.LINE, values, kernel, repels + memory + aside)
+
+
+def with_biases(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:
+    """Settings of a layer whose C_W is given: kernels that some C_b keeps, those first where chi_perp is near 1.
+
+    Args:
+        flow: of the layer.
+        fixed: numbers for all parameters but C_b.
+    """
+    from scipy.optimize import brentq  # here, because it takes longer to import than the rest of symres
+
+    def bias_at(kernel: float) -> float:
+        """The variance of biases that keeps a kernel; nan where none does."""
+
+        def excess(share: float) -> float:
+            return flow.step({**fixed, C_b: share * kernel}, kernel)[0] / kernel - 1
+
+        low, high = excess(0.0), excess(_LARGEST)
+        return float(brentq(excess, 0.0, _LARGEST)) * kernel if low <= 0 <= high else math.nan
+
+    def log_perp(log_kernel: float) -> float:
+        kernel = math.exp(log_kernel)
+        return math.log(flow.step({**fixed, C_b: bias_at(kernel)}, kernel)[1])
+
+    logs = [math.log(kernel) for kernel in _KERNELS if not math.isnan(bias_at(kernel))]
+    found = [(log, log_perp(log)) for log in logs]
+    roots = [(float(brentq(log_perp, a, b)), 0.0) for (a, one), (b, other) in pairwise(found) if one * other < 0]
+    for log, away in [*roots, *found]:
+        kernel = math.exp(log)
+        yield Setting(Origin.GIVEN, {**fixed, C_b: bias_at(kernel)}, kernel, abs(away))
 
 
 def _solved(

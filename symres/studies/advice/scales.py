@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from .flow import DepthFlow, Setting
 
+LARGER = 4.0  # the kernel of the largest of many inputs over the one that is meant
 TARGET = 2.0  # factor by which kernels and gradients may change by design
 _KEPT = 4.0  # factor that is accepted for inputs as they are given
 _GRID = [10.0**k for k in range(-10, 5)]
