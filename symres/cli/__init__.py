@@ -1,7 +1,7 @@
 """The command line. Exit codes: 0 done, 1 refuted, 2 wrong use or bad input, 3 no closed form or inconclusive.
 
-Read ``commands`` first, then ``request`` (from words to an activation and a layer); ``bundle`` collects the files of a
-derivation, and ``staging`` writes all of them or none.
+Read ``commands`` first (``torch_commands`` has those about PyTorch), then ``request`` (from words to an activation and
+a layer); ``bundle`` collects the files of a derivation, and ``staging`` writes all of them or none.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ import typer
 from ..core.errors import CheckRefuted, NoClosedForm, SymresError
 from ..report.text.console import complain
 from .commands import app
+from .torch_commands import torch_app
+
+app.add_typer(torch_app)
 
 # typer brings its own copy of click or uses an installed one, depending on its version: this is click's base class
 # of wrong use in both.

@@ -247,11 +247,17 @@ def derive(
     out: OutFolder = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the page.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print the proofs, step by step.")] = False,
+    depth: Annotated[int, typer.Option("--depth", metavar="LAYERS", help="Advice is for so many layers.")] = 50,
+    width: Annotated[int, typer.Option("--width", metavar="NEURONS", help="Advice is for this width.")] = 512,
+    inputs_kernel: Annotated[
+        str | None, typer.Option("--inputs-kernel", metavar="NUMBER", help="Mean square of the inputs, if given.")
+    ] = None,
 ) -> None:
     """Derive kernels, susceptibilities and critical points of a layer, and print them."""
     if json and explain:
         raise DeclarationError("--json and --explain", "they exclude each other", "choose one")
     from contextlib import nullcontext
+    from dataclasses import replace
     from json import dumps
 
     from .request import make
@@ -263,6 +269,7 @@ def derive(
     with nullcontext() if folder is None else Staging(folder) as staging:
         with busy(f"deriving {request.title} in the layer {request.layer.name}"):
             theory, report = _report(request)
+            report = replace(report, advice=theory.advice(depth, width, inputs_kernel))
             missing: tuple[str, ...] = ()
             if staging is not None:
                 from .bundle import write_bundle

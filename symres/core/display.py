@@ -75,13 +75,16 @@ def preformatted(text: str) -> str:
 
 
 class Views(Protocol):
-    """What rooms above draw for objects of rooms below."""
+    """What rooms above draw, or find out, for objects of rooms below."""
 
     def page(self, theory: Any, width: int) -> str:
         """The page of a theory, as ``symres derive`` prints it."""
 
     def summary(self, theory: Any) -> dict[str, Plain]:
         """The results of a theory in words and floats."""
+
+    def advice(self, theory: Any, depth: Any, width: Any, inputs_kernel: Any) -> Any:
+        """How to initialise networks of a layer."""
 
     def formula(self, state: Any) -> str:
         """The LaTeX of a state of a proof; empty if it is no formula."""

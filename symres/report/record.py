@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from dataclasses import replace
 from enum import Enum
 
 import mpmath as mp
@@ -14,6 +15,8 @@ from ..core import files
 from ..core.symbols import gamma
 from ..notation.decimals import at_zero_gamma, decimal
 from ..notation.facts import Equations, in_line
+from ..results.advice.advice import Advice
+from ..results.advice.parts import Path
 from ..results.critical_point import CriticalPoint
 from ..results.exponents import Exponents
 from ..results.numbers.growth_curve import GrowthCurve, GrowthRow
@@ -22,7 +25,6 @@ from ..results.phases import FixedPoint
 from ..results.quantity import Quantity, Status
 from ..results.report import Report
 from ..results.verdict import Verdict
-from ..studies.initialisation import Advice, advice
 from ..studies.kernel_expansions import expansions
 from .latex.displays import latex
 
@@ -42,11 +44,11 @@ def record(report: Report) -> dict[str, object]:
         (C_W and C_b along the kernel K, in averages, where the line is not explicit; else null), line_remark (where it
         is a phase boundary), exponents (K - K* ~ amplitude*l**-kernel, J ~ l**-jacobian), vertex (the recursion of the
         four-point vertex in averages; null where it has no such form), finite_width (nu and the aspect ratio as
-        formulas and along gamma; null without a critical point), initialisation (null without one), remarks, checks,
-        command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are numbers,
-        the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
+        formulas and along gamma; null without a critical point), initialisation (null unless asked for), remarks,
+        checks, command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are
+        numbers, the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
     """
-    rows, advised = report.critical_points, advice(report)
+    rows = report.critical_points
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
     return {
         "format": FORMAT,
@@ -72,7 +74,7 @@ def record(report: Report) -> dict[str, object]:
         "exponents": None if report.exponents is None else _exponents(report.exponents),
         "vertex": None if report.vertex is None else _vertex(report.vertex),
         "finite_width": None if report.growth is None else _growth(report.growth, report.finite_width),
-        "initialisation": None if advised is None else _initialisation(advised),
+        "initialisation": None if report.advice is None else _initialisation(report.advice),
         "remarks": list(report.remarks),
         "checks": [_check(row) for row in report.checks],
         "command": report.command,
@@ -122,11 +124,30 @@ def _rounded(row: dict[str, float | None]) -> dict[str, float | None]:
 
 
 def _initialisation(advised: Advice) -> object:
-    """The advice as it is printed, with C_W and C_b as numbers."""
-    values = {
-        name: None if text is None else float(text) for name, text in (("C_W", advised.weight), ("C_b", advised.bias))
-    }
-    return _plain(dataclasses.asdict(advised) | {"code": advised.code} | values)
+    """The advice in numbers, and as it is printed; of the trial, what is told."""
+    told = dataclasses.asdict(replace(advised, theory=None, trial=None))
+    trial, theory = advised.trial, advised.theory
+    if trial is not None:
+        told["trial"] = {
+            "networks": trial.networks,
+            "holds": trial.holds,
+            "leaving": trial.leaving,
+            "typical_range": _measured(trial.typical),
+            **_ranges(trial.mean),
+        }
+    if theory is not None:
+        told["theory"] = _ranges(theory)
+    return _plain(told | {"reasons": advised.reasons, "code": advised.code})
+
+
+def _ranges(path: Path) -> dict[str, object]:
+    """By which factors kernels and squared gradients change along the depth."""
+    return {"kernel_range": _measured(path.kernel_range), "gradient_range": _measured(path.gradient_range)}
+
+
+def _measured(value: float) -> float:
+    """A number that was measured, with the digits that every machine agrees on."""
+    return float(f"{value:.6g}")
 
 
 def _quantity(q: Quantity) -> dict[str, object]:

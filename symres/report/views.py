@@ -13,13 +13,16 @@ from ..activations.activation import Activation
 from ..activations.catalogue import activations
 from ..activations.formula_parser import NAME
 from ..core.display import Plain
+from ..core.scalars import Number
 from ..core.symbols import K, gamma
 from ..layers.architectures import architectures
 from ..layers.layer import Layer
 from ..notation import latex
 from ..notation.decimals import plain_number
+from ..results.advice.advice import Advice
 from ..results.critical_point import CriticalPoint
 from ..results.report import Report
+from ..studies.advice.advise import advise
 from ..theory.criticality.fixed_points import FixedPoint
 from ..theory.theory import Theory
 from .text.page import Page
@@ -64,6 +67,11 @@ def summary(theory: Theory) -> dict[str, Plain]:
     }
 
 
+def advice(theory: Theory, depth: Number, width: Number, inputs_kernel: Number | None) -> Advice:
+    """How to initialise networks of a layer."""
+    return advise(theory, depth, width, inputs_kernel)
+
+
 def formula(state: object) -> str:
     """The LaTeX of a state of a proof; empty if it is no formula."""
     return latex(state) if isinstance(state, sp.Expr) else ""
@@ -81,6 +89,7 @@ def _report(theory: Theory, phi: Activation) -> Report:
         instructions=theory.layer.program.instructions,
         fixed_points=known_fixed_points(theory),
         source=phi.source,
+        advice=theory.advice(),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 
 from ..notation.facts import Equations
+from .advice.advice import Advice
 from .critical_point import CriticalPoint
 from .exponents import Exponents
 from .numbers.growth_curve import GrowthCurve
@@ -48,6 +49,7 @@ class Report:
         vertex: the recursion of the four-point vertex; None where it has no formula.
         growth: how fast four-point vertices grow at the critical point; None if that is not known.
         finite_width: the formulas that belong to it.
+        advice: how to initialise networks; None if nobody asked.
     """
 
     activation: str
@@ -74,3 +76,4 @@ class Report:
     vertex: VertexFormulas | None = None
     growth: GrowthCurve | None = None
     finite_width: tuple[Quantity, ...] = ()
+    advice: Advice | None = None

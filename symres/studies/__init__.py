@@ -1,7 +1,7 @@
 """What follows from a derived theory for a reader, before anyone decides how it is printed.
 
 Read ``criticality_summary`` first: it turns a report into the conditions, flows and numbers that page and document
-show; ``initialisation`` makes advice for a training script of them, with ``kernel_range`` for points at K* = 0.
+show; ``advice`` chooses an initialisation for a depth and a width, and tries it in networks that are drawn.
 ``kernel_expansions`` chooses the expansions that are shown, ``phase_boundary`` finds the lines of a phase diagram.
 ``averages_survey`` and ``criticality_survey`` walk through many activations and layers, for the lists.
 """

@@ -260,6 +260,25 @@ def deep(report: Report) -> tuple[tuple[str, sp.Expr], ...]:
     return tuple((left, rounded_law(e).subs(K, STAR)) for left, e in rows)  # of a line: each K* has an amplitude
 
 
+def onset(report: Report) -> str:
+    """From which layer on the law of the kernel holds, in words; empty where there is none, or it is not known.
+
+    Near a half-stable point d' = d - d^2/a, so that 1/d = 1/d_0 + l/a: the law d ~ a/l begins at l = a/d_0.
+    """
+    found, point = report.exponents, example(report)
+    if found is None or point is None or not deep(report) or not found.kernel or not found.amplitude:
+        return ""
+    if report.universality_class == "half-stable":
+        first, size = value(point.K), value(found.amplitude)
+        if not first or size is None:
+            return ""
+        from_ = mp.nstr(abs(size / first), 2, min_fixed=-1, max_fixed=9).removesuffix(".0")
+        return f"the law holds from about l = {from_} on, for a first kernel that differs by K*; before, K hardly moves"
+    if found.kernel > 0:
+        return "the law holds once it is well below the first kernel"
+    return ""
+
+
 # ---- numbers -------------------------------------------------------------------------------------------------------
 
 

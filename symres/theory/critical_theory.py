@@ -45,7 +45,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         Returns:
             FixedPoint(K, chi_parallel, chi_perp, phase) in increasing order of K, floats.
         """
-        found = fixed_points.fixed_points(self._maps, params)
+        found = fixed_points.fixed_points(self.flow_maps, params)
         return with_kernel(found, self.kernel_map, params) if self.is_batch else found
 
     def phase(self, K: Number | None = None, **params: Number) -> Phase:
@@ -56,7 +56,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
                 it.
             params: a number for every parameter of the layer, by name.
         """
-        return phase(self._maps, fixed_points.fixed_points(self._maps, params), params, K)
+        return phase(self.flow_maps, fixed_points.fixed_points(self.flow_maps, params), params, K)
 
     def correlation_length(self, K: Number | None = None, **params: Number) -> float:
         """The depth ``1/|log chi_perp|`` over which gradients grow or fall by a factor e (Doshi et al. (17)).
@@ -86,12 +86,12 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             flows to it (``reachable``).
         """
         values = self._numbers({"C_W": C_W, **params}, but={"C_b"})
-        return critical_line.critical_line(self._maps, values.pop(symbols.C_W), values)
+        return critical_line.critical_line(self.flow_maps, values.pop(symbols.C_W), values)
 
     @cached_property
     def critical_line_expr(self) -> sp.Expr | None:
         """C_b on the critical line as a function of C_W and the other parameters; None where it is not explicit."""
-        found = explicit_line(self._maps)
+        found = explicit_line(self.flow_maps)
         return None if found is None else found[1]
 
     @cached_property
@@ -100,7 +100,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
 
         The formula has values elsewhere too, which mean nothing.
         """
-        return None if self.critical_line_expr is None else critical_line.line_weights(self._maps)
+        return None if self.critical_line_expr is None else critical_line.line_weights(self.flow_maps)
 
     def critical_curve(self, kernels: Iterable[Number], **params: Number) -> list[tuple[float, float, bool]]:
         """(C_W, C_b, whether the kernel flows there) on the critical line, for each of some kernels.
@@ -117,12 +117,12 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             DeclarationError: what is no number, or a parameter without one.
         """
         places = [number(k, "a kernel") for k in (kernels if isinstance(kernels, Iterable) else [kernels])]
-        return critical_line.curve(self._maps, self._numbers(params, but={"C_W", "C_b"}), places)
+        return critical_line.curve(self.flow_maps, self._numbers(params, but={"C_W", "C_b"}), places)
 
     @cached_property
     def critical_line_parametric(self) -> tuple[sp.Expr, sp.Expr] | None:
         """(C_W, C_b) on the critical line as functions of the kernel K; None where they are not explicit."""
-        return critical_line.parametric_line(self._maps)
+        return critical_line.parametric_line(self.flow_maps)
 
     @cached_property
     def critical_line_averages(self) -> tuple[sp.Expr, sp.Expr] | None:
@@ -135,11 +135,11 @@ class CriticalTheory(LayerTheory, CriticalSubject):
             return None
         if any(point.K == symbols.K or point.along for point in self.critical_points):
             return None
-        weight, bias = critical_line.parametric_line(self._maps, opened=True) or known
+        weight, bias = critical_line.parametric_line(self.flow_maps, opened=True) or known
         return tidy_factors(sp.factor(weight)), tidy_factors(sp.collect(canonical(bias), symbols.K))
 
     @cached_property
-    def _maps(self) -> Maps:
+    def flow_maps(self) -> Maps:
         """What the flow of the kernel is analysed by; of a batch, K is the variance over its inputs there."""
         maps = self.kernel_map, self.chi_parallel, self.chi_perp
         return variance_maps(maps[0], self.covariance_map, maps[2]) if self.is_batch else maps
@@ -163,7 +163,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
 
     @cached_property
     def _criticality(self) -> analysis.Criticality:
-        return analysis.analyse(*self._maps)
+        return analysis.analyse(*self.flow_maps)
 
     @property
     def critical_points(self) -> tuple[CriticalPoint, ...]:
@@ -196,7 +196,7 @@ class CriticalTheory(LayerTheory, CriticalSubject):
         if point is None:
             why = "; ".join(found.remarks) or f"the universality class is {found.universality_class}"
             return Exponents(None, None, None, remark=why)
-        kernel_map, _, perp = self._maps
+        kernel_map, _, perp = self.flow_maps
         return exponents_at(point, kernel_map, perp)
 
     @property

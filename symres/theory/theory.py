@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import mpmath as mp
 import sympy as sp
@@ -18,6 +19,7 @@ from ..layers.architectures import mlp
 from ..layers.layer import Layer
 from ..notation import latex
 from ..notation.facts import equation
+from ..results.advice.advice import Advice
 from ..results.report import Report
 from ..results.subjects import DerivedDepth
 from ..results.verdict import Verdict
@@ -96,6 +98,27 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         """
         return views().summary(self)
 
+    def advice(self, depth: Number = 50, width: Number = 512, inputs_kernel: Number | None = None) -> Advice:
+        """How to initialise networks of this layer, tried in networks that are drawn from the forward equation.
+
+        Candidates are critical points, points of the critical line, branches that are small enough for this depth, and
+        what a search finds; the first is advised whose kernels and gradients stay within a factor of 5.
+
+        Args:
+            depth: number of layers.
+            width: of the stream.
+            inputs_kernel: the mean square of the inputs, if it is given: it is kept where networks survive with it.
+
+        Returns:
+            Advice(C_W, C_b, parameters, inputs_kernel, holds, reasons, ...): ``inputs_kernel`` is the mean square that
+            the inputs need, for a first Dense with the same C_W and C_b; ``holds`` is False where nothing works, and
+            the reasons then name a layer near this one for which something does.
+
+        Raises:
+            DeclarationError: a depth, a width or a mean square that is none.
+        """
+        return cast(Advice, views().advice(self, depth, width, inputs_kernel))
+
     def subs(self, **values: Number) -> Theory:
         """The theory with numbers in the place of parameters, by name."""
         return Theory(self.layer.subs(**values))
@@ -107,7 +130,7 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         None where the product of chi_perp along the kernel's path has no closed form; of a batch, K is the variance
         over its inputs.
         """
-        return jacobian_product(self._maps[0], self._maps[2])
+        return jacobian_product(self.flow_maps[0], self.flow_maps[2])
 
     def kernels(self, depth: Number, K: Number, **params: Parameter) -> list[mp.mpf]:
         """``[K^0, ..., K^depth]`` from K^0 = K, as mpmath numbers with 15 digits; see ``Network``."""
@@ -136,7 +159,7 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
             return ""
         if any(point.K == symbols.K or point.along for point in self.critical_points):
             return ""
-        if not critical_line.is_found(self._maps):
+        if not critical_line.is_found(self.flow_maps):
             return ""
         return "critical lines have no formula here: in Python critical_line(C_W=...) searches for their C_b"
 
@@ -160,7 +183,7 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
             critical_line=explicit,
             critical_line_weights=self.critical_line_weights,
             critical_curve=curve,
-            line_remark=critical_line.separation(self._maps, explicit) if known else self._searched,
+            line_remark=critical_line.separation(self.flow_maps, explicit) if known else self._searched,
             exponents=self.exponents,
             vertex=vertex_formulas(self),
             growth=self.growth_curve,

@@ -22,7 +22,6 @@ from ...results.quantity import Quantity, Status
 from ...results.report import Report
 from ...results.verdict import Verdict
 from ...studies import criticality_summary
-from ...studies.initialisation import advice
 from ...studies.kernel_expansions import Expansion, expansions
 from .displays import broken, display, escape, latex, typed, width
 from .proof_appendix import Appendix
@@ -73,6 +72,7 @@ def document(report: Report, caption: str = "") -> str:
             "line": _line(report, heads),
             "line_remark": sentence(report.line_remark),
             "deep": _deep(report),
+            "onset": sentence(criticality_summary.onset(report)),
             "fixed_points": _fixed_points(report),
             "advice": _advice(report),
             "samples": _samples(report),
@@ -282,10 +282,10 @@ def _expansion(found: Expansion, left: str, notation: Notation) -> dict[str, str
 
 
 def _advice(report: Report) -> dict[str, object] | None:
-    found = advice(report)
+    found = report.advice
     if found is None:
         return None
-    return {"text": " ".join(map(prose, found.sentences)), "code": [verbatim(line) for line in found.code]}
+    return {"text": " ".join(map(prose, found.reasons)), "code": [verbatim(line) for line in found.code]}
 
 
 def _class(report: Report) -> str:

@@ -14,7 +14,6 @@ from ...numerics.roots.implicit_number import ImplicitNumber
 from ...results.critical_point import CriticalPoint
 from ...results.report import Report
 from ...studies import criticality_summary
-from ...studies.initialisation import advice
 from ...theory.criticality.fixed_points import FixedPoint
 from .console import Line, Span, line
 from .formula_text import Maths
@@ -81,6 +80,8 @@ class CriticalitySection(Sheet):
         if rows := criticality_summary.deep(report):
             laws = ", ".join(f"{left} ~ {self.maths(law)}" for left, law in rows)
             lines += [line(" " * INDENT, text) for text in wrap(f"in layer l: {laws}", self.width - INDENT)]
+            if begins := criticality_summary.onset(report):
+                lines += self.wrapped(self.words(begins), "dim")
         if report.critical_line is not None:
             lines += self.wrapped(self.words("critical line, K' = K and chi_perp = 1:"))
             lines += self.equation("C_b", [self.maths(report.critical_line)], "")
@@ -153,10 +154,11 @@ class CriticalitySection(Sheet):
 
     def initialisation(self) -> list[Line]:
         """What to write in a training script."""
-        found = advice(self.report)
+        found = self.report.advice
         if found is None:
             return []
-        draw, *rest = found.sentences
-        lines = self.rule("How to initialise") + self.wrapped(self.words(f"{draw} In PyTorch:" if found.code else draw))
+        draw, *rest = found.reasons
+        title = f"How to initialise {found.depth} layers of width {found.width}"
+        lines = self.rule(title) + self.wrapped(self.words(f"{draw} In PyTorch:" if found.code else draw))
         lines += [line("    ", Span(text, "cyan")) for text in found.code]
         return lines + [shown for text in rest for shown in self.wrapped(self.words(text))]

@@ -74,6 +74,8 @@ class Page(Sheet):
             # with numbers for C_W and C_b there is nothing to tune, and the analysis has only this to remark
             width = FiniteWidthSection(self.report, self.width, self.maths)
             blocks += [part.points(), part.initialisation(), width.lines(), self._remarks()]
+        else:
+            blocks.append(part.initialisation())
         if explain:
             blocks.append(self._proofs())
         blocks += [self._checks(), self._files(files, missing), self._command()]

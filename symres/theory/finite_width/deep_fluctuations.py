@@ -43,19 +43,22 @@ class DeepFluctuations:
         return Estimates(values, self.errors)
 
 
-def states_of(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> tuple[Fluctuations, ...]:
+def states_of(
+    kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]], wanted: float | None = None
+) -> tuple[Fluctuations, ...]:
     """The fluctuations before the first layer and after each, from as many Hermite coefficients as they need.
 
     Args:
         kernel: of the inputs, shape (p, p), which neither vanish nor are parallel.
         layers: each with the values of its parameters.
+        wanted: accuracy relative to the largest fluctuation; that of results if None.
 
     Raises:
         DeclarationError: after some layer an input vanishes, or two are parallel.
         NoClosedForm: floating-point numbers overflow.
     """
     try:
-        return _converged(kernel, layers)
+        return _converged(kernel, layers, wanted or _WANTED[min(len(kernel), 3)])
     except np.linalg.LinAlgError:
         one = len(kernel) == 1
         found = "the stream vanishes" if one else "the stream of an input vanishes, or two are parallel"
@@ -66,7 +69,9 @@ def states_of(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> 
         ) from None
 
 
-def _converged(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) -> tuple[Fluctuations, ...]:
+def _converged(
+    kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]], wanted: float
+) -> tuple[Fluctuations, ...]:
     p = len(kernel)
     numbers = list(at_kernels(layers, kernel, roots_of(kernel)))
     for degree in _DEGREES[min(p, 2)]:
@@ -75,6 +80,6 @@ def _converged(kernel: Array, layers: Sequence[tuple[CompiledLayer, Values]]) ->
         largest = max(float(np.max(np.abs(s.D))) for s in states)
         if not np.isfinite(largest):
             raise NoClosedForm("the fluctuations", "they overflow double precision", "take fewer layers")
-        if max(s.truncation for s in states) <= _WANTED[min(p, 3)] * largest:
+        if max(s.truncation for s in states) <= wanted * largest:
             break
     return states

@@ -19,7 +19,7 @@ Pointwise = Callable[[torch.Tensor], torch.Tensor]
 _DIGITS = 30
 _VALUES = 1e-12  # relative to the largest of 1, |z| and the formula's number
 _GRADIENTS = 2.0**-23  # kernels of PyTorch have constants in float32, hardsigmoid's 1/6 for instance
-_ROUNDINGS = 64  # of the coarsest floating-point type that a module uses
+ROUNDINGS = 64  # of the coarsest floating-point type that a module uses
 _OVERFLOW = 80.0  # |z| from which on exp overflows in float32, and a module need not be finite
 _CLOSE = 1e-9  # relative distance from a breakpoint at which neither side is meant
 
@@ -61,8 +61,8 @@ def agree(
     away = np.all(np.abs(points[:, None] - breaks) > _CLOSE * (1 + np.abs(breaks)), axis=1)
     worst = []
     for kind, found, formula, tolerance in (
-        ("value", values, pieces.parts, max(_VALUES, _ROUNDINGS * precision)),
-        ("gradient", gradients, tuple(map(derivative, pieces.parts)), max(_GRADIENTS, _ROUNDINGS * precision)),
+        ("value", values, pieces.parts, max(_VALUES, ROUNDINGS * precision)),
+        ("gradient", gradients, tuple(map(derivative, pieces.parts)), max(_GRADIENTS, ROUNDINGS * precision)),
     ):
         if found is None:
             worst.append(float("nan"))

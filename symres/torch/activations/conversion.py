@@ -15,13 +15,14 @@ from ...activations.activation import Activation, formula_name
 from ...activations.piecewise import split
 from ...core.errors import DeclarationError, SymresError
 from ...core.symbols import z
-from .agreement import Agreement, Pointwise, agree
+from .agreement import ROUNDINGS, Agreement, Pointwise, agree
 from .known_formulas import known_formula
 from .symbolic_tensor import Recording, SymbolicTensor
 
 PointwiseModule: TypeAlias = torch.nn.Module | Callable[[torch.Tensor], torch.Tensor]
 
 _COLUMNS = 2  # of the input, unless parameters have more entries
+_CUTS = 4.0  # how much an average of squares may differ, in units of a relative difference of values
 _LONGEST = 90  # characters of a name
 
 
@@ -34,14 +35,15 @@ class Conversion:
         agreement: of the formula with the module.
         pointwise: the module in float64 on the CPU, a copy.
         columns: the size of the last dimension that it takes.
-        precision: the spacing at 1 of the coarsest floating-point type that it uses inside.
+        resolution: how well it follows the formula, relative: by the floating-point types that it uses inside, and by
+            approximations of its own that the formula leaves out.
     """
 
     activation: Activation
     agreement: Agreement
     pointwise: Pointwise
     columns: int
-    precision: float
+    resolution: float
 
 
 def is_pointwise_module(what: object) -> TypeGuard[PointwiseModule]:
@@ -75,7 +77,8 @@ def conversion(what: object) -> Conversion:
     """As ``read``, with the module's copy in float64 and how well the formula agrees with it."""
     label = _label(what)
     if isinstance(what, type):
-        raise DeclarationError(f"the activation {what.__name__}", "it is a class", f"make one: {what.__name__}()")
+        remedy = f"make one: {what.__name__}()" if issubclass(what, torch.nn.Module) else "pass a module or a function"
+        raise DeclarationError(f"the activation {what.__name__}", "it is a class", remedy)
     if not is_pointwise_module(what):
         raise DeclarationError(f"the activation {label}", "it is no function", "pass a module or a function")
     module, tensors = _prepared(what, label)
@@ -90,13 +93,15 @@ def conversion(what: object) -> Conversion:
     except RuntimeError as error:  # of PyTorch
         raise _failed(label, "it fails on numbers in float64", error) from error
     known = known_formula(found, recording.constants)
-    return Conversion(known or found, agreement, module, columns, recording.precision)
+    resolution = max(ROUNDINGS * recording.precision, _CUTS * recording.cut.size)
+    return Conversion(known or found, agreement, module, columns, resolution)
 
 
 def _prepared(what: PointwiseModule, label: str) -> tuple[Pointwise, dict[str, torch.Tensor]]:
     """A copy in float64 on the CPU, and its parameters and buffers."""
     if not isinstance(what, torch.nn.Module):
         return what, {}
+    what = dict(what.named_children()).get("_orig_mod", what)  # of torch.compile, which would compile the formula
     try:
         module = copy.deepcopy(what).to(device="cpu", dtype=torch.float64)
     except Exception as error:

@@ -32,9 +32,11 @@ class Cut:
 
     Args:
         on: a symbol: with 1 in its place a formula has the approximations, with 0 it is what they approximate.
+        size: of the largest one, relative.
     """
 
     on: sp.Symbol = field(default_factory=lambda: sp.Dummy("cut", nonnegative=True))
+    size: float = 0.0
 
 
 def name_of(func: Any) -> str:
@@ -139,7 +141,9 @@ def _random_leaky(cut: Cut, self: sp.Expr, lower: sp.Expr, upper: sp.Expr, train
 def _softplus(cut: Cut, self: sp.Expr, beta: sp.Expr, threshold: sp.Expr) -> sp.Expr:
     """``log(1 + exp(beta*z))/beta``, and z above the threshold: an approximation if the jump there cannot be seen."""
     smooth = sp.log(1 + sp.exp(beta * self)) / beta
-    if threshold > 0 and sp.exp(-threshold) < _NEGLIGIBLE * threshold:
+    jump = float(sp.exp(-threshold))
+    if jump < _NEGLIGIBLE * threshold:
+        cut.size = max(cut.size, jump)
         return smooth + cut.on * sp.Heaviside(beta * self - threshold) * (self - smooth)
     return _where(beta * self > threshold, self, smooth)
 

@@ -6,6 +6,7 @@ them to the tensor. Nothing is computed with numbers, so a branch on the values 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,7 +45,11 @@ class Recording:
         return DeclarationError(f"the activation {self.module}", found, remedy)
 
     def constant(self, value: int | float) -> sp.Expr:
-        """The exact number behind a number in the code."""
+        """The exact number behind a number in the code; a bound may be infinite."""
+        if math.isnan(value):
+            raise self.refused("one of its numbers is nan")
+        if math.isinf(value):
+            return sp.oo if value > 0 else -sp.oo
         exact = exact_constant(value)
         self.constants.append(exact)
         return exact

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from ...core.errors import CheckRefuted, DeclarationError
 from ...core.symbols import K as ANY_KERNEL
+from ...results.critical_point import CriticalPoint
 from ...studies.criticality_summary import CLASSES, first_usable, stability, value
 from .gain_number import Gain, GainFacts
 from .layer_averages import GainSubject, LayerAverages
@@ -25,8 +26,7 @@ def _forward(subject: GainSubject) -> Gain:
     C_W = 1 / at.squared
     reason = (
         f"C_W = 1/<phi(z)^2>_1 = {_g(C_W)} and C_b = 0 keep the kernel at K = 1 from layer to layer, so the gain is "
-        f"sqrt(C_W) = {_g(math.sqrt(C_W))}. "
-        f"{_gradients(C_W * at.slope)}, and kernels near K = 1 {_nearby(C_W * at.growth)}."
+        f"sqrt(C_W) = {_g(math.sqrt(C_W))}. {_effects(C_W, at)}."
     )
     return _made(subject, "forward", C_W, 0.0, at, reason)
 
@@ -60,53 +60,53 @@ def _critical(subject: GainSubject) -> Gain:
     C_W, C_b, K = (float(number) for number in numbers if number is not None)
     at = subject.averages(K)
     _require_critical(subject, C_W, C_b, at)
-    slope = f"1/<phi'(z)^2>_{_g(K)}" if K else "1/<phi'(z)^2>_K for K -> 0"
-    rule = f"C_W = {slope} = {_g(C_W)} and C_b = {_g(C_b)} make both susceptibilities 1"
+    rule = f"C_W = 1/<phi'(z)^2>_{_g(K)} = {_g(C_W)} and C_b = {_g(C_b)} make both susceptibilities 1"
+    where, then = _place(point, C_W, C_b, K)
+    why = f"{rule} at {where}, so the gain is sqrt(C_W) = {_g(math.sqrt(C_W))}. {then}."
+    return _made(subject, "critical", C_W, C_b, at, why, point.stability)
+
+
+def _place(point: CriticalPoint, C_W: float, C_b: float, K: float) -> tuple[str, str]:
+    """Where a point is critical, and what that means for the inputs."""
     if point.K == ANY_KERNEL:
-        where = " at every kernel, so the gain is"
-        then = "Neither kernels nor gradients grow or shrink, whatever the scale of the inputs"
-    elif K:
-        where = f" at the kernel K = {_g(K)} = C_b + C_W <phi(z)^2>_K, so the gain is"
-        then = f"Inputs need the mean square (K - C_b)/C_W = {_g((K - C_b) / C_W)}, and the point is {stability(point)}"
-    else:
-        where = " at the kernel K = 0, so the gain is"
-        then = f"The point is {stability(point)}; inputs need a small mean square, since large kernels shrink at first"
-        if point.stability != "stable":
-            then = f"Inputs need a small mean square, and the point is {stability(point)}"
-    return _made(
-        subject, "critical", C_W, C_b, at, f"{rule}{where} sqrt(C_W) = {_g(math.sqrt(C_W))}. {then}.", point.stability
-    )
+        return "every kernel", "Neither kernels nor gradients grow or shrink, whatever the scale of the inputs"
+    stays = f"the point is {stability(point)}"
+    if not K:
+        decays = ", from which the kernel decays more slowly than exponentially" * (point.stability == "stable")
+        return "the kernel K = 0", f"Inputs need a small mean square{decays}, and {stays}"
+    needed = f"Inputs need the mean square (K - C_b)/C_W = {_g((K - C_b) / C_W)}"
+    return f"the kernel K = {_g(K)} = C_b + C_W <phi(z)^2>_K", f"{needed}, and {stays}"
 
 
 def _require_critical(subject: GainSubject, C_W: float, C_b: float, at: LayerAverages) -> None:
     """The point, once more, from averages that met the quadrature."""
-    gradient, kernel = C_W * at.slope - 1, C_b + C_W * at.squared - at.K
-    if abs(gradient) > _HOLDS or abs(kernel) > _HOLDS * max(at.K, C_b, 1e-3):
+    gradient, kernel, slope = C_W * at.slope, C_b + C_W * at.squared, C_W * at.growth
+    misses = (gradient - 1, slope - 1, (kernel - at.K) / max(at.K, C_b, 1e-3))
+    if not all(abs(miss) <= _HOLDS for miss in misses):
         raise CheckRefuted(
             f"the critical gain of {subject.activation.name}",
-            f"chi_perp - 1 is {gradient:.3g} and K' - K is {kernel:.3g} at K = {at.K:.6g}",
+            f"at K = {at.K:.6g} the next kernel is {kernel:.12g}, chi_perp {gradient:.12g}, chi_parallel {slope:.12g}",
             "please report it: no gain is returned that fails its check",
         )
 
 
 def _torch(subject: GainSubject) -> Gain:
     """What PyTorch's table returns; the rule of its right entries for what it has not."""
-    entry, forward = table_entry(subject.activation), _forward(subject)
+    entry, forward, at = table_entry(subject.activation), _forward(subject), subject.averages(1.0)
     if entry is None:
         rule = (
             f"torch.nn.init.calculate_gain has no entry for {subject.activation.name} and raises an error; the rule "
             f"that its entries for linear, relu and leaky_relu follow, C_W <phi(z)^2>_1 = 1, gives {_g(forward)}"
         )
-        rest = forward.why.partition(". ")[2]
-        at = subject.averages(1.0)
-        return _made(subject, "torch", forward.C_W, 0.0, at, f"{rule}. {rest}")
+        return _made(subject, "torch", forward.C_W, 0.0, at, f"{rule}. {_effects(forward.C_W, at)}.")
     call, number = entry
-    at, C_W = subject.averages(1.0), number**2
+    C_W = number**2
+    factors = f"C_W <phi(z)^2>_1 = {_g(C_W * at.squared)}", f"C_W <phi'(z)^2>_1 = {_g(C_W * at.slope)}"
     does = (
         f"torch.nn.init.{call} is {_g(number)}, so C_W = {_g(C_W)}, and at K = 1 a layer multiplies the kernel by "
-        f"C_W <phi(z)^2>_1 = {_g(C_W * at.squared)} and squared gradient norms by C_W <phi'(z)^2>_1 = {_g(C_W * at.slope)}"
+        f"{factors[0]} and squared gradient norms by {factors[1]}"
     )
-    return _made(subject, "torch", C_W, 0.0, at, f"{does}. {_judged(subject, number, forward)}.", value_=number)
+    return _made(subject, "torch", C_W, 0.0, at, f"{does}. {_judged(subject, number, forward)}.", table=number)
 
 
 def _judged(subject: GainSubject, number: float, forward: Gain) -> str:
@@ -137,10 +137,10 @@ def _made(
     C_b: float,
     at: LayerAverages,
     why: str,
-    stability: str = "",
-    value_: float | None = None,
+    kept: str = "",
+    table: float | None = None,
 ) -> Gain:
-    number = math.sqrt(C_W) if value_ is None else value_
+    number = math.sqrt(C_W) if table is None else table
     facts = GainFacts(
         convention=convention,
         activation=subject.activation.name,
@@ -151,8 +151,8 @@ def _made(
         chi_perp=C_W * at.slope,
         chi_parallel=C_W * at.growth,
         inputs_kernel=max(0.0, (at.K - C_b) / C_W),
-        stability=stability,
-        error=0.0 if value_ is not None else number * at.deviation / 2,
+        stability=kept,
+        error=0.0 if table is not None else number * at.deviation / 2,
         why=why,
     )
     return Gain(number, facts)
@@ -161,6 +161,11 @@ def _made(
 def _none(convention: str, subject: GainSubject, found: str) -> DeclarationError:
     others = " or ".join(f"convention={name!r}" for name in ("critical", "forward", "backward") if name != convention)
     return DeclarationError(f"the {convention} gain of {subject.activation.name}", found, f"ask for {others}")
+
+
+def _effects(C_W: float, at: LayerAverages) -> str:
+    """What a gain that keeps the kernel at K = 1 does besides."""
+    return f"{_gradients(C_W * at.slope)}, and kernels near K = 1 {_nearby(C_W * at.growth)}"
 
 
 def _gradients(chi_perp: float) -> str:

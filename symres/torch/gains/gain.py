@@ -11,7 +11,7 @@ from .gain_number import Gain
 from .layer_averages import subject
 from .torch_table import LINEAR_NAMES
 
-__all__ = ["Gain", "gain"]
+__all__ = ["Gain", "gain", "require_convention"]
 
 
 def gain(activation: Declared, convention: str = "critical", **parameters: Number) -> Gain:
@@ -41,9 +41,17 @@ def gain(activation: Declared, convention: str = "critical", **parameters: Numbe
             such gain exists, for instance no critical point: the message says why and what to ask for instead.
         CheckRefuted: the check by quadrature failed.
     """
-    if convention not in CONVENTIONS:
-        known = ", ".join(CONVENTIONS)
-        remedy = nearest(str(convention), list(CONVENTIONS)) or f"use one of {known}"
-        raise DeclarationError(f"the convention {convention!r:.40}", "there is no such convention", remedy)
+    require_convention(convention)
     named = "linear" if isinstance(activation, str) and activation in LINEAR_NAMES else activation
     return CONVENTIONS[convention](subject(named, parameters))
+
+
+def require_convention(name: str) -> None:
+    """Refuse a name that is no convention.
+
+    Raises:
+        DeclarationError: it is none; the message has the nearest one.
+    """
+    if name not in CONVENTIONS:
+        remedy = nearest(str(name), list(CONVENTIONS)) or f"use one of {', '.join(CONVENTIONS)}"
+        raise DeclarationError(f"the convention {name!r:.40}", "there is no such convention", remedy)

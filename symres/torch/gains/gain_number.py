@@ -21,7 +21,8 @@ class GainFacts:
         chi_parallel: the slope of the next kernel in K; above 1, kernels near a fixed point leave it.
         inputs_kernel: mean square of the inputs for which the first layer has the kernel K, ``(K - C_b)/C_W``.
         stability: of a critical point; empty for other conventions.
-        error: of the gain: its difference from an independent quadrature, with that one's own error.
+        error: of the gain: its difference from an independent quadrature, with that one's own error; 0 for an entry
+            of PyTorch's table.
         why: two sentences with the formula.
     """
 
@@ -115,6 +116,11 @@ class Gain(float):
     def inputs_kernel(self) -> float:
         """Mean square of the inputs for which the first layer, with the same C_W and C_b, has the kernel K."""
         return self.facts.inputs_kernel
+
+    @property
+    def stability(self) -> str:
+        """Of a critical point: "neutral", "stable", "half-stable" or "marginal"; empty for other conventions."""
+        return self.facts.stability
 
     @property
     def error(self) -> float:

@@ -19,7 +19,6 @@ from .module_quadrature import Function, average, formula_function, module_funct
 _DIGITS = 16
 _VALUES = 1e-9  # relative: averages of values in float64
 _SLOPES = 2.0**-21  # of gradients: kernels of PyTorch have constants in float32
-_ROUNDINGS = 64  # of the coarsest type inside of a module
 _SMALL = 1e-20  # a kernel in the place of 0
 
 
@@ -75,11 +74,11 @@ class GainSubject:
         maps = self.theory.kernel_map, self.theory.chi_perp, self.theory.chi_parallel
         squared, slope, growth = (_number(quantity, K) for quantity in maps)
         found = average(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
-        rounding = 0.0 if self.source is None else _ROUNDINGS * self.source.precision
+        resolution = 0.0 if self.source is None else self.source.resolution
         rows = [
-            ("<phi'(z)^2>", slope, found.slope, found.errors[1], max(rounding, _SLOPES)),
-            ("<phi(z)^2>", squared, found.squared, found.errors[0], max(rounding, _VALUES)),
-            ("d<phi(z)^2>/dK", growth, found.growth, found.errors[2], max(rounding, _VALUES)),
+            ("<phi'(z)^2>", slope, found.slope, found.errors[1], max(resolution, _SLOPES)),
+            ("<phi(z)^2>", squared, found.squared, found.errors[0], max(resolution, _VALUES)),
+            ("d<phi(z)^2>/dK", growth, found.growth, found.errors[2], max(resolution, _VALUES)),
         ]
         known = [row for row in (rows if K else rows[:1]) if math.isfinite(row[1])]
         deviations = [self._compared(K, squared, *row) for row in known]
@@ -113,7 +112,8 @@ def subject(what: Declared, parameters: dict[str, Number]) -> GainSubject:
     if phi.parameters:
         names = ", ".join(map(str, phi.parameters))
         example = ", ".join(f"{p}=1" for p in phi.parameters)
-        raise DeclarationError(f"the gain of {phi.name}", f"{names} has no number", f"pass one: gain(..., {example})")
+        remedy = f"pass one: gain(..., {example}), or --set {phi.parameters[0]!s}=1 on the command line"
+        raise DeclarationError(f"the gain of {phi.name}", f"{names} has no number", remedy)
     return GainSubject(phi, None)
 
 

@@ -17,7 +17,9 @@ Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 _REACH = 16.0  # standard deviations; at K = 1 squares up to exp(10*|z|) are below 1e-15 beyond
 _ORDERS = (20, 32)  # nodes of a panel: the difference is the error of the lower one
-_LARGEST = 1 << 12  # panels
+_BEND = 8.0  # farther out an activation is nearly a power
+_LARGEST = 1 << 10  # panels, from which on they are not halved
+_CONVERGED = 1e-12
 
 
 @dataclass(frozen=True)
@@ -65,29 +67,35 @@ def average(function: Function, kernel: float, breaks: Sequence[float]) -> Quadr
         breaks: where the function or its slope jump.
 
     Returns:
-        Averages with errors; panels are halved until these are below 1e-12, or no longer fall.
+        Averages with errors; panels are halved until these are below 1e-12 relative, or no longer fall.
     """
     deviation = float(np.sqrt(kernel))
-    width, best = min(1.0, deviation), None
-    while 2 * _REACH * deviation / width <= _LARGEST:
-        edges = _edges(_REACH * deviation, width, breaks)
-        low, high = (_rule(function, edges, order, deviation) for order in _ORDERS)
-        error = np.abs(high - low)
-        if best is not None and np.max(error / np.abs(high)) >= np.max(best[1] / np.abs(best[0])):
-            break
-        best = high, error
-        if np.all(error <= 1e-12 * np.abs(high)):
-            break
+    width = min(1.0, deviation)
+    edges = _edges(deviation, width, breaks)
+    best, errors = _compared_rules(function, edges, deviation)
+    while np.any(errors > _CONVERGED * np.abs(best)) and len(edges) <= _LARGEST:
         width /= 2
-    assert best is not None
-    (squared, slope, growth), errors = best
-    return QuadratureValues(float(squared), float(slope), float(growth), tuple(map(float, errors)))
+        edges = _edges(deviation, width, breaks)
+        finer, smaller = _compared_rules(function, edges, deviation)
+        if np.all(smaller >= errors):
+            break
+        best, errors = finer, smaller
+    (squared, slope, growth), found = best.tolist(), errors.tolist()
+    return QuadratureValues(squared, slope, growth, (found[0], found[1], found[2]))
 
 
-def _edges(reach: float, width: float, breaks: Sequence[float]) -> np.ndarray:
-    count = max(2, int(np.ceil(2 * reach / width)))
-    inside = [b for b in breaks if abs(b) < reach]
-    return np.unique(np.concatenate([np.linspace(-reach, reach, count + 1), inside]))
+def _compared_rules(function: Function, edges: np.ndarray, deviation: float) -> tuple[np.ndarray, np.ndarray]:
+    low, high = (_rule(function, edges, order, deviation) for order in _ORDERS)
+    return high, np.abs(high - low)
+
+
+def _edges(deviation: float, width: float, breaks: Sequence[float]) -> np.ndarray:
+    """Panels of one width where activations bend, wider ones farther out, up to a standard deviation."""
+    reach, places = _REACH * deviation, [0.0]
+    while places[-1] < reach:
+        places.append(places[-1] + width * max(1.0, min(places[-1] / _BEND, deviation)))
+    inside = [b for b in breaks if abs(b) < places[-1]]
+    return np.unique([*places, *(-place for place in places), *inside])
 
 
 def _rule(function: Function, edges: np.ndarray, order: int, deviation: float) -> np.ndarray:

@@ -228,6 +228,7 @@ def test_out_writes_its_files_and_nothing_else(gelu):
 def test_the_page_of_gelu(capsys):
     out = page(capsys, "derive", "gelu", "--layer", "residual")
     assert_plain(out)
+    told = " ".join(out.split())
     for part in (
         "gelu in the layer residual",
         "z'    = γ·z + Dense(φ(z))",
@@ -238,11 +239,13 @@ def test_the_page_of_gelu(capsys):
         "(1 - γ²)/⟨φ'(z)²⟩_K*",
         "C_b   0.172922",
         "half-stable",
-        "torch.nn.init.normal_(m.weight, std=(1.98305826/m.in_features)**0.5)",
+        "With γ = 0.93, draw weights with variance C_W/fan_in, C_W = 0.267911171",
+        "torch.nn.init.normal_(m.weight, std=(0.267911171/m.in_features)**0.5)",
+        "makes depth/width = 0.098 the optimal aspect ratio",
         "6 of 6 comparisons with independent quadrature passed",
         "symres derive gelu --layer residual",
     ):
-        assert part in out, part
+        assert part in out or part in told, part
     assert "NUMERIC" not in out
     assert "REFUTED" not in out
 
@@ -317,7 +320,7 @@ def test_a_jump_is_reported_as_infinite(capsys):
     out = page(capsys, "derive", "step")
     assert "= ∞" in out
     assert "universality class none" in out
-    assert "How to initialise" not in out
+    assert "No advice: gradients are infinite" in out
 
 
 def test_what_does_not_exist_is_undefined_and_has_no_proof(capsys):
@@ -388,7 +391,7 @@ def test_numbers_for_all_parameters_give_the_fixed_points(capsys):
     assert mp.nstr(slope, 12) in found
     assert mp.nstr(8 / mp.pi, 12) in found  # at K = 0
     assert "universality class" not in out
-    assert "How to initialise" not in out
+    assert "Nothing that was tried holds for 50 layers" in out  # chi_perp is 1.1 at the kernel that is kept
     (zero, positive) = json.loads(
         page(capsys, "derive", "erf", "--set", "C_W=2", "--set", "C_b=0", "--json")
     )["fixed_points"]  # fmt: skip

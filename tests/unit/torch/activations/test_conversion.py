@@ -16,13 +16,9 @@ from symres.core.errors import CheckRefuted, DeclarationError
 from symres.torch.activations import agreement, conversion, operations
 
 # kinks of torch's activations, both tails, and the ordinary; no point is one of a grid in the package
-POINTS = np.array(
-    """
-    -700 -98.5 -31 -20.5 -8.2 -6 -3 -2.75 -1 -0.9 -0.5 -0.3 -1e-4 0 2e-5 0.11 0.45
-    0.5 0.77 1 2.2 3 3.1 5.9 6 6.4 19 21 77 650
-    """.split(),
-    dtype=float,
-)
+LEFT = (-700, -98.5, -31, -20.5, -8.2, -6, -3, -2.75, -1, -0.9, -0.5, -0.3, -1e-4)
+RIGHT = (0, 2e-5, 0.11, 0.45, 0.5, 0.77, 1, 2.2, 3, 3.1, 5.9, 6, 6.4, 19, 21, 77, 650)
+POINTS = np.array([*LEFT, *RIGHT], dtype=float)
 
 
 class Swish(nn.Module):
@@ -158,6 +154,7 @@ CONVERTED = [
     (lambda x: F.leaky_relu(x.view(-1), negative_slope=0.2).view(x.shape), "leaky_relu(slope=1/5)"),
     (lambda x: torch.maximum(x, torch.tensor(0.0)), "relu"),
     (lambda x: (1 - x) ** 2, "(1-z)^2"),
+    (lambda x: x.clamp(min=-1, max=math.inf), "Max(-1,z)"),
     (lambda x: 2 - x, "2-z"),
 ]
 
@@ -195,6 +192,10 @@ def test_parameters_count_as_they_are():
     assert sr.activation(module).expr.subs(sr.z, -2) == 1
     beta = sp.Rational("0.30000001192092896")  # the float32 nearest to 0.3
     assert sr.activation(Swish(0.3)).expr == sr.z / (1 + sp.exp(-beta * sr.z))
+
+
+def test_a_compiled_module_is_read_without_compiling_it():
+    assert sr.activation(torch.compile(nn.GELU())).name == "gelu"
 
 
 def test_the_module_stays_as_it_is():
@@ -252,6 +253,8 @@ REFUSED = [
     (lambda x: torch.empty_like(x) + x, "it uses entries of a tensor that was never filled"),
     (lambda x: x.view(-1), "it turns the shape (2, 2) into (4,)"),
     (lambda x, y: x, "it fails on a tensor of shape (2, 2)"),
+    (lambda x: x * math.nan, "<lambda>: one of its numbers is nan"),
+    (lambda x: torch.where(x < 0, -math.inf, x), "NegativeInfinity is not supported"),
     (lambda x: torch.log(x), "log(z) is not real"),
     (lambda x: torch.exp(x * x), "it has no Gaussian average"),
     (lambda x: x.long() * 0.5, "it converts its values to the type int64"),

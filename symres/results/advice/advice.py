@@ -1,0 +1,41 @@
+"""Advice on initialisation, for one depth and one width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...core.display import Fact, Shown
+from . import sentences
+from .choice import Choice
+
+DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Advice(Choice, Shown):
+    """The variances to draw and the scale of the inputs, with reasons; its fields are those of ``Choice``."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """In words: what to draw, how to scale inputs, how networks fared; names of symbols as programs write them."""
+        return sentences.reasons(self)
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """The lines for PyTorch, for one linear layer m; empty where nothing holds."""
+        if self.C_W is None or self.C_b is None or not self.holds:
+            return ()
+        weight, bias = (sentences.digits(value, DIGITS) for value in (self.C_W, self.C_b))
+        zero = self.C_b == 0
+        drawn = "torch.nn.init.zeros_(m.bias)" if zero else f"torch.nn.init.normal_(m.bias, std={bias}**0.5)"
+        return (f"torch.nn.init.normal_(m.weight, std=({weight}/m.in_features)**0.5)", drawn)
+
+    def _title(self) -> str:
+        holds = "" if self.holds else ": nothing that was tried holds"
+        return f"advice for {self.depth} layers of width {self.width}{holds}"
+
+    def _facts(self) -> Iterable[Fact]:
+        numbers = {"C_W": self.C_W, "C_b": self.C_b, **self.parameters, "inputs_kernel": self.inputs_kernel}
+        shown = [Fact(name, sentences.digits(v, DIGITS)) for name, v in numbers.items() if v is not None]
+        return [*shown, *(Fact("", text) for text in self.reasons)]

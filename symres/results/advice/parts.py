@@ -1,0 +1,158 @@
+"""What advice on initialisation is made of: where numbers come from, how networks fared that were drawn with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+FACTOR = 5.0  # over the depth, by which a kernel or a gradient may change
+OFF = 1.1  # a first kernel that is not quite the one that is advised, over that
+
+
+class Origin(StrEnum):
+    """Where variances come from."""
+
+    POINT = "critical point"
+    LINE = "critical line"
+    BRANCH = "small branches"
+    SEARCH = "search"
+    GIVEN = "given numbers"
+
+
+@dataclass(frozen=True)
+class Path:
+    """A kernel and a squared gradient along the depth.
+
+    Args:
+        kernels: ``K^0, ..., K^L``.
+        jacobians: ``J^{0,0} = 1, ..., J^{0,L}``, averaged partial Jacobian norms.
+    """
+
+    kernels: tuple[float, ...]
+    jacobians: tuple[float, ...]
+
+    @property
+    def kernel_range(self) -> float:
+        """The largest kernel over the smallest; infinite where they overflow or vanish."""
+        return spread(self.kernels)
+
+    @property
+    def gradient_range(self) -> float:
+        """The largest squared gradient of a stream over the smallest."""
+        return spread(self.jacobians)
+
+    @property
+    def range(self) -> float:
+        """The larger of both."""
+        return max(self.kernel_range, self.gradient_range)
+
+
+def spread(values: tuple[float, ...] | np.ndarray) -> float:
+    """The largest over the smallest; infinite where one of them is not positive and finite."""
+    found = np.asarray(values, dtype=float)
+    if not np.all(np.isfinite(found)) or found.min() <= 0:
+        return float("inf")
+    with np.errstate(over="ignore"):
+        return float(found.max() / found.min())
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Networks that were drawn with some numbers, at the depth and width that they are for.
+
+    Args:
+        networks: how many.
+        mean: kernel and Jacobian of each layer, averaged over the networks.
+        ranges: of each network, the larger of the ranges of its kernel and of its squared gradient.
+    """
+
+    networks: int
+    mean: Path
+    ranges: tuple[float, ...]
+
+    @property
+    def typical(self) -> float:
+        """The factor that half of the networks keep within."""
+        return float(np.quantile(self.ranges, 0.5, method="nearest"))
+
+    @property
+    def leaving(self) -> int:
+        """How many networks change by more than a factor of 5."""
+        return sum(found > FACTOR for found in self.ranges)
+
+    @property
+    def score(self) -> float:
+        """The factor by which these networks are judged: of averages, of a typical network, and of three in four."""
+        return max(
+            self.mean.range, self.typical, float(np.quantile(self.ranges, 0.75, method="nearest")) * _MARGIN / FACTOR
+        )
+
+    @property
+    def holds(self) -> bool:
+        """Whether signals and gradients survive: all of ``score`` within a factor of 4, that is 5 with a margin."""
+        return self.score <= _MARGIN
+
+
+_MARGIN = 4.0
+
+
+@dataclass(frozen=True)
+class UsualScheme:
+    """What a customary initialisation does to networks of the same depth, at infinite width.
+
+    Args:
+        name: as people call it.
+        C_W: fan-in times the variance of a weight.
+        C_b: variance of a bias.
+        kernel_ratio: last kernel over the first, for inputs of mean square 1; nan where they leave double precision.
+        gradient_ratio: ``J^{0,L}``; nan as well.
+        others: numbers that these schemes have for gamma and xi, by name.
+        fixed: (chi_parallel, chi_perp) at K = 1 where that kernel is kept; None where it is not.
+    """
+
+    name: str
+    C_W: float
+    C_b: float
+    kernel_ratio: float
+    gradient_ratio: float
+    others: dict[str, float]
+    fixed: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class LearningRate:
+    """How large a step of gradient descent may be.
+
+    Args:
+        tangent_kernel: Theta of an input with itself after all layers, in the NTK parametrisation.
+        exponent: Theta grows like depth**exponent around this depth.
+    """
+
+    tangent_kernel: float
+    exponent: float
+
+    @property
+    def largest(self) -> float:
+        """Of gradient descent in the NTK parametrisation, from which on squared errors of one input grow: 2/Theta."""
+        return 2 / self.tangent_kernel
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A layer near the one that was asked for, whose networks survive.
+
+    Args:
+        forward: its forward equation.
+        C_W: fan-in times the variance of a weight.
+        C_b: variance of a bias.
+        parameters: gamma, xi, by name.
+        kernel: of the first preactivations.
+    """
+
+    forward: str
+    C_W: float
+    C_b: float
+    parameters: dict[str, float]
+    kernel: float

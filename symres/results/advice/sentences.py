@@ -1,0 +1,157 @@
+"""Advice on initialisation in words."""
+
+from __future__ import annotations
+
+import math
+
+from .choice import Choice
+from .parts import FACTOR, OFF, LearningRate, Origin, Suggestion, Trial, UsualScheme
+
+_SHORT = 4  # digits of what is measured
+_LITTLE = 0.001  # percent
+_SOURCE = {
+    Origin.POINT: "This is the critical point: a layer keeps the kernel, and both susceptibilities are 1.",
+    Origin.LINE: "This lies on the critical line: a layer keeps the kernel, and chi_perp is 1.",
+    Origin.BRANCH: "Branches are so small that all layers together change kernels and gradients by a factor near 2.",
+    Origin.SEARCH: "No kernel is critical; these numbers change kernels and gradients least over the depth.",
+    Origin.GIVEN: "The variances are given; only the inputs could be chosen.",
+}
+
+
+def digits(value: float, count: int = _SHORT) -> str:
+    """A number with so many significant digits, as Python and people read it."""
+    return f"{value:.{count}g}"
+
+
+def reasons(advice: Choice) -> tuple[str, ...]:
+    """What to draw, or why nothing is advised; how to scale the inputs; how it was tried; what else there is."""
+    if advice.wanted:
+        told = " and ".join(f"{name} (--set {name}=...)" for name in advice.wanted)
+        return (f"Give {told} a number.",)
+    if advice.origin is None or advice.trial is None:
+        return (f"No advice: {advice.remark}.",)
+    found = [_draw(advice) if advice.holds else _fails(advice)]
+    found += [_SOURCE[advice.origin]] if advice.holds else []
+    if advice.optimal:
+        ratio = digits(advice.depth / advice.width, 2)
+        found.append(
+            f"gamma = {digits(advice.parameters['gamma'])} makes depth/width = {ratio} the optimal aspect ratio."
+        )
+    found += _inputs(advice) if advice.holds else []
+    found.append(_tried(advice, advice.trial))
+    if advice.drift is not None and advice.holds and not advice.any_scale:
+        found.append(_drift(advice, advice.drift))
+    if advice.fluctuation is not None and advice.holds:
+        found.append(_scatter(advice.fluctuation))
+    if advice.learning_rate is not None and advice.holds:
+        found.append(_rate(advice.learning_rate))
+    if advice.nearest is not None:
+        found.append(_nearest(advice.nearest))
+    return (*found, *_schemes(advice.usual))
+
+
+def _draw(advice: Choice) -> str:
+    if advice.C_W is None or advice.C_b is None:
+        return f"Networks of {advice.depth} layers and width {advice.width} with these variances survive."
+    chosen = [f"{name} = {digits(value, 9)}" for name, value in advice.parameters.items()]
+    with_ = f"With {' and '.join(chosen)}, draw" if chosen else "Draw"
+    biases = "set biases to zero" if advice.C_b == 0 else f"biases with variance C_b = {digits(advice.C_b, 9)}"
+    return f"{with_} weights with variance C_W/fan_in, C_W = {digits(advice.C_W, 9)}, and {biases}."
+
+
+def _fails(advice: Choice) -> str:
+    said = f"Nothing that was tried holds for {advice.depth} layers of width {advice.width}."
+    if advice.C_W is None or advice.C_b is None:
+        return said
+    chosen = "".join(f", {name} = {digits(value)}" for name, value in advice.parameters.items())
+    return f"{said} The least bad is C_W = {digits(advice.C_W)}, C_b = {digits(advice.C_b)}{chosen}."
+
+
+def _inputs(advice: Choice) -> list[str]:
+    if advice.kernel is None or advice.inputs_kernel is None:
+        return []
+    if advice.any_scale:
+        return ["Inputs may have any scale: all kernels change by the same factor."]
+    if advice.C_W is None:
+        return [f"Scale the inputs so that the first preactivations have variance {digits(advice.kernel)}."]
+    given, wanted = advice.given_inputs, digits(advice.inputs_kernel)
+    if given is not None and math.isclose(given, advice.inputs_kernel, rel_tol=1e-6):
+        return [f"Inputs of mean square {digits(given)} may stay as they are."]
+    scaled = f"so that their mean square is {wanted}"
+    if given is not None:
+        scaled = f"by {digits(math.sqrt(advice.inputs_kernel / given))}: their mean square has to be {wanted}"
+    first = f"a first dense layer with the same C_W and C_b then has kernel {digits(advice.kernel)}"
+    return [f"Scale the inputs {scaled}; {first}."]
+
+
+def _tried(advice: Choice, trial: Trial) -> str:
+    kernel, gradient = (_factor(r) for r in (trial.mean.kernel_range, trial.mean.gradient_range))
+    told = (
+        f"Tried in {trial.networks} networks of {advice.depth} layers and width {advice.width}: over the depth "
+        f"the mean kernel changes {kernel}, the mean squared gradient {gradient}"
+    )
+    if trial.leaving:
+        return f"{told}; {trial.leaving} of the networks leave a factor of {FACTOR:g}."
+    return f"{told}; no network leaves a factor of {FACTOR:g}."
+
+
+def _factor(found: float) -> str:
+    if found > 1e6:
+        return "without bound"
+    return f"by a factor of {digits(found, 3)}"
+
+
+def _drift(advice: Choice, drift: float) -> str:
+    percent = 100 * abs(drift)
+    change = f"{digits(percent, 2)} %" if percent >= _LITTLE else f"less than {_LITTLE:g} %"
+    return (
+        f"A first kernel that is {OFF - 1:.0%} larger still changes by {change} a layer in layer {advice.depth}, at "
+        "infinite width."
+    )
+
+
+def _scatter(fluctuation: float) -> str:
+    return f"Last kernels scatter over networks by {100 * fluctuation:.2g} % (finite-width theory, order 1/n)."
+
+
+def _rate(rate: LearningRate) -> str:
+    return (
+        f"The tangent kernel is {digits(rate.tangent_kernel)} at this depth and grows like the depth to the power "
+        f"{rate.exponent:.2g}: learning rates of gradient descent fall like its inverse, in PyTorch's parametrisation "
+        "also like 1/width; Adam's like 1/width for hidden weights."
+    )
+
+
+def _nearest(found: Suggestion) -> str:
+    chosen = "".join(f", {name} = {digits(value)}" for name, value in found.parameters.items())
+    return (
+        f"The nearest layer that holds is z' = {found.forward}, with C_W = {digits(found.C_W)}, "
+        f"C_b = {digits(found.C_b)}{chosen} and first preactivations of variance {digits(found.kernel)}."
+    )
+
+
+def _schemes(usual: tuple[UsualScheme, ...]) -> list[str]:
+    """What customary schemes do, and which of them keep K = 1."""
+    if not usual:
+        return []
+    rows = (f"{s.name} (C_W = {digits(s.C_W, 3)}) by {_both(s)}" for s in usual)
+    others = "".join(f", at {name} = {digits(value)}" for name, value in usual[0].others.items())
+    about = f"kernels and squared gradients of inputs of mean square 1{others}"
+    found = [f"Usual schemes change {about}: {'; '.join(rows)}."]
+    for s in usual:
+        if s.fixed is not None:
+            slopes = f"chi_parallel = {digits(s.fixed[0])} and chi_perp = {digits(s.fixed[1])}"
+            found.append(f"{s.name} keeps K = 1 in every layer: a fixed point with {slopes}.")
+    return found
+
+
+def _both(found: UsualScheme) -> str:
+    kernel, gradient = found.kernel_ratio, found.gradient_ratio
+    if math.isnan(kernel) or math.isnan(gradient):
+        return "more than numbers can hold"
+    return f"factors of {_rounded(kernel)} and {_rounded(gradient)}"
+
+
+def _rounded(factor: float) -> str:
+    """Two digits: 1400, 0.0029, 2e-24."""
+    return f"{float(f'{factor:.2g}'):g}"

@@ -1,0 +1,136 @@
+"""The choice: the first setting whose networks survive, or the least bad one and a layer near it that does better."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...core.errors import DeclarationError, SymresError
+from ...core.scalars import Number, parameter, whole
+from ...core.symbols import C_W, C_b, gamma, xi
+from ...results.advice.advice import Advice
+from ...results.advice.parts import OFF, Origin, Suggestion, Trial
+from ...theory.finite_width.deep_fluctuations import states_of
+from ...theory.theory import Theory
+from .candidates import groups, optimal_weight
+from .flow import Flow, Setting
+from .near_layers import nearest
+from .schemes import usual_schemes
+from .trials import trial
+
+DEPTH, WIDTH = 50, 512  # of the networks that a page speaks of
+_TUNED = {C_W, C_b, gamma, xi}
+_FEW = 6  # settings of a group that are tried
+_HOPELESS = 20.0  # a range at infinite width that no network of finite width mends
+_ALIKE, _SHOWN = 1e-9, 1e-4  # relative: of scales that are treated alike, of fluctuations that are shown
+_NOTHING = "no C_W and C_b were found for which kernels and gradients stay finite"
+
+
+def advise(
+    theory: Theory, depth: Number = DEPTH, width: Number = WIDTH, inputs_kernel: Number | None = None, near: bool = True
+) -> Advice:
+    """Advice on initialisation for networks of a layer.
+
+    Args:
+        theory: of the layer.
+        depth: number of layers.
+        width: of the stream.
+        inputs_kernel: the mean square of the inputs, if it is given; advice keeps it where it can.
+        near: whether to look for a layer near it where nothing holds.
+    """
+    layers, neurons = whole(depth, "depth", 1), whole(width, "width", 2)
+    given = None if inputs_kernel is None else float(parameter(inputs_kernel, "inputs_kernel"))
+    if given is not None and not given > 0:
+        raise DeclarationError(f"inputs of mean square {given:g}", "it is not positive", "pass a number > 0")
+    wanted = tuple(s.name for s in theory.layer.parameters if s not in _TUNED)
+    if wanted:
+        return Advice(layers, neurons, False, wanted=wanted)
+    flow = Flow(theory)
+    if not flow.is_known:
+        return _without(theory, layers, neurons, near, "gradients are infinite, or not known")
+    found = _best(flow, layers, neurons, given)
+    if found is None:
+        return _without(theory, layers, neurons, near, _NOTHING)
+    setting, tried = found
+    values = setting.values
+    return Advice(
+        layers,
+        neurons,
+        tried.holds,
+        setting.weight if C_W in values else None,
+        setting.bias if C_W in values else None,
+        {s.name: v for s, v in values.items() if s not in (C_W, C_b)},
+        setting.kernel,
+        setting.inputs if C_W in values else setting.kernel,
+        setting.origin,
+        flow.path(setting, layers),
+        tried,
+        _fluctuation(flow, setting, layers, neurons) if tried.holds else None,
+        _any_scale(flow, setting),
+        gamma in values and values[gamma] == optimal_weight(theory, layers, neurons),
+        _drift(flow, setting, layers),
+        flow.learning_rate(setting, layers) if tried.holds else None,
+        usual_schemes(flow, layers, neurons),
+        _nearest(theory, layers, neurons) if near and not tried.holds else None,
+        given_inputs=given,
+    )
+
+
+def _without(theory: Theory, depth: int, width: int, near: bool, remark: str) -> Advice:
+    found = _nearest(theory, depth, width) if near else None
+    return Advice(depth, width, False, nearest=found, remark=remark)
+
+
+def _nearest(theory: Theory, depth: int, width: int) -> Suggestion | None:
+    return nearest(theory, lambda other: advise(other, depth, width, near=False))
+
+
+def _best(flow: Flow, depth: int, width: int, inputs: float | None) -> tuple[Setting, Trial] | None:
+    """The first setting that holds in the first group that has one; else the one with the smallest range."""
+    kept: list[tuple[Setting, Trial]] = []
+    for group in groups(flow, depth, width, inputs):
+        tried = []
+        for setting in _promising(flow, group, depth):
+            tried.append((setting, trial(flow.theory, setting, depth, width)))
+            if tried[-1][1].holds and setting.origin is not Origin.SEARCH:
+                return tried[-1]
+        kept += tried
+        holding = [row for row in tried if row[1].holds]
+        if holding:
+            return min(holding, key=lambda row: row[1].score)
+    finite = [row for row in kept if math.isfinite(row[0].weight) or row[0].origin is Origin.GIVEN]
+    return min(finite, key=lambda row: row[1].score, default=None)
+
+
+def _promising(flow: Flow, group: list[Setting], depth: int) -> list[Setting]:
+    """A few settings of a group, in the order in which they are tried; the best one where none is promising."""
+    ranges = {id(s): flow.range(s, depth) for s in group}
+    alive = sorted((s for s in group if ranges[id(s)] < _HOPELESS), key=lambda s: s.note)
+    return alive[:_FEW] or sorted(group, key=lambda s: ranges[id(s)])[:1]
+
+
+def _any_scale(flow: Flow, setting: Setting) -> bool:
+    """Whether a layer treats a kernel and one that is 100 times as large alike."""
+    (one, perp), (other, there) = (flow.step(setting.values, k * setting.kernel) for k in (1.0, 100.0))
+    return math.isclose(100 * one, other, rel_tol=_ALIKE) and math.isclose(perp, there, rel_tol=_ALIKE)
+
+
+def _drift(flow: Flow, setting: Setting, depth: int) -> float | None:
+    """The relative change of a kernel in the last layer that was 10 % too large in the first."""
+    kernels = flow.path(setting.starting(OFF * setting.kernel), depth).kernels
+    found = kernels[-1] / kernels[-2] - 1
+    return found if math.isfinite(found) else None
+
+
+def _fluctuation(flow: Flow, setting: Setting, depth: int, width: int) -> float | None:
+    """sqrt(P/n)/K of the last layer."""
+    if flow.theory.is_batch:
+        return None
+    try:
+        layer = flow.theory.fluctuating[1]
+        last = states_of(np.array([[setting.kernel]]), [(layer, dict(setting.values))] * depth, _SHOWN)[-1]
+    except SymresError:
+        return None
+    found = math.sqrt(max(float(last.P[0, 0, 0, 0]), 0.0) / width) / float(last.kernel[0, 0])
+    return found if math.isfinite(found) else None

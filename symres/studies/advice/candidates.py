@@ -1,0 +1,69 @@
+"""Where advice may come from, group by group, the best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sympy as sp
+
+from ...core.errors import SymresError
+from ...core.symbols import C_W, C_b, gamma, xi
+from ...results.advice.parts import Origin
+from ...theory.theory import Theory
+from .critical_settings import at_points
+from .flow import Flow, Setting
+from .free_settings import least_change, small_branches
+from .line_settings import on_line
+
+_WEIGHTS = (sp.Rational(9, 10), sp.Rational(99, 100), sp.Rational(1, 2))  # of skip connections, if the best fails
+
+
+def groups(flow: Flow, depth: int, width: int, inputs: float | None) -> Iterator[list[Setting]]:
+    """Critical points, the critical line, small branches, and what a search finds.
+
+    Args:
+        flow: of the layer.
+        depth: number of layers.
+        width: of the stream.
+        inputs: the mean square of the inputs, if it is given.
+    """
+    free = set(flow.theory.layer.parameters)
+    if C_W not in free:
+        yield list(_given(flow, depth, inputs))
+        return
+    skips = list(_skip_weights(flow, depth, width)) if gamma in free else [None]
+    exact = [{**({} if s is None else {gamma: s}), **({xi: sp.Integer(1)} if xi in free else {})} for s in skips]
+    for fixed in exact:
+        yield list(at_points(flow, depth, fixed, inputs))
+    whole = {gamma: 1.0} if gamma in free else {}
+    yield list(small_branches(flow, depth, whole, inputs))
+    numbers = {s: float(v) for s, v in exact[0].items()}
+    yield list(on_line(flow, numbers))
+    yield list(at_points(flow, depth, exact[0], inputs, unstable=True))
+    yield list(least_change(flow, depth, numbers))
+
+
+def _skip_weights(flow: Flow, depth: int, width: int) -> Iterator[sp.Expr]:
+    """Numbers for gamma, the best one first."""
+    best = optimal_weight(flow.theory, depth, width)
+    if best is not None:
+        yield sp.Rational(f"{best:.3f}")
+    yield from _WEIGHTS
+
+
+def optimal_weight(theory: Theory, depth: int, width: int) -> float | None:
+    """The largest gamma, to three digits, for which depth/width is the optimal aspect ratio; None if not known."""
+    try:
+        curve = theory.growth_curve
+    except SymresError:
+        return None
+    found = [] if curve is None else curve.weights_of(depth / width)
+    return round(max(found), 3) if found else None
+
+
+def _given(flow: Flow, depth: int, inputs: float | None) -> Iterator[Setting]:
+    """Layers with numbers for C_W: only the first kernel can be chosen."""
+    fixed = {s: 0.0 if s == C_b else 1.0 for s in flow.theory.layer.parameters}
+    if inputs is not None:
+        yield Setting(Origin.GIVEN, fixed, inputs)
+    yield from least_change(flow, depth, fixed)

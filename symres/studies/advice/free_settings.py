@@ -1,0 +1,78 @@
+"""Settings of layers that have no critical point: small branches, or whatever changes kernels and gradients least."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import product
+
+import numpy as np
+import sympy as sp
+
+from ...core.symbols import C_W, C_b, xi
+from ...results.advice.parts import Origin
+from .flow import Flow, Setting
+from .scales import where_doubled
+
+_STARTS = (1.0, 0.01, 100.0)  # first kernels that are tried
+_LOGS = np.linspace(-6.0, 9.0, 9)  # of C_W and of the first kernel, where a search begins
+_LARGEST, _LOST = 9.3, 1e3  # of a logarithm; of a range, from which on a search does not look closer
+_STEPS, _DIGITS = 80, 4  # of a search, and of the numbers that it finds
+
+
+def small_branches(flow: Flow, depth: int, fixed: Mapping[sp.Symbol, float], inputs: float | None) -> Iterator[Setting]:
+    """Settings of layers that are the identity without their branch: its weight, or C_W, is small.
+
+    Args:
+        flow: of the layer.
+        depth: number of layers.
+        fixed: numbers for the weight of the skip connection.
+        inputs: the mean square of the inputs, if it is given.
+    """
+    free = set(flow.theory.layer.parameters) - set(fixed)
+    small = xi if xi in free else C_W
+    if small not in free:
+        return
+    rest = {**fixed, **({C_b: 0.0} if C_b in free else {}), **({C_W: 1.0} if small is xi and C_W in free else {})}
+
+    def at(scale: float, start: float | None) -> Setting:
+        values = {**rest, small: scale}
+        first = start if start is not None else values[C_W] * (inputs or 1.0)
+        return Setting(Origin.BRANCH, values, first)
+
+    def range_at(start: float | None, scale: float) -> float:
+        return flow.range(at(scale, start), depth)
+
+    for place, start in enumerate([None, *_STARTS] if inputs is not None and C_W in free else _STARTS):
+        found = where_doubled(partial(range_at, start))
+        if found is not None:
+            setting = at(found, start)
+            yield Setting(setting.origin, setting.values, setting.kernel, float(place))
+
+
+def least_change(flow: Flow, depth: int, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:
+    """The settings without biases whose kernels and gradients change least at infinite width."""
+    free = set(flow.theory.layer.parameters) - set(fixed)
+    weighted = C_W in free
+    values = {**fixed, **({C_b: 0.0} if C_b in free else {}), **({xi: 1.0} if xi in free else {})}
+
+    def setting(x: np.ndarray) -> Setting:
+        kernel, weight = (float(f"{math.exp(log):.{_DIGITS}g}") for log in (x[0], x[-1]))
+        chosen = {**values, C_W: weight} if weighted else values
+        return Setting(Origin.SEARCH if weighted else Origin.GIVEN, chosen, kernel)
+
+    def cost(x: np.ndarray) -> float:
+        if np.abs(x).max() > _LARGEST:
+            return 1e3
+        path = flow.path(setting(x), depth, _LOST)
+        lived = sum(map(math.isfinite, path.kernels))
+        return math.log(path.range) if math.isfinite(path.range) else 1e2 - lived
+
+    from scipy.optimize import minimize  # here, because it takes longer to import than the rest of symres
+
+    starts = [np.array(x) for x in (product(_LOGS, _LOGS) if weighted else product(_LOGS))]
+    best = sorted(starts, key=cost)[:2]
+    for start in best:
+        found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "xatol": 1e-3, "fatol": 1e-3})
+        yield setting(found.x)

@@ -1,0 +1,67 @@
+"""Settings on the critical line, and near it where it would need a negative variance of biases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import sympy as sp
+
+from ...core.symbols import C_W, C_b
+from ...results.advice.parts import Origin
+from .flow import Flow, Setting
+
+_KERNELS = tuple(10.0 ** (k / 4) for k in range(-12, 17))  # 1e-3 to 1e4
+_WEIGHTS = tuple(10.0 ** (k / 2) for k in range(-4, 9))  # where a line is looked for first
+_SOLVED = 1e-9
+
+
+def on_line(flow: Flow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:
+    """A setting for each of some kernels that a layer keeps with chi_perp = 1.
+
+    Where chi_parallel < 1, a kernel that is off returns; nearer to 1 it is remembered longer, so that these come first.
+
+    Args:
+        flow: of the layer.
+        fixed: numbers for the weights of skip and branch.
+    """
+    if not {C_W, C_b} <= set(flow.theory.layer.parameters):
+        return
+    guess: np.ndarray | None = None
+    for kernel in _KERNELS:
+        found = _solved(flow, fixed, kernel, guess)
+        if found is None:
+            continue
+        guess = found
+        if not found[1] > -_SOLVED:
+            continue
+        bias = float(found[1]) * kernel if found[1] > _SOLVED else 0.0
+        values = {**fixed, C_W: float(math.exp(found[0])), C_b: bias}
+        parallel = flow.chi_parallel(values, kernel)
+        if math.isfinite(parallel):
+            repels, aside = 10.0 * (parallel > 1 + _SOLVED), abs(math.log(kernel)) / 1e3
+            memory = abs(math.log(max(abs(parallel), 1e-3)))
+            yield Setting(Origin.LINE, values, kernel, repels + memory + aside)
+
+
+def _solved(flow: Flow, fixed: Mapping[sp.Symbol, float], kernel: float, guess: np.ndarray | None) -> np.ndarray | None:
+    """(log C_W, C_b/K) with K' = K and chi_perp = 1."""
+    from scipy.optimize import root  # here, because it takes longer to import than the rest of symres
+
+    def residual(x: np.ndarray) -> np.ndarray:
+        values = {**fixed, C_W: math.exp(min(max(x[0], -50.0), 50.0)), C_b: x[1] * kernel}
+        grown, perp = flow.step(values, kernel)
+        return np.array([grown / kernel - 1, perp - 1])
+
+    starts = [guess] if guess is not None else []
+    starts += [np.array([math.log(w), 0.1]) for w in _WEIGHTS]
+    with np.errstate(all="ignore"):
+        errors = [(float(np.abs(r).max()) if np.all(np.isfinite(r := residual(s))) else math.inf) for s in starts]
+        for k in np.argsort(errors)[:2]:
+            if not math.isfinite(errors[k]):
+                continue
+            found = root(residual, starts[k], method="hybr", tol=1e-12)
+            if np.abs(residual(found.x)).max() < _SOLVED:
+                return np.asarray(found.x, dtype=float)
+    return None

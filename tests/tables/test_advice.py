@@ -1,0 +1,69 @@
+"""Advice on initialisation, held in networks with real weights that share no code with symres."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+import symres as sr
+from tests.oracles import activations as oracle
+from tests.oracles.real_networks import change, paths
+
+DEPTH, WIDTH, SEEDS, FACTOR = 50, 512, 10, 5
+z = sr.z
+
+# not in the catalogue: formula, and the function by hand
+TYPED = {
+    "star_relu": ("0.8944*max(z,0)^2 - 0.4472", lambda u: 0.8944 * np.maximum(u, 0) ** 2 - 0.4472),
+    "squared_relu": ("max(z,0)^2", lambda u: np.maximum(u, 0) ** 2),
+    "log_cosh": ("log(cosh(z))", lambda u: np.logaddexp(u, -u) - np.log(2)),
+    "quick_gelu": ("z*sigmoid(1.702*z)", lambda u: u * special.expit(1.702 * u)),
+    "pade": ("(z + z^2/2 + z^3/10)/(1 + z^2/5)", lambda u: (u + u**2 / 2 + u**3 / 10) / (1 + u**2 / 5)),
+}
+LAYERS = {
+    "mlp": ("mlp", {}, sr.mlp),
+    "residual, gamma = 1": ("residual", {"gamma": 1.0}, lambda phi: sr.residual(phi, gamma=1)),
+    "residual, gamma = 1/2": ("residual", {"gamma": 0.5}, lambda phi: sr.residual(phi, gamma="1/2")),
+    "residual": ("residual", {}, sr.residual),
+    "pre_ln with skip": ("pre_ln", {"gamma": 1.0}, lambda phi: sr.pre_ln(phi, gamma=1)),
+    "pre_ln": ("pre_ln", {"gamma": 0.0}, sr.pre_ln),
+    "two_layer_block": ("block", {}, sr.two_layer_block),
+    "glu": ("glu", {"gamma": 1.0}, lambda phi: sr.Layer(z + sr.Dense(phi(sr.Dense(z)) * sr.Dense(z)))),
+    "glu, gamma = 1/2": ("glu", {"gamma": 0.5}, lambda phi: sr.Layer(z / 2 + sr.Dense(phi(sr.Dense(z)) * sr.Dense(z)))),
+}
+FAST = [
+    ("gelu", "mlp"),
+    ("star_relu", "mlp"),
+    ("tanh", "residual, gamma = 1"),
+    ("quick_gelu", "residual"),
+    ("squared_relu", "pre_ln with skip"),
+    ("selu", "two_layer_block"),
+    ("silu", "glu"),
+    ("silu", "glu, gamma = 1/2"),
+    ("log_cosh", "pre_ln"),
+]
+EVERY = [(name, layer) for name in (*sr.activations, *TYPED) for layer in LAYERS]
+
+
+def chosen(name):
+    """The activation, and the same by hand."""
+    if name in TYPED:
+        formula, function = TYPED[name]
+        return sr.activation(formula), function
+    values = oracle.PARAMETERS.get(name, {})
+    return sr.activation(name).subs(**values), lambda u: oracle.ACTIVATIONS[name](u, **values)
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"), [*FAST, *(pytest.param(*c, marks=pytest.mark.exhaustive) for c in EVERY if c not in FAST)]
+)
+def test_advice_holds_or_says_that_it_does_not(name, layer):
+    phi, function = chosen(name)
+    built, values, make = LAYERS[layer]
+    theory = sr.derive(make(phi))
+    advice = theory.advice(depth=DEPTH, width=WIDTH)
+    if not advice.holds:
+        assert advice.reasons[0].startswith(("Nothing that was tried holds", "No advice"))
+        return
+    kernels, gradients = paths(built, function, advice, values | advice.parameters, DEPTH, WIDTH, SEEDS)
+    assert change(kernels) < FACTOR and change(gradients) < FACTOR
+    assert np.mean(kernels[:, 0]) == pytest.approx(advice.kernel, rel=0.2)

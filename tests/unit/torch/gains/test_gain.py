@@ -1,0 +1,159 @@
+"""The door: what a gain may be asked of, what it is, and that a wrong number is never returned."""
+
+import copy
+import inspect
+import math
+import pickle
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+import torch
+from torch import nn
+
+import symres as sr
+import symres.torch as st
+from symres.core.errors import CheckRefuted, DeclarationError
+from symres.torch.activations.conversion import conversion
+from symres.torch.gains import layer_averages
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        *((name, None) for name in ("linear", "conv2d", "conv_transpose3d", "sigmoid", "tanh", "relu", "selu")),
+        *(("leaky_relu", slope) for slope in (0.01, 0.3)),
+    ],
+)
+def test_the_table_of_torch_is_reproduced(name, argument):
+    given = {} if argument is None else {"slope": argument}
+    assert st.gain(name, "torch", **given) == torch.nn.init.calculate_gain(name, argument)
+
+
+@pytest.mark.parametrize(
+    ("what", "parameters"),
+    [
+        ("gelu", {}),
+        ("z*Phi(z)", {}),
+        (nn.GELU(), {}),
+        (torch.nn.functional.gelu, {}),
+        (sr.activation("gelu"), {}),
+        (lambda x: 0.5 * x * (1 + torch.erf(x / math.sqrt(2))), {}),
+    ],
+)
+def test_all_ways_to_name_an_activation(what, parameters):
+    assert st.gain(what, "forward", **parameters) == pytest.approx(1.5335304411955353, rel=1e-15)
+
+
+def test_learnable_parameters_count_as_they_are():
+    module = nn.PReLU()
+    before = st.gain(module)
+    with torch.no_grad():
+        module.weight.fill_(1.0)
+    assert (before, st.gain(module)) == (pytest.approx(math.sqrt(32 / 17)), 1)
+    assert st.gain("swish", "forward", beta=1) == pytest.approx(st.gain("silu", "forward"), rel=1e-14)
+
+
+def test_a_jump_has_a_forward_gain_only():
+    gain = st.gain("sign", "forward")
+    assert gain == 1 and gain.chi_perp == math.inf and "the activation jumps" in gain.why
+    for convention in ("critical", "backward"):
+        with pytest.raises(DeclarationError, match="infinite"):
+            st.gain("sign", convention)
+
+
+def test_a_gain_is_a_number_with_a_reason():
+    gain = st.gain("gelu")
+    assert isinstance(gain, float) and isinstance(gain, st.Gain)
+    assert gain.why.count(". ") == 1 and gain.why.endswith(".") and "C_W = 1/<phi'(z)^2>_3.56155 = 1.98306" in gain.why
+    assert type(gain * 2) is float and f"{gain:.3f}" == "1.408" and str(gain) == "1.40821101"
+    assert repr(gain) == "Gain(1.4082110131076049, 'critical', 'gelu')"
+    for made in (copy.deepcopy(gain), pickle.loads(pickle.dumps(gain))):
+        assert (made, made.facts) == (gain, gain.facts)
+    for name in ("why", "C_W", "new"):
+        with pytest.raises(AttributeError):
+            setattr(gain, name, 1)
+
+
+@pytest.mark.parametrize("convention", ["critical", "forward", "backward", "torch"])
+@pytest.mark.parametrize("name", ["relu", "tanh", "sign"])
+def test_reasons_have_two_sentences(name, convention):
+    try:
+        why = st.gain(name, convention).why
+    except DeclarationError:
+        return
+    assert why.count(". ") == 1 and why.endswith(".") and "\n" not in why
+
+
+def test_bad_input():
+    with pytest.raises(DeclarationError, match="did you mean critical"):
+        st.gain("gelu", "crtical")
+    with pytest.raises(DeclarationError, match="beta has no number"):
+        st.gain("swish")
+    with pytest.raises(DeclarationError, match="no parameter slope"):
+        st.gain(nn.ReLU(), slope=2)
+    with pytest.raises(DeclarationError, match="softmax"):
+        st.gain(nn.Softmax(-1))
+    with pytest.raises(DeclarationError, match="did you mean gelu"):
+        st.gain("gelo")
+
+
+@pytest.mark.parametrize("factor", [1 + 1e-6, 1 - 1e-6])
+def test_a_derived_average_that_is_wrong_is_caught(monkeypatch, factor):
+    """By the quadrature of the module itself."""
+    monkeypatch.setattr(
+        layer_averages, "_number", lambda quantity, K, number=layer_averages._number: factor * number(quantity, K)
+    )
+    for convention in ("forward", "backward", "critical"):
+        with pytest.raises(CheckRefuted, match="quadrature"):
+            st.gain(nn.Tanh(), convention)
+
+
+@pytest.mark.parametrize("change", [lambda f: f, lambda f: 1.0001 * f])
+def test_a_module_that_is_another_function_is_caught(change):
+    """A formula that slipped through the conversion would still meet the module here."""
+    source = replace(conversion(nn.Tanh()), pointwise=lambda x: change(torch.tanh(x)))
+    asked = layer_averages.GainSubject(sr.activation("tanh"), source)
+    if change(1) == 1:
+        assert asked.averages(1.0).deviation < 1e-14
+    else:
+        with pytest.raises(CheckRefuted, match="quadrature"):
+            asked.averages(1.0)
+
+
+def test_a_wrong_critical_point_is_caught(monkeypatch):
+    point = sr.derive(sr.mlp("snake")).critical_points[0]
+    for wrong in ({"C_W": point.C_W * (1 + sp.Rational(1, 10**6))}, {"K": point.K * 2}, {"C_b": point.C_b * 2}):
+        found = replace(point, **wrong)
+        monkeypatch.setattr("symres.torch.gains.conventions.first_usable", lambda _, found=found: (found, ()))
+        with pytest.raises(CheckRefuted, match="chi_perp"):
+            st.gain("snake")
+
+
+def test_inputs_with_the_mean_square_that_is_named_have_the_kernel():
+    """A first layer of width 400000 in steps, drawn with the gain: its kernel within four standard errors."""
+    found = st.gain(nn.Hardswish())
+    torch.manual_seed(0)
+    inputs = torch.randn(64, dtype=torch.float64)
+    inputs *= (found.inputs_kernel / inputs.square().mean()).sqrt()
+    weights = torch.randn(400_000, 64, dtype=torch.float64) * (found / math.sqrt(64))
+    squares = (weights @ inputs + math.sqrt(found.C_b) * torch.randn(400_000, dtype=torch.float64)).square()
+    assert abs(squares.mean() - found.K) < 4 * squares.std() / math.sqrt(len(squares))
+    assert 4 * squares.std() / math.sqrt(len(squares)) < 0.01 * found.K  # sharp enough to see C_b missing
+
+
+def test_a_kernel_far_out_is_integrated():
+    found = st.gain(lambda x: x * torch.sigmoid(0.01 * x))  # silu's kernel 14.32 in units of beta^-2
+    assert found.K == pytest.approx(143201.73618025798, rel=1e-12) and found.error < 1e-12
+
+
+@pytest.mark.parametrize("convention", ["forward", "backward"])
+def test_an_approximation_of_the_module_is_in_the_error(convention):
+    found = st.gain(nn.Softplus(10.0, 14.0), convention)  # linear from 1.4 on, 1e-7 too early to be exact
+    exact = st.gain("log(1+exp(10*z))/10", convention)
+    assert 0 < abs(found - exact) + found.error < 1e-6 and found.error > 1e-9
+
+
+def test_the_public_names():
+    assert set(st.__all__) >= {"gain", "Gain"}
+    assert list(inspect.signature(st.gain).parameters)[:2] == ["activation", "convention"]
