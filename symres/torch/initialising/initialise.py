@@ -1,0 +1,227 @@
+"""A model is initialised by the theory of its layers: one call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import nn
+
+from ...core.errors import DeclarationError, SymresError
+from ...core.scalars import whole
+from ..models.arguments_of_models import CallArguments, Inputs
+from ..models.blocks import residual_blocks
+from ..models.keeping import device_of, kept, seeded
+from ..models.structures import tensors
+from ..reading.layering import read_stretches
+from ..reading.narrow_places import stream_steps
+from ..reading.pointwise_chains import KnownActivations
+from ..reading.recording import RunRecord, record_run
+from .advised_kinds import TARGETS, Adviser, regime
+from .depth_check import check_depth
+from .init_report import InitReport
+from .model_parts import ModelPart, PartRole, model_parts
+from .norm_parameters import norm_parameters
+from .setting_weights import StreamSetter
+from .weight_store import WeightStore
+
+_MOST_INPUTS = 64  # that are run
+_GUESSED = 16  # Gaussian inputs where none are given
+
+
+def init_(
+    model: nn.Module,
+    target: str = "critical",
+    inputs: Inputs | None = None,
+    *,
+    dry_run: bool = False,
+    seed: int = 0,
+    force: bool = False,
+) -> InitReport:
+    """Initialise a model in place, so that kernels and gradients survive its depth.
+
+    The model is read (see ``st.read``). Layers of a chain get C_W and C_b from ``Theory.advice`` for their number and
+    width, the first layer the variance that gives the first stream the advised kernel from the inputs, the readout the
+    one that gives outputs of mean square 1. Residual branches ``z + xi*branch`` get C_W, and xi^2 C_W in the dense layer
+    that ends them; branches that the theory does not know, such as attention, get C_W = 1 and the same xi. Norms get
+    weight 1 and bias 0, and batch normalisation starts its running statistics anew. Embeddings, parameters that ask for
+    no gradients, and whatever else is not recognised are left, and named.
+
+    Args:
+        model: an ``nn.Module``, on any device and in any floating-point type, which it keeps.
+        target: "critical", or "match": chains are put on the critical line at the kernel that the first layer has with
+            its present weights, residual branches are made for that kernel.
+        inputs: a tensor, a tuple (by position) or a mapping (by name); the first 64 inputs are used. None: models that
+            begin with an ``nn.Linear`` are prepared for inputs of mean square 1, and checked on Gaussian ones.
+        dry_run: only report; nothing is changed.
+        seed: of the weights. The random numbers of the process go on as if nothing had been drawn.
+        force: take the least bad numbers where nothing holds, instead of refusing.
+
+    Returns:
+        What was set on which module and why, with kernels and gradients of this network against the theory.
+
+    Raises:
+        DeclarationError: the model cannot be run on the inputs; its weights are computed from other parameters; or
+            nothing holds for its depth and width. Then the model is as it was.
+
+    Source:
+        Roberts, Yaida and Hanin, chapter 5 (criticality); Doshi et al. (1) for C_W = fan_in*Var(w), C_b = Var(b).
+    """
+    number = whole(seed, "seed", 0)
+    label = _checked(model, target)
+    given, square = _given(model, inputs)
+    frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
+    with seeded(number), kept(model, train=False, dtype=torch.float64, device=None):
+        report = _set(model, label, target, number, given, square, frozen, force)
+        made = {name: model.get_parameter(name).detach().clone() for name in _names(model, report)}
+    if dry_run:
+        return report
+    _copy(model, made)
+    return replace(report, changed=True)
+
+
+def _checked(model: nn.Module, target: str) -> str:
+    if not isinstance(model, nn.Module):
+        raise DeclarationError(f"a model of the type {type(model).__name__}", "it is no nn.Module", "pass one")
+    if target not in TARGETS:
+        raise DeclarationError(f"target={target!r}", "there is no such target", 'use "critical" or "match"')
+    label = type(model).__name__
+    if next(model.parameters(), None) is None:
+        raise DeclarationError(f"the model {label}", "it has no parameters", "pass a model with weights")
+    return label
+
+
+def _given(model: nn.Module, inputs: Inputs | None) -> tuple[CallArguments, float | None]:
+    """What the model is run on, and the mean square that is assumed of it where the user gives none."""
+    if inputs is not None:
+        given = next(part for _, part in CallArguments.of(inputs).parts(_MOST_INPUTS))
+        device = device_of(model, next(tensors(given.structure)))
+        return given.map(lambda t: t.detach().to(device, torch.float64 if t.is_floating_point() else None)), None
+    first = next((m for m in model.modules() if next(m.parameters(recurse=False), None) is not None), None)
+    if not isinstance(first, nn.Linear):
+        raise DeclarationError(
+            f"the model {type(model).__name__}", "which inputs it takes is not known", "pass some: init_(model, inputs=...)"
+        )
+    drawn = torch.randn(_GUESSED, first.in_features, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return CallArguments.of(drawn.to(first.weight.device)), 1.0
+
+
+def _set(
+    model: nn.Module,
+    label: str,
+    target: str,
+    seed: int,
+    given: CallArguments,
+    square: float | None,
+    frozen: frozenset[str],
+    force: bool,
+) -> InitReport:
+    """Fill the weights of a model that works on copies, and say what was done."""
+    generator = torch.Generator().manual_seed(seed)
+    store = WeightStore(model, frozen, generator)
+    own = given.differentiable
+    stream = next(tensors(given.structure)) if own is None else own
+    before = _recorded(model, given, stream, label)
+    for name, value in norm_parameters(model, before).items():
+        store.constant(name, value, f"norms begin with {'weight 1' if value else 'bias 0'}")
+    record = _recorded(model, given, stream, label) if store.settings else before
+    parts = _parts(model, record, label)
+    adviser = Adviser(target, force, _own_kernel(before, parts) if target == "match" else None)
+    setter = StreamSetter(parts, adviser, store, stream, square)
+    setter.set_all()
+    assert record.output is not None
+    check = check_depth(stream, record.calls, record.output, setter.predicted, generator)
+    _leave(model, store, frozen, record)
+    kinds = list({kind.form.layer.text: kind for kind in adviser.found.values()}.items())
+    notes = [*store.notes, *filter(None, (regime(kind) for _, kind in kinds)), *_notes(parts)]
+    if square is not None:
+        notes.append("No inputs were given: their mean square is assumed to be 1, and Gaussian ones were measured.")
+    advice = tuple((text, kind.advice) for text, kind in kinds)
+    return InitReport(label, target, seed, False, tuple(store.settings), advice, check, tuple(dict.fromkeys(notes)))
+
+
+def _recorded(model: nn.Module, given: CallArguments, stream: torch.Tensor, label: str) -> RunRecord:
+    try:
+        record = record_run(model, given.args, given.kwargs, stream)
+    except SymresError:
+        raise
+    except Exception as error:  # whatever the user's code raises
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DeclarationError(f"the model {label}", f"it fails on the inputs: {reason}", "pass others") from error
+    if record.output is None or record.output == 0:
+        raise DeclarationError(
+            f"the model {label}", "its output does not depend on its first input", "pass inputs that it computes with"
+        )
+    return record
+
+
+def _parts(model: nn.Module, record: RunRecord, label: str) -> tuple[ModelPart, ...]:
+    blocks = residual_blocks(model)
+
+    def block_of(name: str) -> str:
+        return next((block for block in blocks if f"{name}.".startswith(f"{block}.")), "")
+
+    assert record.output is not None
+    stretches = read_stretches(record, stream_steps(record, record.output), block_of, KnownActivations())
+    parts = model_parts(record, stretches)
+    if not any(part.uses for part in parts):
+        raise DeclarationError(
+            f"the model {label}", "no dense layer or convolution was found in its run", "initialise it by hand"
+        )
+    return parts
+
+
+def _own_kernel(record: RunRecord, parts: tuple[ModelPart, ...]) -> float:
+    """The kernel that the first layer makes of the inputs with its present weights."""
+    first = next(part for part in parts if part.uses)
+    number = first.stretch.entry if first.is_residual else first.stretch.exit
+    kernel = record.mean_squares[number]
+    if not 0 < kernel < float("inf"):
+        raise DeclarationError(
+            f"the kernel behind {first.place}", f"it is {kernel:g} with the present weights", 'use target="critical"'
+        )
+    return kernel
+
+
+def _leave(model: nn.Module, store: WeightStore, frozen: frozenset[str], record: RunRecord) -> None:
+    """Name what was not set."""
+    used = {id(leaf) for call in record.calls for leaf in tensors((call.args, dict(call.kwargs)))}
+    done = store.set_names
+    for name, parameter in model.named_parameters():
+        if name in frozen:
+            store.leave(name, "it asks for no gradients")
+        elif name not in done:
+            said = "no weights of a dense layer, convolution or norm" if id(parameter) in used else "not seen in the run"
+            store.leave(name, said + (", such as an embedding" if parameter.ndim > 1 else ""))
+
+
+def _notes(parts: tuple[ModelPart, ...]) -> list[str]:
+    found = []
+    for part in parts:
+        if part.role in (PartRole.MEASURED, PartRole.MEASURED_BRANCH) and part.reason:
+            found.append(f"{part.place} is no layer of the theory: {part.reason}")
+    return found
+
+
+def _names(model: nn.Module, report: InitReport) -> list[str]:
+    """The parameters that were set, each once."""
+    left = {".".join(filter(None, (s.module, s.tensor))) for s in report.left}
+    return [name for name, _ in model.named_parameters() if name not in left]
+
+
+def _copy(model: nn.Module, made: dict[str, torch.Tensor]) -> None:
+    """All tensors, or none."""
+    before: dict[str, torch.Tensor] = {}
+    with torch.no_grad():
+        try:
+            for name, tensor in made.items():
+                parameter = model.get_parameter(name)
+                before[name] = parameter.detach().clone()
+                parameter.copy_(tensor)
+            for module in model.modules():
+                if isinstance(module, nn.modules.batchnorm._NormBase):
+                    module.reset_running_stats()
+        except BaseException:
+            for name, tensor in before.items():
+                model.get_parameter(name).copy_(tensor)
+            raise
