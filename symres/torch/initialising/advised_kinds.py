@@ -91,8 +91,8 @@ class Adviser:
         if self.target == "match" and self.kernel is not None and not form.is_residual:
             advice = self._matched(theory, flow, depth, width, self.kernel)
         else:
-            advice = advise(theory, depth, width, self.kernel if form.is_residual else None, near=False)
-        advice = _not_above_one(theory, flow, advice)
+            advice = self._whole(form, flow, depth, width) if form.is_weighted and form.is_post_norm else None
+            advice = advice or advise(theory, depth, width, self.kernel if form.is_residual else None, near=False)
         asked = f"the initialisation of {depth} layers z' = {form.layer.text} of width {width}"
         if advice.C_W is None or advice.kernel is None:
             raise DeclarationError(asked, _told(advice), "initialise this model by hand, or change the layer")
@@ -116,29 +116,25 @@ class Adviser:
                 f"no C_W and C_b >= 0 are critical there for z' = {theory.layer.text}",
                 'use target="critical"',
             )
-        tried = trial(theory, setting, depth, width)
-        return Advice(
-            *(depth, width, tried.holds, setting.weight, setting.bias, {}, kernel, setting.inputs, setting.origin),
-            theory=flow.path(setting, depth),
-            trial=tried,
-            learning_rate=flow.learning_rate(setting, depth),
-        )
+        return _tried(flow, setting, depth, width)
+
+    def _whole(self, form: CanonicalForm, flow: Flow, depth: int, width: int) -> Advice | None:
+        """Branches of weight 1 and C_W = 1 before a norm, which keeps the kernel; None if gradients do not survive."""
+        values = {s: 0.0 if s == C_b else 1.0 for s in form.layer.parameters}
+        found = _tried(flow, Setting(Origin.GIVEN, values, 1.0), depth, width)
+        return found if found.holds else None
 
 
-def _not_above_one(theory: Theory, flow: Flow, advice: Advice) -> Advice:
-    """Branches no larger than the stream's own: where larger ones would do as well, weight 1."""
-    if not advice.parameters.get(xi.name, 0.0) > 1 or advice.kernel is None:
-        return advice
-    values = {C_W: float(advice.C_W or 1.0), C_b: float(advice.C_b or 0.0), xi: 1.0}
-    known = {s: v for s, v in values.items() if s in theory.layer.parameters}
-    setting = Setting(Origin.BRANCH, known, advice.kernel)
-    tried = trial(theory, setting, advice.depth, advice.width)
-    if not tried.holds:
-        return advice
-    path = flow.path(setting, advice.depth)
-    rate = flow.learning_rate(setting, advice.depth)
-    return replace(
-        advice, parameters={**advice.parameters, xi.name: 1.0}, holds=True, theory=path, trial=tried, learning_rate=rate
+def _tried(flow: Flow, setting: Setting, depth: int, width: int) -> Advice:
+    """A setting with how networks fared that were drawn with it."""
+    tried = trial(flow.theory, setting, depth, width)
+    others = {s.name: v for s, v in setting.values.items() if s not in (C_W, C_b)}
+    numbers = (setting.weight, setting.bias, others, setting.kernel, setting.inputs)
+    return Advice(
+        *(depth, width, tried.holds, *numbers, setting.origin),
+        theory=flow.path(setting, depth),
+        trial=tried,
+        learning_rate=flow.learning_rate(setting, depth),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
@@ -24,6 +24,7 @@ class CanonicalForm:
         is_weighted: whether xi stands in the equation.
         outer: the draws at the end of the branch, by C_W: those that xi multiplies.
         shortcuts: draws that stand for the stream where its width changes, by C_W.
+        is_post_norm: whether a norm is behind the sum.
     """
 
     forward: sp.Expr
@@ -31,6 +32,7 @@ class CanonicalForm:
     is_weighted: bool = False
     outer: frozenset[sp.Symbol] = frozenset()
     shortcuts: frozenset[sp.Symbol] = frozenset()
+    is_post_norm: bool = False
 
     @property
     def layer(self) -> Layer:
@@ -59,7 +61,7 @@ def canonical_form(found: Interpretation) -> CanonicalForm:
         return CanonicalForm(found.expression.xreplace(_common(found.dense)), False)
     if is_post_norm:
         # epsilon counts for streams of variance near epsilon only; what is added to a variance of order 1 is left out
-        return CanonicalForm(factor * bare.func(form.forward), True, form.is_weighted, form.outer, form.shortcuts)
+        return replace(form, forward=factor * bare.func(form.forward), is_post_norm=True)
     return form
 
 

@@ -142,7 +142,8 @@ class StreamSetter:
                 continue
             ends = use.is_last and weight is not None
             values = (kind.variance(C_W, ends), kind.variance(C_b, ends))
-            why = f"{kind.advice.origin} of z' = {kind.form.layer.text}, {self._branches} branches"
+            told = "whole branches" if kind.form.is_post_norm and weight == 1 else kind.advice.origin
+            why = f"{told} of z' = {kind.form.layer.text}, {self._branches} branches"
             if ends:
                 why += f": xi^2 C_W with xi = {weight:.4g}, C_W = {kind.values[C_W]:.4g}"
             settings[use] = (*values, Reason.THEORY, why)
@@ -203,7 +204,8 @@ class StreamSetter:
             return
         value = self._rerun.values[part.stretch.exit]
         if value.is_floating_point():
-            chi = self._chi if part.role in (PartRole.LAYER, PartRole.RESIDUAL) and self.predicted else math.nan
+            is_next = bool(self.predicted) and self.predicted[-1].number == part.stretch.entry
+            chi = self._chi if is_next else math.nan
             self.predicted.append(PredictedStream(part.place, part.stretch.exit, self._kernel, chi))
         self._chi = math.nan
 
