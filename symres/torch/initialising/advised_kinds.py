@@ -62,11 +62,13 @@ class Adviser:
         target: "critical", or "match".
         force: whether the least bad numbers are taken where nothing holds.
         kernel: of the first stream, where it is given by the model: by its embedding, or by ``target="match"``.
+        given: advice that is known, by equation.
     """
 
     target: str
     force: bool
     kernel: float | None = None
+    given: Mapping[str, Advice] = field(default_factory=dict)
     found: dict[tuple[object, int, int], KindAdvice] = field(default_factory=dict)
 
     def ask(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
@@ -88,11 +90,14 @@ class Adviser:
     def _asked(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
         theory = derive(form.layer)
         flow = Flow(theory)
-        if self.target == "match" and self.kernel is not None and not form.is_residual:
+        known = self.given.get(form.layer.text)
+        if known is not None and (known.depth, known.width) == (depth, width):
+            advice = known
+        elif self.target == "match" and self.kernel is not None and not form.is_residual:
             advice = self._matched(theory, flow, depth, width, self.kernel)
         else:
-            advice = self._whole(form, flow, depth, width) if form.is_weighted and form.is_post_norm else None
-            advice = advice or advise(theory, depth, width, self.kernel if form.is_residual else None, near=False)
+            whole = self._whole(form, flow, depth, width) if form.is_weighted and form.is_post_norm else None
+            advice = whole or advise(theory, depth, width, self.kernel if form.is_residual else None, near=False)
         asked = f"the initialisation of {depth} layers z' = {form.layer.text} of width {width}"
         if advice.C_W is None or advice.kernel is None:
             raise DeclarationError(asked, _told(advice), "initialise this model by hand, or change the layer")

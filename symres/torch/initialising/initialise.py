@@ -37,6 +37,7 @@ def init_(
     dry_run: bool = False,
     seed: int = 0,
     force: bool = False,
+    like: InitReport | None = None,
 ) -> InitReport:
     """Initialise a model in place, so that kernels and gradients survive its depth.
 
@@ -56,6 +57,7 @@ def init_(
         dry_run: only report; nothing is changed.
         seed: of the weights. The random numbers of the process go on as if nothing had been drawn.
         force: take the least bad numbers where nothing holds, instead of refusing.
+        like: the report of an equal model, whose advice is taken over: other seeds are set without new trials.
 
     Returns:
         What was set on which module and why, with kernels and gradients of this network against the theory.
@@ -72,7 +74,7 @@ def init_(
     given, square = _given(model, inputs)
     frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
     with seeded(number), kept(model, train=False, dtype=torch.float64, device=None):
-        report = _set(model, label, target, number, given, square, frozen, force)
+        report = _set(model, label, target, number, given, square, frozen, force, like)
         made = {name: model.get_parameter(name).detach().clone() for name in _names(model, report)}
     if dry_run:
         return report
@@ -115,6 +117,7 @@ def _set(
     square: float | None,
     frozen: frozenset[str],
     force: bool,
+    like: InitReport | None,
 ) -> InitReport:
     """Fill the weights of a model that works on copies, and say what was done."""
     generator = torch.Generator().manual_seed(seed)
@@ -126,7 +129,8 @@ def _set(
         store.constant(name, value, f"norms begin with {'weight 1' if value else 'bias 0'}")
     record = _recorded(model, given, stream, label) if store.settings else before
     parts = _parts(model, record, label)
-    adviser = Adviser(target, force, _own_kernel(before, parts) if target == "match" else None)
+    kernel = _own_kernel(before, parts) if target == "match" else None
+    adviser = Adviser(target, force, kernel, dict(like.advice) if like is not None and like.target == target else {})
     setter = StreamSetter(parts, adviser, store, stream, square)
     setter.set_all()
     assert record.output is not None
