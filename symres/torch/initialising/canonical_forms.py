@@ -47,20 +47,20 @@ class CanonicalForm:
 def canonical_form(found: Interpretation) -> CanonicalForm:
     """The form of what was read.
 
-    Draws without biases have ``C_b = 0``. A dense layer of the bare stream beside a branch (the shortcut of a residual
+    Draws without biases have ``C_b = 0``, norms epsilon = 0, which is a relative error of epsilon over their variance. A dense layer of the bare stream beside a branch (the shortcut of a residual
     network where its width changes) is the stream: with C_W = 1 and C_b = 0 it keeps kernel and Jacobian norm.
 
     Args:
         found: the equation with a C_W and a C_b for each draw.
     """
-    factor, bare = found.expression.as_coeff_Mul()
+    expression = found.expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
+    factor, bare = expression.as_coeff_Mul()
     is_post_norm = isinstance(bare, Normaliser) and isinstance(bare.args[0], sp.Add)
-    inner = bare.args[0] if is_post_norm else found.expression
+    inner = bare.args[0] if is_post_norm else expression
     form = _residual(inner, found.dense) if isinstance(inner, sp.Add) else None
     if form is None:
-        return CanonicalForm(found.expression.xreplace(_common(found.dense)), False)
+        return CanonicalForm(expression.xreplace(_common(found.dense)), False)
     if is_post_norm:
-        # epsilon counts for streams of variance near epsilon only; what is added to a variance of order 1 is left out
         return replace(form, forward=factor * bare.func(form.forward), is_post_norm=True)
     return form
 
@@ -91,3 +91,8 @@ def _common(uses: tuple[DenseUse, ...]) -> dict[sp.Symbol, sp.Expr]:
     for use in uses:
         found |= {use.C_W: C_W, use.C_b: C_b if use.made.bias is not None else sp.Integer(0)}
     return found
+
+
+def largest_epsilon(found: Interpretation) -> float:
+    """What the norms of a part add to variances, at most."""
+    return max((float(norm.args[1]) for norm in found.expression.atoms(Normaliser)), default=0.0)

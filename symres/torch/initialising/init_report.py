@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_OF_INPUTS = ("Scale the inputs", "The variances are given")  # sentences for those who draw weights by hand
+
+
 class Reason(StrEnum):
     """Why a tensor has its numbers."""
 
@@ -114,7 +117,7 @@ class InitReport(Shown):
             facts.append(Fact(label, f"{_numbers(setting)}{setting.reason.value}: {setting.why}"))
         for text, advice in self.advice:
             facts.append(Fact(f"z' = {text}", f"{advice.depth} layers of width {advice.width}"))
-            facts += [Fact("", reason) for reason in advice.reasons if not reason.startswith("Scale the inputs")]
+            facts += [Fact("", reason) for reason in advice.reasons if not reason.startswith(_OF_INPUTS)]
         facts += [Fact("afterwards", sentence) for sentence in self.check.sentences]
         return facts + [Fact("note", note) for note in self.notes]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -14,11 +16,12 @@ from ..models.blocks import residual_blocks
 from ..models.keeping import device_of, kept, seeded
 from ..models.structures import tensors
 from ..reading.layering import read_stretches
-from ..reading.narrow_places import stream_steps
+from ..reading.narrow_places import StreamStep, stream_steps
 from ..reading.pointwise_chains import KnownActivations
 from ..reading.recording import RunRecord, record_run
 from .advised_kinds import TARGETS, Adviser, regime
-from .depth_check import check_depth
+from .canonical_forms import largest_epsilon
+from .depth_check import DepthCheck, check_depth
 from .init_report import InitReport
 from .model_parts import ModelPart, PartRole, model_parts
 from .norm_parameters import norm_parameters
@@ -26,6 +29,7 @@ from .setting_weights import StreamSetter
 from .weight_store import WeightStore
 
 _MOST_INPUTS = 64  # that are run
+_SMALL = 0.01  # of a variance: what a norm may add to it unsaid
 _GUESSED = 16  # Gaussian inputs where none are given
 
 
@@ -121,23 +125,26 @@ def _set(
 ) -> InitReport:
     """Fill the weights of a model that works on copies, and say what was done."""
     generator = torch.Generator().manual_seed(seed)
-    store = WeightStore(model, frozen, generator)
     own = given.differentiable
     stream = next(tensors(given.structure)) if own is None else own
     before = _recorded(model, given, stream, label)
+    store = WeightStore(model, _kept_as_they_are(model, before, frozen), generator)
     for name, value in norm_parameters(model, before).items():
         store.constant(name, value, f"norms begin with {'weight 1' if value else 'bias 0'}")
     record = _recorded(model, given, stream, label) if store.settings else before
-    parts = _parts(model, record, label)
+    assert record.output is not None
+    steps = stream_steps(record, record.output)
+    calls = [call for step in steps for call in step.calls]
+    parts = _parts(model, record, steps, label)
     kernel = _own_kernel(before, parts) if target == "match" else None
     adviser = Adviser(target, force, kernel, dict(like.advice) if like is not None and like.target == target else {})
-    setter = StreamSetter(parts, adviser, store, stream, square)
+    setter = StreamSetter(parts, calls, adviser, store, stream, square)
     setter.set_all()
-    assert record.output is not None
-    check = check_depth(stream, record.calls, record.output, setter.predicted, generator)
-    _leave(model, store, frozen, record)
+    check = check_depth(stream, calls, record.output, setter.predicted, generator)
+    _leave(model, store)
     kinds = list({kind.form.layer.text: kind for kind in adviser.found.values()}.items())
     notes = [*store.notes, *filter(None, (regime(kind) for _, kind in kinds)), *_notes(parts)]
+    notes += _notes_on_norms(parts, check)
     if square is not None:
         notes.append("No inputs were given: their mean square is assumed to be 1, and Gaussian ones were measured.")
     advice = tuple((text, kind.advice) for text, kind in kinds)
@@ -159,14 +166,13 @@ def _recorded(model: nn.Module, given: CallArguments, stream: torch.Tensor, labe
     return record
 
 
-def _parts(model: nn.Module, record: RunRecord, label: str) -> tuple[ModelPart, ...]:
+def _parts(model: nn.Module, record: RunRecord, steps: Sequence[StreamStep], label: str) -> tuple[ModelPart, ...]:
     blocks = residual_blocks(model)
 
     def block_of(name: str) -> str:
         return next((block for block in blocks if f"{name}.".startswith(f"{block}.")), "")
 
-    assert record.output is not None
-    stretches = read_stretches(record, stream_steps(record, record.output), block_of, KnownActivations())
+    stretches = read_stretches(record, steps, block_of, KnownActivations())
     parts = model_parts(record, stretches)
     if not any(part.uses for part in parts):
         raise DeclarationError(
@@ -187,16 +193,30 @@ def _own_kernel(record: RunRecord, parts: tuple[ModelPart, ...]) -> float:
     return kernel
 
 
-def _leave(model: nn.Module, store: WeightStore, frozen: frozenset[str], record: RunRecord) -> None:
+def _kept_as_they_are(model: nn.Module, record: RunRecord, frozen: frozenset[str]) -> dict[str, str]:
+    """The parameters that are left, with the reason: frozen ones, and tables from which integers choose."""
+    given = [leaf for call in record.calls if call.name == "embedding" for leaf in call.args]
+    tables = {id(leaf) for leaf in given if isinstance(leaf, nn.Parameter)}
+    tables |= {id(p) for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
+    found = {name: "an embedding" for name, p in model.named_parameters(remove_duplicate=False) if id(p) in tables}
+    return found | dict.fromkeys(frozen, "it asks for no gradients")
+
+
+def _leave(model: nn.Module, store: WeightStore) -> None:
     """Name what was not set."""
-    used = {id(leaf) for call in record.calls for leaf in tensors((call.args, dict(call.kwargs)))}
     done = store.set_names
-    for name, parameter in model.named_parameters():
-        if name in frozen:
-            store.leave(name, "it asks for no gradients")
-        elif name not in done:
-            said = "no weights of a dense layer, convolution or norm" if id(parameter) in used else "not seen in the run"
-            store.leave(name, said + (", such as an embedding" if parameter.ndim > 1 else ""))
+    for name, _ in model.named_parameters():
+        if name not in done:
+            other = "no weights of a dense layer, convolution or norm through which the output depends on the inputs"
+            store.leave(name, store.kept.get(name, other))
+
+
+def _notes_on_norms(parts: tuple[ModelPart, ...], check: DepthCheck) -> list[str]:
+    found = [largest_epsilon(part.stretch.found) for part in parts if part.stretch.found is not None]
+    lowest = min((stream.kernel for stream in check.streams), default=math.inf)
+    if max(found, default=0.0) <= _SMALL * lowest:
+        return []
+    return [f"a norm adds {max(found):.3g} to variances, the smallest of which is {lowest:.3g}; the theory leaves it out"]
 
 
 def _notes(parts: tuple[ModelPart, ...]) -> list[str]:

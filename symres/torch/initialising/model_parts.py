@@ -171,14 +171,13 @@ def _uses(record: RunRecord, stretch: StretchReading) -> Iterator[WeightUse]:
             is_shortcut=shortcut,
         )
     known = {use.made.call.number for use in read}
-    for part in stretch.opaque:
-        inner = [call for call in stretch.calls if call.number in part.calls and call.number not in known]
-        hidden = [use for call in inner if (use := _hidden_use(record, call)) is not None]
-        for use in hidden:
-            yield replace(use, is_last=use is hidden[-1] and use.call.name != _ATTENTION)
-            if use.call.name == _ATTENTION:
-                yield from _projection(use)
-        known |= {use.call.number for use in hidden}
+    inside = frozenset().union(*(part.calls for part in stretch.opaque)) - known
+    hidden = [use for call in stretch.calls if call.number in inside and (use := _hidden_use(record, call)) is not None]
+    ends = form is None or not form.is_weighted  # else what ends the branch was read
+    for use in hidden:
+        yield replace(use, is_last=ends and use is hidden[-1] and use.call.name != _ATTENTION)
+        if use.call.name == _ATTENTION:
+            yield from _projection(use)
 
 
 def _outer(form: CanonicalForm | None) -> frozenset[sp.Symbol]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import torch
 
 from ...core.symbols import C_W, C_b, xi
+from ..reading.recording import RecordedCall
 from .advised_kinds import Adviser, KindAdvice, averaged
 from .depth_check import PredictedStream
 from .init_report import Reason
@@ -25,6 +26,7 @@ class StreamSetter:
 
     Args:
         parts: of the model, in order.
+        calls: of the run that the parts are of, all whose results reach the output, in order.
         adviser: what the theory says.
         store: the weights.
         stream: what goes into the model.
@@ -32,6 +34,7 @@ class StreamSetter:
     """
 
     parts: Sequence[ModelPart]
+    calls: Sequence[RecordedCall]
     adviser: Adviser
     store: WeightStore
     stream: torch.Tensor
@@ -39,7 +42,7 @@ class StreamSetter:
     predicted: list[PredictedStream] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._rerun = Rerun(self.stream)
+        self._rerun, self._done = Rerun(self.stream), 0
         self._kernel = math.nan  # of the stream, as predicted
         self._course: object = None  # the kind of layer for whose kernel the stream is made
         roles = [part.role for part in self.parts]
@@ -51,6 +54,7 @@ class StreamSetter:
     def set_all(self) -> None:
         """Every part."""
         for position, part in enumerate(self.parts):
+            self._run_to(part.stretch.calls[0].number)
             self._before(part)
             if part.role is PartRole.READ_IN:
                 self._read_in(position)
@@ -190,11 +194,16 @@ class StreamSetter:
         """Draw weights, and let the part act."""
         for use, setting in settings.items():
             self.store.draw(use, *setting)
-        self._rerun.run([call for call in part.stretch.calls if call.results[0] not in self._rerun.values])
+        self._run_to(part.stretch.calls[-1].number + 1)
 
     def _run_until(self, use: WeightUse) -> None:
-        part = next(part for part in self.parts if use in part.uses)
-        self._rerun.run([call for call in part.stretch.calls if call.number < use.call.number])
+        self._run_to(use.call.number)
+
+    def _run_to(self, number: int) -> None:
+        """Let all calls act before one of them."""
+        end = next((i for i, call in enumerate(self.calls) if call.number >= number), len(self.calls))
+        self._rerun.run(self.calls[self._done : end])
+        self._done = max(self._done, end)
 
     _chi = math.nan
 

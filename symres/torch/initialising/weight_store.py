@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -19,12 +20,12 @@ class WeightStore:
 
     Args:
         model: it works on copies of its weights in float64.
-        frozen: names of parameters that ask for no gradients, which are left.
+        kept: names of parameters that are left, and why: frozen ones, and those of embeddings.
         generator: of the numbers.
     """
 
     model: nn.Module
-    frozen: frozenset[str]
+    kept: Mapping[str, str]
     generator: torch.Generator
     settings: list[TensorSetting] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -61,7 +62,7 @@ class WeightStore:
     def constant(self, name: str, value: float, why: str) -> None:
         """Fill a parameter with one number."""
         tensor = self.model.get_parameter(name)
-        if name in self.frozen or (_memory(tensor), None) in self._done:
+        if name in self.kept or (_memory(tensor), None) in self._done:
             return
         tensor.detach().fill_(value)
         self._done[_memory(tensor), None] = value
@@ -88,7 +89,8 @@ class WeightStore:
                 "remove the parametrisation before the model is initialised",
             )
         names = self._names[memory]
-        if self.frozen.intersection(names):
+        if reasons := [self.kept[name] for name in names if name in self.kept]:
+            self.notes.append(f"{kind}s of {use.module or 'the model'} are left: {reasons[0]}")
             return
         before = self._done.get((memory, use.part))
         if before is not None:
