@@ -1,0 +1,115 @@
+"""Deep models after st.init_, averaged over seeds: kernels and gradients by plain hooks, against theory and defaults."""
+
+import pytest
+import torch
+from torch import nn
+
+import symres as sr
+import symres.torch as st
+from tests.oracles.hooked_streams import hooked_streams
+
+pytestmark = pytest.mark.exhaustive
+
+
+def mlp(depth, width, activation, inputs=20):
+    layers = [nn.Linear(inputs, width), activation()]
+    for _ in range(depth - 1):
+        layers += [nn.Linear(width, width), activation()]
+    return nn.Sequential(*layers, nn.Linear(width, 10))
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return torch.randn(16, 20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+def averaged(build, names, inputs, seeds, report=None):
+    """Kernels and gradients, means over networks; with the report's advice, or PyTorch's default weights."""
+    kernels, gradients = torch.zeros(2, len(names), dtype=torch.float64)
+    for seed in range(seeds):
+        torch.manual_seed(seed)
+        model = build()
+        if report is not None:
+            st.init_(model, inputs=inputs[0], seed=seed, like=report)
+        found = hooked_streams(model.double(), names, inputs, draws=2, seed=seed)
+        kernels += torch.tensor(found[0]) / seeds
+        gradients += torch.tensor(found[1]) / seeds
+    return kernels, gradients
+
+
+class TestHundredLayersOfMish:
+    """The gradient of the output: g_l = C_W <phi'^2> J^{l,L}, with the C_W of the readout."""
+
+    DEPTH, WIDTH, SEEDS = 100, 512, 5
+
+    @pytest.fixture(scope="class")
+    def report(self, vectors):
+        return st.init_(mlp(self.DEPTH, self.WIDTH, nn.Mish), inputs=vectors)
+
+    def theory(self, report):
+        advice = report.advice[0][1]
+        assert advice.holds and advice.depth == self.DEPTH - 1
+        kernels, jacobians = (torch.tensor(v, dtype=torch.float64) for v in (advice.theory.kernels, advice.theory.jacobians))
+        readout = report[f"{2 * self.DEPTH}.weight"].variance
+        last = float(sr.derive(sr.mlp("mish")).chi_perp.evalf(K=float(kernels[-1]), C_W=readout))
+        return kernels, last * jacobians[-1] / jacobians
+
+    def test_both_stay_within_a_factor_of_two_of_the_theory(self, report, vectors):
+        names = [str(2 * k) for k in range(self.DEPTH)]
+        kernels, gradients = averaged(lambda: mlp(self.DEPTH, self.WIDTH, nn.Mish), names, (vectors,), self.SEEDS, report)
+        for found, wanted in zip((kernels, gradients), self.theory(report), strict=True):
+            ratio = found / wanted
+            assert 0.5 < float(ratio.min()) and float(ratio.max()) < 2
+        assert float(kernels.max() / kernels.min()) < 5 and float(gradients.max() / gradients.min()) < 5
+
+    def test_under_the_default_both_leave_it_by_a_thousand(self, report, vectors):
+        names = [str(2 * k) for k in range(self.DEPTH)]
+        kernels, gradients = averaged(lambda: mlp(self.DEPTH, self.WIDTH, nn.Mish), names, (vectors,), 2)
+        # the default's kernels are kept by its biases; what they say about the input is not: see the gradients
+        _, wanted = self.theory(report)
+        assert float((wanted / gradients).max()) > 1e3
+        print(float((self.theory(report)[0] / kernels).max()), float((wanted / gradients).max()))
+
+
+class TestDeepChains:
+    @pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU])
+    def test_thirty_layers_stay_within_a_factor_of_five(self, activation, vectors):
+        names = [str(2 * k) for k in range(30)]
+        report = st.init_(mlp(30, 512, activation), inputs=vectors)
+        kernels, gradients = averaged(lambda: mlp(30, 512, activation), names, (vectors,), 5, report)
+        assert float(kernels.max() / kernels.min()) < 5 and float(gradients.max() / gradients.min()) < 5
+
+
+class TestTransformers:
+    @pytest.fixture(scope="class")
+    def models(self):
+        found = pytest.importorskip("transformers")
+        sizes = {"vocab_size": 101, "bos_token_id": 1, "eos_token_id": 2}
+        wide = {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
+        return {
+            "gpt2": lambda: found.GPT2LMHeadModel(
+                found.GPT2Config(n_layer=4, n_embd=128, n_head=4, n_positions=32, tie_word_embeddings=False, **sizes)
+            ),
+            "llama": lambda: found.LlamaForCausalLM(found.LlamaConfig(**wide, **sizes)),
+            "bert": lambda: found.BertModel(found.BertConfig(vocab_size=101, **wide)),
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "blocks"),
+        [
+            ("gpt2", [f"transformer.h.{k}" for k in range(4)]),
+            ("llama", [f"model.layers.{k}" for k in range(4)]),
+            ("bert", [f"encoder.layer.{k}" for k in range(4)]),
+        ],
+    )
+    def test_blocks_keep_kernel_and_gradient(self, models, name, blocks):
+        words = torch.randint(3, 101, (4, 12), generator=torch.Generator().manual_seed(0))
+        torch.manual_seed(0)
+        model = models[name]()
+        report = st.init_(model, inputs=words)
+        kernels, gradients = hooked_streams(model.double().eval(), blocks, (words,), draws=4)
+        assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
+        assert report.check.holds
+        assert any("attn" in note or "attention" in note for note in report.notes)
+        weights = {setting.module for setting in report.settings if setting.kind == "weight"}
+        assert sum(any(module.startswith(f"{block}.") for module in weights) for block in blocks) == 4
