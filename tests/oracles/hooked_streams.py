@@ -36,5 +36,7 @@ def hooked_streams(model, names, inputs, draws=8, seed=0):
     for _ in range(draws):
         signs = (torch.randint(0, 2, output.shape, generator=source) * 2 - 1).to(output.dtype)
         gradients = torch.autograd.grad((output * signs).sum(), [found[n] for n in names], retain_graph=True)
-        squares = [s + float(g.square().sum()) / output.numel() / draws for s, g in zip(squares, gradients, strict=True)]
+        squares = [
+            s + float(g.square().sum()) / output.numel() / draws for s, g in zip(squares, gradients, strict=True)
+        ]
     return [float(found[name].detach().square().mean()) for name in names], squares

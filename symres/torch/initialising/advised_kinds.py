@@ -53,7 +53,6 @@ class KindAdvice:
         return self.flow.step(_of(self.flow, self.values), kernel)
 
 
-
 @dataclass
 class Adviser:
     """Advice for one model, each kind asked once.
@@ -104,7 +103,9 @@ class Adviser:
         if not advice.holds and not self.force:
             near = nearest(theory, lambda other: advise(other, depth, width, near=False))
             raise DeclarationError(
-                asked, _told(replace(advice, nearest=near)), "use a wider or another model, or force=True for the least bad"
+                asked,
+                _told(replace(advice, nearest=near)),
+                "use a wider or another model, or force=True for the least bad",
             )
         values = {C_W: advice.C_W, C_b: float(advice.C_b or 0.0), **_named(theory, advice.parameters)}
         return KindAdvice(form, advice, flow, values)
@@ -181,4 +182,3 @@ def regime(kind: KindAdvice) -> str:
         f"xi = {kind.values[xi]:.4g} = {scale:.3g} depth^(-1/{limit.power}): kernels stay finite at any depth; "
         f"at large width and depth such a network trains in the regime: {found.name}."
     )
-

@@ -106,7 +106,9 @@ def _given(model: nn.Module, inputs: Inputs | None) -> tuple[CallArguments, floa
     first = next((m for m in model.modules() if next(m.parameters(recurse=False), None) is not None), None)
     if not isinstance(first, nn.Linear):
         raise DeclarationError(
-            f"the model {type(model).__name__}", "which inputs it takes is not known", "pass some: init_(model, inputs=...)"
+            f"the model {type(model).__name__}",
+            "which inputs it takes is not known",
+            "pass some: init_(model, inputs=...)",
         )
     drawn = torch.randn(_GUESSED, first.in_features, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     return CallArguments.of(drawn.to(first.weight.device)), 1.0
@@ -216,7 +218,9 @@ def _notes_on_norms(parts: tuple[ModelPart, ...], check: DepthCheck) -> list[str
     lowest = min((stream.kernel for stream in check.streams), default=math.inf)
     if max(found, default=0.0) <= _SMALL * lowest:
         return []
-    return [f"a norm adds {max(found):.3g} to variances, the smallest of which is {lowest:.3g}; the theory leaves it out"]
+    return [
+        f"a norm adds {max(found):.3g} to variances, the smallest of which is {lowest:.3g}; the theory leaves it out"
+    ]
 
 
 def _notes(parts: tuple[ModelPart, ...]) -> list[str]:

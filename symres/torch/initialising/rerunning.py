@@ -46,7 +46,9 @@ class Rerun:
         return float(self.values[number].detach().double().square().mean())
 
     def _repeat(self, call: RecordedCall) -> None:
-        given = {number: self.values[number].clone() if call.changed else self.values[number] for number in call.sources}
+        given = {
+            number: self.values[number].clone() if call.changed else self.values[number] for number in call.sources
+        }
         args, kwargs = substituted(call.args, given), substituted(dict(call.kwargs), given)
         try:
             result = _result(call, args, kwargs)
@@ -72,4 +74,3 @@ def _result(call: RecordedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         return list(tensors((args, kwargs))) if result is None else result  # it changes what it is given
     given = dict(zip(_BATCH_NORM.split(), args, strict=False)) | kwargs
     return functional.batch_norm(**(given | {"running_mean": None, "running_var": None, "training": True}))
-

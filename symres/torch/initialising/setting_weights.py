@@ -99,7 +99,9 @@ class StreamSetter:
         said = f"of its inputs, measured as {square:.4g}" if self.mean_square is None else "1 assumed of its inputs"
         if target <= bias:
             bias = 0.0
-        self._draw_run(part, {use: ((target - bias) / square, bias, Reason.THEORY, f"{why}, from the mean square {said}")})
+        self._draw_run(
+            part, {use: ((target - bias) / square, bias, Reason.THEORY, f"{why}, from the mean square {said}")}
+        )
         self._kernel = target
 
     def _entering(self, use: WeightUse) -> float:

@@ -42,9 +42,7 @@ class WeightStore:
         """The parameters that were set, all names of tied ones."""
         return {name for memory, _ in self._done for name in self._names[memory]}
 
-    def draw(
-        self, use: WeightUse, C_W: float, C_b: float, reason: Reason, why: str, bias_why: str = ""
-    ) -> None:
+    def draw(self, use: WeightUse, C_W: float, C_b: float, reason: Reason, why: str, bias_why: str = "") -> None:
         """Fill weights and biases of one layer.
 
         Args:

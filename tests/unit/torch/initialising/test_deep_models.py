@@ -49,14 +49,18 @@ class TestHundredLayersOfMish:
     def theory(self, report):
         advice = report.advice[0][1]
         assert advice.holds and advice.depth == self.DEPTH - 1
-        kernels, jacobians = (torch.tensor(v, dtype=torch.float64) for v in (advice.theory.kernels, advice.theory.jacobians))
+        kernels, jacobians = (
+            torch.tensor(v, dtype=torch.float64) for v in (advice.theory.kernels, advice.theory.jacobians)
+        )
         readout = report[f"{2 * self.DEPTH}.weight"].variance
         last = float(sr.derive(sr.mlp("mish")).chi_perp.evalf(K=float(kernels[-1]), C_W=readout))
         return kernels, last * jacobians[-1] / jacobians
 
     def test_both_stay_within_a_factor_of_two_of_the_theory(self, report, vectors):
         names = [str(2 * k) for k in range(self.DEPTH)]
-        kernels, gradients = averaged(lambda: mlp(self.DEPTH, self.WIDTH, nn.Mish), names, (vectors,), self.SEEDS, report)
+        kernels, gradients = averaged(
+            lambda: mlp(self.DEPTH, self.WIDTH, nn.Mish), names, (vectors,), self.SEEDS, report
+        )
         for found, wanted in zip((kernels, gradients), self.theory(report), strict=True):
             ratio = found / wanted
             assert 0.5 < float(ratio.min()) and float(ratio.max()) < 2

@@ -155,7 +155,13 @@ class TestVariances:
 
     def test_a_chain_of_two_activations_hands_the_kernel_over(self, vectors):
         model = nn.Sequential(
-            nn.Linear(20, 256), nn.GELU(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 5)
+            nn.Linear(20, 256),
+            nn.GELU(),
+            nn.Linear(256, 256),
+            nn.Tanh(),
+            nn.Linear(256, 256),
+            nn.Tanh(),
+            nn.Linear(256, 5),
         )
         report = st.init_(model, inputs=vectors)
         tanh = dict(report.advice)["Dense(tanh(z))"].kernel
