@@ -7,20 +7,17 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..core.errors import DeclarationError
-from ..report.text.console import Output, busy, complain
-from .commands import Name, Settings
+from ..report.text.console import Output, complain
 from .staging import Staging
 
 if TYPE_CHECKING:
     from ..torch import Measurement
-    from ..torch.gains.gain_number import Gain
     from ..torch.models.arguments_of_models import Inputs
 
 torch_app = typer.Typer(
@@ -32,48 +29,9 @@ torch_app = typer.Typer(
 
 
 @torch_app.callback(invoke_without_command=True)
-def _start(context: typer.Context) -> None:
+def _torch(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         Output().text(context.get_help())
-    elif find_spec("torch") is None:
-        raise DeclarationError("symres torch", "PyTorch is not installed", "install it: pip install 'symres[torch]'")
-
-
-@torch_app.command()
-def gain(
-    activation: Name,
-    convention: Annotated[
-        str | None, typer.Option("--convention", metavar="NAME", help="critical, forward, backward or torch; else all.")
-    ] = None,
-    settings: Settings = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
-) -> None:
-    """Print the gain of an activation in each convention, and why."""
-    from json import dumps
-
-    from ..torch.gains.gain import gain as gain_of
-    from ..torch.gains.gain import require_convention
-    from ..torch.gains.gain_table import gain_record, gain_table
-    from ..torch.gains.layer_averages import subject
-    from .request import chosen
-
-    if convention is not None:
-        require_convention(convention)
-    phi = subject(chosen(activation, settings or []), {}).activation
-    found: dict[str, Gain | str] = {}
-    for name in (convention,) if convention is not None else ("critical", "forward", "backward", "torch"):
-        with busy(f"the {name} gain of {phi.name}"):
-            try:
-                found[name] = gain_of(phi, name)
-            except DeclarationError as error:
-                if convention is not None:
-                    raise
-                found[name] = error.found
-    output = Output()
-    if json:
-        output.text(dumps({"format": 1, **gain_record(phi.name, found)}, indent=2, allow_nan=False))
-    else:
-        output.lines(gain_table(phi.name, found, output.width, output.unicode))
 
 
 @torch_app.command()

@@ -137,7 +137,16 @@ def _initialisation(advised: Advice) -> object:
         }
     if theory is not None:
         told["theory"] = _ranges(theory)
-    return _plain(told | {"reasons": advised.reasons, "code": advised.code})
+    return _alike(_plain(told | {"reasons": advised.reasons, "code": advised.code}))
+
+
+def _alike(value: object) -> object:
+    """JSON whose floats have the digits that every machine agrees on."""
+    if isinstance(value, dict):
+        return {k: _alike(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_alike(v) for v in value]
+    return float(f"{value:.10g}") if isinstance(value, float) else value
 
 
 def _ranges(path: Path) -> dict[str, object]:

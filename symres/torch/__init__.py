@@ -7,6 +7,8 @@ The public names stand in ``__init__.pyi``; each is imported when it is first as
 imports PyTorch. Inwards
 
 reading      which layers of the theory a model is made of, with the variances of its weights; what they predict
+equations    recorded calls as forward equations of the theory
+tracing      a run of a model, recorded call by call
 models       what is done with anybody's model: places are chosen in it, and it stays as it was
 probing      what one network shows of some inputs: kernels and Jacobian norms at its places
 measuring    averages over networks with standard errors, their table, their figure, and what they say about depth
@@ -21,7 +23,16 @@ import lazy_loader
 
 from ..core.errors import SymresError
 
-if find_spec("torch") is None:
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # its import has been forbidden
+        return False
+
+
+if not _installed("torch"):
     raise SymresError("symres.torch", "PyTorch is not installed", "pip install symres[torch]")
+
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

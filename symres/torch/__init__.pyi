@@ -6,3 +6,7 @@ from .initialising.initialise import init_ as init_
 from .measuring.measure import measure as measure
 from .measuring.prediction import Prediction as Prediction
 from .measuring.signals import Measurement as Measurement
+from .reading.model_reading import Reading as Reading
+from .reading.predict_model import predict as predict
+from .reading.read_block import ReadBlock as ReadBlock
+from .reading.read_model import read as read

@@ -91,7 +91,8 @@ def _tried(advice: Choice, trial: Trial) -> str:
         f"the mean kernel changes {kernel}, the mean squared gradient {gradient}"
     )
     if trial.leaving:
-        return f"{told}; {trial.leaving} of the networks leave a factor of {FACTOR:g}."
+        leave = "leaves" if trial.leaving == 1 else "leave"
+        return f"{told}; {trial.leaving} of the networks {leave} a factor of {FACTOR:g}."
     return f"{told}; no network leaves a factor of {FACTOR:g}."
 
 

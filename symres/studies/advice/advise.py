@@ -14,7 +14,7 @@ from ...results.advice.parts import OFF, Origin, Suggestion, Trial
 from ...theory.finite_width.deep_fluctuations import states_of
 from ...theory.theory import Theory
 from .candidates import groups, optimal_weight
-from .flow import Flow, Setting
+from .flow import DepthFlow, Setting
 from .near_layers import nearest
 from .schemes import usual_schemes
 from .trials import trial
@@ -46,7 +46,7 @@ def advise(
     wanted = tuple(s.name for s in theory.layer.parameters if s not in _TUNED)
     if wanted:
         return Advice(layers, neurons, False, wanted=wanted)
-    flow = Flow(theory)
+    flow = DepthFlow(theory)
     if not flow.is_known:
         return _without(theory, layers, neurons, near, "gradients are infinite, or not known")
     found = _best(flow, layers, neurons, given)
@@ -86,7 +86,7 @@ def _nearest(theory: Theory, depth: int, width: int) -> Suggestion | None:
     return nearest(theory, lambda other: advise(other, depth, width, near=False))
 
 
-def _best(flow: Flow, depth: int, width: int, inputs: float | None) -> tuple[Setting, Trial] | None:
+def _best(flow: DepthFlow, depth: int, width: int, inputs: float | None) -> tuple[Setting, Trial] | None:
     """The first setting that holds in the first group that has one; else the one with the smallest range."""
     kept: list[tuple[Setting, Trial]] = []
     for group in groups(flow, depth, width, inputs):
@@ -103,27 +103,27 @@ def _best(flow: Flow, depth: int, width: int, inputs: float | None) -> tuple[Set
     return min(finite, key=lambda row: row[1].score, default=None)
 
 
-def _promising(flow: Flow, group: list[Setting], depth: int) -> list[Setting]:
+def _promising(flow: DepthFlow, group: list[Setting], depth: int) -> list[Setting]:
     """A few settings of a group, in the order in which they are tried; the best one where none is promising."""
     ranges = {id(s): flow.range(s, depth) for s in group}
     alive = sorted((s for s in group if ranges[id(s)] < _HOPELESS), key=lambda s: s.note)
     return alive[:_FEW] or sorted(group, key=lambda s: ranges[id(s)])[:1]
 
 
-def _any_scale(flow: Flow, setting: Setting) -> bool:
+def _any_scale(flow: DepthFlow, setting: Setting) -> bool:
     """Whether a layer treats a kernel and one that is 100 times as large alike."""
     (one, perp), (other, there) = (flow.step(setting.values, k * setting.kernel) for k in (1.0, 100.0))
     return math.isclose(100 * one, other, rel_tol=_ALIKE) and math.isclose(perp, there, rel_tol=_ALIKE)
 
 
-def _drift(flow: Flow, setting: Setting, depth: int) -> float | None:
+def _drift(flow: DepthFlow, setting: Setting, depth: int) -> float | None:
     """The relative change of a kernel in the last layer that was 10 % too large in the first."""
     kernels = flow.path(setting.starting(OFF * setting.kernel), depth).kernels
     found = kernels[-1] / kernels[-2] - 1
     return found if math.isfinite(found) else None
 
 
-def _fluctuation(flow: Flow, setting: Setting, depth: int, width: int) -> float | None:
+def _fluctuation(flow: DepthFlow, setting: Setting, depth: int, width: int) -> float | None:
     """sqrt(P/n)/K of the last layer."""
     if flow.theory.is_batch:
         return None

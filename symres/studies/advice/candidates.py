@@ -11,14 +11,14 @@ from ...core.symbols import C_W, C_b, gamma, xi
 from ...results.advice.parts import Origin
 from ...theory.theory import Theory
 from .critical_settings import at_points
-from .flow import Flow, Setting
+from .flow import DepthFlow, Setting
 from .free_settings import least_change, small_branches
 from .line_settings import on_line
 
 _WEIGHTS = (sp.Rational(9, 10), sp.Rational(99, 100), sp.Rational(1, 2))  # of skip connections, if the best fails
 
 
-def groups(flow: Flow, depth: int, width: int, inputs: float | None) -> Iterator[list[Setting]]:
+def groups(flow: DepthFlow, depth: int, width: int, inputs: float | None) -> Iterator[list[Setting]]:
     """Critical points, the critical line, small branches, and what a search finds.
 
     Args:
@@ -43,7 +43,7 @@ def groups(flow: Flow, depth: int, width: int, inputs: float | None) -> Iterator
     yield list(least_change(flow, depth, numbers))
 
 
-def _skip_weights(flow: Flow, depth: int, width: int) -> Iterator[sp.Expr]:
+def _skip_weights(flow: DepthFlow, depth: int, width: int) -> Iterator[sp.Expr]:
     """Numbers for gamma, the best one first."""
     best = optimal_weight(flow.theory, depth, width)
     if best is not None:
@@ -61,7 +61,7 @@ def optimal_weight(theory: Theory, depth: int, width: int) -> float | None:
     return round(max(found), 3) if found else None
 
 
-def _given(flow: Flow, depth: int, inputs: float | None) -> Iterator[Setting]:
+def _given(flow: DepthFlow, depth: int, inputs: float | None) -> Iterator[Setting]:
     """Layers with numbers for C_W: only the first kernel can be chosen."""
     fixed = {s: 0.0 if s == C_b else 1.0 for s in flow.theory.layer.parameters}
     if inputs is not None:

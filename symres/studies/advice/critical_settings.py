@@ -10,7 +10,7 @@ from ...core.symbols import C_W, C_b, K
 from ...numerics.balls import evaluate
 from ...results.advice.parts import Origin
 from ...results.critical_point import CriticalPoint
-from .flow import Flow, Setting
+from .flow import DepthFlow, Setting
 from .scales import largest_kernel
 
 _DIGITS = 17
@@ -18,7 +18,7 @@ _PLACES = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100
 
 
 def at_points(
-    flow: Flow, depth: int, fixed: Mapping[sp.Symbol, sp.Expr], inputs: float | None, unstable: bool = False
+    flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, sp.Expr], inputs: float | None, unstable: bool = False
 ) -> Iterator[Setting]:
     """One setting for each critical point to which kernels flow, or which keeps all.
 

@@ -56,7 +56,7 @@ class Setting:
         return replace(self, kernel=kernel)
 
 
-class Flow:
+class DepthFlow:
     """The maps of a layer, compiled.
 
     Args:

@@ -12,7 +12,7 @@ import sympy as sp
 
 from ...core.symbols import C_W, C_b, xi
 from ...results.advice.parts import Origin
-from .flow import Flow, Setting
+from .flow import DepthFlow, Setting
 from .scales import where_doubled
 
 _STARTS = (1.0, 0.01, 100.0)  # first kernels that are tried
@@ -21,7 +21,9 @@ _LARGEST, _LOST = 9.3, 1e3  # of a logarithm; of a range, from which on a search
 _STEPS, _DIGITS = 80, 4  # of a search, and of the numbers that it finds
 
 
-def small_branches(flow: Flow, depth: int, fixed: Mapping[sp.Symbol, float], inputs: float | None) -> Iterator[Setting]:
+def small_branches(
+    flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float], inputs: float | None
+) -> Iterator[Setting]:
     """Settings of layers that are the identity without their branch: its weight, or C_W, is small.
 
     Args:
@@ -51,7 +53,7 @@ def small_branches(flow: Flow, depth: int, fixed: Mapping[sp.Symbol, float], inp
             yield Setting(setting.origin, setting.values, setting.kernel, float(place))
 
 
-def least_change(flow: Flow, depth: int, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:
+def least_change(flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:
     """The settings without biases whose kernels and gradients change least at infinite width."""
     free = set(flow.theory.layer.parameters) - set(fixed)
     weighted = C_W in free

@@ -10,14 +10,14 @@ import sympy as sp
 
 from ...core.symbols import C_W, C_b
 from ...results.advice.parts import Origin
-from .flow import Flow, Setting
+from .flow import DepthFlow, Setting
 
 _KERNELS = tuple(10.0 ** (k / 4) for k in range(-12, 17))  # 1e-3 to 1e4
 _WEIGHTS = tuple(10.0 ** (k / 2) for k in range(-4, 9))  # where a line is looked for first
 _SOLVED = 1e-9
 
 
-def on_line(flow: Flow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:
+def on_line(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:
     """A setting for each of some kernels that a layer keeps with chi_perp = 1.
 
     Where chi_parallel < 1, a kernel that is off returns; nearer to 1 it is remembered longer, so that these come first.
@@ -67,7 +67,9 @@ def _setting(flow: Flow, fixed: Mapping[sp.Symbol, float], kernel: float, found:
     return Setting(Origin.LINE, values, kernel, repels + memory + aside)
 
 
-def _solved(flow: Flow, fixed: Mapping[sp.Symbol, float], kernel: float, guess: np.ndarray | None) -> np.ndarray | None:
+def _solved(
+    flow: DepthFlow, fixed: Mapping[sp.Symbol, float], kernel: float, guess: np.ndarray | None
+) -> np.ndarray | None:
     """(log C_W, C_b/K) with K' = K and chi_perp = 1."""
     from scipy.optimize import root  # here, because it takes longer to import than the rest of symres
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .flow import Flow, Setting
+from .flow import DepthFlow, Setting
 
 TARGET = 2.0  # factor by which kernels and gradients may change by design
 _KEPT = 4.0  # factor that is accepted for inputs as they are given
@@ -13,7 +13,7 @@ _GRID = [10.0**k for k in range(-10, 5)]
 _RTOL, _DIGITS = 1e-4, 3  # of a scale that is found: a factor near 2 needs no more
 
 
-def largest_kernel(flow: Flow, setting: Setting, depth: int, given: float | None = None) -> float:
+def largest_kernel(flow: DepthFlow, setting: Setting, depth: int, given: float | None = None) -> float:
     """The largest first kernel for which a network at a critical point K* = 0 changes by a factor of 2.
 
     Args:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ...core.symbols import C_W, C_b, gamma, xi
 from ...results.advice.parts import Origin, UsualScheme
-from .flow import Flow, Setting
+from .flow import DepthFlow, Setting
 
 _KEPT = 1e-9  # relative change of a kernel that is kept
 _LOST = 1e250  # close to the end of double precision
 
 
-def usual_schemes(flow: Flow, depth: int, width: int) -> tuple[UsualScheme, ...]:
+def usual_schemes(flow: DepthFlow, depth: int, width: int) -> tuple[UsualScheme, ...]:
     """PyTorch's default, LeCun's and He's, for inputs of mean square 1; empty where C_W and C_b are not both free."""
     free = set(flow.theory.layer.parameters)
     if not {C_W, C_b} <= free:

@@ -172,12 +172,13 @@ def _uses(record: RunRecord, stretch: StretchReading) -> Iterator[WeightUse]:
         )
     known = {use.made.call.number for use in read}
     inside = frozenset().union(*(part.calls for part in stretch.opaque)) - known
-    hidden = [use for call in stretch.calls if call.number in inside and (use := _hidden_use(record, call)) is not None]
+    found = (_hidden_use(record, call) for call in stretch.calls if call.number in inside)
+    hidden = [other for other in found if other is not None]
     ends = form is None or not form.is_weighted  # else what ends the branch was read
-    for use in hidden:
-        yield replace(use, is_last=ends and use is hidden[-1] and use.call.name != _ATTENTION)
-        if use.call.name == _ATTENTION:
-            yield from _projection(use)
+    for other in hidden:
+        yield replace(other, is_last=ends and other is hidden[-1] and other.call.name != _ATTENTION)
+        if other.call.name == _ATTENTION:
+            yield from _projection(other)
 
 
 def _outer(form: CanonicalForm | None) -> frozenset[sp.Symbol]:

@@ -12,6 +12,7 @@ from ..reading.recording import RecordedCall, RunRecord, StreamValue
 
 _FACTORS = frozenset({"mul", "rmul", "imul", "multiply"})
 _SUMMANDS = frozenset({"add", "radd", "iadd"})
+_GIVEN = ("input", "normalized_shape", "weight", "bias")
 _NORM_MODULES = (
     nn.LayerNorm,
     nn.GroupNorm,
@@ -45,7 +46,7 @@ def _of_functions(call: RecordedCall) -> Iterator[tuple[torch.Tensor, float]]:
     """Weight and bias of a call of a norm function: the constants with one number for each neuron."""
     if call.name not in NORMS or call.name == "batch_norm":
         return
-    given = dict(zip("input normalized_shape weight bias".split(), call.args, strict=False)) | dict(call.kwargs)
+    given = dict(zip(_GIVEN, call.args, strict=False)) | dict(call.kwargs)
     if isinstance(given.get("weight"), torch.Tensor):
         yield given["weight"], 1.0
     if isinstance(given.get("bias"), torch.Tensor):

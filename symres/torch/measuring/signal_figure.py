@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _KERNEL, _FORWARD, _BACKWARD, _GRADIENT = "#0072B2", "#009E73", "#D55E00", "#CC79A7"
 _NAMES_SHOWN = 24  # more of them would cover each other
+_WIDE, _DECADES = 6, 100  # ratios of ends beyond which fewer, and no, numbers between powers of ten are written
 _CONSTANT = 1.5  # a range smaller than this factor is drawn as if it had this factor: noise is no trend
 
 
@@ -123,7 +124,7 @@ def _theory(theory: Sequence[Prediction | None], name: str) -> tuple[np.ndarray,
 
 def _scale(panel: Axes) -> None:
     """A logarithmic scale whose range is never so small that noise looks like growth."""
-    from matplotlib.ticker import NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     panel.set_yscale("log")
     low, high = panel.get_ylim()
@@ -131,7 +132,8 @@ def _scale(panel: Axes) -> None:
         middle = math.sqrt(low * high)
         panel.set_ylim(middle / _CONSTANT, middle * _CONSTANT)
         low, high = panel.get_ylim()
-    if high < 30 * low:  # few powers of ten: numbers between them are written too
+    if high < _DECADES * low:  # few powers of ten: numbers between them are written too
+        panel.yaxis.set_minor_locator(LogLocator(subs=range(2, 10) if high < _WIDE * low else (2, 5)))
         panel.yaxis.set_major_formatter("{x:.3g}")
         panel.yaxis.set_minor_formatter("{x:.3g}")
         panel.tick_params(axis="y", which="minor", labelsize=7)

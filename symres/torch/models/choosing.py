@@ -13,9 +13,6 @@ from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
 from .blocks import dense_layers, residual_blocks
 
-ModuleChoice: TypeAlias = (
-    type[nn.Module] | tuple[type[nn.Module], ...] | str | Sequence[str] | Callable[[str, nn.Module], bool] | None
-)
 _LISTED = 8  # names in a message
 
 
@@ -26,10 +23,33 @@ class ChosenModules:
     Args:
         modules: by qualified name, in the order of declaration.
         entries: whether also what enters them is observed, where it does not leave another one of them.
+        left: names of those whose output is observed; None for all.
+        entered: names of those whose input is observed, if ``entries``; None for all.
     """
 
     modules: dict[str, nn.Module]
     entries: bool
+    left: frozenset[str] | None = None
+    entered: frozenset[str] | None = None
+
+    def is_left(self, name: str) -> bool:
+        """Whether the output of a module is observed."""
+        return self.left is None or name in self.left
+
+    def is_entered(self, name: str) -> bool:
+        """Whether the input of a module is observed."""
+        return self.entries and (self.entered is None or name in self.entered)
+
+
+ModuleChoice: TypeAlias = (
+    type[nn.Module]
+    | tuple[type[nn.Module], ...]
+    | str
+    | Sequence[str]
+    | Callable[[str, nn.Module], bool]
+    | ChosenModules
+    | None
+)
 
 
 def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModules:
@@ -38,8 +58,9 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
     Args:
         model: the model.
         choice: a type or a tuple of types; a pattern of qualified names ("h.*", "*.mlp"), or a list of patterns; a
-            function of name and module; or None: the residual blocks and what enters them, in a model without
-            repeated blocks its dense and convolutional layers, and in one without these the model itself.
+            function of name and module; modules that were chosen before; or None: the residual blocks and what enters
+            them, in a model without repeated blocks its dense and convolutional layers, and in one without these the
+            model itself.
 
     Returns:
         At least one module. In a pattern ``*`` stands for anything but a dot, ``**`` for any number of levels; one that
@@ -48,6 +69,8 @@ def choose_modules(model: nn.Module, choice: ModuleChoice = None) -> ChosenModul
     Raises:
         DeclarationError: no module is meant, with the nearest names.
     """
+    if isinstance(choice, ChosenModules):
+        return choice
     named = dict(model.named_modules())
     if choice is None:
         blocks = residual_blocks(model)

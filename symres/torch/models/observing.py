@@ -79,9 +79,10 @@ class Observer:
         handles = []
         try:
             for name, module in self._chosen.modules.items():
-                if self._chosen.entries:
+                if self._chosen.is_entered(name):
                     handles.append(module.register_forward_pre_hook(entering(name), with_kwargs=True))
-                handles.append(module.register_forward_hook(leaving(name)))
+                if self._chosen.is_left(name):
+                    handles.append(module.register_forward_hook(leaving(name)))
             yield
         finally:
             for handle in handles:

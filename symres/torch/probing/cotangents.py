@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
+from ...core.errors import DeclarationError
 from ..models.observing import Site
-from .network_passes import Passes, plain_attention, squares
+from .network_passes import Passes, squares
 
 LossFunction = Callable[[object], torch.Tensor]
 
@@ -36,8 +37,9 @@ class ReverseGraph:
     def __init__(self, passes: Passes) -> None:
         self._passes = passes
         self._leaves: dict[Site | None, torch.Tensor] = {}
+        self._hidden: list[Site] = []
         self._table = _Table(passes)
-        with torch.enable_grad(), plain_attention():
+        with torch.enable_grad():
             self._returned = passes.run(self._at, lambda tensor: self._leaf(None, tensor))
         self.output = passes.output(self._returned)
 
@@ -46,6 +48,9 @@ class ReverseGraph:
         return leaf.clone()  # a leaf must not be changed in place
 
     def _at(self, site: Site, tensor: torch.Tensor) -> torch.Tensor | None:
+        if not torch.is_grad_enabled():  # inside of torch.no_grad: it has no graph
+            self._hidden.append(site)
+            return None
         if not tensor.requires_grad:  # nothing differentiable came before, as behind integer inputs
             return self._leaf(site, tensor)
         table, row, size = self._table, self._passes.row(site), self._passes.size
@@ -69,14 +74,26 @@ class ReverseGraph:
             cotangent: weights of its entries; None for a scalar.
 
         Returns:
-            Shape (places, inputs); 0 where ``of`` does not depend on a place.
+            Shape (places, inputs); 0 where ``of`` does not depend on a place, nan at places without a graph.
+
+        Raises:
+            DeclarationError: the model cannot be differentiated in reverse mode.
         """
         found = self._table.rows = self._passes.table()
         sites, leaves = list(self._leaves), list(self._leaves.values())
-        gradients = torch.autograd.grad(of, leaves, cotangent, retain_graph=True, allow_unused=True)
+        try:
+            gradients = torch.autograd.grad(of, leaves, cotangent, retain_graph=True, allow_unused=True)
+        except RuntimeError as error:
+            if isinstance(error, torch.cuda.OutOfMemoryError):
+                raise
+            said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            remedy = "the model must be differentiable in reverse mode; checkpoints need use_reentrant=False"
+            raise DeclarationError("gradients at the places of the model", said, remedy) from error
         for site, gradient in zip(sites, gradients, strict=True):
             if site is not None and gradient is not None:
                 found[self._passes.row(site)] = squares(gradient, self._passes.size)
+        for site in self._hidden:
+            found[self._passes.row(site)] = np.nan
         return found
 
     def loss_gradients(self, loss: LossFunction) -> np.ndarray:

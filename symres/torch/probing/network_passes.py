@@ -129,12 +129,18 @@ def signs(rng: np.random.Generator, like: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def plain_attention() -> Iterator[None]:
-    """Attention from elementary operations, which have derivatives of every kind; fused ones have not."""
+def no_fused_encoders() -> Iterator[None]:
+    """Let encoder layers call their modules, so that places inside are seen: in eval mode a fused one replaces them."""
     enabled = torch.backends.mha.get_fastpath_enabled()
     try:
         torch.backends.mha.set_fastpath_enabled(False)
-        with sdpa_kernel(SDPBackend.MATH):
-            yield
+        yield
     finally:
         torch.backends.mha.set_fastpath_enabled(enabled)
+
+
+@contextmanager
+def plain_attention() -> Iterator[None]:
+    """Attention from elementary operations, which have forward derivatives; fused ones have not."""
+    with sdpa_kernel(SDPBackend.MATH):
+        yield

@@ -16,7 +16,7 @@ from ..models.choosing import ChosenModules
 from ..models.model_state import first_nonfinite, mixes_inputs, varies
 from ..models.observing import Observer, Site, names_of
 from .cotangents import LossFunction, cotangent_norms, entries_of_output
-from .network_passes import Passes, counts_inputs
+from .network_passes import Passes, counts_inputs, no_fused_encoders
 from .place_statistics import PAIRED, PlaceStatistics, statistics_of
 from .tangents import entries_at_start, reverse_norms, tangent_norms
 
@@ -74,6 +74,7 @@ class NetworkSample:
     notes: tuple[str, ...]
 
 
+@no_fused_encoders()
 def sample_network(
     model: nn.Module,
     chosen: ChosenModules,
@@ -111,6 +112,15 @@ def sample_network(
     ]
     forward, forward_method = _forward(passes, rngs[0], plan)
     backward, gradients, backward_method, entries = _backward(passes, rngs[1], plan, loss, notes)
+    hidden = [
+        name
+        for name, row, place in zip(names, backward, statistics, strict=True)
+        if np.isnan(row).all() and not np.isnan(backward).all() and np.isfinite(place.kernel).all()
+    ]
+    if hidden:
+        notes.append(
+            f"no norms to the output from {hidden[0]}: it has no graph, inside of torch.no_grad or a checkpoint"
+        )
     return NetworkSample(
         names=tuple(names),
         start="input" if begin is None else names[sites.index(begin)],

@@ -94,11 +94,13 @@ def reverse_norms(passes: Passes, rng: np.random.Generator, exact: bool, step: C
             found[: passes.row(site)] = np.nan
             found[passes.row(site)] = 1.0
             return leaf(tensor)
-        if tensor.requires_grad:
+        if not torch.is_grad_enabled():  # inside of torch.no_grad: it has no graph
+            found[passes.row(site)] = np.nan
+        elif tensor.requires_grad:
             there[site] = tensor.clone()  # what comes afterwards may change it in place
         return None
 
-    with torch.enable_grad(), plain_attention():
+    with torch.enable_grad():
         passes.run(at, leaf if passes.start is None else None)
         for site, tensor in there.items():
             entries = tensor.numel() // size

@@ -8,7 +8,7 @@ from scipy import integrate
 
 import symres as sr
 from symres.results.advice.parts import Origin
-from symres.studies.advice.flow import Flow, Setting
+from symres.studies.advice.flow import DepthFlow, Setting
 from symres.studies.advice.trials import trial
 
 z = sr.z
@@ -114,7 +114,7 @@ def test_paths_and_learning_rates_are_those_of_the_theory():
 
 
 def test_kernels_that_overflow_are_no_numbers():
-    flow = Flow(sr.derive("max(z,0)^2"))
+    flow = DepthFlow(sr.derive("max(z,0)^2"))
     path = flow.path(Setting(Origin.GIVEN, {sr.C_W: 2.0, sr.C_b: 0.0}, 10.0), 20)
     assert math.isnan(path.kernels[-1]) and path.range == math.inf
 

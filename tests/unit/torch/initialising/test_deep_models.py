@@ -1,4 +1,4 @@
-"""Deep models after st.init_, averaged over seeds: kernels and gradients by plain hooks, against theory and defaults."""
+"""Deep models after st.init_: kernels and gradients by plain hooks, against theory and against default weights."""
 
 import pytest
 import torch

@@ -3,9 +3,11 @@
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import symres.torch as st
 from symres.core.errors import DeclarationError
@@ -104,3 +106,51 @@ def test_places_without_an_axis_of_inputs_are_left_out():
     assert [place.name for place in found.places] == ["dense"]
     with pytest.raises(DeclarationError, match="none of the chosen modules"):
         st.measure(Flat(), torch.randn(2, 3, 4), "positions", probes=1)
+
+
+def test_places_inside_of_fused_encoders_are_seen():
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2).eval()
+    found = st.measure(model, torch.randn(2, 3, 4), "**.linear1", probes=2)
+    assert [place.name for place in found.places] == ["layers.0.linear1", "layers.1.linear1"]
+
+
+class Checkpointed(nn.Module):
+    def __init__(self, reentrant):
+        super().__init__()
+        self.h = nn.ModuleList(nn.Sequential(nn.Linear(4, 4), nn.Tanh()) for _ in range(2))
+        self.reentrant = reentrant
+
+    def forward(self, x):
+        for block in self.h:
+            x = block(x) if self.reentrant is None else checkpoint(block, x, use_reentrant=self.reentrant)
+        return x
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs:UserWarning")
+def test_checkpoints_change_nothing_or_are_named():
+    torch.manual_seed(0)
+    plain, inputs = Checkpointed(None).double(), torch.randn(2, 4).double()
+    expected = st.measure(plain, inputs, "h.*.0", exact=True).frame()
+    columns = ["kernel", "apjn_forward", "apjn_backward"]
+    plain.reentrant = False
+    found = st.measure(plain, inputs, "h.*.0", exact=True).frame()
+    np.testing.assert_allclose(found[columns], expected[columns], rtol=1e-12)
+    plain.reentrant = True
+    with pytest.raises(DeclarationError, match="use_reentrant=False"):
+        st.measure(plain, inputs, "h.*.0", exact=True)
+
+
+def test_places_without_a_graph_are_named():
+    class Frozen(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.last = nn.Linear(3, 3), nn.Linear(3, 3)
+
+        def forward(self, x):
+            with torch.no_grad():
+                hidden = self.fc(x)
+            return self.last(x + hidden)
+
+    with pytest.warns(UserWarning, match="no norms to the output from fc: it has no graph"):
+        found = st.measure(Frozen(), torch.randn(2, 3), probes=3)
+    assert np.isnan(found["fc"].apjn_backward) and found["last"].apjn_backward == pytest.approx(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .recording import RecordedCall, RunRecord
+from .run_record import RecordedCall, RunRecord
 
 
 @dataclass(frozen=True)

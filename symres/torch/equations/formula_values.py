@@ -8,7 +8,7 @@ import sympy as sp
 import torch
 
 from ...core.symbols import z
-from .recording import RecordedCall
+from ..tracing.run_record import RecordedCall
 
 
 class NotRead(Exception):
@@ -101,7 +101,9 @@ class DenseUse:
     def indices(self) -> torch.Tensor:
         """The neurons as a tensor."""
         device = self.made.tensor.device
-        return torch.arange(self.made.fan_out, device=device) if self.part is None else torch.tensor(self.part).to(device)
+        return (
+            torch.arange(self.made.fan_out, device=device) if self.part is None else torch.tensor(self.part).to(device)
+        )
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ class FormulaValue:
         part: of the neurons of the stream value ``start``, first and last of a regular slice; None for all.
         dense: how the base was drawn, if it leaves a dense layer.
         uneven: factors of a normaliser that differ between neurons.
+        order: where each position was in the entry, flat; None where they are in the same order.
     """
 
     base: sp.Expr
@@ -140,10 +143,12 @@ class FormulaValue:
     part: tuple[int, ...] | None = None
     dense: DenseUse | None = None
     uneven: Uneven | None = None
+    order: tuple[int, ...] | None = None
 
     def has_base_of(self, other: FormulaValue) -> bool:
-        """Whether both are formulas of the same neurons."""
-        return self.start == other.start and self.part == other.part and self.base == other.base
+        """Whether both are formulas of the same neurons at the same positions."""
+        same = self.start == other.start and self.part == other.part and self.base == other.base
+        return same and self.order == other.order
 
     def after(self, call: RecordedCall, formula: sp.Expr | None = None, axis: int | None = None) -> FormulaValue:
         """The value behind one more call."""

@@ -16,8 +16,15 @@ from ...core.errors import SymresError
 from ...core.symbols import z
 from ..activations.conversion import read as read_activation
 from ..activations.symbolic_tensor import Recording, SymbolicTensor
+from ..tracing.run_record import RecordedCall, substituted
 from .formula_values import NotRead
-from .recording import RecordedCall, substituted
+
+_WORDS = {
+    "embedding": "vectors of a table, chosen by integers",
+    "add": "a constant that differs between neurons or positions is added",
+    "cat": "values are joined with others",
+    "multi_head_attention_forward": "attention: it mixes positions",
+}
 
 
 def applied(
@@ -34,17 +41,16 @@ def applied(
     Raises:
         NotRead: the operation does not act on each entry alone, or cannot be read.
     """
-    if len(call.results) != 1:
-        raise NotRead(call, f"the operation {call.name} cannot be read")
+    if len(call.results) != 1 or not all(values[number].is_floating_point() for number in formulas):
+        raise NotRead(call, _WORDS.get(call.name, f"the operation {call.name} cannot be read"))
     symbolic = {
         number: SymbolicTensor(formula, torch.empty_like(values[number], device="meta"), recording)
         for number, formula in formulas.items()
     }
+    args, kwargs = (substituted(scalars(call, given), symbolic) for given in (call.args, dict(call.kwargs)))
     try:
         with torch.no_grad():
-            result = call.function(
-                *substituted(scalars(call, call.args), symbolic), **substituted(scalars(call, call.kwargs), symbolic)
-            )
+            result = call.function(*args, **kwargs)
     except SymresError as error:
         raise NotRead(call, error.found) from error
     except Exception as error:  # whatever an operation makes of a tensor without numbers
@@ -69,7 +75,7 @@ def scalars(call: RecordedCall, structure: Any) -> Any:
         if not isinstance(leaf, torch.Tensor) or leaf.numel() == 1:
             return leaf.detach().reshape(()) if isinstance(leaf, torch.Tensor) else leaf
         if not is_uniform(leaf):
-            raise NotRead(call, f"{call.name} with a tensor of different numbers")
+            raise NotRead(call, _WORDS.get(call.name, f"{call.name} with a constant tensor of different numbers"))
         return leaf.detach().reshape(-1)[:1]
 
     return tree_map(scalar, structure)

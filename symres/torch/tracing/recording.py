@@ -21,87 +21,19 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 from ..models.structures import first_tensor, tensors
+from .run_record import ModuleCall, RecordedCall, RunRecord, StreamValue
 
 # operations that turn values into Python numbers
 _READS = frozenset(
-    {"item", "tolist", "bool", "float", "int", "index", "numpy", "array", "equal", "allclose", "is_nonzero", "complex"}
+    {"item", "tolist", "numpy", "equal", "allclose", "is_nonzero"}
+    | {"__bool__", "__float__", "__int__", "__index__", "__complex__", "__array__", "__contains__"}
 )
-
-
-@dataclass(frozen=True)
-class StreamValue:
-    """A tensor that depends on the input, by its number; the input has number 0."""
-
-    number: int
-
-
-@dataclass(frozen=True, eq=False)
-class ModuleCall:
-    """One call of a module of the model.
-
-    Args:
-        number: of calls of modules, in the order in which they began.
-        name: the qualified name of the module, empty for the model itself.
-        module: the module.
-    """
-
-    number: int
-    name: str
-    module: nn.Module
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedCall:
-    """One operation on stream values.
-
-    Args:
-        number: of calls, in order.
-        name: of the operation, without the marks of methods (``__add__`` and ``Tensor.add`` are "add").
-        function: what was called.
-        args: by position, tensors that depend on the input as ``StreamValue``.
-        kwargs: by name, likewise.
-        sources: the stream values that went in.
-        results: those that came out, in the order of the tensors of the result; then those of arguments that changed.
-        changed: how many of the tensors among the arguments changed in place.
-        inside: the modules in which it happened, outermost first.
-    """
-
-    number: int
-    name: str
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    sources: tuple[int, ...]
-    results: tuple[int, ...]
-    changed: int
-    inside: tuple[ModuleCall, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class RunRecord:
-    """A run of a model.
-
-    Args:
-        calls: the operations on stream values.
-        values: the tensors, by number; those that were changed in place are as they became.
-        mean_squares: of the entries of each value when it was made; nan for integers.
-        output: the number of the model's output; None if it does not depend on the input.
-        entered: the first stream value that went into each call of a module.
-        left: the first stream value that came out of it.
-        reads: the modules in which stream values became Python numbers, outermost first.
-        names: the names of parameters and buffers, by the identity of the tensor.
-        overwritten: values whose memory was changed through another view of it.
-    """
-
-    calls: tuple[RecordedCall, ...]
-    values: Mapping[int, torch.Tensor]
-    mean_squares: Mapping[int, float]
-    output: int | None
-    entered: Mapping[ModuleCall, int]
-    left: Mapping[ModuleCall, int]
-    reads: tuple[tuple[ModuleCall, ...], ...]
-    names: Mapping[int, str]
-    overwritten: frozenset[int]
+# of a tensor only shape and type go in
+_SHAPED_ALIKE = frozenset(
+    {"zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like"}
+    | {"new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"}
+)
+_CUTS = frozenset({"detach", "detach_", "data"})  # gradients do not pass
 
 
 def record_run(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], stream: torch.Tensor) -> RunRecord:
@@ -132,11 +64,6 @@ def record_run(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any
         names=recorder.names,
         overwritten=frozenset(recorder.overwritten),
     )
-
-
-def substituted(structure: Any, values: Mapping[int, Any]) -> Any:
-    """Arguments of a recorded call with something in the place of its stream values."""
-    return tree_map(lambda leaf: values[leaf.number] if isinstance(leaf, StreamValue) else leaf, structure)
 
 
 @dataclass
@@ -183,13 +110,15 @@ class _Recorder(TorchFunctionMode):
                 return _gated(*args, **kwargs)
         before = [(t, t._version, self.number(t)) for t in tensors((args, kwargs))]
         sources = [number for _, _, number in before if number is not None]
-        if not sources:
+        if not sources or _name(func) in _SHAPED_ALIKE:
             return func(*args, **kwargs)
         given = self._frozen((args, kwargs))
-        result = func(*args, **kwargs)
-        if _name(func) in _READS:
+        if _raw_name(func) in _READS:
             self.reads.append(self._inside)
-            return result
+            # that tensors require gradients is this recorder's doing, and numpy() would refuse them
+            args, kwargs = tree_map(_without_gradient, (args, kwargs))
+            return func(*args, **kwargs)
+        result, differentiated = self._called(func, args, kwargs)
         changed = [t for t, version, _ in before if t._version != version]
         found = list(tensors(result))
         if not changed and not found:
@@ -198,8 +127,17 @@ class _Recorder(TorchFunctionMode):
             result = self._followed(result)
             found = [result]
         news = [t for t in found if all(t is not other for other in changed)] + changed
-        self._note(_name(func), func, given, sources, news, changed)
+        self._note(_name(func), func, given, sources, news, changed, differentiated)
         return result
+
+    @staticmethod
+    def _called(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+        """The result, and whether PyTorch can differentiate the operation at all."""
+        try:
+            return func(*args, **kwargs), True
+        except RuntimeError:  # perhaps only because of gradients, which this recorder asks for
+            args, kwargs = tree_map(_without_gradient, (args, kwargs))
+            return func(*args, **kwargs), False
 
     def _note(
         self,
@@ -209,21 +147,31 @@ class _Recorder(TorchFunctionMode):
         sources: list[int],
         news: list[torch.Tensor],
         changed: list[torch.Tensor],
+        differentiated: bool,
     ) -> None:
         for tensor in changed:
             self._mark_views(tensor)
         results = tuple(self._new(tensor) for tensor in news)
         args, kwargs = given
-        number = len(self.calls)
-        self.calls.append(
-            RecordedCall(number, name, func, args, kwargs, tuple(sources), results, len(changed), self._inside)
+        call = RecordedCall(
+            number=len(self.calls),
+            name=name,
+            function=func,
+            args=args,
+            kwargs=kwargs,
+            sources=tuple(sources),
+            results=results,
+            changed=len(changed),
+            inside=self._inside,
+            has_gradients=differentiated and torch.is_grad_enabled() and name not in _CUTS,
         )
+        self.calls.append(call)
 
     def _unseen(self, tensor: torch.Tensor) -> None:
         """A tensor that depends on the input and came from code that Python does not see."""
         sources = next((frame.given for frame in reversed(self._frames) if frame.given), [0])
-        given = (tuple(StreamValue(number) for number in sources), {})
-        self._note("compiled code", _not_repeatable, given, list(sources), [tensor], [])
+        given: tuple[tuple[StreamValue, ...], dict[str, Any]] = (tuple(map(StreamValue, sources)), {})
+        self._note("compiled code", _not_repeatable, given, list(sources), [tensor], [], False)
 
     def _new(self, tensor: torch.Tensor) -> int:
         number = len(self.values)
@@ -285,7 +233,8 @@ class _Recorder(TorchFunctionMode):
 
         try:
             for name, module in self._model.named_modules():
-                watch(name, module)
+                if not isinstance(module, torch.jit.ScriptModule):  # these take no hooks
+                    watch(name, module)
             yield
         finally:
             for handle in handles:
@@ -301,8 +250,14 @@ def _not_repeatable(*args: Any) -> None:
     raise NotImplementedError("code that Python does not see cannot be repeated")
 
 
-def _name(func: Any) -> str:
+def _without_gradient(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _raw_name(func: Any) -> str:
     name = str(getattr(func, "__name__", type(func).__name__))
-    if name == "__get__":  # an attribute of tensors
-        name = str(getattr(func.__self__, "__name__", name))
-    return name.strip("_")
+    return str(getattr(func.__self__, "__name__", name)) if name == "__get__" else name  # an attribute of tensors
+
+
+def _name(func: Any) -> str:
+    return _raw_name(func).strip("_")

@@ -13,17 +13,20 @@ from ...core.symbols import z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
-from .interpreting import Interpretation
-from .narrow_places import StreamStep
+from ..tracing.narrow_places import StreamStep
+from ..tracing.run_record import RecordedCall, RunRecord
+from .axes import SLICES
+from .dense_variances import DENSE
+from .interpretation import Interpretation
 from .opaque_parts import OpaquePart, StepReading, read_calls
 from .pointwise_chains import KnownActivations
-from .recording import RecordedCall, RunRecord
 
 
 class StepKind(Enum):
     """What a step does to the stream."""
 
     OPAQUE = "opaque"
+    SAME = "same"
     SCALED = "scaled"
     NORM = "norm"
     DENSE = "dense"
@@ -68,7 +71,20 @@ def read_stretches(
         block_of: the repeated block in which a module is, by its name; empty for none.
         known: activations that were read before.
     """
-    return _Layering(record, steps, block_of, known).stretches()
+    return _Layering(record, _with_their_slices(steps), block_of, known).stretches()
+
+
+def _with_their_slices(steps: Sequence[StreamStep]) -> list[StreamStep]:
+    """Steps that take a dense layer apart together with it: its parts are draws of their own."""
+    joined: list[StreamStep] = []
+    for step in steps:
+        is_taken_apart = any(call.name in SLICES and call.sources == (step.entry,) for call in step.calls)
+        if joined and is_taken_apart and joined[-1].calls[-1].name in DENSE:
+            before = joined.pop()
+            joined.append(StreamStep(before.entry, step.exit, before.calls + step.calls))
+        else:
+            joined.append(step)
+    return joined
 
 
 @dataclass
@@ -79,21 +95,35 @@ class _Layering:
     known: KnownActivations
 
     def stretches(self) -> list[StretchReading]:
-        readings = [read_calls(self.record, self.known, s.entry, s.exit, s.calls) for s in self.steps]
+        readings: list[StepReading] = []
+        self.axes: list[int | None] = [None]
+        for s in self.steps:
+            readings.append(read_calls(self.record, self.known, s.entry, s.exit, s.calls, self.axes[-1]))
+            found_last = readings[-1].found
+            self.axes.append(None if found_last is None or readings[-1].opaque else found_last.axis)
         kinds = [_kind(reading) for reading in readings]
         found: list[StretchReading] = []
         begun = 0
         position = 0
         while position < len(self.steps):
             kind = kinds[position]
-            following = kinds[position + 1] if position + 1 < len(kinds) else None
+            following = next((other for other in kinds[position + 1 :] if other is not StepKind.SAME), None)
             if kind is StepKind.OPAQUE:
                 found += self._rest(begun, position, kinds)
                 found.append(self._opaque(position, readings[position]))
             elif kind in (StepKind.DENSE, StepKind.SUM):
-                position = self._last_step(position, kinds)
-                found.append(self._joined(begun, position))
-            elif kind is StepKind.NORM and begun == position and following in (StepKind.SUM, StepKind.OPAQUE):
+                last = self._last_step(position, kinds)
+                whole = self._joined(begun, last)
+                if whole.found is not None and whole.found.is_uneven and last > position:
+                    found += [self._joined(begun, last - 1), self._joined(last, last)]
+                else:
+                    found.append(whole)
+                position = last
+            elif (
+                kind is StepKind.NORM
+                and all(other is StepKind.SAME for other in kinds[begun:position])
+                and following in (StepKind.SUM, StepKind.OPAQUE)
+            ):
                 found.append(self._joined(begun, position))
             else:
                 position += 1
@@ -103,11 +133,13 @@ class _Layering:
         return found + self._rest(begun, len(self.steps), kinds)
 
     def _last_step(self, position: int, kinds: Sequence[StepKind]) -> int:
-        """The step that ends a layer: dropout and scalings, and the norm behind a sum, belong to it."""
+        """The step that ends a layer: scalings, and the norm behind a sum, belong to it."""
         is_sum, last = kinds[position] is StepKind.SUM, position
         for following in range(position + 1, len(kinds)):
             if kinds[following] is StepKind.SCALED:
                 last = following
+            elif kinds[following] is StepKind.SAME:
+                continue
             elif kinds[following] is StepKind.NORM and is_sum and self._is_behind(position, following, kinds):
                 return following
             else:
@@ -119,18 +151,16 @@ class _Layering:
         blocks = [self._block(self.steps[position]), self._block(self.steps[norm])]
         if any(blocks):
             return blocks[0] == blocks[1]
-        return norm + 1 < len(kinds) and kinds[norm + 1] in (StepKind.SUM, StepKind.OPAQUE)
+        following = next((kind for kind in kinds[norm + 1 :] if kind is not StepKind.SAME), None)
+        return following in (StepKind.SUM, StepKind.OPAQUE)
 
     def _block(self, step: StreamStep) -> str:
         return self.block_of(step.calls[-1].inside[-1].name)
 
     def _rest(self, begun: int, end: int, kinds: Sequence[StepKind]) -> list[StretchReading]:
         """Steps that do not end with a dense layer or a sum."""
-        if begun == end:
+        if all(kind is StepKind.SAME for kind in kinds[begun:end]):
             return []
-        if all(kind is StepKind.SCALED for kind in kinds[begun:end]):
-            stretch = self._joined(begun, end - 1)
-            return [] if stretch.layer is not None and stretch.layer.forward == z else [stretch]
         return [self._joined(begun, end - 1)]
 
     def _opaque(self, position: int, reading: StepReading) -> StretchReading:
@@ -142,7 +172,7 @@ class _Layering:
         """Steps as one layer, if they are one."""
         entry, end = self.steps[first].entry, self.steps[last].exit
         calls = tuple(call for step in self.steps[first : last + 1] for call in step.calls)
-        reading = read_calls(self.record, self.known, entry, end, calls)
+        reading = read_calls(self.record, self.known, entry, end, calls, self.axes[first])
         if reading.opaque or reading.found is None:
             reason = "; ".join(dict.fromkeys(part.reason for part in reading.opaque))
             return StretchReading(entry, end, calls, reading.found, None, reading.opaque, reason)
@@ -152,7 +182,7 @@ class _Layering:
         try:
             layer = Layer(reading.found.expression)
         except SymresError as error:
-            return StretchReading(entry, end, calls, reading.found, None, (), error.found)
+            return StretchReading(entry, end, calls, reading.found, None, (), error.found.split("; ")[0])
         return StretchReading(entry, end, calls, reading.found, layer)
 
 
@@ -161,7 +191,7 @@ def _kind(reading: StepReading) -> StepKind:
         return StepKind.OPAQUE
     bare = reading.found.expression.as_coeff_Mul()[1]
     if bare == z:
-        return StepKind.SCALED
+        return StepKind.SAME if reading.found.expression == z else StepKind.SCALED
     if isinstance(bare, Normaliser) and not bare.atoms(Dense):
         return StepKind.NORM
     if isinstance(bare, Dense):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..tracing.run_record import RecordedCall, StreamValue
 from .formula_values import DenseUse, NotRead, WeightedCall
-from .recording import RecordedCall, StreamValue
 
 _MATRIX_PRODUCTS = frozenset({"matmul", "mm"})
 _CONVOLUTIONS = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
@@ -90,16 +90,16 @@ def variances(use: DenseUse) -> tuple[float, float]:
 
 def remarks(use: DenseUse) -> list[str]:
     """What about these weights the theory's draws do not have."""
-    found = [f"{use.name}: {use.made.remark}"] if use.made.remark else []
+    found = [use.made.remark] if use.made.remark else []
     for kind, tensor in (("weights", use.weight), ("biases", use.bias)):
         if tensor is None or tensor.numel() < 2:
             continue
         numbers = tensor.detach().double()
         mean, error = float(numbers.mean()), float(numbers.std()) / np.sqrt(numbers.numel())
         if abs(mean) > _CERTAIN * error and mean != 0:
-            found.append(f"{use.name}: {kind} have mean {mean:.3g}, those of the theory have mean 0")
+            found.append(f"the mean of its {kind} is not 0, as it is in the theory")
     if use.scale != 1 or use.shift != 0:
-        found.append(f"{use.name}: C_W and C_b contain the weights of the norm before it, which differ between neurons")
+        found.append("C_W and C_b contain the weights of the norm before it, which differ between neurons")
     return found
 
 
@@ -111,9 +111,12 @@ def fresh_weights(uses: Iterable[DenseUse], generator: torch.Generator) -> dict[
         if use.made.bias is not None and use.bias is not None:
             drawn.append((use.made.bias, 0, use.bias))
         for tensor, rows, own in drawn:
-            whole = found.setdefault(id(tensor), tensor.detach().cpu().double().clone())
-            draws = torch.randn(own.shape, generator=generator, dtype=torch.float64) * _mean_square(own) ** 0.5
-            whole.index_copy_(rows, use.indices.cpu(), draws)
+            draws = torch.randn(own.shape, generator=generator, dtype=torch.float64).mul_(_mean_square(own) ** 0.5)
+            if use.part is None:
+                found[id(tensor)] = draws
+            else:
+                whole = found.setdefault(id(tensor), tensor.detach().cpu().double().clone())
+                whole.index_copy_(rows, use.indices.cpu(), draws)
     return found
 
 

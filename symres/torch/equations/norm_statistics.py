@@ -11,10 +11,10 @@ import torch
 from ...core.scalars import number
 from ...core.symbols import z
 from ...layers.normalisation import BatchNorm, LayerNorm, Normaliser, RMSNorm
+from ..tracing.run_record import RecordedCall, StreamValue
 from .dense_variances import arguments
 from .formula_values import FormulaValue, NotRead, Uneven
 from .pointwise_chains import is_uniform
-from .recording import RecordedCall, StreamValue
 
 _FUNCTIONS = {
     "layer_norm": "input normalized_shape weight bias eps",
@@ -85,7 +85,7 @@ def affine(call: RecordedCall, weight: torch.Tensor | None, bias: torch.Tensor |
         factor = 1.0 if weight is None else float(weight.detach().reshape(-1)[0])
         return number(factor, "weight"), None
     squares = [1.0 if weight is None else _mean_square(weight), 0.0 if bias is None else _mean_square(bias)]
-    if bias is not None and bias.numel() > 1 and is_uniform(bias):
+    if bias is not None and not has_no_shift and is_uniform(bias):
         raise NotRead(call, "a norm that adds the same number to all neurons")
     return sp.Integer(1), Uneven(*squares)
 

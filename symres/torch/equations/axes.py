@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import torch
 
-from .formula_values import NotRead
-from .recording import RecordedCall, substituted
+from ..tracing.run_record import RecordedCall, substituted
+from .formula_values import FormulaValue, NotRead
 
 VIEWS = frozenset(
     {"view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute", "swapaxes", "swapdims"}
@@ -14,28 +17,30 @@ VIEWS = frozenset(
 SLICES = frozenset({"chunk", "split", "split_with_sizes", "getitem", "narrow", "tensor_split", "unsafe_chunk"})
 
 
-def after_view(call: RecordedCall, axis: int | None, before: torch.Size, after: torch.Size) -> int:
-    """The axis of neurons behind a call that moves axes or joins positions.
+def after_view(call: RecordedCall, value: FormulaValue, before: torch.Size, after: torch.Size) -> FormulaValue:
+    """A value behind a call that moves axes, or joins or divides positions.
 
     Args:
         call: the call.
-        axis: of neurons before it; None is taken for the last.
+        value: what goes in; an axis that is not known is taken for the last.
         before: the shape before.
         after: the shape after.
-
-    Returns:
-        The axis, negative.
 
     Raises:
         NotRead: neurons are spread over several axes, or joined with positions.
     """
-    where = -1 if axis is None else axis
-    (moved,) = _moved(call, where, before)
-    neurons = before[where]
-    for candidate in range(-len(after), 0):
-        if after[candidate] == neurons and torch.equal(moved, _indices(after, candidate)):
-            return candidate
-    raise NotRead(call, f"{call.name} spreads the neurons over several axes, or joins them with positions")
+    where = -1 if value.axis is None else value.axis
+    (moved,) = _moved(call, _indices(before, where))
+    axes = [a for a in range(-len(after), 0) if after[a] == before[where] and torch.equal(moved, _indices(after, a))]
+    if not axes:
+        raise NotRead(call, f"{call.name} spreads the neurons over several axes, or joins them with positions")
+    axis = where if where in axes else axes[-1]
+    (places,) = _moved(call, _positions(before, where))
+    order = places.movedim(axis, -1).reshape(-1, after[axis])[:, 0]
+    known = torch.arange(len(order)) if value.order is None else torch.tensor(value.order)
+    order = known[order]
+    is_same = torch.equal(order, torch.arange(len(order)))
+    return replace(value.after(call, axis=axis), order=None if is_same else tuple(order.tolist()))
 
 
 def parts(call: RecordedCall, axis: int, before: torch.Size) -> list[tuple[int, ...]]:
@@ -51,7 +56,7 @@ def parts(call: RecordedCall, axis: int, before: torch.Size) -> list[tuple[int, 
     """
     found = []
     positions = before.numel() // max(1, before[axis])
-    for moved in _moved(call, axis, before):
+    for moved in _moved(call, _indices(before, axis)):
         if moved.ndim != len(before) or moved.numel() != positions * moved.shape[axis] or not moved.numel():
             raise NotRead(call, "it takes some positions, or some inputs, apart from the others")
         lines = moved.movedim(axis, -1).reshape(-1, moved.shape[axis])
@@ -67,8 +72,14 @@ def _indices(shape: torch.Size, axis: int) -> torch.Tensor:
     return line.expand(shape)
 
 
-def _moved(call: RecordedCall, axis: int, before: torch.Size) -> list[torch.Tensor]:
-    indices = {number: _indices(before, axis).clone() for number in call.sources}
+def _positions(shape: torch.Size, axis: int) -> torch.Tensor:
+    """A tensor that holds the flat index of the position at every entry."""
+    others = [size for a, size in enumerate(shape, -len(shape)) if a != axis]
+    return torch.arange(math.prod(others)).reshape(others).unsqueeze(axis).expand(shape)
+
+
+def _moved(call: RecordedCall, entries: torch.Tensor) -> list[torch.Tensor]:
+    indices = {number: entries.clone() for number in call.sources}
     try:
         result = call.function(*substituted(call.args, indices), **substituted(dict(call.kwargs), indices))
     except Exception as error:  # whatever an operation makes of integers

@@ -9,11 +9,15 @@ from pathlib import Path
 
 from torch import nn
 
+from ..tracing.run_record import ModuleCall, RecordedCall, RunRecord
 from .formula_values import NotRead
-from .interpreting import HiddenCalls, Interpretation, Interpreter
+from .interpretation import HiddenCalls, Interpretation
+from .interpreting import Interpreter
 from .pointwise_chains import KnownActivations
-from .recording import ModuleCall, RecordedCall, RunRecord
 
+_ATTENTION = frozenset({"scaled_dot_product_attention", "multi_head_attention_forward"})
+_PRODUCTS_OF_MATRICES = frozenset({"matmul", "bmm", "baddbmm", "einsum"})
+_MIXING = "attention: it mixes positions"
 _BRANCHES = "it makes Python numbers of values that depend on the input, to branch on them for instance"
 
 
@@ -50,7 +54,7 @@ class StepReading:
 
 
 def read_calls(
-    record: RunRecord, known: KnownActivations, entry: int, end: int, calls: Sequence[RecordedCall]
+    record: RunRecord, known: KnownActivations, entry: int, end: int, calls: Sequence[RecordedCall], axis: int | None
 ) -> StepReading:
     """Read calls, setting apart what cannot be read.
 
@@ -60,6 +64,7 @@ def read_calls(
         entry: the stream value that goes in.
         end: the one that comes out.
         calls: in order.
+        axis: of neurons in what goes in, negative; None if it is not known.
     """
     branching = {inside[-1]: _BRANCHES for inside in record.reads}
     opaque: list[OpaquePart] = []
@@ -71,15 +76,16 @@ def read_calls(
             return StepReading(None, tuple(opaque))
         try:
             hidden = _hidden(calls, opaque, end)
-            found = Interpreter(record, known, entry, hidden).read(calls, end)
+            found = Interpreter(record, known, entry, axis, hidden).read(calls, end)
             return StepReading(found, tuple(opaque))
         except NotRead as problem:
             call = problem.call or calls[-1]
             module = call.inside[-1]
-            inner = frozenset(c.number for c in calls if module in c.inside) if module.name else frozenset()
-            part = _part(module, call.name, problem.reason, inner | {call.number})
+            inner = [c for c in calls if c is call or (module.name and module in c.inside)]
+            reason = _MIXING if _is_attention(inner) else problem.reason
+            part = _part(module, call.name, reason, frozenset(c.number for c in inner))
             if any(part.calls <= old.calls for old in opaque):  # even as it is it cannot stand in an equation
-                part = _part(module, call.name, problem.reason, frozenset(c.number for c in calls))
+                part = _part(module, call.name, reason, frozenset(c.number for c in calls))
             opaque = _merged([*opaque, part])
 
 
@@ -99,6 +105,13 @@ def _part(module: ModuleCall, operation: str, reason: str, calls: frozenset[int]
     if not module.name:
         return OpaquePart("", operation or type(module.module).__name__, code_of(module.module), reason, calls)
     return OpaquePart(module.name, type(module.module).__name__, code_of(module.module), reason, calls)
+
+
+def _is_attention(calls: Sequence[RecordedCall]) -> bool:
+    """Whether positions are weighted by products of what is there."""
+    names = {call.name for call in calls}
+    products = any(call.name in _PRODUCTS_OF_MATRICES and len(call.sources) > 1 for call in calls)
+    return bool(names & _ATTENTION) or ("softmax" in names and products)
 
 
 def _merged(parts: list[OpaquePart]) -> list[OpaquePart]:

@@ -3,100 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import sympy as sp
 import torch
 from torch.utils._pytree import tree_leaves
 
-from ...activations.activation import Activation
-from ...core.errors import SymresError
+from ...activations.activation import Formula
+from ...core import symbols
 from ...core.symbols import z
-from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
-from ..activations.symbolic_tensor import Recording
+from ..tracing.run_record import RecordedCall, StreamValue
 from . import axes
 from .dense_variances import DENSE, arguments, weighted
-from .formula_values import DenseUse, FormulaValue, NotRead, Uneven, WeightedCall
-from .norm_statistics import AVERAGES, NORMS, NeuronAverages, affine, norm_call, vector_of_neurons
-from .pointwise_chains import KnownActivations, PointwiseChain, applied, multiple_of_identity
-from .recording import RecordedCall, RunRecord, StreamValue
+from .equation_state import WIDTH, EquationState
+from .formula_values import DenseUse, FormulaValue, NotRead, Uneven
+from .interpretation import Interpretation
+from .norm_statistics import AVERAGES, NORMS, affine, norm_call, vector_of_neurons
+from .pointwise_chains import applied
 
-WIDTH = sp.Dummy("n", positive=True)  # of the stream, known when all calls are read
 _COPIES = frozenset({"to", "clone", "float", "double", "half", "bfloat16", "type"})
 _DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"})
 _SUMS = {"add": 1, "radd": 1, "iadd": 1, "sub": -1, "isub": -1, "subtract": -1}
 _PRODUCTS = frozenset({"mul", "rmul", "imul", "multiply"})
 
 
-@dataclass(frozen=True)
-class Interpretation:
-    """What calls compute.
-
-    Args:
-        expression: of the last one, in ``sr.z`` and nodes.
-        dense: the draws in it, in order.
-        activations: in order, each once.
-        norms: the names of modules that normalise.
-        passing: numbers of calls that only move entries.
-        axis: of neurons in the last value, negative.
-        is_uneven: whether the last value is a norm whose weights differ between neurons.
-    """
-
-    expression: sp.Expr
-    dense: tuple[DenseUse, ...]
-    activations: tuple[Activation, ...]
-    norms: tuple[str, ...]
-    passing: frozenset[int]
-    axis: int
-    is_uneven: bool
-
-
-@dataclass(frozen=True)
-class HiddenCalls:
-    """Calls that are not read: a function of what goes in.
-
-    Args:
-        name: of the function.
-        calls: their numbers.
-        given: stream values that go in.
-        made: stream values that come out and are used.
-    """
-
-    name: str
-    calls: frozenset[int]
-    given: tuple[int, ...]
-    made: tuple[int, ...]
-
-
-@dataclass
-class Interpreter:
-    """Reads calls one after the other.
-
-    Args:
-        record: the run that they are from.
-        known: activations that were read before.
-        entry: the stream value that is ``sr.z``.
-        hidden: calls that are not looked at.
-    """
-
-    record: RunRecord
-    known: KnownActivations
-    entry: int
-    hidden: Sequence[HiddenCalls] = ()
-
-    def __post_init__(self) -> None:
-        self._values = {self.entry: FormulaValue(z, self.entry)}
-        self._recording = Recording("a stretch of the model")
-        self._averages = NeuronAverages()
-        self._weights: dict[int, WeightedCall] = {}  # by the number of the call
-        self._inputs: dict[int, tuple[sp.Expr, Uneven]] = {}
-        self._draws: dict[tuple[int, tuple[int, ...] | None], FormulaValue] = {}
-        self._activations: list[Activation] = []
-        self._norms: list[str] = []
-        self._passing: set[int] = set()
-        self._calls: dict[int, RecordedCall] = {}
-        self._closed: dict[FormulaValue, sp.Expr] = {}
+class Interpreter(EquationState):
+    """Reads calls one after the other."""
 
     def read(self, calls: Sequence[RecordedCall], end: int) -> Interpretation:
         """The last value, closed.
@@ -108,6 +41,7 @@ class Interpreter:
         Raises:
             NotRead: a call, or the last value, is no part of a layer.
         """
+        self._uses_of_entry = sum(call.sources.count(self.entry) for call in calls)
         for call in calls:
             self._calls[call.number] = call
             part = next((part for part in self.hidden if call.number in part.calls), None)
@@ -121,52 +55,20 @@ class Interpreter:
         expression = self._expression(value, None, uneven=True)
         width = None if value.axis is None else int(self.record.values[end].shape[value.axis])
         uses = self._uses_in(expression, calls[-1])
-        numbered = {
-            symbol: sp.Symbol(f"{name}{index if len(uses) > 1 else ''}", **symbol.assumptions0)
-            for index, use in enumerate(uses, 1)
-            for name, symbol in (("C_W", use.C_W), ("C_b", use.C_b))
-        }
+        numbered = _numbered(uses)
         expression = expression.xreplace({**numbered, WIDTH: sp.Integer(1 if width is None else width)})
         dense = tuple(replace(use, C_W=numbered[use.C_W], C_b=numbered[use.C_b]) for use in uses)
-        named = {atom.func for atom in expression.atoms(sp.Function)}
-        activations = tuple(a for a in self._activations if any(f.__name__ == a.name for f in named))
-        axis = -1 if value.axis is None else value.axis
-        return Interpretation(
-            expression, dense, activations, tuple(self._norms), frozenset(self._passing), axis, value.uneven is not None
-        )
-
-    def _hide(self, part: HiddenCalls) -> None:
-        """What comes out of hidden calls, as a function of what goes in as far as that was read."""
-        given = []
-        for number in part.given:
-            try:
-                given.append(self._expression(self._values[number], None))
-            except (NotRead, KeyError):
-                given.append(sp.Symbol("u", real=True))
-        for index, number in enumerate(part.made):
-            name = part.name if len(part.made) == 1 else f"{part.name}_{index + 1}"
-            if number not in self._values:
-                self._values[number] = FormulaValue(sp.Function(name, real=True)(*dict.fromkeys(given)), number)
-
-    def _uses_in(self, expression: sp.Expr, last: RecordedCall) -> list[DenseUse]:
-        """The draws in an expression, in the order of the model."""
-        drawn = expression.atoms(Dense)
-        used = [value for value in self._draws.values() if value.base in drawn]
-        for value in used:
-            if value.part is not None and any(o.start == value.start and o.part is None for o in used):
-                raise NotRead(last, "the neurons of a dense layer are used as a whole and in parts")
-        for value in used:
-            for other in used:
-                if value is not other and value.start == other.start and value.part and other.part:
-                    if set(value.part) & set(other.part):
-                        raise NotRead(last, "parts of a dense layer that overlap")
-        return [value.dense for value in used if value.dense is not None]
+        named = {formula.name for formula in expression.atoms(Formula)}
+        activations = tuple(activation for activation in self._activations if activation.name in named)
+        return Interpretation(expression, dense, activations, tuple(self._norms), value.axis, value.uneven is not None)
 
     def _read_call(self, call: RecordedCall) -> None:
         missing = [number for number in call.sources if number not in self._values]
         if missing:
             raise NotRead(call, f"{call.name} of a value from elsewhere")
         sources = [self._values[number] for number in call.sources]
+        if not call.has_gradients:
+            raise NotRead(call, "gradients do not pass, or by a rule of their own")
         if call.name in DENSE:
             self._read_dense(call)
         elif call.name in NORMS:
@@ -177,22 +79,31 @@ class Interpreter:
             self._set(call, sources[0].after(call, averaged, axis))
         elif call.name in axes.SLICES and len(sources) == 1:
             self._read_slices(call, sources[0])
-        elif len(sources) == 1 and (call.name in _COPIES or self._is_idle_dropout(call)):
+        elif call.name == "type_as" or (len(sources) == 1 and (call.name in _COPIES or self._is_idle_dropout(call))):
             self._read_copy(call, sources[0])
         elif call.name in axes.VIEWS and len(sources) == 1:
-            moved = axes.after_view(call, sources[0].axis, self._shape(call), self._out_shape(call))
             self._passing.add(call.number)
-            self._set(call, sources[0].after(call, axis=moved))
+            if sources[0].axis is None and self._is_free(call.sources[0]):
+                self._set(call, sources[0].after(call))  # any arrangement of the entry will do
+            else:
+                self._set(call, axes.after_view(call, sources[0], self._shape(call), self._out_shape(call)))
         else:
             self._read_pointwise(call, sources)
 
     def _read_copy(self, call: RecordedCall, source: FormulaValue) -> None:
+        if not isinstance(call.args[0], StreamValue):
+            raise NotRead(call, f"{call.name} of a constant")
         before, after = self.record.values[call.sources[0]], self.record.values[call.results[0]]
         if before.shape != after.shape or not after.is_floating_point():
             raise NotRead(call, f"{call.name} that changes the kind of numbers")
         if call.name not in _COPIES:
             self._passing.add(call.number)
         self._set(call, source.after(call))
+
+    def _is_free(self, number: int) -> bool:
+        """Whether the order of entries in a value says nothing: the entry, used once, or what was not read."""
+        is_hidden = self._values[number].start in self._hidden_values
+        return is_hidden or (number == self.entry and self._uses_of_entry == 1)
 
     def _is_idle_dropout(self, call: RecordedCall) -> bool:
         if call.name not in _DROPOUTS:
@@ -212,29 +123,9 @@ class Interpreter:
         if source.axis not in (None, made.axis):
             raise NotRead(call, "it multiplies along another axis than that of the neurons")
         uneven = source.uneven or Uneven()
-        self._inputs[call.number] = (self._expression(source, call, uneven=True), uneven)
+        self._inputs[call.number] = (self._expression(source, call, uneven=True), uneven, source.order)
         self._weights[call.number] = made
         self._set(call, self._drawn(call, None))
-
-    def _drawn(self, call: RecordedCall, part: tuple[int, ...] | None) -> FormulaValue:
-        """The neurons of a dense layer, or some of them: each set a draw of its own."""
-        number = call.results[0]
-        if (number, part) not in self._draws:
-            made = self._weights[call.number]
-            inner, uneven = self._inputs[call.number]
-            index = len(self._draws) + 1
-            use = DenseUse(
-                call.inside[-1].name or self.record.names.get(id(made.tensor), call.name),
-                sp.Symbol(f"C_W{index}", positive=True),
-                sp.Symbol(f"C_b{index}", nonnegative=True),
-                made,
-                part,
-                uneven.scale,
-                uneven.shift,
-            )
-            node = Dense(inner, use.C_W, use.C_b, sp.Rational(use.fan_out) / WIDTH)
-            self._draws[number, part] = FormulaValue(node, number, axis=made.axis, part=part, dense=use)
-        return self._draws[number, part]
 
     def _read_norm(self, call: RecordedCall) -> None:
         found = norm_call(call, self._shape(call))
@@ -244,7 +135,9 @@ class Interpreter:
         factor, uneven = affine(call, found.weight, found.bias)
         node = found.node(self._expression(source, call), found.epsilon)
         self._norms.append(call.inside[-1].name or call.name)
-        self._set(call, FormulaValue(factor * node, call.results[0], axis=found.axis, uneven=uneven))
+        self._set(
+            call, FormulaValue(factor * node, call.results[0], axis=found.axis, uneven=uneven, order=source.order)
+        )
 
     def _read_slices(self, call: RecordedCall, source: FormulaValue) -> None:
         axis = -1 if source.axis is None else source.axis
@@ -286,20 +179,20 @@ class Interpreter:
 
     def _combine(self, call: RecordedCall, sources: list[FormulaValue]) -> None:
         """The sum or the product of two different values."""
+        if call.name not in _SUMS and call.name not in _PRODUCTS:
+            raise NotRead(call, f"{call.name} of several values")
         shapes = {tuple(self.record.values[number].shape) for number in (*call.sources, call.results[0])}
         found = {source.axis for source in sources if source.axis is not None}
         if len(shapes) != 1 or len(found) > 1:
             raise NotRead(call, f"{call.name} of values of different shapes")
+        if sources[0].order != sources[1].order:
+            raise NotRead(call, f"{call.name} of values whose positions are in different orders")
         left, right = (self._expression(source, call) for source in sources)
         if not all(isinstance(leaf, StreamValue) for leaf in call.args):
             raise NotRead(call, f"the operation {call.name} of several values")
-        if call.name in _SUMS:
-            base = left + _SUMS[call.name] * right
-        elif call.name in _PRODUCTS:
-            base = left * right
-        else:
-            raise NotRead(call, f"the operation {call.name} of several values")
-        self._set(call, FormulaValue(base, call.results[0], axis=found.pop() if found else None))
+        base = left + _SUMS[call.name] * right if call.name in _SUMS else left * right
+        axis = found.pop() if found else None
+        self._set(call, FormulaValue(base, call.results[0], axis=axis, order=sources[0].order))
 
     def _read_uneven(self, call: RecordedCall, source: FormulaValue, vector: torch.Tensor) -> None:
         """Factors or summands behind a norm that differ between neurons."""
@@ -323,51 +216,17 @@ class Interpreter:
             node, epsilon, factor = found
             axis = -1 if value.axis is None else value.axis
             self._norms.append(call.inside[-1].name or call.name)
-            self._set(call, FormulaValue(factor * node(value.base, epsilon), call.results[0], axis=axis))
-
-    def _expression(self, value: FormulaValue, consumer: RecordedCall | None, *, uneven: bool = False) -> sp.Expr:
-        """A value as an expression of the layer, its formula as an activation."""
-        last = self._calls[max(value.calls)] if value.calls else consumer
-        if value.uneven is not None and not uneven:
-            raise NotRead(last, "the weights or biases of a norm differ between neurons")
-        if value not in self._closed:
-            self._closed[value] = self._activated(value, last)
-        return self._closed[value]
-
-    def _activated(self, value: FormulaValue, last: RecordedCall | None) -> sp.Expr:
-        formula = value.formula.subs(self._recording.cut.on, 0)
-        if self._averages.is_in(formula):
-            raise NotRead(last, "it averages over neurons in a way that is no LayerNorm or RMSNorm")
-        factor = multiple_of_identity(formula)
-        if factor is not None:
-            return factor * value.base
-        calls = [self._calls[number] for number in sorted(value.calls)]
-        assert last is not None
-        try:
-            chain = PointwiseChain(_label(calls), calls, value.start, last.results[0], frozenset(self._passing))
-            activation = self.known.read(formula, chain)
-        except SymresError as error:
-            raise NotRead(last, error.found) from error
-        if activation not in self._activations:
-            self._activations.append(activation)
-        return activation(value.base)
-
-    def _set(self, call: RecordedCall, value: FormulaValue) -> None:
-        if len(call.results) != 1:
-            raise NotRead(call, f"the operation {call.name} cannot be read")
-        self._values[call.results[0]] = value
-
-    def _shape(self, call: RecordedCall) -> torch.Size:
-        return self.record.values[call.sources[0]].shape
-
-    def _out_shape(self, call: RecordedCall) -> torch.Size:
-        return self.record.values[call.results[0]].shape
+            self._set(
+                call, FormulaValue(factor * node(value.base, epsilon), call.results[0], axis=axis, order=value.order)
+            )
 
 
-def _label(calls: Sequence[RecordedCall]) -> str:
-    """What a chain of operations is called: by the innermost module that has all of them, if it is not a block."""
-    shared = [module for module in calls[0].inside if all(module in call.inside for call in calls)]
-    innermost = shared[-1].module
-    if any(True for _ in innermost.children()):
-        return "_".join(dict.fromkeys(call.name for call in calls))[:80]
-    return type(innermost).__name__
+def _numbered(uses: Sequence[DenseUse]) -> dict[sp.Symbol, sp.Symbol]:
+    """Symbols for the variances in the order of the model: C_W and C_b, with numbers where there are several draws."""
+    if len(uses) == 1:
+        return {uses[0].C_W: symbols.C_W, uses[0].C_b: symbols.C_b}
+    made: dict[sp.Symbol, sp.Symbol] = {}
+    for index, use in enumerate(uses, 1):
+        made[use.C_W] = sp.Symbol(f"C_W{index}", positive=True)
+        made[use.C_b] = sp.Symbol(f"C_b{index}", nonnegative=True)
+    return made

@@ -1,0 +1,151 @@
+"""The stream values of a stretch that were read so far, and how each becomes an expression of a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import sympy as sp
+import torch
+
+from ...activations.activation import Activation
+from ...core.errors import SymresError
+from ...core.symbols import z
+from ...layers.nodes import Dense
+from ..activations.symbolic_tensor import Recording
+from ..tracing.run_record import RecordedCall, RunRecord
+from .formula_values import DenseUse, FormulaValue, NotRead, Uneven, WeightedCall
+from .interpretation import HiddenCalls
+from .norm_statistics import NeuronAverages
+from .pointwise_chains import KnownActivations, PointwiseChain, multiple_of_identity
+
+WIDTH = sp.Dummy("n", positive=True)  # of the stream, known when all calls are read
+
+
+@dataclass
+class EquationState:
+    """What was read so far.
+
+    Args:
+        record: the run that the calls are from.
+        known: activations that were read before.
+        entry: the stream value that is ``sr.z``.
+        axis: of neurons in the entry, negative; None if it is not known.
+        hidden: calls that are not looked at.
+    """
+
+    record: RunRecord
+    known: KnownActivations
+    entry: int
+    axis: int | None = None
+    hidden: Sequence[HiddenCalls] = ()
+
+    def __post_init__(self) -> None:
+        self._values = {self.entry: FormulaValue(z, self.entry, axis=self.axis)}
+        self._recording = Recording("a stretch of the model")
+        self._averages = NeuronAverages()
+        self._weights: dict[int, WeightedCall] = {}  # by the number of the call
+        self._inputs: dict[int, tuple[sp.Expr, Uneven, tuple[int, ...] | None]] = {}
+        self._uses_of_entry = 0
+        self._hidden_values: set[int] = set()
+        self._draws: dict[tuple[int, tuple[int, ...] | None], FormulaValue] = {}
+        self._activations: list[Activation] = []
+        self._norms: list[str] = []
+        self._passing: set[int] = set()
+        self._calls: dict[int, RecordedCall] = {}
+        self._closed: dict[FormulaValue, sp.Expr] = {}
+
+    def _hide(self, part: HiddenCalls) -> None:
+        """What comes out of hidden calls, as a function of what goes in as far as that was read."""
+        given = []
+        for number in part.given:
+            try:
+                given.append(self._expression(self._values[number], None))
+            except (NotRead, KeyError):
+                given.append(sp.Symbol("u", real=True))
+        for index, number in enumerate(part.made):
+            self._hidden_values.add(number)
+            name = part.name if len(part.made) == 1 else f"{part.name}_{index + 1}"
+            if number not in self._values:
+                self._values[number] = FormulaValue(sp.Function(name, real=True)(*dict.fromkeys(given)), number)
+
+    def _uses_in(self, expression: sp.Expr, last: RecordedCall) -> list[DenseUse]:
+        """The draws in an expression, in the order of the model."""
+        drawn = expression.atoms(Dense)
+        used = [value for value in self._draws.values() if value.base in drawn]
+        for value in used:
+            if value.part is not None and any(o.start == value.start and o.part is None for o in used):
+                raise NotRead(last, "the neurons of a dense layer are used as a whole and in parts")
+        for value, other in combinations(used, 2):
+            same = value.start == other.start and value.part is not None and other.part is not None
+            if same and set(value.part or ()) & set(other.part or ()):
+                raise NotRead(last, "parts of a dense layer that overlap")
+        return [value.dense for value in used if value.dense is not None]
+
+    def _drawn(self, call: RecordedCall, part: tuple[int, ...] | None) -> FormulaValue:
+        """The neurons of a dense layer, or some of them: each set a draw of its own."""
+        number = call.results[0]
+        if (number, part) not in self._draws:
+            made = self._weights[call.number]
+            inner, uneven, order = self._inputs[call.number]
+            index = len(self._draws) + 1
+            use = DenseUse(
+                call.inside[-1].name or self.record.names.get(id(made.tensor), call.name),
+                sp.Dummy(f"C_W{index}", positive=True),
+                sp.Dummy(f"C_b{index}", nonnegative=True),
+                made,
+                part,
+                uneven.scale,
+                uneven.shift,
+            )
+            node = Dense(inner, use.C_W, use.C_b, sp.Rational(use.fan_out) / WIDTH)
+            self._draws[number, part] = FormulaValue(node, number, axis=made.axis, part=part, dense=use, order=order)
+        return self._draws[number, part]
+
+    def _expression(self, value: FormulaValue, consumer: RecordedCall | None, *, uneven: bool = False) -> sp.Expr:
+        """A value as an expression of the layer, its formula as an activation."""
+        last = self._calls[max(value.calls)] if value.calls else consumer
+        if value.uneven is not None and not uneven:
+            raise NotRead(last, "the weights or biases of a norm differ between neurons")
+        if value not in self._closed:
+            self._closed[value] = self._activated(value, last)
+        return self._closed[value]
+
+    def _activated(self, value: FormulaValue, last: RecordedCall | None) -> sp.Expr:
+        formula = value.formula.subs(self._recording.cut.on, 0)
+        if self._averages.is_in(formula):
+            raise NotRead(last, "it averages over neurons in a way that is no LayerNorm or RMSNorm")
+        factor = multiple_of_identity(formula)
+        if factor is not None:
+            return factor * value.base
+        calls = [self._calls[number] for number in sorted(value.calls)]
+        assert last is not None
+        try:
+            chain = PointwiseChain(_label(calls), calls, value.start, last.results[0], frozenset(self._passing))
+            activation = self.known.read(formula, chain)
+        except SymresError as error:
+            raise NotRead(last, error.found) from error
+        if activation not in self._activations:
+            self._activations.append(activation)
+        return activation(value.base)
+
+    def _set(self, call: RecordedCall, value: FormulaValue) -> None:
+        if len(call.results) != 1:
+            raise NotRead(call, f"the operation {call.name} cannot be read")
+        self._values[call.results[0]] = value
+
+    def _shape(self, call: RecordedCall) -> torch.Size:
+        return self.record.values[call.sources[0]].shape
+
+    def _out_shape(self, call: RecordedCall) -> torch.Size:
+        return self.record.values[call.results[0]].shape
+
+
+def _label(calls: Sequence[RecordedCall]) -> str:
+    """What a chain of operations is called: by the innermost module that has all of them, if it is not a block."""
+    shared = [module for module in calls[0].inside if all(module in call.inside for call in calls)]
+    innermost = shared[-1].module
+    if any(True for _ in innermost.children()):
+        return "_".join(dict.fromkeys(call.name for call in calls))[:80]
+    return type(innermost).__name__

@@ -1,0 +1,10 @@
+"""Which layers of the theory a model is made of, and what they predict. Reading order from outside inwards
+
+predict_model      theory and measurement of a model side by side
+read_model         the reading of a model: one call
+assembling         equal stretches together, each kind compared with random networks
+replaying          a stretch on Gaussian streams with random weights
+places_of_streams  where a stretch can be observed
+model_reading      the result for a model
+read_block         the result for a block of it
+"""

@@ -1,0 +1,159 @@
+"""Stretches of a model put together to blocks: equal ones once, each kind compared with random networks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sympy as sp
+import torch
+
+from ...core.errors import SymresError
+from ...layers.layer import Layer
+from ...layers.normalisation import BatchNorm
+from ...theory.theory import derive
+from ..equations.dense_variances import remarks, variances
+from ..equations.layering import StretchReading
+from ..tracing.run_record import RunRecord
+from .model_reading import Reading
+from .places_of_streams import span_of
+from .read_block import DenseNumbers, ReadBlock, common_name
+from .replaying import compare, own_kernel, value_of
+
+_LONG = 10**6  # denominators of decimals that nobody typed
+_FAR = 6.0  # standard deviations of an average over squares of n weights
+
+
+def assembled(
+    label: str, record: RunRecord, stretches: Sequence[StretchReading], generator: torch.Generator | None
+) -> Reading:
+    """Equal stretches together, each kind checked once."""
+    kinds: dict[tuple[Any, ...], list[tuple[int, StretchReading]]] = {}
+    for position, stretch in enumerate(stretches):
+        kinds.setdefault(_kind_of(stretch), []).append((position, stretch))
+    blocks, order = [], {}
+    for number, group in enumerate(kinds.values()):
+        for which, (position, _) in enumerate(group):
+            order[position] = (number, which)
+        blocks.append(_block(record, [stretch for _, stretch in group], generator))
+    parts = Counter((d.name, d.symbols) for b in blocks for each in b.dense for d in each if b.is_known)
+    shared = sorted({name for (name, _), times in parts.items() if times > 1})
+    notes = [f"the weights {name} are used in several layers; the theory draws new ones for each" for name in shared]
+    return Reading(label, tuple(blocks), tuple(order[position] for position in sorted(order)), tuple(notes))
+
+
+def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:
+    """What makes two stretches the same block of a model."""
+    pattern = re.sub(r"(?<![^.])\d+(?![^.])", "*", _place(stretch))
+    opaque = tuple((part.kind, part.reason) for part in stretch.opaque)
+    shape = None if stretch.found is None else tuple((d.made.fan_in, d.fan_out) for d in stretch.found.dense)
+    said = "" if stretch.layer is not None else _equation(stretch)
+    return pattern, stretch.layer, opaque, shape, said
+
+
+def _place(stretch: StretchReading) -> str:
+    """The innermost module that has the dense layers and the unknown parts of a stretch, or else its norms."""
+    names = [part.place or part.kind for part in stretch.opaque]
+    if stretch.found is not None:
+        names = names or [dense.name for dense in stretch.found.dense] or list(stretch.found.norms)
+    names = names or [call.inside[-1].name for call in stretch.calls]
+    split = [name.split(".") for name in dict.fromkeys(names)]
+    shared = []
+    for parts in zip(*split, strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return ".".join(shared) or ", ".join(".".join(parts) for parts in split)
+
+
+def _equation(stretch: StretchReading) -> str:
+    """The forward equation; decimals of many digits are rounded."""
+    if stretch.found is None:
+        return ""
+    long = {r: sp.Float(r, 6) for r in stretch.found.expression.atoms(sp.Rational) if r.q > _LONG and r.p != 1}
+    if stretch.layer is not None and not long:
+        return f"z' = {stretch.layer.text}"
+    return f"z' = {stretch.found.expression.xreplace(long)}"
+
+
+def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.Generator | None) -> ReadBlock:
+    first = group[0]
+    places = tuple(map(_place, group))
+    block = ReadBlock(
+        place=common_name(places),
+        places=places,
+        form=first.layer,
+        text=_equation(first),
+        dense=tuple(map(_numbers, group)),
+        activations=() if first.found is None else first.found.activations,
+        norms=_common_norms(group),
+        opaque=first.opaque,
+        reason=first.reason,
+        remarks=_remarks(group),
+        spans=tuple(span_of(record, stretch) for stretch in group),
+    )
+    return block if block.form is None or generator is None else _checked(record, first, block, block.form, generator)
+
+
+def _numbers(stretch: StretchReading) -> tuple[DenseNumbers, ...]:
+    uses = () if stretch.found is None else stretch.found.dense
+    return tuple(
+        DenseNumbers(use.name, use.made.fan_in, use.fan_out, *variances(use), (use.C_W.name, use.C_b.name))
+        for use in uses
+    )
+
+
+def _common_norms(group: Sequence[StretchReading]) -> tuple[str, ...]:
+    found = [stretch.found.norms for stretch in group if stretch.found is not None]
+    return tuple(common_name(names) for names in zip(*found, strict=True)) if found else ()
+
+
+def _remarks(group: Sequence[StretchReading]) -> tuple[str, ...]:
+    found = [stretch.found for stretch in group if stretch.found is not None]
+    names: dict[str, list[str]] = {}
+    for use in (use for each in found for use in each.dense):
+        for remark in remarks(use):
+            names.setdefault(remark, []).append(use.name)
+    said = [f"{common_name(list(dict.fromkeys(those)))}: {remark}" for remark, those in names.items()]
+    if any(each.expression.atoms(BatchNorm) for each in found):
+        said.append("the theory normalises by averages over a batch (train mode), not by running statistics")
+    return tuple(said)
+
+
+def _checked(
+    record: RunRecord, stretch: StretchReading, block: ReadBlock, form: Layer, generator: torch.Generator
+) -> ReadBlock:
+    """The block with what was compared; as something that stays measured where the theory is contradicted."""
+    numbers = block.numbers[0]
+    try:
+        comparisons = compare(record, stretch, derive(form), numbers, generator)
+    except (RuntimeError, SymresError) as error:
+        reason = " ".join(str(error).split())[:120]
+        return replace(block, remarks=(*block.remarks, f"not compared with random networks: {reason}"))
+    for comparison in comparisons:
+        if not comparison.agrees:
+            reason = f"{comparison} in {comparison.networks} networks with random weights, so it is read wrongly"
+            return replace(block, form=None, reason=reason)
+    if not comparisons:
+        return replace(block, remarks=(*block.remarks, "too narrow to be compared with random networks"))
+    said = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
+    return replace(
+        block, checks=said, remarks=(*block.remarks, *_of_own_weights(record, stretch, form, numbers, generator))
+    )
+
+
+def _of_own_weights(
+    record: RunRecord, stretch: StretchReading, form: Layer, numbers: Mapping[str, float], generator: torch.Generator
+) -> list[str]:
+    """A remark where the model's own weights do not act like independent draws."""
+    K = record.mean_squares[stretch.entry]
+    K = K if 0 < K < float("inf") else 1.0
+    own, theory = own_kernel(record, stretch, K, generator), value_of(derive(form).kernel_map, K, numbers)
+    assert stretch.found is not None
+    width = min([record.values[stretch.exit].shape[-1], *(use.fan_out for use in stretch.found.dense)])
+    if abs(own - theory) <= _FAR * (2 / width) ** 0.5 * abs(theory):
+        return []
+    return [f"its own weights make a kernel of {own:.4g} from Gaussian inputs, independent ones {theory:.4g}"]

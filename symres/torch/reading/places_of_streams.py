@@ -1,0 +1,58 @@
+"""Where a stretch begins and ends, in the words of measurements: places that can be observed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import torch
+
+from ..equations.layering import StretchReading
+from ..tracing.run_record import RunRecord
+from .read_block import StretchPlaces
+
+_KERNELS = 16  # quantiles over positions
+
+
+def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
+    """The places of a stretch, and the kernels at the first.
+
+    Args:
+        record: the run.
+        stretch: the stretch.
+    """
+    found = stretch.found
+    dense = () if found is None else found.dense
+    outputs = int(record.values[stretch.exit].shape[-1 if found is None or found.axis is None else found.axis])
+    widths = [outputs, *(use.fan_out for use in dense)]
+    if found is not None and found.norms:
+        widths.append(int(record.values[stretch.entry].shape[-1]))
+    return StretchPlaces(
+        entry=place_of(record, stretch.entry),
+        exit=place_of(record, stretch.exit),
+        kernels=_kernels(record, stretch.entry),
+        width=min(widths),
+        outputs=outputs,
+    )
+
+
+def place_of(record: RunRecord, number: int) -> str:
+    """The place at which a stream value can be observed: it leaves a module, or enters one; empty if neither."""
+    times = Counter(call.name for call in [*record.left])
+    for call, value in record.left.items():
+        if value == number and call.name and times[call.name] == 1:
+            return call.name
+    if number == 0:
+        return "input"
+    for call, value in record.entered.items():
+        if value == number and call.name and times[call.name] == 1:
+            return f"input of {call.name}"
+    return ""
+
+
+def _kernels(record: RunRecord, number: int) -> tuple[float, ...]:
+    """Quantiles of the mean square over the last axis, so that their mean is that of all."""
+    tensor = record.values[number].detach()
+    if not tensor.is_floating_point() or number in record.overwritten:
+        return ()
+    squares = tensor.square().mean(dim=-1).reshape(-1).sort().values
+    return tuple(float(part.mean()) for part in torch.tensor_split(squares, min(_KERNELS, len(squares))))

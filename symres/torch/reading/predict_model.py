@@ -1,0 +1,164 @@
+"""What the theory says about the places of a model, next to what is measured there: one call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from ...core.errors import DeclarationError, SymresError
+from ...theory.theory import Theory
+from ..measuring.measure import measure
+from ..measuring.prediction import Prediction
+from ..measuring.signals import Measurement
+from ..models.arguments_of_models import CallArguments, Inputs
+from ..models.choosing import ChosenModules
+from .model_reading import Reading
+from .read_block import StretchPlaces
+from .read_model import reading_of_run
+from .replaying import value_of
+
+_PER_WIDTH = 5.0  # relative correction of order 1/n in each layer that is allowed, times n
+_ENTERING = "input of "
+
+
+def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int = 0, **measured: Any) -> Measurement:
+    """Kernels and Jacobian norms of a model, measured and from theory.
+
+    The model is read (``read``), and measured (``measure``) where the parts that were read begin and end. In each run
+    of known layers the theory starts from the kernels that are measured at its entry, position by position, and the
+    Jacobian norm from there; behind parts that stay measured it starts anew.
+
+    Args:
+        model: an ``nn.Module``.
+        inputs: as for ``measure``; all of them are also used for reading.
+        check: whether blocks are compared with random networks before they are believed.
+        seed: of random directions and of that comparison.
+        measured: further arguments of ``measure``: ``probes``, ``exact``, ``loss``, ``targets``, ``device``, ...
+
+    Returns:
+        The measurement with a theory at the end of each known layer: its columns ``kernel_theory`` and
+        ``apjn_forward_theory``, with the error that the theory allows (corrections of order 1/n, the scatter of a
+        single network, and the errors of what was measured at the entry), and z-scores.
+
+    Raises:
+        DeclarationError: no part of the model is a known layer between observable places; and as ``read`` and
+            ``measure``.
+    """
+    reading = reading_of_run(model, CallArguments.of(inputs), check, seed)
+    places = [span for block in reading.recognised for span in block.spans]
+    names = {name for span in places for name in (span.entry, span.exit)} - {"", "input"}
+    names |= _beginning(reading)
+    entered = frozenset(name.removeprefix(_ENTERING) for name in names if name.startswith(_ENTERING))
+    left = frozenset(name for name in names if not name.startswith(_ENTERING))
+    if not places or not names:
+        raise DeclarationError(
+            f"a prediction for {reading.model}", "no part of it is a known layer", "print(st.read(model, inputs))"
+        )
+    modules = {name: module for name, module in model.named_modules() if name in entered | left}
+    found = measure(model, inputs, ChosenModules(modules, True, left, entered), seed=seed, **measured)
+    return replace(found, theory=_theory(reading, found))
+
+
+def _beginning(reading: Reading) -> set[str]:
+    """The first place that leaves a module, for Jacobians of models of integers: all that follows goes through it."""
+    spans = (reading.blocks[number].spans[which] for number, which in reading.order)
+    exits = [span.exit for span in spans if span.exit and not span.exit.startswith(_ENTERING)]
+    return set(exits[:1])
+
+
+@dataclass(frozen=True)
+class _Front:
+    """What the theory knows at a place: kernels at positions, and the Jacobian norm from the start.
+
+    Args:
+        kernels: at several positions, equally many for each.
+        kernel_error: relative.
+        jacobian: nan where it is not known.
+        jacobian_error: relative.
+    """
+
+    kernels: np.ndarray
+    kernel_error: float
+    jacobian: float
+    jacobian_error: float
+
+
+def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ...]:
+    """A prediction for each place that has one."""
+    predictions: dict[str, Prediction] = {}
+    front: _Front | None = None
+    for number, which in reading.order:
+        block = reading.blocks[number]
+        span = block.spans[which]
+        if not block.is_known:
+            front = None
+            continue
+        front = _measured_front(found, span) if front is None else front
+        if front is not None:
+            try:
+                values = partial(_values, block.form_theory, block.numbers[which])
+                front = _behind(front, values, span, block.has_skip)
+            except SymresError:  # a quantity that is not known
+                front = None
+        if front is not None and span.exit:
+            predictions[span.exit] = _prediction(front)
+    return tuple(predictions.get(place.name) for place in found.places)
+
+
+def _values(theory: Theory, numbers: Mapping[str, float], K: float) -> tuple[float, float]:
+    return value_of(theory.kernel_map, K, numbers), value_of(theory.chi_perp, K, numbers)
+
+
+def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
+    kernels = np.array(span.kernels)
+    if not len(kernels) or not np.all(np.isfinite(kernels)) or not np.all(kernels > 0):
+        return None
+    if span.entry == "input" and found.start == "input":
+        return _Front(kernels, 0.0, 1.0, 0.0)
+    if found.start.startswith(_ENTERING):  # Jacobians from there go through that module only, not past it
+        return _Front(kernels, 0.0, math.nan, 0.0)
+    for place in found.places:
+        if place.name == span.entry:
+            number = place.apjn_forward
+            error = 0.0 if math.isnan(number.error) else number.error
+            relative = error / float(number) if number > 0 else math.inf
+            return _Front(kernels, 0.0, float(number), relative)
+    return _Front(kernels, 0.0, math.nan, 0.0)
+
+
+def _behind(front: _Front, values: Callable[[float], tuple[float, float]], span: StretchPlaces, skip: bool) -> _Front:
+    """What is behind one layer.
+
+    Errors add up: corrections of order 1/n; what one network differs from the average of all by, ``sqrt(2/n)`` of
+    what its weights make; and for Jacobian norms how much those of different positions differ.
+    """
+    rows = np.array([values(float(K)) for K in front.kernels])
+    before, after, chi = float(front.kernels.mean()), float(rows[:, 0].mean()), float(rows[:, 1].mean())
+    made = max(after - before, 0.0) if skip else after  # by the branch
+    scatter = math.sqrt(2 * made**2 + (4 * before * made if skip else 0.0)) / after / math.sqrt(span.outputs)
+    correction = _PER_WIDTH / span.width
+    up, at = values(before * (1 + front.kernel_error))[0], values(before)[0]
+    uneven = float(rows[:, 1].std()) / chi if chi > 0 else 0.0
+    return _Front(
+        rows[:, 0],
+        math.hypot(abs(up - at) / at, correction, scatter),
+        front.jacobian * chi,
+        math.hypot(front.jacobian_error, correction, scatter, uneven),
+    )
+
+
+def _prediction(front: _Front) -> Prediction:
+    kernel = float(front.kernels.mean())
+    known = math.isfinite(front.jacobian)
+    return Prediction(
+        kernel=kernel,
+        kernel_error=kernel * front.kernel_error,
+        apjn_forward=front.jacobian if known else None,
+        apjn_forward_error=front.jacobian * front.jacobian_error if known else 0.0,
+    )

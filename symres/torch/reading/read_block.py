@@ -1,0 +1,208 @@
+"""What was read of a model: its blocks as layers of the theory, and what stays measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import sympy as sp
+
+from ...activations.activation import Activation
+from ...core.display import Fact, Shown
+from ...core.errors import DeclarationError
+from ...core.symbols import z
+from ...layers.layer import Layer
+from ...theory.theory import Theory, derive
+from ..equations.opaque_parts import OpaquePart
+
+
+@dataclass(frozen=True)
+class DenseNumbers:
+    """A dense layer or convolution in a block, with the variances of its weights.
+
+    Args:
+        name: the qualified name of the module.
+        fan_in: how many entries go into a neuron.
+        fan_out: how many neurons there are.
+        C_W: fan_in*<w^2>, the number for ``symbols[0]``.
+        C_b: <b^2>, the number for ``symbols[1]``; 0 without biases.
+        symbols: their names in the equation of the block.
+    """
+
+    name: str
+    fan_in: int
+    fan_out: int
+    C_W: float
+    C_b: float
+    symbols: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class StretchPlaces:
+    """Where a block is in a run of the model, for comparisons with measurements.
+
+    Args:
+        entry: the name of the place where the stream goes in, as measurements call it; empty where none is observable.
+        exit: of the place where it comes out.
+        kernels: mean squares of the stream that went in, at several positions of several inputs, in order of size.
+        width: of the narrowest part over which the layer averages, for corrections of order 1/n.
+        outputs: number of neurons that come out.
+    """
+
+    entry: str
+    exit: str
+    kernels: tuple[float, ...]
+    width: int
+    outputs: int
+
+
+@dataclass(frozen=True)
+class ReadBlock(Shown):
+    """Equal parts of a model: a layer of the theory, or something that stays measured.
+
+    Args:
+        place: the name of the modules, ``*`` for what differs between them.
+        places: the name of each.
+        form: the layer, variances being symbols; None for what stays measured.
+        text: its forward equation; of what stays measured as far as it was read, unknown modules being functions.
+        dense: of each place the dense layers in the order of their symbols.
+        activations: in order, each once.
+        norms: the names of modules that normalise.
+        opaque: what was not read, at the first place.
+        reason: why it stays measured; empty for a layer.
+        remarks: what a reader should know.
+        checks: comparisons with networks of random weights that the layer passed.
+        spans: where each is in the run.
+    """
+
+    place: str
+    places: tuple[str, ...]
+    form: Layer | None
+    text: str
+    dense: tuple[tuple[DenseNumbers, ...], ...]
+    activations: tuple[Activation, ...] = ()
+    norms: tuple[str, ...] = ()
+    opaque: tuple[OpaquePart, ...] = ()
+    reason: str = ""
+    remarks: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    spans: tuple[StretchPlaces, ...] = field(default=(), repr=False)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.places)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is a layer of the theory."""
+        return self.form is not None
+
+    @property
+    def has_skip(self) -> bool:
+        """Whether the stream itself is part of the next one."""
+        terms = () if self.form is None else sp.Add.make_args(self.form.forward)
+        return any(term.as_coeff_Mul()[1] == z for term in terms)
+
+    @property
+    def activation(self) -> Activation | None:
+        """The activation, if there is exactly one."""
+        return self.activations[0] if len(self.activations) == 1 else None
+
+    @property
+    def numbers(self) -> tuple[Mapping[str, float], ...]:
+        """Of each place the variances by the names of their symbols."""
+        return tuple(
+            {symbol: value for d in each for symbol, value in zip(d.symbols, (d.C_W, d.C_b), strict=True)}
+            for each in self.dense
+        )
+
+    @property
+    def C_W(self) -> tuple[Mapping[str, float], ...]:
+        """Of each place fan_in*Var(weight) of the dense layers, by the names of their modules."""
+        return tuple({d.name: d.C_W for d in each} for each in self.dense)
+
+    @property
+    def C_b(self) -> tuple[Mapping[str, float], ...]:
+        """Of each place Var(bias) of the dense layers, by the names of their modules."""
+        return tuple({d.name: d.C_b for d in each} for each in self.dense)
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layer of each place with the numbers of its weights.
+
+        Raises:
+            DeclarationError: it stays measured.
+        """
+        return tuple(self._form.subs(**self._used(numbers)) for numbers in self.numbers)
+
+    @property
+    def layer(self) -> Layer | None:
+        """The layer of the first place with the numbers of its weights; None for what stays measured."""
+        return self.layers[0] if self.is_known else None
+
+    @cached_property
+    def theory(self) -> Theory:
+        """The theory of the first place with the numbers of its weights.
+
+        Raises:
+            DeclarationError: it stays measured.
+        """
+        return derive(self.layers[0])
+
+    @cached_property
+    def form_theory(self) -> Theory:
+        """The theory of the block with symbols for its variances, ``numbers`` being theirs.
+
+        Raises:
+            DeclarationError: it stays measured.
+        """
+        return derive(self._form)
+
+    @property
+    def _form(self) -> Layer:
+        if self.form is None:
+            raise DeclarationError(f"the layer of {self.place}", f"it is measured: {self.reason}", "use st.measure")
+        return self.form
+
+    def _used(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        names = {str(parameter) for parameter in self._form.parameters}
+        return {name: value for name, value in numbers.items() if name in names}
+
+    def _title(self) -> str:
+        times = f", {self.count} times" if self.count > 1 else ""
+        return f"{self.place}{times}: {'layer' if self.is_known else 'measured'}"
+
+    def _facts(self) -> list[Fact]:
+        facts = [Fact("", self.text)] if self.text else []
+        for position, dense in enumerate(self.dense[0] if self.dense else ()):
+            row = [each[position] for each in self.dense]
+            name = common_name([d.name for d in row])
+            values = f"{dense.symbols[0]} = {_range([d.C_W for d in row])}"
+            values += f", {dense.symbols[1]} = {_range([d.C_b for d in row])}"
+            facts.append(Fact(name, f"{dense.fan_in} to {dense.fan_out}, {values}"))
+        facts += [Fact("norm", name) for name in self.norms]
+        facts += [Fact("activation", f"{a.name}(z) = {a.expr}") for a in self.activations]
+        if self.reason:
+            facts.append(Fact("measured because", self.reason))
+        for part in self.opaque:
+            where = f" ({part.code})" if part.code else ""
+            facts.append(Fact("not read", f"{part.kind}{where}" + (f" in {part.place}" if part.place else "")))
+        facts += [Fact("checked", check) for check in self.checks]
+        return facts + [Fact("note", remark) for remark in self.remarks]
+
+
+def common_name(names: Sequence[str]) -> str:
+    """One name for several that differ in numbers: ``h.*.mlp``."""
+    first = names[0].split(".")
+    split = [name.split(".") for name in names]
+    if any(len(parts) != len(first) for parts in split):
+        return f"{names[0]} ... {names[-1]}"
+    found = [part if all(parts[i] == part for parts in split) else "*" for i, part in enumerate(first)]
+    return f"{names[0]} ... {names[-1]}" if set(found) == {"*"} else ".".join(found)
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.4g}", f"{max(values):.4g}"
+    return low if low == high else f"{low} to {high}"

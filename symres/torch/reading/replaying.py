@@ -1,0 +1,215 @@
+"""A stretch of a model on Gaussian streams, with its weights drawn afresh, compared with its theory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn import functional
+from torch.utils._pytree import tree_map
+
+from ...core.errors import SymresError
+from ...results.quantity import Quantity
+from ...theory.theory import Theory
+from ..equations.dense_variances import fresh_weights, is_padded
+from ..equations.formula_values import DenseUse
+from ..equations.layering import StretchReading
+from ..tracing.run_record import RecordedCall, RunRecord, substituted
+
+_FEWEST, _FEW, _MANY = 4, 16, 96  # networks; the many decide where the few contradict the theory
+_STANDARD_ERRORS = 5.0
+_PER_WIDTH = 5.0  # relative correction of order 1/n that is allowed, times n
+_NARROW = 8  # neurons below which corrections of order 1/n are everything
+_ENTRIES = 2**15  # of a Gaussian stream, unless one input has more
+_DRAWS = 2**25  # weights in all networks, for models whose layers have very many
+_BATCH = 256  # inputs over which batch normalisation averages
+_COLUMNS = {"kernel_map": 0, "chi_perp": 1}  # of samples
+_NORMALISING = "input running_mean running_var weight bias training momentum eps"
+_SPACING = "input weight bias stride padding dilation groups"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A number of networks with random weights, and that of the theory.
+
+    Args:
+        quantity: "kernel_map" or "chi_perp".
+        K: kernel of the Gaussian stream that went in.
+        measured: mean over networks.
+        error: its standard error.
+        theory: at infinite width.
+        allowed: how far the two may be apart: standard errors and corrections of order 1/n.
+        networks: how many.
+    """
+
+    quantity: str
+    K: float
+    measured: float
+    error: float
+    theory: float
+    allowed: float
+    networks: int
+
+    @property
+    def agrees(self) -> bool:
+        """Whether measurement and theory are the same within what is allowed."""
+        return abs(self.measured - self.theory) <= self.allowed
+
+    def __str__(self) -> str:
+        name = "the next kernel" if self.quantity == "kernel_map" else "the squared Jacobian norm"
+        return f"{name} at K = {self.K:.4g} is {self.measured:.4g} +- {self.error:.2g}, the theory {self.theory:.4g}"
+
+
+def value_of(quantity: Quantity, K: float, numbers: Mapping[str, float]) -> float:
+    """A quantity of a layer as a float; the covariance of different inputs of a batch is 0.
+
+    Args:
+        quantity: of a layer.
+        K: the kernel that goes in.
+        numbers: of the layer's parameters, by name.
+    """
+    given = {"K": K, "C": 0.0, **numbers}
+    return float(quantity.evalf(15, **{symbol.name: given[symbol.name] for symbol in quantity.symbols}))
+
+
+def compare(
+    record: RunRecord, stretch: StretchReading, theory: Theory, numbers: Mapping[str, float], generator: torch.Generator
+) -> list[Comparison]:
+    """Kernel and Jacobian norm of a stretch with random weights, and what the theory says.
+
+    Args:
+        record: the run that the stretch is from; weights must be as they were then.
+        stretch: one that is a layer.
+        theory: of that layer, variances being symbols.
+        numbers: the variances, by symbol.
+        generator: of weights and streams.
+
+    Returns:
+        At the kernel that the model had there and at twice that; nothing for layers of a few neurons.
+    """
+    network = _Stretch(record, stretch, generator)
+    if network.narrowest < _NARROW:
+        return []
+    found = record.mean_squares[stretch.entry]
+    own = found if math.isfinite(found) and found > 0 else 1.0
+    compared: list[Comparison] = []
+    for K in (own, 2 * own):
+        expected = {}
+        for name, quantity in (("kernel_map", theory.kernel_map), ("chi_perp", theory.chi_perp)):
+            try:
+                expected[name] = value_of(quantity, K, numbers)
+            except SymresError:  # unknown, or infinite
+                continue
+        if network.mixes_inputs:
+            expected.pop("chi_perp", None)  # other inputs of the batch have a part in it
+        samples: list[tuple[float, float]] = []
+        for networks in network.counts:
+            while len(samples) < networks:
+                samples.append(network.sample(K))
+            found_here = [
+                _comparison(name, K, np.array(samples)[:, _COLUMNS[name]], value, network.correction)
+                for name, value in expected.items()
+                if math.isfinite(value)
+            ]
+            if all(comparison.agrees for comparison in found_here):
+                break
+        compared += found_here
+    return compared
+
+
+def own_kernel(record: RunRecord, stretch: StretchReading, K: float, generator: torch.Generator) -> float:
+    """The mean square of what comes out of a stretch with the model's own weights, Gaussian streams going in."""
+    network = _Stretch(record, stretch, generator)
+    with torch.no_grad():
+        return float(network.run(network.stream(K), {}).square().mean())
+
+
+def _comparison(name: str, K: float, samples: np.ndarray, theory: float, correction: float) -> Comparison:
+    mean, error = float(samples.mean()), float(samples.std(ddof=1) / math.sqrt(len(samples)))
+    allowed = _STANDARD_ERRORS * error + correction * abs(theory) + 1e-9 * abs(theory)
+    return Comparison(name, K, mean, error, theory, allowed, len(samples))
+
+
+class _Stretch:
+    """The calls of a stretch as a function of stream and weights."""
+
+    def __init__(self, record: RunRecord, stretch: StretchReading, generator: torch.Generator) -> None:
+        assert stretch.found is not None
+        self._record, self._stretch, self._generator = record, stretch, generator
+        self._uses: Sequence[DenseUse] = stretch.found.dense
+        entry, end = record.values[stretch.entry], record.values[stretch.exit]
+        self._shape = list(entry.shape)
+        self.mixes_inputs = any(call.name == "batch_norm" for call in stretch.calls)
+        axis = -1 if stretch.found.axis is None else stretch.found.axis
+        widths = [int(end.shape[axis]), *(w for use in self._uses for w in (use.made.fan_in, use.fan_out))]
+        self.narrowest = min(widths)
+        drawn = sum(use.made.tensor.numel() for use in self._uses)
+        few = max(_FEWEST, min(_FEW, _DRAWS // max(drawn, 1)))
+        self.counts = (few, _MANY * few // _FEW)
+        self._inputs = self._shape[0]
+        self._shape[0] = self._most_inputs()
+        self.correction = _PER_WIDTH / self.narrowest + (_PER_WIDTH / self._shape[0] if self.mixes_inputs else 0)
+
+    def _most_inputs(self) -> int:
+        """As many inputs as are useful, if the calls take another number than they were recorded with."""
+        each = math.prod(self._shape[1:])
+        wanted = _BATCH if self.mixes_inputs else max(1, min(_BATCH, _ENTRIES // each))
+        try:
+            with torch.no_grad():
+                out = self.run(torch.ones([wanted, *self._shape[1:]], dtype=torch.float64), {})
+            return wanted if out.shape[0] == wanted else self._inputs
+        except RuntimeError:  # shapes are written in the code
+            return self._inputs
+
+    def stream(self, K: float) -> torch.Tensor:
+        """A Gaussian stream."""
+        return torch.randn(self._shape, generator=self._generator, dtype=torch.float64) * math.sqrt(K)
+
+    def sample(self, K: float) -> tuple[float, float]:
+        """Mean square and squared Jacobian norm of one network with fresh weights."""
+        weights = fresh_weights(self._uses, self._generator)
+        stream = self.stream(K).requires_grad_()
+        with torch.enable_grad():
+            out = self.run(stream, weights)
+            signs = torch.randint(0, 2, out.shape, generator=self._generator, dtype=torch.float64) * 2 - 1
+            (gradient,) = torch.autograd.grad((out * signs).sum(), stream)
+        return float(out.detach().square().mean()), float(gradient.square().sum() / out.numel())
+
+    def run(self, stream: torch.Tensor, weights: Mapping[int, torch.Tensor]) -> torch.Tensor:
+        """The calls on a stream, some weights being replaced."""
+
+        def constant(leaf: object) -> object:
+            if not isinstance(leaf, torch.Tensor):
+                return leaf
+            found = weights.get(id(leaf), leaf).detach()
+            return found.to("cpu", torch.float64) if found.is_floating_point() else found.to("cpu")
+
+        values: dict[int, torch.Tensor] = {self._stretch.entry: stream}
+        for call in self._stretch.calls:
+            args, kwargs = (tree_map(constant, given) for given in (call.args, dict(call.kwargs)))
+            given = {number: values[number].clone() if call.changed else values[number] for number in call.sources}
+            result = _repeated(call, substituted(args, given), substituted(kwargs, given))
+            made = [result] if isinstance(result, torch.Tensor) else list(result)
+            values.update(zip(call.results, made, strict=False))
+        return values[self._stretch.exit].to(torch.float64)
+
+
+def _repeated(call: RecordedCall, args: tuple[torch.Tensor, ...], kwargs: dict[str, torch.Tensor]) -> torch.Tensor:
+    """A call as its theory has it: no border, and averages over the inputs of this pass."""
+    if call.name.startswith("conv") and is_padded(call):
+        given = dict(zip(_SPACING.split(), args, strict=False)) | kwargs
+        dilation = given.get("dilation", 1)
+        size = given["weight"].shape[2:]
+        dilations = [dilation] * len(size) if isinstance(dilation, int) else list(dilation)
+        border: list[int] = []
+        for width, step in reversed(list(zip(size, dilations, strict=True))):
+            border += [step * (width - 1) // 2, step * (width - 1) - step * (width - 1) // 2]
+        given["input"] = functional.pad(given["input"], border, mode="circular")
+        return call.function(**{**given, "padding": 0})
+    if call.name == "batch_norm":
+        given = dict(zip(_NORMALISING.split(), args, strict=False)) | kwargs
+        return functional.batch_norm(**{**given, "running_mean": None, "running_var": None, "training": True})
+    return call.function(*args, **kwargs)

@@ -1,0 +1,6 @@
+"""A run of a model, recorded call by call, and cut where all of its stream goes through one tensor.
+
+run_record     the record: stream values, calls, modules
+recording      one run, watched
+narrow_places  the steps between places where the stream is one tensor
+"""

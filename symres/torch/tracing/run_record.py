@@ -1,0 +1,94 @@
+"""A run of a model, call by call: what went into each operation of PyTorch, what came out, and in which modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_map
+
+
+@dataclass(frozen=True)
+class StreamValue:
+    """A tensor that depends on the input, by its number; the input has number 0."""
+
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleCall:
+    """One call of a module of the model.
+
+    Args:
+        number: of calls of modules, in the order in which they began.
+        name: the qualified name of the module, empty for the model itself.
+        module: the module.
+    """
+
+    number: int
+    name: str
+    module: nn.Module
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedCall:
+    """One operation on stream values.
+
+    Args:
+        number: of calls, in order.
+        name: of the operation, without the marks of methods (``__add__`` and ``Tensor.add`` are "add").
+        function: what was called.
+        args: by position, tensors that depend on the input as ``StreamValue``.
+        kwargs: by name, likewise.
+        sources: the stream values that went in.
+        results: those that came out, in the order of the tensors of the result; then those of arguments that changed.
+        changed: how many of the tensors among the arguments changed in place.
+        inside: the modules in which it happened, outermost first.
+        has_gradients: whether PyTorch differentiates it; not where the code switches that off, or has its own rule.
+    """
+
+    number: int
+    name: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    sources: tuple[int, ...]
+    results: tuple[int, ...]
+    changed: int
+    inside: tuple[ModuleCall, ...]
+    has_gradients: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """A run of a model.
+
+    Args:
+        calls: the operations on stream values.
+        values: the tensors, by number; those that were changed in place are as they became.
+        mean_squares: of the entries of each value when it was made; nan for integers.
+        output: the number of the model's output; None if it does not depend on the input.
+        entered: the first stream value that went into each call of a module.
+        left: the first stream value that came out of it.
+        reads: the modules in which stream values became Python numbers, outermost first.
+        names: the names of parameters and buffers, by the identity of the tensor.
+        overwritten: values whose memory was changed through another view of it.
+    """
+
+    calls: tuple[RecordedCall, ...]
+    values: Mapping[int, torch.Tensor]
+    mean_squares: Mapping[int, float]
+    output: int | None
+    entered: Mapping[ModuleCall, int]
+    left: Mapping[ModuleCall, int]
+    reads: tuple[tuple[ModuleCall, ...], ...]
+    names: Mapping[int, str]
+    overwritten: frozenset[int]
+
+
+def substituted(structure: Any, values: Mapping[int, Any]) -> Any:
+    """Arguments of a recorded call with something in the place of its stream values."""
+    return tree_map(lambda leaf: values[leaf.number] if isinstance(leaf, StreamValue) else leaf, structure)

@@ -1,0 +1,319 @@
+"""Models as layers of the theory: equations by hand, variances of the weights, what stays measured and why."""
+
+import pytest
+import sympy as sp
+import torch
+from torch import nn
+from torch.nn import functional
+
+import symres as sr
+import symres.torch as st
+from symres.core.errors import DeclarationError
+from symres.torch.equations import dense_variances
+
+WIDTH = 32
+C1, B1, C2, B2, C3, B3 = (
+    sp.Symbol(f"{name}{index}", **kind)
+    for index in (1, 2, 3)
+    for name, kind in (("C_W", {"positive": True}), ("C_b", {"nonnegative": True}))
+)
+
+
+def dense(u, variances=(sr.C_W, sr.C_b), width=1):
+    return sr.Dense(u, *variances, width)
+
+
+class Block(nn.Module):
+    """``z + scale*Dense(phi(Dense(norm(z))))`` or ``norm(z + Dense(phi(Dense(z))))``."""
+
+    def __init__(self, act=None, norm=None, scale=1.0, post=False, width=WIDTH):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.act, self.norm, self.scale, self.post = act or nn.GELU(), norm or nn.Identity(), scale, post
+
+    def forward(self, x):
+        if self.post:
+            return self.norm(x + self.fc2(self.act(self.fc1(x))))
+        return x + self.scale * self.fc2(self.act(self.fc1(self.norm(x))))
+
+
+class OneMatrix(nn.Module):
+    """Gate and value from one matrix, ``z + Dense(silu(Dense(u))*Dense(u))`` with ``u = RMSNorm(z)``."""
+
+    def __init__(self, take):
+        super().__init__()
+        self.take, self.norm = take, nn.RMSNorm(WIDTH, eps=1e-6)
+        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        gate, value = self.take(self.up(self.norm(x)))
+        return x + self.down(functional.silu(gate) * value)
+
+
+def two_layers(phi, inner=sr.z, width=4):
+    return dense(sr.activation(phi)(dense(inner, (C1, B1), width)), (C2, B2))
+
+
+def gated():
+    u = sr.RMSNorm(sr.z, "1e-6")
+    return dense(sr.activation("silu")(dense(u, (C1, B1), 2)) * dense(u, (C2, B2), 2), (C3, B3))
+
+
+BLOCKS = {
+    "residual": (lambda: Block(), sr.z + two_layers("gelu")),
+    "scaled": (lambda: Block(nn.Tanh(), scale=0.5), sr.z + two_layers("tanh") / 2),
+    "pre_ln": (
+        lambda: Block(nn.ReLU(), nn.LayerNorm(WIDTH)),
+        sr.z + two_layers("relu", sr.LayerNorm(sr.z, "1e-5")),
+    ),
+    "post_ln": (
+        lambda: Block(nn.SiLU(), nn.LayerNorm(WIDTH), post=True),
+        sr.LayerNorm(sr.z + two_layers("silu"), "1e-5"),
+    ),
+    "chunk": (lambda: OneMatrix(lambda u: u.chunk(2, dim=-1)), sr.z + gated()),
+    "split": (lambda: OneMatrix(lambda u: torch.split(u, 2 * WIDTH, -1)), sr.z + gated()),
+    "slices": (lambda: OneMatrix(lambda u: (u[..., : 2 * WIDTH], u[..., 2 * WIDTH :])), sr.z + gated()),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_repeated_blocks(name):
+    make, forward = BLOCKS[name]
+    torch.manual_seed(0)
+    model = nn.Sequential(make(), make(), make())
+    reading = st.read(model, torch.randn(3, WIDTH))
+    (block,) = reading.blocks
+    assert block.form == sr.Layer(forward)
+    assert block.count == 3 and not reading.unrecognised
+    assert block.checks
+    assert reading.theory.layer == block.form
+    assert reading.network().depth == 3
+
+
+def test_variances_are_those_of_the_weights():
+    torch.manual_seed(0)
+    model = nn.Sequential(OneMatrix(lambda u: u.chunk(2, dim=-1)), OneMatrix(lambda u: u.chunk(2, dim=-1)))
+    block = st.read(model, torch.randn(3, WIDTH), check=False).blocks[0]
+    for which, module in enumerate(model):
+        half = 2 * WIDTH
+        gate, value = (part.detach().double() for part in module.up.weight.split(half))
+        assert block.numbers[which]["C_W1"] == pytest.approx(WIDTH * float(gate.square().mean()), rel=1e-12)
+        assert block.numbers[which]["C_W2"] == pytest.approx(WIDTH * float(value.square().mean()), rel=1e-12)
+        down = module.down.weight.detach().double()
+        assert block.numbers[which]["C_W3"] == pytest.approx(half * float(down.square().mean()), rel=1e-12)
+        bias = module.down.bias.detach().double()
+        assert block.numbers[which]["C_b3"] == pytest.approx(float(bias.square().mean()), rel=1e-12)
+        layer = block.layers[which]
+        assert not layer.parameters
+
+
+def test_perceptron():
+    torch.manual_seed(0)
+    hidden = [m for _ in range(3) for m in (nn.Linear(WIDTH, WIDTH), nn.Dropout(), nn.ReLU())]
+    model = nn.Sequential(nn.Linear(8, WIDTH), nn.ReLU(), *hidden, nn.Linear(WIDTH, 10))
+    reading = st.read(model)
+    forms = [reading.blocks[block].form for block, _ in reading.order]
+    assert forms == [sr.Layer(dense(sr.z)), *[sr.mlp("relu")] * 4]
+    assert reading.theory.layer == sr.mlp("relu")
+    numbers = [reading.blocks[block].numbers[which] for block, which in reading.order]
+    K = 1.0
+    for number, found in zip(numbers, reading.network().kernels(1)[1:], strict=True):
+        K = number["C_b"] + number["C_W"] * (K if K == 1.0 else K / 2)
+        assert float(found) == pytest.approx(K, rel=1e-9)
+
+
+class PreActivation(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.norm1, self.norm2 = nn.BatchNorm2d(channels), nn.BatchNorm2d(channels)
+        self.conv1 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.conv2 = nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x):
+        h = self.conv1(functional.relu(self.norm1(x), inplace=True))
+        return x + self.conv2(functional.relu(self.norm2(h)))
+
+
+def test_convolutions_and_batch_norm():
+    torch.manual_seed(0)
+    model = nn.Sequential(PreActivation(16), PreActivation(16))
+    (block,) = st.read(model, torch.randn(4, 16, 6, 6)).blocks
+    inner = dense(sr.activation("relu")(sr.BatchNorm(sr.z, "1e-5")), (C1, B1))
+    assert block.form == sr.Layer(sr.z + dense(sr.activation("relu")(sr.BatchNorm(inner, "1e-5")), (C2, B2)))
+    assert [d.fan_in for d in block.dense[0]] == [144, 16]
+    assert block.checks and any("away from the padding" in remark for remark in block.remarks)
+
+
+def test_trained_norms_belong_to_the_dense_layer_behind_them():
+    torch.manual_seed(0)
+    norm = nn.LayerNorm(WIDTH)
+    nn.init.normal_(norm.weight, 1, 0.3)
+    nn.init.normal_(norm.bias, 0, 0.2)
+    block = st.read(nn.Sequential(Block(norm=norm)), torch.randn(3, WIDTH)).blocks[0]
+    assert block.is_known and block.checks
+    gain, shift = norm.weight.detach().double(), norm.bias.detach().double()
+    raw = block.numbers[0]["C_W1"] / float(gain.square().mean())
+    assert raw == pytest.approx(1 / 3, rel=0.1)  # of PyTorch's default
+    assert block.numbers[0]["C_b1"] == pytest.approx(raw * float(shift.square().mean()) + 1 / (3 * WIDTH), rel=0.1)
+
+
+def test_norm_behind_a_sum_whose_weights_differ_stays_measured():
+    torch.manual_seed(0)
+    blocks = [Block(norm=nn.LayerNorm(WIDTH), post=True) for _ in range(2)]
+    for block in blocks:
+        nn.init.normal_(block.norm.weight, 1, 0.3)
+    reading = st.read(nn.Sequential(*blocks), torch.randn(3, WIDTH))
+    assert [block.form for block in reading.recognised] == [sr.Layer(sr.z + two_layers("gelu"))]
+    assert [block.place for block in reading.unrecognised] == ["*.norm"]
+
+
+class Branching(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        return self.fc(x) if x.sum() > 0 else self.fc(-x)
+
+
+class OwnGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.relu()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Straight(nn.Module):
+    def forward(self, x):
+        return OwnGradient.apply(x)
+
+
+class Transposed(nn.Module):
+    """Adds values at other positions; of a square it would look like a factor 2."""
+
+    def forward(self, x):
+        return x + x.transpose(0, 1)
+
+
+class ThroughAView(nn.Module):
+    def forward(self, x):
+        x = 1 * x
+        x.view(-1).relu_()
+        return x
+
+
+class Coupling(nn.Module):
+    def forward(self, x):
+        a, b = x.chunk(2, dim=-1)
+        return torch.cat([a, b * torch.tanh(a)], -1)
+
+
+class Detached(nn.Module):
+    def forward(self, x):
+        return x.detach() + torch.tanh(x)
+
+
+class Shared(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        return x + self.fc(torch.tanh(self.fc(x)))
+
+
+OPAQUE = {
+    "branch": (Branching, "Python numbers"),
+    "own gradient": (Straight, "gradients"),
+    "softmax": (lambda: nn.Softmax(-1), "softmax"),
+    "positions": (Transposed, "different orders"),
+    "view": (ThroughAView, "another view"),
+    "coupling": (Coupling, "cat of several"),
+    "slices of a stream": (lambda: nn.Sequential(nn.ReLU(), Coupling()), "apart"),
+    "detached": (Detached, "gradients"),
+    "shared": (Shared, "twice"),
+    "uneven": (lambda: nn.Sequential(nn.PReLU(4)), "different numbers"),
+}
+
+
+@pytest.mark.parametrize("name", OPAQUE)
+def test_what_is_not_read_stays_measured(name):
+    make, reason = OPAQUE[name]
+    torch.manual_seed(0)
+    middle = make()
+    for parameter in middle.parameters():
+        nn.init.normal_(parameter)
+    model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Identity(), middle, nn.ReLU(), nn.Linear(WIDTH, WIDTH))
+    reading = st.read(model, torch.randn(4, 4, WIDTH))
+    assert reading.unrecognised
+    assert any(reason in block.reason for block in reading.unrecognised), [b.reason for b in reading.unrecognised]
+    assert all(block.is_known for block in reading.blocks if block.place == "4")
+    with pytest.raises(DeclarationError):
+        reading.network()
+    with pytest.raises(DeclarationError):
+        reading.theory  # noqa: B018
+
+
+def test_an_activation_at_the_end_is_no_layer():
+    reading = st.read(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU()), torch.randn(3, WIDTH))
+    assert [block.is_known for block in reading.blocks] == [True, False]
+    assert "not linear" in reading.unrecognised[0].reason
+
+
+def test_weights_that_layers_share_are_named():
+    torch.manual_seed(0)
+    shared = nn.Linear(WIDTH, WIDTH)
+    reading = st.read(nn.Sequential(shared, nn.ReLU(), shared, nn.ReLU(), shared))
+    assert not reading.unrecognised and any("several layers" in note for note in reading.notes)
+    with pytest.raises(DeclarationError, match="share"):
+        reading.network()
+
+
+def test_a_layer_that_random_networks_contradict_stays_measured(monkeypatch):
+    true = dense_variances.variances
+    monkeypatch.setattr("symres.torch.reading.assembling.variances", lambda use: (1.5 * true(use)[0], true(use)[1]))
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256))
+    reading = st.read(model, torch.randn(8, 256))
+    assert not reading.recognised
+    assert all("random weights" in block.reason for block in reading.blocks)
+
+
+def test_the_model_is_as_before():
+    torch.manual_seed(0)
+    model = nn.Sequential(Block(norm=nn.BatchNorm1d(WIDTH)), Branching()).train()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    hooks = [len(module._forward_hooks) for module in model.modules()]
+    state = torch.random.get_rng_state()
+    st.read(model, torch.randn(3, WIDTH, generator=torch.Generator().manual_seed(0)))
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+    assert model.training and [len(module._forward_hooks) for module in model.modules()] == hooks
+    assert all(parameter.requires_grad and parameter.dtype == torch.float32 for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "found"),
+    [
+        (Branching(), torch.randn(3, WIDTH), "Python numbers"),
+        (nn.Linear(3, 3), torch.randn(2, 5), "fails"),
+        (nn.Conv2d(3, 3, 1), None, "inputs"),
+        (torch.tanh, torch.randn(2, 5), "no nn.Module"),
+        (nn.Linear(3, 3), "text", "type str"),
+    ],
+)
+def test_refusals(model, inputs, found):
+    with pytest.raises(DeclarationError, match=found):
+        st.read(model, inputs)
+
+
+def test_text_names_everything():
+    torch.manual_seed(0)
+    text = str(
+        st.read(nn.Sequential(*(Block(norm=nn.LayerNorm(WIDTH)) for _ in range(3)), Coupling()), torch.randn(3, WIDTH))
+    )
+    assert "3 of 4 parts" in text and "gelu(Dense(LayerNorm(z" in text and "C_W1" in text
+    assert "measured" in text and "test_read_model.py:" in text

@@ -1,0 +1,208 @@
+"""GPT-2, Llama, BERT and ViT of transformers, from configurations: what is read, and whether its numbers are true."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+from torch import nn
+
+import symres as sr
+import symres.torch as st
+
+transformers = pytest.importorskip("transformers")
+SIZES = {"num_hidden_layers": 3, "num_attention_heads": 4}
+ALLOWED = 5.0  # relative correction of order 1/n, times n
+
+
+def gpt2(width):
+    config = transformers.GPT2Config(n_layer=3, n_embd=width, n_head=4, vocab_size=101, bos_token_id=1, eos_token_id=2)
+    return transformers.GPT2LMHeadModel(config), tokens()
+
+
+def llama(width):
+    config = transformers.LlamaConfig(hidden_size=width, intermediate_size=5 * width // 2, vocab_size=101, **SIZES)
+    return transformers.LlamaForCausalLM(config), tokens()
+
+
+def bert(width):
+    config = transformers.BertConfig(hidden_size=width, intermediate_size=4 * width, vocab_size=101, **SIZES)
+    return transformers.BertModel(config), tokens()
+
+
+def vit(width):
+    config = transformers.ViTConfig(
+        hidden_size=width, intermediate_size=4 * width, image_size=16, patch_size=8, **SIZES
+    )
+    return transformers.ViTModel(config), torch.randn(2, 3, 16, 16)
+
+
+def tokens():
+    return torch.randint(0, 101, (2, 5))
+
+
+MODELS: dict[str, Callable] = {"gpt2": gpt2, "llama": llama, "bert": bert, "vit": vit}
+C1, B1, C2, B2, C3, B3 = (
+    sp.Symbol(f"{name}{index}", **kind)
+    for index in (1, 2, 3)
+    for name, kind in (("C_W", {"positive": True}), ("C_b", {"nonnegative": True}))
+)
+
+
+def two_layers(phi, inner):
+    return sr.Dense(sr.activation(phi)(sr.Dense(inner, C1, B1, 4)), C2, B2)
+
+
+def swiglu(inner):
+    wide = sp.Rational(5, 2)
+    return sr.Dense(sr.activation("silu")(sr.Dense(inner, C1, B1, wide)) * sr.Dense(inner, C2, B2, wide), C3, B3)
+
+
+NEW_GELU = "z*(1+tanh(sqrt(2/pi)*(z+0.044715*z^3)))/2"
+PLACES = {  # of the MLP block, and of its norms
+    "gpt2": ("transformer.h.*.mlp", ["transformer.h.*.ln_2"]),
+    "llama": ("model.layers.*.mlp", ["model.layers.*.post_attention_layernorm"]),
+    "bert": ("encoder.layer.*", ["encoder.layer.*.output.LayerNorm"]),
+    "vit": ("layers.*.mlp", ["layers.*.layernorm_after"]),
+}
+FORMS = {
+    "llama": lambda: sr.z + swiglu(sr.RMSNorm(sr.z, "1e-6")),
+    "bert": lambda: sr.LayerNorm(sr.z + two_layers("gelu", sr.z), "1e-12"),
+    "vit": lambda: sr.z + two_layers("gelu", sr.LayerNorm(sr.z, "1e-12")),
+}
+ATTENTION = {
+    "gpt2": ("GPT2Attention", "transformer.h.*.ln_1", "modeling_gpt2.py"),
+    "llama": ("LlamaAttention", "model.layers.*.input_layernorm", "modeling_llama.py"),
+    "bert": ("BertSelfAttention", None, "modeling_bert.py"),
+    "vit": ("ViTAttention", "layers.*.layernorm_before", "modeling_vit.py"),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def read(request):
+    torch.manual_seed(0)
+    model, inputs = MODELS[request.param](64)
+    return request.param, model, st.read(model, inputs)
+
+
+def test_every_mlp_block_is_a_layer(read):
+    name, _, reading = read
+    place, norms = PLACES[name]
+    block = reading[place]
+    assert block.is_known and block.count == 3 and list(block.norms) == norms and block.checks
+    if name == "gpt2":
+        assert block.activation.name == "gelu_tanh"
+        error = [block.activation.expr.subs(sr.z, x) - sr.activation(NEW_GELU).expr.subs(sr.z, x) for x in (-2, 1)]
+        assert all(abs(sp.N(e, 30)) < 1e-20 for e in error)
+        expected = sr.z + two_layers("gelu", sr.LayerNorm(sr.z, "1e-5"))
+        assert block.text.replace("gelu_tanh", "gelu") == f"z' = {sr.Layer(expected).text}"
+    else:
+        assert block.form == sr.Layer(FORMS[name]())
+
+
+def test_attention_is_measured_and_named(read):
+    name, _, reading = read
+    kind, norm, code = ATTENTION[name]
+    (block,) = [b for b in reading.unrecognised if any(part.kind == kind for part in b.opaque)]
+    assert block.count == 3 and block.reason == "attention: it mixes positions"
+    assert block.opaque[0].code.startswith(f"{code}:")
+    assert block.norms == (() if norm is None else (norm,))
+    assert kind in block.text and block.form is None
+
+
+def test_every_norm_is_found(read):
+    _, model, reading = read
+    kinds = (nn.LayerNorm, transformers.models.llama.modeling_llama.LlamaRMSNorm)
+    there = {n for n, module in model.named_modules() if isinstance(module, kinds)}
+    found = set()
+    for block in reading.blocks:
+        for norm in block.norms:
+            found |= {norm.replace("*", str(i)) for i in range(block.count)}
+    assert there == found
+
+
+def block_of(name, model):
+    """The MLP block as a function of the stream, and the modules with its weights, without symres."""
+    if name == "gpt2":
+        h = model.transformer.h[0]
+        return lambda x: x + h.mlp(h.ln_2(x)), [h.mlp.c_fc, h.mlp.c_proj]
+    if name == "llama":
+        h = model.model.layers[0]
+        return lambda x: x + h.mlp(h.post_attention_layernorm(x)), [h.mlp.gate_proj, h.mlp.up_proj, h.mlp.down_proj]
+    if name == "bert":
+        h = model.encoder.layer[0]
+        return lambda x: h.output(h.intermediate(x), x), [h.intermediate.dense, h.output.dense]
+    h = model.layers[0]
+    return lambda x: x + h.mlp(h.layernorm_after(x)), [h.mlp.fc1, h.mlp.fc2]
+
+
+def variances(name, dense):
+    """C_W1, C_b1, ... of these modules, by hand."""
+    found = {}
+    for index, module in enumerate(dense, 1):
+        weight = module.weight.detach()
+        fan_in = weight.shape[0] if name == "gpt2" else weight.shape[1]  # Conv1D has its weights transposed
+        found[f"C_W{index}"] = fan_in * float(weight.square().mean())
+        found[f"C_b{index}"] = 0.0 if module.bias is None else float(module.bias.detach().square().mean())
+    return found
+
+
+def compare(name, width, seeds, K=1.3, scale=2.0):
+    """The first MLP block of networks with larger weights and random biases, on Gaussian streams, and its theory."""
+    differences, theory = [], None
+    for seed in range(seeds):
+        torch.manual_seed(seed)
+        model, inputs = MODELS[name](width)
+        model = model.double().eval()
+        block, dense = block_of(name, model)
+        with torch.no_grad():
+            for module in dense:
+                module.weight.mul_(scale)
+                if module.bias is not None:
+                    module.bias.normal_(0, 0.3)
+        numbers = variances(name, dense)
+        if theory is None:
+            read = st.read(model, inputs, check=False)[PLACES[name][0]]
+            theory = read.form_theory
+            assert read.numbers[0] == pytest.approx(numbers, rel=1e-12)
+        x = (math.sqrt(K) * torch.randn(8, width, dtype=torch.float64)).requires_grad_()
+        out = block(x)
+        signs = torch.randint(0, 2, out.shape).double() * 2 - 1
+        (gradient,) = torch.autograd.grad((out * signs).sum(), x)
+        found = float(out.detach().square().mean()), float(gradient.square().sum()) / out.numel()
+        expected = [
+            float(quantity.evalf(15, **{s.name: {"K": K, **numbers}[s.name] for s in quantity.symbols}))
+            for quantity in (theory.kernel_map, theory.chi_perp)
+        ]
+        differences.append([f / e - 1 for f, e in zip(found, expected, strict=True)])
+    means, scatter = np.mean(differences, axis=0), np.std(differences, axis=0, ddof=1)
+    for quantity, mean, error in zip(("kernel", "Jacobian norm"), means, scatter / math.sqrt(seeds), strict=True):
+        z_score = mean / math.hypot(error, ALLOWED / 4 / width)
+        print(f"{name}, width {width}: {quantity} differs by {mean:.2%} +- {error:.2%}, z = {z_score:.2f}")
+        assert abs(z_score) < 4
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_predictions(name):
+    """Theory at the end of each MLP block, from the kernels that attention leaves."""
+    torch.manual_seed(0)
+    model, inputs = MODELS[name](128)
+    rows = {row["place"]: row for row in st.predict(model, inputs, check=False, progress=False).rows()}
+    blocks = [place for place in rows if place[-1].isdigit() and not place.startswith("input")]
+    assert len(blocks) == 3
+    for place in [*blocks, "lm_head"]:
+        assert abs(rows[place]["kernel_z"]) < 4 and abs(rows[place]["apjn_forward_z"]) < 4, place
+        assert rows[place]["kernel_theory_error"] < 0.4 * rows[place]["kernel_theory"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_numbers_of_narrow_blocks(name):
+    compare(name, 64, 8)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", MODELS)
+def test_numbers_of_wide_blocks(name):
+    compare(name, 512, 20)
