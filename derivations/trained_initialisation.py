@@ -15,6 +15,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +86,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 def network(activation: Callable[[], nn.Module], inputs: int, sizes: Sizes) -> nn.Sequential:
     """An MLP with PyTorch's default weights."""
     widths = [inputs, *[sizes.width] * sizes.depth]
-    hidden = [m for a, b in zip(widths, widths[1:], strict=False) for m in (nn.Linear(a, b), activation())]
+    hidden = [m for a, b in pairwise(widths) for m in (nn.Linear(a, b), activation())]
     return nn.Sequential(*hidden, nn.Linear(sizes.width, 10))
 
 

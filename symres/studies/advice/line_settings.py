@@ -39,7 +39,7 @@ def on_line(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setti
             yield setting
 
 
-def at_kernel(flow: Flow, fixed: Mapping[sp.Symbol, float], kernel: float) -> Setting | None:
+def at_kernel(flow: DepthFlow, fixed: Mapping[sp.Symbol, float], kernel: float) -> Setting | None:
     """The setting for one kernel that a layer keeps with chi_perp = 1; None where there is none with C_b >= 0.
 
     Args:
@@ -53,7 +53,7 @@ def at_kernel(flow: Flow, fixed: Mapping[sp.Symbol, float], kernel: float) -> Se
     return None if found is None else _setting(flow, fixed, kernel, found)
 
 
-def _setting(flow: Flow, fixed: Mapping[sp.Symbol, float], kernel: float, found: np.ndarray) -> Setting | None:
+def _setting(flow: DepthFlow, fixed: Mapping[sp.Symbol, float], kernel: float, found: np.ndarray) -> Setting | None:
     """A point of the line, noted by how long a kernel that is off is remembered."""
     if not found[1] > -_SOLVED:
         return None

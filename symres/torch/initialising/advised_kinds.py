@@ -12,7 +12,7 @@ from ...core.symbols import C_W, C_b, L, M, xi
 from ...results.advice.advice import Advice
 from ...results.advice.parts import Origin
 from ...studies.advice.advise import advise
-from ...studies.advice.flow import Flow, Setting
+from ...studies.advice.flow import DepthFlow, Setting
 from ...studies.advice.line_settings import at_kernel
 from ...studies.advice.near_layers import nearest
 from ...studies.advice.trials import trial
@@ -35,7 +35,7 @@ class KindAdvice:
 
     form: CanonicalForm
     advice: Advice
-    flow: Flow
+    flow: DepthFlow
     values: Mapping[sp.Symbol, float]
 
     @property
@@ -88,7 +88,7 @@ class Adviser:
 
     def _asked(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
         theory = derive(form.layer)
-        flow = Flow(theory)
+        flow = DepthFlow(theory)
         known = self.given.get(form.layer.text)
         if known is not None and (known.depth, known.width) == (depth, width):
             advice = known
@@ -110,7 +110,7 @@ class Adviser:
         values = {C_W: advice.C_W, C_b: float(advice.C_b or 0.0), **_named(theory, advice.parameters)}
         return KindAdvice(form, advice, flow, values)
 
-    def _matched(self, theory: Theory, flow: Flow, depth: int, width: int, kernel: float) -> Advice:
+    def _matched(self, theory: Theory, flow: DepthFlow, depth: int, width: int, kernel: float) -> Advice:
         """The point of the critical line at a kernel."""
         setting = None if C_W not in theory.layer.parameters else at_kernel(flow, {}, kernel)
         if setting is None:
@@ -124,14 +124,14 @@ class Adviser:
             )
         return _tried(flow, setting, depth, width)
 
-    def _whole(self, form: CanonicalForm, flow: Flow, depth: int, width: int) -> Advice | None:
+    def _whole(self, form: CanonicalForm, flow: DepthFlow, depth: int, width: int) -> Advice | None:
         """Branches of weight 1 and C_W = 1 before a norm, which keeps the kernel; None if gradients do not survive."""
         values = {s: 0.0 if s == C_b else 1.0 for s in form.layer.parameters}
         found = _tried(flow, Setting(Origin.GIVEN, values, 1.0), depth, width)
         return found if found.holds else None
 
 
-def _tried(flow: Flow, setting: Setting, depth: int, width: int) -> Advice:
+def _tried(flow: DepthFlow, setting: Setting, depth: int, width: int) -> Advice:
     """A setting with how networks fared that were drawn with it."""
     tried = trial(flow.theory, setting, depth, width)
     others = {s.name: v for s, v in setting.values.items() if s not in (C_W, C_b)}
@@ -159,11 +159,11 @@ def _failing(advice: Advice) -> list[str]:
 
 def averaged(form: CanonicalForm, kernel: float) -> float:
     """The mean square of what enters a dense layer that is all of a form: the next kernel at C_W = 1 and C_b = 0."""
-    flow = Flow(derive(form.layer))
+    flow = DepthFlow(derive(form.layer))
     return flow.step(_of(flow, {C_W: 1.0, C_b: 0.0}), kernel)[0]
 
 
-def _of(flow: Flow, values: Mapping[sp.Symbol, float]) -> dict[sp.Symbol, float]:
+def _of(flow: DepthFlow, values: Mapping[sp.Symbol, float]) -> dict[sp.Symbol, float]:
     return {s: v for s, v in values.items() if s in flow.theory.layer.parameters}
 
 

@@ -10,8 +10,8 @@ from ...core.symbols import C_W, C_b, xi, z
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
 from ...layers.normalisation import Normaliser
-from ..reading.formula_values import DenseUse
-from ..reading.interpreting import Interpretation
+from ..equations.formula_values import DenseUse
+from ..equations.interpretation import Interpretation
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,9 @@ class CanonicalForm:
 def canonical_form(found: Interpretation) -> CanonicalForm:
     """The form of what was read.
 
-    Draws without biases have ``C_b = 0``, norms epsilon = 0, which is a relative error of epsilon over their variance. A dense layer of the bare stream beside a branch (the shortcut of a residual
-    network where its width changes) is the stream: with C_W = 1 and C_b = 0 it keeps kernel and Jacobian norm.
+    Draws without biases have ``C_b = 0``, norms epsilon = 0, which is a relative error of epsilon over their variance.
+    A dense layer of the bare stream beside a branch (the shortcut of a residual network where its width changes) is the
+    stream: with C_W = 1 and C_b = 0 it keeps kernel and Jacobian norm.
 
     Args:
         found: the equation with a C_W and a C_b for each draw.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ...results.advice.parts import FACTOR
-from ..reading.recording import RecordedCall
+from ..tracing.run_record import RecordedCall
 from .rerunning import Rerun
 
 if TYPE_CHECKING:

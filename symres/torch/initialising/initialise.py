@@ -11,14 +11,15 @@ from torch import nn
 
 from ...core.errors import DeclarationError, SymresError
 from ...core.scalars import whole
+from ..equations.layering import read_stretches
+from ..equations.pointwise_chains import KnownActivations
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.blocks import residual_blocks
 from ..models.keeping import device_of, kept, seeded
 from ..models.structures import tensors
-from ..reading.layering import read_stretches
-from ..reading.narrow_places import StreamStep, stream_steps
-from ..reading.pointwise_chains import KnownActivations
-from ..reading.recording import RunRecord, record_run
+from ..tracing.narrow_places import StreamStep, stream_steps
+from ..tracing.recording import record_run
+from ..tracing.run_record import RunRecord
 from .advised_kinds import TARGETS, Adviser, regime
 from .canonical_forms import largest_epsilon
 from .depth_check import DepthCheck, check_depth
@@ -46,11 +47,11 @@ def init_(
     """Initialise a model in place, so that kernels and gradients survive its depth.
 
     The model is read (see ``st.read``). Layers of a chain get C_W and C_b from ``Theory.advice`` for their number and
-    width, the first layer the variance that gives the first stream the advised kernel from the inputs, the readout the
-    one that gives outputs of mean square 1. Residual branches ``z + xi*branch`` get C_W, and xi^2 C_W in the dense layer
-    that ends them; branches that the theory does not know, such as attention, get C_W = 1 and the same xi. Norms get
-    weight 1 and bias 0, and batch normalisation starts its running statistics anew. Embeddings, parameters that ask for
-    no gradients, and whatever else is not recognised are left, and named.
+    width; the first layer gets the variance that gives the first stream the advised kernel from the inputs, the readout
+    the one that gives outputs of mean square 1. Residual branches ``z + xi*branch`` get C_W, and xi^2 C_W in the dense
+    layer that ends them; branches that the theory does not know, such as attention, get C_W = 1 and the same xi. Norms
+    get weight 1 and bias 0, and batch normalisation starts its running statistics anew. Embeddings, parameters that ask
+    for no gradients, and whatever else is not recognised are left, and named.
 
     Args:
         model: an ``nn.Module``, on any device and in any floating-point type, which it keeps.

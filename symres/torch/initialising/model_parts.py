@@ -1,4 +1,4 @@
-"""The parts of a model in the order of its stream: read-in, layers, residual layers, readout, and what stays measured."""
+"""The parts of a model in the order of its stream: read-in, layers, residual layers, readout, what stays measured."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import torch
 from ...core.errors import SymresError
 from ...layers.layer import Layer
 from ...layers.nodes import Dense
-from ..reading.dense_variances import DENSE, weighted
-from ..reading.formula_values import NotRead
-from ..reading.layering import StretchReading
-from ..reading.recording import RecordedCall, RunRecord, StreamValue
+from ..equations.dense_variances import DENSE, weighted
+from ..equations.formula_values import NotRead
+from ..equations.layering import StretchReading
+from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
 from .canonical_forms import CanonicalForm, canonical_form
 
 _TRANSPOSED = frozenset({"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"})
@@ -77,7 +77,7 @@ class ModelPart:
         form: what the theory is asked about it; None where nothing was read.
         layer: of that form; None for what stays measured.
         uses: its weights, in the order of the calls.
-        width: neurons of the stream that comes out, of a convolution times the positions that it sees; 0 without weights.
+        width: neurons of the stream that comes out, of a convolution times the positions that it sees; 0 for none.
         reason: why it stays measured.
     """
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from ..reading.norm_statistics import NORMS
-from ..reading.recording import RecordedCall, RunRecord, StreamValue
+from ..equations.norm_statistics import NORMS
+from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
 
 _FACTORS = frozenset({"mul", "rmul", "imul", "multiply"})
 _SUMMANDS = frozenset({"add", "radd", "iadd"})

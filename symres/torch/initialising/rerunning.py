@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from ...core.errors import DeclarationError
 from ..models.structures import tensors
-from ..reading.recording import RecordedCall, substituted
+from ..tracing.run_record import RecordedCall, substituted
 
 _BATCH_NORM = "input running_mean running_var weight bias training momentum eps"
 

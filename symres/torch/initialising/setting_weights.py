@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 
 from ...core.symbols import C_W, C_b, xi
-from ..reading.recording import RecordedCall
+from ..tracing.run_record import RecordedCall
 from .advised_kinds import Adviser, KindAdvice, averaged
 from .depth_check import PredictedStream
 from .init_report import Reason
