@@ -52,7 +52,7 @@ class Sizes:
     seeds: int = 5
     steps: int = 200
     batch: int = 32
-    every: int = 25
+    every: int = 50
 
 
 QUICK = Sizes(depth=6, width=32, seeds=2, steps=20, batch=32, every=10)
@@ -164,8 +164,8 @@ class Stack:
                     ahead = first / (1 - 0.9**self._steps)
                     parameter -= rates * ahead / ((second / (1 - 0.999**self._steps)).sqrt() + 1e-8)
                 else:
-                    first.mul_(MOMENTUM).add_(gradient)
-                    parameter -= rates * first
+                    torch.add(gradient, first, alpha=MOMENTUM, out=first)
+                    parameter.addcmul_(first, rates, value=-1)
 
     def losses(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Mean cross-entropy of each network."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _OF_INPUTS = ("Scale the inputs", "The variances are given")  # sentences for those who draw weights by hand
 
 
-class Reason(StrEnum):
+class InitReason(StrEnum):
     """Why a tensor has its numbers."""
 
     THEORY = "theory"
@@ -46,7 +46,7 @@ class TensorSetting:
     kind: str
     std: float
     variance: float
-    reason: Reason
+    reason: InitReason
     why: str
 
 
@@ -84,7 +84,7 @@ class InitReport(Shown):
     @property
     def left(self) -> tuple[TensorSetting, ...]:
         """The tensors that are as they were, each with the reason."""
-        return tuple(setting for setting in self.settings if setting.reason is Reason.LEFT)
+        return tuple(setting for setting in self.settings if setting.reason is InitReason.LEFT)
 
     def frame(self) -> pd.DataFrame:
         """A table with a row for each tensor: module, tensor, kind, std, C_W, C_b, reason, why.
@@ -106,7 +106,7 @@ class InitReport(Shown):
         return pd.DataFrame(rows, columns=["module", "tensor", "kind", "std", "C_W", "C_b", "reason", "why"])
 
     def _title(self) -> str:
-        count = sum(setting.reason is not Reason.LEFT for setting in self.settings)
+        count = sum(setting.reason is not InitReason.LEFT for setting in self.settings)
         done = "set" if self.changed else "would be set (dry run)"
         return f"{self.model}: {count} tensors {done}, {len(self.left)} left; target {self.target}, seed {self.seed}"
 

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from torch import nn
 
-from ...core.errors import DeclarationError, SymresError
+from ...core.errors import DeclarationError
 from ...core.scalars import whole
-from ..equations.layering import read_stretches
-from ..equations.pointwise_chains import KnownActivations
 from ..models.arguments_of_models import CallArguments, Inputs
-from ..models.blocks import residual_blocks
-from ..models.keeping import device_of, kept, seeded
+from ..models.keeping import kept, seeded
 from ..models.structures import tensors
-from ..tracing.narrow_places import StreamStep, stream_steps
-from ..tracing.recording import record_run
-from ..tracing.run_record import RunRecord
+from ..tracing.narrow_places import stream_steps
 from .advised_kinds import TARGETS, Adviser, regime
 from .canonical_forms import largest_epsilon
 from .depth_check import DepthCheck, check_depth
 from .init_report import InitReport
-from .model_parts import ModelPart, PartRole, model_parts
+from .model_parts import ModelPart, PartRole
+from .model_run import inputs_or_guess, kept_parameters, own_kernel, parts_of, recorded
 from .norm_parameters import norm_parameters
 from .setting_weights import StreamSetter
 from .weight_store import WeightStore
 
-_MOST_INPUTS = 64  # that are run
 _SMALL = 0.01  # of a variance: what a norm may add to it unsaid
-_GUESSED = 16  # Gaussian inputs where none are given
 
 
 def init_(
@@ -76,7 +69,7 @@ def init_(
     """
     number = whole(seed, "seed", 0)
     label = _checked(model, target)
-    given, square = _given(model, inputs)
+    given, square = inputs_or_guess(model, inputs)
     frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
     with seeded(number), kept(model, train=False, dtype=torch.float64, device=None):
         report = _set(model, label, target, number, given, square, frozen, force, like)
@@ -98,23 +91,6 @@ def _checked(model: nn.Module, target: str) -> str:
     return label
 
 
-def _given(model: nn.Module, inputs: Inputs | None) -> tuple[CallArguments, float | None]:
-    """What the model is run on, and the mean square that is assumed of it where the user gives none."""
-    if inputs is not None:
-        given = next(part for _, part in CallArguments.of(inputs).parts(_MOST_INPUTS))
-        device = device_of(model, next(tensors(given.structure)))
-        return given.map(lambda t: t.detach().to(device, torch.float64 if t.is_floating_point() else None)), None
-    first = next((m for m in model.modules() if next(m.parameters(recurse=False), None) is not None), None)
-    if not isinstance(first, nn.Linear):
-        raise DeclarationError(
-            f"the model {type(model).__name__}",
-            "which inputs it takes is not known",
-            "pass some: init_(model, inputs=...)",
-        )
-    drawn = torch.randn(_GUESSED, first.in_features, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    return CallArguments.of(drawn.to(first.weight.device)), 1.0
-
-
 def _set(
     model: nn.Module,
     label: str,
@@ -130,16 +106,16 @@ def _set(
     generator = torch.Generator().manual_seed(seed)
     own = given.differentiable
     stream = next(tensors(given.structure)) if own is None else own
-    before = _recorded(model, given, stream, label)
-    store = WeightStore(model, _kept_as_they_are(model, before, frozen), generator)
+    before = recorded(model, given, stream, label)
+    store = WeightStore(model, kept_parameters(model, before, frozen), generator)
     for name, value in norm_parameters(model, before).items():
         store.constant(name, value, f"norms begin with {'weight 1' if value else 'bias 0'}")
-    record = _recorded(model, given, stream, label) if store.settings else before
+    record = recorded(model, given, stream, label) if store.settings else before
     assert record.output is not None
     steps = stream_steps(record, record.output)
     calls = [call for step in steps for call in step.calls]
-    parts = _parts(model, record, steps, label)
-    kernel = _own_kernel(before, parts) if target == "match" else None
+    parts = parts_of(model, record, steps, label)
+    kernel = own_kernel(before, parts) if target == "match" else None
     adviser = Adviser(target, force, kernel, dict(like.advice) if like is not None and like.target == target else {})
     setter = StreamSetter(parts, calls, adviser, store, stream, square)
     setter.set_all()
@@ -152,57 +128,6 @@ def _set(
         notes.append("No inputs were given: their mean square is assumed to be 1, and Gaussian ones were measured.")
     advice = tuple((text, kind.advice) for text, kind in kinds)
     return InitReport(label, target, seed, False, tuple(store.settings), advice, check, tuple(dict.fromkeys(notes)))
-
-
-def _recorded(model: nn.Module, given: CallArguments, stream: torch.Tensor, label: str) -> RunRecord:
-    try:
-        record = record_run(model, given.args, given.kwargs, stream)
-    except SymresError:
-        raise
-    except Exception as error:  # whatever the user's code raises
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DeclarationError(f"the model {label}", f"it fails on the inputs: {reason}", "pass others") from error
-    if record.output is None or record.output == 0:
-        raise DeclarationError(
-            f"the model {label}", "its output does not depend on its first input", "pass inputs that it computes with"
-        )
-    return record
-
-
-def _parts(model: nn.Module, record: RunRecord, steps: Sequence[StreamStep], label: str) -> tuple[ModelPart, ...]:
-    blocks = residual_blocks(model)
-
-    def block_of(name: str) -> str:
-        return next((block for block in blocks if f"{name}.".startswith(f"{block}.")), "")
-
-    stretches = read_stretches(record, steps, block_of, KnownActivations())
-    parts = model_parts(record, stretches)
-    if not any(part.uses for part in parts):
-        raise DeclarationError(
-            f"the model {label}", "no dense layer or convolution was found in its run", "initialise it by hand"
-        )
-    return parts
-
-
-def _own_kernel(record: RunRecord, parts: tuple[ModelPart, ...]) -> float:
-    """The kernel that the first layer makes of the inputs with its present weights."""
-    first = next(part for part in parts if part.uses)
-    number = first.stretch.entry if first.is_residual else first.stretch.exit
-    kernel = record.mean_squares[number]
-    if not 0 < kernel < float("inf"):
-        raise DeclarationError(
-            f"the kernel behind {first.place}", f"it is {kernel:g} with the present weights", 'use target="critical"'
-        )
-    return kernel
-
-
-def _kept_as_they_are(model: nn.Module, record: RunRecord, frozen: frozenset[str]) -> dict[str, str]:
-    """The parameters that are left, with the reason: frozen ones, and tables from which integers choose."""
-    given = [leaf for call in record.calls if call.name == "embedding" for leaf in call.args]
-    tables = {id(leaf) for leaf in given if isinstance(leaf, nn.Parameter)}
-    tables |= {id(p) for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
-    found = {name: "an embedding" for name, p in model.named_parameters(remove_duplicate=False) if id(p) in tables}
-    return found | dict.fromkeys(frozen, "it asks for no gradients")
 
 
 def _leave(model: nn.Module, store: WeightStore) -> None:
@@ -225,11 +150,12 @@ def _notes_on_norms(parts: tuple[ModelPart, ...], check: DepthCheck) -> list[str
 
 
 def _notes(parts: tuple[ModelPart, ...]) -> list[str]:
-    found = []
+    """What is no layer of the theory, once for each reason."""
+    found: dict[str, list[str]] = {}
     for part in parts:
-        if part.role in (PartRole.MEASURED, PartRole.MEASURED_BRANCH) and part.reason:
-            found.append(f"{part.place} is no layer of the theory: {part.reason}")
-    return found
+        if part.role in (PartRole.MEASURED, PartRole.MEASURED_BRANCH):
+            found.setdefault(part.reason or "it cannot be read", []).append(part.place)
+    return [f"no layer of the theory: {', '.join(places)}; {reason}" for reason, places in found.items()]
 
 
 def _names(model: nn.Module, report: InitReport) -> list[str]:

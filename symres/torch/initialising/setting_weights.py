@@ -12,7 +12,7 @@ from ...core.symbols import C_W, C_b, xi
 from ..tracing.run_record import RecordedCall
 from .advised_kinds import Adviser, KindAdvice, averaged
 from .depth_check import PredictedStream
-from .init_report import Reason
+from .init_report import InitReason
 from .model_parts import ModelPart, PartRole, WeightUse
 from .rerunning import Rerun
 from .weight_store import WeightStore
@@ -100,7 +100,7 @@ class StreamSetter:
         if target <= bias:
             bias = 0.0
         self._draw_run(
-            part, {use: ((target - bias) / square, bias, Reason.THEORY, f"{why}, from the mean square {said}")}
+            part, {use: ((target - bias) / square, bias, InitReason.THEORY, f"{why}, from the mean square {said}")}
         )
         self._kernel = target
 
@@ -123,7 +123,7 @@ class StreamSetter:
         if kind.advice.any_scale or (self._course == kind.form.layer and not other) or len(part.uses) > 1:
             why = f"{kind.advice.origin} of z' = {kind.form.layer.text}"
             values = (kind.variance(C_W, False), kind.variance(C_b, False))
-            self._draw_run(part, {use: (*values, Reason.THEORY, why) for use in part.uses})
+            self._draw_run(part, {use: (*values, InitReason.THEORY, why) for use in part.uses})
             self._advance(kind)
             return
         # the stream comes from another kind of layer, or goes to one: the kernel that is needed next
@@ -134,7 +134,7 @@ class StreamSetter:
         bias = kind.variance(C_b, False) if kind.variance(C_b, False) < wanted.kernel else 0.0
         square = self._rerun.mean_square(use.entering) or 1.0
         why = f"gives the stream the kernel {wanted.kernel:.6g} that the next layer needs; {square:.4g} enters"
-        self._draw_run(part, {use: ((wanted.kernel - bias) / square, bias, Reason.MEASURED, why)})
+        self._draw_run(part, {use: ((wanted.kernel - bias) / square, bias, InitReason.MEASURED, why)})
         self._kernel, self._course = wanted.kernel, wanted.form.layer
         self._chi = math.nan
 
@@ -144,7 +144,7 @@ class StreamSetter:
         settings = {}
         for use in part.uses:
             if use.is_shortcut:
-                settings[use] = (1.0, 0.0, Reason.THEORY, "shortcut: keeps the kernel of the stream")
+                settings[use] = (1.0, 0.0, InitReason.THEORY, "shortcut: keeps the kernel of the stream")
                 continue
             ends = use.is_last and weight is not None
             values = (kind.variance(C_W, ends), kind.variance(C_b, ends))
@@ -152,20 +152,20 @@ class StreamSetter:
             why = f"{told} of z' = {kind.form.layer.text}, {self._branches} branches"
             if ends:
                 why += f": xi^2 C_W with xi = {weight:.4g}, C_W = {kind.values[C_W]:.4g}"
-            settings[use] = (*values, Reason.THEORY, why)
+            settings[use] = (*values, InitReason.THEORY, why)
         self._draw_run(part, settings)
         self._advance(kind)
         self._course = kind.form.layer
 
     def _readout(self, part: ModelPart) -> None:
         (use,) = part.uses
-        square, how = math.nan, Reason.THEORY
+        square, how = math.nan, InitReason.THEORY
         if not math.isnan(self._kernel) and part.form is not None and part.layer is not None:
             square = averaged(part.form, self._kernel)
         if not 0 < square < math.inf:
             self._run_until(use)
             assert use.entering is not None
-            square, how = self._rerun.mean_square(use.entering) or 1.0, Reason.MEASURED
+            square, how = self._rerun.mean_square(use.entering) or 1.0, InitReason.MEASURED
         why = f"readout: outputs of mean square 1, from the mean square {square:.4g} of what enters it"
         self._draw_run(part, {use: (1 / square, 0.0, how, why)})
 
@@ -181,9 +181,9 @@ class StreamSetter:
         for use in part.uses:
             if use.is_last and part.role is PartRole.MEASURED_BRANCH:
                 why = f"C_W = 1 times xi^2, {said}; the branch is measured"
-                settings[use] = (weight**2, 0.0, Reason.MEASURED, why)
+                settings[use] = (weight**2, 0.0, InitReason.MEASURED, why)
             else:
-                settings[use] = (1.0, 0.0, Reason.MEASURED, "C_W = 1 (LeCun); the part is measured: " + part.reason)
+                settings[use] = (1.0, 0.0, InitReason.MEASURED, "C_W = 1 (LeCun); the part is measured: " + part.reason)
         self._draw_run(part, settings)
         self._kernel = math.nan
         if part.role is not PartRole.MEASURED_BRANCH and part.uses:
@@ -192,7 +192,7 @@ class StreamSetter:
     def _advance(self, kind: KindAdvice) -> None:
         self._kernel, self._chi = kind.step(self._kernel)
 
-    def _draw_run(self, part: ModelPart, settings: dict[WeightUse, tuple[float, float, Reason, str]]) -> None:
+    def _draw_run(self, part: ModelPart, settings: dict[WeightUse, tuple[float, float, InitReason, str]]) -> None:
         """Draw weights, and let the part act."""
         for use, setting in settings.items():
             self.store.draw(use, *setting)

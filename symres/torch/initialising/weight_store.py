@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ...core.errors import DeclarationError
-from .init_report import Reason, TensorSetting
+from .init_report import InitReason, TensorSetting
 from .model_parts import WeightUse
 
 
@@ -42,7 +42,7 @@ class WeightStore:
         """The parameters that were set, all names of tied ones."""
         return {name for memory, _ in self._done for name in self._names[memory]}
 
-    def draw(self, use: WeightUse, C_W: float, C_b: float, reason: Reason, why: str, bias_why: str = "") -> None:
+    def draw(self, use: WeightUse, C_W: float, C_b: float, reason: InitReason, why: str, bias_why: str = "") -> None:
         """Fill weights and biases of one layer.
 
         Args:
@@ -65,19 +65,19 @@ class WeightStore:
         tensor.detach().fill_(value)
         self._done[_memory(tensor), None] = value
         module, _, own = name.rpartition(".")
-        self.settings.append(TensorSetting(module, own, "norm", math.nan, math.nan, Reason.CONVENTION, why))
+        self.settings.append(TensorSetting(module, own, "norm", math.nan, math.nan, InitReason.CONVENTION, why))
 
     def leave(self, name: str, why: str) -> None:
         """Note that a parameter is as it was."""
         module, _, own = name.rpartition(".")
-        self.settings.append(TensorSetting(module, own, "other", math.nan, math.nan, Reason.LEFT, why))
+        self.settings.append(TensorSetting(module, own, "other", math.nan, math.nan, InitReason.LEFT, why))
 
     def is_set(self, use: WeightUse) -> bool:
         """Whether these weights were filled before."""
         return (_memory(use.tensor), use.part) in self._done
 
     def _fill(
-        self, tensor: torch.Tensor, use: WeightUse, kind: str, variance: float, std: float, reason: Reason, why: str
+        self, tensor: torch.Tensor, use: WeightUse, kind: str, variance: float, std: float, reason: InitReason, why: str
     ) -> None:
         memory = _memory(tensor)
         if self._sizes.get(memory) != tensor.numel():
