@@ -2,7 +2,7 @@
 
 Networks of gelu, mish, tanh, erf and z*sigmoid(1.702 z) begin with PyTorch's default, Kaiming's, Xavier's and
 ``symres.torch.init_``'s weights; five seeds each. All take equally many steps of gradient descent with momentum, at
-six learning rates; what counts is the rate with the lowest mean training loss at the end, for each initialisation
+ten learning rates; what counts is the rate with the lowest mean training loss at the end, for each initialisation
 by itself. The table has loss on the training set and accuracy on held-out digits, mean and standard error over seeds.
 
 Run ``python -m derivations.trained_initialisation [--quick] [--adam] [FIGURE]``: minutes on two cores, seconds with
@@ -25,7 +25,7 @@ from torch import nn
 
 import symres.torch as st
 
-RATES = tuple(10 ** (k / 2) for k in range(-7, -1))
+RATES = tuple(10 ** (k / 2) for k in range(-11, -1))
 FIGURE = Path(__file__).parent / "figures" / "trained_initialisation.png"
 MOMENTUM = 0.9
 SCHEMES = ("PyTorch's default", "Kaiming", "Xavier", "st.init_")
@@ -233,6 +233,8 @@ def row(name: str, found: Trained) -> str:
     """A row of the table."""
 
     def stated(values: Array) -> str:
+        if not np.all(np.isfinite(values)):
+            return "diverged"
         return f"{values.mean():.3f} +- {values.std(ddof=1) / math.sqrt(len(values)):.3f}"
 
     edge = " (edge)" if found.is_edge else ""
@@ -275,7 +277,8 @@ def main(path: Path = FIGURE, sizes: Sizes | None = None, adam: bool = False) ->
         for found in kinds:
             lines.append(row(name, found))
             print(lines[-1], flush=True)
-            mean, error = found.curve.mean(1), found.curve.std(1, ddof=1) / math.sqrt(chosen.seeds)
+            finite = np.where(np.isfinite(found.curve), found.curve, np.nan)
+            mean, error = finite.mean(1), finite.std(1, ddof=1) / math.sqrt(chosen.seeds)
             axes.plot(steps, mean, color=COLOURS[found.scheme], label=found.scheme)
             axes.fill_between(steps, mean - error, mean + error, color=COLOURS[found.scheme], alpha=0.25, lw=0)
         axes.set_title(name, fontsize=10)

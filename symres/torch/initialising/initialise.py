@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import nn
@@ -14,6 +15,7 @@ from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.keeping import kept, seeded
 from ..models.structures import tensors
 from ..tracing.narrow_places import stream_steps
+from ..tracing.run_record import RunRecord
 from .advised_kinds import TARGETS, Adviser, regime
 from .canonical_forms import largest_epsilon
 from .depth_check import DepthCheck, check_depth
@@ -70,10 +72,7 @@ def init_(
     number = whole(seed, "seed", 0)
     label = _checked(model, target)
     given, square = inputs_or_guess(model, inputs)
-    frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
-    with seeded(number), kept(model, train=False, dtype=torch.float64, device=None):
-        report = _set(model, label, target, number, given, square, frozen, force, like)
-        made = {name: model.get_parameter(name).detach().clone() for name in _names(model, report)}
+    report, made = _planned(model, label, (target, number, force, like), given, square)
     if dry_run:
         return report
     _copy(model, made)
@@ -91,22 +90,46 @@ def _checked(model: nn.Module, target: str) -> str:
     return label
 
 
+def _planned(
+    model: nn.Module,
+    label: str,
+    options: tuple[str, int, bool, InitReport | None],
+    given: CallArguments,
+    square: float | None,
+) -> tuple[InitReport, dict[str, torch.Tensor]]:
+    """What is to be done, and the new tensors; the model works on copies meanwhile, in float64 where it can."""
+    frozen = frozenset(name for name, parameter in model.named_parameters() if not parameter.requires_grad)
+    for dtype in (torch.float64, None):  # some operations have no float64
+        with seeded(options[1]), kept(model, train=False, dtype=dtype, device=None):
+            cast = given.map(partial(_cast, dtype=dtype))
+            own = cast.differentiable
+            stream = next(tensors(cast.structure)) if own is None else own
+            try:
+                before = recorded(model, cast, stream, label)
+            except DeclarationError as error:
+                failure = error
+                continue
+            report = _set(model, label, options, (cast, stream, square), before, frozen)
+            return report, {name: model.get_parameter(name).detach().clone() for name in _names(model, report)}
+    raise failure
+
+
+def _cast(tensor: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
+    return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor.clone()
+
+
 def _set(
     model: nn.Module,
     label: str,
-    target: str,
-    seed: int,
-    given: CallArguments,
-    square: float | None,
+    options: tuple[str, int, bool, InitReport | None],
+    inputs: tuple[CallArguments, torch.Tensor, float | None],
+    before: RunRecord,
     frozen: frozenset[str],
-    force: bool,
-    like: InitReport | None,
 ) -> InitReport:
     """Fill the weights of a model that works on copies, and say what was done."""
+    target, seed, force, like = options
+    given, stream, square = inputs
     generator = torch.Generator().manual_seed(seed)
-    own = given.differentiable
-    stream = next(tensors(given.structure)) if own is None else own
-    before = recorded(model, given, stream, label)
     store = WeightStore(model, kept_parameters(model, before, frozen), generator)
     for name, value in norm_parameters(model, before).items():
         store.constant(name, value, f"norms begin with {'weight 1' if value else 'bias 0'}")

@@ -28,7 +28,7 @@ def inputs_or_guess(model: nn.Module, inputs: Inputs | None) -> tuple[CallArgume
     if inputs is not None:
         given = next(part for _, part in CallArguments.of(inputs).parts(_MOST_INPUTS))
         device = device_of(model, next(tensors(given.structure)))
-        return given.map(lambda t: t.detach().to(device, torch.float64 if t.is_floating_point() else None)), None
+        return given.map(lambda t: t.detach().to(device, copy=True)), None
     first = next((m for m in model.modules() if next(m.parameters(recurse=False), None) is not None), None)
     if not isinstance(first, nn.Linear):
         raise DeclarationError(
@@ -37,7 +37,7 @@ def inputs_or_guess(model: nn.Module, inputs: Inputs | None) -> tuple[CallArgume
             "pass some: init_(model, inputs=...)",
         )
     drawn = torch.randn(_GUESSED, first.in_features, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    return CallArguments.of(drawn.to(first.weight.device)), 1.0
+    return CallArguments.of(drawn.to(first.weight)), 1.0
 
 
 def recorded(model: nn.Module, given: CallArguments, stream: torch.Tensor, label: str) -> RunRecord:
@@ -59,6 +59,12 @@ def recorded(model: nn.Module, given: CallArguments, stream: torch.Tensor, label
     except Exception as error:  # whatever the user's code raises
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise DeclarationError(f"the model {label}", f"it fails on the inputs: {reason}", "pass others") from error
+    if any(not inside or not inside[-1].name for inside in record.reads):
+        raise DeclarationError(
+            f"the model {label}",
+            "its forward makes Python numbers of values that depend on the input, to branch on them for instance",
+            "move that into a submodule",
+        )
     if record.output is None or record.output == 0:
         raise DeclarationError(
             f"the model {label}", "its output does not depend on its first input", "pass inputs that it computes with"

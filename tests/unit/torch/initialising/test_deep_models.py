@@ -37,30 +37,30 @@ def averaged(build, names, inputs, seeds, report=None):
     return kernels, gradients
 
 
+DEPTH, WIDTH, SEEDS = 100, 512, 5
+
+
+@pytest.fixture(scope="module")
+def report(vectors):
+    return st.init_(mlp(DEPTH, WIDTH, nn.Mish), inputs=vectors)
+
+
 class TestHundredLayersOfMish:
     """The gradient of the output: g_l = C_W <phi'^2> J^{l,L}, with the C_W of the readout."""
 
-    DEPTH, WIDTH, SEEDS = 100, 512, 5
-
-    @pytest.fixture(scope="class")
-    def report(self, vectors):
-        return st.init_(mlp(self.DEPTH, self.WIDTH, nn.Mish), inputs=vectors)
-
     def theory(self, report):
         advice = report.advice[0][1]
-        assert advice.holds and advice.depth == self.DEPTH - 1
+        assert advice.holds and advice.depth == DEPTH - 1
         kernels, jacobians = (
             torch.tensor(v, dtype=torch.float64) for v in (advice.theory.kernels, advice.theory.jacobians)
         )
-        readout = report[f"{2 * self.DEPTH}.weight"].variance
+        readout = report[f"{2 * DEPTH}.weight"].variance
         last = float(sr.derive(sr.mlp("mish")).chi_perp.evalf(K=float(kernels[-1]), C_W=readout))
         return kernels, last * jacobians[-1] / jacobians
 
     def test_both_stay_within_a_factor_of_two_of_the_theory(self, report, vectors):
-        names = [str(2 * k) for k in range(self.DEPTH)]
-        kernels, gradients = averaged(
-            lambda: mlp(self.DEPTH, self.WIDTH, nn.Mish), names, (vectors,), self.SEEDS, report
-        )
+        names = [str(2 * k) for k in range(DEPTH)]
+        kernels, gradients = averaged(lambda: mlp(DEPTH, WIDTH, nn.Mish), names, (vectors,), SEEDS, report)
         for found, wanted in zip((kernels, gradients), self.theory(report), strict=True):
             ratio = found / wanted
             assert 0.5 < float(ratio.min()) and float(ratio.max()) < 2
@@ -68,15 +68,15 @@ class TestHundredLayersOfMish:
 
     def test_under_the_default_gradients_and_differences_of_inputs_leave_it(self, report, vectors):
         """The default's kernels end as those of its biases, whatever the input: their differences are the signal."""
-        names = [str(2 * k) for k in range(self.DEPTH)]
+        names = [str(2 * k) for k in range(DEPTH)]
         _, wanted = self.theory(report)
-        _, gradients = averaged(lambda: mlp(self.DEPTH, self.WIDTH, nn.Mish), names, (vectors,), 2)
+        _, gradients = averaged(lambda: mlp(DEPTH, WIDTH, nn.Mish), names, (vectors,), 2)
         assert float((wanted / gradients).max()) > 1e3
         torch.manual_seed(0)
-        default, critical = (mlp(self.DEPTH, self.WIDTH, nn.Mish) for _ in range(2))
+        default, critical = (mlp(DEPTH, WIDTH, nn.Mish) for _ in range(2))
         st.init_(critical, inputs=vectors, like=report)
         for model, kept in ((default.double(), False), (critical.double(), True)):
-            first, last = (part(vectors).detach() for part in (model[:1], model[: 2 * self.DEPTH - 1]))
+            first, last = (part(vectors).detach() for part in (model[:1], model[: 2 * DEPTH - 1]))
             change = float((last[0] - last[1]).square().mean() / (first[0] - first[1]).square().mean())
             assert (1 / 5 < change < 5) if kept else change < 1e-3
 
@@ -91,18 +91,19 @@ class TestDeepChains:
 
 
 class TestTransformers:
-    @pytest.fixture(scope="class")
-    def models(self):
+    def model(self, name):
         found = pytest.importorskip("transformers")
         sizes = {"vocab_size": 101, "bos_token_id": 1, "eos_token_id": 2}
         wide = {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
-        return {
+        builders = {
             "gpt2": lambda: found.GPT2LMHeadModel(
                 found.GPT2Config(n_layer=4, n_embd=128, n_head=4, n_positions=32, tie_word_embeddings=False, **sizes)
             ),
             "llama": lambda: found.LlamaForCausalLM(found.LlamaConfig(**wide, **sizes)),
             "bert": lambda: found.BertModel(found.BertConfig(vocab_size=101, **wide)),
         }
+        torch.manual_seed(0)
+        return builders[name]()
 
     @pytest.mark.parametrize(
         ("name", "blocks"),
@@ -112,10 +113,9 @@ class TestTransformers:
             ("bert", [f"encoder.layer.{k}" for k in range(4)]),
         ],
     )
-    def test_blocks_keep_kernel_and_gradient(self, models, name, blocks):
+    def test_blocks_keep_kernel_and_gradient(self, name, blocks):
         words = torch.randint(3, 101, (4, 12), generator=torch.Generator().manual_seed(0))
-        torch.manual_seed(0)
-        model = models[name]()
+        model = self.model(name)
         report = st.init_(model, inputs=words)
         kernels, gradients = hooked_streams(model.double().eval(), blocks, (words,), draws=4)
         assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
