@@ -167,9 +167,9 @@ class StreamSetter:
             assert use.entering is not None
             square, how = self._rerun.mean_square(use.entering) or 1.0, InitReason.MEASURED
         if use.fan_in * square < 1:
-            share = use.fan_in * square  # of the tangent kernel of a dense layer: n <phi^2> from weights, 1 from biases
+            share = use.fan_in * square  # of the tangent kernel: n <phi^2> from weights, 1 from biases
             self.store.notes.append(
-                f"the last stream is small: in a step of gradient descent a layer's weights move the output {share:.2g} "
+                f"the last stream is small: in a gradient step a layer's weights move the output {share:.2g} "
                 "times as much as its biases, and learning rates have to be small"
             )
         why = f"readout: outputs of mean square 1, from the mean square {square:.4g} of what enters it"
