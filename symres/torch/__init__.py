@@ -6,6 +6,7 @@
 The public names stand in ``__init__.pyi``; each is imported when it is first asked for. Nothing outside of this room
 imports PyTorch. Inwards
 
+tuning       residual blocks and layers rescaled in place, so that measured kernels or gradients keep their size
 reading      which layers of the theory a model is made of, with the variances of its weights; what they predict
 equations    recorded calls as forward equations of the theory
 tracing      a run of a model, recorded call by call

@@ -10,3 +10,6 @@ from .reading.model_reading import Reading as Reading
 from .reading.predict_model import predict as predict
 from .reading.read_block import ReadBlock as ReadBlock
 from .reading.read_model import read as read
+from .tuning.blockwise.scaled_block import ScaledBlock as ScaledBlock
+from .tuning.tune import tune_ as tune_
+from .tuning.tuning_report import TuningReport as TuningReport

@@ -34,12 +34,8 @@ FAST = [
     ("gelu", "mlp"),
     ("star_relu", "mlp"),
     ("tanh", "residual, gamma = 1"),
-    ("quick_gelu", "residual"),
-    ("squared_relu", "pre_ln with skip"),
-    ("selu", "two_layer_block"),
     ("silu", "glu"),
-    ("silu", "glu, gamma = 1/2"),
-    ("log_cosh", "pre_ln"),
+    ("squared_relu", "pre_ln"),
 ]
 EVERY = [(name, layer) for name in (*sr.activations, *TYPED) for layer in LAYERS]
 

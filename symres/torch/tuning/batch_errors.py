@@ -1,0 +1,81 @@
+"""Errors where inputs depend on each other: batch normalisation in train mode.
+
+Numbers of different inputs then share the statistics of their batch, and their scatter does not show how far these are
+from those of another batch. What does show it is measuring again without some of the inputs (jackknife), along the same
+random directions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import nn
+
+from ...results.numbers.estimates import EstimatedNumber
+from ..models.arguments_of_models import CallArguments
+from ..models.model_state import mixes_inputs
+from ..probing.network_passes import signs
+
+_GROUPS = 8  # left out one after the other
+_LEAST = 4  # inputs
+
+
+@dataclass(frozen=True)
+class InputSubset:
+    """Some of the inputs.
+
+    Args:
+        kept: their numbers.
+        size: how many inputs there are.
+    """
+
+    kept: np.ndarray
+    size: int
+
+    def of(self, arguments: CallArguments) -> CallArguments:
+        """The arguments of a pass of these inputs alone."""
+        return arguments.map(lambda tensor: self.rows(tensor) if tensor.ndim and len(tensor) == self.size else tensor)
+
+    def rows(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The rows of a tensor, several for each input perhaps, that belong to them."""
+        rows = tensor.reshape(self.size, -1)[torch.from_numpy(self.kept).to(tensor.device)]
+        return rows.reshape(-1, *tensor.shape[1:])
+
+
+def left_out_in_turn(model: nn.Module, size: int) -> list[InputSubset]:
+    """All inputs but a few, for one group of a few after the other; none where inputs do not depend on each other."""
+    if size < _LEAST or not mixes_inputs(model):
+        return []
+    groups = np.array_split(np.arange(size), min(_GROUPS, size))
+    return [InputSubset(np.setdiff1d(np.arange(size), group), size) for group in groups]
+
+
+@dataclass
+class SignSource:
+    """Random signs of one probe.
+
+    Args:
+        stream: numbers that seed them.
+        subset: the inputs that a pass has; each has the signs that it has in a pass of all. None: all.
+    """
+
+    stream: tuple[int, ...]
+    subset: InputSubset | None = None
+    _rng: np.random.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rng = np.random.default_rng(self.stream)
+
+    def draw(self, like: torch.Tensor) -> torch.Tensor:
+        """Signs in the shape of a tensor."""
+        if self.subset is None:
+            return signs(self._rng, like)
+        pieces = len(like) // len(self.subset.kept)
+        return self.subset.rows(signs(self._rng, like.new_empty((pieces * self.subset.size, *like.shape[1:]))))
+
+
+def at_least(number: EstimatedNumber, error: float) -> EstimatedNumber:
+    """A number whose error is no less than another one."""
+    return EstimatedNumber(float(number), float(np.fmax(number.error, error)))

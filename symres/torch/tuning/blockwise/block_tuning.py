@@ -1,0 +1,243 @@
+"""Residual blocks are tuned one after the other, each on the stream that the tuned blocks before it give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+import torch
+from torch import nn
+
+from ....core.errors import DeclarationError
+from ....results.numbers.estimates import EstimatedNumber
+from ...models.arguments_of_models import CallArguments
+from ...probing.network_passes import counts_inputs
+from ..batch_errors import InputSubset, SignSource, at_least, left_out_in_turn
+from ..gradient_passes import NonFinitePlace, finite_numbers
+from ..tuning_report import TunedBlock
+from ..tuning_targets import TUNING_PROBES, TunedWeight, TuningTarget
+from .block_changes import BlockChange
+from .block_numbers import BlockNumbers
+from .branch_conditions import solve_block
+from .branch_samples import BranchSample, sample_of_branch
+from .branch_weights import find_branch_weight, skip_of, verify_skip
+from .perturbations import Perturbations
+from .residual_places import PlaceKind, ResidualPlace
+from .stream_passes import Visit, pass_over_places
+
+_BEFORE, _TUNING, _AFTER = range(3)  # streams of random signs
+Weigh: TypeAlias = Callable[[Visit, BranchSample], tuple[float, float]]  # of stream and branch
+_PHASES = {_BEFORE: "before", _TUNING: "tuning", _AFTER: "after"}
+_AGREEMENT = 0.05  # times the square root of the unit of rounding: what was predicted against what is measured
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """What is done with every block.
+
+    Args:
+        target: what is kept.
+        unknown: the weight that is solved for.
+        gamma: the weight of the stream; None: as it is.
+        xi: the weight of the branch relative to the branch as it is.
+        growth: by which the kernel, or the gradient, may grow over all blocks together.
+        branch_weight: the name, in a block, of what scales its branch; None: it is found.
+        skip_weight: of what scales its skip connection; None: nothing does.
+        wrap: whether blocks are put into a ``ScaledBlock`` instead.
+        probes: random directions.
+        seed: of their signs.
+        steps: called after every block of every pass.
+    """
+
+    target: TuningTarget
+    unknown: TunedWeight
+    gamma: float | None
+    xi: float
+    growth: float
+    branch_weight: str | None
+    skip_weight: str | None
+    wrap: bool
+    probes: int
+    seed: int
+    steps: Callable[[str], None]
+
+
+def tuned_blocks(
+    model: nn.Module, places: tuple[ResidualPlace, ...], arguments: CallArguments, plan: BlockPlan
+) -> tuple[list[BlockChange], list[TunedBlock]]:
+    """Tune the copies of the weights that ``kept`` made, and measure before and after.
+
+    Args:
+        model: prepared by ``kept``.
+        places: its residual blocks.
+        arguments: the inputs.
+        plan: what is done.
+
+    Returns:
+        For each block what is to be done with the model itself, and a row of the report.
+
+    Raises:
+        DeclarationError: a block cannot be tuned; it is named.
+    """
+    skips = {place.name: skip_of(place, plan.skip_weight, plan.wrap) for place in places}
+    if plan.wrap and (branches := [place.name for place in places if place.kind is PlaceKind.BRANCH]):
+        raise DeclarationError(
+            f"wrap=True for {branches[0]}", "it is a branch: the sum is outside of it", "choose whole blocks"
+        )
+    _free_to_move(places[0], skips[places[0].name][1], plan)
+    factor = plan.growth ** (1 / len(places))
+    changes: dict[str, BlockChange] = {}
+
+    def measure(visit: Visit, sample: BranchSample) -> tuple[float, float]:
+        return skips[visit.place.name][1], 1.0
+
+    def tune(visit: Visit, sample: BranchSample) -> tuple[float, float]:
+        place = visit.place
+        weights, value = skips[place.name]
+        gamma = value if plan.gamma is None else plan.gamma
+        found = solve_block(sample, plan.target, plan.unknown, gamma, plan.xi, factor, place.name)
+        scaled = None if plan.wrap else find_branch_weight(visit, value, plan.branch_weight, model)
+        if weights is not None:
+            verify_skip(visit, weights, value)
+        changes[place.name] = BlockChange(place, found, scaled, weights, value)
+        changes[place.name].scale()
+        return float(found.gamma), float(found.xi)
+
+    def measure_again(visit: Visit, sample: BranchSample) -> tuple[float, float]:
+        found = changes[visit.place.name].weights
+        return float(found.gamma), float(found.xi) if plan.wrap else 1.0
+
+    def present_skip(name: str, phase: int) -> float:
+        changed = phase == _AFTER and not plan.wrap
+        return float(changes[name].weights.gamma) if changed else skips[name][1]
+
+    def passed(phase: int, weigh: Weigh, subset: InputSubset | None = None) -> dict[str, BranchSample]:
+        return _one_pass(model, places, arguments, plan, phase, partial(present_skip, phase=phase), weigh, subset)
+
+    subsets = left_out_in_turn(model, arguments.size)
+    before, without_before = passed(_BEFORE, measure), [passed(_BEFORE, measure, subset) for subset in subsets]
+    tuning = passed(_TUNING, tune)
+    after, without = passed(_AFTER, measure_again), [passed(_AFTER, measure_again, subset) for subset in subsets]
+    rows = []
+    for place in places:
+        change, name = changes[place.name], place.name
+        old = BlockNumbers.of(before[name], [found[name] for found in without_before], change.skip_before, 1.0)
+        gamma, xi = float(change.weights.gamma), float(change.weights.xi) if plan.wrap else 1.0
+        new = BlockNumbers.of(after[name], [found[name] for found in without], gamma, xi)
+        rows.append(_row(change, tuning[name], old, new, plan.target))
+        _predicted(rows[-1], tuning[name], change)
+    return [changes[place.name] for place in places], rows
+
+
+def _one_pass(
+    model: nn.Module,
+    places: tuple[ResidualPlace, ...],
+    arguments: CallArguments,
+    plan: BlockPlan,
+    phase: int,
+    skip_of_block: Callable[[str], float],
+    weigh: Weigh,
+    subset: InputSubset | None = None,
+) -> dict[str, BranchSample]:
+    """Measure every block; the stream goes on with the weights of stream and branch that ``weigh`` returns."""
+    found: dict[str, BranchSample] = {}
+    probes = range(plan.probes * (TUNING_PROBES if phase == _TUNING else 1))
+    arguments = arguments if subset is None else subset.of(arguments)
+    signs_of = [[SignSource((plan.seed, phase, block, probe), subset) for probe in probes]
+                for block in range(len(places) + 1)]  # fmt: skip
+    perturbations = Perturbations(signs_of[-1], arguments.size) if plan.target is TuningTarget.APJN else None
+
+    def at(visit: Visit) -> torch.Tensor:
+        name, skip = visit.place.name, skip_of_block(visit.place.name)
+        is_branch = visit.place.kind is PlaceKind.BRANCH
+        branch = visit.result if is_branch else visit.result - skip * visit.stream
+        _usable(visit, branch, arguments.size)
+        sample = sample_of_branch(visit.stream, branch, arguments.size, signs_of[len(found)])
+        if perturbations is not None:
+            sample = replace(sample, tangents=perturbations.sample(visit, branch))
+        found[name] = sample
+        gamma, xi = weigh(visit, sample)
+        if perturbations is not None:
+            perturbations.advance(gamma, xi)
+        plan.steps(_PHASES[phase])
+        return gamma * visit.stream.detach() + xi * branch.detach()
+
+    with finite_numbers(model, arguments, "the tuning of"):
+        pass_over_places(model, places, arguments, at)
+    return found
+
+
+def _free_to_move(place: ResidualPlace, skip: float, plan: BlockPlan) -> None:
+    """Check that the weight of the stream can be set, if it has to be."""
+    asked = plan.target is TuningTarget.BOTH or plan.unknown is TunedWeight.GAMMA
+    if not plan.wrap and plan.skip_weight is None and (asked or (plan.gamma is not None and plan.gamma != skip)):
+        raise DeclarationError(
+            f"another weight of the skip connection of {place.name}",
+            "nothing is named that sets it",
+            "name an attribute of the block by skip_weight=, or use wrap=True",
+        )
+
+
+def _usable(visit: Visit, branch: torch.Tensor, size: int) -> None:
+    asked = f"the tuning of {visit.place.name}"
+    if branch.shape != visit.stream.shape or not counts_inputs(branch, size):
+        raise DeclarationError(
+            asked,
+            f"the stream is {tuple(visit.stream.shape)}, what leaves the block {tuple(branch.shape)}",
+            f"choose blocks that keep the shape, whose first axis counts the {size} inputs",
+        )
+    if not bool(branch.isfinite().all()) or not bool(visit.stream.isfinite().all()):
+        raise NonFinitePlace(visit.place.name)
+    if not _depends_on_stream(visit):
+        raise DeclarationError(asked, "it is not differentiable by its stream", "choose other blocks")
+
+
+def _depends_on_stream(visit: Visit) -> bool:
+    result = visit.result
+    if not result.requires_grad:
+        return False
+    sign = torch.ones_like(result)
+    return torch.autograd.grad(result, visit.stream, sign, retain_graph=True, allow_unused=True)[0] is not None
+
+
+def _row(
+    change: BlockChange, tuning: BranchSample, old: BlockNumbers, new: BlockNumbers, target: TuningTarget
+) -> TunedBlock:
+    gamma, xi = change.weights.gamma, change.weights.xi
+    promised = tuning.growth(gamma, xi) if target is TuningTarget.SIZE else tuning.chi(gamma, xi)
+    batch = new.batch_error_of(target)
+    wider = batch / promised.error if batch > promised.error else 1.0
+    return TunedBlock(
+        name=change.place.name,
+        kind=change.place.kind.value,
+        gamma=EstimatedNumber(float(gamma), gamma.error * wider),
+        xi=EstimatedNumber(float(xi), xi.error * wider),
+        scaled="wrapped" if change.branch is None else change.branch.label,
+        **tuning.numbers(),
+        kernel_before=old.kernel,
+        kernel_after=new.kernel,
+        growth_before=old.growth,
+        growth_after=new.growth,
+        chi_before=old.chi,
+        chi_after=new.chi,
+        apjn_before=old.apjn,
+        apjn_after=new.apjn,
+        chi_tuned=at_least(tuning.chi(gamma, xi), new.batch_error_of(TuningTarget.GRADIENT)),
+    )
+
+
+def _predicted(row: TunedBlock, tuning: BranchSample, change: BlockChange) -> None:
+    """Check that the tuned block does what its weights promise; sizes have no random directions in them."""
+    promised = float(tuning.growth(float(change.weights.gamma), float(change.weights.xi)))
+    eps = torch.finfo(torch.float32).eps
+    parameter = next(change.place.module.parameters(), None)
+    if parameter is not None and parameter.is_floating_point():
+        eps = torch.finfo(parameter.dtype).eps
+    if not abs(float(row.growth_after) - promised) <= max(1e-6, _AGREEMENT * eps**0.5) * promised:
+        raise DeclarationError(
+            f"the tuning of {row.name}",
+            f"the tuned block multiplies the kernel by {float(row.growth_after):.6g}, its weights by {promised:.6g}",
+            "its branch is not scaled by them alone: choose other blocks, or use wrap=True",
+        )

@@ -1,0 +1,147 @@
+"""Passes of a model in which every residual block, when the pass comes by, is measured and gives another stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from torch import nn
+
+from ....core.errors import DeclarationError
+from ...models.arguments_of_models import CallArguments
+from ...models.structures import first_tensor, with_first_tensor
+from ..additions import Additions
+from ..gradient_passes import run_with_gradients
+from .residual_places import PlaceKind, ResidualPlace
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A residual block in a pass.
+
+    Args:
+        place: the block.
+        stream: z, with a graph from it to ``result``.
+        result: what leaves the module: z + R(z) of a block, R(z) of a branch.
+        again: runs the module once more on the same, and returns the same tensor of what leaves it, without a graph.
+        raw: of a branch, what left the module before reshapes led it to the sum; else the same as ``result``.
+        attached: the stream with its graph from ``last``.
+        last: what the action returned at the block before; None at the first block.
+    """
+
+    place: ResidualPlace
+    stream: torch.Tensor
+    result: torch.Tensor
+    again: Callable[[], torch.Tensor]
+    raw: torch.Tensor
+    attached: torch.Tensor
+    last: torch.Tensor | None
+
+
+VisitAction: TypeAlias = Callable[[Visit], torch.Tensor]  # returns the stream that goes on
+
+
+def pass_over_places(
+    model: nn.Module, places: tuple[ResidualPlace, ...], arguments: CallArguments, action: VisitAction
+) -> None:
+    """One pass of a model; what the action returns at a block goes on in place of what the block gave.
+
+    The graph is cut behind every block, so that memory does not grow with depth.
+
+    Args:
+        model: prepared by ``kept``.
+        places: in it, in the order of execution.
+        arguments: the inputs.
+        action: what is done at each place.
+
+    Raises:
+        DeclarationError: the model does not take the inputs, or comes by other places than before.
+    """
+    watch = _Watch(places, action)
+    handles = []
+    try:
+        for place in places:
+            handles.append(place.module.register_forward_pre_hook(watch.entering(place), with_kwargs=True))
+            handles.append(place.module.register_forward_hook(watch.leaving(place), with_kwargs=True))
+        run_with_gradients(model, arguments, watch.additions)
+    finally:
+        for handle in handles:
+            handle.remove()
+    if missing := [place.name for place in places if place.name not in watch.done]:
+        raise DeclarationError(
+            f"the tuning of {missing[0]}", "two passes of the model come by different sums", "choose whole blocks"
+        )
+
+
+class _Watch:
+    """What is known of a pass while it goes on."""
+
+    def __init__(self, places: tuple[ResidualPlace, ...], action: VisitAction) -> None:
+        self._action = action
+        self._branches = {place.addition: place for place in places if place.kind is PlaceKind.BRANCH}
+        self._leaves: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}  # what enters a block, and its copy
+        self._last: torch.Tensor | None = None
+        self._left: dict[str, tuple[torch.Tensor, Callable[[], torch.Tensor]]] = {}
+        self._busy = False
+        self.done: set[str] = set()
+        self.additions = Additions(self._summed)
+
+    def entering(self, place: ResidualPlace) -> Callable[..., object]:
+        def hook(
+            module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
+        ) -> tuple[tuple[object, ...], dict[str, object]] | None:
+            stream = first_tensor((args, kwargs))
+            if self._busy or place.kind is PlaceKind.BRANCH or stream is None:
+                return None
+            leaf = stream.detach().clone().requires_grad_()
+            self._leaves[place.name] = stream, leaf
+            given = CallArguments(args, kwargs).with_differentiable(leaf.clone())  # a leaf must not change in place
+            return given.args, dict(given.kwargs)
+
+        return hook
+
+    def leaving(self, place: ResidualPlace) -> Callable[..., object]:
+        def hook(module: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: object) -> object:
+            result = first_tensor(output)
+            if self._busy or result is None:
+                return None
+            given = CallArguments(args, kwargs).map(torch.detach)
+            if place.kind is PlaceKind.BLOCK:  # it may have changed in place what entered it
+                given = given.with_differentiable(self._leaves[place.name][1].detach())
+
+            def again() -> torch.Tensor:
+                fresh = given.map(torch.clone)
+                self._busy = True
+                try:
+                    with torch.no_grad(), self.additions.paused():
+                        found = first_tensor(module(*fresh.args, **fresh.kwargs))
+                finally:
+                    self._busy = False
+                assert found is not None
+                return found
+
+            if place.kind is PlaceKind.BRANCH:
+                self._left[place.name] = result, again
+                return None
+            attached, leaf = self._leaves.pop(place.name)
+            visit = Visit(place, leaf, result, again, result, attached, self._last)
+            return with_first_tensor(output, self._acted(visit))
+
+        return hook
+
+    def _summed(self, number: int, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor | None:
+        place = self._branches.get(number)
+        if place is None or place.name not in self._left:
+            return None
+        raw, again = self._left.pop(place.name)
+        stream, branch = (left, right) if place.term else (right, left)
+        return self._acted(Visit(place, stream, branch, again, raw, stream, self._last))
+
+    def _acted(self, visit: Visit) -> torch.Tensor:
+        self.done.add(visit.place.name)
+        with self.additions.paused():
+            new = self._action(visit)
+        self._last = new.detach().to(visit.stream.dtype).requires_grad_()
+        return self._last.clone()  # a leaf must not be changed in place

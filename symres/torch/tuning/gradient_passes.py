@@ -1,0 +1,86 @@
+"""Passes of a model in which every tensor has its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from ...core.errors import DeclarationError
+from ..models.arguments_of_models import CallArguments
+from ..models.model_state import first_nonfinite
+from ..probing.network_passes import plain_attention
+from .additions import Additions
+
+
+def run_with_gradients(model: nn.Module, arguments: CallArguments, additions: Additions) -> None:
+    """One pass in which every tensor has its graph, also behind integer inputs.
+
+    Raises:
+        DeclarationError: the model does not take the inputs.
+    """
+    for parameter in model.parameters():
+        if parameter.is_floating_point():
+            parameter.requires_grad_()
+    given = arguments.map(torch.clone)
+    if given.differentiable is not None:
+        given = given.with_differentiable(given.differentiable.detach().requires_grad_().clone())
+    with torch.enable_grad(), plain_attention(), additions:
+        try:
+            model(*given.args, **given.kwargs)
+        except (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeError) as error:
+            if isinstance(error, torch.cuda.OutOfMemoryError):
+                raise
+            said = (str(error).strip().splitlines() or [""])[0]
+            raise DeclarationError(
+                f"a pass of {type(model).__name__}",
+                f"it raised {type(error).__name__}: {said}",
+                "pass inputs that it takes: a tensor, a tuple by position, a dict by name",
+            ) from error
+
+
+def sums_in(model: nn.Module, arguments: CallArguments) -> int:
+    """How many sums of two tensors that depend on inputs or parameters a pass comes by."""
+    found: list[int] = []
+
+    def summed(number: int, left: torch.Tensor, right: torch.Tensor) -> None:
+        if left.requires_grad and right.requires_grad:
+            found.append(number)
+
+    run_with_gradients(model, arguments, Additions(summed))
+    return len(found)
+
+
+class NonFinitePlace(Exception):  # it stops a pass and becomes an error behind it
+    """Numbers that are not finite at a module.
+
+    Args:
+        name: of the module.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+@contextmanager
+def finite_numbers(model: nn.Module, arguments: CallArguments, doing: str) -> Iterator[None]:
+    """Passes in which ``NonFinitePlace`` may be raised.
+
+    Args:
+        model: the model.
+        arguments: of the passes.
+        doing: what is done with a module, for the message.
+
+    Raises:
+        DeclarationError: it was raised; says where such numbers appear first, as a pass without hooks shows.
+    """
+    try:
+        yield
+    except NonFinitePlace as place:
+        where = first_nonfinite(model, arguments)
+        raise DeclarationError(
+            f"{doing} {place.name}", f"numbers are not finite: {where}", "begin with weights that give finite numbers"
+        ) from None

@@ -1,0 +1,271 @@
+"""Layers without skip connections are rescaled one after the other, each on what the rescaled ones before it give.
+
+With weights times s and biases times t the output of a layer is ``s W a + t b``. Its kernel is ``s^2 A + 2 s t B +
+t^2 D`` with A, B, D the mean squares and product of ``W a`` and ``b``, and its squared Jacobian norm from the output of
+the layer before is ``s^2 chi``. Both are known for all s and t from one measurement: nothing has to be iterated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from ....core.errors import DeclarationError
+from ....results.numbers.estimates import EstimatedNumber
+from ...measuring.averaging import jackknife_error
+from ...models.arguments_of_models import CallArguments
+from ...models.structures import first_tensor, with_first_tensor
+from ...probing.network_passes import counts_inputs
+from ..additions import Additions
+from ..batch_errors import InputSubset, SignSource, at_least, left_out_in_turn
+from ..gradient_passes import NonFinitePlace, finite_numbers, run_with_gradients
+from ..tuning_report import TunedLayer
+from ..tuning_targets import TUNING_PROBES, TuningTarget
+from .layer_samples import LayerSample, norms_from_layer_before, parts_of_output
+
+_BEFORE, _TUNING, _AFTER = range(3)  # streams of random signs
+_PHASES = {_BEFORE: "before", _TUNING: "tuning", _AFTER: "after"}
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """What is done with every layer.
+
+    Args:
+        target: what is kept: the kernel, the gradient (chi), or both.
+        kernel: of every layer; None: that of the first layer as it is.
+        growth: by which the gradient may grow from layer to layer over all of them.
+        probes: random directions.
+        seed: of their signs.
+        steps: called after every layer of every pass.
+    """
+
+    target: TuningTarget
+    kernel: float | None
+    growth: float
+    probes: int
+    seed: int
+    steps: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LayerChange:
+    """What is to be done with one layer of the model itself: factors of its weight and of its bias."""
+
+    name: str
+    module: nn.Module
+    weight: EstimatedNumber
+    bias: EstimatedNumber
+
+    def apply(self, model: nn.Module) -> nn.Module:
+        """Multiply, in place; returns the model."""
+        for name, factor in (("weight", self.weight), ("bias", self.bias)):
+            parameter = self.module._parameters.get(name)
+            if parameter is not None:
+                with torch.no_grad():
+                    parameter.mul_(float(factor))
+        return model
+
+
+def rescaled_layers(
+    model: nn.Module, layers: Mapping[str, nn.Module], arguments: CallArguments, plan: LayerPlan
+) -> tuple[list[LayerChange], list[TunedLayer]]:
+    """Rescale the copies of the weights that ``kept`` made, and measure before and after.
+
+    Args:
+        model: prepared by ``kept``.
+        layers: by name: modules with a weight and perhaps a bias.
+        arguments: the inputs.
+        plan: what is done.
+
+    Returns:
+        What is to be done with the model itself, and a row of the report, for each layer in the order of execution.
+
+    Raises:
+        DeclarationError: a layer cannot be rescaled; it is named.
+    """
+    _check(model, layers)
+    changes: dict[str, LayerChange] = {}
+    kernel = plan.kernel
+    factor = plan.growth ** (1 / max(len(layers) - 1, 1))
+
+    def tune(name: str, sample: LayerSample) -> tuple[float, float]:
+        nonlocal kernel
+        if kernel is None and plan.target is not TuningTarget.GRADIENT:
+            kernel = float(sample.kernel(1, 1))
+        weight, bias = _factors(name, sample, plan.target, kernel, factor)
+        changes[name] = LayerChange(name, layers[name], weight, bias)
+        changes[name].apply(model)
+        return float(weight), float(bias)
+
+    subsets = left_out_in_turn(model, arguments.size)
+
+    def measured(phase: int) -> tuple[dict[str, LayerSample], list[dict[str, LayerSample]]]:
+        passes = [
+            _pass(model, layers, arguments, plan, phase, lambda name, sample: (1.0, 1.0), subset)
+            for subset in (None, *subsets)
+        ]
+        return passes[0], passes[1:]
+
+    with finite_numbers(model, arguments, "the rescaling of"):
+        before, without_before = measured(_BEFORE)
+        tuning = _pass(model, layers, arguments, plan, _TUNING, tune)
+        after, without = measured(_AFTER)
+    if missing := [name for name in layers if name not in after]:
+        raise DeclarationError(
+            f"the rescaling of {missing[0]}", "it is not called in a pass of the model", "choose other layers"
+        )
+    rows = []
+    for name in after:
+        change, (kernel_error, chi_error) = changes[name], _batch_errors(name, without)
+        old_kernel_error, old_chi_error = _batch_errors(name, without_before)
+        chi_tuned = tuning[name].norm(float(change.weight))
+        wider = float(np.fmax(chi_error / chi_tuned.error, 1)) if plan.target is not TuningTarget.SIZE else 1.0
+        rows.append(
+            TunedLayer(
+                name=name,
+                weight_factor=EstimatedNumber(float(change.weight), change.weight.error * wider),
+                bias_factor=change.bias,
+                kernel_before=at_least(before[name].kernel(1, 1), old_kernel_error),
+                kernel_after=at_least(after[name].kernel(1, 1), kernel_error),
+                chi_before=at_least(before[name].norm(1), old_chi_error),
+                chi_after=at_least(after[name].norm(1), chi_error),
+                chi_tuned=at_least(chi_tuned, chi_error),
+            )
+        )
+    return list(changes.values()), rows
+
+
+def _batch_errors(name: str, passes: list[dict[str, LayerSample]]) -> tuple[float, float]:
+    """Errors of kernel and chi from passes without some of the inputs; nan without such passes."""
+    if not passes:
+        return math.nan, math.nan
+    found = [(float(samples[name].kernel(1, 1)), float(samples[name].norm(1))) for samples in passes]
+    kernel, chi = (jackknife_error(np.array(values)) for values in zip(*found, strict=True))
+    return kernel, chi
+
+
+def _check(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
+    for name, layer in layers.items():
+        weight = layer._parameters.get("weight")
+        if weight is None or weight.ndim < 2:
+            raise DeclarationError(
+                f"the rescaling of {name} ({type(layer).__name__})",
+                "it has no matrix of weights of its own",
+                "choose dense or convolutional layers",
+            )
+        if sum(any(p is weight for p in module._parameters.values()) for module in model.modules()) > 1:
+            raise DeclarationError(
+                f"the rescaling of {name}", "another module has the same weight", "choose other layers"
+            )
+
+
+def _pass(
+    model: nn.Module,
+    layers: Mapping[str, nn.Module],
+    arguments: CallArguments,
+    plan: LayerPlan,
+    phase: int,
+    action: Callable[[str, LayerSample], tuple[float, float]],
+    subset: InputSubset | None = None,
+) -> dict[str, LayerSample]:
+    """One pass; the action gives the factors of weight and bias with which the signal goes on."""
+    arguments = arguments if subset is None else subset.of(arguments)
+    found: dict[str, LayerSample] = {}
+    last: list[tuple[str, torch.Tensor]] = []
+    busy = False
+    probes = plan.probes * (TUNING_PROBES if phase == _TUNING else 1)
+
+    def leaving(name: str) -> Callable[..., object]:
+        def hook(layer: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: object) -> object:
+            nonlocal busy
+            tensor = first_tensor(output)
+            if busy or tensor is None:
+                return None
+            _usable(name, name in found, tensor, arguments.size)
+            sources = [SignSource((plan.seed, phase, len(found), probe), subset) for probe in range(probes)]
+            busy = True
+            try:
+                weighted, bias = parts_of_output(layer, args, kwargs, tensor)
+            finally:
+                busy = False
+            chi = norms_from_layer_before(name, *last[0], tensor, arguments.size, sources) if last else None
+            found[name] = sample = LayerSample.of(weighted, bias, arguments.size, chi)
+            s, t = action(name, sample)
+            leaf = (s * weighted + t * bias).requires_grad_()
+            last[:] = [(name, leaf)]
+            plan.steps(_PHASES[phase])
+            return with_first_tensor(output, leaf.clone())
+
+        return hook
+
+    handles = [layer.register_forward_hook(leaving(name), with_kwargs=True) for name, layer in layers.items()]
+    try:
+        run_with_gradients(model, arguments, Additions(lambda number, left, right: None))
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+def _usable(name: str, known: bool, tensor: torch.Tensor, size: int) -> None:
+    asked = f"the rescaling of {name}"
+    if known:
+        raise DeclarationError(asked, "it is called several times in a pass", "choose layers called once")
+    if not counts_inputs(tensor, size):
+        raise DeclarationError(
+            asked,
+            f"its output has the shape {tuple(tensor.shape)}",
+            f"the first axis has to count {size} inputs",
+        )
+    if not bool(tensor.isfinite().all()):
+        raise NonFinitePlace(name)
+
+
+def _factors(
+    name: str, sample: LayerSample, target: TuningTarget, kernel: float | None, factor: float
+) -> tuple[EstimatedNumber, EstimatedNumber]:
+    A, B, D = (float(values.mean()) for values in (sample.weighted, sample.mixed, sample.bias))
+    if not A > 0:
+        raise DeclarationError(f"the rescaling of {name}", "its weights give 0", "begin with weights that are not 0")
+    fixed = EstimatedNumber(1.0, 0.0)
+    if target is TuningTarget.SIZE or sample.chi is None:
+        if kernel is None:
+            return fixed, fixed
+        s = _positive_root(A, B, D - kernel)
+        if s is None:
+            raise DeclarationError(
+                f"kernel = {kernel:.4g} at {name}",
+                f"its biases alone have the mean square {D:.4g}",
+                "choose a larger one",
+            )
+        return EstimatedNumber(s, sample.kernel(s, 1).error / (2 * (A * s + B))), fixed
+    chi = sample.norm(1)
+    s = math.sqrt(factor / float(chi))
+    weight = EstimatedNumber(s, s * chi.error / (2 * float(chi)))
+    if target is TuningTarget.GRADIENT:
+        return weight, fixed
+    assert kernel is not None
+    t = _positive_root(D, s * B, s * s * A - kernel) if D > 0 else None
+    if t is None:
+        raise DeclarationError(
+            f"kernel = {kernel:.4g} at {name}",
+            f"with chi = {factor:.4g} its weights give {s * s * A:.4g}, and its biases cannot give the rest",
+            "choose another kernel, biases that are not 0, or target='gradient'",
+        )
+    slope = 2 * (D * t + s * B)
+    return weight, EstimatedNumber(t, sample.kernel(s, t).error / slope if slope > 0 else math.nan)
+
+
+def _positive_root(a: float, b: float, c: float) -> float | None:
+    """The larger root of ``a x^2 + 2 b x + c`` with a > 0, if it is positive."""
+    square = b * b - a * c
+    if square < 0:
+        return None
+    root = (math.sqrt(square) - b) / a
+    return root if root > 0 else None

@@ -1,0 +1,109 @@
+"""What is measured of a layer: what weight and bias give, and the Jacobian from the layer before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from ....core.errors import DeclarationError
+from ....results.numbers.estimates import EstimatedNumber
+from ...measuring.averaging import average
+from ...models.structures import first_tensor
+from ...probing.network_passes import accurate
+from ..batch_errors import SignSource
+from ..jacobian_probes import jacobian_probes
+
+
+@dataclass(frozen=True)
+class LayerSample:
+    """Measurements of one layer with output ``W a + b``.
+
+    Args:
+        weighted: A, mean square of ``W a`` of each input, shape (inputs,).
+        mixed: B, mean product of ``W a`` and ``b``.
+        bias: D, mean square of ``b``.
+        chi: squared norm of the Jacobian from the output of the layer before per neuron, shape (inputs, probes); None
+            at the first layer.
+    """
+
+    weighted: np.ndarray
+    mixed: np.ndarray
+    bias: np.ndarray
+    chi: np.ndarray | None
+
+    @classmethod
+    def of(cls, weighted: torch.Tensor, bias: torch.Tensor, size: int, chi: np.ndarray | None) -> LayerSample:
+        """From what weight and bias give to the output, for so many inputs."""
+        pairs = (weighted, weighted), (weighted, bias), (bias, bias)
+        A, B, D = (_products(first, second, size) for first, second in pairs)
+        return cls(A, B, D, chi)
+
+    def kernel(self, s: float, t: float) -> EstimatedNumber:
+        """With weights times s and biases times t."""
+        return average((s * s * self.weighted + 2 * s * t * self.mixed + t * t * self.bias)[None])
+
+    def norm(self, s: float) -> EstimatedNumber:
+        """The squared norm chi with weights times s; nan at the first layer."""
+        return EstimatedNumber(math.nan, math.nan) if self.chi is None else average((s * s * self.chi)[None])
+
+
+def parts_of_output(
+    layer: nn.Module, args: tuple[object, ...], kwargs: Mapping[str, object], output: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """``W a`` and ``b``: what the weight and what the bias give to the output, without graphs.
+
+    Args:
+        layer: it is run once more, with a bias of 0.
+        args: of its call.
+        kwargs: likewise.
+        output: of its call.
+    """
+    bias = layer._parameters.get("bias")
+    present = output.detach().clone()
+    if bias is None:
+        return present, torch.zeros_like(present)
+    with torch.no_grad():
+        data = bias.data
+        try:
+            bias.data = torch.zeros_like(data)
+            weighted = first_tensor(layer(*args, **kwargs))
+        finally:
+            bias.data = data
+    assert weighted is not None
+    return weighted.detach().clone(), present - weighted.detach()
+
+
+def norms_from_layer_before(
+    name: str, before: str, leaf: torch.Tensor, output: torch.Tensor, size: int, sources: Sequence[SignSource]
+) -> np.ndarray:
+    """Squared Jacobian norms per neuron of the output, shape (inputs, probes).
+
+    Args:
+        name: of the layer.
+        before: the name of the layer before.
+        leaf: its output.
+        output: of the layer, with a graph.
+        size: the number of inputs.
+        sources: of signs, one for each probe.
+
+    Raises:
+        DeclarationError: the output does not depend on the layer before.
+    """
+    chi, _ = jacobian_probes(leaf, output, size, sources)
+    if not chi.any():
+        raise DeclarationError(
+            f"the rescaling of {name}",
+            f"its output does not depend on that of {before}, which is called before it",
+            "choose layers that follow each other",
+        )
+    return chi
+
+
+def _products(first: torch.Tensor, second: torch.Tensor, size: int) -> np.ndarray:
+    product = accurate(first).reshape(size, -1) * accurate(second).reshape(size, -1)
+    return product.mean(dim=1).cpu().numpy().astype(float)

@@ -1,0 +1,195 @@
+"""The result of tuning: what was measured, what was set and what it did, as a table and as text."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, TypeAlias
+
+from torch import nn
+
+from ...core.display import Fact, Shown
+from ...core.errors import SymresError
+from ...results.numbers.estimates import EstimatedNumber
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class TunedBlock:
+    """A residual block ``z' = gamma z + xi R(z)``, R being its branch as it was found. Numbers have standard errors.
+
+    Args:
+        name: of the module.
+        kind: "block", or "branch" where the module is R and the model adds it to a stream.
+        gamma: weight of the stream.
+        xi: weight of the branch; its error, or that of gamma, is what inputs and probes leave open.
+        scaled: what was multiplied by xi, by name.
+        G_zz: mean square of the stream that enters, behind the tuned blocks before.
+        G_RR: of the branch.
+        G_Rz: mean product of both.
+        J_RR: squared norm of the Jacobian of the branch per neuron.
+        J_R1: its trace per neuron.
+        kernel_before: of the stream that left the block.
+        kernel_after: of the stream that leaves it now.
+        growth_before: the factor between the kernels on both sides of the block.
+        growth_after: likewise.
+        chi_before: squared norm of the Jacobian of the block per neuron.
+        chi_after: likewise, measured with new random directions.
+        apjn_before: squared norm of the Jacobian from the first block to what leaves this one, per neuron; nan unless
+            it is the target.
+        apjn_after: likewise, measured with new random directions.
+        chi_tuned: what the directions of the tuning gave for it: its error is how far the true one may be from there.
+    """
+
+    name: str
+    kind: str
+    gamma: EstimatedNumber
+    xi: EstimatedNumber
+    scaled: str
+    G_zz: EstimatedNumber
+    G_RR: EstimatedNumber
+    G_Rz: EstimatedNumber
+    J_RR: EstimatedNumber
+    J_R1: EstimatedNumber
+    kernel_before: float
+    kernel_after: float
+    growth_before: EstimatedNumber
+    growth_after: EstimatedNumber
+    chi_before: EstimatedNumber
+    chi_after: EstimatedNumber
+    apjn_before: EstimatedNumber
+    apjn_after: EstimatedNumber
+    chi_tuned: EstimatedNumber
+
+    def fact(self) -> Fact:
+        """One line."""
+        return Fact(
+            self.name,
+            f"gamma {float(self.gamma):.4g}, xi {_told(self.xi)} on {self.scaled}; "
+            f"kernel grows by {float(self.growth_before):.4g} -> {float(self.growth_after):.4g}, "
+            f"chi {_told(self.chi_before)} -> {_told(self.chi_after)}"
+            + ("" if math.isnan(self.apjn_after) else f", J {_told(self.apjn_before)} -> {_told(self.apjn_after)}"),
+        )
+
+
+@dataclass(frozen=True)
+class TunedLayer:
+    """A dense or convolutional layer without a skip connection, its weights rescaled.
+
+    Args:
+        name: of the module.
+        weight_factor: by which its weight was multiplied.
+        bias_factor: its bias.
+        kernel_before: of its output.
+        kernel_after: likewise.
+        chi_before: squared norm of the Jacobian from the output of the layer before to its own, per neuron of its own;
+            nan at the first layer.
+        chi_after: likewise, measured with new random directions.
+        chi_tuned: what the directions of the tuning gave for it: its error is how far the true one may be from there.
+    """
+
+    name: str
+    weight_factor: EstimatedNumber
+    bias_factor: EstimatedNumber
+    kernel_before: EstimatedNumber
+    kernel_after: EstimatedNumber
+    chi_before: EstimatedNumber
+    chi_after: EstimatedNumber
+    chi_tuned: EstimatedNumber
+
+    def fact(self) -> Fact:
+        """One line."""
+        return Fact(
+            self.name,
+            f"weight x {_told(self.weight_factor)}, bias x {_told(self.bias_factor)}; "
+            f"kernel {float(self.kernel_before):.4g} -> {float(self.kernel_after):.4g}, "
+            f"chi {_told(self.chi_before)} -> {_told(self.chi_after)}",
+        )
+
+
+_KEPT = {
+    "size": "kernels",
+    "gradient": "gradients",
+    "apjn": "Jacobian norms from the first block",
+    "both": "kernels and gradients",
+}
+TunedPart: TypeAlias = TunedBlock | TunedLayer
+
+
+@dataclass(frozen=True)
+class TuningReport(Shown):
+    """What ``tune_`` found and did.
+
+    Args:
+        parts: blocks, or layers, in the order of execution.
+        target: "size", "gradient", "apjn" or "both".
+        applied: whether the model was changed; not in a dry run.
+        model: the model; another object only where it was a single block that was wrapped.
+        inputs: how many inputs.
+        probes: how many random directions for each Jacobian norm.
+        mode: "train", "eval" or "as it is".
+        notes: what should be known when the numbers are read; each of them has also been a warning.
+    """
+
+    parts: tuple[TunedPart, ...]
+    target: str
+    applied: bool
+    model: nn.Module
+    inputs: int
+    probes: int
+    mode: str
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> TunedPart:
+        for part in self.parts:
+            if part.name == name:
+                return part
+        raise KeyError(name)
+
+    def rows(self) -> list[dict[str, str | float]]:
+        """The table, a dictionary for each block or layer; ``_error`` is a standard error."""
+        return [_row(part) for part in self.parts]
+
+    def frame(self) -> pd.DataFrame:
+        """The table as a pandas DataFrame, a row for each block or layer.
+
+        Returns:
+            Columns named as the attributes of ``TunedBlock`` or ``TunedLayer``, with ``_error`` behind those numbers
+            that have a standard error.
+
+        Raises:
+            SymresError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise SymresError("the table of a tuning", "pandas is missing", "pip install symres[torch]") from None
+        return pd.DataFrame(self.rows())
+
+    def _title(self) -> str:
+        kept = _KEPT[self.target]
+        what = "blocks" if isinstance(self.parts[0], TunedBlock) else "layers"
+        done = "tuned" if self.applied else "would be tuned (dry run)"
+        return f"{len(self.parts)} {what} {done} for {kept}, on {self.inputs} inputs"
+
+    def _facts(self) -> list[Fact]:
+        facts = [part.fact() for part in self.parts]
+        facts.append(Fact("errors", f"standard errors over inputs and {self.probes} random directions"))
+        return facts + [Fact("note", note) for note in self.notes]
+
+
+def _row(part: TunedPart) -> dict[str, str | float]:
+    row: dict[str, str | float] = {}
+    for field in fields(part):
+        value = getattr(part, field.name)
+        row[field.name] = float(value) if isinstance(value, float) else value
+        if isinstance(value, EstimatedNumber):
+            row[f"{field.name}_error"] = value.error
+    return row
+
+
+def _told(number: EstimatedNumber) -> str:
+    known = not math.isnan(number.error) and number.error > 0
+    return f"{float(number):.4g}" + (f" +- {number.error:.2g}" if known else "")

@@ -1,0 +1,108 @@
+"""Residual blocks of PyTorch as people write them, for tests that tune them as black boxes."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class ConvBlock(nn.Module):
+    """Two convolutions with batch normalisation; the ReLU comes after the sum (He et al., 2015)."""
+
+    def __init__(self, channels=8):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels)
+        self.conv2, self.bn2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        out = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        out = self.bn2(self.conv2(out))
+        out += x
+        return F.relu(out)
+
+
+class PreActivationBlock(nn.Module):
+    """Batch normalisation and ReLU before each convolution; weights of skip and branch are attributes."""
+
+    def __init__(self, channels=8):
+        super().__init__()
+        self.bn1, self.conv1 = nn.BatchNorm2d(channels), nn.Conv2d(channels, channels, 3, padding=1)
+        self.bn2, self.conv2 = nn.BatchNorm2d(channels), nn.Conv2d(channels, channels, 3, padding=1)
+        self.gamma, self.xi = 1.0, 1.0
+
+    def forward(self, x):
+        out = self.conv1(F.relu(self.bn1(x)))
+        return self.gamma * x + self.xi * self.conv2(F.relu(self.bn2(out)))
+
+
+class MixerBlock(nn.Module):
+    def __init__(self, tokens=6, width=16, gain=1.0):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.token = nn.Sequential(nn.Linear(tokens, 12), nn.GELU(), nn.Linear(12, tokens))
+        self.channel = nn.Sequential(nn.Linear(width, 32), nn.GELU(), nn.Linear(32, width))
+        for part in (self.token, self.channel):
+            for layer in (part[0], part[2]):
+                nn.init.normal_(layer.weight, std=gain / layer.in_features**0.5)
+
+    def forward(self, x):
+        x = x + self.token(self.norm1(x).transpose(1, 2)).transpose(1, 2)
+        return x + self.channel(self.norm2(x))
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.c_attn, self.c_proj = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        parts = self.c_attn(x).split(width, dim=2)
+        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2) for part in parts)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.drop(self.c_proj(mixed.transpose(1, 2).reshape(batch, length, width)))
+
+
+class GPTBlock(nn.Module):
+    """Attention and MLP, one after the other, behind LayerNorm; returns a tuple as many libraries do."""
+
+    def __init__(self, width=16, heads=2, gain=1.0):
+        super().__init__()
+        self.ln_1, self.attn = nn.LayerNorm(width), Attention(width, heads)
+        self.ln_2 = nn.LayerNorm(width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width))
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear):
+                nn.init.normal_(layer.weight, std=gain / layer.in_features**0.5)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x)), None
+
+
+class GPT(nn.Module):
+    """A stack of blocks behind embeddings."""
+
+    def __init__(self, depth, width=16, vocabulary=50, length=32, gain=1.0):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
+        self.h = nn.ModuleList(GPTBlock(width, gain=gain) for _ in range(depth))
+        self.ln_f, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary)
+
+    def forward(self, input_ids):
+        x = self.wte(input_ids) + self.wpe(torch.arange(input_ids.shape[1], device=input_ids.device))
+        for block in self.h:
+            x = block(x)[0]
+        return self.head(self.ln_f(x))
+
+
+class DenseBlock(nn.Module):
+    """z + W2 phi(W1 z)."""
+
+    def __init__(self, width, phi=None, bias=False):
+        super().__init__()
+        self.first, self.second = nn.Linear(width, width, bias=bias), nn.Linear(width, width, bias=bias)
+        self.phi = phi or nn.ReLU()
+
+    def forward(self, x):
+        return x + self.second(self.phi(self.first(x)))

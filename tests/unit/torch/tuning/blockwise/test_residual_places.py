@@ -1,0 +1,100 @@
+"""Which modules are blocks, which are branches, and which sum a branch belongs to."""
+
+import pytest
+import torch
+from torch import nn
+
+import symres.torch as st
+from symres.torch.models.arguments_of_models import CallArguments
+from symres.torch.models.keeping import kept
+from symres.torch.tuning.blockwise.residual_places import PlaceKind, residual_places
+from tests.oracles.torch_blocks import GPT, ConvBlock, DenseBlock, MixerBlock, PreActivationBlock
+
+
+def found(model, inputs, names):
+    modules = dict(model.named_modules())
+    with kept(model, train=False, dtype=None, device=None):
+        places = residual_places(model, {name: modules[name] for name in names}, CallArguments.of(inputs))
+    return {place.name: (place.kind, place.has_skip) for place in places}
+
+
+BLOCK, BRANCH = (PlaceKind.BLOCK, True), (PlaceKind.BRANCH, True)
+
+
+def test_blocks_and_their_branches():
+    images = torch.randn(2, 8, 5, 5)
+    assert found(nn.Sequential(ConvBlock(), PreActivationBlock()), images, ["0", "1"]) == {"0": BLOCK, "1": BLOCK}
+    assert found(nn.Sequential(ConvBlock(), ConvBlock()), images, ["0.bn2", "1"]) == {"0.bn2": BRANCH, "1": BLOCK}
+    mixer, tokens = nn.Sequential(MixerBlock(), MixerBlock()), torch.randn(2, 6, 16)
+    assert found(mixer, tokens, ["0", "1.token", "1.channel"]) == {"0": BLOCK, "1.token": BRANCH, "1.channel": BRANCH}
+    names = ["h.0.attn", "h.0.mlp", "h.1"]
+    ids = torch.randint(0, 50, (2, 6))
+    assert found(GPT(2), ids, names) == {"h.0.attn": BRANCH, "h.0.mlp": BRANCH, "h.1": BLOCK}
+
+
+def test_modules_without_a_skip_are_no_branches():
+    model = nn.Sequential(nn.Linear(8, 8), DenseBlock(8), nn.Tanh())
+    assert found(model, torch.randn(2, 8), ["0", "1", "2"]) == {
+        "0": (PlaceKind.BLOCK, False),
+        "1": BLOCK,
+        "2": (PlaceKind.BLOCK, False),
+    }
+
+
+class InPlaceSums(nn.Module):
+    """The stream is changed in place, in both spellings, and so is the branch."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = (nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8)) for _ in range(3))
+
+    def forward(self, x):
+        x = x * 1
+        x += self.a(x)
+        x.add_(self.b(x))
+        branch = self.c(x)
+        branch += x
+        return branch
+
+
+def test_sums_in_place():
+    torch.manual_seed(0)
+    model, plain, x = InPlaceSums(), InPlaceSums(), torch.randn(32, 8)
+    plain.load_state_dict(model.state_dict())
+    for target in ("gradient", "apjn", "size"):
+        model.load_state_dict(plain.state_dict())
+        report = st.tune_(model, x, ["a", "b", "c"], growth=8, target=target, progress=False)
+        assert [part.kind for part in report.parts] == ["branch"] * 3
+        stream = x
+        for part, branch, scaled in zip(
+            report.parts, (plain.a, plain.b, plain.c), (model.a, model.b, model.c), strict=True
+        ):
+            torch.testing.assert_close(scaled(stream), float(part.xi) * branch(stream))
+            after = (stream + scaled(stream)).detach()
+            grown = float(after.square().mean() / stream.square().mean())
+            assert abs(grown / part.growth_after - 1) < 1e-5
+            stream = after
+        torch.testing.assert_close(model(x), stream)
+
+
+class Stages(nn.Module):
+    """Residual blocks and one between them that changes the shape."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.Sequential(
+            *(ConvBlock(4), ConvBlock(4)), nn.Sequential(nn.Conv2d(4, 6, 2), nn.ReLU()), *(ConvBlock(6), ConvBlock(6))
+        )
+        self.twin = nn.Sequential(nn.Sequential(nn.Conv2d(6, 6, 1), nn.ReLU()))
+
+    def forward(self, x):
+        return self.twin(self.blocks(x))
+
+
+def test_unnamed_modules_that_are_no_blocks_are_left_out():
+    torch.manual_seed(0)
+    model, x = Stages(), torch.randn(6, 4, 6, 6)
+    with pytest.warns(UserWarning, match=r"in them: blocks\.2, twin\.0$"):
+        report = st.tune_(model, x, wrap=True, gamma=0.9, target="apjn", mode="train", progress=False)
+    assert [part.name for part in report.parts] == [f"blocks.{number}" for number in (0, 1, 3, 4)]
+    assert len(report.notes) == 1

@@ -1,0 +1,45 @@
+"""Errors where inputs share the statistics of their batch, against the scatter of independent batches."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import symres.torch as st
+from symres.torch.tuning.batch_errors import InputSubset, SignSource, left_out_in_turn
+from tests.oracles.torch_blocks import ConvBlock
+
+
+def test_an_input_keeps_its_signs_when_others_are_left_out():
+    like, subset = torch.empty(6, 3, 2), InputSubset(np.array([0, 2, 5]), 6)
+    whole = SignSource((1, 2)).draw(like)
+    assert torch.equal(SignSource((1, 2), subset).draw(torch.empty(3, 3, 2)), whole[[0, 2, 5]])
+    windows = SignSource((1, 2)).draw(torch.empty(12, 3))  # two pieces of each input
+    assert torch.equal(SignSource((1, 2), subset).draw(torch.empty(6, 3)), windows[[0, 1, 4, 5, 10, 11]])
+
+
+def test_each_input_is_left_out_once():
+    model = nn.BatchNorm1d(3).train()
+    found = left_out_in_turn(model, 20)
+    assert len(found) == 8 and sum(20 - len(subset.kept) for subset in found) == 20
+    assert set(np.concatenate([np.setdiff1d(np.arange(20), subset.kept) for subset in found])) == set(range(20))
+    assert left_out_in_turn(model.eval(), 20) == [] and left_out_in_turn(model.train(), 3) == []
+
+
+@pytest.mark.parametrize("kind", [pytest.param("blocks", marks=pytest.mark.exhaustive), "layers"])
+def test_errors_are_the_scatter_of_independent_batches(kind):
+    torch.manual_seed(0)
+    if kind == "blocks":
+        model, how, shape = nn.Sequential(ConvBlock(4)), {"blocks": "0", "wrap": True, "gamma": 0.9}, (12, 4, 4, 4)
+    else:
+        parts = nn.Conv2d(4, 6, 3), nn.BatchNorm2d(6), nn.ReLU(), nn.Conv2d(6, 6, 2)
+        model, how, shape = nn.Sequential(*parts), {"layers": nn.Conv2d}, (12, 4, 4, 4)
+    parts = []
+    for seed in range(30):
+        report = st.tune_(
+            model, torch.randn(shape), mode="train", probes=4, seed=seed, dry_run=True, progress=False, **how
+        )
+        parts.append(report.parts[-1])
+    spread = np.std([float(part.chi_before) for part in parts], ddof=1)
+    told = np.sqrt(np.mean([part.chi_before.error**2 for part in parts]))
+    assert 0.85 < told / spread < 1.5  # 30 batches tell the spread to 13 %, standard deviation
