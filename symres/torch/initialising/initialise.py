@@ -87,6 +87,10 @@ def _checked(model: nn.Module, target: str) -> str:
     label = type(model).__name__
     if next(model.parameters(), None) is None:
         raise DeclarationError(f"the model {label}", "it has no parameters", "pass a model with weights")
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise DeclarationError(
+            f"the model {label}", "none of its parameters asks for gradients", "unfreeze some of them"
+        )
     return label
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, xi
 from ..tracing.run_record import RecordedCall
 from .advised_kinds import Adviser, KindAdvice, averaged
@@ -105,11 +106,19 @@ class StreamSetter:
         self._kernel = target
 
     def _entering(self, use: WeightUse) -> float:
-        if self.mean_square is not None:
+        """The mean square of what enters a dense layer."""
+        if self.mean_square is not None and not self.predicted:
             return self.mean_square
         self._run_until(use)
         assert use.entering is not None
-        return self._rerun.mean_square(use.entering) or 1.0
+        square = self._rerun.mean_square(use.entering)
+        if not 0 < square < math.inf:
+            raise DeclarationError(
+                f"the mean square of what enters {use.module or 'the model'}",
+                f"it is {square:g}",
+                "pass inputs with finite numbers that are not all 0",
+            )
+        return square
 
     def _following(self, position: int) -> ModelPart | None:
         """The next part with weights, if the theory knows it."""
@@ -129,10 +138,8 @@ class StreamSetter:
         # the stream comes from another kind of layer, or goes to one: the kernel that is needed next
         wanted = self.kind(following) if other and following is not None else kind
         (use,) = part.uses
-        self._run_until(use)
-        assert use.entering is not None
         bias = kind.variance(C_b, False) if kind.variance(C_b, False) < wanted.kernel else 0.0
-        square = self._rerun.mean_square(use.entering) or 1.0
+        square = self._entering(use)
         why = f"gives the stream the kernel {wanted.kernel:.6g} that the next layer needs; {square:.4g} enters"
         self._draw_run(part, {use: ((wanted.kernel - bias) / square, bias, InitReason.MEASURED, why)})
         self._kernel, self._course = wanted.kernel, wanted.form.layer
@@ -163,9 +170,7 @@ class StreamSetter:
         if not math.isnan(self._kernel) and part.form is not None and part.layer is not None:
             square = averaged(part.form, self._kernel)
         if not 0 < square < math.inf:
-            self._run_until(use)
-            assert use.entering is not None
-            square, how = self._rerun.mean_square(use.entering) or 1.0, InitReason.MEASURED
+            square, how = self._entering(use), InitReason.MEASURED
         if use.fan_in * square < 1:
             share = use.fan_in * square  # of the tangent kernel: n <phi^2> from weights, 1 from biases
             self.store.notes.append(

@@ -82,13 +82,13 @@ class WeightStore:
         memory = _memory(tensor)
         if self._sizes.get(memory) != tensor.numel():
             raise DeclarationError(
-                f"the {kind}s of {use.module or 'the model'}",
-                "they are computed from other parameters",
+                f"the {kind} of {use.module or 'the model'}",
+                "it is computed from other parameters",
                 "remove the parametrisation before the model is initialised",
             )
         names = self._names[memory]
         if reasons := [self.kept[name] for name in names if name in self.kept]:
-            self.notes.append(f"{kind}s of {use.module or 'the model'} are left: {reasons[0]}")
+            self.notes.append(f"the {kind} of {use.module or 'the model'} is left: {reasons[0]}")
             return
         before = self._done.get((memory, use.part))
         if before is not None:

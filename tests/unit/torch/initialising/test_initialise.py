@@ -331,6 +331,10 @@ class TestNothingElseChanges:
             (mlp(2, 16, nn.ReLU), {"target": "criticl"}, "no such target"),
             (mlp(2, 16, nn.ReLU), {"inputs": torch.zeros(4, 3)}, "fails on the inputs"),
             (nn.Sequential(nn.Conv2d(3, 4, 3)), {}, "not known"),
+            (mlp(2, 64, nn.ReLU), {"inputs": torch.full((4, 20), math.nan)}, "it is nan"),
+            (mlp(2, 64, nn.ReLU), {"inputs": torch.zeros(4, 20)}, "it is 0"),
+            (mlp(2, 64, nn.ReLU).requires_grad_(False), {}, "asks for gradients"),
+            (nn.LSTM(20, 8), {"inputs": torch.zeros(4, 20)}, "no dense layer or convolution"),
         ],
     )
     def test_bad_input_is_one_clear_error(self, model, arguments, found):
