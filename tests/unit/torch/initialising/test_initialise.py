@@ -83,6 +83,12 @@ def words():
     return torch.randint(0, 30, (8, 6), generator=torch.Generator().manual_seed(1))
 
 
+@pytest.fixture(scope="module")
+def relu(vectors):
+    """The report of ``mlp(4, 128, nn.ReLU)``, whose advice other tests take over."""
+    return st.init_(mlp(4, 128, nn.ReLU), inputs=vectors)
+
+
 def state_of(model):
     tensors = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     return tensors, [m.training for m in model.modules()], [p.requires_grad for p in model.parameters()]
@@ -129,10 +135,11 @@ class TestVariances:
         assert report["0.weight"].variance == pytest.approx(report.advice[0][1].kernel)
         assert any("assumed" in note for note in report.notes)
 
-    def test_the_scale_of_inputs_goes_into_the_read_in(self, vectors):
-        one, three = (st.init_(mlp(3, 128, nn.ReLU), inputs=scale * vectors) for scale in (1, 3))
+    def test_the_scale_of_inputs_goes_into_the_read_in(self, vectors, relu):
+        one, three = (st.init_(mlp(4, 128, nn.ReLU), inputs=scale * vectors, like=relu) for scale in (1, 3))
         assert one["0.weight"].variance == pytest.approx(9 * three["0.weight"].variance)
 
+    @pytest.mark.exhaustive
     def test_layers_without_biases_have_points_without(self, vectors):
         report = st.init_(mlp(4, 256, nn.GELU, bias=False), inputs=vectors)
         assert report["2.weight"].variance == pytest.approx(4)  # K* = 0: <phi'(0)^2> = 1/4
@@ -153,6 +160,7 @@ class TestVariances:
         for rows in model.blocks[1].both.weight.chunk(2):
             assert_variance(rows, 1 / WIDTH)
 
+    @pytest.mark.exhaustive
     def test_a_chain_of_two_activations_hands_the_kernel_over(self, vectors):
         model = nn.Sequential(
             nn.Linear(20, 256),
@@ -249,18 +257,18 @@ class TestWhatIsLeft:
         assert torch.equal(model.head.weight, before)
         assert any("head" in note and "embedding" in note for note in report.notes)
 
-    def test_tied_layers_are_set_once(self, vectors):
+    def test_tied_layers_are_set_once(self, vectors, relu):
         model = mlp(4, 128, nn.ReLU)
         model[4].weight = model[2].weight
-        report = st.init_(model, inputs=vectors)
+        report = st.init_(model, inputs=vectors, like=relu)
         assert "4.weight" in report["2.weight"].why
         assert_variance(model[4].weight, 2 / 128)
 
-    def test_frozen_parameters_are_left(self, vectors):
+    def test_frozen_parameters_are_left(self, vectors, relu):
         model = mlp(4, 128, nn.ReLU)
         model[4].weight.requires_grad_(False)
         before = model[4].weight.detach().clone()
-        report = st.init_(model, inputs=vectors)
+        report = st.init_(model, inputs=vectors, like=relu)
         assert torch.equal(model[4].weight, before) and not model[4].weight.requires_grad
         assert report["4.weight"].reason == "left"
 
@@ -271,6 +279,7 @@ class TestWhatIsLeft:
         st.init_(model, inputs=vectors)
         assert (model.blocks[0].norm.weight == 1).all() and not model.blocks[0].norm.bias.detach().any()
 
+    @pytest.mark.exhaustive
     def test_running_statistics_start_anew(self, vectors):
         model = nn.Sequential(nn.Linear(20, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 10))
         model(3 * vectors)
@@ -280,31 +289,31 @@ class TestWhatIsLeft:
 
 
 class TestNothingElseChanges:
-    def test_a_dry_run_reports_the_same_and_changes_nothing(self, vectors):
+    def test_a_dry_run_reports_the_same_and_changes_nothing(self, vectors, relu):
         model = mlp(4, 128, nn.ReLU).train()
         before = state_of(model)
-        dry = st.init_(model, inputs=vectors, dry_run=True)
+        dry = st.init_(model, inputs=vectors, dry_run=True, like=relu)
         assert_same(before, state_of(model))
-        wet = st.init_(model, inputs=vectors)
+        wet = st.init_(model, inputs=vectors, like=relu)
         assert dry.settings == wet.settings and dry.check == wet.check
         assert (dry.changed, wet.changed) == (False, True)
         assert model.training
 
-    def test_seeds_decide_and_the_process_goes_on(self, vectors):
-        models = [mlp(3, 128, nn.ReLU) for _ in range(3)]
+    def test_seeds_decide_and_the_process_goes_on(self, vectors, relu):
+        models = [mlp(4, 128, nn.ReLU) for _ in range(3)]
         torch.manual_seed(5)
         expected = torch.rand(3)
         torch.manual_seed(5)
-        report = st.init_(models[0], inputs=vectors, seed=1)
+        st.init_(models[0], inputs=vectors, seed=1, like=relu)
         for model, seed in zip(models[1:], (1, 2), strict=True):
-            st.init_(model, inputs=vectors, seed=seed, like=report)
+            st.init_(model, inputs=vectors, seed=seed, like=relu)
         assert torch.equal(torch.rand(3), expected)
         one, same, other = (model[2].weight for model in models)
         assert torch.equal(one, same) and not torch.equal(one, other)
 
-    def test_types_are_kept(self, vectors):
-        model = mlp(3, 128, nn.ReLU).bfloat16()
-        st.init_(model, inputs=vectors)
+    def test_types_are_kept(self, vectors, relu):
+        model = mlp(4, 128, nn.ReLU).bfloat16()
+        st.init_(model, inputs=vectors, like=relu)
         assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
         assert_variance(model[2].weight, 2 / 128)
 
@@ -344,9 +353,9 @@ class TestNothingElseChanges:
 
 
 class TestReport:
-    def test_it_has_a_row_for_every_tensor_and_says_why(self, vectors):
-        model = mlp(3, 128, nn.ReLU)
-        report = st.init_(model, inputs=vectors)
+    def test_it_has_a_row_for_every_tensor_and_says_why(self, vectors, relu):
+        model = mlp(4, 128, nn.ReLU)
+        report = st.init_(model, inputs=vectors, like=relu)
         frame = report.frame()
         assert len(frame) == len(list(model.parameters()))
         assert set(frame.columns) >= {"module", "tensor", "std", "C_W", "C_b", "reason", "why"}
@@ -354,4 +363,4 @@ class TestReport:
         assert row["std"] == pytest.approx(math.sqrt(row.C_W / 128))
         text = str(report)
         assert "readout" in text and "afterwards" in text and "Dense(relu(z))" in text
-        assert len(report.check.frame()) == 3
+        assert len(report.check.frame()) == 4
