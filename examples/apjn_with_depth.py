@@ -45,7 +45,7 @@ class DepthSettings:
     probes: int = 2
 
 
-FULL, QUICK = DepthSettings(128, 512, 40), DepthSettings(24, 64, 10)
+FULL, QUICK = DepthSettings(128, 512, 40), DepthSettings(20, 64, 8, probes=1)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class MixerSettings:
 
 
 FULL = MixerSettings(32, 128, 256, 30, 3, 5, 4, (8, 16, 32, 64), 10)
-QUICK = MixerSettings(16, 32, 48, 4, 2, 2, 2, (4, 16), 12)
+QUICK = MixerSettings(16, 32, 48, 4, 2, 2, 2, (4, 16), 7)
 WEIGHTS, BIASES = (0.5, 4.5), (0.0, 1.5)  # ranges of sigma_w^2 and sigma_b^2
 CURVES = ((0.5, 0.0, "#0072B2"), (2.0, 0.0, "#D55E00"), (2.0, 0.5, "#009E73"))  # C_W, C_b, colour
 

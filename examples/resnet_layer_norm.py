@@ -4,8 +4,10 @@ At mu = 1 chi_J is 1 + O(1/depth) for all sigma_w and sigma_b; at mu < 1 the net
 latter by kernels that are not diagonal in pixels (appendix B, "likely"). Both measurement and theory contradict this:
 it is the padding. With circular padding, whose kernels are no more diagonal, chi_J is that of the fully connected
 network, 1 at sigma_b = 0 for all mu (but for the depth that it takes to get there, near mu = 1); zero padding makes it
-less than 1. The theory, for infinitely many channels, is that of ``kernels_of_pixels``. The source has images of
-CIFAR-10, 32 x 32 pixels, and 100 to 200 networks; here the images are random, of 16 x 16 pixels.
+less than 1. 20 networks of one stage of 18 blocks, 192 channels and 8 x 8 pixels at mu = 0, sigma_b = 0: 0.840 +- 0.016
+with zero padding (theory 0.874), 0.986 +- 0.034 with circular padding (theory 1). The theory, for infinitely many
+channels, is that of ``kernels_of_pixels``. The source has images of CIFAR-10, 32 x 32 pixels, and 100 to 200 networks;
+here the images are random, of 16 x 16 pixels.
 """
 
 from __future__ import annotations

@@ -46,7 +46,14 @@ def rows(module, word):
     return [row for row in quick(module).comparisons if word in row.what]
 
 
-@pytest.mark.parametrize("module", [*FIGURES, find_critical_weights], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [
+        *(pytest.param(m, marks=pytest.mark.exhaustive if m is mixer_phases else ()) for m in FIGURES),
+        find_critical_weights,
+    ],
+    ids=lambda module: module.__name__,
+)
 def test_quick_numbers_agree_with_the_theory(module, tmp_path):
     found = quick(module)
     judged = [row for row in found.comparisons if not math.isnan(row.theory)]
