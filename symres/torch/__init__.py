@@ -14,6 +14,7 @@ models       what is done with anybody's model: places are chosen in it, and it 
 probing      what one network shows of some inputs: kernels and Jacobian norms at its places
 measuring    averages over networks with standard errors, their table, their figure, and what they say about depth
 activations  from a module or a function to the formula that the theory derives from
+initialising  weights for the depth and width of a model, set in place, and why
 gains        the number by which a layer's weights are scaled, and why
 """
 

@@ -1,6 +1,8 @@
 # The public names of symres.torch: one list for users, type checkers and the loader.
 from .gains.gain import Gain as Gain
 from .gains.gain import gain as gain
+from .initialising.init_report import InitReport as InitReport
+from .initialising.initialise import init_ as init_
 from .measuring.measure import measure as measure
 from .measuring.prediction import Prediction as Prediction
 from .measuring.signals import Measurement as Measurement

@@ -37,15 +37,37 @@ def on_line(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setti
         if found is None:
             continue
         guess = found
-        if not (found[1] > -_SOLVED and found[0] > _LEAST):
-            continue
-        bias = float(found[1]) * kernel if found[1] > _SOLVED else 0.0
-        values = {**fixed, C_W: float(math.exp(found[0])), C_b: bias}
-        parallel = flow.chi_parallel(values, kernel)
-        if math.isfinite(parallel):
-            repels, aside = 10.0 * (parallel > 1 + _SOLVED), abs(math.log(kernel)) / 1e3
-            memory = abs(math.log(max(abs(parallel), 1e-3)))
-            yield Setting(Origin.LINE, values, kernel, repels + memory + aside)
+        setting = _setting(flow, fixed, kernel, found)
+        if setting is not None:
+            yield setting
+
+
+def at_kernel(flow: DepthFlow, fixed: Mapping[sp.Symbol, float], kernel: float) -> Setting | None:
+    """The setting for one kernel that a layer keeps with chi_perp = 1; None where there is none with C_b >= 0.
+
+    Args:
+        flow: of the layer, which has C_W and C_b among its parameters.
+        fixed: numbers for the weights of skip and branch.
+        kernel: the kernel.
+    """
+    if not {C_W, C_b} <= set(flow.theory.layer.parameters):
+        return None
+    found = _solved(flow, fixed, kernel, None)
+    return None if found is None else _setting(flow, fixed, kernel, found)
+
+
+def _setting(flow: DepthFlow, fixed: Mapping[sp.Symbol, float], kernel: float, found: np.ndarray) -> Setting | None:
+    """A point of the line, noted by how long a kernel that is off is remembered."""
+    if not (found[1] > -_SOLVED and found[0] > _LEAST):
+        return None
+    bias = float(found[1]) * kernel if found[1] > _SOLVED else 0.0
+    values = {**fixed, C_W: float(math.exp(found[0])), C_b: bias}
+    parallel = flow.chi_parallel(values, kernel)
+    if not math.isfinite(parallel):
+        return None
+    repels, aside = 10.0 * (parallel > 1 + _SOLVED), abs(math.log(kernel)) / 1e3
+    memory = abs(math.log(max(abs(parallel), 1e-3)))
+    return Setting(Origin.LINE, values, kernel, repels + memory + aside)
 
 
 def with_biases(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:

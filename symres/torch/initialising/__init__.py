@@ -1,0 +1,15 @@
+"""Initialisation of PyTorch models by the theory of their layers.
+
+Reading order: ``initialise`` (the door), then inwards
+
+model_run        the run of a model on its inputs, and the parameters that are left
+model_parts      the run cut into layers, residual branches, read-in and readout
+canonical_forms  equal layers have equal forms: one C_W, one C_b, xi before the branch
+advised_kinds    which variances the theory advises for each kind of layer
+setting_weights  weights are drawn part after part, each from what the parts before it do
+weight_store     the tensors that are filled, each once
+rerunning        the recorded run once more with the present weights
+norm_parameters  weights and biases of norms
+depth_check      kernels and gradients after it, against the theory
+init_report      what was set, and why
+"""

@@ -1,0 +1,184 @@
+"""What the theory advises for a kind of layer in a model: variances, the weight of branches, the first kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import sympy as sp
+
+from ...core.errors import DeclarationError, SymresError
+from ...core.symbols import C_W, C_b, L, M, xi
+from ...results.advice.advice import Advice
+from ...results.advice.parts import Origin
+from ...studies.advice.advise import advise
+from ...studies.advice.flow import DepthFlow, Setting
+from ...studies.advice.line_settings import at_kernel
+from ...studies.advice.near_layers import nearest
+from ...studies.advice.trials import trial
+from ...theory.theory import Theory, derive
+from .canonical_forms import CanonicalForm
+
+TARGETS = ("critical", "match")
+
+
+@dataclass(frozen=True, eq=False)
+class KindAdvice:
+    """Numbers for all layers of one kind.
+
+    Args:
+        form: the kind.
+        advice: what was advised, with its trials in drawn networks.
+        flow: its maps at infinite width.
+        values: numbers for C_W, C_b and xi, as far as they stand in the form.
+    """
+
+    form: CanonicalForm
+    advice: Advice
+    flow: DepthFlow
+    values: Mapping[sp.Symbol, float]
+
+    @property
+    def kernel(self) -> float:
+        """Of the first stream."""
+        return float(self.advice.kernel or 1.0)
+
+    def variance(self, symbol: sp.Symbol, is_branch_end: bool) -> float:
+        """Of a weight times fan_in (C_W), or of a bias (C_b); at the end of a branch times xi^2."""
+        factor = self.values.get(xi, 1.0) ** 2 if is_branch_end else 1.0
+        return factor * self.values.get(symbol, 0.0)
+
+    def step(self, kernel: float) -> tuple[float, float]:
+        """The next kernel, and chi_perp."""
+        return self.flow.step(_of(self.flow, self.values), kernel)
+
+
+@dataclass
+class Adviser:
+    """Advice for one model, each kind asked once.
+
+    Args:
+        target: "critical", or "match".
+        force: whether the least bad numbers are taken where nothing holds.
+        kernel: of the first stream, where it is given by the model: by its embedding, or by ``target="match"``.
+        given: advice that is known, by equation.
+    """
+
+    target: str
+    force: bool
+    kernel: float | None = None
+    given: Mapping[str, Advice] = field(default_factory=dict)
+    found: dict[tuple[object, int, int], KindAdvice] = field(default_factory=dict)
+
+    def ask(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
+        """Numbers for a kind of layer.
+
+        Args:
+            form: the kind.
+            depth: number of layers.
+            width: of the stream.
+
+        Raises:
+            DeclarationError: nothing holds, with the reasons and the nearest layer for which something does.
+        """
+        key = (form.layer, depth, width)
+        if key not in self.found:
+            self.found[key] = self._asked(form, depth, width)
+        return self.found[key]
+
+    def _asked(self, form: CanonicalForm, depth: int, width: int) -> KindAdvice:
+        theory = derive(form.layer)
+        flow = DepthFlow(theory)
+        known = self.given.get(form.layer.text)
+        if known is not None and (known.depth, known.width) == (depth, width):
+            advice = known
+        elif self.target == "match" and self.kernel is not None and not form.is_residual:
+            advice = self._matched(theory, flow, depth, width, self.kernel)
+        else:
+            whole = self._whole(form, flow, depth, width) if form.is_weighted and form.is_post_norm else None
+            advice = whole or advise(theory, depth, width, self.kernel if form.is_residual else None, near=False)
+        asked = f"the initialisation of {depth} layers z' = {form.layer.text} of width {width}"
+        if advice.C_W is None or advice.kernel is None:
+            raise DeclarationError(asked, _told(advice), "initialise this model by hand, or change the layer")
+        if not advice.holds and not self.force:
+            near = nearest(theory, lambda other: advise(other, depth, width, near=False))
+            raise DeclarationError(
+                asked,
+                _told(replace(advice, nearest=near)),
+                "use a wider or another model, or force=True for the least bad",
+            )
+        values = {C_W: advice.C_W, C_b: float(advice.C_b or 0.0), **_named(theory, advice.parameters)}
+        return KindAdvice(form, advice, flow, values)
+
+    def _matched(self, theory: Theory, flow: DepthFlow, depth: int, width: int, kernel: float) -> Advice:
+        """The point of the critical line at a kernel."""
+        setting = None if C_W not in theory.layer.parameters else at_kernel(flow, {}, kernel)
+        if setting is None:
+            found = advise(theory, depth, width, near=False)
+            if found.any_scale and found.kernel is not None:
+                return replace(found, kernel=kernel, inputs_kernel=kernel / float(found.C_W or 1.0))
+            raise DeclarationError(
+                f"the kernel {kernel:.4g} of the first layer",
+                f"no C_W and C_b >= 0 are critical there for z' = {theory.layer.text}",
+                'use target="critical"',
+            )
+        return _tried(flow, setting, depth, width)
+
+    def _whole(self, form: CanonicalForm, flow: DepthFlow, depth: int, width: int) -> Advice | None:
+        """Branches of weight 1 and C_W = 1 before a norm, which keeps the kernel; None if gradients do not survive."""
+        values = {s: 0.0 if s == C_b else 1.0 for s in form.layer.parameters}
+        found = _tried(flow, Setting(Origin.GIVEN, values, 1.0), depth, width)
+        return found if found.holds else None
+
+
+def _tried(flow: DepthFlow, setting: Setting, depth: int, width: int) -> Advice:
+    """A setting with how networks fared that were drawn with it."""
+    tried = trial(flow.theory, setting, depth, width)
+    others = {s.name: v for s, v in setting.values.items() if s not in (C_W, C_b)}
+    numbers = (setting.weight, setting.bias, others, setting.kernel, setting.inputs)
+    return Advice(
+        *(depth, width, tried.holds, *numbers, setting.origin),
+        theory=flow.path(setting, depth),
+        trial=tried,
+        learning_rate=flow.learning_rate(setting, depth),
+    )
+
+
+def _named(theory: Theory, numbers: Mapping[str, float]) -> dict[sp.Symbol, float]:
+    return {s: numbers[s.name] for s in theory.layer.parameters if s.name in numbers}
+
+
+def _told(advice: Advice) -> str:
+    """Why nothing is advised, on one line."""
+    return " ".join(advice.reasons[:3] if advice.nearest is None else _failing(advice))
+
+
+def _failing(advice: Advice) -> list[str]:
+    return [text for text in advice.reasons if not text.startswith(("Usual", "A first"))][:4]
+
+
+def averaged(form: CanonicalForm, kernel: float) -> float:
+    """The mean square of what enters a dense layer that is all of a form: the next kernel at C_W = 1 and C_b = 0."""
+    flow = DepthFlow(derive(form.layer))
+    return flow.step(_of(flow, {C_W: 1.0, C_b: 0.0}), kernel)[0]
+
+
+def _of(flow: DepthFlow, values: Mapping[sp.Symbol, float]) -> dict[sp.Symbol, float]:
+    return {s: v for s, v in values.items() if s in flow.theory.layer.parameters}
+
+
+def regime(kind: KindAdvice) -> str:
+    """How a residual network trains whose branches have the advised weight; empty where the theory does not say."""
+    if xi not in kind.values:
+        return ""
+    try:
+        limit = kind.flow.theory.depth_limit(xi.name)
+        # draws of C_W/M for each of the M hidden units, times xi = c/sqrt(L)
+        found = limit.regime(1 / sp.sqrt(M * L))
+    except SymresError:
+        return ""
+    scale = kind.values[xi] * kind.advice.depth ** (1 / limit.power)
+    return (
+        f"xi = {kind.values[xi]:.4g} = {scale:.3g} depth^(-1/{limit.power}): kernels stay finite at any depth; "
+        f"at large width and depth such a network trains in the regime: {found.name}."
+    )

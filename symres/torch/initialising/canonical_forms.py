@@ -1,0 +1,99 @@
+"""Equal layers have equal forms: one symbol C_W, one symbol C_b, and xi before the branch of a residual layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import sympy as sp
+
+from ...core.symbols import C_W, C_b, xi, z
+from ...layers.layer import Layer
+from ...layers.nodes import Dense
+from ...layers.normalisation import Normaliser
+from ..equations.formula_values import DenseUse
+from ..equations.interpretation import Interpretation
+
+
+@dataclass(frozen=True)
+class CanonicalForm:
+    """A part of a model as the theory is asked about it.
+
+    Args:
+        forward: its equation, ``skip*z + xi*branch`` for residual layers.
+        is_residual: whether the stream goes on beside a branch.
+        is_weighted: whether xi stands in the equation.
+        outer: the draws at the end of the branch, by C_W: those that xi multiplies.
+        shortcuts: draws that stand for the stream where its width changes, by C_W.
+        is_post_norm: whether a norm is behind the sum.
+    """
+
+    forward: sp.Expr
+    is_residual: bool
+    is_weighted: bool = False
+    outer: frozenset[sp.Symbol] = frozenset()
+    shortcuts: frozenset[sp.Symbol] = frozenset()
+    is_post_norm: bool = False
+
+    @property
+    def layer(self) -> Layer:
+        """The layer.
+
+        Raises:
+            SymresError: it is none.
+        """
+        return Layer(self.forward)
+
+
+def canonical_form(found: Interpretation) -> CanonicalForm:
+    """The form of what was read.
+
+    Draws without biases have ``C_b = 0``, norms epsilon = 0, which is a relative error of epsilon over their variance.
+    A dense layer of the bare stream beside a branch (the shortcut of a residual network where its width changes) is the
+    stream: with C_W = 1 and C_b = 0 it keeps kernel and Jacobian norm.
+
+    Args:
+        found: the equation with a C_W and a C_b for each draw.
+    """
+    expression = found.expression.replace(lambda e: isinstance(e, Normaliser), lambda e: e.func(e.args[0]))
+    factor, bare = expression.as_coeff_Mul()
+    is_post_norm = isinstance(bare, Normaliser) and isinstance(bare.args[0], sp.Add)
+    inner = bare.args[0] if is_post_norm else expression
+    form = _residual(inner, found.dense) if isinstance(inner, sp.Add) else None
+    if form is None:
+        return CanonicalForm(expression.xreplace(_common(found.dense)), False)
+    if is_post_norm:
+        return replace(form, forward=factor * bare.func(form.forward), is_post_norm=True)
+    return form
+
+
+def _residual(sum_: sp.Add, uses: tuple[DenseUse, ...]) -> CanonicalForm | None:
+    """A stream and a branch; None for any other sum."""
+    symbols = {use.C_W for use in uses}
+    terms = [term.as_coeff_Mul() for term in sum_.args]
+    skip = sum((c for c, bare in terms if bare == z), sp.Integer(0))
+    shortcuts: set[sp.Symbol] = set()
+    rest = [(c, bare) for c, bare in terms if bare != z]
+    if skip == 0:
+        projected = [(c, bare) for c, bare in rest if isinstance(bare, Dense) and bare.args[0] == z]
+        if len(projected) != 1 or len(rest) < 2:
+            return None
+        skip = projected[0][0]
+        shortcuts = projected[0][1].args[1].free_symbols & symbols
+        rest = [term for term in rest if term != projected[0]]
+    branch = sum((c * bare for c, bare in rest), sp.Integer(0)).xreplace(_common(uses))
+    outer = frozenset(bare.args[1] for _, bare in rest if isinstance(bare, Dense))
+    if len(outer) < len(rest):  # what ends the branch is no draw, whose variance xi^2 could multiply
+        return CanonicalForm(skip * z + branch, True, False, outer, frozenset(shortcuts))
+    return CanonicalForm(skip * z + xi * branch, True, True, outer, frozenset(shortcuts))
+
+
+def _common(uses: tuple[DenseUse, ...]) -> dict[sp.Symbol, sp.Expr]:
+    found: dict[sp.Symbol, sp.Expr] = {}
+    for use in uses:
+        found |= {use.C_W: C_W, use.C_b: C_b if use.made.bias is not None else sp.Integer(0)}
+    return found
+
+
+def largest_epsilon(found: Interpretation) -> float:
+    """What the norms of a part add to variances, at most."""
+    return max((float(norm.args[1]) for norm in found.expression.atoms(Normaliser)), default=0.0)

@@ -1,0 +1,195 @@
+"""Kernels and gradients along the depth of a model, measured on inputs, against the theory of its layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from ...results.advice.parts import FACTOR
+from ..tracing.run_record import RecordedCall
+from .rerunning import Rerun
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NEAR = 2.0  # factor from the theory that one network may have
+_PROBES = 4  # random directions for each gradient
+
+
+@dataclass(frozen=True)
+class StreamLevel:
+    """A stream of a model.
+
+    Args:
+        place: what it leaves.
+        kernel: mean square, over inputs, positions and neurons.
+        kernel_error: its standard error over inputs; nan for one input.
+        kernel_theory: what the theory of the layers before it predicts; nan behind what stays measured.
+        gradient: squared norm of the Jacobian from it to the output, for each entry of the output.
+        gradient_error: its standard error over inputs; nan for one input.
+        gradient_theory: the measured one at the end of the same layers, times chi_perp of those between; nan elsewhere.
+    """
+
+    place: str
+    kernel: float
+    kernel_error: float
+    kernel_theory: float
+    gradient: float
+    gradient_error: float
+    gradient_theory: float
+
+
+@dataclass(frozen=True)
+class DepthCheck:
+    """Kernels and gradients of one network, stream by stream.
+
+    Args:
+        streams: what was measured, from the read-in's output to the readout's input.
+        inputs: how many inputs.
+    """
+
+    streams: tuple[StreamLevel, ...]
+    inputs: int
+
+    @property
+    def kernel_range(self) -> float:
+        """The largest kernel over the smallest."""
+        return _range([stream.kernel for stream in self.streams])
+
+    @property
+    def gradient_range(self) -> float:
+        """The largest squared gradient over the smallest."""
+        return _range([stream.gradient for stream in self.streams])
+
+    @property
+    def kernel_factor(self) -> float:
+        """The largest factor between a kernel and its theory; nan without a theory."""
+        return _factor([(stream.kernel, stream.kernel_theory) for stream in self.streams])
+
+    @property
+    def gradient_factor(self) -> float:
+        """The largest factor between a squared gradient and its theory; nan without a theory."""
+        return _factor([(stream.gradient, stream.gradient_theory) for stream in self.streams])
+
+    @property
+    def holds(self) -> bool:
+        """Whether kernels and gradients change by less than 5 over the depth."""
+        return max(self.kernel_range, self.gradient_range) <= FACTOR
+
+    @property
+    def is_near(self) -> bool:
+        """Whether they are within a factor of 2 of the theory wherever there is one."""
+        return not max(self.kernel_factor, self.gradient_factor, key=lambda f: -math.inf if math.isnan(f) else f) > NEAR
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """In words."""
+        if not self.streams:
+            return ("There is no stream between two layers to be measured.",)
+        kept = "within" if self.holds else "more than"
+        changes = (
+            f"In this network, on {self.inputs} inputs, kernels change by a factor of {self.kernel_range:.3g} over the "
+            f"depth and squared gradients by {self.gradient_range:.3g}: {kept} a factor of {FACTOR:g}."
+        )
+        if math.isnan(self.kernel_factor):
+            return (changes, "No layer is predicted by the theory.")
+        apart = f"kernels differ from it by factors up to {self.kernel_factor:.3g}"
+        if not math.isnan(self.gradient_factor):
+            apart += f", squared gradients up to {self.gradient_factor:.3g}"
+        return (changes, f"Against the theory of infinite width, {apart}.")
+
+    def frame(self) -> pd.DataFrame:
+        """A table with a row for each stream; columns as the fields of ``StreamLevel``."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(stream) for stream in self.streams], columns=list(StreamLevel.__annotations__))
+
+
+@dataclass(frozen=True)
+class PredictedStream:
+    """A place to be measured, with what the theory says.
+
+    Args:
+        place: what the stream leaves.
+        number: of the stream value.
+        kernel: predicted; nan if it is not.
+        chi_perp: of the layer that it leaves; nan if it is not known.
+    """
+
+    place: str
+    number: int
+    kernel: float
+    chi_perp: float
+
+
+def check_depth(
+    stream: torch.Tensor,
+    calls: Sequence[RecordedCall],
+    output: int,
+    predicted: Sequence[PredictedStream],
+    generator: torch.Generator,
+) -> DepthCheck:
+    """Measure kernels and gradients.
+
+    Args:
+        stream: what goes in.
+        calls: of the whole run.
+        output: the number of the model's output.
+        predicted: the places, in order.
+        generator: of the random directions.
+    """
+    if not predicted:
+        return DepthCheck((), int(stream.shape[0]))
+    first = predicted[0].number
+    rerun = Rerun(stream, first)
+    rerun.run(calls)
+    tensors = [rerun.values[place.number] for place in predicted]
+    final = rerun.values[output]
+    gradients = [torch.zeros(tensor.shape[0], dtype=torch.float64) for tensor in tensors]
+    for _ in range(_PROBES):
+        signs = torch.randint(0, 2, final.shape, generator=generator, dtype=torch.float64).to(final.device) * 2 - 1
+        found = torch.autograd.grad((final * signs).sum(), tensors, retain_graph=True, allow_unused=True)
+        for total, part in zip(gradients, found, strict=True):
+            total += math.nan if part is None else part.detach().flatten(1).square().sum(1).cpu().double() / _PROBES
+    each = final.numel() / final.shape[0]
+    measured = [gradient / each for gradient in gradients]
+    levels = _predicted_gradients(predicted, [float(gradient.mean()) for gradient in measured])
+    streams = []
+    for place, tensor, gradient, level in zip(predicted, tensors, measured, levels, strict=True):
+        kernel, kernel_error = _mean(tensor.detach().flatten(1).square().mean(1).cpu().double())
+        streams.append(StreamLevel(place.place, kernel, kernel_error, place.kernel, *_mean(gradient), level))
+    return DepthCheck(tuple(streams), int(stream.shape[0]))
+
+
+def _predicted_gradients(predicted: Sequence[PredictedStream], measured: Sequence[float]) -> list[float]:
+    """From the end of each stretch that the theory knows backwards."""
+    found = [math.nan] * len(predicted)
+    for position in range(len(predicted) - 1, -1, -1):
+        behind = predicted[position + 1].chi_perp if position + 1 < len(predicted) else math.nan
+        if math.isnan(behind):  # here a stretch ends, or there is none
+            found[position] = measured[position] if not math.isnan(predicted[position].chi_perp) else math.nan
+        else:
+            found[position] = found[position + 1] * behind
+    return found
+
+
+def _mean(values: torch.Tensor) -> tuple[float, float]:
+    error = float(values.std()) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return float(values.mean()), error
+
+
+def _range(values: Sequence[float]) -> float:
+    if not values or not all(0 < value < math.inf for value in values):
+        return math.inf if values else 1.0
+    return max(values) / min(values)
+
+
+def _factor(pairs: Sequence[tuple[float, float]]) -> float:
+    known = [(a, b) for a, b in pairs if not math.isnan(b)]
+    if not known:
+        return math.nan
+    return max(math.inf if not (a > 0 and b > 0) else max(a / b, b / a) for a, b in known)

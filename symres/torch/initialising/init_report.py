@@ -1,0 +1,138 @@
+"""What was set in a model, on which module, and why."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ...core.display import Fact, Shown
+from ...results.advice.advice import Advice
+from .depth_check import DepthCheck
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_OF_INPUTS = ("Scale the inputs", "The variances are given")  # sentences for those who draw weights by hand
+
+
+class InitReason(StrEnum):
+    """Why a tensor has its numbers."""
+
+    THEORY = "theory"
+    MEASURED = "measured"
+    CONVENTION = "convention"
+    LEFT = "left"
+
+
+@dataclass(frozen=True)
+class TensorSetting:
+    """What was done with one tensor of a model, or with some rows of it.
+
+    Args:
+        module: the qualified name of the module.
+        tensor: the name of the parameter in it.
+        kind: "weight", "bias", "norm", or "other".
+        std: of the normal numbers that it was filled with; 0 for zeros, nan for what was left or is constant.
+        variance: C_W = fan_in*std^2 of weights, C_b = std^2 of biases; nan for others.
+        reason: why, in a word.
+        why: why, in a sentence.
+    """
+
+    module: str
+    tensor: str
+    kind: str
+    std: float
+    variance: float
+    reason: InitReason
+    why: str
+
+
+@dataclass(frozen=True)
+class InitReport(Shown):
+    """An initialisation: what was set, why, and what kernels and gradients are afterwards.
+
+    Args:
+        model: the name of its class.
+        target: "critical" or "match".
+        seed: of the weights.
+        changed: whether the model was changed; not in a dry run.
+        settings: of each tensor, in the order in which they were set; those that were left come last.
+        advice: what the theory advises for each kind of layer, by its equation.
+        check: kernels and gradients with the new weights, against the theory.
+        notes: what a reader should know.
+    """
+
+    model: str
+    target: str
+    seed: int
+    changed: bool
+    settings: tuple[TensorSetting, ...]
+    advice: tuple[tuple[str, Advice], ...]
+    check: DepthCheck
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> TensorSetting:
+        """The first setting of a tensor, by the qualified name of the parameter."""
+        for setting in self.settings:
+            if name == ".".join(filter(None, (setting.module, setting.tensor))):
+                return setting
+        raise KeyError(name)
+
+    @property
+    def left(self) -> tuple[TensorSetting, ...]:
+        """The tensors that are as they were, each with the reason."""
+        return tuple(setting for setting in self.settings if setting.reason is InitReason.LEFT)
+
+    def frame(self) -> pd.DataFrame:
+        """A table with a row for each tensor: module, tensor, kind, std, C_W, C_b, reason, why.
+
+        Returns:
+            C_W is nan for biases, C_b for weights, std for what was left.
+        """
+        import pandas as pd
+
+        nan = float("nan")
+        rows = [
+            {
+                **{"module": s.module, "tensor": s.tensor, "kind": s.kind, "std": s.std},
+                **{"C_W": s.variance if s.kind == "weight" else nan, "C_b": s.variance if s.kind == "bias" else nan},
+                **{"reason": s.reason.value, "why": s.why},
+            }
+            for s in self.settings
+        ]
+        return pd.DataFrame(rows, columns=["module", "tensor", "kind", "std", "C_W", "C_b", "reason", "why"])
+
+    def _title(self) -> str:
+        count = sum(setting.reason is not InitReason.LEFT for setting in self.settings)
+        done = "set" if self.changed else "would be set (dry run)"
+        return f"{self.model}: {count} tensors {done}, {len(self.left)} left; target {self.target}, seed {self.seed}"
+
+    def _facts(self) -> list[Fact]:
+        facts = []
+        for setting, names in _alike(self.settings):
+            label = f"{names[0]} ... {names[-1]} ({len(names)})" if len(names) > 1 else names[0]
+            facts.append(Fact(label, f"{_numbers(setting)}{setting.reason.value}: {setting.why}"))
+        for text, advice in self.advice:
+            facts.append(Fact(f"z' = {text}", f"{advice.depth} layers of width {advice.width}"))
+            facts += [Fact("", reason) for reason in advice.reasons if not reason.startswith(_OF_INPUTS)]
+        facts += [Fact("afterwards", sentence) for sentence in self.check.sentences]
+        return facts + [Fact("note", note) for note in self.notes]
+
+
+def _alike(settings: tuple[TensorSetting, ...]) -> list[tuple[TensorSetting, list[str]]]:
+    """Tensors with equal numbers and reasons together, in the order of the first of each."""
+    found: dict[tuple[object, ...], tuple[TensorSetting, list[str]]] = {}
+    for s in settings:
+        key = (s.tensor, s.kind, f"{s.variance:.6g}", s.reason, s.why)
+        found.setdefault(key, (s, []))[1].append(".".join(filter(None, (s.module, s.tensor))))
+    return list(found.values())
+
+
+def _numbers(setting: TensorSetting) -> str:
+    if setting.kind not in ("weight", "bias") or math.isnan(setting.variance):
+        return ""
+    symbol = "C_W" if setting.kind == "weight" else "C_b"
+    return f"std {setting.std:.4g} ({symbol} = {setting.variance:.6g}), "

@@ -1,0 +1,236 @@
+"""The parts of a model in the order of its stream: read-in, layers, residual layers, readout, what stays measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import sympy as sp
+import torch
+
+from ...core.errors import SymresError
+from ...layers.layer import Layer
+from ...layers.nodes import Dense
+from ..equations.dense_variances import DENSE, weighted
+from ..equations.formula_values import NotRead
+from ..equations.layering import StretchReading
+from ..tracing.run_record import RecordedCall, RunRecord, StreamValue
+from .canonical_forms import CanonicalForm, canonical_form
+
+_TRANSPOSED = frozenset({"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"})
+_ATTENTION = "multi_head_attention_forward"
+
+
+class PartRole(StrEnum):
+    """What a part of a model does."""
+
+    READ_IN = "read-in"
+    LAYER = "layer"
+    RESIDUAL = "residual layer"
+    READOUT = "readout"
+    MEASURED_BRANCH = "measured branch"
+    MEASURED = "measured"
+    IDLE = "without weights"
+
+
+@dataclass(frozen=True, eq=False)
+class WeightUse:
+    """Weights that a call multiplies by.
+
+    Args:
+        module: the qualified name of the module that calls.
+        call: the call.
+        tensor: the model's tensor.
+        rows: the axis of it that counts the neurons that come out.
+        part: of these neurons those that are meant; None for all.
+        fan_in: how many entries go into a neuron.
+        bias: shape (fan_out,), or None.
+        entering: the stream value that is multiplied; None where that is not known.
+        C_W: the symbol for fan_in*Var(weight) in the equation of the part; None where it has none.
+        is_last: whether a branch ends with it.
+        is_shortcut: whether it stands for the stream where its width changes.
+    """
+
+    module: str
+    call: RecordedCall
+    tensor: torch.Tensor
+    rows: int
+    part: tuple[int, ...] | None
+    fan_in: int
+    bias: torch.Tensor | None
+    entering: int | None
+    C_W: sp.Symbol | None = None
+    is_last: bool = False
+    is_shortcut: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ModelPart:
+    """A part of a model.
+
+    Args:
+        place: a name for people.
+        role: what it does.
+        stretch: its calls, and what was read of them.
+        form: what the theory is asked about it; None where nothing was read.
+        layer: of that form; None for what stays measured.
+        uses: its weights, in the order of the calls.
+        width: neurons of the stream that comes out, of a convolution times the positions that it sees; 0 for none.
+        reason: why it stays measured.
+    """
+
+    place: str
+    role: PartRole
+    stretch: StretchReading
+    form: CanonicalForm | None
+    layer: Layer | None
+    uses: tuple[WeightUse, ...]
+    width: int
+    reason: str = ""
+
+    @property
+    def is_residual(self) -> bool:
+        """Whether the stream goes on beside a branch."""
+        return self.role in (PartRole.RESIDUAL, PartRole.MEASURED_BRANCH)
+
+
+def model_parts(record: RunRecord, stretches: Sequence[StretchReading]) -> tuple[ModelPart, ...]:
+    """The parts with their roles.
+
+    The first part with weights is the read-in, the last one the readout, if they are dense layers of the stream; a
+    dense layer whose output goes through the activation of the layers before it is no readout.
+
+    Args:
+        record: the run.
+        stretches: of the run, in order.
+    """
+    found = [_part(record, stretch) for stretch in stretches]
+    heavy = [position for position, part in enumerate(found) if part.uses]
+    if not heavy:
+        return tuple(found)
+    first, last = heavy[0], heavy[-1]
+    if _is_dense(found[last]) and not _is_activated(found, last):
+        found[last] = replace(found[last], role=PartRole.READOUT)
+    if first != last and _is_dense(found[first]):
+        found[first] = replace(found[first], role=PartRole.READ_IN)
+    return tuple(found)
+
+
+def _is_dense(part: ModelPart) -> bool:
+    is_layer = part.role is PartRole.LAYER and len(part.uses) == 1
+    return is_layer and part.form is not None and isinstance(part.form.forward, Dense)
+
+
+def _is_activated(parts: Sequence[ModelPart], position: int) -> bool:
+    """Whether the next part is the activation that this one has inside."""
+    part = parts[position]
+    behind = parts[position + 1].stretch if position + 1 < len(parts) else None
+    if behind is None or behind.found is None or behind.opaque or part.stretch.found is None:
+        return False
+    return bool(set(behind.found.activations) & set(part.stretch.found.activations))
+
+
+def _part(record: RunRecord, stretch: StretchReading) -> ModelPart:
+    found = stretch.found
+    uses = tuple(sorted(_uses(record, stretch), key=lambda use: use.call.number))
+    form = None if found is None else canonical_form(found)
+    layer, reason = None, stretch.reason
+    if form is not None and stretch.layer is not None and uses:
+        try:
+            layer = form.layer
+        except SymresError as error:
+            reason = error.found
+    if not uses:
+        role = PartRole.IDLE
+    elif layer is None:
+        role = PartRole.MEASURED_BRANCH if form is not None and form.is_residual else PartRole.MEASURED
+    else:
+        role = PartRole.RESIDUAL if form is not None and form.is_residual else PartRole.LAYER
+    width = min((_width(use) for use in uses if use.is_last or len(uses) == 1), default=0)
+    width = width or min(map(_width, uses), default=0)
+    return ModelPart(_place(stretch, uses), role, stretch, form, layer, uses, width, reason)
+
+
+def _width(use: WeightUse) -> int:
+    neurons = use.tensor.shape[use.rows] if use.part is None else len(use.part)
+    return int(neurons) * math.prod(use.tensor.shape[2:])
+
+
+def _uses(record: RunRecord, stretch: StretchReading) -> Iterator[WeightUse]:
+    """The weights that were read, and those in parts that were not."""
+    form = None if stretch.found is None else canonical_form(stretch.found)
+    read = () if stretch.found is None else stretch.found.dense
+    for use in read:
+        made = use.made
+        last, shortcut = (form is not None and use.C_W in group for group in (_outer(form), _shortcuts(form)))
+        yield WeightUse(
+            *(use.name, made.call, made.tensor, made.rows, use.part, made.fan_in, made.bias, made.entering, use.C_W),
+            is_last=last,
+            is_shortcut=shortcut,
+        )
+    known = {use.made.call.number for use in read}
+    inside = frozenset().union(*(part.calls for part in stretch.opaque)) - known
+    found = (_hidden_use(record, call) for call in stretch.calls if call.number in inside)
+    hidden = [other for other in found if other is not None]
+    ends = form is None or not form.is_weighted  # else what ends the branch was read
+    for other in hidden:
+        yield replace(other, is_last=ends and other is hidden[-1] and other.call.name != _ATTENTION)
+        if other.call.name == _ATTENTION:
+            yield from _projection(other)
+
+
+def _outer(form: CanonicalForm | None) -> frozenset[sp.Symbol]:
+    return frozenset() if form is None else form.outer
+
+
+def _shortcuts(form: CanonicalForm | None) -> frozenset[sp.Symbol]:
+    return frozenset() if form is None else form.shortcuts
+
+
+def _hidden_use(record: RunRecord, call: RecordedCall) -> WeightUse | None:
+    """The weights of a call that multiplies by some; None for any other."""
+    name = call.inside[-1].name
+    if call.name in DENSE:
+        try:
+            made = weighted(call)
+        except NotRead:
+            return _grouped(call, name)
+        if id(made.tensor) not in record.names:  # a constant of the run, such as a mask
+            return None
+        return WeightUse(name, call, made.tensor, made.rows, None, made.fan_in, made.bias, made.entering)
+    if call.name in _TRANSPOSED:
+        return _grouped(call, name, rows=1)
+    if call.name == _ATTENTION and isinstance(call.args[5], torch.Tensor):
+        return WeightUse(name, call, call.args[5], 0, None, int(call.args[5].shape[1]), call.args[6], None)
+    return None
+
+
+def _projection(use: WeightUse) -> Iterator[WeightUse]:
+    """The second matrix of PyTorch's attention, which ends its branch."""
+    weight, bias = use.call.args[11], use.call.args[12]
+    yield replace(use, tensor=weight, bias=bias, fan_in=int(weight.shape[1]), is_last=True)
+
+
+def _grouped(call: RecordedCall, name: str, rows: int = 0) -> WeightUse | None:
+    """A convolution in groups, or a transposed one: its inputs are those of one group."""
+    given = [*call.args, *call.kwargs.values()]
+    found = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
+    entering = next((leaf.number for leaf in given if isinstance(leaf, StreamValue)), None)
+    if not found or found[0].ndim < 3:
+        return None
+    tensor, bias = found[0], found[1] if len(found) > 1 else None
+    return WeightUse(name, call, tensor, rows, None, tensor.numel() // tensor.shape[rows], bias, entering)
+
+
+def _place(stretch: StretchReading, uses: Sequence[WeightUse]) -> str:
+    """The innermost module that has all of the weights, or what was not read; else the last call's module."""
+    names = [use.module for use in uses] or [part.place or part.kind for part in stretch.opaque]
+    names = names or [stretch.calls[-1].inside[-1].name]
+    shared = []
+    for parts in zip(*(name.split(".") for name in names), strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return ".".join(shared) or ", ".join(dict.fromkeys(names))

@@ -1,0 +1,76 @@
+"""The recorded run of a model once more, part by part, with the weights that it has now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from ...core.errors import DeclarationError
+from ..models.structures import tensors
+from ..tracing.run_record import RecordedCall, substituted
+
+_BATCH_NORM = "input running_mean running_var weight bias training momentum eps"
+
+
+class Rerun:
+    """Stream values of a recorded run, made anew.
+
+    Weights are looked up when a call is repeated, so that a part may be set between two of them. Batch normalisation
+    averages over the inputs of the run, as in train mode.
+
+    Args:
+        stream: the tensor that was followed.
+        start: the stream value at which derivatives begin; it is cut off from what made it. None without derivatives.
+    """
+
+    def __init__(self, stream: torch.Tensor, start: int | None = None) -> None:
+        self.values: dict[int, torch.Tensor] = {0: stream.detach()}
+        self._start = start
+        self._begin(0)
+
+    def run(self, calls: Sequence[RecordedCall]) -> None:
+        """Repeat calls, in order.
+
+        Raises:
+            DeclarationError: one of them cannot be repeated.
+        """
+        with torch.set_grad_enabled(self._start is not None):
+            for call in calls:
+                self._repeat(call)
+
+    def mean_square(self, number: int) -> float:
+        """Of the entries of a stream value."""
+        return float(self.values[number].detach().double().square().mean())
+
+    def _repeat(self, call: RecordedCall) -> None:
+        given = {
+            number: self.values[number].clone() if call.changed else self.values[number] for number in call.sources
+        }
+        args, kwargs = substituted(call.args, given), substituted(dict(call.kwargs), given)
+        try:
+            result = _result(call, args, kwargs)
+        except (NotImplementedError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[:160] or type(error).__name__
+            raise DeclarationError(
+                f"the operation {call.name} in {call.inside[-1].name or 'the model'}",
+                f"it cannot be repeated: {reason}",
+                "initialise the model before it is compiled",
+            ) from error
+        for number, made in zip(call.results, tensors(result), strict=False):
+            self.values[number] = made
+            self._begin(number)
+
+    def _begin(self, number: int) -> None:
+        if number == self._start:
+            self.values[number] = self.values[number].detach().requires_grad_()
+
+
+def _result(call: RecordedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if call.name != "batch_norm":
+        result = call.function(*args, **kwargs)
+        return list(tensors((args, kwargs))) if result is None else result  # it changes what it is given
+    given = dict(zip(_BATCH_NORM.split(), args, strict=False)) | kwargs
+    return functional.batch_norm(**(given | {"running_mean": None, "running_var": None, "training": True}))

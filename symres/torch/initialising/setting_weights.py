@@ -1,0 +1,237 @@
+"""Weights are drawn part after part in the order of the stream, each from what the parts before it do to the inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from ...core.errors import DeclarationError
+from ...core.symbols import C_W, C_b, xi
+from ..tracing.run_record import RecordedCall
+from .advised_kinds import Adviser, KindAdvice, averaged
+from .depth_check import PredictedStream
+from .init_report import InitReason
+from .model_parts import ModelPart, PartRole, WeightUse
+from .rerunning import Rerun
+from .weight_store import WeightStore
+
+_BRANCHES = "no layer of the theory on this stream: 1/sqrt(number of branches)"
+
+
+@dataclass
+class StreamSetter:
+    """Sets the weights of a model.
+
+    Args:
+        parts: of the model, in order.
+        calls: of the run that the parts are of, all whose results reach the output, in order.
+        adviser: what the theory says.
+        store: the weights.
+        stream: what goes into the model.
+        mean_square: of what enters the first layer, where no inputs were given; None where they were.
+    """
+
+    parts: Sequence[ModelPart]
+    calls: Sequence[RecordedCall]
+    adviser: Adviser
+    store: WeightStore
+    stream: torch.Tensor
+    mean_square: float | None
+    predicted: list[PredictedStream] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._rerun, self._done = Rerun(self.stream), 0
+        self._kernel = math.nan  # of the stream, as predicted
+        self._course: object = None  # the kind of layer for whose kernel the stream is made
+        roles = [part.role for part in self.parts]
+        self._layers = max(1, roles.count(PartRole.LAYER))
+        self._branches = sum(part.is_residual for part in self.parts)
+        widths = [part.width for part in self.parts if part.role is PartRole.LAYER or part.is_residual]
+        self._width = max(2, min(widths, default=self.parts[0].width or 2))
+
+    def set_all(self) -> None:
+        """Every part."""
+        for position, part in enumerate(self.parts):
+            self._run_to(part.stretch.calls[0].number)
+            self._before(part)
+            if part.role is PartRole.READ_IN:
+                self._read_in(position)
+            elif part.role is PartRole.LAYER:
+                self._layer(position)
+            elif part.role is PartRole.RESIDUAL:
+                self._residual(part)
+            elif part.role is PartRole.READOUT:
+                self._readout(part)
+                return
+            else:
+                self._measured(part, position)
+            self._note(part)
+
+    def kind(self, part: ModelPart) -> KindAdvice:
+        """What the theory advises for a layer of the model."""
+        assert part.form is not None
+        if part.role is PartRole.RESIDUAL:
+            return self.adviser.ask(part.form, self._branches, self._width)
+        if part.role is PartRole.READOUT:  # one hidden layer
+            return self.adviser.ask(part.form, 1, self._width)
+        return self.adviser.ask(part.form, self._layers, self._width)
+
+    def _before(self, part: ModelPart) -> None:
+        """A stream whose kernel is given, by an embedding: branches are made for it."""
+        if math.isnan(self._kernel) and part.layer is not None and part.role is not PartRole.READ_IN:
+            self._kernel = self._rerun.mean_square(part.stretch.entry)
+        if part.is_residual and self._course is None and self.adviser.kernel is None:
+            self.adviser.kernel = self._rerun.mean_square(part.stretch.entry)
+
+    def _read_in(self, position: int) -> None:
+        part, (use,) = self.parts[position], self.parts[position].uses
+        following = self._following(position)
+        target, bias, why = 1.0, 0.0, "keeps the mean square 1 of the stream, which no layer of the theory asks for"
+        if following is not None:
+            kind = self.kind(following)
+            target = kind.kernel if self.adviser.kernel is None else self.adviser.kernel
+            self._course = kind.form.layer
+            bias = 0.0 if following.is_residual or use.bias is None else kind.variance(C_b, False)
+            why = f"read-in: gives the first stream the kernel {target:.6g} that the layers behind it need"
+        square = self._entering(use)
+        said = f"of its inputs, measured as {square:.4g}" if self.mean_square is None else "1 assumed of its inputs"
+        if target <= bias:
+            bias = 0.0
+        self._draw_run(
+            part, {use: ((target - bias) / square, bias, InitReason.THEORY, f"{why}, from the mean square {said}")}
+        )
+        self._kernel = target
+
+    def _entering(self, use: WeightUse) -> float:
+        """The mean square of what enters a dense layer."""
+        if self.mean_square is not None and not self.predicted:
+            return self.mean_square
+        self._run_until(use)
+        assert use.entering is not None
+        square = self._rerun.mean_square(use.entering)
+        if not 0 < square < math.inf:
+            raise DeclarationError(
+                f"the mean square of what enters {use.module or 'the model'}",
+                f"it is {square:g}",
+                "pass inputs with finite numbers that are not all 0",
+            )
+        return square
+
+    def _following(self, position: int) -> ModelPart | None:
+        """The next part with weights, if the theory knows it."""
+        found = next((part for part in self.parts[position + 1 :] if part.uses), None)
+        return None if found is None or found.layer is None else found
+
+    def _layer(self, position: int) -> None:
+        part, kind = self.parts[position], self.kind(self.parts[position])
+        following = self._following(position)
+        other = following is not None and following.role is not PartRole.READOUT and self.kind(following) is not kind
+        if kind.advice.any_scale or (self._course == kind.form.layer and not other) or len(part.uses) > 1:
+            why = f"{kind.advice.origin} of z' = {kind.form.layer.text}"
+            values = (kind.variance(C_W, False), kind.variance(C_b, False))
+            self._draw_run(part, {use: (*values, InitReason.THEORY, why) for use in part.uses})
+            self._advance(kind)
+            return
+        # the stream comes from another kind of layer, or goes to one: the kernel that is needed next
+        wanted = self.kind(following) if other and following is not None else kind
+        (use,) = part.uses
+        bias = kind.variance(C_b, False) if kind.variance(C_b, False) < wanted.kernel else 0.0
+        square = self._entering(use)
+        why = f"gives the stream the kernel {wanted.kernel:.6g} that the next layer needs; {square:.4g} enters"
+        self._draw_run(part, {use: ((wanted.kernel - bias) / square, bias, InitReason.MEASURED, why)})
+        self._kernel, self._course = wanted.kernel, wanted.form.layer
+        self._chi = math.nan
+
+    def _residual(self, part: ModelPart) -> None:
+        kind = self.kind(part)
+        weight = kind.values.get(xi)
+        settings = {}
+        for use in part.uses:
+            if use.is_shortcut:
+                settings[use] = (1.0, 0.0, InitReason.THEORY, "shortcut: keeps the kernel of the stream")
+                continue
+            ends = use.is_last and weight is not None
+            values = (kind.variance(C_W, ends), kind.variance(C_b, ends))
+            told = "whole branches" if kind.form.is_post_norm and weight == 1 else kind.advice.origin
+            why = f"{told} of z' = {kind.form.layer.text}, {self._branches} branches"
+            if ends:
+                why += f": xi^2 C_W with xi = {weight:.4g}, C_W = {kind.values[C_W]:.4g}"
+            settings[use] = (*values, InitReason.THEORY, why)
+        self._draw_run(part, settings)
+        self._advance(kind)
+        self._course = kind.form.layer
+
+    def _readout(self, part: ModelPart) -> None:
+        (use,) = part.uses
+        square, how = math.nan, InitReason.THEORY
+        if not math.isnan(self._kernel) and part.form is not None and part.layer is not None:
+            square = averaged(part.form, self._kernel)
+        if not 0 < square < math.inf:
+            square, how = self._entering(use), InitReason.MEASURED
+        if use.fan_in * square < 1:
+            share = use.fan_in * square  # of the tangent kernel: n <phi^2> from weights, 1 from biases
+            self.store.notes.append(
+                f"the last stream is small: in a gradient step a layer's weights move the output {share:.2g} "
+                "times as much as its biases, and learning rates have to be small"
+            )
+        why = f"readout: outputs of mean square 1, from the mean square {square:.4g} of what enters it"
+        self._draw_run(part, {use: (1 / square, 0.0, how, why)})
+
+    def _measured(self, part: ModelPart, position: int) -> None:
+        """LeCun's variances; in a branch, the last dense layer times the xi of the layers on the same stream."""
+        weight, said = 1.0, ""
+        if part.role is PartRole.MEASURED_BRANCH:
+            near = [p for p in (*self.parts[position:], *self.parts[:position][::-1]) if p.role is PartRole.RESIDUAL]
+            known = self.kind(near[0]).values.get(xi) if near else None
+            weight, said = (known, f"xi = {known:.4g} of the other branches") if known else (0.0, _BRANCHES)
+            weight = weight or self._branches**-0.5
+        settings = {}
+        for use in part.uses:
+            if use.is_last and part.role is PartRole.MEASURED_BRANCH:
+                why = f"C_W = 1 times xi^2, {said}; the branch is measured"
+                settings[use] = (weight**2, 0.0, InitReason.MEASURED, why)
+            else:
+                settings[use] = (1.0, 0.0, InitReason.MEASURED, "C_W = 1 (LeCun); the part is measured: " + part.reason)
+        self._draw_run(part, settings)
+        self._kernel = math.nan
+        if part.role is not PartRole.MEASURED_BRANCH and part.uses:
+            self._course = None
+
+    def _advance(self, kind: KindAdvice) -> None:
+        self._kernel, self._chi = kind.step(self._kernel)
+
+    def _draw_run(self, part: ModelPart, settings: dict[WeightUse, tuple[float, float, InitReason, str]]) -> None:
+        """Draw weights, and let the part act."""
+        for use, setting in settings.items():
+            self.store.draw(use, *setting)
+        self._run_to(part.stretch.calls[-1].number + 1)
+
+    def _run_until(self, use: WeightUse) -> None:
+        self._run_to(use.call.number)
+
+    def _run_to(self, number: int) -> None:
+        """Let all calls act before one of them."""
+        end = next((i for i, call in enumerate(self.calls) if call.number >= number), len(self.calls))
+        self._rerun.run(self.calls[self._done : end])
+        self._done = max(self._done, end)
+
+    _chi = math.nan
+
+    def _note(self, part: ModelPart) -> None:
+        """The stream behind a part, from the first with weights on, as a place of the check."""
+        if part.role is PartRole.IDLE and not self._is_embedded(part):
+            return
+        value = self._rerun.values[part.stretch.exit]
+        if value.is_floating_point():
+            is_next = bool(self.predicted) and self.predicted[-1].number == part.stretch.entry
+            chi = self._chi if is_next else math.nan
+            self.predicted.append(PredictedStream(part.place, part.stretch.exit, self._kernel, chi))
+        self._chi = math.nan
+
+    def _is_embedded(self, part: ModelPart) -> bool:
+        """Whether a part without weights ends the embedding of integers: there the stream begins."""
+        following = self.parts[self.parts.index(part) + 1 :]
+        return not self.stream.is_floating_point() and not self.predicted and bool(following and following[0].uses)

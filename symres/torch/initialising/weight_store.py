@@ -1,0 +1,116 @@
+"""Tensors of a model that are filled with random numbers, each once, with a note of what was done and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from ...core.errors import DeclarationError
+from .init_report import InitReason, TensorSetting
+from .model_parts import WeightUse
+
+
+@dataclass
+class WeightStore:
+    """The weights of a model.
+
+    Args:
+        model: it works on copies of its weights in float64.
+        kept: names of parameters that are left, and why: frozen ones, and those of embeddings.
+        generator: of the numbers.
+    """
+
+    model: nn.Module
+    kept: Mapping[str, str]
+    generator: torch.Generator
+    settings: list[TensorSetting] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._names: dict[int, list[str]] = {}  # by the memory of the tensor, all names of tied ones
+        for name, parameter in self.model.named_parameters(remove_duplicate=False):
+            self._names.setdefault(_memory(parameter), []).append(name)
+        self._sizes = {_memory(p): p.numel() for p in self.model.parameters()}
+        self._done: dict[tuple[int, tuple[int, ...] | None], float] = {}
+
+    @property
+    def set_names(self) -> set[str]:
+        """The parameters that were set, all names of tied ones."""
+        return {name for memory, _ in self._done for name in self._names[memory]}
+
+    def draw(self, use: WeightUse, C_W: float, C_b: float, reason: InitReason, why: str, bias_why: str = "") -> None:
+        """Fill weights and biases of one layer.
+
+        Args:
+            use: where they are.
+            C_W: fan_in*Var(weight).
+            C_b: Var(bias).
+            reason: why.
+            why: why, in a sentence.
+            bias_why: why the biases, if that differs.
+        """
+        self._fill(use.tensor, use, "weight", C_W, math.sqrt(C_W / use.fan_in), reason, why)
+        if use.bias is not None:
+            self._fill(use.bias, use, "bias", C_b, math.sqrt(C_b), reason, bias_why or why)
+
+    def constant(self, name: str, value: float, why: str) -> None:
+        """Fill a parameter with one number."""
+        tensor = self.model.get_parameter(name)
+        if name in self.kept or (_memory(tensor), None) in self._done:
+            return
+        tensor.detach().fill_(value)
+        self._done[_memory(tensor), None] = value
+        module, _, own = name.rpartition(".")
+        self.settings.append(TensorSetting(module, own, "norm", math.nan, math.nan, InitReason.CONVENTION, why))
+
+    def leave(self, name: str, why: str) -> None:
+        """Note that a parameter is as it was."""
+        module, _, own = name.rpartition(".")
+        self.settings.append(TensorSetting(module, own, "other", math.nan, math.nan, InitReason.LEFT, why))
+
+    def is_set(self, use: WeightUse) -> bool:
+        """Whether these weights were filled before."""
+        return (_memory(use.tensor), use.part) in self._done
+
+    def _fill(
+        self, tensor: torch.Tensor, use: WeightUse, kind: str, variance: float, std: float, reason: InitReason, why: str
+    ) -> None:
+        memory = _memory(tensor)
+        if self._sizes.get(memory) != tensor.numel():
+            raise DeclarationError(
+                f"the {kind} of {use.module or 'the model'}",
+                "it is computed from other parameters",
+                "remove the parametrisation before the model is initialised",
+            )
+        names = self._names[memory]
+        if reasons := [self.kept[name] for name in names if name in self.kept]:
+            self.notes.append(f"the {kind} of {use.module or 'the model'} is left: {reasons[0]}")
+            return
+        before = self._done.get((memory, use.part))
+        if before is not None:
+            if not math.isclose(before, std, rel_tol=1e-6):
+                shared = f"{names[0]} is used by {use.module} too, with the standard deviation {std:.4g} there"
+                self.notes.append(f"{shared}; it was set once, to {before:.4g}")
+            return
+        self._write(tensor, use, kind, std)
+        self._done[memory, use.part] = std
+        module, _, own = names[0].rpartition(".")
+        rows = "" if use.part is None else f"[{use.part[0]}:{use.part[-1] + 1}]"
+        tied = f"; shared with {', '.join(names[1:])}, set once" if len(names) > 1 else ""
+        self.settings.append(TensorSetting(module, f"{own}{rows}", kind, std, variance, reason, why + tied))
+
+    def _write(self, tensor: torch.Tensor, use: WeightUse, kind: str, std: float) -> None:
+        axis = use.rows if kind == "weight" else 0
+        rows = torch.arange(tensor.shape[axis]) if use.part is None else torch.tensor(use.part)
+        shape = [*tensor.shape]
+        shape[axis] = len(rows)
+        drawn = torch.randn(shape, generator=self.generator, dtype=torch.float64) * std
+        tensor.detach().index_copy_(axis, rows.to(tensor.device), drawn.to(tensor.device, tensor.dtype))
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()

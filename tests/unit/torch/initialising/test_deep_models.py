@@ -1,0 +1,125 @@
+"""Deep models after st.init_: kernels and gradients by plain hooks, against theory and against default weights."""
+
+import pytest
+import torch
+from torch import nn
+
+import symres as sr
+import symres.torch as st
+from tests.oracles.hooked_streams import hooked_streams
+
+pytestmark = pytest.mark.exhaustive
+
+
+def mlp(depth, width, activation, inputs=20):
+    layers = [nn.Linear(inputs, width), activation()]
+    for _ in range(depth - 1):
+        layers += [nn.Linear(width, width), activation()]
+    return nn.Sequential(*layers, nn.Linear(width, 10))
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return torch.randn(16, 20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+def averaged(build, names, inputs, seeds, report=None):
+    """Kernels and gradients, means over networks; with the report's advice, or PyTorch's default weights."""
+    kernels, gradients = torch.zeros(2, len(names), dtype=torch.float64)
+    for seed in range(seeds):
+        torch.manual_seed(seed)
+        model = build()
+        if report is not None:
+            st.init_(model, inputs=inputs[0], seed=seed, like=report)
+        found = hooked_streams(model.double(), names, inputs, draws=2, seed=seed)
+        kernels += torch.tensor(found[0], dtype=torch.float64) / seeds
+        gradients += torch.tensor(found[1], dtype=torch.float64) / seeds
+    return kernels, gradients
+
+
+DEPTH, WIDTH, SEEDS = 100, 512, 5
+
+
+@pytest.fixture(scope="module")
+def report(vectors):
+    return st.init_(mlp(DEPTH, WIDTH, nn.Mish), inputs=vectors)
+
+
+class TestHundredLayersOfMish:
+    """The gradient of the output: g_l = C_W <phi'^2> J^{l,L}, with the C_W of the readout."""
+
+    def theory(self, report):
+        advice = report.advice[0][1]
+        assert advice.holds and advice.depth == DEPTH - 1
+        kernels, jacobians = (
+            torch.tensor(v, dtype=torch.float64) for v in (advice.theory.kernels, advice.theory.jacobians)
+        )
+        readout = report[f"{2 * DEPTH}.weight"].variance
+        last = float(sr.derive(sr.mlp("mish")).chi_perp.evalf(K=float(kernels[-1]), C_W=readout))
+        return kernels, last * jacobians[-1] / jacobians
+
+    def test_both_stay_within_a_factor_of_two_of_the_theory(self, report, vectors):
+        names = [str(2 * k) for k in range(DEPTH)]
+        kernels, gradients = averaged(lambda: mlp(DEPTH, WIDTH, nn.Mish), names, (vectors,), SEEDS, report)
+        for found, wanted in zip((kernels, gradients), self.theory(report), strict=True):
+            ratio = found / wanted
+            assert 0.5 < float(ratio.min()) and float(ratio.max()) < 2
+        assert float(kernels.max() / kernels.min()) < 5 and float(gradients.max() / gradients.min()) < 5
+
+    def test_under_the_default_gradients_and_differences_of_inputs_leave_it(self, report, vectors):
+        """The default's kernels end as those of its biases, whatever the input: their differences are the signal."""
+        names = [str(2 * k) for k in range(DEPTH)]
+        _, wanted = self.theory(report)
+        _, gradients = averaged(lambda: mlp(DEPTH, WIDTH, nn.Mish), names, (vectors,), 2)
+        assert float((wanted / gradients).max()) > 1e3
+        torch.manual_seed(0)
+        default, critical = (mlp(DEPTH, WIDTH, nn.Mish) for _ in range(2))
+        st.init_(critical, inputs=vectors, like=report)
+        for model, kept in ((default.double(), False), (critical.double(), True)):
+            first, last = (part(vectors).detach() for part in (model[:1], model[: 2 * DEPTH - 1]))
+            change = float((last[0] - last[1]).square().mean() / (first[0] - first[1]).square().mean())
+            assert (1 / 5 < change < 5) if kept else change < 1e-3
+
+
+class TestDeepChains:
+    @pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU])
+    def test_thirty_layers_stay_within_a_factor_of_five(self, activation, vectors):
+        names = [str(2 * k) for k in range(30)]
+        report = st.init_(mlp(30, 512, activation), inputs=vectors)
+        kernels, gradients = averaged(lambda: mlp(30, 512, activation), names, (vectors,), 5, report)
+        assert float(kernels.max() / kernels.min()) < 5 and float(gradients.max() / gradients.min()) < 5
+
+
+class TestTransformers:
+    def model(self, name):
+        found = pytest.importorskip("transformers")
+        sizes = {"vocab_size": 101, "bos_token_id": 1, "eos_token_id": 2}
+        wide = {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
+        builders = {
+            "gpt2": lambda: found.GPT2LMHeadModel(
+                found.GPT2Config(n_layer=4, n_embd=128, n_head=4, n_positions=32, tie_word_embeddings=False, **sizes)
+            ),
+            "llama": lambda: found.LlamaForCausalLM(found.LlamaConfig(**wide, **sizes)),
+            "bert": lambda: found.BertModel(found.BertConfig(vocab_size=101, **wide)),
+        }
+        torch.manual_seed(0)
+        return builders[name]()
+
+    @pytest.mark.parametrize(
+        ("name", "blocks"),
+        [
+            ("gpt2", [f"transformer.h.{k}" for k in range(4)]),
+            ("llama", [f"model.layers.{k}" for k in range(4)]),
+            ("bert", [f"encoder.layer.{k}" for k in range(4)]),
+        ],
+    )
+    def test_blocks_keep_kernel_and_gradient(self, name, blocks):
+        words = torch.randint(3, 101, (4, 12), generator=torch.Generator().manual_seed(0))
+        model = self.model(name)
+        report = st.init_(model, inputs=words)
+        kernels, gradients = hooked_streams(model.double().eval(), blocks, (words,), draws=4)
+        assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
+        assert report.check.holds
+        assert any("attn" in note or "attention" in note for note in report.notes)
+        weights = {setting.module for setting in report.settings if setting.kind == "weight"}
+        assert sum(any(module.startswith(f"{block}.") for module in weights) for block in blocks) == 4

@@ -1,0 +1,366 @@
+"""Initialised models: variances in closed form, kernels and gradients by plain hooks, and what must not change."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import symres.torch as st
+from symres.core.errors import DeclarationError
+from tests.oracles.hooked_streams import hooked_streams
+
+WIDTH = 64
+
+
+def mlp(depth, width, activation, inputs=20, bias=True):
+    layers = [nn.Linear(inputs, width, bias=bias), activation()]
+    for _ in range(depth - 1):
+        layers += [nn.Linear(width, width, bias=bias), activation()]
+    return nn.Sequential(*layers, nn.Linear(width, 10))
+
+
+class PreNorm(nn.Module):
+    def __init__(self, width=WIDTH):
+        super().__init__()
+        self.norm, self.fc, self.proj = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.proj(functional.gelu(self.fc(self.norm(x))))
+
+
+class PostNorm(PreNorm):
+    def forward(self, x):
+        return self.norm(x + self.proj(functional.gelu(self.fc(x))))
+
+
+class FusedGate(nn.Module):
+    """Value and gate in one matrix, without biases."""
+
+    def __init__(self, width=WIDTH):
+        super().__init__()
+        self.norm, self.both = nn.RMSNorm(width), nn.Linear(width, 4 * width, bias=False)
+        self.down = nn.Linear(2 * width, width, bias=False)
+
+    def forward(self, x):
+        gate, value = self.both(self.norm(x)).chunk(2, -1)
+        return x + self.down(functional.silu(gate) * value)
+
+
+class Attention(nn.Module):
+    def __init__(self, width=WIDTH):
+        super().__init__()
+        self.norm, self.mix = nn.LayerNorm(width), nn.MultiheadAttention(width, 2, batch_first=True)
+
+    def forward(self, x):
+        h = self.norm(x)
+        return x + self.mix(h, h, h, need_weights=False)[0]
+
+
+class Stack(nn.Module):
+    def __init__(self, blocks, words=0, tied=False):
+        super().__init__()
+        self.read = nn.Embedding(words, WIDTH) if words else nn.Linear(20, WIDTH)
+        self.blocks, self.norm, self.head = nn.ModuleList(blocks), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, words or 10)
+        if tied:
+            self.head.weight = self.read.weight
+
+    def forward(self, x):
+        x = self.read(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return torch.randn(16, 20, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(scope="module")
+def words():
+    return torch.randint(0, 30, (8, 6), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(scope="module")
+def relu(vectors):
+    """The report of ``mlp(4, 128, nn.ReLU)``, whose advice other tests take over."""
+    return st.init_(mlp(4, 128, nn.ReLU), inputs=vectors)
+
+
+def state_of(model):
+    tensors = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    return tensors, [m.training for m in model.modules()], [p.requires_grad for p in model.parameters()]
+
+
+def assert_same(before, after):
+    assert before[1:] == after[1:]
+    assert all(torch.equal(before[0][name], after[0][name]) for name in before[0])
+
+
+def assert_variance(tensor, variance):
+    """Within 5 standard errors of the mean square of normal numbers."""
+    found = float(tensor.detach().double().square().mean())
+    assert found == pytest.approx(variance, rel=5 * math.sqrt(2 / tensor.numel()))
+
+
+class TestVariances:
+    def test_relu_has_twice_the_inverse_of_the_fan_in_and_outputs_of_mean_square_one(self, vectors):
+        model = mlp(4, 128, nn.ReLU)
+        report = st.init_(model, inputs=vectors)
+        assert report["2.weight"].variance == pytest.approx(2)
+        assert report["2.bias"].variance == 0 and not model[2].bias.detach().any()
+        assert_variance(model[2].weight, 2 / 128)
+        square = float(vectors.square().mean())
+        assert report["0.weight"].variance * square == pytest.approx(report.advice[0][1].kernel)
+        # <relu(z)^2> = K/2
+        assert report["8.weight"].variance == pytest.approx(2 / report.advice[0][1].kernel)
+
+    def test_gelu_is_at_the_half_stable_point(self, vectors):
+        model = mlp(6, 256, nn.GELU)
+        report = st.init_(model, inputs=vectors)
+        K = (3 + math.sqrt(17)) / 2
+        assert report.advice[0][1].kernel == pytest.approx(K)
+        assert report["4.weight"].variance == pytest.approx(1.98305825743755)
+        assert report["4.bias"].variance == pytest.approx(0.172922390756067)
+        assert_variance(model[4].weight, 1.98305825743755 / 256)
+        assert_variance(model[4].bias, 0.172922390756067)
+        kernels, _ = hooked_streams(model.double(), ["0"], (vectors.double(),))
+        # 256 neurons, whose weights and biases are drawn once
+        assert kernels[0] == pytest.approx(K, rel=5 * math.sqrt(2 / 256))
+
+    def test_without_inputs_their_mean_square_is_one(self):
+        report = st.init_(mlp(3, 128, nn.Tanh))
+        assert report["0.weight"].variance == pytest.approx(report.advice[0][1].kernel)
+        assert any("assumed" in note for note in report.notes)
+
+    def test_the_scale_of_inputs_goes_into_the_read_in(self, vectors, relu):
+        one, three = (st.init_(mlp(4, 128, nn.ReLU), inputs=scale * vectors, like=relu) for scale in (1, 3))
+        assert one["0.weight"].variance == pytest.approx(9 * three["0.weight"].variance)
+
+    @pytest.mark.exhaustive
+    def test_layers_without_biases_have_points_without(self, vectors):
+        report = st.init_(mlp(4, 256, nn.GELU, bias=False), inputs=vectors)
+        assert report["2.weight"].variance == pytest.approx(4)  # K* = 0: <phi'(0)^2> = 1/4
+
+    def test_branches_carry_xi_at_their_end(self, vectors):
+        model = Stack([PreNorm() for _ in range(4)])
+        report = st.init_(model, inputs=vectors)
+        xi = report.advice[0][1].parameters["xi"]
+        assert report["blocks.2.fc.weight"].variance == pytest.approx(1)
+        assert report["blocks.2.proj.weight"].variance == pytest.approx(xi**2)
+        assert_variance(model.blocks[2].proj.weight, xi**2 / (4 * WIDTH))
+        assert report.advice[0][1].depth == 4
+        assert any("lazy" in note for note in report.notes)
+
+    def test_rows_of_value_and_gate_are_both_drawn(self, vectors):
+        model = Stack([FusedGate() for _ in range(3)])
+        st.init_(model, inputs=vectors)
+        for rows in model.blocks[1].both.weight.chunk(2):
+            assert_variance(rows, 1 / WIDTH)
+
+    @pytest.mark.exhaustive
+    def test_a_chain_of_two_activations_hands_the_kernel_over(self, vectors):
+        model = nn.Sequential(
+            nn.Linear(20, 256),
+            nn.GELU(),
+            nn.Linear(256, 256),
+            nn.Tanh(),
+            nn.Linear(256, 256),
+            nn.Tanh(),
+            nn.Linear(256, 5),
+        )
+        report = st.init_(model, inputs=vectors)
+        tanh = dict(report.advice)["Dense(tanh(z))"].kernel
+        kernels, _ = hooked_streams(model.double(), ["0", "2"], (vectors.double(),))
+        assert kernels[0] == pytest.approx((3 + math.sqrt(17)) / 2, rel=5 * math.sqrt(2 / 256))
+        assert kernels[1] == pytest.approx(tanh, rel=5 * math.sqrt(2 / 256))
+
+
+class TestMatch:
+    def test_a_chain_is_critical_at_its_own_kernel(self, vectors):
+        model = mlp(4, 256, nn.Tanh)
+        with torch.no_grad():
+            model[0].weight.normal_(std=0.1)
+            model[0].bias.zero_()
+        own = float(model[0](vectors).detach().square().mean())
+        report = st.init_(model, "match", vectors)
+        advice = report.advice[0][1]
+        assert advice.kernel == pytest.approx(own, rel=1e-5)
+        draws = math.sqrt(own) * torch.randn(400_000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        slopes = (1 - torch.tanh(draws) ** 2) ** 2
+        squares = torch.tanh(draws) ** 2
+        for mean, values, wanted in (
+            (advice.C_W * slopes.mean(), slopes, 1.0),
+            (advice.C_b + advice.C_W * squares.mean(), squares, own),
+        ):
+            error = advice.C_W * float(values.std()) / math.sqrt(len(values))
+            assert abs(float(mean) - wanted) < 5 * error
+
+    def test_no_line_is_said(self, vectors):
+        model = mlp(4, 128, nn.GELU, bias=False)
+        with pytest.raises(DeclarationError, match="no C_W and C_b"):
+            st.init_(model, "match", vectors)
+
+
+class TestSignals:
+    """Kernels and gradients of models, against the report's theory, by plain hooks."""
+
+    @pytest.mark.parametrize("block", [PreNorm, PostNorm, FusedGate])
+    def test_residual_stacks_keep_both(self, block, vectors):
+        model = Stack([block() for _ in range(6)])
+        report = st.init_(model, inputs=vectors)
+        names = ["read", *(f"blocks.{k}" for k in range(6))]
+        kernels, gradients = hooked_streams(model.double(), names, (vectors.double(),), draws=16)
+        assert [stream.place for stream in report.check.streams] == names
+        for stream, kernel, gradient in zip(report.check.streams, kernels, gradients, strict=True):
+            assert stream.kernel == pytest.approx(kernel, rel=1e-4)  # weights in single precision
+            assert stream.gradient == pytest.approx(gradient, rel=0.25)  # both are averages over random signs
+        assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
+        assert report.check.holds and report.check.is_near
+
+    def test_convolutions_with_pools(self):
+        images = torch.randn(8, 3, 12, 12, generator=torch.Generator().manual_seed(2))
+        layers = [nn.Conv2d(3, 48, 3, padding=1), nn.ReLU()]
+        for _ in range(4):
+            layers += [nn.Conv2d(48, 48, 3, padding=1), nn.ReLU()]
+        model = nn.Sequential(*layers, nn.AvgPool2d(12), nn.Flatten(), nn.Linear(48, 10))
+        report = st.init_(model, inputs=images)
+        assert report["4.weight"].variance == pytest.approx(2)
+        assert_variance(model[4].weight, 2 / (48 * 9))
+        kernels, gradients = hooked_streams(model.double(), list("02468"), (images.double(),))
+        assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
+        outputs = model(images.double()).detach()
+        assert float(outputs.square().mean()) == pytest.approx(1, rel=0.9)  # ten neurons
+
+
+class TestWhatIsLeft:
+    def test_attention_is_named_and_gets_the_xi_of_the_stream(self, words):
+        model = Stack([m for _ in range(2) for m in (Attention(), PreNorm())], words=30)
+        before = model.read.weight.detach().clone()
+        report = st.init_(model, inputs=words)
+        xi = report.advice[0][1].parameters["xi"]
+        assert report.advice[0][1].depth == 4
+        assert report["blocks.0.mix.out_proj.weight"].variance == pytest.approx(xi**2)
+        assert report["blocks.0.mix.out_proj.weight"].reason == "measured"
+        assert report["blocks.0.mix.in_proj_weight"].variance == 1
+        assert any("blocks.0.mix" in note for note in report.notes)
+        assert [setting.module for setting in report.left] == ["read"]
+        assert torch.equal(model.read.weight, before)
+        assert report.check.holds
+
+    def test_a_readout_that_is_the_embedding_is_left(self, words):
+        model = Stack([PreNorm() for _ in range(3)], words=30, tied=True)
+        before = model.head.weight.detach().clone()
+        report = st.init_(model, inputs=words)
+        assert torch.equal(model.head.weight, before)
+        assert any("head" in note and "embedding" in note for note in report.notes)
+
+    def test_tied_layers_are_set_once(self, vectors, relu):
+        model = mlp(4, 128, nn.ReLU)
+        model[4].weight = model[2].weight
+        report = st.init_(model, inputs=vectors, like=relu)
+        assert "4.weight" in report["2.weight"].why
+        assert_variance(model[4].weight, 2 / 128)
+
+    def test_frozen_parameters_are_left(self, vectors, relu):
+        model = mlp(4, 128, nn.ReLU)
+        model[4].weight.requires_grad_(False)
+        before = model[4].weight.detach().clone()
+        report = st.init_(model, inputs=vectors, like=relu)
+        assert torch.equal(model[4].weight, before) and not model[4].weight.requires_grad
+        assert report["4.weight"].reason == "left"
+
+    def test_norms_begin_with_one_and_zero(self, vectors):
+        model = Stack([PreNorm() for _ in range(3)])
+        nn.init.normal_(model.blocks[0].norm.weight)
+        nn.init.normal_(model.blocks[0].norm.bias)
+        st.init_(model, inputs=vectors)
+        assert (model.blocks[0].norm.weight == 1).all() and not model.blocks[0].norm.bias.detach().any()
+
+    @pytest.mark.exhaustive
+    def test_running_statistics_start_anew(self, vectors):
+        model = nn.Sequential(nn.Linear(20, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 10))
+        model(3 * vectors)
+        assert model[1].running_var.max() != 1
+        st.init_(model, inputs=vectors, force=True)
+        assert (model[1].running_var == 1).all() and int(model[1].num_batches_tracked) == 0
+
+
+class TestNothingElseChanges:
+    def test_a_dry_run_reports_the_same_and_changes_nothing(self, vectors, relu):
+        model = mlp(4, 128, nn.ReLU).train()
+        before = state_of(model)
+        dry = st.init_(model, inputs=vectors, dry_run=True, like=relu)
+        assert_same(before, state_of(model))
+        wet = st.init_(model, inputs=vectors, like=relu)
+        assert dry.settings == wet.settings and dry.check == wet.check
+        assert (dry.changed, wet.changed) == (False, True)
+        assert model.training
+
+    def test_seeds_decide_and_the_process_goes_on(self, vectors, relu):
+        models = [mlp(4, 128, nn.ReLU) for _ in range(3)]
+        torch.manual_seed(5)
+        expected = torch.rand(3)
+        torch.manual_seed(5)
+        st.init_(models[0], inputs=vectors, seed=1, like=relu)
+        for model, seed in zip(models[1:], (1, 2), strict=True):
+            st.init_(model, inputs=vectors, seed=seed, like=relu)
+        assert torch.equal(torch.rand(3), expected)
+        one, same, other = (model[2].weight for model in models)
+        assert torch.equal(one, same) and not torch.equal(one, other)
+
+    def test_types_are_kept(self, vectors, relu):
+        model = mlp(4, 128, nn.ReLU).bfloat16()
+        st.init_(model, inputs=vectors, like=relu)
+        assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
+        assert_variance(model[2].weight, 2 / 128)
+
+    def test_what_nothing_saves_is_refused(self, vectors):
+        model = mlp(12, 8, nn.GELU)
+        before = state_of(model)
+        with pytest.raises(DeclarationError, match="Nothing that was tried holds for 11 layers of width 8") as error:
+            st.init_(model, inputs=vectors)
+        assert "\n" not in str(error.value) and "nearest layer" in str(error.value)
+        assert_same(before, state_of(model))
+
+    def test_weights_that_are_computed_are_refused(self, vectors):
+        model = mlp(3, 128, nn.ReLU)
+        nn.utils.parametrizations.weight_norm(model[2])
+        before = state_of(model)
+        with pytest.raises(DeclarationError, match="computed from other parameters"):
+            st.init_(model, inputs=vectors)
+        assert_same(before, state_of(model))
+
+    @pytest.mark.parametrize(
+        ("model", "arguments", "found"),
+        [
+            (nn.ReLU(), {}, "no parameters"),
+            (mlp(2, 16, nn.ReLU), {"target": "criticl"}, "no such target"),
+            (mlp(2, 16, nn.ReLU), {"inputs": torch.zeros(4, 3)}, "fails on the inputs"),
+            (nn.Sequential(nn.Conv2d(3, 4, 3)), {}, "not known"),
+            (mlp(2, 64, nn.ReLU), {"inputs": torch.full((4, 20), math.nan)}, "it is nan"),
+            (mlp(2, 64, nn.ReLU), {"inputs": torch.zeros(4, 20)}, "it is 0"),
+            (mlp(2, 64, nn.ReLU).requires_grad_(False), {}, "asks for gradients"),
+            (nn.LSTM(20, 8), {"inputs": torch.zeros(4, 20)}, "no dense layer or convolution"),
+        ],
+    )
+    def test_bad_input_is_one_clear_error(self, model, arguments, found):
+        with pytest.raises(DeclarationError, match=found) as error:
+            st.init_(model, **arguments)
+        assert "\n" not in str(error.value)
+
+
+class TestReport:
+    def test_it_has_a_row_for_every_tensor_and_says_why(self, vectors, relu):
+        model = mlp(4, 128, nn.ReLU)
+        report = st.init_(model, inputs=vectors, like=relu)
+        frame = report.frame()
+        assert len(frame) == len(list(model.parameters()))
+        assert set(frame.columns) >= {"module", "tensor", "std", "C_W", "C_b", "reason", "why"}
+        row = frame[(frame.module == "2") & (frame.tensor == "weight")].iloc[0]
+        assert row["std"] == pytest.approx(math.sqrt(row.C_W / 128))
+        text = str(report)
+        assert "readout" in text and "afterwards" in text and "Dense(relu(z))" in text
+        assert len(report.check.frame()) == 4
