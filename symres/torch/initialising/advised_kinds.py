@@ -135,7 +135,9 @@ def _tried(flow: DepthFlow, setting: Setting, depth: int, width: int) -> Advice:
     """A setting with how networks fared that were drawn with it."""
     tried = trial(flow.theory, setting, depth, width)
     others = {s.name: v for s, v in setting.values.items() if s not in (C_W, C_b)}
-    numbers = (setting.weight, setting.bias, others, setting.kernel, setting.inputs)
+    weight, bias = flow.variances(setting.values)
+    inputs = None if weight is None or bias is None else (setting.kernel - bias) / weight
+    numbers = (weight, bias, others, setting.kernel, inputs)
     return Advice(
         *(depth, width, tried.holds, *numbers, setting.origin),
         theory=flow.path(setting, depth),
