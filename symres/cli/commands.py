@@ -272,6 +272,8 @@ def derive(
         with busy(f"deriving {request.title} in the layer {request.layer.name}"):
             theory, report = _report(request)
             report = replace(report, advice=theory.advice(depth, width, inputs_kernel))
+            if sized := _sizes(depth, width, inputs_kernel):
+                report = replace(report, command=request.command("derive", *sized))
             missing: tuple[str, ...] = ()
             if staging is not None:
                 from .bundle import write_bundle
@@ -385,6 +387,13 @@ def _coloured(text: str) -> tuple[Span, ...]:
             before, _, after = text.partition(word)
             return line(before, Span(word, style), after)
     return line(text)
+
+
+def _sizes(depth: int, width: int, inputs_kernel: str | None) -> list[str]:
+    """The options that are not as they are without them."""
+    given = {"--depth": depth, "--width": width, "--inputs-kernel": inputs_kernel}
+    usual = {"--depth": 50, "--width": 512, "--inputs-kernel": None}
+    return [word for name, value in given.items() if value != usual[name] for word in (name, str(value))]
 
 
 def _report(request: Request) -> tuple[Theory, Report]:

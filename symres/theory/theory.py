@@ -103,7 +103,7 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
 
         Candidates are critical points, points of the critical line, branches that are small enough for this depth, and
         what a search finds; the first is advised whose kernels and gradients stay within a factor of 5, on average and
-        in three of four single networks, and are finite for first kernels four times as large.
+        in half of the single networks, and are finite for first kernels four times as large.
 
         Args:
             depth: number of layers.

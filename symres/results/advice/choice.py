@@ -15,7 +15,7 @@ class Choice:
         depth: number of layers.
         width: of the stream.
         holds: whether kernels and squared gradients of drawn networks stay within a factor of 5 over the depth: those
-            averaged over the networks with a margin (a factor of 4), and those of three in four single networks.
+            averaged over the networks with a margin (a factor of 4), and those of half of the single networks.
         C_W: fan-in times the variance of a weight; None where nothing could be tried.
         C_b: variance of a bias.
         parameters: numbers chosen for the other free parameters of the layer: gamma, xi, by name.

@@ -84,9 +84,8 @@ class Trial:
 
     @property
     def score(self) -> float:
-        """The factor by which these networks are judged: of averages, and of three in four single networks."""
-        most = float(np.quantile(self.ranges, 0.75, method="nearest"))
-        return max(self.mean.range, most * _MARGIN / FACTOR)
+        """The factor by which these networks are judged: of averages, and of half of the single networks."""
+        return max(self.mean.range, self.typical * _MARGIN / FACTOR)
 
     @property
     def holds(self) -> bool:
