@@ -39,7 +39,6 @@ def groups(flow: DepthFlow, depth: int, width: int, inputs: float | None) -> Ite
     yield list(small_branches(flow, depth, whole, inputs))
     numbers = {s: float(v) for s, v in exact[0].items()}
     yield list(on_line(flow, numbers))
-    yield list(at_points(flow, depth, exact[0], inputs, unstable=True))
     yield list(least_change(flow, depth, numbers))
 
 

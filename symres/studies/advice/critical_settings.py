@@ -18,7 +18,7 @@ _PLACES = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 10, "1/10", 100, "1/100
 
 
 def at_points(
-    flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, sp.Expr], inputs: float | None, unstable: bool = False
+    flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, sp.Expr], inputs: float | None
 ) -> Iterator[Setting]:
     """One setting for each critical point to which kernels flow, or which keeps all.
 
@@ -27,11 +27,10 @@ def at_points(
         depth: number of layers.
         fixed: numbers for the weights of skip and branch.
         inputs: the mean square of the inputs, if it is given.
-        unstable: those instead that kernels flow away from.
     """
     for point in flow.theory.critical_points:
         found = _numbers(point, fixed)
-        if found is None or (point.stability == "unstable") != unstable:
+        if found is None or point.stability == "unstable":
             continue
         kernel, weight, bias = found
         values = {C_W: weight, C_b: bias, **{s: float(v) for s, v in fixed.items()}}

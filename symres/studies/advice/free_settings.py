@@ -17,7 +17,8 @@ from .scales import LARGER, where_doubled
 
 _SMALLEST = 1e-8  # weight of a branch that is a branch
 _STARTS = (1.0, 0.01, 100.0)  # first kernels that are tried
-_LOGS = np.linspace(-6.0, 9.0, 9)  # of C_W and of the first kernel, where a search begins
+_KERNELS = np.linspace(-2.3, 9.0, 8)  # logarithms of the first kernel: in smaller ones networks are linear, and slow
+_WEIGHTS = np.linspace(-6.0, 9.0, 9)  # of C_W
 _LARGEST, _LOST = 9.3, 1e3  # of a logarithm; of a range, from which on a search does not look closer
 _STEPS, _DIGITS = 80, 4  # of a search, and of the numbers that it finds
 
@@ -68,7 +69,7 @@ def least_change(flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float]) 
         return Setting(Origin.SEARCH if weighted else Origin.GIVEN, chosen, kernel)
 
     def cost(x: np.ndarray) -> float:
-        if np.abs(x).max() > _LARGEST:
+        if np.abs(x).max() > _LARGEST or x[0] < _KERNELS[0]:
             return 1e3
         path = flow.path(setting(x), depth, _LOST)
         lived = sum(map(math.isfinite, path.kernels))
@@ -76,7 +77,7 @@ def least_change(flow: DepthFlow, depth: int, fixed: Mapping[sp.Symbol, float]) 
 
     from scipy.optimize import minimize  # here, because it takes longer to import than the rest of symres
 
-    starts = [np.array(x) for x in (product(_LOGS, _LOGS) if weighted else product(_LOGS))]
+    starts = [np.array(x) for x in (product(_KERNELS, _WEIGHTS) if weighted else product(_KERNELS))]
     best = sorted(starts, key=cost)[:2]
     for start in best:
         found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "xatol": 1e-3, "fatol": 1e-3})

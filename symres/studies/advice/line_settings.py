@@ -16,6 +16,7 @@ from .flow import DepthFlow, Setting
 _KERNELS = tuple(10.0 ** (k / 4) for k in range(-12, 17))  # 1e-3 to 1e4
 _WEIGHTS = tuple(10.0 ** (k / 2) for k in range(-4, 9))  # where a line is looked for first
 _SOLVED = 1e-9
+_REMEMBERED = 0.02  # |log chi_parallel|: a kernel that is off is remembered for 50 layers
 _LEAST = math.log(1e-8)  # of C_W: smaller weights are none
 _LARGEST = 100.0  # C_b over the kernel
 
@@ -65,9 +66,9 @@ def _setting(flow: DepthFlow, fixed: Mapping[sp.Symbol, float], kernel: float, f
     parallel = flow.chi_parallel(values, kernel)
     if not math.isfinite(parallel):
         return None
-    repels, aside = 10.0 * (parallel > 1 + _SOLVED), abs(math.log(kernel)) / 1e3
+    repels, aside = 10.0 * (parallel > 1 + _SOLVED), abs(math.log(kernel)) / 100
     memory = abs(math.log(max(abs(parallel), 1e-3)))
-    return Setting(Origin.LINE, values, kernel, repels + memory + aside)
+    return Setting(Origin.LINE, values, kernel, repels + max(memory - _REMEMBERED, 0.0) + aside)
 
 
 def with_biases(flow: DepthFlow, fixed: Mapping[sp.Symbol, float]) -> Iterator[Setting]:
