@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -107,7 +108,8 @@ def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: in
     """Fit both laws to a measured norm.
 
     Args:
-        places: in the order of execution; they should be equal layers or blocks.
+        places: in the order of execution; they should be equal layers or blocks. Those whose number of entries is not
+            the most common one, a readout for instance, are no steps of depth and are left out.
         over: what independent measurements are: "networks", "inputs" or "probes".
         quantity: a name in ``FITTED``.
         skip: places left out at the beginning; None: a quarter of them.
@@ -115,8 +117,9 @@ def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: in
     Raises:
         DeclarationError: fewer than four places have a positive number, or ``skip`` is no such number.
     """
-    count = len(places)
-    left = count // 4 if skip is None else skip
+    widths = Counter(place.entries for place in places)
+    places = [place for place in places if place.entries == widths.most_common(1)[0][0]]
+    left = len(places) // 4 if skip is None else skip
     if isinstance(left, bool) or not isinstance(left, int) or left < 0:
         raise DeclarationError(f"skip={skip!r}", "it is no number of places", "use 0, 1, 2, ...")
     kept = [

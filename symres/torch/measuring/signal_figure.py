@@ -151,11 +151,13 @@ def _name_places(panel: Axes, names: Sequence[str]) -> None:
 
 
 def _change(what: str, places: Sequence[PlaceSignals], name: str) -> str:
-    """By which factor a number changes from the first to the last place."""
+    """By which factor a number changes from the first to the last place, or over all of them."""
     values = [float(p.number(name)) for p in places if math.isfinite(p.number(name)) and p.number(name) > 0]
     if len(values) < 2:
         return ""
-    factor = values[-1] / values[0]
-    if 0.5 < factor < 2:
+    factor, over_all = values[-1] / values[0], max(values) / min(values)
+    if over_all < 2:
         return f"{what} stay within a factor 2"
+    if max(factor, 1 / factor) < over_all / 2:
+        return f"{what} range over a factor {over_all:.3g}"
     return f"{what} {'grow' if factor > 1 else 'fall'} by a factor {max(factor, 1 / factor):.3g}"

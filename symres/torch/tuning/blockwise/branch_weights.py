@@ -148,7 +148,10 @@ def find_branch_weight(visit: Visit, skip: float, name: str | None, model: nn.Mo
 def _remedy(place: ResidualPlace) -> str:
     if place.kind is PlaceKind.BRANCH:
         return "name its last layer by branch_weight="
-    return "choose its branches one by one if it has several, name its last layer by branch_weight=, or use wrap=True"
+    return (
+        'choose its branches if it has several, blocks=["h.*.attn", "h.*.mlp"]; name its last layer by branch_weight=, '
+        "the weight of its stream by skip_weight=; or use wrap=True"
+    )
 
 
 def _of_module(label: str, module: nn.Module, asked: str) -> ScalableWeights:

@@ -129,3 +129,12 @@ def test_bad_requests():
         measured.fit("cosine")
     with pytest.raises(DeclarationError, match="skip=-1"):
         measured.fit(skip=-1)
+
+
+def test_a_readout_is_no_step_of_depth():
+    hidden = [layer for _ in range(8) for layer in (nn.Linear(32, 32), nn.Tanh())]
+    torch.manual_seed(0)
+    model = nn.Sequential(*hidden, nn.Linear(32, 5))
+    measured = st.measure(model, torch.randn(6, 32), modules=nn.Linear, progress=False)
+    fit = measured.fit(skip=0)
+    assert len(measured.places) == 9 and fit.places == 8
