@@ -165,7 +165,7 @@ REFUSED = {
         lambda: nn.Sequential(MixerBlock(), MixerBlock()),
         (4, 6, 16),
         {"growth": 2},
-        "0: no module in it scales its branch exactly; choose its branches one by one",
+        "0: no module in it scales its branch exactly; choose its branches if it has several",
     ),
     "wrapped branch": (lambda: GPTBlock(), (4, 6, 16), {"blocks": "mlp", "wrap": True, "gamma": 0.9}, "it is a branch"),
     "skip of a branch": (lambda: GPTBlock(), (4, 6, 16), {"blocks": "mlp", "skip_weight": "0"}, "it is a branch"),
