@@ -43,6 +43,12 @@ def depth_paths(
         ``K^l`` and ``J^{0,l}`` for l = 0..depth, each of shape (networks, depth + 1). The Jacobian norm is that along
         one random direction (Hutchinson), averaged over the inputs. A network is left, and has nan from there on, once
         one of both has changed by a factor of 1e12.
+
+    Raises:
+        UnsupportedLayer: a parameter without a number, or a function that has no rule in networks.
+
+    Source:
+        Doshi et al. (3).
     """
     forward = Forward(layer.forward, {s: sp.Float(v, 17) for s, v in values.items()})
     inputs = _BATCH if batch else 1

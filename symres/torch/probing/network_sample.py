@@ -15,6 +15,7 @@ from ..models.arguments_of_models import CallArguments
 from ..models.choosing import ChosenModules
 from ..models.model_state import first_nonfinite, mixes_inputs, varies
 from ..models.observing import Observer, Site, names_of
+from ..models.passing import passing
 from .cotangents import LossFunction, cotangent_norms, entries_of_output
 from .network_passes import Passes, counts_inputs, no_fused_encoders
 from .place_statistics import PAIRED, PlaceStatistics, statistics_of
@@ -155,25 +156,8 @@ def _visited(
 
     def run() -> None:
         given = arguments.map(torch.clone)
-        try:
+        with passing(model):
             model(*given.args, **given.kwargs)
-        except (
-            TypeError,
-            ValueError,
-            RuntimeError,
-            IndexError,
-            KeyError,
-            AttributeError,
-            NotImplementedError,
-        ) as error:
-            if isinstance(error, torch.cuda.OutOfMemoryError):
-                raise
-            said = (str(error).strip().splitlines() or [""])[0]
-            raise DeclarationError(
-                f"a pass of {type(model).__name__}",
-                f"it raised {type(error).__name__}: {said}",
-                "pass inputs that it takes: a tensor, a tuple by position, a dict by name",
-            ) from error
 
     with torch.no_grad():
         sites = observer.sites(run, visit)

@@ -11,6 +11,7 @@ from torch import nn
 from ...core.errors import DeclarationError
 from ..models.arguments_of_models import CallArguments
 from ..models.model_state import first_nonfinite
+from ..models.passing import passing
 from ..probing.network_passes import plain_attention
 from .additions import Additions
 
@@ -27,18 +28,8 @@ def run_with_gradients(model: nn.Module, arguments: CallArguments, additions: Ad
     given = arguments.map(torch.clone)
     if given.differentiable is not None:
         given = given.with_differentiable(given.differentiable.detach().requires_grad_().clone())
-    with torch.enable_grad(), plain_attention(), additions:
-        try:
-            model(*given.args, **given.kwargs)
-        except (TypeError, ValueError, RuntimeError, IndexError, KeyError, AttributeError) as error:
-            if isinstance(error, torch.cuda.OutOfMemoryError):
-                raise
-            said = (str(error).strip().splitlines() or [""])[0]
-            raise DeclarationError(
-                f"a pass of {type(model).__name__}",
-                f"it raised {type(error).__name__}: {said}",
-                "pass inputs that it takes: a tensor, a tuple by position, a dict by name",
-            ) from error
+    with torch.enable_grad(), plain_attention(), additions, passing(model):
+        model(*given.args, **given.kwargs)
 
 
 def sums_in(model: nn.Module, arguments: CallArguments) -> int:
