@@ -9,6 +9,7 @@ import typer
 
 from ..core.errors import DeclarationError, NoClosedForm
 from ..report.text.console import Line, Output, Span, busy, complain, line
+from ..results.advice.sizes import DEPTH, WIDTH
 from .torch_commands import torch_app
 
 if TYPE_CHECKING:
@@ -247,8 +248,8 @@ def derive(
     out: OutFolder = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the page.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print the proofs, step by step.")] = False,
-    depth: Annotated[int, typer.Option("--depth", metavar="LAYERS", help="Advice is for so many layers.")] = 50,
-    width: Annotated[int, typer.Option("--width", metavar="NEURONS", help="Advice is for this width.")] = 512,
+    depth: Annotated[int, typer.Option("--depth", metavar="LAYERS", help="Advice is for so many layers.")] = DEPTH,
+    width: Annotated[int, typer.Option("--width", metavar="NEURONS", help="Advice is for this width.")] = WIDTH,
     inputs_kernel: Annotated[
         str | None, typer.Option("--inputs-kernel", metavar="NUMBER", help="Mean square of the inputs, if given.")
     ] = None,
@@ -392,7 +393,7 @@ def _coloured(text: str) -> tuple[Span, ...]:
 def _sizes(depth: int, width: int, inputs_kernel: str | None) -> list[str]:
     """The options that are not as they are without them."""
     given = {"--depth": depth, "--width": width, "--inputs-kernel": inputs_kernel}
-    usual = {"--depth": 50, "--width": 512, "--inputs-kernel": None}
+    usual = {"--depth": DEPTH, "--width": WIDTH, "--inputs-kernel": None}
     return [word for name, value in given.items() if value != usual[name] for word in (name, str(value))]
 
 

@@ -20,6 +20,7 @@ from ..layers.layer import Layer
 from ..notation import latex
 from ..notation.facts import equation
 from ..results.advice.advice import Advice
+from ..results.advice.sizes import DEPTH, WIDTH
 from ..results.report import Report
 from ..results.subjects import DerivedDepth
 from ..results.verdict import Verdict
@@ -98,7 +99,7 @@ class Theory(FiniteWidthTheory, DerivedDepth, Shown):
         """
         return views().summary(self)
 
-    def advice(self, depth: Number = 50, width: Number = 512, inputs_kernel: Number | None = None) -> Advice:
+    def advice(self, depth: Number = DEPTH, width: Number = WIDTH, inputs_kernel: Number | None = None) -> Advice:
         """How to initialise networks of this layer, tried in networks that are drawn from the forward equation.
 
         Candidates are critical points, points of the critical line, branches that are small enough for this depth, and

@@ -11,6 +11,7 @@ from ...core.scalars import Number, parameter, whole
 from ...core.symbols import C_W, C_b, gamma, xi
 from ...results.advice.advice import Advice
 from ...results.advice.parts import OFF, Origin, Suggestion, Trial
+from ...results.advice.sizes import DEPTH, WIDTH
 from ...theory.finite_width.deep_fluctuations import states_of
 from ...theory.theory import Theory
 from .candidates import groups, optimal_weight
@@ -20,7 +21,6 @@ from .scales import LARGER
 from .schemes import usual_schemes
 from .trials import trial
 
-DEPTH, WIDTH = 50, 512  # of the networks that a page speaks of
 _TUNED = {C_W, C_b, gamma, xi}
 _MOST = 20_000  # layers or neurons
 _FEW = 6  # settings of a group that are tried
