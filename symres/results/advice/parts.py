@@ -88,6 +88,11 @@ class Trial:
         return max(self.mean.range, self.typical * _MARGIN / FACTOR)
 
     @property
+    def holds_on_average(self) -> bool:
+        """Whether averages over networks stay within a factor of 4, however much single networks scatter."""
+        return self.mean.range <= _MARGIN
+
+    @property
     def holds(self) -> bool:
         """Whether signals and gradients survive: all of ``score`` within a factor of 4, that is 5 with a margin."""
         return self.score <= _MARGIN

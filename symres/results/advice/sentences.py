@@ -67,10 +67,15 @@ def _draw(advice: Choice) -> str:
 
 def _fails(advice: Choice) -> str:
     said = f"Nothing that was tried holds for {advice.depth} layers of width {advice.width}."
-    if advice.C_W is None or advice.C_b is None:
-        return said
-    chosen = "".join(f", {name} = {digits(value)}" for name, value in advice.parameters.items())
-    return f"{said} The least bad is C_W = {digits(advice.C_W)}, C_b = {digits(advice.C_b)}{chosen}."
+    if advice.C_W is not None and advice.C_b is not None:
+        chosen = "".join(f", {name} = {digits(value)}" for name, value in advice.parameters.items())
+        said += f" The least bad is C_W = {digits(advice.C_W)}, C_b = {digits(advice.C_b)}{chosen}."
+    if advice.trial is not None and advice.trial.holds_on_average:
+        said += (
+            " Averages over networks survive, but at this width half of the single networks change by factors of "
+            f"{digits(advice.trial.typical, 2)} and more; wider ones scatter less."
+        )
+    return said
 
 
 def _inputs(advice: Choice) -> list[str]:

@@ -59,7 +59,7 @@ class Adviser:
 
     Args:
         target: "critical", or "match".
-        force: whether the least bad numbers are taken where nothing holds.
+        force: whether the least bad numbers are taken where nothing holds, not even averages over networks.
         kernel: of the first stream, where it is given by the model: by its embedding, or by ``target="match"``.
         given: advice that is known, by equation.
     """
@@ -100,7 +100,7 @@ class Adviser:
         asked = f"the initialisation of {depth} layers z' = {form.layer.text} of width {width}"
         if advice.C_W is None or advice.kernel is None:
             raise DeclarationError(asked, _told(advice), "initialise this model by hand, or change the layer")
-        if not advice.holds and not self.force:
+        if not (self.force or advice.holds or (advice.trial is not None and advice.trial.holds_on_average)):
             near = nearest(theory, lambda other: advise(other, depth, width, near=False))
             raise DeclarationError(
                 asked,

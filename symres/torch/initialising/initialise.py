@@ -56,7 +56,8 @@ def init_(
             begin with an ``nn.Linear`` are prepared for inputs of mean square 1, and checked on Gaussian ones.
         dry_run: only report; nothing is changed.
         seed: of the weights. The random numbers of the process go on as if nothing had been drawn.
-        force: take the least bad numbers where nothing holds, instead of refusing.
+        force: take the least bad numbers where not even averages over networks survive, instead of refusing. Where
+            averages do and single networks scatter, because the network is deep for its width, the report says so.
         like: the report of an equal model, whose advice is taken over: other seeds are set without new trials.
 
     Returns:
@@ -64,7 +65,7 @@ def init_(
 
     Raises:
         DeclarationError: the model cannot be run on the inputs; its weights are computed from other parameters; or
-            nothing holds for its depth and width. Then the model is as it was.
+            not even averages over networks survive its depth. Then the model is as it was.
 
     Source:
         Roberts, Yaida and Hanin, chapter 5 (criticality); Doshi et al. (1) for C_W = fan_in*Var(w), C_b = Var(b).

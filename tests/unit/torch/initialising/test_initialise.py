@@ -288,6 +288,22 @@ class TestWhatIsLeft:
         assert (model[1].running_var == 1).all() and int(model[1].num_batches_tracked) == 0
 
 
+class TestDeepForTheirWidth:
+    def test_averages_that_survive_are_enough_and_the_scatter_is_told(self, vectors):
+        report = st.init_(mlp(20, 32, nn.ReLU), inputs=vectors)
+        (_, advice), *_ = report.advice
+        assert not advice.holds and advice.trial.holds_on_average and advice.trial.typical > 5
+        assert report["2.weight"].variance == pytest.approx(2)
+        assert "half of the single networks change" in str(report)
+
+    def test_averages_that_do_not_survive_are_refused(self, vectors):
+        model = mlp(20, 8, nn.ReLU)
+        before = state_of(model)
+        with pytest.raises(DeclarationError, match="Nothing that was tried holds"):
+            st.init_(model, inputs=vectors)
+        assert_same(before, state_of(model))
+
+
 class TestNothingElseChanges:
     def test_a_dry_run_reports_the_same_and_changes_nothing(self, vectors, relu):
         model = mlp(4, 128, nn.ReLU).train()
