@@ -43,7 +43,7 @@ DEVIATION = re.compile(r'"worst": (\d\.\d)\d*(e-\d+)')  # of a verification: lat
 WORST = re.compile(r";\s+worst\s+at\s[^.]*(?:\.\d[^.]*)*\.\n")
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", CASES)
 def test_what_users_see_is_what_was_kept(case, tmp_path, monkeypatch, capsys, request):
     texts = _texts(case, tmp_path, monkeypatch, capsys)

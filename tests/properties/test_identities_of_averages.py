@@ -125,6 +125,7 @@ def test_odd_functions_average_to_zero(name: str) -> None:
     assert one(phi(name)(sr.z)).expr == 0
 
 
+@pytest.mark.exhaustive
 @examples
 @given(st.sampled_from(ODD + EVEN), st.sampled_from(NAMES), laws())
 @precise
@@ -153,6 +154,7 @@ def test_homogeneity(f: str, g: str, law: tuple[sp.Rational, ...], s: sp.Rationa
     assert close(at(quantity, s**2 * K1, s * t * C, t**2 * K2), real(s**p * t**q) * at(quantity, *law))
 
 
+@pytest.mark.exhaustive
 @examples
 @given(st.sampled_from(NAMES), st.sampled_from(NAMES), laws())
 @precise

@@ -77,7 +77,7 @@ def test_right_theories_pass_with_open_eyes(formula, skip):
     assert max(row.detectable for row in rows) < 0.01
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("skip", [False, True], ids=["mlp", "residual"])
 @pytest.mark.parametrize("formula", SCALED)

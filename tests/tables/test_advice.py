@@ -37,8 +37,6 @@ FAST = [
     ("gelu", "mlp"),
     ("star_relu", "mlp"),
     ("tanh", "residual, gamma = 1"),
-    ("silu", "glu"),
-    ("squared_relu", "pre_ln"),
 ]
 EVERY = [(name, layer) for name in (*sr.activations, *TYPED) for layer in LAYERS]
 

@@ -65,7 +65,7 @@ def test_gelu_is_exact():
     assert sp.expand(point.K - (3 + sp.sqrt(17)) / 2) == 0
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "parameter", "value", "power"),
     [
@@ -346,6 +346,7 @@ def test_points_that_are_searched_in_numbers(forward, recursion):
     assert abs(drifts[1] - drifts[0]) < 0.2 * abs(sum(drifts))  # no linear part: chi_parallel = 1
 
 
+@pytest.mark.exhaustive
 def test_other_parameters_are_asked_for():
     theory = derived(Layer(gamma * z + Dense(z * activation("erf")(z + Dense(z)))))
     assert theory.universality_class == "unknown"

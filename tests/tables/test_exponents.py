@@ -153,6 +153,7 @@ def test_flat_kernels_have_no_exponents():
     assert "every power" in exponents.remark
 
 
+@pytest.mark.exhaustive
 def test_half_integer_powers_and_side():
     elu = derived(sr.mlp(sr.activation("elu", alpha=1))).exponents
     assert (elu.kernel, elu.jacobian, elu.amplitude) == (2, 2, 2 * sp.pi)
@@ -345,7 +346,7 @@ ROOTS = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", ROOTS)
 def test_fractional_powers_at_zero_have_exact_exponents(formula):
     found = derived(sr.mlp(formula))

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-pytest.importorskip("sklearn")
 from derivations import trained_initialisation as experiment
 
 

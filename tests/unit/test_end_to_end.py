@@ -64,6 +64,7 @@ def observed(monkeypatch):
     monkeypatch.setattr(registry, "observables", registry.observables.extended(CURVATURE))
 
 
+@pytest.mark.exhaustive
 def test_a_new_observable_is_derived_and_checked(observed):
     theory = sr.derive(sr.residual("erf"))
     K, expected = 1.3, sp.diff(2 / sp.pi * sp.asin(2 * sr.K / (1 + 2 * sr.K)), sr.K, 2)
@@ -145,6 +146,7 @@ def test_a_new_node_is_typed_on_the_command_line(capsys, tmp_path):
     assert {path.suffix for path in out.iterdir()} == {".tex", ".json", ".pdf", ".png", ".svg", ".py"}
 
 
+@pytest.mark.exhaustive
 def test_a_new_node_that_was_typed_is_exported_and_checked(capsys, tmp_path):
     path = tmp_path / "node.py"
     run(capsys, "export", "erf", "--layer", NODE_LAYER, "--quantity", "covariance_map", "--out", str(path))
@@ -158,6 +160,7 @@ def test_a_new_node_that_was_typed_is_exported_and_checked(capsys, tmp_path):
     assert table.splitlines()[-1].startswith("PASSED")
 
 
+@pytest.mark.exhaustive
 def test_a_layer_that_nobody_has_seen_is_confirmed_by_simulation():
     tanh, erf = sr.activation("tanh"), sr.activation("erf")
     theory = sr.derive(sr.Layer(sr.gamma * sr.z + sr.Dense(tanh(sr.Dense(erf(sr.z))))))

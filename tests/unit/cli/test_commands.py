@@ -306,6 +306,7 @@ def test_explain_arrives_at_a_result_once(capsys):
     assert states[-1] == f"= {derive('relu').covariance_map.body}"
 
 
+@pytest.mark.exhaustive
 def test_a_function_that_ends_at_breakpoints_has_a_page(capsys):
     out = page(capsys, "derive", "asin(min(1,max(-1,z)))")
     g = next(line for line in out.splitlines() if line.strip().startswith("1  ") and "+inf" in line).split()[1]
@@ -381,6 +382,7 @@ def test_a_jump_has_fixed_points_too(capsys):
     assert point == {"K": 0.75, "chi_parallel": 0.0, "chi_perp": "inf", "phase": "chaotic"}
 
 
+@pytest.mark.exhaustive
 def test_numbers_for_all_parameters_give_the_fixed_points(capsys):
     out = page(capsys, "derive", "erf", "--set", "C_W=2", "--set", "C_b=0")
     with mp.workdps(20):
@@ -401,6 +403,7 @@ def test_numbers_for_all_parameters_give_the_fixed_points(capsys):
     assert (zero["phase"], positive["phase"]) == ("chaotic", "ordered" if slope < 1 else "chaotic")
 
 
+@pytest.mark.exhaustive
 def test_what_the_user_fixed_is_said_and_what_that_leaves_open(capsys):
     out = page(capsys, "derive", "relu", "--set", "C_W=2")
     assert "could not decide" not in out
@@ -435,6 +438,7 @@ def test_breakpoints_are_told_by_what_jumps(capsys, formula, fact):
     assert set(fact.split("; ")) <= set(facts)
 
 
+@pytest.mark.exhaustive
 def test_an_exponentially_flat_start_is_no_decay_law(capsys):
     out = " ".join(page(capsys, "derive", "hard_tanh").split())
     assert "small kernels are preserved for very many layers" in out
@@ -457,6 +461,7 @@ def test_huge_numbers_are_short_on_the_page_and_no_warning_is_printed():
     assert "1.6474926...e107·K⁶⁴" in result.stdout.decode()
 
 
+@pytest.mark.exhaustive
 def test_long_commands_are_broken_where_a_shell_can_read_them(capsys):
     formula = "where(z > 0, z, 0) + z/3 + where(z > 0, z, 0)/7 + z/9"
     out = page(capsys, "derive", formula, "--layer", "residual", "--set", "gamma=1/3", "--set", "C_b=0")
@@ -586,6 +591,7 @@ def test_help_tells_what_a_formula_may_contain(capsys, command):
     assert max(map(len, told.splitlines())) <= 80
 
 
+@pytest.mark.exhaustive
 def test_the_formula_of_the_help_is_one(capsys):
     (example,) = re.findall(r'^ *(symres derive ".*)$', page(capsys, "derive", "--help"), re.MULTILINE)
     assert "where(z > 1, z - 1, where(z < -1, a*(z + 1), 0)) in the layer mlp, a = 1/2" in page(
@@ -644,7 +650,7 @@ def test_averages_inside_a_block_are_not_at_the_kernel(capsys):
     assert "⟩_K*" not in out
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("formula", "words"),
     [("z*sin(z)", ()), ("silu", ()), ("z*tanh(log(1+exp(z)))", ("--layer", "residual", "--set", "gamma=1/2"))],

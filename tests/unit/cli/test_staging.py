@@ -157,6 +157,7 @@ def test_the_document_shows_the_plot_and_moves_with_its_folder(capsys, tmp_path)
     assert "maps.pdf" not in typeset(folder).replace("\n", "")  # the document alone, sent by mail
 
 
+@pytest.mark.exhaustive
 def test_an_average_that_several_results_need_is_derived_once(capsys, tmp_path):
     page(capsys, "derive", "relu", "--out", str(tmp_path))
     text = (tmp_path / "derivation.tex").read_text()

@@ -204,7 +204,7 @@ def test_gradients_in_parameters_that_differ_in_a_letters_case():
         assert float(tensors[name].grad) == pytest.approx(exact, rel=1e-10)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["t0", "a2", "s1", "f1", "value"])
 def test_names_of_temporaries_from_end_to_end(name):
     """Nothing is replaced here: what a user does, and what was wrong."""
@@ -306,7 +306,7 @@ def test_what_is_passed_by_place_is_the_same_parameter_everywhere_or_refused(tar
     assert module.chi_perp(1.3, 1.7, 0.5, 0.75) == module.chi_perp(**whole)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("layer", ["mlp", "residual"])
 @pytest.mark.parametrize("formula", ["relu", "gelu", "tanh(z)+sign(z)", "z"])

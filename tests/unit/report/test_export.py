@@ -21,7 +21,7 @@ print(export(kernel_map(KERNELS["elu"]), {1!r}).text)
 """
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch", "latex"])
 def test_text_does_not_depend_on_the_hash_seed(target):
     texts = []

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 
+import pytest
 import sympy as sp
 
 import symres as sr
@@ -95,6 +96,7 @@ def test_the_record_has_the_first_correction_at_kernel_zero():
     assert gelu["correction"] is None and zero["correction"]["text"] == "6*K**2/pi"
 
 
+@pytest.mark.exhaustive
 def test_expansions_are_told_alike_in_every_form():
     """Page, document and record: terms in order, and how far they reach."""
     silu = derived(sr.mlp("silu"))

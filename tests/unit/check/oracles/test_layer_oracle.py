@@ -161,7 +161,7 @@ def test_an_integrand_beyond_resolution_is_refused():
 GROWING = ["exp(z)", "exp(2*z)", "z*exp(z)", "z**2*exp(z)", "cosh(z)"]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", GROWING)
 def test_closed_forms_of_growing_activations_are_not_refuted(formula):
     rows = check(sr.derive(formula), "quadrature", points=4, seed=2).verdicts
@@ -294,7 +294,7 @@ def test_a_plane_average_knows_what_its_formula_loses():
     assert abs(found.value - expected) <= found.error < 1e-10 * expected
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("power", [154, 157, 161])
 def test_numbers_that_lose_digits_below_the_range_refute_nothing(power):
     """Squares of 1e-156 are numbers without all their digits; those of 1e-162 are 0."""
@@ -305,6 +305,7 @@ def test_numbers_that_lose_digits_below_the_range_refute_nothing(power):
     assert open_ and not any("not finite" in reason for reason in open_)
 
 
+@pytest.mark.exhaustive
 def test_numbers_just_within_the_range_are_compared():
     right = sr.derive("1e-148*tanh(z)")
     assert check(right, "quadrature", points=2, parameters={"C_b": 0}).outcome is Outcome.PASSED

@@ -63,6 +63,7 @@ def test_growth_that_comes_late_is_not_claimed_to_be_seen():
     assert row.outcome is Outcome.INCONCLUSIVE
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_seen_is_told_to_those_who_ask():
     theory = derived(sr.pre_ln("erf"))
     asked = check(theory, "simulation", quantities=["vertex"])

@@ -317,7 +317,7 @@ def test_a_steep_slope_is_no_jump(name, seed, monkeypatch):
     assert not rows[0].z > 4
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", ["tanh(1000*z)", "erf(300*z)", "max(min(1000*z,1),-1)", "sin(200*z)"])
 def test_steep_activations_are_simulated_at_their_own_kernels(formula):
     rows = check(sr.derive(sr.mlp(formula)), "simulation", depth=1).verdicts

@@ -50,7 +50,7 @@ def test_one_input_at_parameters_far_from_the_measured_one(name, kernel, a):
     assert export(quantity).load().expect(kernel, a) == pytest.approx(exact, rel=3e-15)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "k1", "k2", "rho", "a"), TWO)
 def test_two_inputs_at_parameters_far_from_the_measured_one(name, k1, k2, rho, a):
     f = phi(name)
@@ -212,6 +212,7 @@ def test_pairs_of_functions_that_are_faint_around_zero(name):
         assert abs(average(kernel, kernel, rho * kernel, a, b) - exact) < 1e-13 * square
 
 
+@pytest.mark.exhaustive
 def test_a_pair_that_is_faint_around_zero_without_parameters():
     gate = "1/(1 + exp(-12*(z - 12)))"
     square, pair = sr.expect(f"({gate})^2"), sr.expect2(gate, gate)

@@ -77,7 +77,7 @@ def sech_square(x):
     return mp.sech(x) ** 2
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kernel", "mean"), SLOPES)
 def test_the_derivative_in_the_mean_where_the_function_is_flat(kernel, mean):
     """1 - tanh(20)**2 is 0 in floats."""
@@ -203,6 +203,7 @@ def test_single_precision_has_values_where_kernels_vanish(names):
         assert float(single) == pytest.approx(float(double), rel=1e-5, abs=1e-44)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("names", [("sign(z-1)", "sign(z-1)"), ("step(z-1)", "step(z-1)")])
 def test_single_precision_has_gradients_where_kernels_vanish(names):
     function = export(sr.expect2(*names), "torch").load().expect2

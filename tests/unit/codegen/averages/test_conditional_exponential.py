@@ -48,7 +48,7 @@ def test_values_have_14_digits_up_to_parallel_inputs(kernel):
         assert abs(found - exact) <= 1e-14 * size, (k1, k2, rho)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["elu", "selu", "hard_swish"])
 def test_torch_has_the_same_values_and_their_slopes(name):
     quantity = sr.expect2(name, name)
@@ -120,7 +120,7 @@ SHIFTED = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("name", SHIFTED)
 def test_breakpoints_may_move(name, target):

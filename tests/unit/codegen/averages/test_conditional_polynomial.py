@@ -42,7 +42,7 @@ def kernels():
     return Lazily(lambda name: export(sr.expect2(*[FUNCTIONS[name].formula] * 2)).load().expect2)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("variances", [(1.0, 1.0), (0.02, 0.03), (2.0, 2.0002), (0.5, 40.0), (1e4, 9e3)], ids=str)
 def test_kernels_near_correlation_one_agree_with_price(kernels, name, variances):
@@ -99,7 +99,7 @@ def in_the_plane(bump, narrow, wide, c):
     return total
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", BUMPS)
 def test_bounded_polynomials_do_not_cancel_beside_a_wide_law(formula):
     f = export(sr.expect2(formula, formula)).load().expect2
@@ -217,7 +217,7 @@ def test_where_smooth_functions_change(formula, places, scale):
     assert features(split(formula)) == (places, scale)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", ["tanh(50*(z-2))", "softplus(z-30)", "tanh(z)*exp(-(z-6)^2)"])
 def test_smooth_functions_that_change_away_from_0_have_pair_kernels(formula):
     module = export(sr.expect2(formula, formula))
@@ -245,6 +245,7 @@ def test_a_product_with_a_smooth_function_is_averaged_over_the_polynomial_side()
         assert two(k2, k1, c) == pytest.approx(exact, rel=4e-15)
 
 
+@pytest.mark.exhaustive
 def test_parameters_of_the_pieces_differ_from_entry_to_entry():
     leak = sp.Symbol("leak", positive=True)
     phi = sr.Activation("bent", sp.Piecewise((z, sp.Abs(z) < 1), (sp.sign(z) + leak * (z - sp.sign(z)), True)), (leak,))

@@ -37,7 +37,7 @@ def differences(quantity, point, place):
         return float((4 * central(h) - central(2 * h)) / 3)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_gradients_of_functions_that_jump(formula):
     quantity = sr.expect2(formula, formula)
@@ -52,6 +52,7 @@ def test_gradients_of_functions_that_jump(formula):
             assert abs(float(one) - other) < 1e-11 * scale
 
 
+@pytest.mark.exhaustive
 def test_two_different_functions_and_the_diagonal():
     quantity = sr.expect2("step(z-1)", "tanh(z)")
     module = sr.export(quantity, "torch").load()
@@ -97,6 +98,7 @@ def test_slopes_of_functions_that_jump_have_values_also_for_parallel_inputs(name
             assert abs(float(function(*given)) - true) < 1e-13 * abs(true), point
 
 
+@pytest.mark.exhaustive
 def test_where_a_closed_form_has_no_value_is_said():
     met = sr.derivative(sr.expect2("where(z<1,0,z)", "where(z<1,0,z)"), "C")  # infinite where both jumps meet
     text = str(sr.export(met, "numpy"))

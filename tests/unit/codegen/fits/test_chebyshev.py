@@ -56,7 +56,7 @@ def test_powers_of_roots_are_found(power, expected):
     assert found[1] == pytest.approx(float(evaluate(values, {K: mp.mpf("1e-30")}, 24)[0]), rel=1e-14)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("power", "root", "large"), [("1/2", 4, "1/2"), ("2/3", 6, "1/3"), ("1/4", 8, None), ("1/6", 12, None)]
 )

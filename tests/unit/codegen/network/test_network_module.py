@@ -464,7 +464,7 @@ def test_gradients_of_gram_matrices_behind_normalisers_and_in_blocks(layer):
         np.testing.assert_allclose(gradient, expected[which], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["pre_ln block", "normed gate", "normed branch", "mlp, then post_ln"])
 def test_gradients_of_mixed_networks_are_the_differences_of_numpy(name):
     torch = pytest.importorskip("torch")

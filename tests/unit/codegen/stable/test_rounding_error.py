@@ -314,7 +314,7 @@ def test_a_power_passes_on_the_error_of_its_base(power):
     assert float(bound) == pytest.approx(float((abs(power) + 1) * 1.125**power), rel=1e-14)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("formula", ["gelu(z)*relu(z)", "erf(z)*step(z - 1)"])
 def test_an_angle_of_numbers_is_in_doubt_too(formula, target):

@@ -180,6 +180,7 @@ def _mean_of_product(f, g, variance):
     return average(Sections(breaks, parts), variance).value
 
 
+@pytest.mark.exhaustive
 def test_slopes_that_are_infinite_where_the_inputs_are_parallel():
     signs = sr.derivative(sr.expect2("sign", "sign"), "C")
     kinks = sr.derivative(sr.derivative(sr.expect2("hard_tanh", "hard_tanh"), "C"), "C")

@@ -497,6 +497,7 @@ def _times(f, g):
     return Sections(f.breaks, tuple(a * b for a, b in zip(f.parts, g.parts, strict=True)))
 
 
+@pytest.mark.exhaustive
 def test_a_correlation_near_one_loses_no_digits():
     """C in balls of 117 bits leaves 77 to the determinant; the average keeps nearly all. gelu has a closed form."""
     pieces = split(GELU)

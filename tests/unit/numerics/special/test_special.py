@@ -68,7 +68,7 @@ def test_two_tails_keep_their_relative_accuracy(h, k, r):
     )
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("h", "k"), [(R(1, 3), R(1, 3)), (R(1, 1000), R(1, 1000)), (R(2), R(3)), (R(-1, 3), R(1, 3))])
 def test_variables_that_are_the_same(h, k):
     """P(x > h, x > k) and P(x > h, -x > k), to full accuracy although the integrals end at a pole."""

@@ -193,6 +193,7 @@ def test_kernels_that_still_move_are_marked(erf):
     assert settled.settled.all() and axes.get_legend() is None
 
 
+@pytest.mark.exhaustive
 def test_the_title_has_the_numbers_that_were_put_in():
     layer = sr.residual(sr.activation("leaky_relu")).subs(slope="0.2", C_b="0.1")
     found = phase_diagram(derived(layer), ("C_W", 0, 2), ("gamma", 0, 1), points=2)

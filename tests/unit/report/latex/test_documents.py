@@ -144,6 +144,7 @@ def test_results_are_fractions_where_the_formula_has_no_decimal():
     assert latex(sp.Rational(44715, 10**6) * z**3) == "0.044715 z^{3}"
 
 
+@pytest.mark.exhaustive
 def test_noise_has_a_column_only_where_there_is_noise():
     sharp = document(derived(sr.mlp("where(z > 1, z - 1, 0)")).report())
     assert r"$y$ & $m$ & $V$" in sharp and r"\varepsilon" not in sharp
@@ -164,6 +165,7 @@ def test_a_critical_value_without_a_number_is_written_out():
     assert "erfc" in line
 
 
+@pytest.mark.exhaustive
 def test_a_line_that_is_not_explicit_is_shown_along_the_fixed_point():
     report = derived("tanh").report()
     _, shown = document(report).split(r"where $K' = K$ and $\chi_\perp = 1$,")

@@ -130,6 +130,7 @@ def test_slopes_of_jumps_are_not_finite(capsys):
     assert "infinite slope" in steep
 
 
+@pytest.mark.exhaustive
 def test_results_have_decimals_only_where_the_formula_has(capsys):
     fractions = page(capsys, "list", "averages", "where(z > 1, z, a*z)", "--set", "a=1/10")
     assert "9999(1 + 3K)" in fractions and "3K²·(10001 - 9999erf(1/√(2K)))/20000" in fractions

@@ -1,5 +1,7 @@
 """The part of a page about finite width."""
 
+import pytest
+
 import symres as sr
 from tests.shared import derived
 
@@ -32,6 +34,7 @@ def test_the_recursion_and_what_stands_in_it():
     assert "1/16 at γ = 0.888, of 1/4 at γ = 0.976" in shown
 
 
+@pytest.mark.exhaustive
 def test_formulas_that_fill_pages_are_elsewhere():
     assert "--target latex" in section(sr.pre_ln("gelu", sr.gamma))
 
@@ -42,6 +45,7 @@ def test_no_growth_without_a_critical_point():
     assert "ν" not in shown
 
 
+@pytest.mark.exhaustive
 def test_nothing_of_a_batch():
     assert section(sr.batch_norm("relu")) == ""
 

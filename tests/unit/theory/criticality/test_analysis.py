@@ -38,7 +38,7 @@ def test_fixed_variances_leave_nothing_to_tune():
     assert "no free parameter" in theory.remarks[0]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "formula", ["tanh(z)+erf(z)", "erf(z)/(1+sqrt(2))", "(sqrt(2)+sqrt(3))*tanh(z)", "selu(z)+erf(z)"]
 )
@@ -54,6 +54,7 @@ def test_no_negative_variance_is_called_critical(gamma):
         assert derived(sr.residual(name, gamma=gamma)).critical_points == ()
 
 
+@pytest.mark.exhaustive
 def test_kernels_that_cannot_be_searched_are_named():
     theory = derived("sin(z^3)")
     assert any("not searched" in remark for remark in theory.remarks)

@@ -77,7 +77,7 @@ def test_critical_values_that_were_rounded_are_still_critical(name):
     assert "critical" in {found.phase for found in theory.fixed_points(C_W=weight, C_b=bias)}
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("offset", "phase"), OFFSETS.items())
 def test_the_page_gives_the_same_phase(capsys, offset, phase):
     weight = str(2 * (1 + R(offset)))

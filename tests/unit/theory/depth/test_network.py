@@ -117,7 +117,7 @@ def test_the_tangent_kernel_takes_learning_rates():
     assert abs(unscaled - (both + 1 + WEIGHT * slopes * mp.mpf("0.7"))) < 1e-14
 
 
-@pytest.mark.sample(1, every="layer")
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     "layer",
     [

@@ -201,6 +201,7 @@ def test_activations_that_are_steps_on_the_scale_of_the_stream(K):
     assert found.errors[1] < 1e-9 * found[1]
 
 
+@pytest.mark.exhaustive
 def test_kinks_need_many_coefficients_and_say_what_is_left():
     found = derived(sr.residual("hard_tanh", gamma=1, xi=sr.xi)).vertex(10, 1, C_W=1, C_b=0, xi="0.2")
     assert 0 < found.errors[-1] < 1e-7 * found[-1]

@@ -153,6 +153,7 @@ def test_lists_of_layers_and_what_is_for_pairs_only():
         listed.response(K, C_W=1, C_b=0.1, gamma=0.5)
 
 
+@pytest.mark.exhaustive
 def test_products_that_are_too_long():
     """A function of z + y at two inputs, and z*y at two others, depend on six Gaussian variables at once."""
     z = sr.z

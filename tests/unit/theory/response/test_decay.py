@@ -24,6 +24,7 @@ def test_kernels_that_grow(name, slope):
     assert abs((2 * scaled[1] - scaled[0]) / float(expected) - 1) < 0.01  # corrections fall like the root of the depth
 
 
+@pytest.mark.exhaustive
 def test_kernels_that_flow_to_zero():
     found = sr.derive(sr.residual("tanh")).response_decay
     assert (found.exponent, found.ratio) == (2, 1 - sr.gamma**2)

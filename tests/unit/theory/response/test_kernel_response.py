@@ -69,6 +69,7 @@ def test_it_is_a_maximum():
     assert theory.branch_scale(20, "0.05", **FISCHER) == pytest.approx(best.x, rel=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_the_limit_of_many_layers():
     """The error of c/sqrt(L) falls like 1/L, and the final kernel is that of any input."""
     theory = fischer()

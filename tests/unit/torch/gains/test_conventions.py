@@ -116,6 +116,7 @@ def test_torch_gains(name):
         assert f"{float(1 / mp.sqrt(slope)):.6g} keeps gradients there" in found.why
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in NONE])
 def test_critical_gains(name):
     found = gain(name, "critical")

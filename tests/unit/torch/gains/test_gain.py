@@ -142,6 +142,7 @@ def test_inputs_with_the_mean_square_that_is_named_have_the_kernel():
     assert 4 * squares.std() / math.sqrt(len(squares)) < 0.01 * found.K  # sharp enough to see C_b missing
 
 
+@pytest.mark.exhaustive
 def test_a_kernel_far_out_is_integrated():
     found = st.gain(lambda x: x * torch.sigmoid(0.01 * x))  # silu's kernel 14.32 in units of beta^-2
     assert found.K == pytest.approx(143201.73618025798, rel=1e-12) and found.error < 1e-12

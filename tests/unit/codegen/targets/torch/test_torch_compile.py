@@ -48,6 +48,7 @@ def test_every_function_compiles_in_one_graph_and_has_the_same_numbers(loaded, n
                 torch.testing.assert_close(found, expected, rtol=0.0, atol=0.0, equal_nan=True)
 
 
+@pytest.mark.exhaustive
 def test_compiled_quadrature_is_not_tied_to_the_number_of_nodes(loaded):
     """Kernels for which there are other nodes than for those that it was compiled with."""
     function = loaded["tanh"].covariance_map

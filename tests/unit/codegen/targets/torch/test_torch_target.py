@@ -208,7 +208,7 @@ def test_second_derivatives_of_open_pair_kernels_are_refused(open_modules):
         slope.backward()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("correlation", [0.3, -0.8, 1.0, -1.0])
 def test_a_parameter_that_moves_a_jump_has_a_gradient(correlation):
     """What is lost in passing: twice the density at the jump, times its height, times the mean of the other neuron."""
@@ -229,7 +229,7 @@ def test_a_parameter_that_moves_a_jump_has_a_gradient(correlation):
     )
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kernel", "mean", "edge"), [(1.3, 0.4, 0.3), (1e-4, 0.4, 0.41), (100.0, -0.4, 3.0)])
 def test_means_and_breakpoints_that_move_past_a_jump(kernel, mean, edge):
     shift, b = sp.Symbol("m", real=True), sp.Symbol("b", real=True)
@@ -345,6 +345,7 @@ def test_module_stands_alone(tmp_path):
     assert float(done.stdout) == 1.0
 
 
+@pytest.mark.exhaustive
 def test_slopes_at_zero_beside_roots_of_kernels():
     """K' = C_W (K - 2 a K^(4/3) + ...) of z/(1 + |z|^(2/3)): the roots have no slope at 0, K' has C_W."""
     kernel_map = sr.derive("z/(1+abs(z)^(2/3))").kernel_map
