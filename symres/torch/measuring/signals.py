@@ -130,7 +130,7 @@ class Measurement(Shown):
         """How a number grows or falls with depth, exponentially or by a power law, and what that means.
 
         Args:
-            quantity: "apjn_forward", "apjn_backward", "kernel" or "gradient_norm".
+            quantity: "apjn_forward", "apjn_backward" or "gradient_norm".
             skip: places left out at the beginning, where the kernel has not settled; None: a quarter of them.
 
         Returns:
