@@ -128,7 +128,8 @@ class DepthFit(Shown):
         if abs(float(self.rate)) <= self.threshold * self.rate.error:
             return "the rate does not differ from 0, but its error is too large for a constant"
         phase = "ordered" if self.rate < 0 else "chaotic"
-        return f"J {'falls' if self.rate < 0 else 'grows'}: {phase}, or critical with a power law; more places or networks decide"
+        way = "falls" if self.rate < 0 else "grows"
+        return f"J {way}: {phase}, or critical with a power law; more places or networks decide"
 
 
 def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: int | None = None) -> DepthFit:
