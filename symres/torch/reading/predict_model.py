@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -43,8 +43,12 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
 
     Returns:
         The measurement with a theory at the end of each known layer: its columns ``kernel_theory`` and
-        ``apjn_forward_theory``, with the error that the theory allows (corrections of order 1/n, the scatter of a
-        single network, and the errors of what was measured at the entry), and z-scores.
+        ``apjn_forward_theory``, and ``apjn_backward_theory`` from where on all layers are known, with the error that
+        the theory allows (corrections of order 1/n, the scatter of a single network, and the errors of what was
+        measured at the entry), and z-scores. The theory is one of these very inputs; what a z-score divides by is what
+        the theory allows and what random directions add, not how inputs differ, so that a few inputs or positions with
+        huge entries do not hide a difference. They do dominate the averages on both sides: what z-scores say is then
+        said about them.
 
     Raises:
         DeclarationError: no part of the model is a known layer between observable places; and as ``read`` and
@@ -81,23 +85,29 @@ class _Front:
         kernel_error: relative.
         jacobian: nan where it is not known.
         jacobian_error: relative.
+        chi: squared Jacobian norm of the last layer.
+        chi_error: relative.
     """
 
     kernels: np.ndarray
     kernel_error: float
     jacobian: float
     jacobian_error: float
+    chi: float = 1.0
+    chi_error: float = 0.0
 
 
 def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ...]:
     """A prediction for each place that has one."""
     predictions: dict[str, Prediction] = {}
     front: _Front | None = None
+    layers: list[tuple[StretchPlaces, _Front | None]] = []
     for number, which in reading.order:
         block = reading.blocks[number]
         span = block.spans[which]
         if not block.is_known:
             front = None
+            layers.append((span, None))
             continue
         front = _measured_front(found, span) if front is None else front
         if front is not None:
@@ -108,7 +118,26 @@ def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ..
                 front = None
         if front is not None and span.exit:
             predictions[span.exit] = _prediction(front)
+        layers.append((span, front))
+    _add_backward(predictions, layers, found)
     return tuple(predictions.get(place.name) for place in found.places)
+
+
+def _add_backward(
+    predictions: dict[str, Prediction], layers: Sequence[tuple[StretchPlaces, _Front | None]], found: Measurement
+) -> None:
+    """Jacobian norms to the output, as far back as all layers are known, if the last of them gives the output."""
+    ends = [place for place in found.places if layers and place.name == layers[-1][0].exit]
+    if not ends or not math.isclose(ends[0].apjn_backward, 1.0, rel_tol=1e-3):
+        return
+    norm, error = 1.0, 0.0
+    for span, front in reversed(layers):
+        if front is None:
+            return
+        norm, error = norm * front.chi, math.hypot(error, front.chi_error)
+        if span.entry:
+            before = predictions.get(span.entry, Prediction(of_inputs=True))
+            predictions[span.entry] = replace(before, apjn_backward=norm, apjn_backward_error=norm * error)
 
 
 def _values(theory: Theory, numbers: Mapping[str, float], K: float) -> tuple[float, float]:
@@ -125,8 +154,8 @@ def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
         return _Front(kernels, 0.0, math.nan, 0.0)
     for place in found.places:
         if place.name == span.entry:
-            number = place.apjn_forward
-            error = 0.0 if math.isnan(number.error) else number.error
+            number, error = place.apjn_forward, place.error_given_inputs("apjn_forward")
+            error = 0.0 if math.isnan(error) else error
             relative = error / float(number) if number > 0 else math.inf
             return _Front(kernels, 0.0, float(number), relative)
     return _Front(kernels, 0.0, math.nan, 0.0)
@@ -150,6 +179,8 @@ def _behind(front: _Front, values: Callable[[float], tuple[float, float]], span:
         math.hypot(abs(up - at) / at, correction, scatter),
         front.jacobian * chi,
         math.hypot(front.jacobian_error, correction, scatter, uneven),
+        chi,
+        math.hypot(correction, scatter, uneven),
     )
 
 
@@ -161,4 +192,5 @@ def _prediction(front: _Front) -> Prediction:
         kernel_error=kernel * front.kernel_error,
         apjn_forward=front.jacobian if known else None,
         apjn_forward_error=front.jacobian * front.jacobian_error if known else 0.0,
+        of_inputs=True,
     )
