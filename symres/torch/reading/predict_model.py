@@ -24,6 +24,7 @@ from .read_model import reading_of_run
 from .replaying import value_of
 
 _PER_WIDTH = 5.0  # relative correction of order 1/n in each layer that is allowed, times n
+_KERNEL_SCATTER = 5.0  # <phi^4>/<phi^2>^2 - 1 of relu
 _ENTERING = "input of "
 
 
@@ -164,19 +165,22 @@ def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
 def _behind(front: _Front, values: Callable[[float], tuple[float, float]], span: StretchPlaces, skip: bool) -> _Front:
     """What is behind one layer.
 
-    Errors add up: corrections of order 1/n; what one network differs from the average of all by, ``sqrt(2/n)`` of
-    what its weights make; and for Jacobian norms how much those of different positions differ.
+    Errors add up: corrections of order 1/n; what one network differs from the average of all by, of Jacobian norms
+    ``sqrt(2/n)`` of what its weights make, of the kernel of one input ``sqrt((<phi^4>/<phi^2>^2 - 1)/n)``, with 2 under
+    the root for a linear layer and 5 for relu; and for Jacobian norms how much those of different positions differ.
+    Kernels of several inputs scatter less on the average, but not if one of them is much larger than all others.
     """
     rows = np.array([values(float(K)) for K in front.kernels])
     before, after, chi = float(front.kernels.mean()), float(rows[:, 0].mean()), float(rows[:, 1].mean())
     made = max(after - before, 0.0) if skip else after  # by the branch
-    scatter = math.sqrt(2 * made**2 + (4 * before * made if skip else 0.0)) / after / math.sqrt(span.outputs)
+    crossed = 4 * before * made if skip else 0.0
+    scatter, of_kernel = (math.sqrt((c * made**2 + crossed) / span.outputs) / after for c in (2.0, _KERNEL_SCATTER))
     correction = _PER_WIDTH / span.width
     up, at = values(before * (1 + front.kernel_error))[0], values(before)[0]
     uneven = float(rows[:, 1].std()) / chi if chi > 0 else 0.0
     return _Front(
         rows[:, 0],
-        math.hypot(abs(up - at) / at, correction, scatter),
+        math.hypot(abs(up - at) / at, correction, of_kernel),
         front.jacobian * chi,
         math.hypot(front.jacobian_error, correction, scatter, uneven),
         chi,
