@@ -93,7 +93,8 @@ def measure(
         DeclarationError: an argument cannot be used, or the model does not take the inputs.
 
     Warns:
-        UserWarning: dropout is active, numbers are not finite, a module is not called; each names the module.
+        UserWarning: dropout is active, passes on the same inputs differ for another reason, inputs or observed tensors
+            are changed in place, numbers are not finite, a module is not called; each names the module.
 
     Source:
         Doshi et al. (3), section 2.
