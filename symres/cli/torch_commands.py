@@ -7,18 +7,21 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..core.errors import DeclarationError
+from ..core.errors import DeclarationError, SymresError
 from ..report.text.console import Output, complain
 from .staging import Staging
 
 if TYPE_CHECKING:
     from ..torch import Measurement
     from ..torch.models.arguments_of_models import Inputs
+
+_LONGEST = 200  # characters of somebody else's message
 
 torch_app = typer.Typer(
     name="torch",
@@ -70,6 +73,9 @@ def measure(
         raise DeclarationError("--out", "its value is empty", "name a folder")
     st = importlib.import_module("symres.torch")
     build = _found(factory, "the model")
+    if isinstance(build, importlib.import_module("torch").nn.Module):
+        raise DeclarationError(f"the model {factory!r}", "it is a model already", "name a function that builds it")
+    model = partial(_called, build, "the model", factory)
     given = _inputs(inputs, seed)
 
     def measured() -> Measurement:
@@ -78,7 +84,7 @@ def measure(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             result: Measurement = st.measure(
-                build, given, blocks or None, seeds=seeds, seed=seed, probes=probes, start=start, mode=mode
+                model, given, blocks or None, seeds=seeds, seed=seed, probes=probes, start=start, mode=mode
             )
         for warning in caught:
             if str(warning.message) in result.notes:
@@ -150,7 +156,7 @@ def _inputs(text: str, seed: int) -> Inputs:
         if 0 in shape:
             raise DeclarationError(f"--inputs {text}", "there is nothing in this shape", "use numbers above 0")
         return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-    made = _found(text, "the inputs")()
+    made = _called(_found(text, "the inputs"), "the inputs", text)
     if isinstance(made, (torch.Tensor, tuple, dict)):
         return made
     raise DeclarationError(
@@ -168,10 +174,31 @@ def _found(path: str, what: str) -> Callable[[], object]:
         sys.path.insert(0, folder)
     try:
         found: object = importlib.import_module(name)
+    except SymresError:
+        raise
     except ImportError as error:
-        raise DeclarationError(f"{what} {path!r}", f"{error}", "name a module that can be imported here") from error
+        raise DeclarationError(f"{what} {path!r}", _told(error), "name a module that can be imported here") from error
+    except Exception as error:  # whatever the user's code raises
+        said = f"importing {name} raised {_told(error)}"
+        raise DeclarationError(f"{what} {path!r}", said, f"mend {name}") from error
     for part in attribute.split("."):
         found = getattr(found, part, None)
     if not callable(found):
         raise DeclarationError(f"{what} {path!r}", f"{name} has no function {attribute}", "check its name")
     return found
+
+
+def _called(function: Callable[[], object], what: str, path: str) -> object:
+    """What a function of the user returns."""
+    try:
+        return function()
+    except SymresError:
+        raise
+    except Exception as error:  # whatever the user's code raises
+        said = f"calling it raised {_told(error)}"
+        raise DeclarationError(f"{what} {path!r}", said, "name a function that runs without arguments") from error
+
+
+def _told(error: Exception) -> str:
+    """Kind and message of an error on one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:_LONGEST]}".rstrip(": ")

@@ -91,7 +91,7 @@ class EquationState:
             inner, uneven, order = self._inputs[call.number]
             index = len(self._draws) + 1
             use = DenseUse(
-                call.inside[-1].name or self.record.names.get(id(made.tensor), call.name),
+                call.inside[-1].name or self.record.name_of(made.tensor, call.name),
                 sp.Dummy(f"C_W{index}", positive=True),
                 sp.Dummy(f"C_b{index}", nonnegative=True),
                 made,

@@ -29,8 +29,19 @@ def average(samples: np.ndarray) -> EstimatedNumber:
     elif inputs > 1:
         errors.append(_standard_error(values.mean(axis=2)[0]))
     if probes > 1:
-        errors.append(float(np.sqrt(values.var(axis=2, ddof=1).mean() / values.size)))
+        errors.append(error_of_directions(values))
     return EstimatedNumber(float(values.mean()), max(errors, default=math.nan))
+
+
+def error_of_directions(samples: np.ndarray) -> float:
+    """The part of the error of an average that random directions have in it; nan where there was one for each input.
+
+    Args:
+        samples: shape (networks, inputs, probes).
+    """
+    if samples.shape[2] < 2:
+        return math.nan
+    return float(np.sqrt(samples.astype(float).var(axis=2, ddof=1).mean() / samples.size))
 
 
 def average_of_pairs(samples: np.ndarray) -> EstimatedNumber:

@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy import stats
 
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError
 from ...results.numbers.estimates import EstimatedNumber
 from .averaging import jackknife_error
+from .depth_laws import JudgedSteps, judge_steps, without_each
 from .place_signals import PlaceSignals
 
 # The sign of growth with depth: norms to the output and gradients of a chaotic network fall along the places.
 FITTED = {"apjn_forward": 1, "apjn_backward": -1, "gradient_norm": -1}
-_LEAST_PLACES, _LEAST_UNITS = 4, 3
-_CONFIDENCE = 0.99
+_LEAST_PLACES = 4
 _FLAT = math.log(2)  # a norm that surely changes by less than this factor over the places is constant
 
 
@@ -44,21 +43,37 @@ class DepthLaw(StrEnum):
 
 @dataclass(frozen=True)
 class DepthFit(Shown):
-    """Two laws fitted to a norm J at places l = 1, 2, ...: exp(rate*l) and l^-exponent.
+    """A norm J over places l = 1, 2, ... as exp(rate*l) and as l^-exponent, and which of the two it can be.
 
-    The errors come from leaving out one network (or else input, or probe) after the other (jackknife), because the
-    norms at different places of one network are not independent.
+    At criticality J follows a power law, elsewhere it is exponential in depth (Doshi et al. (11), (14)). Both are
+    judged
+    by the steps of log J from place to place: each layer multiplies the norm of a finite network by a random factor of
+    its own, so that steps scatter independently, but what they add up to does not. A law is contradicted where a fit
+    that is free to be either, or a product of both, is better by more than the steps scatter:
+
+    - critical are all laws (l + l0)^-exponent with an exponent of at most 2.5 in size (tanh tends to 1, elu to 2), and
+      any l0 >= 0, for a small first kernel acts like earlier layers; a rate of half the variance of a step also counts
+      as critical, because by so much the logarithm of a norm drifts in a network of finite width;
+    - exponential is a constant step.
+
+    The verdict is ordered or chaotic, by the sign of the rate, where the critical laws are contradicted, whether or not
+    the exponential describes everything else (kernels that have not settled, for instance). It is critical where only
+    the exponential is contradicted, and where J is constant.
 
     Args:
         quantity: what was fitted.
-        rate: growth of log J from place to place in the direction of the network; its exponential is chi_perp.
+        rate: growth of log J from place to place in the direction of the network; its exponential is chi_perp. The
+            error of this and of the exponent is the larger one of two: from leaving out one network (or else input, or
+            probe) after the other (jackknife), and from the scatter of steps around the fit. The latter is all that one
+            network shows of how networks differ, for its inputs share the weights.
         exponent: of the power law, positive where J falls along the network (Doshi et al. (11)).
-        law: which of the two describes the numbers better, by more than the difference of their misfits scatters; or
-            constant, where neither rate nor exponent differs from 0 and J changes by less than a factor 2.
+        law: the one that is not contradicted if the other one is, exponential if both are; or constant, where neither
+            is, the rate does not differ from 0, and J surely changes by less than a factor 2.
         verdict: critical for a power law or a constant, ordered or chaotic for an exponential that falls or grows.
-        preference: difference of the misfits of exponential and power law in units of its error;
-            positive for the power law.
-        threshold: how many errors count as a difference, the quantile of Student's t for 99 percent.
+        against_power: by how many errors all critical laws are contradicted, 0 or more.
+        against_exponential: by how many errors the exponential is contradicted, 0 or more.
+        threshold: from how many errors on something is contradicted, the quantile of Student's t for 99 percent; nan
+            with fewer than three measurements.
         places: number of places that were fitted.
         first: the name of the first of them.
         units: number of independent measurements.
@@ -70,7 +85,8 @@ class DepthFit(Shown):
     exponent: EstimatedNumber
     law: DepthLaw
     verdict: DepthVerdict
-    preference: float
+    against_power: float
+    against_exponential: float
     threshold: float
     places: int
     first: str
@@ -90,18 +106,30 @@ class DepthFit(Shown):
 
     def _facts(self) -> list[Fact]:
         length = self.correlation_length
-        return [
+        facts = [
             Fact("law", str(self.law)),
             Fact("rate", f"{_told(self.rate)} for each place: a factor {math.exp(float(self.rate)):.4g}"),
             Fact("correlation length", f"{_told(length)} places"),
             Fact("exponent", f"{_told(self.exponent)} in J ~ l^-exponent"),
-            Fact(
-                "preference",
-                f"{self.preference:.3g} errors for the {'power law' if self.preference > 0 else 'exponential'}; "
-                f"{self.threshold:.3g} decide",
-            ),
             Fact("fitted", f"{self.places} places from {self.first}, {self.units} {self.over}"),
         ]
+        if math.isnan(self.threshold):
+            return [*facts, Fact("undecided because", f"{self.units} {self.over} show no errors; measure more of them")]
+        facts += [Fact("power law", self._judged(self.against_power)),
+                  Fact("exponential", self._judged(self.against_exponential))]  # fmt: skip
+        return facts + ([Fact("undecided", self._open())] if self.verdict is DepthVerdict.UNDECIDED else [])
+
+    def _judged(self, against: float) -> str:
+        said = "contradicted" if against > self.threshold else "not contradicted"
+        return f"{said}: {against:.3g} errors from the best fit, {self.threshold:.3g} are needed"
+
+    def _open(self) -> str:
+        """What an undecided fit leaves open."""
+        if abs(float(self.rate)) <= self.threshold * self.rate.error:
+            return "the rate does not differ from 0, but its error is too large for a constant"
+        phase = "ordered" if self.rate < 0 else "chaotic"
+        way = "falls" if self.rate < 0 else "grows"
+        return f"J {way}: {phase}, or critical with a power law; more places or networks decide"
 
 
 def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: int | None = None) -> DepthFit:
@@ -135,29 +163,21 @@ def fit_depth(places: Sequence[PlaceSignals], over: str, quantity: str, skip: in
         )
     positions = np.array([position for position, _ in kept], dtype=float)
     units = np.stack([place.units[quantity] for _, place in kept], axis=1)
-    values = _laws(units.mean(axis=0), positions, FITTED[quantity])
-    number = len(units)
-    if number < _LEAST_UNITS:
-        errors, threshold = np.full(3, np.nan), math.nan
-    else:
-        total = units.sum(axis=0)
-        without = np.array([_laws((total - u) / (number - 1), positions, FITTED[quantity]) for u in units])
-        errors = np.array([jackknife_error(column) for column in without.T])
-        threshold = float(stats.t.ppf((1 + _CONFIDENCE) / 2, number - 1))
-    rate, exponent = (EstimatedNumber(float(v), float(e)) for v, e in zip(values[:2], errors[:2], strict=True))
-    preference = float(values[2] / errors[2]) if errors[2] > 0 else math.nan
-    law = _law(rate, exponent, preference, threshold, float(positions[-1] - positions[0]))
+    steps = judge_steps(units, positions, over == "networks")
+    rate, exponent = _slopes(units, positions, steps, FITTED[quantity])
+    law = _law(rate, steps, float(positions[-1] - positions[0]))
     return DepthFit(
         quantity=quantity,
         rate=rate,
         exponent=exponent,
         law=law,
         verdict=_verdict(law, rate),
-        preference=preference,
-        threshold=threshold,
+        against_power=steps.against_critical,
+        against_exponential=steps.against_exponential,
+        threshold=steps.threshold,
         places=len(kept),
         first=kept[0][1].name,
-        units=number,
+        units=len(units),
         over=over,
     )
 
@@ -167,31 +187,32 @@ def _positive(units: np.ndarray) -> bool:
                 (len(units) == 1 and units[0] > 0 and np.isfinite(units[0])))  # fmt: skip
 
 
-def _laws(numbers: np.ndarray, positions: np.ndarray, sign: int) -> tuple[float, float, float]:
-    """Rate, exponent, and the misfit of the exponential less that of the power law.
+def _slopes(
+    units: np.ndarray, positions: np.ndarray, steps: JudgedSteps, sign: int
+) -> tuple[EstimatedNumber, EstimatedNumber]:
+    """Rate and exponent of straight lines through the logarithms, over places and over their logarithms."""
+    found = []
+    for x, direction in ((positions, sign), (np.log(positions), -sign)):
+        weights = (x - x.mean()) / np.square(x - x.mean()).sum()  # of the logarithms in the slope
+        error = math.nan
+        if not math.isnan(steps.threshold):
+            without = without_each(units) @ weights
+            of_steps = np.cumsum(weights[::-1])[::-1][1:]
+            error = max(jackknife_error(without), math.sqrt(steps.scatter * float(of_steps @ of_steps)))
+        found.append(EstimatedNumber(direction * float(np.log(units.mean(axis=0)) @ weights), error))
+    return found[0], found[1]
 
-    Misfits are those of the steps from place to place: each layer multiplies the norm of a finite network by a random
-    factor of its own, so that steps scatter independently, but what they add up to does not.
-    """
-    logs = np.log(numbers)
-    rate, power = (float(np.polyfit(x, logs, 1)[0]) for x in (positions, np.log(positions)))
-    steps, misfits = np.diff(logs), []
-    for x in (np.diff(positions), np.diff(np.log(positions))):
-        misfits.append(float(np.square(steps - x * (x @ steps) / (x @ x)).sum()))
-    return sign * rate, -sign * power, misfits[0] - misfits[1]
 
-
-def _law(
-    rate: EstimatedNumber, exponent: EstimatedNumber, preference: float, threshold: float, span: float
-) -> DepthLaw:
-    if math.isnan(threshold):
+def _law(rate: EstimatedNumber, steps: JudgedSteps, span: float) -> DepthLaw:
+    if math.isnan(steps.threshold):
         return DepthLaw.UNDECIDED
-    if all(abs(float(number)) <= threshold * number.error for number in (rate, exponent)):
-        surely = (abs(float(rate)) + threshold * rate.error) * span < _FLAT
-        return DepthLaw.CONSTANT if surely else DepthLaw.UNDECIDED
-    if math.isnan(preference) or abs(preference) < threshold:
-        return DepthLaw.UNDECIDED
-    return DepthLaw.POWER if preference > 0 else DepthLaw.EXPONENTIAL
+    if steps.against_critical > steps.threshold:
+        return DepthLaw.EXPONENTIAL if steps.is_one_way else DepthLaw.UNDECIDED
+    if steps.against_exponential > steps.threshold:
+        return DepthLaw.POWER
+    allowed = steps.threshold * rate.error + steps.drift
+    surely = (abs(float(rate)) + allowed) * span < _FLAT
+    return DepthLaw.CONSTANT if surely and abs(float(rate)) <= allowed else DepthLaw.UNDECIDED
 
 
 def _verdict(law: DepthLaw, rate: EstimatedNumber) -> DepthVerdict:

@@ -22,7 +22,7 @@ from ..models.keeping import device_of, kept, seeded
 from ..models.model_state import mixes_inputs, remarks_on
 from ..probing.losses import Loss, loss_of_part
 from ..probing.network_sample import NetworkSample, Plan, joined, sample_network
-from .averaging import average, average_of_pairs, root_of_sums, units_of
+from .averaging import average, average_of_pairs, error_of_directions, root_of_sums, units_of
 from .peak_memory import watched_memory
 from .place_signals import PlaceSignals
 from .prediction import TheoryOfPlaces, predictions_for
@@ -93,7 +93,8 @@ def measure(
         DeclarationError: an argument cannot be used, or the model does not take the inputs.
 
     Warns:
-        UserWarning: dropout is active, numbers are not finite, a module is not called; each names the module.
+        UserWarning: dropout is active, passes on the same inputs differ for another reason, inputs or observed tensors
+            are changed in place, numbers are not finite, a module is not called; each names the module.
 
     Source:
         Doshi et al. (3), section 2.
@@ -236,6 +237,11 @@ def _place(samples: list[NetworkSample], row: int) -> PlaceSignals:
         gradient_norm=root_of_sums(np.stack(squared)) if squared else EstimatedNumber(float("nan"), float("nan")),
         gram=gram.mean(axis=0),
         units=units,
+        errors_given_inputs={
+            "kernel": 0.0,
+            "apjn_forward": error_of_directions(forward),
+            "apjn_backward": error_of_directions(backward),
+        },
     )
 
 

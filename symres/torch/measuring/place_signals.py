@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -40,6 +41,8 @@ class PlaceSignals:
         gradient_norm: norm of the gradient of the loss; nan without a loss.
         gram: (1/N) sum_i h_i(x) h_i(y) for pairs of inputs, averaged over networks, shape (pairs, pairs).
         units: independent measurements of a number by its name: of networks, or else inputs, or else probes.
+        errors_given_inputs: standard errors of numbers of these very networks and inputs, by name: those that random
+            directions make; 0 of a kernel.
     """
 
     name: str
@@ -55,9 +58,15 @@ class PlaceSignals:
     gradient_norm: EstimatedNumber
     gram: np.ndarray = field(repr=False, compare=False)
     units: Mapping[str, np.ndarray] = field(repr=False, compare=False)
+    errors_given_inputs: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)
 
     def number(self, name: str) -> EstimatedNumber:
         """One of the measured numbers, by its name."""
         found = getattr(self, name)
         assert isinstance(found, EstimatedNumber)
         return found
+
+    def error_given_inputs(self, name: str) -> float:
+        """The error of a number of these very networks and inputs; where it is not known the standard error."""
+        error = self.errors_given_inputs.get(name, math.nan)
+        return self.number(name).error if math.isnan(error) else error

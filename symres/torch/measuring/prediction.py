@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
+from .place_signals import PlaceSignals
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Prediction:
         apjn_forward_error: likewise.
         apjn_backward: squared Jacobian norm from the place to the output.
         apjn_backward_error: likewise.
+        of_inputs: whether it is a prediction for these very inputs, computed from their kernels. How inputs differ is
+            then no error of the comparison, and z-scores leave it out.
     """
 
     kernel: float | None = None
@@ -35,6 +38,7 @@ class Prediction:
     apjn_forward_error: float = 0.0
     apjn_backward: float | None = None
     apjn_backward_error: float = 0.0
+    of_inputs: bool = False
 
 
 Numbers: TypeAlias = Sequence[float | None]  # kernel and forward APJN, in this order
@@ -77,10 +81,40 @@ def predictions_for(places: Sequence[str], theory: TheoryOfPlaces) -> tuple[Pred
     return found
 
 
-def z_score(value: float, error: float, theory: float, allowed: float) -> float:
-    """The difference in units of its error; the errors of both sides add up in squares. nan without any error."""
+@dataclass(frozen=True)
+class PlaceComparison:
+    """A measured number and that of a theory.
+
+    Args:
+        expected: by the theory.
+        allowed: how far the theory may be off.
+        z: the difference in units of both errors, which add up in squares; nan without any error.
+    """
+
+    expected: float
+    allowed: float
+    z: float
+
+
+def comparison(place: PlaceSignals, prediction: Prediction | None, name: str) -> PlaceComparison | None:
+    """A number of a place next to its theory; None where the theory says nothing.
+
+    The error of the measured side is its standard error, or, for a prediction from these very inputs, what random
+    directions make of it. The standard error over inputs would be wrong there: a single input with huge entries makes
+    it as large as the average, and no difference would be seen any more.
+
+    Args:
+        place: what was measured.
+        prediction: of the place.
+        name: a name in ``PREDICTED``.
+    """
+    if prediction is None or (expected := getattr(prediction, name)) is None:
+        return None
+    error = place.error_given_inputs(name) if prediction.of_inputs else place.number(name).error
+    allowed = float(getattr(prediction, f"{name}_error"))
     scale = math.hypot(0.0 if math.isnan(error) else error, allowed)
-    return (value - theory) / scale if scale > 0 else math.nan
+    z = (float(place.number(name)) - expected) / scale if scale > 0 else math.nan
+    return PlaceComparison(float(expected), allowed, z)
 
 
 def _prediction(entry: Prediction | Numbers | None) -> Prediction | None:

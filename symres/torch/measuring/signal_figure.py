@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _KERNEL, _FORWARD, _BACKWARD, _GRADIENT = "#0072B2", "#009E73", "#D55E00", "#CC79A7"
 _NAMES_SHOWN = 24  # more of them would cover each other
 _WIDE, _DECADES = 6, 100  # ratios of ends beyond which fewer, and no, numbers between powers of ten are written
+_HALF = 0.3  # of the distance of places: how far a prediction without neighbours is drawn to both sides
+_BAND = "band: what the theory allows"
 _CONSTANT = 1.5  # a range smaller than this factor is drawn as if it had this factor: noise is no trend
 
 
@@ -30,7 +32,7 @@ def draw_signals(
 
     Args:
         places: in the order of execution.
-        theory: drawn as lines, one entry for each place; empty without a theory.
+        theory: drawn as lines with bands of what it allows, one entry for each place; empty without a theory.
         start: where forward Jacobians begin.
         heading: above the figure.
         verdict: what is said of the Jacobian norms beside how much they change; may be empty.
@@ -105,11 +107,31 @@ def _series(
             "0" if values[position] == 0 else r"$\infty$", (x[position], 0.02), xycoords=("data", "axes fraction")
         )
     if theory is not None:
-        expected, allowed = theory
-        panel.plot(x, expected, color=color, linewidth=1.1, label=f"theory, {label}")
-        with np.errstate(invalid="ignore"):
-            low = np.maximum(expected - allowed, expected * 1e-3)
-        panel.fill_between(x, low, expected + allowed, color=color, alpha=0.2, linewidth=0)
+        _theory_of_series(panel, *theory, color, f"theory, {label}")
+
+
+def _theory_of_series(panel: Axes, expected: np.ndarray, allowed: np.ndarray, color: str, label: str) -> None:
+    """A line with a band, and short lines at places whose neighbours have no theory: nothing else would show them."""
+    x = np.arange(1, len(expected) + 1)
+    with np.errstate(invalid="ignore"):
+        low = np.maximum(expected - allowed, expected * 1e-3)
+    high, known = expected + allowed, np.isfinite(expected)
+    panel.plot(x, expected, color=color, linewidth=1.1, label=label)
+    bands = [(x, low, high)] + [
+        (np.array([x[i] - _HALF, x[i] + _HALF]), low[[i, i]], high[[i, i]]) for i in isolated(known)
+    ]
+    for across, lower, upper in bands:
+        panel.fill_between(across, lower, upper, color=color, alpha=0.2, linewidth=0)
+    for i in isolated(known):
+        panel.plot([x[i] - _HALF, x[i] + _HALF], [expected[i]] * 2, color=color, linewidth=1.4)
+    if np.any(allowed[known] > 0) and _BAND not in panel.get_legend_handles_labels()[1]:
+        panel.fill_between([], [], color="0.5", alpha=0.3, linewidth=0, label=_BAND)
+
+
+def isolated(known: np.ndarray) -> list[int]:
+    """The places that are known while their neighbours are not."""
+    around = np.concatenate([[False], known, [False]])
+    return [i for i in range(len(known)) if known[i] and not around[i] and not around[i + 2]]
 
 
 def _theory(theory: Sequence[Prediction | None], name: str) -> tuple[np.ndarray, np.ndarray] | None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from ...core.display import Fact, Plain, Shown
 from ...core.errors import DeclarationError, SymresError
-from ...results.numbers.estimates import EstimatedNumber
 from .depth_fit import FITTED, DepthFit, DepthVerdict, fit_depth
 from .place_signals import MEASURED, PREDICTED, PlaceSignals
-from .prediction import Prediction, z_score
+from .place_text import place_facts
+from .prediction import Prediction, comparison
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,19 +80,19 @@ class Measurement(Shown):
         row: dict[str, str | float] = {"place": place.name}
         row |= {name: values.pop(name) for name in _FIRST} | values
         row |= {"entries": place.entries, "axes": place.axes}
-        if self.theory:
-            prediction = self.theory[position] or Prediction()
-            for name in PREDICTED:
-                expected = getattr(prediction, name)
-                allowed = getattr(prediction, f"{name}_error")
-                number = place.number(name)
-                known = expected is not None
-                row |= {
-                    f"{name}_theory": expected if known else math.nan,
-                    f"{name}_theory_error": allowed if known else math.nan,
-                    f"{name}_z": z_score(number, number.error, expected, allowed) if known else math.nan,
-                }
+        for name in self._predicted:
+            found = comparison(place, self.theory[position], name)
+            row |= {
+                f"{name}_theory": math.nan if found is None else found.expected,
+                f"{name}_theory_error": math.nan if found is None else found.allowed,
+                f"{name}_z": math.nan if found is None else found.z,
+            }
         return row
+
+    @property
+    def _predicted(self) -> list[str]:
+        """The numbers about which the theory says something at some place."""
+        return [n for n in PREDICTED if any(p is not None and getattr(p, n) is not None for p in self.theory)]
 
     def frame(self) -> pd.DataFrame:
         """The table as a pandas DataFrame, a row for each place.
@@ -100,8 +100,10 @@ class Measurement(Shown):
         Returns:
             Columns place, kernel, kernel_error, mean, cosine, apjn_forward, apjn_forward_error, apjn_backward,
             apjn_backward_error, then further errors, covariance, token_cosine, gradient_norm, entries (N), axes; with a
-            theory also kernel_theory, kernel_theory_error, kernel_z and so on. ``_error`` is a standard error, ``_z`` a
-            difference from theory in units of the errors of both.
+            theory also kernel_theory, kernel_theory_error, kernel_z and so on, of each number that it predicts at some
+            place. ``_error`` is a standard error, ``_theory_error`` how far the theory may be off, ``_z`` a difference
+            from theory in units of the errors of both. Of a prediction from these very inputs (``st.predict``) the
+            scatter of inputs is no part of these: see ``comparison``.
 
         Raises:
             SymresError: pandas is not installed.
@@ -113,7 +115,12 @@ class Measurement(Shown):
         return pd.DataFrame(self.rows())
 
     def plot(self) -> Figure:
-        """The figure: kernels, Jacobian norms and, with a loss, gradients over the places, with errors and theory."""
+        """The figure: kernels, Jacobian norms and, with a loss, gradients over the places, with errors and theory.
+
+        Bars are standard errors. A band around the theory is what it allows: what it leaves out, such as corrections of
+        order 1/n, and how far one network may be from the average over networks. The theory is a line between
+        neighbouring places, and a short line of its own where it says nothing about the neighbours.
+        """
         from .signal_figure import draw_signals
 
         try:
@@ -130,7 +137,7 @@ class Measurement(Shown):
         """How a number grows or falls with depth, exponentially or by a power law, and what that means.
 
         Args:
-            quantity: "apjn_forward", "apjn_backward", "kernel" or "gradient_norm".
+            quantity: "apjn_forward", "apjn_backward" or "gradient_norm".
             skip: places left out at the beginning, where the kernel has not settled; None: a quarter of them.
 
         Returns:
@@ -173,21 +180,13 @@ class Measurement(Shown):
         return f"signals at {len(self.places)} places of {networks}, {self.inputs} inputs"
 
     def _facts(self) -> list[Fact]:
-        facts = [
-            Fact(p.name, f"kernel {_told(p.kernel)}, J from {self.start} {_told(p.apjn_forward)}, "
-                         f"J to the output {_told(p.apjn_backward)}")
-            for p in self.places
-        ]  # fmt: skip
+        facts = place_facts(self.places, self.theory, self.start)
         facts += [
             Fact("forward", self.forward_method),
             Fact("backward", self.backward_method),
             Fact("errors", f"standard errors over {self.errors_over}"),
         ]
         return facts + [Fact("note", note) for note in self.notes]
-
-
-def _told(number: EstimatedNumber) -> str:
-    return f"{float(number):.4g}" + ("" if math.isnan(number.error) else f" +- {number.error:.2g}")
 
 
 def _plain(value: str | float) -> Plain:

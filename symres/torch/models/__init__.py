@@ -6,5 +6,8 @@ blocks       the residual blocks of a model, where nobody says which modules are
 choosing     the modules that a user means: by type, pattern or function
 observing    hooks at places: what enters or leaves a module, each time that it is called
 model_state  what a model does besides computing: dropout, batch normalisation, numbers that are not finite
+two_passes   whether two passes on the same inputs agree, and where not
+in_place     what a model changes in place
+passing      a pass of a model whose own mistakes are one clear error
 keeping      a model, and the random numbers of the process, as they were before
 """

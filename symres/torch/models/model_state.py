@@ -20,15 +20,27 @@ def mixes_inputs(model: nn.Module) -> bool:
     )
 
 
+def active_dropout(model: nn.Module) -> list[str]:
+    """The names of modules that drop out in their present mode."""
+    found = []
+    for name, module in model.named_modules():
+        if isinstance(module, _DROPOUT):
+            share = getattr(module, "p", 1.0)
+        elif isinstance(module, nn.MultiheadAttention):
+            share = module.dropout
+        elif isinstance(module, nn.RNNBase):
+            share = module.dropout if module.num_layers > 1 else 0.0
+        else:
+            continue
+        if module.training and share > 0:
+            found.append(name or type(module).__name__)
+    return found
+
+
 def remarks_on(model: nn.Module) -> list[str]:
     """What a user should know about a model in its present mode; one line each."""
     found = []
-    dropping = [
-        name
-        for name, module in model.named_modules()
-        if isinstance(module, _DROPOUT) and module.training and getattr(module, "p", 1.0) > 0
-    ]
-    if dropping:
+    if dropping := active_dropout(model):
         found.append(f"dropout is active in {_some(dropping)}: the numbers are those of random masks; use mode='eval'")
     idle = [
         name
@@ -43,21 +55,6 @@ def remarks_on(model: nn.Module) -> list[str]:
             f"{_some(idle)} normalises by statistics that it never learned (mean 0, variance 1): use mode='train'"
         )
     return found
-
-
-def varies(model: nn.Module, arguments: CallArguments) -> bool:
-    """Whether two passes differ; only asked in train mode."""
-    if not any(module.training for module in model.modules()):
-        return False
-    outputs = []
-    with torch.no_grad():
-        for _ in range(2):
-            given = arguments.map(torch.clone)
-            outputs.append([t.clone() for t in tensors(model(*given.args, **given.kwargs))])
-    return any(
-        a.shape != b.shape or not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
-        for a, b in zip(*outputs, strict=False)
-    )
 
 
 def first_nonfinite(model: nn.Module, arguments: CallArguments) -> str:

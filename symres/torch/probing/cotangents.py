@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from ...core.errors import DeclarationError
+from ..models.in_place import first_without_gradients
 from ..models.observing import Site
 from .network_passes import Passes, squares
 
@@ -87,6 +88,9 @@ class ReverseGraph:
             if isinstance(error, torch.cuda.OutOfMemoryError):
                 raise
             said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            if where := first_without_gradients(self._passes.model, self._passes.arguments):
+                remedy = "change nothing in place there that gradients need"
+                raise DeclarationError(f"gradients through {where}", said, remedy) from error
             remedy = "the model must be differentiable in reverse mode; checkpoints need use_reentrant=False"
             raise DeclarationError("gradients at the places of the model", said, remedy) from error
         for site, gradient in zip(sites, gradients, strict=True):

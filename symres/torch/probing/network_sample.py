@@ -13,9 +13,12 @@ from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
 from ..models.arguments_of_models import CallArguments
 from ..models.choosing import ChosenModules
-from ..models.model_state import first_nonfinite, mixes_inputs, varies
+from ..models.in_place import in_place_changes
+from ..models.model_state import active_dropout, first_nonfinite, mixes_inputs
 from ..models.observing import Observer, Site, names_of
 from ..models.passing import passing
+from ..models.structures import tensors
+from ..models.two_passes import varies, where_passes_differ
 from .cotangents import LossFunction, cotangent_norms, entries_of_output
 from .network_passes import Passes, counts_inputs, no_fused_encoders
 from .place_statistics import PAIRED, PlaceStatistics, statistics_of
@@ -98,11 +101,18 @@ def sample_network(
         DeclarationError: the model does not take the inputs, no place is reached, or there is no such start.
     """
     notes: list[str] = []
-    sites, statistics, dtype = _visited(model, chosen, arguments, notes)
+    sites, statistics, dtype, outputs = _visited(model, chosen, arguments, notes)
     names = names_of(sites)
     plan.steps("kernels")
     begin = _start(names, sites, arguments, plan.start)
-    stochastic, coupled = varies(model, arguments), mixes_inputs(model)
+    with in_place_changes(model, chosen) as changes:
+        stochastic, coupled = varies(model, arguments, outputs), mixes_inputs(model)
+    notes += changes.remarks
+    if stochastic and not active_dropout(model):
+        where = where_passes_differ(model, arguments)
+        notes.append(
+            f"passes on the same inputs differ from {where} on: numbers are averages over what is random there"
+        )
     passes = Passes(model, arguments, Observer(model, chosen), tuple(sites), begin, stochastic, coupled)
     broken = [name for name, found in zip(names, statistics, strict=True) if not np.all(np.isfinite(found.kernel))]
     if broken:
@@ -139,11 +149,12 @@ def sample_network(
 
 def _visited(
     model: nn.Module, chosen: ChosenModules, arguments: CallArguments, notes: list[str]
-) -> tuple[list[Site], list[PlaceStatistics], torch.dtype]:
-    """The places of a pass with their statistics."""
+) -> tuple[list[Site], list[PlaceStatistics], torch.dtype, list[torch.Tensor]]:
+    """The places of a pass with their statistics, and what it returned."""
     observer, size = Observer(model, chosen), arguments.size
     statistics: list[PlaceStatistics] = []
     dtypes: list[torch.dtype] = []
+    outputs: list[torch.Tensor] = []
     left: dict[str, tuple[int, ...]] = {}
 
     def visit(site: Site, tensor: torch.Tensor) -> bool:
@@ -157,7 +168,7 @@ def _visited(
     def run() -> None:
         given = arguments.map(torch.clone)
         with passing(model):
-            model(*given.args, **given.kwargs)
+            outputs.extend(tensor.clone() for tensor in tensors(model(*given.args, **given.kwargs)))
 
     with torch.no_grad():
         sites = observer.sites(run, visit)
@@ -172,7 +183,7 @@ def _visited(
         )
     if unseen:
         notes.append(f"no tensor comes from {', '.join(unseen)}: not called in this pass, or its output has no numbers")
-    return sites, statistics, dtypes[0]
+    return sites, statistics, dtypes[0], outputs
 
 
 def _start(names: list[str], sites: list[Site], arguments: CallArguments, start: str | None) -> Site | None:

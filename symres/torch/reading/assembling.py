@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ from ..equations.dense_variances import remarks, variances
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RunRecord
 from .model_reading import Reading
+from .own_weights import shared_weights, unlike_draws
 from .places_of_streams import span_of
 from .read_block import DenseNumbers, ReadBlock, common_name
 from .replaying import compare, own_kernel, value_of
@@ -39,10 +39,9 @@ def assembled(
         for which, (position, _) in enumerate(group):
             order[position] = (number, which)
         blocks.append(_block(record, [stretch for _, stretch in group], generator))
-    parts = Counter((d.name, d.symbols) for b in blocks for each in b.dense for d in each if b.is_known)
-    shared = sorted({name for (name, _), times in parts.items() if times > 1})
-    notes = [f"the weights {name} are used in several layers; the theory draws new ones for each" for name in shared]
-    return Reading(label, tuple(blocks), tuple(order[position] for position in sorted(order)), tuple(notes))
+    shared, notes = shared_weights(record, [stretch for stretch in stretches if stretch.layer is not None])
+    ordered = tuple(order[position] for position in sorted(order))
+    return Reading(label, tuple(blocks), ordered, notes, shared)
 
 
 def _kind_of(stretch: StretchReading) -> tuple[Any, ...]:
@@ -95,7 +94,7 @@ def _block(record: RunRecord, group: Sequence[StretchReading], generator: torch.
         remarks=_remarks(group),
         spans=tuple(span_of(record, stretch) for stretch in group),
     )
-    return block if block.form is None or generator is None else _checked(record, first, block, block.form, generator)
+    return block if block.form is None or generator is None else _checked(record, group, block, block.form, generator)
 
 
 def _numbers(stretch: StretchReading) -> tuple[DenseNumbers, ...]:
@@ -124,10 +123,10 @@ def _remarks(group: Sequence[StretchReading]) -> tuple[str, ...]:
 
 
 def _checked(
-    record: RunRecord, stretch: StretchReading, block: ReadBlock, form: Layer, generator: torch.Generator
+    record: RunRecord, group: Sequence[StretchReading], block: ReadBlock, form: Layer, generator: torch.Generator
 ) -> ReadBlock:
     """The block with what was compared; as something that stays measured where the theory is contradicted."""
-    numbers = block.numbers[0]
+    stretch, numbers = group[0], block.numbers[0]
     try:
         comparisons = compare(record, stretch, derive(form), numbers, generator)
     except (RuntimeError, SymresError) as error:
@@ -140,9 +139,9 @@ def _checked(
     if not comparisons:
         return replace(block, remarks=(*block.remarks, "too narrow to be compared with random networks"))
     said = tuple(f"{comparison}, {comparison.networks} networks" for comparison in comparisons)
-    return replace(
-        block, checks=said, remarks=(*block.remarks, *_of_own_weights(record, stretch, form, numbers, generator))
-    )
+    own = _of_own_weights(record, stretch, form, numbers, generator)
+    unlike, told = unlike_draws(record, group, block)
+    return replace(block, checks=said, remarks=(*block.remarks, *own, *told), unlike_draws=unlike)
 
 
 def _of_own_weights(

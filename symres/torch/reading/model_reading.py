@@ -21,12 +21,14 @@ class Reading(Shown):
         blocks: equal parts together, in the order in which the first of each comes.
         order: the parts of the model in the order of the stream: the position of the block, and which of its places.
         notes: what should be known about the whole.
+        shared: the names of weights that several layers have.
     """
 
     model: str
     blocks: tuple[ReadBlock, ...]
     order: tuple[tuple[int, int], ...]
     notes: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
     def __getitem__(self, place: str) -> ReadBlock:
         for block in self.blocks:
@@ -69,10 +71,9 @@ class Reading(Shown):
             DeclarationError: parts stay measured, or weights are shared between layers.
         """
         self._require_known("the network")
-        layers = [{dense.name for dense in self.blocks[block].dense[place]} for block, place in self.order]
-        if shared := sorted({name for name in set().union(*layers) if sum(name in names for names in layers) > 1}):
+        if self.shared:
             raise DeclarationError(
-                f"the network of {self.model}", f"layers share the weights {', '.join(shared)}", "use its blocks"
+                f"the network of {self.model}", f"layers share the weights {', '.join(self.shared)}", "use its blocks"
             )
         return network([self.blocks[block].layers[place] for block, place in self.order])
 
@@ -85,7 +86,9 @@ class Reading(Shown):
 
     def _title(self) -> str:
         known = sum(block.count for block in self.recognised)
-        return f"{self.model}: {known} of {len(self.order)} parts are layers that the theory knows"
+        said = f"{self.model}: {known} of {len(self.order)} parts are layers that the theory knows"
+        unlike = sum(len(block.unlike_draws) for block in self.recognised)
+        return said + (f", {unlike} of them with weights that do not act like independent draws" if unlike else "")
 
     def _facts(self) -> list[Fact]:
         facts: list[Fact] = []

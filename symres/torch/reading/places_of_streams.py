@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-import torch
+import numpy as np
 
 from ..equations.layering import StretchReading
 from ..tracing.run_record import RunRecord
 from .read_block import StretchPlaces
 
-_KERNELS = 16  # quantiles over positions
+_KERNELS = 16  # shares of positions
 
 
 def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
@@ -50,9 +50,16 @@ def place_of(record: RunRecord, number: int) -> str:
 
 
 def _kernels(record: RunRecord, number: int) -> tuple[float, ...]:
-    """Quantiles of the mean square over the last axis, so that their mean is that of all."""
+    """Means of the mean square over the last axis, of equal shares of positions in order of size.
+
+    Their mean is that of all, also where the number of positions is no multiple of that of shares: a position then
+    belongs to two of them.
+    """
     tensor = record.values[number].detach()
     if not tensor.is_floating_point() or number in record.overwritten:
         return ()
-    squares = tensor.square().mean(dim=-1).reshape(-1).sort().values
-    return tuple(float(part.mean()) for part in torch.tensor_split(squares, min(_KERNELS, len(squares))))
+    squares = np.sort(tensor.square().mean(dim=-1).reshape(-1).double().cpu().numpy())
+    shares = min(_KERNELS, len(squares))
+    ends = np.linspace(0, len(squares), shares + 1)
+    sums = np.interp(ends, np.arange(len(squares) + 1), np.concatenate([[0.0], np.cumsum(squares)]))
+    return tuple(map(float, np.diff(sums) / np.diff(ends)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from .read_model import reading_of_run
 from .replaying import value_of
 
 _PER_WIDTH = 5.0  # relative correction of order 1/n in each layer that is allowed, times n
+_KERNEL_SCATTER = 5.0  # <phi^4>/<phi^2>^2 - 1 of relu
 _ENTERING = "input of "
 
 
@@ -43,8 +44,12 @@ def predict(model: nn.Module, inputs: Inputs, *, check: bool = True, seed: int =
 
     Returns:
         The measurement with a theory at the end of each known layer: its columns ``kernel_theory`` and
-        ``apjn_forward_theory``, with the error that the theory allows (corrections of order 1/n, the scatter of a
-        single network, and the errors of what was measured at the entry), and z-scores.
+        ``apjn_forward_theory``, and ``apjn_backward_theory`` from where on all layers are known, with the error that
+        the theory allows (corrections of order 1/n, the scatter of a single network, and the errors of what was
+        measured at the entry), and z-scores. The theory is one of these very inputs; what a z-score divides by is what
+        the theory allows and what random directions add, not how inputs differ, so that a few inputs or positions with
+        huge entries do not hide a difference. They do dominate the averages on both sides: what z-scores say is then
+        said about them.
 
     Raises:
         DeclarationError: no part of the model is a known layer between observable places; and as ``read`` and
@@ -81,23 +86,29 @@ class _Front:
         kernel_error: relative.
         jacobian: nan where it is not known.
         jacobian_error: relative.
+        chi: squared Jacobian norm of the last layer.
+        chi_error: relative.
     """
 
     kernels: np.ndarray
     kernel_error: float
     jacobian: float
     jacobian_error: float
+    chi: float = 1.0
+    chi_error: float = 0.0
 
 
 def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ...]:
     """A prediction for each place that has one."""
     predictions: dict[str, Prediction] = {}
     front: _Front | None = None
+    layers: list[tuple[StretchPlaces, _Front | None]] = []
     for number, which in reading.order:
         block = reading.blocks[number]
         span = block.spans[which]
         if not block.is_known:
             front = None
+            layers.append((span, None))
             continue
         front = _measured_front(found, span) if front is None else front
         if front is not None:
@@ -108,7 +119,26 @@ def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ..
                 front = None
         if front is not None and span.exit:
             predictions[span.exit] = _prediction(front)
+        layers.append((span, front))
+    _add_backward(predictions, layers, found)
     return tuple(predictions.get(place.name) for place in found.places)
+
+
+def _add_backward(
+    predictions: dict[str, Prediction], layers: Sequence[tuple[StretchPlaces, _Front | None]], found: Measurement
+) -> None:
+    """Jacobian norms to the output, as far back as all layers are known, if the last of them gives the output."""
+    ends = [place for place in found.places if layers and place.name == layers[-1][0].exit]
+    if not ends or not math.isclose(ends[0].apjn_backward, 1.0, rel_tol=1e-3):
+        return
+    norm, error = 1.0, 0.0
+    for span, front in reversed(layers):
+        if front is None:
+            return
+        norm, error = norm * front.chi, math.hypot(error, front.chi_error)
+        if span.entry:
+            before = predictions.get(span.entry, Prediction(of_inputs=True))
+            predictions[span.entry] = replace(before, apjn_backward=norm, apjn_backward_error=norm * error)
 
 
 def _values(theory: Theory, numbers: Mapping[str, float], K: float) -> tuple[float, float]:
@@ -125,8 +155,8 @@ def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
         return _Front(kernels, 0.0, math.nan, 0.0)
     for place in found.places:
         if place.name == span.entry:
-            number = place.apjn_forward
-            error = 0.0 if math.isnan(number.error) else number.error
+            number, error = place.apjn_forward, place.error_given_inputs("apjn_forward")
+            error = 0.0 if math.isnan(error) else error
             relative = error / float(number) if number > 0 else math.inf
             return _Front(kernels, 0.0, float(number), relative)
     return _Front(kernels, 0.0, math.nan, 0.0)
@@ -135,21 +165,26 @@ def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
 def _behind(front: _Front, values: Callable[[float], tuple[float, float]], span: StretchPlaces, skip: bool) -> _Front:
     """What is behind one layer.
 
-    Errors add up: corrections of order 1/n; what one network differs from the average of all by, ``sqrt(2/n)`` of
-    what its weights make; and for Jacobian norms how much those of different positions differ.
+    Errors add up: corrections of order 1/n; what one network differs from the average of all by, of Jacobian norms
+    ``sqrt(2/n)`` of what its weights make, of the kernel of one input ``sqrt((<phi^4>/<phi^2>^2 - 1)/n)``, with 2 under
+    the root for a linear layer and 5 for relu; and for Jacobian norms how much those of different positions differ.
+    Kernels of several inputs scatter less on the average, but not if one of them is much larger than all others.
     """
     rows = np.array([values(float(K)) for K in front.kernels])
     before, after, chi = float(front.kernels.mean()), float(rows[:, 0].mean()), float(rows[:, 1].mean())
     made = max(after - before, 0.0) if skip else after  # by the branch
-    scatter = math.sqrt(2 * made**2 + (4 * before * made if skip else 0.0)) / after / math.sqrt(span.outputs)
+    crossed = 4 * before * made if skip else 0.0
+    scatter, of_kernel = (math.sqrt((c * made**2 + crossed) / span.outputs) / after for c in (2.0, _KERNEL_SCATTER))
     correction = _PER_WIDTH / span.width
     up, at = values(before * (1 + front.kernel_error))[0], values(before)[0]
     uneven = float(rows[:, 1].std()) / chi if chi > 0 else 0.0
     return _Front(
         rows[:, 0],
-        math.hypot(abs(up - at) / at, correction, scatter),
+        math.hypot(abs(up - at) / at, correction, of_kernel),
         front.jacobian * chi,
         math.hypot(front.jacobian_error, correction, scatter, uneven),
+        chi,
+        math.hypot(correction, scatter, uneven),
     )
 
 
@@ -161,4 +196,5 @@ def _prediction(front: _Front) -> Prediction:
         kernel_error=kernel * front.kernel_error,
         apjn_forward=front.jacobian if known else None,
         apjn_forward_error=front.jacobian * front.jacobian_error if known else 0.0,
+        of_inputs=True,
     )

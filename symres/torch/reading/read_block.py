@@ -74,6 +74,7 @@ class ReadBlock(Shown):
         remarks: what a reader should know.
         checks: comparisons with networks of random weights that the layer passed.
         spans: where each is in the run.
+        unlike_draws: the places whose weights act on the stream of the model unlike independent draws.
     """
 
     place: str
@@ -88,6 +89,7 @@ class ReadBlock(Shown):
     remarks: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     spans: tuple[StretchPlaces, ...] = field(default=(), repr=False)
+    unlike_draws: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:

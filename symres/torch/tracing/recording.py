@@ -63,6 +63,7 @@ def record_run(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any
         reads=tuple(recorder.reads),
         names=recorder.names,
         overwritten=frozenset(recorder.overwritten),
+        memory=recorder.memory,
     )
 
 
@@ -87,6 +88,8 @@ class _Recorder(TorchFunctionMode):
         self.reads: list[tuple[ModuleCall, ...]] = []
         self.overwritten: set[int] = set()
         self.names = {id(t): name for name, t in [*model.named_buffers(), *model.named_parameters()]}
+        named = [*model.named_buffers(), *model.named_parameters()]
+        self.memory = {t.untyped_storage().data_ptr(): name for name, t in named if t.numel()}
         self._model = model
         self._numbers: dict[int, int] = {}  # by the identity of tensors, which live as long as the recorder
         self._frames: list[_Frame] = []

@@ -76,6 +76,7 @@ class RunRecord:
         reads: the modules in which stream values became Python numbers, outermost first.
         names: the names of parameters and buffers, by the identity of the tensor.
         overwritten: values whose memory was changed through another view of it.
+        memory: the names of parameters and buffers, by the address of their memory, for views of them.
     """
 
     calls: tuple[RecordedCall, ...]
@@ -87,6 +88,12 @@ class RunRecord:
     reads: tuple[tuple[ModuleCall, ...], ...]
     names: Mapping[int, str]
     overwritten: frozenset[int]
+    memory: Mapping[int, str]
+
+    def name_of(self, tensor: torch.Tensor, otherwise: str) -> str:
+        """The name of the parameter or buffer that a tensor is, or is a view of, transposed for instance."""
+        found = self.memory.get(tensor.untyped_storage().data_ptr(), otherwise)
+        return self.names.get(id(tensor), found)
 
 
 def substituted(structure: Any, values: Mapping[int, Any]) -> Any:

@@ -10,6 +10,7 @@ from torch import nn
 
 from ...core.errors import DeclarationError
 from ..models.arguments_of_models import CallArguments
+from ..models.in_place import first_without_gradients
 from ..models.model_state import first_nonfinite
 from ..models.passing import passing
 from ..probing.network_passes import plain_attention
@@ -42,6 +43,29 @@ def sums_in(model: nn.Module, arguments: CallArguments) -> int:
 
     run_with_gradients(model, arguments, Additions(summed))
     return len(found)
+
+
+@contextmanager
+def named_in_place(model: nn.Module, arguments: CallArguments) -> Iterator[None]:
+    """Around passes with gradients: where an operation in place makes them impossible, its module is named.
+
+    Args:
+        model: the model.
+        arguments: of the passes.
+
+    Raises:
+        DeclarationError: a pass failed; with the module from whose output no gradients go back, if there is one.
+    """
+    try:
+        yield
+    except DeclarationError as failed:
+        error = failed.__cause__
+        where = first_without_gradients(model, arguments) if isinstance(error, RuntimeError) else ""
+        if not where:
+            raise
+        said = (str(error).strip().splitlines() or [""])[0]
+        remedy = "change nothing in place there that gradients need"
+        raise DeclarationError(f"gradients through {where}", said, remedy) from error
 
 
 class NonFinitePlace(Exception):  # it stops a pass and becomes an error behind it

@@ -18,13 +18,14 @@ from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.blocks import dense_layers, residual_blocks
 from ..models.choosing import ModuleChoice, choose_modules
 from ..models.keeping import device_of, kept, seeded
-from ..models.model_state import remarks_on, varies
+from ..models.model_state import active_dropout, remarks_on
 from ..models.structures import tensors
+from ..models.two_passes import varies, where_passes_differ
 from .batch_errors import left_out_in_turn
 from .blockwise.block_changes import BlockChange
 from .blockwise.block_tuning import BlockPlan, tuned_blocks
 from .blockwise.residual_places import ResidualPlace, residual_places
-from .gradient_passes import sums_in
+from .gradient_passes import named_in_place, sums_in
 from .layerwise.layer_rescaling import LayerChange, LayerPlan, rescaled_layers
 from .tuning_report import TunedBlock, TunedLayer, TuningReport
 from .tuning_targets import TunedWeight, TuningTarget
@@ -157,13 +158,13 @@ def tune_(
         _reported(progress) as steps.report,
         seeded(first_seed, device),
         kept(model, train=_MODES[mode], dtype=None, device=None),
+        named_in_place(model, arguments),
     ):
         notes = tuple(remarks_on(model))
         places, left = ((), ()) if layers is not None else _places(model, blocks, arguments)
         notes += left
         if varies(model, arguments):
-            said = next(iter(notes), "two passes give different outputs")
-            raise DeclarationError(f"the tuning of {type(model).__name__}", said, "use mode='eval'")
+            raise _varying(model, arguments)
         passes = 3 + 2 * len(left_out_in_turn(model, arguments.size))
         if places:
             if wanted_kernel is not None:
@@ -190,6 +191,18 @@ def tune_(
         probes=directions,
         mode=mode or "as it is",
         notes=notes,
+    )
+
+
+def _varying(model: nn.Module, arguments: CallArguments) -> DeclarationError:
+    asked = f"the tuning of {type(model).__name__}"
+    if dropping := active_dropout(model):
+        return DeclarationError(asked, f"dropout is active in {', '.join(dropping[:4])}", "use mode='eval'")
+    where = where_passes_differ(model, arguments)
+    return DeclarationError(
+        asked,
+        f"passes on the same inputs differ from {where} on",
+        "switch off what is random there, or kept from before",
     )
 
 

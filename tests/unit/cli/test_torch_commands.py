@@ -31,12 +31,25 @@ def ids():
 
 def number():
     return 3
+
+def wide(width):
+    return nn.Linear(4, width)
+
+def needy():
+    import a_package_that_nobody_has
+
+def faulty():
+    raise KeyError("no such\\n  configuration")
+
+ready = nn.Linear(4, 4)
 """
 
 
 @pytest.fixture
 def models(tmp_path, monkeypatch):
     (tmp_path / "own_models.py").write_text(MODEL)
+    (tmp_path / "wrong_models.py").write_text("def net(:\n")
+    (tmp_path / "broken_models.py").write_text("1 / 0\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "own_models", raising=False)
     monkeypatch.setattr(sys, "path", [p for p in sys.path if "own" not in p])
@@ -78,6 +91,14 @@ def test_inputs_from_a_function_and_chosen_blocks(capsys, models):
         (("own_models:net", "--inputs", "3,4", "--mode", "trial"), "no such mode"),
         (("own_models:net", "--inputs", "3,4", "--seeds", "0"), "seeds"),
         (("own_models:net",), "--inputs"),
+        (("own_models:wide", "--inputs", "3,4"), "TypeError: wide() missing 1 required positional argument"),
+        (("own_models:wide", "--inputs", "3,4"), "name a function that runs without arguments"),
+        (("own_models:needy", "--inputs", "3,4"), "ModuleNotFoundError: No module named 'a_package_that_nobody_has'"),
+        (("own_models:faulty", "--inputs", "3,4"), "calling it raised KeyError"),
+        (("own_models:net", "--inputs", "own_models:faulty"), "the inputs 'own_models:faulty': calling it raised"),
+        (("own_models:ready", "--inputs", "3,4"), "it is a model already"),
+        (("wrong_models:net", "--inputs", "3,4"), "importing wrong_models raised SyntaxError"),
+        (("broken_models:net", "--inputs", "3,4"), "importing broken_models raised ZeroDivisionError"),
     ],
 )
 def test_bad_requests_write_nothing(capsys, models, words, said):

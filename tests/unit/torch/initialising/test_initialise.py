@@ -212,11 +212,11 @@ class TestSignals:
         model = Stack([block() for _ in range(6)])
         report = st.init_(model, inputs=vectors)
         names = ["read", *(f"blocks.{k}" for k in range(6))]
-        kernels, gradients = hooked_streams(model.double(), names, (vectors.double(),), draws=16)
+        kernels, gradients = hooked_streams(model.double(), names, (vectors.double(),), draws=256)
         assert [stream.place for stream in report.check.streams] == names
         for stream, kernel, gradient in zip(report.check.streams, kernels, gradients, strict=True):
             assert stream.kernel == pytest.approx(kernel, rel=1e-4)  # weights in single precision
-            assert stream.gradient == pytest.approx(gradient, rel=0.25)  # both are averages over random signs
+            assert stream.gradient == pytest.approx(gradient, rel=0.1)  # both are averages over random signs
         assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
         assert report.check.holds and report.check.is_near
 
@@ -231,8 +231,10 @@ class TestSignals:
         assert_variance(model[4].weight, 2 / (48 * 9))
         kernels, gradients = hooked_streams(model.double(), list("02468"), (images.double(),))
         assert max(kernels) < 5 * min(kernels) and max(gradients) < 5 * min(gradients)
-        outputs = model(images.double()).detach()
-        assert float(outputs.square().mean()) == pytest.approx(1, rel=0.9)  # ten neurons
+        # averaged over readouts, outputs have the mean square Var(w) sum_j h_j^2; ten neurons alone are off by 0.4
+        features = model[:-1](images.double()).detach().square().sum(dim=1).mean()
+        found = features * model[-1].weight.detach().square().mean()
+        assert float(found) == pytest.approx(1, rel=4 * math.sqrt(2 / 480))
 
 
 class TestWhatIsLeft:

@@ -21,9 +21,13 @@ def places(logs, seed, networks=20, step=0.03, name="apjn_forward"):
     """Norms that random factors of layers make out of a mean law: what networks of finite width do."""
     rng = np.random.default_rng(seed)
     walk = np.cumsum(step * rng.standard_normal((networks, len(logs))), axis=1)
-    samples = np.exp(np.array(logs) + walk)
+    return places_of(np.exp(np.array(logs) + walk), name)
+
+
+def places_of(samples, name="apjn_forward"):
+    """Norms of shape (measurements, places)."""
     found = []
-    for position in range(len(logs)):
+    for position in range(samples.shape[1]):
         number = EstimatedNumber(float(samples[:, position].mean()), 0.1)
         numbers = dict.fromkeys(
             (
@@ -98,6 +102,73 @@ def test_first_places_are_left_out():
 def test_text_names_verdict_and_law():
     text = str(fit_depth(places(LAWS["ordered"], 1), "networks", "apjn_forward"))
     assert text.startswith("apjn_forward: ordered") and "correlation length" in text
+
+
+ACTIVATIONS = {
+    "relu": (lambda h: np.maximum(h, 0), lambda h: h > 0),
+    "tanh": (np.tanh, lambda h: 1 - np.tanh(h) ** 2),
+    "elu": (lambda h: np.where(h > 0, h, np.expm1(h)), lambda h: np.where(h > 0, 1, np.exp(h))),
+}
+
+
+def norms_of_networks(name, C_W, width, depth, networks, inputs=6, probes=4):
+    """Squared Jacobian norms of real networks, shape (networks, inputs, depth), without a line of what is tested."""
+    phi, slope = ACTIVATIONS[name]
+    rng = np.random.default_rng(depth + width)
+    first = rng.standard_normal((inputs, width)).astype(np.float32)
+    found = np.empty((networks, inputs, depth))
+    for network in range(networks):
+        h, tangents = first, rng.choice(np.float32([-1, 1]), (probes, inputs, width))
+        for layer in range(depth):
+            weights = rng.standard_normal((width, width), dtype=np.float32) * np.float32(math.sqrt(C_W / width))
+            h, tangents = (h, tangents) if layer == 0 else (phi(h), slope(h) * tangents)
+            h, tangents = h @ weights, tangents @ weights
+            found[network, :, layer] = np.square(tangents).mean(axis=(0, 2))
+    return found
+
+
+def verdicts(norms, together):
+    """Verdicts about so many networks together; of one alone, its inputs are the measurements."""
+    count = Counter()
+    for start in range(0, len(norms) - together + 1, together):
+        some = norms[start : start + together]
+        samples, over = (some[0], "inputs") if together == 1 else (some.mean(axis=1), "networks")
+        count[str(fit_depth(places_of(samples), over, "apjn_forward").verdict)] += 1
+    return count
+
+
+@pytest.mark.parametrize(
+    ("name", "C_W", "width", "depth"),
+    [("relu", 2, 64, 50), ("relu", 2, 64, 20), ("tanh", 1, 64, 50), ("tanh", 1, 128, 20), ("elu", 1, 128, 20)],
+)
+def test_critical_networks_are_never_called_ordered_or_chaotic(name, C_W, width, depth):
+    norms = norms_of_networks(name, C_W, width, depth, 64)
+    for together in (1, 8):
+        count = verdicts(norms, together)
+        assert count["ordered"] + count["chaotic"] <= 1, count
+
+
+@pytest.mark.parametrize(("C_W", "verdict"), [(1.8, "ordered"), (2.2, "chaotic")])
+def test_networks_away_from_criticality_are_told_by_their_rate(C_W, verdict):
+    norms = norms_of_networks("relu", C_W, 256, 24, 48, inputs=2, probes=3)
+    assert verdicts(norms, 24)[verdict] == 2
+    deep = norms_of_networks("relu", C_W, 256, 50, 12)
+    assert verdicts(deep, 1)[verdict] >= 4 and not verdicts(deep, 1)["critical"]
+
+
+def test_inputs_of_one_network_share_how_it_differs_from_others():
+    norms = norms_of_networks("relu", 2, 64, 20, 64)
+    rates = [fit_depth(places_of(one), "inputs", "apjn_forward").rate for one in norms]
+    scatter = np.std([float(rate) for rate in rates])
+    assert 0.7 < np.sqrt(np.mean([rate.error**2 for rate in rates])) / scatter < 1.5
+
+
+def test_what_is_open_is_said_in_positive_numbers():
+    fit = fit_depth(places(-0.1 * LAYERS, 0, networks=4, step=0.1), "networks", "apjn_forward")
+    assert fit.verdict == "undecided" and fit.against_power >= 0 and fit.against_exponential >= 0
+    text = str(fit)
+    assert "power law: not contradicted" in text and "exponential: not contradicted" in text
+    assert "J falls: ordered, or critical with a power law" in text
 
 
 def tanh(C_W, width=256, depth=30):

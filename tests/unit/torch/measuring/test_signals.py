@@ -48,7 +48,8 @@ def test_theory_of_every_form(model, inputs):
         frame = st.measure(model, inputs, probes=2, theory=theory).frame()
         np.testing.assert_allclose(frame["kernel_theory"], frame["kernel"])
         assert (frame["kernel_z"] == 0).all() and (frame["apjn_forward_z"] == 0).all()
-        assert frame["apjn_backward_z"].isna().all()
+        assert not [name for name in frame if name.startswith(("apjn_backward_", "cosine_")) and "error" != name[-5:]]
+        assert len([name for name in frame if "_theory" in name or "_z" in name]) == 6
 
 
 def test_z_scores_have_the_errors_of_both_sides(model, inputs):
@@ -119,6 +120,39 @@ def test_the_figure_draws_theory_and_dead_places(inputs):
     labels = {text for panel in panels for text in panel.get_legend_handles_labels()[1]}
     assert {"theory, kernel", "theory, from the input to the place", "kernel"} <= labels
     assert "0" in {text.get_text() for text in panels[0].texts}
+
+
+def test_predictions_without_neighbours_are_seen(model, inputs):
+    theory = {"1": st.Prediction(kernel=3.0, kernel_error=0.5), "4": st.Prediction(kernel=2.0, kernel_error=0.1)}
+    panel = axes_of(st.measure(model, inputs, probes=2, theory=theory))[0]
+    short = {tuple(line.get_ydata()): line.get_xdata() for line in panel.lines if len(line.get_xdata()) == 2}
+    for place, kernel in ((2, 3.0), (5, 2.0)):
+        low, high = short[kernel, kernel]
+        assert low < place < high
+    extents = [(p.vertices[:, 0].min(), *np.percentile(p.vertices[:, 1], [0, 100]))
+               for band in panel.collections for p in band.get_paths() if len(p.vertices)]  # fmt: skip
+    assert any(np.allclose(found, (1.7, 2.5, 3.5)) for found in extents)
+    assert "band: what the theory allows" in panel.get_legend_handles_labels()[1]
+    plain = axes_of(st.measure(model, inputs, probes=2, theory=[(1.0, 1.0)] * 5))[0]
+    assert "band: what the theory allows" not in plain.get_legend_handles_labels()[1]
+
+
+def test_neighbours_are_joined_by_a_line_only():
+    from symres.torch.measuring.signal_figure import isolated
+
+    assert isolated(np.array([True, True, False, True, False, True])) == [3, 5]
+
+
+def test_text_has_the_theory_and_leaves_out_the_middle_of_long_models():
+    torch.manual_seed(0)
+    model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(40)))
+    theory = {"3": st.Prediction(kernel=1.0, kernel_error=0.5, apjn_forward=2.0, apjn_forward_error=1.0)}
+    found = st.measure(model, torch.randn(3, 4), probes=2, theory=theory, progress=False)
+    lines = str(found).splitlines()
+    assert len(lines) < 30 and "  ...: 20 more places, all of them in .frame()" in lines
+    row, line = found.rows()[3], lines[4]
+    assert f"theory 1 +- 0.5 (z = {row['kernel_z']:.2g})" in line and "theory 2 +- 1 (z = " in line
+    assert "  theory: kernel at 1 of 40 places" in str(found)
 
 
 def test_no_figure_belongs_to_a_window(model, inputs):

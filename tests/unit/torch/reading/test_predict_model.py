@@ -41,6 +41,56 @@ def test_a_perceptron_by_hand():
         kernel, norm = kernel * variance, norm * variance
         assert row["kernel_theory"] == pytest.approx(kernel, rel=1e-9)
         assert row["apjn_forward_theory"] == pytest.approx(norm, rel=1e-9)
+    rows = st.predict(model, inputs, progress=False).rows()
+    backward = 1.0
+    for row, module in zip(reversed(rows[:-1]), reversed(model), strict=False):
+        backward *= 64 * float(module.weight.detach().double().square().mean())
+        assert row["apjn_backward_theory"] == pytest.approx(backward, rel=1e-9)
+    assert math.isnan(rows[-1]["apjn_backward_theory"])  # it is the output itself
+
+
+def test_backward_norms_are_predicted_as_far_as_all_behind_is_known():
+    torch.manual_seed(0)
+    model = nn.Sequential(Mixing(128), *(part for _ in range(3) for part in (nn.Tanh(), nn.Linear(128, 128))))
+    rows = {row["place"]: row for row in st.predict(model, torch.randn(6, 4, 128), progress=False).rows()}
+    known = [place for place, row in rows.items() if math.isfinite(row["apjn_backward_theory"])]
+    assert known == ["input of 0.norm2", "0", "2", "4"]
+    assert all(abs(rows[place]["apjn_backward_z"]) < 3 for place in known)
+
+
+def test_a_huge_input_does_not_hide_that_a_theory_is_wrong(monkeypatch):
+    """C_W of every layer is too large by a half; one input of twenty has a kernel of 900."""
+    torch.manual_seed(0)
+    model, inputs = nn.Sequential(*(nn.Linear(512, 512, bias=False) for _ in range(3))), torch.randn(20, 512)
+    inputs[0] *= 30
+    right = st.predict(model, inputs, check=False, progress=False)
+    assert all(abs(row["kernel_z"]) < 3 for row in right.rows())
+    from symres.torch.equations.dense_variances import variances
+
+    monkeypatch.setattr(
+        "symres.torch.reading.assembling.variances", lambda use: (1.5 * variances(use)[0], variances(use)[1])
+    )
+    wrong = st.predict(model, inputs, check=False, progress=False)
+    assert all(row["kernel_z"] < -3 for row in wrong.rows())
+    assert float(wrong.places[0].kernel.error) > 0.5 * wrong.places[0].kernel
+
+
+def test_kernels_of_inputs_have_equal_shares():
+    """20 inputs in 16 shares: the theory of one linear layer knows their mean, whatever its width."""
+    torch.manual_seed(0)
+    model, inputs = nn.Sequential(nn.Linear(16, 16, bias=False)), torch.randn(20, 16)
+    inputs[3] *= 100
+    row = st.predict(model, inputs, check=False, progress=False).rows()[0]
+    variance = 16 * float(model[0].weight.detach().double().square().mean())
+    assert row["kernel_theory"] == pytest.approx(variance * float(inputs.double().square().mean()), rel=1e-9)
+
+
+def test_every_prediction_is_told():
+    torch.manual_seed(0)
+    text = str(st.predict(perceptron(64), torch.randn(8, 64), progress=False))
+    lines = text.splitlines()
+    assert len([line for line in lines if line.count("theory") >= 2 and "z = " in line]) == 7
+    assert "theory: kernel at 7 of 7 places, |z| at most" in text and "apjn_forward at 7 of 7 places" in text
 
 
 class Mixing(nn.Module):

@@ -149,12 +149,14 @@ def test_trained_norms_belong_to_the_dense_layer_behind_them():
     norm = nn.LayerNorm(WIDTH)
     nn.init.normal_(norm.weight, 1, 0.3)
     nn.init.normal_(norm.bias, 0, 0.2)
-    block = st.read(nn.Sequential(Block(norm=norm)), torch.randn(3, WIDTH)).blocks[0]
+    model = Block(norm=norm)
+    block = st.read(nn.Sequential(model), torch.randn(3, WIDTH)).blocks[0]
     assert block.is_known and block.checks
     gain, shift = norm.weight.detach().double(), norm.bias.detach().double()
-    raw = block.numbers[0]["C_W1"] / float(gain.square().mean())
-    assert raw == pytest.approx(1 / 3, rel=0.1)  # of PyTorch's default
-    assert block.numbers[0]["C_b1"] == pytest.approx(raw * float(shift.square().mean()) + 1 / (3 * WIDTH), rel=0.1)
+    raw, added = (float(t.detach().double().square().mean()) for t in (WIDTH**0.5 * model.fc1.weight, model.fc1.bias))
+    assert raw == pytest.approx(1 / 3, rel=0.05)  # of PyTorch's default
+    assert block.numbers[0]["C_W1"] == pytest.approx(raw * float(gain.square().mean()), rel=1e-6)
+    assert block.numbers[0]["C_b1"] == pytest.approx(raw * float(shift.square().mean()) + added, rel=1e-6)
 
 
 def test_norm_behind_a_sum_whose_weights_differ_stays_measured():

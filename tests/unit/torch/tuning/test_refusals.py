@@ -188,7 +188,7 @@ REFUSED = {
     "no layers": (lambda: nn.Sequential(nn.ReLU()), VECTORS, {}, "neither blocks nor layers"),
     "no matrix": (lambda: nn.Sequential(nn.LayerNorm(8)), VECTORS, {"layers": "0"}, "no matrix of weights"),
     "parallel layers": (lambda: Parallel(), VECTORS, {"layers": "*"}, "b: its output does not depend on that of a"),
-    "passes differ": (Unstable, VECTORS, {"blocks": "mlp", "growth": 2}, "different sums"),
+    "passes differ": (Unstable, VECTORS, {"blocks": "mlp", "growth": 2}, "differ from Unstable on"),
 }
 
 

@@ -1,0 +1,107 @@
+"""What a model changes in place is named; numbers are those of the same model without it; all is as before."""
+
+import pytest
+import torch
+from torch import nn
+
+import symres.torch as st
+from symres.core.errors import DeclarationError
+
+
+def data():
+    return torch.randn(4, 8, generator=torch.Generator().manual_seed(0))
+
+
+class Shifts(nn.Module):
+    """Changes its input, before the first module that it has."""
+
+    def __init__(self, in_place):
+        super().__init__()
+        self.dense, self.in_place = nn.Linear(8, 8), in_place
+
+    def forward(self, x):
+        x = x.add_(1) if self.in_place else x + 1
+        return self.dense(x)
+
+
+def clipped(in_place):
+    return nn.Sequential(nn.Linear(8, 8), nn.ReLU(inplace=in_place), nn.Linear(8, 8))
+
+
+class Accumulates(nn.Module):
+    """Adds its branch to the stream in place, which the weights' gradients need as it was."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        x += self.second(torch.tanh(self.first(x)))
+        return x
+
+
+class Overwrites(nn.Module):
+    """Doubles what the derivative of the sigmoid is computed from."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return torch.sigmoid(self.dense(x)).mul_(2)
+
+
+@pytest.mark.parametrize(
+    ("build", "told"),
+    [
+        (Shifts, r"^Shifts changes the model's input in place"),
+        (lambda in_place: nn.Sequential(Shifts(in_place)), r"^0 \(Shifts\) changes the model's input in place"),
+        (clipped, r"changed in place afterwards, by 1 \(ReLU\): the numbers are those before the change"),
+    ],
+)
+def test_changes_are_named_and_do_not_change_the_numbers(build, told):
+    torch.manual_seed(0)
+    model, other = build(True), build(False)
+    other.load_state_dict(model.state_dict())
+    inputs, before = data(), {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    with pytest.warns(UserWarning, match=told) as caught:
+        found = st.measure(model, inputs, exact=True, progress=False)
+    assert len(caught) == 1
+    plain = st.measure(other, inputs, exact=True, progress=False)
+    assert not plain.notes and found.to_dict()["places"] == plain.to_dict()["places"]
+    assert torch.equal(inputs, data()) and model.training
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+@pytest.mark.parametrize(
+    ("use", "options"),
+    [(st.measure, {}), (st.predict, {}), (st.tune_, {"layers": "*.dense"})],
+)
+def test_gradients_that_are_overwritten_are_one_error_with_the_module(use, options):
+    torch.manual_seed(0)
+    model, inputs = nn.Sequential(nn.Linear(8, 8), Overwrites(), Overwrites()), data()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    with pytest.raises(DeclarationError, match=r"gradients through 1 \(Overwrites\): .*in place there") as refused:
+        use(model, inputs, progress=False, **options)
+    assert "\n" not in str(refused.value) and torch.equal(inputs, data()) and model.training
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+def test_blocks_that_cannot_be_trained_are_not_tuned():
+    torch.manual_seed(0)
+    model, inputs = nn.Sequential(Accumulates(), Accumulates()), data()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    with pytest.raises(DeclarationError, match=r"gradients through 0 \(Accumulates\)"):
+        st.tune_(model, inputs, growth=2, progress=False)
+    assert torch.equal(inputs, data())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+@pytest.mark.parametrize("build", [lambda: nn.Sequential(Shifts(True)), lambda: clipped(True)])
+def test_read_and_init_leave_inputs_alone(build):
+    torch.manual_seed(0)
+    model, inputs = build(), data()
+    assert st.read(model, inputs).recognised
+    st.init_(model, inputs=inputs)
+    assert torch.equal(inputs, data()) and model.training

@@ -1,0 +1,117 @@
+"""Random numbers in a forward pass are noticed in any mode, and the module that draws them is named."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import symres.torch as st
+from symres.core.errors import DeclarationError
+from symres.torch.models.arguments_of_models import CallArguments
+from symres.torch.models.two_passes import varies, where_passes_differ
+
+X = torch.randn(4, 8, generator=torch.Generator().manual_seed(0))
+
+
+class Drops(nn.Module):
+    """Dropout that no mode switches off."""
+
+    def forward(self, x):
+        return functional.dropout(x, 0.3, training=True)
+
+
+class Noisy(nn.Module):
+    """Noise in its own forward, behind a module that draws nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Linear(8, 8)
+
+    def forward(self, x):
+        h = self.dense(x)
+        return h + 0.1 * torch.randn(h.shape)
+
+
+class Skips(nn.Module):
+    """Stochastic depth: other modules run each time."""
+
+    def __init__(self):
+        super().__init__()
+        self.h = nn.ModuleList(nn.Linear(8, 8) for _ in range(12))
+
+    def forward(self, x):
+        for layer in self.h:
+            x = layer(x) if float(torch.rand(())) < 0.5 else x
+        return x
+
+
+def stack(part):
+    return nn.Sequential(nn.Linear(8, 8), part, nn.Linear(8, 8))
+
+
+@pytest.mark.parametrize(("part", "named"), [(Drops, r"1 \(Drops\)"), (Noisy, r"1 \(Noisy\)"), (Skips, "Sequential")])
+def test_the_module_that_draws_is_named(part, named):
+    torch.manual_seed(0)
+    model, state = stack(part()), torch.get_rng_state()
+    with pytest.warns(UserWarning, match=f"passes on the same inputs differ from {named} on") as caught:
+        found = st.measure(model, X, "2", probes=2, progress=False)
+    assert len(caught) == 1 and len(found.notes) == 1
+    with pytest.raises(DeclarationError, match=f"passes on the same inputs differ from {named} on"):
+        st.tune_(model, X, layers="2", progress=False)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_numbers_are_averages_over_what_is_drawn():
+    # dropout keeps 0.7 of the entries and divides them by 0.7: squares of derivatives grow by 1/0.7
+    model = nn.Sequential(nn.Linear(8, 2000), Drops())
+    with pytest.warns(UserWarning, match="differ from"):
+        found = st.measure(model, X, "*", probes=32, progress=False)
+    assert found["1"].apjn_forward / found["0"].apjn_forward == pytest.approx(1 / 0.7, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: nn.MultiheadAttention(8, 2, dropout=0.1, batch_first=True),
+        lambda: nn.GRU(8, 8, num_layers=2, dropout=0.1, batch_first=True),
+    ],
+)
+def test_modules_that_drop_out_by_themselves_are_named(build):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mix, self.dense = build(), nn.Linear(8, 8)
+
+        def forward(self, x):
+            return self.dense(self.mix(x, x, x)[0] if isinstance(self.mix, nn.MultiheadAttention) else self.mix(x)[0])
+
+    model, inputs = Net(), torch.randn(2, 3, 8)
+    with pytest.warns(UserWarning, match="dropout is active in mix") as caught:
+        st.measure(model, inputs, "dense", mode="train", probes=1, progress=False)
+    assert len(caught) == 1
+    assert not st.measure(model, inputs, "dense", probes=1, progress=False).notes
+    with pytest.raises(DeclarationError, match=r"dropout is active in mix; use mode='eval'"):
+        st.tune_(model, inputs, layers="dense", mode="train", progress=False)
+
+
+def test_what_is_not_random_is_not_called_so():
+    arguments = CallArguments.of(X)
+    for part in (nn.Tanh(), nn.Dropout(0.5).eval(), nn.BatchNorm1d(8).train()):
+        assert not varies(stack(part), arguments)
+    assert varies(stack(nn.Dropout(0.5).train()), arguments)
+    assert where_passes_differ(nn.Sequential(Drops()), arguments) == "0 (Drops)"
+
+
+def test_differences_of_rounding_do_not_count():
+    class Summing(nn.Module):
+        """A sum whose order changes from pass to pass, as that of some devices does."""
+
+        def __init__(self):
+            super().__init__()
+            self.calls = []
+
+        def forward(self, x):
+            self.calls.append(0)
+            return x * (1 + 1e-7 * len(self.calls))
+
+    assert not varies(Summing(), CallArguments.of(X))

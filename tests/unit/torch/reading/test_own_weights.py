@@ -1,0 +1,124 @@
+"""Weights that several layers share, transposed perhaps, and weights that are no independent draws."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import symres.torch as st
+from symres.core.errors import DeclarationError
+
+WIDTH = 64
+TIES = {
+    "product": lambda h, w: h @ w,
+    "transposed product": lambda h, w: h @ w.T,
+    "linear": functional.linear,
+    "transposed linear": lambda h, w: functional.linear(h, w.t()),
+}
+
+
+class Tied(nn.Module):
+    """An encoder whose weights decode too."""
+
+    def __init__(self, tie):
+        super().__init__()
+        self.code, self.tie = nn.Linear(WIDTH, WIDTH), tie
+
+    def forward(self, x):
+        return self.tie(torch.tanh(self.code(x)), self.code.weight)
+
+
+class Words(nn.Module):
+    """A language model whose readout is its table of embeddings."""
+
+    def __init__(self, tie):
+        super().__init__()
+        self.table, self.dense, self.tie = nn.Embedding(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH), tie
+
+    def forward(self, ids):
+        return self.tie(torch.tanh(self.dense(self.table(ids))), self.table.weight)
+
+
+@pytest.mark.parametrize("how", TIES)
+def test_tied_weights_are_named_however_they_are_used(how):
+    torch.manual_seed(0)
+    reading = st.read(Tied(TIES[how]), torch.randn(4, WIDTH))
+    assert "code.weight" in [block.place for block in reading.recognised]
+    assert reading.notes == ("the weights code are used in several layers; the theory draws new ones for each",)
+    with pytest.raises(DeclarationError, match="layers share the weights code"):
+        reading.network()
+
+
+@pytest.mark.parametrize("how", TIES)
+def test_readouts_that_are_the_table_of_embeddings_are_named(how):
+    torch.manual_seed(0)
+    reading = st.read(Words(TIES[how]), torch.randint(0, WIDTH, (4, 8)))
+    assert "table.weight" in [block.place for block in reading.recognised]
+    assert any("weights of table are also the table of an embedding" in note for note in reading.notes)
+
+
+def test_parts_of_one_tensor_are_not_shared():
+    class Parts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.both = nn.Parameter(torch.randn(2 * WIDTH, WIDTH) / WIDTH**0.5)
+
+        def forward(self, x):
+            return functional.linear(torch.tanh(functional.linear(x, self.both[:WIDTH])), self.both[WIDTH:])
+
+    torch.manual_seed(0)
+    reading = st.read(Parts(), torch.randn(4, WIDTH))
+    assert len(reading.recognised) == 2 and not reading.notes and reading.network() is not None
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.first, self.second = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        return x + self.second(torch.relu(self.first(self.norm(x))))
+
+
+def residual():
+    return nn.Sequential(nn.Linear(WIDTH, WIDTH), Block(), Block(), Block(), nn.Linear(WIDTH, 10))
+
+
+def trained(inputs, classes):
+    model = residual()
+    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
+    for _ in range(300):
+        optimizer.zero_grad()
+        functional.cross_entropy(model(inputs), classes).backward()
+        optimizer.step()
+    return model
+
+
+def test_trained_weights_are_told_and_random_ones_are_not():
+    torch.manual_seed(0)
+    inputs = torch.randn(256, WIDTH)
+    reading = st.read(trained(inputs, inputs[:, :10].argmax(dim=1)), inputs)
+    unlike = [place for block in reading.blocks for place in block.unlike_draws]
+    assert len(unlike) >= 2 and "4" in unlike
+    text = str(reading)
+    assert text.splitlines()[0].endswith(f", {len(unlike)} of them with weights that do not act like independent draws")
+    assert "of its stream in this model 4 makes the kernel" in text
+    for seed in range(12):
+        torch.manual_seed(seed)
+        plain = st.read(residual(), inputs)
+        assert not [place for block in plain.blocks for place in block.unlike_draws] and "unlike" not in str(plain)
+
+
+def test_kernels_that_are_told_are_those_of_the_run():
+    torch.manual_seed(0)
+    model, inputs = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH)), torch.randn(8, WIDTH)
+    with torch.no_grad():
+        first, last = model[0](inputs).tanh(), model[2].weight
+        last.copy_(first[:1].T @ first[:1] / first[0].square().sum() * 8)  # a projection on what comes in
+    reading = st.read(model, inputs[:1].double())
+    (remark,) = [remark for block in reading.blocks for remark in block.remarks if "of its stream" in remark]
+    kernel = float(model(inputs[:1]).square().mean())
+    square = WIDTH * float(last.double().square().mean()) * float(first[0].double().square().mean())
+    independent = square + float(model[2].bias.double().square().mean())
+    assert f"makes the kernel {kernel:.3g}"[:-1] in remark
+    assert independent < kernel / 20 and "independent weights" in remark
