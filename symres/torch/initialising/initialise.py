@@ -83,6 +83,9 @@ def init_(
 def _checked(model: nn.Module, target: str) -> str:
     if not isinstance(model, nn.Module):
         raise DeclarationError(f"a model of the type {type(model).__name__}", "it is no nn.Module", "pass one")
+    if not isinstance(target, str):
+        asked = f"a target of the type {type(target).__name__}"
+        raise DeclarationError(asked, "it is no word", "inputs are passed by name: st.init_(model, inputs=...)")
     if target not in TARGETS:
         raise DeclarationError(f"target={target!r}", "there is no such target", 'use "critical" or "match"')
     label = type(model).__name__

@@ -1,4 +1,4 @@
-"""What a model changes in place: its input, a tensor that is observed, or one that its gradients need."""
+"""What a model changes in place: its input, or a tensor that its gradients need."""
 
 from __future__ import annotations
 
@@ -11,69 +11,46 @@ import torch
 from torch import nn
 
 from .arguments_of_models import CallArguments
-from .choosing import ChosenModules
 from .structures import first_tensor, tensors
 
 _NAMED = 4  # modules in a message
 
 
 @dataclass
-class InPlaceChanges:
-    """Modules that change tensors in place, by name and type.
+class InputChanges:
+    """Modules that change what the model is given in place.
 
     Args:
-        of_input: those that change what the model is given.
-        of_places: those that change what has been observed.
+        modules: by name and type, the innermost that was running.
     """
 
-    of_input: dict[str, None] = field(default_factory=dict)
-    of_places: dict[str, None] = field(default_factory=dict)
+    modules: dict[str, None] = field(default_factory=dict)
 
     @property
     def remarks(self) -> list[str]:
-        """What a user should know, a line for each kind."""
-        found = []
-        if self.of_input:
-            found.append(f"{_some(self.of_input)} changes the model's input in place: each pass was given a copy of it")
-        if self.of_places:
-            found.append(
-                f"what is observed is changed in place afterwards, by {_some(self.of_places)}: "
-                "the numbers are those before the change"
-            )
-        return found
-
-
-@dataclass(frozen=True)
-class _Followed:
-    tensor: weakref.ref[torch.Tensor]
-    version: int
-    into: dict[str, None]
+        """What a user should know, a line if there is something."""
+        if not self.modules:
+            return []
+        return [f"{_some(self.modules)} changes the model's input in place: each pass was given a copy of it"]
 
 
 @contextmanager
-def in_place_changes(model: nn.Module, chosen: ChosenModules) -> Iterator[InPlaceChanges]:
-    """Around a pass: which modules change in place what enters the model, or enters or leaves chosen modules.
-
-    Named is the innermost module that was running; tensors are not kept alive.
-    """
-    found = InPlaceChanges()
-    followed: list[_Followed] = []
+def input_changes(model: nn.Module) -> Iterator[InputChanges]:
+    """Around a pass: which modules change in place what enters the model. Tensors are not kept alive."""
+    found = InputChanges()
+    followed: list[tuple[weakref.ref[torch.Tensor], int]] = []
     running: list[str] = []
-    names = {id(module): name for name, module in chosen.modules.items()}
     handles = []
-
-    def follow(value: object, into: dict[str, None]) -> None:
-        followed.extend(_Followed(weakref.ref(t), t._version, into) for t in tensors(value))
 
     def look() -> None:
         """Note what has changed since the last module began or ended."""
         kept = []
-        for each in followed:
-            tensor = each.tensor()
-            if tensor is not None and tensor._version == each.version:
-                kept.append(each)
+        for each, version in followed:
+            tensor = each()
+            if tensor is not None and tensor._version == version:
+                kept.append((each, version))
             elif tensor is not None and running:
-                each.into[running[-1]] = None
+                found.modules[running[-1]] = None
         followed[:] = kept
 
     def entering(name: str) -> Callable[..., None]:
@@ -81,17 +58,13 @@ def in_place_changes(model: nn.Module, chosen: ChosenModules) -> Iterator[InPlac
             look()
             running.append(_told(name, module))
             if module is model:
-                follow((args, kwargs), found.of_input)
-            elif id(module) in names and chosen.is_entered(names[id(module)]):
-                follow(first_tensor((args, kwargs)), found.of_places)
+                followed.extend((weakref.ref(t), t._version) for t in tensors((args, kwargs)))
 
         return hook
 
     def leaving(module: nn.Module, args: object, output: object) -> None:
         look()
         running.pop()
-        if id(module) in names and chosen.is_left(names[id(module)]):
-            follow(first_tensor(output), found.of_places)
 
     try:
         for name, module in model.named_modules():

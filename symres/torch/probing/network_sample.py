@@ -13,7 +13,7 @@ from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
 from ..models.arguments_of_models import CallArguments
 from ..models.choosing import ChosenModules
-from ..models.in_place import in_place_changes
+from ..models.in_place import input_changes
 from ..models.model_state import active_dropout, first_nonfinite, mixes_inputs
 from ..models.observing import Observer, Site, names_of
 from ..models.passing import passing
@@ -105,7 +105,7 @@ def sample_network(
     names = names_of(sites)
     plan.steps("kernels")
     begin = _start(names, sites, arguments, plan.start)
-    with in_place_changes(model, chosen) as changes:
+    with input_changes(model) as changes:
         stochastic, coupled = varies(model, arguments, outputs), mixes_inputs(model)
     notes += changes.remarks
     if stochastic and not active_dropout(model):

@@ -335,6 +335,11 @@ class TestNothingElseChanges:
         assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
         assert_variance(model[2].weight, 2 / 128)
 
+    def test_inputs_in_the_place_of_the_target_are_one_line(self, vectors):
+        with pytest.raises(DeclarationError, match=r"a target of the type Tensor: .*inputs=") as refused:
+            st.init_(mlp(2, 8, nn.ReLU), vectors)
+        assert "\n" not in str(refused.value)
+
     def test_what_nothing_saves_is_refused(self, vectors):
         model = mlp(12, 8, nn.GELU)
         before = state_of(model)
