@@ -7,8 +7,8 @@ initialisation by itself. The table has loss on the training set and accuracy on
 error over seeds. At this depth and width single networks scatter much: for gelu, mish and z*sigmoid(1.702 z) more
 than half of them leave a factor of 5, as ``st.init_`` says, though averages over networks do not.
 
-Run ``python -m derivations.trained_initialisation [--quick] [--adam] [FIGURE]``: half an hour on one free core, seconds
-with ``--quick``; it needs scikit-learn and PyTorch.
+Run ``python -m derivations.trained_initialisation [--quick] [--adam] [FIGURE]``: 40 minutes on one free core,
+seconds with ``--quick``; it needs scikit-learn and PyTorch.
 """
 
 from __future__ import annotations
