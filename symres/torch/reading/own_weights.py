@@ -87,7 +87,7 @@ def unlike_draws(
         own = record.mean_squares[stretch.exit]
         if not span.kernels or not math.isfinite(own) or not min(span.kernels) > 0:
             continue
-        allowed = _FAR * math.sqrt(_KURTOSIS / span.width)
+        allowed = _FAR * math.sqrt(_KURTOSIS / min(span.width, span.outputs))
         try:
             expected = value_of(theory, float(np.mean(span.kernels)), numbers)
             if abs(own - expected) > allowed * abs(expected):  # perhaps only because kernels of positions differ

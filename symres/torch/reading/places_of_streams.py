@@ -22,15 +22,20 @@ def span_of(record: RunRecord, stretch: StretchReading) -> StretchPlaces:
     """
     found = stretch.found
     dense = () if found is None else found.dense
-    outputs = int(record.values[stretch.exit].shape[-1 if found is None or found.axis is None else found.axis])
-    widths = [outputs, *(use.fan_out for use in dense)]
-    if found is not None and found.norms:
-        widths.append(int(record.values[stretch.entry].shape[-1]))
+    axis = -1 if found is None or found.axis is None else found.axis
+    inputs, outputs = (int(record.values[number].shape[axis]) for number in (stretch.entry, stretch.exit))
+    entry = place_of(record, stretch.entry)
+    inner = [use.fan_out for use in dense]
+    if outputs in inner:  # the dense layer that makes the exit: nothing averages over its neurons
+        inner.remove(outputs)
+    if entry != "input" or (found is not None and found.norms):  # what is given does not fluctuate
+        inner.append(inputs)
     return StretchPlaces(
-        entry=place_of(record, stretch.entry),
+        entry=entry,
         exit=place_of(record, stretch.exit),
         kernels=_kernels(record, stretch.entry),
-        width=min(widths),
+        width=min(inner, default=max(inputs, outputs)),
+        inputs=inputs,
         outputs=outputs,
     )
 

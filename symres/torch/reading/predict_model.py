@@ -24,7 +24,7 @@ from .read_model import reading_of_run
 from .replaying import value_of
 
 _PER_WIDTH = 5.0  # relative correction of order 1/n in each layer that is allowed, times n
-_KERNEL_SCATTER = 5.0  # <phi^4>/<phi^2>^2 - 1 of relu
+_OF_NEURONS = 5.0, 1.0  # <phi^4>/<phi^2>^2 - 1 and the same of phi', of relu
 _ENTERING = "input of "
 
 
@@ -86,16 +86,24 @@ class _Front:
         kernel_error: relative.
         jacobian: nan where it is not known.
         jacobian_error: relative.
+        rank: effective rank of the Jacobian from the start, (tr J J^T)^2/tr (J J^T)^2.
         chi: squared Jacobian norm of the last layer.
-        chi_error: relative.
+        made: share of the branch in that; 1 without a skip connection.
+        chi_error: relative, without the scatter of weights.
+        moved: by what chi changes, relative, if the kernel is off by its error.
+        shift: the sum of that over layers: a kernel that is off stays so.
     """
 
     kernels: np.ndarray
     kernel_error: float
     jacobian: float
     jacobian_error: float
+    rank: float
     chi: float = 1.0
+    made: float = 1.0
     chi_error: float = 0.0
+    moved: float = 0.0
+    shift: float = 0.0
 
 
 def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ...]:
@@ -114,7 +122,7 @@ def _theory(reading: Reading, found: Measurement) -> tuple[Prediction | None, ..
         if front is not None:
             try:
                 values = partial(_values, block.form_theory, block.numbers[which])
-                front = _behind(front, values, span, block.has_skip)
+                front = _behind(front, values, span, block.skip_weight)
             except SymresError:  # a quantity that is not known
                 front = None
         if front is not None and span.exit:
@@ -131,14 +139,19 @@ def _add_backward(
     ends = [place for place in found.places if layers and place.name == layers[-1][0].exit]
     if not ends or not math.isclose(ends[0].apjn_backward, 1.0, rel_tol=1e-3):
         return
-    norm, error = 1.0, 0.0
+    norm, error, shift, rank = 1.0, 0.0, 0.0, math.nan
     for span, front in reversed(layers):
         if front is None:
             return
-        norm, error = norm * front.chi, math.hypot(error, front.chi_error)
+        rank = float(span.outputs) if math.isnan(rank) else rank
+        norm, shift = norm * front.chi, shift + front.moved
+        error = math.hypot(error, front.chi_error, _scatter(front.made, span.inputs * rank))
+        rank = _rank(rank, front.made, span.inputs)
         if span.entry:
             before = predictions.get(span.entry, Prediction(of_inputs=True))
-            predictions[span.entry] = replace(before, apjn_backward=norm, apjn_backward_error=norm * error)
+            predictions[span.entry] = replace(
+                before, apjn_backward=norm, apjn_backward_error=norm * math.hypot(error, shift)
+            )
 
 
 def _values(theory: Theory, numbers: Mapping[str, float], K: float) -> tuple[float, float]:
@@ -150,42 +163,60 @@ def _measured_front(found: Measurement, span: StretchPlaces) -> _Front | None:
     if not len(kernels) or not np.all(np.isfinite(kernels)) or not np.all(kernels > 0):
         return None
     if span.entry == "input" and found.start == "input":
-        return _Front(kernels, 0.0, 1.0, 0.0)
+        return _Front(kernels, 0.0, 1.0, 0.0, span.inputs)
     if found.start.startswith(_ENTERING):  # Jacobians from there go through that module only, not past it
-        return _Front(kernels, 0.0, math.nan, 0.0)
+        return _Front(kernels, 0.0, math.nan, 0.0, 1.0)
     for place in found.places:
         if place.name == span.entry:
             number, error = place.apjn_forward, place.error_given_inputs("apjn_forward")
             error = 0.0 if math.isnan(error) else error
             relative = error / float(number) if number > 0 else math.inf
-            return _Front(kernels, 0.0, float(number), relative)
-    return _Front(kernels, 0.0, math.nan, 0.0)
+            return _Front(kernels, 0.0, float(number), relative, 1.0)  # the least that it may be
+    return _Front(kernels, 0.0, math.nan, 0.0, 1.0)
 
 
-def _behind(front: _Front, values: Callable[[float], tuple[float, float]], span: StretchPlaces, skip: bool) -> _Front:
+def _behind(front: _Front, values: Callable[[float], tuple[float, float]], span: StretchPlaces, skip: float) -> _Front:
     """What is behind one layer.
 
-    Errors add up: corrections of order 1/n; what one network differs from the average of all by, of Jacobian norms
-    ``sqrt(2/n)`` of what its weights make, of the kernel of one input ``sqrt((<phi^4>/<phi^2>^2 - 1)/n)``, with 2 under
-    the root for a linear layer and 5 for relu; and for Jacobian norms how much those of different positions differ.
-    Kernels of several inputs scatter less on the average, but not if one of them is much larger than all others.
+    Errors add up: corrections of order 1/n; how much Jacobian norms of different positions differ; and what one
+    network differs from the average of all by. Weights make a share m of the kernel of n neurons scatter by
+    ``m*sqrt(2/n)``, and of a squared Jacobian norm from r directions by ``m*sqrt(2/(n*r))``. The n neurons over which
+    a layer averages make the kernel of one input scatter by ``m*sqrt((<phi^4>/<phi^2>^2 - 1)/n)``, with 2 under the
+    root for a linear layer and 5 for relu; Jacobian norms likewise by the slope's moments, and by how much chi_perp
+    depends on the kernel. Kernels of several inputs scatter less on the average, but not if one of them is much larger
+    than all others.
     """
     rows = np.array([values(float(K)) for K in front.kernels])
     before, after, chi = float(front.kernels.mean()), float(rows[:, 0].mean()), float(rows[:, 1].mean())
-    made = max(after - before, 0.0) if skip else after  # by the branch
-    crossed = 4 * before * made if skip else 0.0
-    scatter, of_kernel = (math.sqrt((c * made**2 + crossed) / span.outputs) / after for c in (2.0, _KERNEL_SCATTER))
+    made, turned = (max(1 - skip**2 * part, 0.0) for part in (before / after, 1 / chi if chi > 0 else 1.0))
     correction = _PER_WIDTH / span.width
-    up, at = values(before * (1 + front.kernel_error))[0], values(before)[0]
+    of_kernel, of_slope = (m * math.sqrt(c / span.width) for m, c in zip((made, turned), _OF_NEURONS, strict=True))
+    (up, faster), (at, slope) = values(before * (1 + front.kernel_error)), values(before)
+    moved = abs(faster - slope) / slope if slope > 0 else 0.0  # by what the kernel is off
     uneven = float(rows[:, 1].std()) / chi if chi > 0 else 0.0
+    own = math.hypot(correction, of_slope, uneven)
     return _Front(
         rows[:, 0],
-        math.hypot(abs(up - at) / at, correction, of_kernel),
+        math.hypot(abs(up - at) / at, correction, of_kernel, _scatter(made, span.outputs)),
         front.jacobian * chi,
-        math.hypot(front.jacobian_error, correction, scatter, uneven),
+        math.hypot(front.jacobian_error, own, _scatter(turned, span.outputs * front.rank)),
+        _rank(front.rank, turned, span.outputs),
         chi,
-        math.hypot(correction, scatter, uneven),
+        turned,
+        own,
+        moved,
+        front.shift + moved,
     )
+
+
+def _scatter(made: float, count: float) -> float:
+    """Relative standard deviation of a mean square of which Gaussian weights make a share, the rest being given."""
+    return math.sqrt((2 * made**2 + 4 * made * (1 - made)) / count)
+
+
+def _rank(rank: float, made: float, neurons: int) -> float:
+    """The effective rank behind Gaussian weights: tr (J J^T)^2 = (1/r + 1/n)(tr J J^T)^2 for W J with n rows."""
+    return 1 / (1 / rank + (made**2 + 2 * made * (1 - made)) / neurons)
 
 
 def _prediction(front: _Front) -> Prediction:
@@ -195,6 +226,6 @@ def _prediction(front: _Front) -> Prediction:
         kernel=kernel,
         kernel_error=kernel * front.kernel_error,
         apjn_forward=front.jacobian if known else None,
-        apjn_forward_error=front.jacobian * front.jacobian_error if known else 0.0,
+        apjn_forward_error=front.jacobian * math.hypot(front.jacobian_error, front.shift) if known else 0.0,
         of_inputs=True,
     )

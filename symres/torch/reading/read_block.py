@@ -47,6 +47,7 @@ class StretchPlaces:
         exit: of the place where it comes out.
         kernels: mean squares of the stream that went in, at several positions of several inputs, in order of size.
         width: of the narrowest part over which the layer averages, for corrections of order 1/n.
+        inputs: number of neurons that go in.
         outputs: number of neurons that come out.
     """
 
@@ -54,6 +55,7 @@ class StretchPlaces:
     exit: str
     kernels: tuple[float, ...]
     width: int
+    inputs: int
     outputs: int
 
 
@@ -102,10 +104,10 @@ class ReadBlock(Shown):
         return self.form is not None
 
     @property
-    def has_skip(self) -> bool:
-        """Whether the stream itself is part of the next one."""
+    def skip_weight(self) -> float:
+        """The weight with which the stream itself is part of the next one."""
         terms = () if self.form is None else sp.Add.make_args(self.form.forward)
-        return any(term.as_coeff_Mul()[1] == z for term in terms)
+        return float(sum(term.as_coeff_Mul()[0] for term in terms if term.as_coeff_Mul()[1] == z))
 
     @property
     def activation(self) -> Activation | None:

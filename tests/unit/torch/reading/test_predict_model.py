@@ -20,6 +20,21 @@ def perceptron(width, gain=1.4):
     return nn.Sequential(nn.Linear(width, width), *layers)
 
 
+def scaled(inputs, outputs):
+    linear = nn.Linear(inputs, outputs, bias=False)
+    nn.init.normal_(linear.weight, std=math.sqrt(1.5 / inputs))
+    return linear
+
+
+class Branch(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.dense = scaled(width, width)
+
+    def forward(self, x):
+        return x / 2 + self.dense(torch.relu(x))
+
+
 def test_perceptron():
     torch.manual_seed(0)
     found = st.predict(perceptron(256), torch.randn(20, 256), progress=False)
@@ -28,6 +43,24 @@ def test_perceptron():
     for row in rows:
         assert abs(row["kernel_z"]) < 3 and abs(row["apjn_forward_z"]) < 3
         assert row["kernel_theory_error"] < 0.3 * row["kernel_theory"]
+
+
+@pytest.mark.parametrize("kind", ["tanh", "relu", "residual"])
+def test_what_is_allowed_is_little_more_than_what_networks_scatter_by(kind):
+    """Ten outputs of 128 neurons: Jacobians to the output scatter by sqrt(2/1280), not by sqrt(2/10)."""
+    phi = nn.Tanh if kind == "tanh" else nn.ReLU
+    found, allowed = [], []
+    for seed in range(6):
+        torch.manual_seed(seed)
+        blocks = [Branch(128) if kind == "residual" else nn.Sequential(phi(), scaled(128, 128)) for _ in range(6)]
+        model = nn.Sequential(scaled(20, 128), *blocks, scaled(128, 10))
+        for row in st.predict(model, torch.randn(8, 20), seed=seed, check=False, progress=False).rows():
+            found += [row[f"{name}_z"] for name in ("kernel", "apjn_forward", "apjn_backward")]
+            allowed.append(row["apjn_backward_theory_error"] / row["apjn_backward_theory"])
+    found = [z for z in found if math.isfinite(z)]
+    assert max(map(abs, found)) < 4
+    assert 0.1 < math.sqrt(sum(z * z for z in found) / len(found)) < 1.5
+    assert max(a for a in allowed if math.isfinite(a)) < 0.4
 
 
 def test_a_perceptron_by_hand():
