@@ -13,6 +13,7 @@ import sympy as sp
 
 from ..core import files
 from ..core.symbols import gamma
+from ..notation import decimal_numbers
 from ..notation.decimals import at_zero_gamma, decimal
 from ..notation.facts import Equations, in_line
 from ..results.advice.advice import Advice
@@ -47,13 +48,14 @@ def record(report: Report) -> dict[str, object]:
         formulas and along gamma; null without a critical point), initialisation (null unless asked for), remarks,
         checks, command, versions. Expressions are text that sympy reads, and LaTeX; beside them stand, where they are
         numbers, the ``value`` as a JSON number (null if it is none) and, of critical points, 20 digits of it as text.
+        Integers of more than twelve digits in the text are decimals, with all digits or 20.
     """
     rows = report.critical_points
     free = any(gamma in sp.sympify(e).free_symbols for row in rows for e in (row.K, row.C_W, row.C_b))
     return {
         "format": FORMAT,
         "activation": report.activation,
-        "formulas": {name: str(formula) for name, formula in report.formulas},
+        "formulas": {name: str(decimal_numbers(formula)) for name, formula in report.formulas},
         "layer": report.layer,
         "forward": _equations(report.equations),
         "program": list(report.program),
@@ -218,7 +220,7 @@ def _equations(equations: Equations) -> dict[str, object]:
 
 
 def _expression(e: sp.Expr) -> dict[str, object]:
-    return {"text": str(e), "latex": latex(e)}
+    return {"text": str(decimal_numbers(e)), "latex": latex(e)}
 
 
 def _value(e: sp.Expr) -> float | None:

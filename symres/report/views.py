@@ -17,7 +17,7 @@ from ..core.scalars import Number
 from ..core.symbols import K, gamma
 from ..layers.architectures import architectures
 from ..layers.layer import Layer
-from ..notation import latex
+from ..notation import decimal_numbers, latex
 from ..notation.decimals import plain_number
 from ..results.advice.advice import Advice
 from ..results.critical_point import CriticalPoint
@@ -54,7 +54,7 @@ def summary(theory: Theory) -> dict[str, Plain]:
         "universality_class": theory.universality_class,
         "critical_points": [_point(point) for point in points],
         "numbers_at": "gamma = 0" if free else "",
-        "critical_line": None if line is None else str(line),
+        "critical_line": None if line is None else str(decimal_numbers(line)),
         "exponents": {
             "kernel": plain_number(exponents.kernel),
             "jacobian": plain_number(exponents.jacobian),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...activations.activation import Activation
+from ...notation import decimal_numbers
 from ...numerics.special import legend
 from ...results.quantity import Quantity, Status
 from ...studies.averages_survey import Known
@@ -104,7 +105,7 @@ def record(phi: Activation, known: list[Known]) -> dict[str, object]:
     """The averages as strings, numbers, lists and dicts."""
     return {
         "activation": phi.name,
-        "formula": str(phi.expr),
+        "formula": str(decimal_numbers(phi.expr)),
         "parameters": [str(p) for p in phi.parameters],
         "averages": [_entry(one) for one in known],
     }
@@ -112,7 +113,7 @@ def record(phi: Activation, known: list[Known]) -> dict[str, object]:
 
 def _entry(one: Known) -> dict[str, object]:
     q = one.quantity
-    text = None if q.status is Status.UNKNOWN else str(q.expr)
+    text = None if q.status is Status.UNKNOWN else str(decimal_numbers(q.expr))
     return {
         "average": one.key,
         "status": str(q.status),
