@@ -14,6 +14,7 @@ from ...codegen.generate import generate
 from ...core import files
 from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, K, gamma, xi
+from ...core.words import NumbersWanted
 from ...notation.decimals import at_zero_gamma
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
@@ -240,6 +241,8 @@ def _numbers(quantity: Quantity, known: Mapping[sp.Symbol, float]) -> list[float
     free = [str(s) for s in rest if s not in known]
     if free:
         raise DeclarationError(
-            f"a figure of {quantity.name}", f"{', '.join(free)} has no number", f"set it, for instance {free[0]}=1"
+            f"a figure of {quantity.name}",
+            f"{' and '.join(free)} {'has no number' if len(free) == 1 else 'have no numbers'}",
+            NumbersWanted(tuple(free), example="1"),
         )
     return [known[s] for s in rest]

@@ -21,6 +21,7 @@ from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import number, whole
 from ...core.symbols import C_W, C_b
 from ...core.symbols import K as KERNEL
+from ...core.words import NumbersWanted
 from ...layers.layer import Layer
 from ...notation.facts import in_line
 from ...results.arguments_of_quantities import require_range
@@ -294,8 +295,11 @@ def _fixed(theory: Theory, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str
             raise DeclarationError(f"an axis {name} from {low} to {high}", f"{name} is not negative", "begin at 0")
     missing = [name for name in known if name not in (x[0], y[0], *params)]
     if missing or x[0] == y[0]:
-        found = f"no value for {', '.join(missing)}" if missing else f"both axes are {x[0]}"
-        raise DeclarationError("a phase diagram", found, f"pass numbers by name: {[*missing, y[0]][0]}=0.5")
+        if missing:
+            found, remedy = f"no value for {', '.join(missing)}", NumbersWanted(tuple(missing))
+        else:
+            found, remedy = f"both axes are {x[0]}", "give one of them another parameter"
+        raise DeclarationError("a phase diagram", found, remedy)
     return {name: float(number(value, name)) for name, value in params.items() if name not in (x[0], y[0])}
 
 

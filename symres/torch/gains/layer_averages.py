@@ -10,6 +10,7 @@ from ...activations.activation import Activation
 from ...activations.catalogue import Declared, activation
 from ...core.errors import CheckRefuted, DeclarationError, NoClosedForm
 from ...core.scalars import Number
+from ...core.words import NumbersWanted
 from ...layers.architectures import mlp
 from ...results.quantity import Quantity
 from ...theory.theory import Theory, derive
@@ -126,10 +127,9 @@ def subject(what: Declared, parameters: dict[str, Number]) -> GainSubject:
         return GainSubject(source.activation.subs(**parameters), source)
     phi = activation(what, **parameters)
     if phi.parameters:
-        names = ", ".join(map(str, phi.parameters))
-        example = ", ".join(f"{p}=1" for p in phi.parameters)
-        remedy = f"pass one: gain(..., {example}), or --set {phi.parameters[0]!s}=1 on the command line"
-        raise DeclarationError(f"the gain of {phi.name}", f"{names} has no number", remedy)
+        names = tuple(map(str, phi.parameters))
+        found = f"{' and '.join(names)} {'has no number' if len(names) == 1 else 'have no numbers'}"
+        raise DeclarationError(f"the gain of {phi.name}", found, NumbersWanted(names, "gain(..., {})", "1"))
     return GainSubject(phi, None)
 
 

@@ -126,3 +126,22 @@ def test_a_layer_with_pieces_in_its_equation_has_a_title_in_words(capsys, tmp_pa
     words = ("plot", "where(z>0,z,a*z)", "--layer", "z/2 + b*Dense(phi(z))", "--x", "a=-1:1", "--y", "b=0:2")
     assert page(capsys, *words, "--set", "C_W=1", "--set", "C_b=0.1", "--points", "6", "--out", str(path))
     assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        (("plot", "swish"), "beta; add --set beta=0.5"),
+        (("plot", "scale_invariant"), "a_minus, a_plus; add --set a_minus=0.5 --set a_plus=0.5"),
+        (("torch", "gain", "leaky_relu"), "slope has no number; add --set slope=1"),
+    ],
+)
+def test_messages_name_the_options_of_the_command_line(capsys, tmp_path, monkeypatch, words, typed):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "") and err.endswith(f"{typed}\n") and "by name" not in err
+
+
+def test_in_python_they_name_arguments():
+    with pytest.raises(sr.DeclarationError, match="pass numbers by name: beta=0.5"):
+        phase_diagram(sr.derive("swish"))
