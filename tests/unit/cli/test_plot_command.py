@@ -143,5 +143,5 @@ def test_messages_name_the_options_of_the_command_line(capsys, tmp_path, monkeyp
 
 
 def test_in_python_they_name_arguments():
-    with pytest.raises(sr.DeclarationError, match="pass numbers by name: beta=0.5"):
+    with pytest.raises(sr.DeclarationError, match=r"pass numbers by name: beta=0\.5"):
         phase_diagram(sr.derive("swish"))
