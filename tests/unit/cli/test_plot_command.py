@@ -62,9 +62,8 @@ def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch, words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("erf --layer residual", "no value for gamma; pass numbers by name: gamma=0.5"),
         ("relu --layer batch_norm", "normalises over a batch"),
-        ("leaky_relu", "no value for slope"),
+        ("leaky_relu", "no value for slope; add --set slope=0.5"),
         ("gelo", "gelu"),
     ],
 )
@@ -73,6 +72,11 @@ def test_layers_that_have_no_diagram(capsys, tmp_path, monkeypatch, words, said)
     code, out, err = run(capsys, "plot", *words.split(), "--points", "3")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err and not list(tmp_path.iterdir())
+
+
+def test_a_free_skip_connection_is_the_advised_one(capsys, tmp_path):
+    path = tmp_path / "phases.png"
+    assert page(capsys, "plot", "gelu", "--layer", "residual", "--points", "3", "--out", str(path)) == f"wrote {path}\n"
 
 
 def test_the_skip_of_a_layer_may_be_an_axis(capsys, tmp_path):
