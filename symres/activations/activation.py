@@ -128,9 +128,11 @@ class Activation(Shown):
         by_name = {str(p): p for p in self.parameters}
         unknown = sorted(set(values) - set(by_name))
         if unknown:
-            raise self._refused(
-                f"it has no parameter {', '.join(unknown)}", f"its parameters are: {', '.join(by_name) or 'none'}"
-            )
+            remedy = f"its parameters are: {', '.join(by_name) or 'none'}"
+            left = sorted(set(by_name) - set(values))
+            if len(unknown) == len(left) == 1:  # a name of another library
+                remedy += f"; write {left[0]}={values[unknown[0]]}"
+            raise self._refused(f"it has no parameter {', '.join(unknown)}", remedy)
         if not values:
             return self
         for key, value in values.items():

@@ -14,6 +14,7 @@ from ..core.foreign import reader
 from ..core.scalars import parameter
 from ..core.symbols import z
 from .activation import Activation, formula_name
+from .foreign_names import foreign_remedy
 from .formula_parser import NAME, PARSED_FUNCTIONS, VARIABLE, Function, nearest, parse
 
 # what stands for an activation: itself, a name, a formula, or a module or function of PyTorch
@@ -138,6 +139,8 @@ class Catalogue(Mapping[str, Activation]):
     def _unknown(self, text: str) -> DeclarationError:
         if text in PARSED_FUNCTIONS:
             return DeclarationError(f"activation {text}", f"{text} is a function", f"write the formula: {text}(z)")
+        if foreign := foreign_remedy(text):
+            return DeclarationError(f"activation {text}", "unknown name", foreign)
         remedy = nearest(text, list(self)) or f"known are {', '.join(list(self)[:8])}..."
         return DeclarationError(
             f"activation {text:.60}", "unknown name", f"{remedy} A formula in z is welcome too, such as z*tanh(z)"

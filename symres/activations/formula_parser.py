@@ -28,6 +28,7 @@ from ..core.errors import DeclarationError
 from ..core.symbols import z
 from ..numerics.intervals.arithmetic import Undefined
 from ..numerics.intervals.evaluation import BITS, RangeProgram
+from .foreign_names import WHERE_REMEDY, foreign_remedy
 from .validation import MAX_POWER, power_bound
 
 Function = Callable[..., sp.Expr]
@@ -95,13 +96,8 @@ PARSED_FUNCTIONS: Mapping[str, tuple[Function, int, int]] = MappingProxyType(
     }
 )
 _COMPARISONS = ("<", ">", "<=", ">=")
-_WHERE_REMEDY = "write where(z > 0, a, b): a where the comparison holds, b elsewhere"
-# names of functions in other notations: the remedy
-_FOREIGN_NAMES = {name: _WHERE_REMEDY for name in ("piecewise", "if", "ifelse", "if_else", "cases", "cond", "select")}
-_FOREIGN_NAMES |= {"heaviside": "did you mean step?", "logistic": "did you mean sigmoid?"}
-_FOREIGN_NAMES |= {"cbrt": "write sign(z)*abs(z)^(1/3)"}
 # characters of other notations: the remedy
-_FOREIGN_CHARACTERS = {"{": _WHERE_REMEDY, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
+_FOREIGN_CHARACTERS = {"{": WHERE_REMEDY, ".": "write functions without the name of a module: tanh(z), not np.tanh(z)"}
 _FOREIGN_CHARACTERS |= {"\u221a": "write sqrt(...)", "\u2212": "write -"}
 _FOREIGN_CHARACTERS |= {sign: "write *" for sign in "\u00b7\u00d7\u22c5"} | {"\u2264": "write <=", "\u2265": "write >="}
 _GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?(\w+)")
@@ -315,7 +311,7 @@ class _Parser:
             function, least, greatest = PARSED_FUNCTIONS[name]
         else:
             known = [*PARSED_FUNCTIONS, *self.functions]
-            remedy = _FOREIGN_NAMES.get(name.lower()) or nearest(name, known)
+            remedy = foreign_remedy(name) or nearest(name, known)
             nodes = [word for word in self.functions if word[:1].isupper() and word not in PARSED_FUNCTIONS]
             remedy = remedy or f"use {', '.join([*PARSED_FUNCTIONS, *nodes])} or the name of an activation"
             raise self.error(token, f"unknown function '{abbreviated(name, 30)}'", remedy)
@@ -328,7 +324,7 @@ class _Parser:
             wanted = str(least) if least == greatest else f"{least} to {greatest}"
             found = f"{name} takes {wanted} argument{'s' * (greatest > 1)}, not {len(arguments)}"
             example = f"write {name}({', '.join(('z', '0')[:least])})"
-            raise self.error(token, found, _WHERE_REMEDY if name == "where" else example)
+            raise self.error(token, found, WHERE_REMEDY if name == "where" else example)
         for k, argument in enumerate(arguments):
             is_condition = isinstance(argument, _Comparison)
             if is_condition != (name == "where" and k == 0):
@@ -362,7 +358,7 @@ class _Parser:
             if token.text in _COMPARISONS:
                 return self.error(token, "a comparison", "comparisons belong in where(z > 0, ..., ...)")
             return self.error(token, f"unexpected '{token.text}'", "check brackets and operators")
-        remedy = _FOREIGN_NAMES.get(token.text.lower(), "put an operator such as * before it")
+        remedy = foreign_remedy(token.text) or "put an operator such as * before it"
         return self.error(token, f"unexpected '{abbreviated(token.text, 30)}'", remedy)
 
     def _check_size(self, token: _Token, base: sp.Expr, exponent: sp.Expr) -> None:

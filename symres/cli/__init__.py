@@ -17,6 +17,7 @@ from typing import Any, NoReturn, cast
 import typer
 
 from ..core.errors import CheckRefuted, NoClosedForm, SymresError
+from ..core.words import as_typed
 from ..report.text.console import complain
 from . import torch_gains  # noqa: F401  (its command joins those of torch_commands)
 from .commands import app
@@ -58,15 +59,9 @@ def run(arguments: Sequence[str]) -> int:
         where = error.ctx.command_path if getattr(error, "ctx", None) else "symres"
         complain(f"{error.format_message().rstrip('.')}; try '{where} --help'")
         return WRONG
-    except CheckRefuted as error:
-        complain(str(error))
-        return REFUTED
-    except NoClosedForm as error:
-        complain(str(error))
-        return OPEN
     except SymresError as error:
-        complain(str(error))
-        return WRONG
+        complain(f"{error.asked}: {error.found}; {as_typed(error.remedy)}")
+        return REFUTED if isinstance(error, CheckRefuted) else OPEN if isinstance(error, NoClosedForm) else WRONG
     except OSError as error:
         complain(f"reading or writing failed: {error.strerror or error}")
         return WRONG

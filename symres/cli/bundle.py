@@ -7,6 +7,7 @@ from pathlib import Path
 from ..activations.activation import file_stem
 from ..core.errors import DeclarationError, SymresError
 from ..core.files import write_text
+from ..core.words import as_typed
 from ..report.export import export
 from ..report.figures.aspect_ratio_figure import can_be_drawn, draw_aspect_ratio
 from ..report.figures.maps_figure import Curves, curves, draw
@@ -58,6 +59,6 @@ def _drawn(report: Report) -> tuple[Curves | None, tuple[str, ...]]:
     try:
         return curves(report), ()
     except DeclarationError as error:
-        return None, (f"no plot: {error.found}; {error.remedy}",)
+        return None, (f"no plot: {error.found}; {as_typed(error.remedy)}",)
     except SymresError as error:
         return None, (f"no plot: {error.found}",)

@@ -224,9 +224,9 @@ def plot(
     require_place(path)
     with busy(f"deriving {request.title} in the layer {request.layer.name}"):
         theory = theory_of(request.layer)
-        _ = theory.critical_points
+        advice = None if theory.is_batch else theory.advice()
     with Bar("phase diagram") as progress:
-        drawn = phase_diagram(theory, *axes, points=points, K=kernel, progress=progress)
+        drawn = phase_diagram(theory, *axes, points=points, K=kernel, advice=advice, progress=progress)
     Output().text(f"wrote {drawn.save(path)}")
 
 

@@ -52,6 +52,36 @@ class Reason(Words):
         return cls(subject, "; ".join([predicate, *rest]), kind)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class NumbersWanted(Words):
+    """What to do where parameters have no numbers: pass them by name, or type them.
+
+    Args:
+        names: of the parameters.
+        call: what is called with them, ``gain(..., {})``; empty where that is clear.
+        example: a number that may stand for each.
+    """
+
+    names: tuple[str, ...]
+    call: str = ""
+    example: str = "0.5"
+
+    def __new__(cls, names: tuple[str, ...], call: str = "", example: str = "0.5") -> Self:
+        """Write the words for callers in Python."""
+        passed = ", ".join(f"{name}={example}" for name in names)
+        return super().__new__(cls, f"pass numbers by name: {call.format(passed) if call else passed}")
+
+    @property
+    def typed(self) -> str:
+        """The words for people at the command line."""
+        return f"add {' '.join(f'--set {name}={self.example}' for name in self.names)}"
+
+
+def as_typed(remedy: str) -> str:
+    """What to do, as the command line has it."""
+    return remedy.typed if isinstance(remedy, NumbersWanted) else remedy
+
+
 def obstruction(reason: str) -> Obstruction:
     """The kind of a reason."""
     return reason.obstruction if isinstance(reason, Reason) else Obstruction.OTHER

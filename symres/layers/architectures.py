@@ -6,40 +6,84 @@ connection, xi that of the branch; both may be numbers or parameters.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
+from functools import wraps
 from types import MappingProxyType
+from typing import ParamSpec
 
 import sympy as sp
 
 from ..activations.catalogue import Declared, activation
+from ..activations.formula_parser import nearest
 from ..core import symbols
+from ..core.errors import DeclarationError
 from ..core.scalars import Number, scalar, whole
 from .layer import Layer
 from .nodes import Dense
 from .normalisation import BatchNorm, LayerNorm
 
+_P = ParamSpec("_P")
 
+
+def _architecture(build: Callable[_P, Layer]) -> Callable[_P, Layer]:
+    """A function whose arguments are refused in words; numbers of what it leaves free are given to the layer."""
+    signature = inspect.signature(build)
+    own = list(signature.parameters)[1:]
+
+    @wraps(build)
+    def built(*arguments: _P.args, **numbers: _P.kwargs) -> Layer:
+        known = {name: value for name, value in numbers.items() if name in signature.parameters}
+        try:
+            signature.bind(*arguments, **known)
+        except TypeError as error:
+            remedy = f"write {build.__name__}({', '.join(['phi', *own])})"
+            raise DeclarationError(f"the layer {build.__name__}", str(error), remedy) from None
+        layer = build(*arguments, **known)  # type: ignore[arg-type]
+        for name in numbers.keys() - known.keys():
+            raise _refused(layer, name, numbers[name], own)
+        return layer
+
+    return built
+
+
+def _refused(layer: Layer, name: str, value: object, own: list[str]) -> DeclarationError:
+    """An argument that the function of a layer does not have: C_W and C_b are numbers of the layer that it returns."""
+    others = [str(s) for s in layer.parameters if str(s) not in own]
+    if name in others:
+        remedy = f"give that number to the layer: {layer.name}(...).subs({name}={value})"
+    else:
+        listed = f"it takes {', '.join(own)}" if own else "it takes the activation only"
+        remedy = nearest(name, [*own, *others]) or f"{listed}, and its subs() {', '.join(others)}"
+    return DeclarationError(f"the layer {layer.name}", f"it has no argument {name}", remedy)
+
+
+@_architecture
 def mlp(phi: Declared) -> Layer:
     """Multilayer perceptron, ``z' = Dense(phi(z))``."""
     return Layer(Dense(activation(phi)(symbols.z)), "mlp")
 
 
+@_architecture
 def residual(phi: Declared, gamma: Number = symbols.gamma, xi: Number = 1) -> Layer:
     """Residual perceptron, ``z' = gamma*z + xi*Dense(phi(z))`` (PDLT (B.3))."""
     branch = Dense(activation(phi)(symbols.z))
     return Layer(_skip(gamma) + scalar(xi, "xi") * branch, "residual")
 
 
+@_architecture
 def pre_ln(phi: Declared, gamma: Number = 0) -> Layer:
     """LayerNorm on preactivations, ``z' = gamma*z + Dense(phi(LayerNorm(z)))`` (Doshi et al. (61))."""
     return Layer(_skip(gamma) + Dense(activation(phi)(LayerNorm(symbols.z))), "pre_ln")
 
 
+@_architecture
 def ln_act(phi: Declared, gamma: Number = 0) -> Layer:
     """LayerNorm on activations, ``z' = gamma*z + Dense(LayerNorm(phi(z)))`` (Doshi et al. (49))."""
     return Layer(_skip(gamma) + Dense(LayerNorm(activation(phi)(symbols.z))), "ln_act")
 
 
+@_architecture
 def batch_norm(phi: Declared, gamma: Number = 0, units: int = 1) -> Layer:
     """BatchNorm on preactivations, ``z' = gamma*z + branch`` with so many units ``u -> Dense(phi(BatchNorm(u)))``.
 
@@ -51,6 +95,7 @@ def batch_norm(phi: Declared, gamma: Number = 0, units: int = 1) -> Layer:
     return Layer(_skip(gamma) + branch, "batch_norm")
 
 
+@_architecture
 def two_layer_block(phi: Declared, gamma: Number = 1, xi: Number = symbols.xi) -> Layer:
     """Residual two-layer block, ``z' = gamma*z + xi*Dense(phi(Dense(z)))`` (Chizat, section 1.1, for wide streams)."""
     return Layer(_skip(gamma) + scalar(xi, "xi") * Dense(activation(phi)(Dense(symbols.z))), "two_layer_block")

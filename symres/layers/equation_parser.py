@@ -33,7 +33,7 @@ def written(text: str, phi: Activation, parameters: Mapping[str, sp.Expr] = Mapp
         text: in z, ``phi``, every declared node by the name of its class (``Dense``, ``LayerNorm``...), activations
             by name, gamma, xi and numbers. Every ``Dense`` draws weights of its own; what is used several times is
             given a name behind the equation: ``Dense(phi(h)*h), h = Dense(z)``.
-        phi: the activation that ``phi`` stands for.
+        phi: the activation that ``phi`` stands for, and its own name as well.
         parameters: further names, and numbers for any.
 
     Raises:
@@ -50,6 +50,9 @@ def written(text: str, phi: Activation, parameters: Mapping[str, sp.Expr] = Mapp
     functions |= {name: partial(_node, node) for name, node in node_classes.items()}
     known = {s.name: s for s in (gamma, xi)} | dict(parameters)
     functions[PHI] = chosen
+    own = phi.formula.label()[0]
+    if own is not None and own in activations:  # its name says phi too
+        functions[own] = lambda u, *values: _pointwise(own, u, *values) if values else chosen(u)
     equation, definitions = _parts(text)
     known |= _defined(text, definitions, functions, known)
     forward = parse(equation, functions, known)

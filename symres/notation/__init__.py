@@ -1,15 +1,16 @@
 """How formulas are written: in which order, and in LaTeX with the field's names.
 
 Read ``term_order`` first (which term and factor stands where), then ``factors``, ``determinants`` (names for long
-determinants) and ``latex``. ``width`` and ``decimals`` measure and shorten, ``facts`` makes equations for objects that
-show themselves, and ``formula_reader`` finds the formulas in sentences.
+determinants) and ``latex``. ``long_numbers`` has what is done about integers of many digits, ``width`` and ``decimals``
+measure and shorten, ``facts`` makes equations for objects that show themselves, and ``formula_reader`` finds the
+formulas in sentences.
 """
 
 from .determinants import named as named
 from .latex import Notation as Notation
 from .latex import latex as latex
+from .long_numbers import shortened as shortened
 from .term_order import has_decimals as has_decimals
 from .term_order import is_activation as is_activation
 from .term_order import readable as readable
-from .term_order import shortened as shortened
 from .width import width as width

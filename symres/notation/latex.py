@@ -12,14 +12,13 @@ from sympy.printing.latex import LatexPrinter
 from ..core.atoms import FormulaAtom
 from ..core.symbols import C_W, C_b, gamma, variables, xi, z
 from ..numerics.roots.implicit_number import ImplicitNumber
+from .long_numbers import decimal_text, is_decimal
 from .term_order import (
     Product,
     arranged,
     common_denominator,
-    decimal_text,
     has_decimals,
     is_activation,
-    is_decimal,
     is_plain_fraction,
     ordered_terms,
     readable,

@@ -9,13 +9,12 @@ import sympy as sp
 
 from ..core.atoms import ActivationNode, Opaque
 from ..core.symbols import K1, K2, C, K
+from .long_numbers import is_decimal, short_factors, shortened
 
 Text = Callable[
     [sp.Basic], str
 ]  # how a printer writes an expression: what it cannot order otherwise, it orders by text
 
-_LONG = 12  # digits of numerator and denominator together, twice that: beyond, a rational is shown rounded
-_SHOWN = 8  # digits of it
 _ALGEBRA = (sp.Add, sp.Mul, sp.Pow, sp.Atom)
 _ODD = (sp.asin, sp.atan, sp.erf, sp.asinh)
 
@@ -111,73 +110,14 @@ def is_plain_fraction(expr: sp.Expr) -> bool:
     return bool(expr.is_number) and all(term.as_coeff_Mul()[0].is_Rational for term in expr.args)
 
 
-def is_decimal(number: sp.Expr) -> bool:
-    """A rational that somebody wrote as a decimal of three digits or more: shorter so than as a fraction."""
-    if not number.is_Rational or number.q < 1000:
-        return False
-    rest = int(number.q)
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    return rest == 1 and len(decimal_text(number)) <= len(str(number))
-
-
 def has_decimals(*formulas: sp.Expr) -> bool:
     """Whether results are written with decimals: only if a declared formula has one; True if no formula is known."""
     return not formulas or any(is_decimal(number) for formula in formulas for number in formula.atoms(sp.Rational))
 
 
-def decimal_text(number: sp.Rational) -> str:
-    """All digits of a terminating decimal."""
-    places = int(number.q).bit_length()  # enough: q divides 10**places
-    digits = str(abs(int(number.p)) * 10**places // int(number.q)).rjust(places + 1, "0")
-    text = f"{digits[:-places]}.{digits[-places:]}".rstrip("0")
-    return f"-{text}" if number.is_negative else text
-
-
 def readable(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:
     """The formula as one reads it: long constants rounded, odd functions of negative numbers turned round."""
-    return shortened(_positive_arguments(sp.sympify(expr)), dots, ten)
-
-
-def shortened(expr: sp.Expr, dots: str = "...", ten: str = "e{}") -> sp.Expr:
-    """The formula with constants of many digits (those of selu) as 8 digits and dots: to be read, not computed.
-
-    Nodes that know their own notation (averages, roots) are left as they are.
-
-    Args:
-        expr: the formula.
-        dots: what follows the digits that are shown.
-        ten: how a power of ten is written after them.
-    """
-    expr = sp.sympify(expr)
-    if isinstance(expr, sp.Rational):
-        return _rounded(expr, dots, ten) if len(str(expr.p)) + len(str(expr.q)) > 2 * _LONG else expr
-    if not expr.args or isinstance(expr, Opaque):
-        return expr
-    arguments = [shortened(a, dots, ten) for a in expr.args]
-    return expr if arguments == list(expr.args) else expr.func(*arguments)
-
-
-def _rounded(number: sp.Rational, dots: str, ten: str) -> sp.Expr:
-    """A symbol that prints as the number's first digits; they are cut, not rounded: the dots stand for the rest."""
-    magnitude = abs(number)
-    size = len(str(magnitude.p)) - len(str(magnitude.q))
-    if magnitude < sp.Integer(10) ** size:
-        size -= 1
-    mantissa = magnitude * sp.Integer(10) ** (_SHOWN - 1 - size)
-    digits, more = str(int(mantissa)), dots
-    if mantissa.is_Integer:
-        digits, more = digits.rstrip("0"), ""
-    if -5 <= size < _SHOWN:
-        head = digits[: size + 1].ljust(size + 1, "0") if size >= 0 else "0"
-        tail = digits[size + 1 :] if size >= 0 else "0" * (-size - 1) + digits
-        power = ""
-    else:
-        head, tail, power = digits[0], digits[1:], ten.format(size)
-    text = head + (f".{tail}" if tail else "") + more + power
-    symbol = sp.Symbol(text.removeprefix(r"1 \cdot "), positive=True)
-    return symbol if number > 0 else -symbol
+    return shortened(_positive_arguments(short_factors(sp.sympify(expr))), dots, ten)
 
 
 def _positive_arguments(expr: sp.Expr) -> sp.Expr:

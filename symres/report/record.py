@@ -30,6 +30,7 @@ from .latex.displays import latex
 
 FORMAT = 1  # raised when a key changes its meaning
 DIGITS = 20
+_AGREED, _SIMULATED = 10, 6  # digits of double precision that every machine agrees on
 _FLOAT = 17  # digits that tell a float from its neighbours
 
 
@@ -118,9 +119,13 @@ def _vertex(found: VertexFormulas) -> dict[str, object]:
     return {**shown, "steps": {str(symbol): _expression(formula) for symbol, formula in found.steps}}
 
 
-def _rounded(row: dict[str, float | None]) -> dict[str, float | None]:
-    """Numbers of double precision with the digits that every machine agrees on."""
-    return {name: None if value is None else float(f"{value:.10g}") for name, value in row.items()}
+def _rounded(value: object, digits: int = _AGREED) -> object:
+    """JSON whose floats have the digits that every machine agrees on."""
+    if isinstance(value, dict):
+        return {k: _rounded(v, digits) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_rounded(v, digits) for v in value]
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else value
 
 
 def _initialisation(advised: Advice) -> object:
@@ -128,35 +133,17 @@ def _initialisation(advised: Advice) -> object:
     told = dataclasses.asdict(replace(advised, theory=None, trial=None))
     trial, theory = advised.trial, advised.theory
     if trial is not None:
-        told["trial"] = {
-            "networks": trial.networks,
-            "holds": trial.holds,
-            "leaving": trial.leaving,
-            "typical_range": _measured(trial.typical),
-            **_ranges(trial.mean),
-        }
+        tried = {"networks": trial.networks, "holds": trial.holds, "leaving": trial.leaving}
+        tried |= {"typical_range": trial.typical, **_ranges(trial.mean)}
+        told["trial"] = _rounded(tried, _SIMULATED)
     if theory is not None:
-        told["theory"] = _ranges(theory)
-    return _alike(_plain(told | {"reasons": advised.reasons, "code": advised.code}))
-
-
-def _alike(value: object) -> object:
-    """JSON whose floats have the digits that every machine agrees on."""
-    if isinstance(value, dict):
-        return {k: _alike(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_alike(v) for v in value]
-    return float(f"{value:.10g}") if isinstance(value, float) else value
+        told["theory"] = _rounded(_ranges(theory), _SIMULATED)
+    return _rounded(_plain(told | {"reasons": advised.reasons, "code": advised.code}))
 
 
 def _ranges(path: Path) -> dict[str, object]:
     """By which factors kernels and squared gradients change along the depth."""
-    return {"kernel_range": _measured(path.kernel_range), "gradient_range": _measured(path.gradient_range)}
-
-
-def _measured(value: float) -> float:
-    """A number that was measured, with the digits that every machine agrees on."""
-    return float(f"{value:.6g}")
+    return {"kernel_range": path.kernel_range, "gradient_range": path.gradient_range}
 
 
 def _quantity(q: Quantity) -> dict[str, object]:

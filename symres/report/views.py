@@ -83,18 +83,20 @@ def known_fixed_points(theory: Theory) -> tuple[FixedPoint, ...] | None:
     return None if any(set(q.symbols) - {K} for q in maps) else theory.fixed_points()
 
 
-def _report(theory: Theory, phi: Activation) -> Report:
+def _report(theory: Theory, phi: Activation | None) -> Report:
     return replace(
-        theory.report(command=_command(theory.layer, phi)),
+        theory.report(command="" if phi is None else _command(theory.layer, phi)),
         instructions=theory.layer.program.instructions,
         fixed_points=known_fixed_points(theory),
-        source=phi.source,
+        source="" if phi is None else phi.source,
         advice=theory.advice(),
     )
 
 
-def _activation(layer: Layer) -> Activation:
-    """The first activation of a layer, with its source if the catalogue has it."""
+def _activation(layer: Layer) -> Activation | None:
+    """The first activation of a layer, with its source if the catalogue has it; None of a layer without."""
+    if not layer.formulas:
+        return None
     found = layer.formulas[0]
     declared = Activation(found.name, found.expr, found.parameters)
     known = activations.find(found.name) if found.name in activations else None

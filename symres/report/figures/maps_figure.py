@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,14 @@ from ...codegen.generate import generate
 from ...core import files
 from ...core.errors import DeclarationError
 from ...core.symbols import C_W, C_b, K, gamma, xi
+from ...core.words import NumbersWanted
 from ...notation.decimals import at_zero_gamma
+from ...results.critical_point import CriticalPoint
 from ...results.quantity import Quantity, Status
 from ...results.report import Report
-from ...studies.criticality_summary import example
+from ...studies.criticality_summary import first_usable
 from ..latex.displays import latex
+from .advised_point import advised_numbers, advised_words, ring
 from .style import METADATA, STYLE, format_of
 
 if TYPE_CHECKING:
@@ -52,6 +56,8 @@ class Curves:
         setting: at which parameters, as LaTeX without dollar signs.
         preserved: g where K' = K, at ``kernels``, if the layer's map is one of g.
         everywhere: whether every kernel is critical.
+        advised: the first kernel that advice on initialisation has at these parameters.
+        advice: what it is for, in words.
     """
 
     kernels: np.ndarray
@@ -61,6 +67,8 @@ class Curves:
     setting: str = ""
     preserved: np.ndarray | None = None
     everywhere: bool = False
+    advised: float | None = None
+    advice: str = ""
 
     @property
     def caption(self) -> str:
@@ -71,25 +79,31 @@ class Curves:
         where = " Every kernel is critical." if self.everywhere else ""
         if self.critical is not None:
             where = f" They meet at 1 in the critical point, $K^* = {_short(self.critical)}$."
+        if self.advised is not None:
+            where += f" The first kernel {_short(self.advised)} is {self.advice}."
         return rf"{upper}. Below: the growth $K'/K$ of the kernel and the susceptibilities at ${self.setting}$.{where}"
 
 
 def curves(report: Report) -> Curves:
-    """Sample a report at its critical parameters, or at C_W = 1, C_b = 0 where it has none, without skip connection.
+    """Sample a report at the parameters that are advised, or critical without skip connection, or C_W = 1, C_b = 0.
 
-    The kernel is drawn over two decades and a half on both sides of the critical one, or of 1.
+    The kernel is drawn over two decades and a half on both sides of the critical one and of the advised one, or of 1.
 
     Raises:
         DeclarationError: free parameters of the activation have no numbers.
     """
-    point = example(report)
     known = {C_W: 1.0, C_b: 0.0, gamma: 0.0, xi: 1.0}
-    critical = None
-    if point is not None:
+    numbers = advised_numbers(report.advice)
+    known |= {s: numbers[s.name] for s in known if s.name in numbers}
+    point = _example(report, {s: sp.Rational(str(numbers[s.name])) for s in (gamma, xi) if s.name in numbers})
+    if point is not None and not numbers:
         known |= {C_W: _number(point.C_W) or 1.0, C_b: _number(point.C_b) or 0.0}
-        critical = _number(point.K)  # None where every kernel is critical
-    centre = critical or 1.0
-    kernels = np.geomspace(centre / 10**DECADES, centre * 10**DECADES, POINTS)
+    elif point is not None and not _is_at(point, known):
+        point = None
+    critical = None if point is None else _number(point.K)  # None too where every kernel is critical
+    advised = None if report.advice is None or not numbers else report.advice.kernel
+    marked = [kernel for kernel in (critical, advised) if kernel] or [1.0]
+    kernels = np.geomspace(min(marked) / 10**DECADES, max(marked) * 10**DECADES, POINTS)
     shown = {q.name: q for q in report.quantities if q.name in _SOURCES and q.status is not Status.UNKNOWN}
     module = generate(shown, "numpy").load()
     values, preserved = {}, None
@@ -107,17 +121,38 @@ def curves(report: Report) -> Curves:
         _setting({s for q in shown.values() for s in q.symbols}, known, report),
         preserved,
         point is not None and point.K == K,
+        advised,
+        "" if report.advice is None else advised_words(report.advice),
     )
+
+
+def _example(report: Report, at: Mapping[sp.Symbol, sp.Expr]) -> CriticalPoint | None:
+    """The first critical point at which a network can be built, with these weights of skip and branch."""
+    values = (
+        replace(p, **{n: sp.sympify(e).subs(at) for n, e in (("K", p.K), ("C_W", p.C_W), ("C_b", p.C_b))})
+        for p in report.critical_points
+    )
+    found = first_usable(values)
+    return None if found is None else found[0]
+
+
+def _is_at(point: CriticalPoint, known: Mapping[sp.Symbol, float]) -> bool:
+    """Whether a point is critical at these numbers."""
+    pairs = ((_number(e), known[s]) for e, s in ((point.C_W, C_W), (point.C_b, C_b)))
+    return all(found is not None and math.isclose(found, value, rel_tol=1e-9) for found, value in pairs)
 
 
 def _preserved(
     kernels: np.ndarray, g: np.ndarray, growth: np.ndarray, quantity: Quantity, known: Mapping[sp.Symbol, float]
 ) -> np.ndarray | None:
-    """(K - C_b)/C_W, where the kernel map is C_b + C_W g."""
-    weight, bias = (known[s] if s in quantity.symbols else None for s in (C_W, C_b))
-    if weight is None or bias is None or not np.allclose(growth, bias + weight * g, rtol=1e-6):
+    """((1 - gamma^2) K - C_b)/C_W, where the kernel map is gamma^2 K + C_b + C_W g."""
+    if not {C_W, C_b} <= set(quantity.symbols):
         return None
-    return (kernels - bias) / weight
+    weight, bias = known[C_W], known[C_b]
+    skip = known[gamma] ** 2 if gamma in quantity.symbols else 0.0
+    if skip >= 1 or not np.allclose(growth, skip * kernels + bias + weight * g, rtol=1e-6):
+        return None
+    return ((1 - skip) * kernels - bias) / weight
 
 
 def _setting(symbols: set[sp.Symbol], known: Mapping[sp.Symbol, float], report: Report) -> str:
@@ -172,6 +207,9 @@ def _plot(path: Path, drawn: Curves) -> None:
         for axes in figure.axes:  # above the axes: no label is crossed by a curve
             place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
             axes.legend(frameon=False, ncols=4, handlelength=2.4, columnspacing=1.4, **place)
+        if drawn.advised is not None:
+            words = rf"first kernel $K^0 = {_short(drawn.advised)}$, {drawn.advice}"
+            figure.legend([ring(size=8)], [words], loc="outside lower center", frameon=False)
         figure.savefig(path, format=path.suffix[1:], metadata=METADATA[path.suffix])
 
 
@@ -203,7 +241,13 @@ def _window(drawn: Curves) -> tuple[float, float]:
 
 
 def _mark(upper: Axes | None, lower: Axes, drawn: Curves) -> None:
-    """The critical point, in both panels."""
+    """The critical point and the advised kernel, in both panels."""
+    if drawn.advised is not None:
+        for axes, name in ((lower, RATIO), (upper, "phi_squared")):
+            if axes is not None and name in drawn.values:
+                axes.add_line(
+                    ring([drawn.advised], [float(np.interp(drawn.advised, drawn.kernels, drawn.values[name]))])
+                )
     if drawn.everywhere:
         lower.plot([], [], linestyle="", label="every kernel is critical")
     if drawn.critical is None:
@@ -240,6 +284,8 @@ def _numbers(quantity: Quantity, known: Mapping[sp.Symbol, float]) -> list[float
     free = [str(s) for s in rest if s not in known]
     if free:
         raise DeclarationError(
-            f"a figure of {quantity.name}", f"{', '.join(free)} has no number", f"set it, for instance {free[0]}=1"
+            f"a figure of {quantity.name}",
+            f"{' and '.join(free)} {'has no number' if len(free) == 1 else 'have no numbers'}",
+            NumbersWanted(tuple(free), example="1"),
         )
     return [known[s] for s in rest]

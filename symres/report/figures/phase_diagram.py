@@ -6,7 +6,7 @@ The maps come from a generated NumPy module, closed forms or fits, so that no pi
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +19,18 @@ from ...core import files
 from ...core.display import Fact, Shown
 from ...core.errors import DeclarationError, NoClosedForm
 from ...core.scalars import number, whole
-from ...core.symbols import C_W, C_b
+from ...core.symbols import C_W, C_b, gamma, xi
 from ...core.symbols import K as KERNEL
+from ...core.words import NumbersWanted
 from ...layers.layer import Layer
 from ...notation.facts import in_line
+from ...results.advice.advice import Advice
 from ...results.arguments_of_quantities import require_range
 from ...results.quantity import Quantity, Status
 from ...studies.phase_boundary import REACH, Line, along_kernels, between_pixels
 from ...theory.theory import Theory
 from ..latex.displays import latex
+from .advised_point import advised_numbers, advised_place, advised_words, ring
 from .style import METADATA, STYLE, format_of
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ _HATCH, _LINES = "////", (0.0, 0.0, 0.0, 0.35)  # where the kernel diverges
 _IN_A_ROW = 3  # entries of the legend
 _VEIL = "0.3"  # over kernels that have not converged
 _LONGEST = 70  # characters of a row of the title
+_ROOM = 1.25  # between an advised value and the end of an axis
 _TICKS = (0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.5)
 
 
@@ -64,6 +68,8 @@ class PhaseDiagram(Shown):
         lines: critical lines as (xs, ys, whether the kernel flows there).
         points: critical points as (x, y).
         title: what it is about.
+        advised: where advice on initialisation lies, (x, y).
+        advice: what it is for, in words.
     """
 
     x: str
@@ -76,6 +82,8 @@ class PhaseDiagram(Shown):
     lines: tuple[Line, ...] = ()
     points: tuple[tuple[float, float], ...] = ()
     title: str = ""
+    advised: tuple[float, float] | None = None
+    advice: str = ""
 
     def _title(self) -> str:
         return f"phase diagram over {self.x} and {self.y}"
@@ -90,6 +98,7 @@ class PhaseDiagram(Shown):
             ),
             Fact("critical lines", str(len(self.lines))),
             *(Fact("critical point", f"{self.x} = {x:.10g}, {self.y} = {y:.10g}") for x, y in self.points),
+            *(Fact(self.advice, f"{self.x} = {x:.10g}, {self.y} = {y:.10g}") for x, y in filter(None, (self.advised,))),
         ]
 
     def plot(self, axes: Axes) -> None:
@@ -116,12 +125,14 @@ class PhaseDiagram(Shown):
             axes.plot(
                 *point, "k*", markersize=11, markeredgecolor="white", markeredgewidth=0.7, clip_on=False, zorder=5
             )
+        if self.advised is not None:
+            axes.add_line(ring(self.advised[:1], self.advised[1:]))
         axes.set_title(self.title, fontsize=9)
         axes.set(xlim=(self.xs[0], self.xs[-1]), ylim=(self.ys[0], self.ys[-1]))
         axes.set(xlabel=_label(self.x), ylabel=_label(self.y))
         if known := self._legend:
             words, handles = zip(*known.items(), strict=True)
-            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "columnspacing": 1.2, "handlelength": 1.5}
             axes.legend(handles, words, fontsize=7, ncols=min(len(known), _IN_A_ROW), frameon=False, **place)
         bar = axes.figure.colorbar(image, ax=axes, ticks=np.log(_TICKS), extend="both")
         bar.ax.set_yticklabels([f"{tick:g}" for tick in _TICKS])
@@ -149,6 +160,8 @@ class PhaseDiagram(Shown):
             found[r"$\chi_\perp = 1$, the kernel flows away"] = Line2D([], [], color="black", linestyle=":")
         if self.points:
             found["critical point"] = Line2D([], [], color="black", marker="*", linestyle="", markersize=8)
+        if self.advised is not None:
+            found[self.advice] = ring(size=7)
         if self._diverges.any():
             found["kernel grows without bound"] = Patch(facecolor="none", edgecolor=_LINES, hatch=_HATCH, linewidth=0)
         if not self.settled.all():
@@ -183,6 +196,7 @@ def phase_diagram(
     points: int = POINTS,
     K: Any = 1,
     depth: int = DEPTH,
+    advice: Advice | None = None,
     progress: Progress | None = None,
     **params: Any,
 ) -> PhaseDiagram:
@@ -190,11 +204,13 @@ def phase_diagram(
 
     Args:
         theory: a derived theory.
-        x: (name, lowest, highest) of a parameter; C_W around the critical point by default.
+        x: (name, lowest, highest) of a parameter; C_W around the critical and the advised point by default.
         y: of another one; C_b by default.
         points: number of values of each.
         K: the kernel of the input.
         depth: most layers that a kernel is followed; those that have converged stop.
+        advice: on initialisation, which is marked where it holds, ``theory.advice(...)``. It also gives the numbers of
+            gamma and xi that ``params`` does not have; for these it is asked for if it is None.
         progress: is called with what is being done and the share that is done.
         params: numbers for all other parameters, by name.
 
@@ -213,8 +229,15 @@ def phase_diagram(
     for q in maps.values():
         if q.status is Status.UNKNOWN:
             raise NoClosedForm("a phase diagram", f"{q.name} is unknown: {q.reason}", "use another layer")
+    axes = {C_W.name if x is None else x[0], C_b.name if y is None else y[0]}
+    free = {s.name for s in theory.layer.parameters if s in (gamma, xi)} - axes - params.keys()
+    if free and advice is None:
+        advice = theory.advice()
+    numbers = advised_numbers(advice)
+    params = {**{name: numbers[name] for name in free if name in numbers}, **params}
     marked = _critical(theory, params)
-    x, y = (_axis(given, usual) for given, usual in ((x, _usual(marked)[0]), (y, _usual(marked)[1])))
+    usual = _usual(marked, numbers)
+    x, y = _axis(x, usual[0]), _axis(y, usual[1])
     fixed = _fixed(theory, x, y, params)
     count = whole(points, "points", 2)
     if count > MOST_POINTS:
@@ -231,7 +254,22 @@ def phase_diagram(
     kernel, chi, settled = (a.reshape(columns.shape) for a in (kernel, chi, settled))
     lines = (along_kernels(theory, fixed, xs, ys) if plane else ()) or between_pixels(xs, ys, kernel, chi)
     shown = tuple(point for point in marked if plane and _inside(point, xs, ys))
-    return PhaseDiagram(x[0], y[0], xs, ys, chi, kernel, settled, lines, shown, _title(theory.layer, fixed, begin))
+    place = advised_place(numbers, x[0], y[0], fixed)
+    words = "" if advice is None or place is None else advised_words(advice)
+    return PhaseDiagram(
+        x[0],
+        y[0],
+        xs,
+        ys,
+        chi,
+        kernel,
+        settled,
+        lines,
+        shown,
+        _title(theory.layer, fixed, begin),
+        place if place is not None and _inside(place, xs, ys) else None,
+        words,
+    )
 
 
 def _title(layer: Layer, fixed: dict[str, float], start: float) -> str:
@@ -294,8 +332,11 @@ def _fixed(theory: Theory, x: Axis, y: Axis, params: dict[str, Any]) -> dict[str
             raise DeclarationError(f"an axis {name} from {low} to {high}", f"{name} is not negative", "begin at 0")
     missing = [name for name in known if name not in (x[0], y[0], *params)]
     if missing or x[0] == y[0]:
-        found = f"no value for {', '.join(missing)}" if missing else f"both axes are {x[0]}"
-        raise DeclarationError("a phase diagram", found, f"pass numbers by name: {[*missing, y[0]][0]}=0.5")
+        if missing:
+            found, remedy = f"no value for {', '.join(missing)}", NumbersWanted(tuple(missing))
+        else:
+            found, remedy = f"both axes are {x[0]}", "give one of them another parameter"
+        raise DeclarationError("a phase diagram", found, remedy)
     return {name: float(number(value, name)) for name, value in params.items() if name not in (x[0], y[0])}
 
 
@@ -307,10 +348,12 @@ def _axis(given: Axis | None, usual: Axis) -> Axis:
     return str(name), lowest, highest
 
 
-def _usual(marked: Sequence[tuple[float, float]]) -> tuple[Axis, Axis]:
-    """C_W and C_b up to twice the critical values."""
-    weight = 2 * marked[0][0] if marked else 4.0
+def _usual(marked: Sequence[tuple[float, float]], advised: Mapping[str, float]) -> tuple[Axis, Axis]:
+    """C_W and C_b up to twice the critical values, and beyond those that are advised."""
+    weight = 2 * marked[0][0] if marked and marked[0][0] > 0 else 4.0
+    weight = max(weight, _ROOM * advised.get(C_W.name, 0.0))
     bias = max(2 * marked[0][1], weight / 4) if marked else 1.0
+    bias = max(bias, _ROOM * advised.get(C_b.name, 0.0))
     return (C_W.name, 0.0, weight), (C_b.name, 0.0, bias)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import mpmath as mp
 import sympy as sp
 
 from ...core import files
@@ -23,13 +21,13 @@ from ...results.report import Report
 from ...results.verdict import Verdict
 from ...studies import criticality_summary
 from ...studies.kernel_expansions import Expansion, expansions
+from .advice_section import advice_section
 from .displays import broken, display, escape, latex, typed, width
 from .proof_appendix import Appendix
-from .prose import PDLT, absent, prose, scientific, sentence, settings, unclosed
+from .prose import PDLT, absent, number_text, prose, scientific, sentence, settings, unclosed, verbatim
 
 Heads = dict[FormulaAtom, str]  # the LaTeX names of activations
 
-COLUMNS = 96  # of verbatim text
 _NARROW = 40.0  # width of a formula beside its decimals
 _WIDE = 80.0  # of one on its own
 _ROWS = 24  # of a table of verdicts, which does not break across pages
@@ -74,7 +72,7 @@ def document(report: Report, caption: str = "") -> str:
             "deep": _deep(report),
             "onset": sentence(criticality_summary.onset(report)),
             "fixed_points": _fixed_points(report),
-            "advice": _advice(report),
+            "advice": None if report.advice is None else advice_section(report.advice),
             "samples": _samples(report),
             "remarks": [sentence(line).rstrip(".") for line in report.remarks],
             "caption": caption,
@@ -281,13 +279,6 @@ def _expansion(found: Expansion, left: str, notation: Notation) -> dict[str, str
 # ---- criticality ---------------------------------------------------------------------------------------------------
 
 
-def _advice(report: Report) -> dict[str, object] | None:
-    found = report.advice
-    if found is None:
-        return None
-    return {"text": " ".join(map(prose, found.reasons)), "code": [verbatim(line) for line in found.code]}
-
-
 def _class(report: Report) -> str:
     name, words = criticality_summary.class_and_words(report)
     colon, rest = (":", f" {prose(words)}") if words else ("", "")
@@ -376,8 +367,9 @@ def _fixed_points(report: Report) -> list[str] | None:
         return None
     rows = []
     for row in report.fixed_points:
-        kernel = "any" if row.K == K else f"${_nstr(row.K, 12)}$"
-        rows.append(f"{kernel} & ${_nstr(row.chi_parallel, 12)}$ & ${_nstr(row.chi_perp, 12)}$ & {escape(row.phase)}")
+        kernel = "any" if row.K == K else f"${number_text(row.K, 12)}$"
+        slopes = (f"${number_text(slope, 12)}$" for slope in (row.chi_parallel, row.chi_perp))
+        rows.append(" & ".join([kernel, *slopes, escape(row.phase)]))
     return rows
 
 
@@ -391,7 +383,7 @@ def _samples(report: Report) -> dict[str, object] | None:
     notations = {q.name: q.notation for q in report.quantities}
     return {
         "heads": ["K", *(notations[name] for name in table.names)],
-        "rows": [" & ".join([f"${_star(k)}$", *(f"${_nstr(v, 10)}$" for v in row)]) for k, row in table.rows],
+        "rows": [" & ".join([f"${_star(k)}$", *(f"${number_text(v, 10)}$" for v in row)]) for k, row in table.rows],
         "setting": settings(table.setting) if table.setting else "",
     }
 
@@ -425,27 +417,8 @@ def _check(row: Verdict, report: Report) -> dict[str, str]:
         "quantity": f"${notation}$" if notation else prose(row.quantity),
         "oracle": escape(row.oracle),
         "point": settings(row.point),
-        "claimed": f"${_nstr(row.claimed, 8)}$",
-        "value": f"${_nstr(row.value, 8)}$",
+        "claimed": f"${number_text(row.claimed, 8)}$",
+        "value": f"${number_text(row.value, 8)}$",
         "z": f"${float(row.z):.1f}$".replace("-0.0", "0.0"),
         "outcome": escape(row.outcome),
     }
-
-
-def _nstr(value: mp.mpf | float, digits: int) -> str:
-    """A number as LaTeX; one with a power of ten has fewer digits, for it needs their place."""
-    text = mp.nstr(mp.mpf(value), digits)
-    if "e" in text:
-        text = mp.nstr(mp.mpf(value), max(digits - 3, 4))
-    mantissa, e, exponent = text.partition("e")
-    mantissa = mantissa.removesuffix(".0").replace("inf", r"\infty")
-    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e else mantissa
-
-
-def verbatim(text: str) -> str:
-    """Wrapped lines for a verbatim environment."""
-    lines = []
-    for line in text.splitlines():
-        indent = len(line) - len(line.lstrip())
-        lines += textwrap.wrap(line, COLUMNS, subsequent_indent=" " * (indent + 4), break_on_hyphens=False) or [""]
-    return "\n".join(lines)

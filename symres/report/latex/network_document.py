@@ -9,8 +9,8 @@ from ...core import files
 from ...notation import Notation, has_decimals
 from ...results.subjects import DerivedNetwork
 from .displays import display, escape
-from .document import formulas_of, sections, verbatim
-from .prose import PDLT
+from .document import formulas_of, sections
+from .prose import PDLT, verbatim
 
 
 def recursion(network: DerivedNetwork, title: str, command: str) -> str:

@@ -8,9 +8,9 @@ from ...core import files
 from ...notation import Notation, has_decimals
 from ...results.numbers.procedure import Procedure
 from .displays import display, escape, latex, typed
-from .document import derivations, formulas_of, sections, verbatim
+from .document import derivations, formulas_of, sections
 from .proof_appendix import Appendix
-from .prose import PDLT, prose
+from .prose import PDLT, prose, verbatim
 
 _FORMULA = re.compile(r"[*/^(]")
 

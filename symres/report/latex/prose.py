@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import textwrap
+
+import mpmath as mp
 
 from ...core.words import Obstruction, obstruction
 from ...notation.formula_reader import segments
@@ -11,6 +14,7 @@ from .displays import escape, latex
 
 PDLT = "D. A. Roberts, S. Yaida, B. Hanin, The Principles of Deep Learning Theory, arXiv:2106.10165"
 
+COLUMNS = 96  # of verbatim text
 _GREEK = "alpha", "beta", "gamma", "phi", "xi", "rho"
 _SIGNS = {
     "dK'/dK": r"\mathrm{d}K'/\mathrm{d}K",
@@ -35,7 +39,7 @@ _MATHS = re.compile(
     rf"(?:(?<![\w\\])(?:{_CALL}|(?P<sign>{_WORD})(?![\w(]))|\|(?P<size>{'|'.join(_GREEK)})\|)"
     r"(?P<tail> ?(?:=|>=|<=|>|<) ?[-+]?(?:\d[\d.]*(?:e-?\d+)?(?:/\d+)?|K\*|K)(?![\w*]))?"
 )
-_POWER = re.compile(r"(?<![\w.])(\d[\d.]*)e(-?\d+)(?!\w)")
+_POWER = re.compile(r"(?<![\w.])(\d[\d.]*)e([-+]?\d+)(?!\w)")
 _TYPED = re.compile(r"(--[a-z]+ \w+=\.\.\.)")  # what a user is to type
 _RELATIONS = {">=": r"\ge", "<=": r"\le"}
 _SIDES = re.compile(r"(>=|<=)")
@@ -66,7 +70,7 @@ def _text(text: str) -> str:
 
 def _scaled(mantissa: str, exponent: str) -> str:
     """A number such as 5e-2 as mathematics."""
-    return ("" if mantissa == "1" else rf"{mantissa} \cdot ") + f"10^{{{exponent}}}"
+    return ("" if mantissa == "1" else rf"{mantissa} \cdot ") + f"10^{{{int(exponent)}}}"
 
 
 def _maths(found: re.Match[str]) -> str:
@@ -126,3 +130,22 @@ def scientific(value: float) -> str:
         return "0"
     mantissa, exponent = f"{float(value):.0e}".split("e")
     return _scaled(mantissa, str(int(exponent)))
+
+
+def number_text(value: mp.mpf | float, digits: int) -> str:
+    """A number as LaTeX; one with a power of ten has fewer digits, for it needs their place."""
+    text = mp.nstr(mp.mpf(value), digits)
+    if "e" in text:
+        text = mp.nstr(mp.mpf(value), max(digits - 3, 4))
+    mantissa, e, exponent = text.partition("e")
+    mantissa = mantissa.removesuffix(".0").replace("inf", r"\infty")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e else mantissa
+
+
+def verbatim(text: str) -> str:
+    """Wrapped lines for a verbatim environment."""
+    lines = []
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        lines += textwrap.wrap(line, COLUMNS, subsequent_indent=" " * (indent + 4), break_on_hyphens=False) or [""]
+    return "\n".join(lines)

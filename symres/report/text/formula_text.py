@@ -13,12 +13,11 @@ from ...activations.activation import Formula, Phi
 from ...core.atoms import AverageNode, PowerSumNode
 from ...core.symbols import K1, K2, C, K, variables, z
 from ...layers.nodes import Node
+from ...notation.long_numbers import decimal_text, is_decimal
 from ...notation.term_order import (
     arranged,
     common_denominator,
-    decimal_text,
     has_decimals,
-    is_decimal,
     is_plain_fraction,
     ordered_terms,
     readable,

@@ -41,14 +41,14 @@ class Page(Sheet):
 
     Args:
         report: what was derived; a quantity ``phi_squared`` in it is printed as g.
-        phi: the activation, for its facts.
+        phi: the activation, for its facts; None of a layer that has none.
         width: columns.
         unicode: whether mathematical characters can be shown.
     """
 
-    def __init__(self, report: Report, phi: Activation, width: int, unicode: bool) -> None:
+    def __init__(self, report: Report, phi: Activation | None, width: int, unicode: bool) -> None:
         names = {name for name, _ in report.formulas}
-        super().__init__(width, Maths(unicode, phi.formula if names == {phi.name} else None))
+        super().__init__(width, Maths(unicode, phi.formula if phi is not None and names == {phi.name} else None))
         self.report = report
         self.phi = phi
 
@@ -87,7 +87,7 @@ class Page(Sheet):
     # ---- parts -------------------------------------------------------------------------------------------------
 
     def _head(self) -> list[Line]:
-        title = f"{self.report.activation} in the layer {self.report.layer}"
+        title = f"{self.report.activation} in the layer {self.report.layer}".removeprefix(" in ")
         # the values of its own parameters are part of an activation's name
         rest = ((key, value) for key, value in self.report.settings if f"{key}=" not in self.report.activation)
         # no line ends inside a setting
@@ -101,14 +101,14 @@ class Page(Sheet):
     def _declaration(self) -> list[Line]:
         rows = []
         for name, formula in self.report.formulas:
-            head = self.maths(self.phi.formula) if self.maths.phi is not None else name
+            head = name if self.maths.phi is None else self.maths(self.maths.phi)
             rows.append((f"{head}(z)", self.maths(formula)))
         rows += [(self.maths(left), self.maths(right)) for left, right in self.report.equations]
         margin = max(LABEL, *(len(label) + 1 for label, _ in rows))
         lines = [shown for label, text in rows for shown in self.equation(label, [text], margin=margin)]
-        facts = [facts_of(self.phi, self.maths)] if self.maths.phi is not None else []
-        if self.phi.source:
-            facts.append(f"source: {self.phi.source}")
+        facts = [facts_of(self.phi, self.maths)] if self.phi is not None and self.maths.phi is not None else []
+        if self.report.source:
+            facts.append(f"source: {self.report.source}")
         return lines + [shown for fact in facts for shown in self.wrapped(fact, "dim")]
 
     def _results(self) -> list[Line]:

@@ -32,8 +32,7 @@ class Advice(Choice, Shown):
         return (f"torch.nn.init.normal_(m.weight, std=({weight}/m.in_features)**0.5)", drawn)
 
     def _title(self) -> str:
-        holds = "" if self.holds else ": nothing that was tried holds"
-        return f"advice for {self.depth} layers of width {self.width}{holds}"
+        return f"advice for {self.depth} layers of width {self.width}{sentences.outcome(self)}"
 
     def _facts(self) -> Iterable[Fact]:
         numbers = {"C_W": self.C_W, "C_b": self.C_b, **self.parameters, "inputs_kernel": self.inputs_kernel}

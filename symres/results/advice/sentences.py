@@ -50,6 +50,15 @@ def reasons(advice: Choice) -> tuple[str, ...]:
     return (*found, *_schemes(advice.usual))
 
 
+def outcome(advice: Choice) -> str:
+    """What became of it, behind a title; nothing where there is advice."""
+    if advice.holds:
+        return ""
+    if advice.wanted:
+        return f": {' and '.join(advice.wanted)} {'needs a number' if len(advice.wanted) == 1 else 'need numbers'}"
+    return ": nothing could be tried" if advice.trial is None else ": nothing that was tried holds"
+
+
 def _source(advice: Choice, origin: Origin) -> str:
     if origin is Origin.POINT and advice.theory is not None and advice.theory.range > 1 + _LITTLE:
         return "These are the variances of a critical point K* = 0, near which a layer changes small kernels little."

@@ -26,6 +26,7 @@ _MOST = 20_000  # layers or neurons
 _FEW = 6  # settings of a group that are tried
 _HOPELESS = 20.0  # a range at infinite width that no network of finite width mends
 _ALIKE, _SHOWN = 1e-9, 1e-4  # relative: of scales that are treated alike, of fluctuations that are shown
+_WEIGHTLESS = "the layer has no Dense, so that there are no weights to draw"
 _NOTHING = "no C_W and C_b were found for which kernels and gradients stay finite"
 
 
@@ -45,6 +46,8 @@ def advise(
     wanted = tuple(s.name for s in theory.layer.parameters if s not in _TUNED)
     if wanted:
         return Advice(layers, neurons, False, wanted=wanted)
+    if not theory.layer.program.draws:
+        return Advice(layers, neurons, False, remark=_WEIGHTLESS)
     flow = DepthFlow(theory)
     if not flow.is_known:
         return _without(theory, layers, neurons, near, "gradients are infinite, or not known")

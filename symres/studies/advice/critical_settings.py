@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import sympy as sp
@@ -55,7 +56,7 @@ def _numbers(point: CriticalPoint, fixed: Mapping[sp.Symbol, sp.Expr]) -> tuple[
         kernel = None if free else _value(point.K, at)
         if weight is None or bias is None or (kernel is None and not free):
             return None
-        if weight > 0 and bias >= 0:
+        if 0 < weight < math.inf and bias >= 0:  # beyond all floats where an activation nearly vanishes
             return kernel, weight, bias
     return None
 

@@ -75,6 +75,8 @@ def _place(point: CriticalPoint, C_W: float, C_b: float, K: float) -> tuple[str,
         decays = ", from which the kernel decays more slowly than exponentially" * (point.stability == "stable")
         return "the kernel K = 0", f"Inputs need a small mean square{decays}, and {stays}"
     needed = f"Inputs need the mean square (K - C_b)/C_W = {_g((K - C_b) / C_W)}"
+    if point.stability == "half-stable":
+        stays += "; for deep networks ask theory.advice(depth=..., width=...) or st.init_(model), which try networks"
     return f"the kernel K = {_g(K)} = C_b + C_W <phi(z)^2>_K", f"{needed}, and {stays}"
 
 

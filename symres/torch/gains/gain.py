@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ...activations.catalogue import Declared
+from ...activations.catalogue import activation as declared
 from ...activations.formula_parser import nearest
 from ...core.errors import DeclarationError
 from ...core.scalars import Number
+from ..activations.conversion import is_pointwise_module
 from .conventions import CONVENTIONS
 from .gain_number import Gain
 from .layer_averages import subject
@@ -41,9 +43,21 @@ def gain(activation: Declared, convention: str = "critical", **parameters: Numbe
             such gain exists, for instance no critical point: the message says why and what to ask for instead.
         CheckRefuted: the check by quadrature failed.
     """
+    if not isinstance(convention, str):
+        raise _no_word(activation, convention)
     require_convention(convention)
     named = "linear" if isinstance(activation, str) and activation in LINEAR_NAMES else activation
     return CONVENTIONS[convention](subject(named, parameters))
+
+
+def _no_word(what: Declared, given: object) -> DeclarationError:
+    """A number where the convention stands, as ``calculate_gain`` takes it: the parameter that it is meant for."""
+    known = [] if is_pointwise_module(what) else declared(what).parameters
+    call = f"gain({what!r}, {given!r})"
+    found = f"the second argument is the convention, one of {', '.join(CONVENTIONS)}"
+    if not known:
+        return DeclarationError(call, found, "leave it out, or give a convention")
+    return DeclarationError(call, found, f"give the parameter by its name: gain({what!r}, {known[0]}={given!r})")
 
 
 def require_convention(name: str) -> None:

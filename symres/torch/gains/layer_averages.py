@@ -10,6 +10,7 @@ from ...activations.activation import Activation
 from ...activations.catalogue import Declared, activation
 from ...core.errors import CheckRefuted, DeclarationError, NoClosedForm
 from ...core.scalars import Number
+from ...core.words import NumbersWanted
 from ...layers.architectures import mlp
 from ...results.quantity import Quantity
 from ...theory.theory import Theory, derive
@@ -19,6 +20,7 @@ from .module_quadrature import Function, average, formula_function, module_funct
 _DIGITS = 16
 _VALUES = 1e-9  # relative: averages of values in float64
 _SLOPES = 2.0**-21  # of gradients: kernels of PyTorch have constants in float32
+_VANISHING = 1e-280  # an average with whose inverse floats still compute
 _SMALL = 1e-20  # a kernel in the place of 0
 
 
@@ -69,10 +71,19 @@ class GainSubject:
             K: the kernel; 0 means the limit, in which only the slope is compared.
 
         Raises:
+            DeclarationError: the activation nearly vanishes at this kernel, so that no float holds its averages, or it
+                varies so fast that the quadrature cannot check them.
             CheckRefuted: an average and the quadrature differ.
         """
         maps = self.theory.kernel_map, self.theory.chi_perp, self.theory.chi_parallel
         squared, slope, growth = (_number(quantity, K) for quantity in maps)
+        if K and squared <= _VANISHING:
+            raise DeclarationError(
+                f"the gain of {self.activation.name}",
+                f"the activation nearly vanishes where preactivations are: <phi(z)^2> is below {_VANISHING:g} at "
+                f"K = {K:.6g}, and no weights that floats hold make up for it",
+                "shift or scale the activation so that it differs from 0 near z = 0",
+            )
         found = average(self._function, K or _SMALL, [float(b) for b in self.activation.breakpoints])
         resolution = 0.0 if self.source is None else self.source.resolution
         rows = [
@@ -89,6 +100,12 @@ class GainSubject:
     ) -> float:
         """The relative difference, the quadrature's error included; a derivative that vanishes counts by ``size/K``."""
         scale = max(abs(derived), size / K if K else 0.0)
+        if abs(found - derived) <= limit * scale < error:
+            raise DeclarationError(
+                f"the gain of {self.activation.name}",
+                f"quadrature resolves {what} at K = {K:.6g} only to {error:.1g}, too little to check {derived:.12g}",
+                "take a formula that varies less within the width of its preactivations",
+            )
         deviation = (abs(found - derived) + error) / scale if scale else math.inf
         if not deviation <= limit:
             raise CheckRefuted(
@@ -110,10 +127,9 @@ def subject(what: Declared, parameters: dict[str, Number]) -> GainSubject:
         return GainSubject(source.activation.subs(**parameters), source)
     phi = activation(what, **parameters)
     if phi.parameters:
-        names = ", ".join(map(str, phi.parameters))
-        example = ", ".join(f"{p}=1" for p in phi.parameters)
-        remedy = f"pass one: gain(..., {example}), or --set {phi.parameters[0]!s}=1 on the command line"
-        raise DeclarationError(f"the gain of {phi.name}", f"{names} has no number", remedy)
+        names = tuple(map(str, phi.parameters))
+        found = f"{' and '.join(names)} {'has no number' if len(names) == 1 else 'have no numbers'}"
+        raise DeclarationError(f"the gain of {phi.name}", found, NumbersWanted(names, "gain(..., {})", "1"))
     return GainSubject(phi, None)
 
 

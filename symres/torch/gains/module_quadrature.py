@@ -15,7 +15,10 @@ from ..activations.conversion import Conversion
 # of arguments: values and slopes
 Function = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-_REACH = 16.0  # standard deviations; at K = 1 squares up to exp(10*|z|) are below 1e-15 beyond
+# standard deviations: at K = 1 squares up to exp(10*|z|) are below 1e-15 beyond the first, and a function that nearly
+# vanishes nearer than that is averaged up to the second, where densities end in float64
+_REACHES = (16.0, 38.0)
+_BEYOND = 1e-13  # share of an average near the end of the reach
 _ORDERS = (20, 32)  # nodes of a panel: the difference is the error of the lower one
 _BEND = 8.0  # farther out an activation is nearly a power
 _LARGEST = 1 << 10  # panels, from which on they are not halved
@@ -71,11 +74,12 @@ def average(function: Function, kernel: float, breaks: Sequence[float]) -> Quadr
     """
     deviation = float(np.sqrt(kernel))
     width = min(1.0, deviation)
-    edges = _edges(deviation, width, breaks)
+    reach = _REACHES[_is_far_out(function, deviation)]
+    edges = _edges(reach * deviation, deviation, width, breaks)
     best, errors = _compared_rules(function, edges, deviation)
     while np.any(errors > _CONVERGED * np.abs(best)) and len(edges) <= _LARGEST:
         width /= 2
-        edges = _edges(deviation, width, breaks)
+        edges = _edges(reach * deviation, deviation, width, breaks)
         finer, smaller = _compared_rules(function, edges, deviation)
         if np.all(smaller >= errors):
             break
@@ -89,9 +93,18 @@ def _compared_rules(function: Function, edges: np.ndarray, deviation: float) -> 
     return high, np.abs(high - low)
 
 
-def _edges(deviation: float, width: float, breaks: Sequence[float]) -> np.ndarray:
+def _is_far_out(function: Function, deviation: float) -> bool:
+    """Whether a function is so small near 0 that its squares are averaged from far out."""
+    points = deviation * np.linspace(-_REACHES[0], _REACHES[0], 641)
+    values, _ = function(points)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weighed = values**2 * np.exp(-((points / deviation) ** 2) / 2)
+    return bool(max(weighed[0], weighed[-1]) >= _BEYOND * np.max(weighed))
+
+
+def _edges(reach: float, deviation: float, width: float, breaks: Sequence[float]) -> np.ndarray:
     """Panels of one width where activations bend, wider ones farther out, up to a standard deviation."""
-    reach, places = _REACH * deviation, [0.0]
+    places = [0.0]
     while places[-1] < reach:
         places.append(places[-1] + width * max(1.0, min(places[-1] / _BEND, deviation)))
     inside = [b for b in breaks if abs(b) < places[-1]]

@@ -1,5 +1,6 @@
 """The catalogue: every entry against a function written by hand, and how activations are found."""
 
+import re
 import subprocess
 import sys
 
@@ -8,10 +9,12 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symres as sr
 from symres.activations import catalogue
 from symres.activations.catalogue import Catalogue, CatalogueEntry, activation, activations
 from symres.core.errors import DeclarationError
 from symres.core.symbols import z
+from symres.layers.equation_parser import written
 from tests.oracles.activations import ACTIVATIONS, PARAMETERS
 
 POINTS = np.array([-40.0, -9.5, -6.0, -3.25, -2.9, -1.0625, -1e-3, 0.0, 1e-6, 0.5, 0.99, 1.75, 3.5, 5.9, 6.125, 30.0])
@@ -288,3 +291,25 @@ def test_names_are_unique_and_entries_use_earlier_ones_only():
 def test_import_builds_no_activation():
     script = "from symres.activations.catalogue import activations; assert not activations._built"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("name", ["star_relu", "StarReLU", "relu2", "quick_gelu"])
+def test_names_of_formulas_elsewhere(name):
+    with pytest.raises(DeclarationError) as caught:
+        activations.find(name)
+    lead, _, formula = caught.value.remedy.partition(": ")
+    assert lead == "write its formula" and activations.find(formula).expr.has(z)
+
+
+@pytest.mark.parametrize(
+    ("name", "phi"), [("glu", "sigmoid"), ("SwiGLU", "silu"), ("geglu", "gelu"), ("ReGLU", "relu")]
+)
+def test_gated_units_are_layers(name, phi):
+    for text in (name, f"2*{name}(z)"):
+        with pytest.raises(DeclarationError) as caught:
+            activations.find(text)
+        typed = re.search(r"derive (\w+) --layer '([^']*)'", caught.value.remedy)
+        assert typed[1] == phi
+        layer = written(typed[2], activations.find(phi))
+        python = re.search(r"in Python (.*) with phi = (.*)$", caught.value.remedy)
+        assert eval(python[1], {"sr": sr, "phi": eval(python[2], {"sr": sr})}) == layer

@@ -62,9 +62,8 @@ def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch, words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("erf --layer residual", "no value for gamma; pass numbers by name: gamma=0.5"),
         ("relu --layer batch_norm", "normalises over a batch"),
-        ("leaky_relu", "no value for slope"),
+        ("leaky_relu", "no value for slope; add --set slope=0.5"),
         ("gelo", "gelu"),
     ],
 )
@@ -73,6 +72,11 @@ def test_layers_that_have_no_diagram(capsys, tmp_path, monkeypatch, words, said)
     code, out, err = run(capsys, "plot", *words.split(), "--points", "3")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err and not list(tmp_path.iterdir())
+
+
+def test_a_free_skip_connection_is_the_advised_one(capsys, tmp_path):
+    path = tmp_path / "phases.png"
+    assert page(capsys, "plot", "gelu", "--layer", "residual", "--points", "3", "--out", str(path)) == f"wrote {path}\n"
 
 
 def test_the_skip_of_a_layer_may_be_an_axis(capsys, tmp_path):
@@ -126,3 +130,22 @@ def test_a_layer_with_pieces_in_its_equation_has_a_title_in_words(capsys, tmp_pa
     words = ("plot", "where(z>0,z,a*z)", "--layer", "z/2 + b*Dense(phi(z))", "--x", "a=-1:1", "--y", "b=0:2")
     assert page(capsys, *words, "--set", "C_W=1", "--set", "C_b=0.1", "--points", "6", "--out", str(path))
     assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        (("plot", "swish"), "beta; add --set beta=0.5"),
+        (("plot", "scale_invariant"), "a_minus, a_plus; add --set a_minus=0.5 --set a_plus=0.5"),
+        (("torch", "gain", "leaky_relu"), "slope has no number; add --set slope=1"),
+    ],
+)
+def test_messages_name_the_options_of_the_command_line(capsys, tmp_path, monkeypatch, words, typed):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "") and err.endswith(f"{typed}\n") and "by name" not in err
+
+
+def test_in_python_they_name_arguments():
+    with pytest.raises(sr.DeclarationError, match=r"pass numbers by name: beta=0\.5"):
+        phase_diagram(sr.derive("swish"))

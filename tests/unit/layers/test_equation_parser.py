@@ -153,3 +153,12 @@ def test_long_closed_forms_are_left_to_files(capsys):
     shown = page(capsys, "derive", "gelu", "--layer", "z/2 + Dense(phi(Dense(z))*Dense(z))")
     assert "5.25887090477242" in shown
     assert "a closed form, too long for a page" in shown
+
+
+def test_the_name_of_the_activation_says_phi_too():
+    assert written("z + Dense(gelu(z)*z)", gelu) == written("z + Dense(phi(z)*z)", gelu)
+    swish = sr.activation("swish", beta=2)
+    assert written("z + Dense(swish(z))", swish) == written("z + Dense(phi(z))", swish)
+    assert written("Dense(swish(z) + swish(z, 3))", swish) == sr.Layer(Dense(swish(z) + sr.activation("swish(3)")(z)))
+    with pytest.raises(DeclarationError, match="gelu does not occur in it"):
+        written("z + Dense(tanh(z))", gelu)

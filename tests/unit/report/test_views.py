@@ -85,3 +85,11 @@ def test_views_are_found_wherever_a_theory_comes_from(tmp_path):
 def test_views_are_loaded_when_they_are_asked_for():
     code = "import sys, symres; symres.derive('relu'); print('symres.report.views' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_pages_of_layers_without_an_activation():
+    page_ = derived(sr.Layer(sr.gamma * sr.z)).page()
+    assert page_.startswith("the layer gamma*z\n") and "K'    = γ²·K\n" in page_
+    assert "No advice: the layer has no Dense, so that there are no weights to draw." in page_
+    assert "No advice" not in derived(sr.Layer(sr.Dense(sr.z))).page()
+    assert derived(sr.Layer(sr.LayerNorm(sr.z))).page().startswith("the layer LayerNorm(z)\n")

@@ -1,5 +1,6 @@
 """Figures of the maps: curves through the critical point, files that repeat, what is refused."""
 
+import math
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import symres as sr
 from symres.core.errors import DeclarationError
 from symres.core.symbols import K, gamma
 from symres.report.figures import maps_figure
+from symres.results.advice.advice import Advice
 from symres.results.quantity import Quantity, Status
 from tests.oracles.closed_forms import KERNELS
 from tests.shared import derived
@@ -126,3 +128,33 @@ def test_figure_refuses(curves, report, tmp_path):
 def test_a_figure_may_be_drawn_without_a_display(curves, tmp_path):
     code = "import symres.report.figures.maps_figure, sys; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "DISPLAY": ""})
+
+
+def test_the_plot_is_drawn_at_the_advised_skip_connection(curves, tmp_path):
+    """The page advises gamma = 0.93 for 50 layers of width 512; without advice it stays at gamma = 0."""
+    theory = derived(sr.residual("gelu"))
+    drawn = maps_figure.curves(replace(theory.report(), advice=theory.advice()))
+    assert drawn.setting == r"C_W = 0.267911,\ C_b = 0.0233618,\ \gamma = 0.93"
+    assert drawn.critical == pytest.approx((3 + 17**0.5) / 2) and drawn.advised == pytest.approx(drawn.critical)
+    for name in ("chi_parallel", "chi_perp", maps_figure.RATIO):
+        assert np.interp(drawn.advised, drawn.kernels, drawn.values[name]) == pytest.approx(1.0, abs=1e-4)
+    where = np.interp(drawn.advised, drawn.kernels, drawn.preserved)
+    assert where == pytest.approx(np.interp(drawn.advised, drawn.kernels, drawn.values["phi_squared"]), rel=1e-3)
+    assert "advised for 50 layers of width 512" in drawn.caption
+    assert curves.advised is None and "advised" not in curves.caption
+    marked = maps_figure.draw(tmp_path / "a.svg", drawn).read_bytes()
+    assert marked != maps_figure.draw(tmp_path / "b.svg", replace(drawn, advised=None)).read_bytes()
+
+
+def test_an_advised_point_that_is_not_critical_has_no_critical_mark():
+    report = derived("erf").report()
+    drawn = maps_figure.curves(replace(report, advice=Advice(50, 512, True, 1.5, 0.1, {}, 2000.0)))
+    assert drawn.critical is None and drawn.setting == r"C_W = 1.5,\ C_b = 0.1"
+    assert drawn.kernels[0] < drawn.advised == 2000 < drawn.kernels[-1]
+    at_zero = maps_figure.curves(replace(report, advice=Advice(50, 512, True, math.pi / 4, 0.0, {}, 0.01)))
+    assert at_zero.critical == 0 and at_zero.advised == 0.01
+
+
+def test_advice_that_does_not_hold_is_not_drawn():
+    drawn = maps_figure.curves(replace(derived("erf").report(), advice=Advice(50, 512, False, 1.5, 0.1, {}, 2.0)))
+    assert drawn.advised is None and drawn.critical == 0 and "1.5" not in drawn.setting

@@ -12,6 +12,7 @@ from symres.core.errors import DeclarationError, NoClosedForm
 from symres.layers.equation_parser import written
 from symres.report.figures import phase_diagram as diagram
 from symres.report.figures.phase_diagram import phase_diagram
+from symres.results.advice.advice import Advice
 from tests.shared import derived
 
 GAMMA = 0.5
@@ -144,7 +145,7 @@ def test_the_picture_shows_lines_points_and_axes(of_erf):
 @pytest.mark.parametrize(
     ("words", "params", "said"),
     [
-        ((), {}, "no value for gamma"),
+        ((("C_W", 0, 1), ("gamma", 0, 1)), {}, "no value for C_b"),
         ((("C_W", 0, 1), ("C_W", 0, 1)), {"gamma": 0.5, "C_b": 0.1}, "both axes are C_W"),
         ((("C_V", 0, 1),), {"gamma": 0.5}, "no such parameter"),
         ((("C_W", 1, 1),), {"gamma": 0.5}, "no length"),
@@ -227,3 +228,34 @@ def test_kernels_that_grow_without_bound_are_hatched():
     axes = Figure().subplots()
     bounded.plot(axes)
     assert not any(hasattr(c, "hatches") for c in axes.collections)
+
+
+def test_a_free_skip_connection_is_the_advised_one():
+    theory = derived(sr.residual("gelu"))
+    found = phase_diagram(theory, points=3)
+    advice = theory.advice()
+    assert f"gamma = {advice.parameters['gamma']}" in found.title
+    assert found.advised == (advice.C_W, advice.C_b) == pytest.approx(found.points[0], rel=1e-9)
+    assert found.xs[0] < advice.C_W < found.xs[-1] and found.ys[0] < advice.C_b < found.ys[-1]
+    assert "advised for 50 layers of width 512" in str(found)
+    by_hand = phase_diagram(theory, points=3, gamma=0.5, advice=advice)
+    assert by_hand.advised is None  # it is for another skip connection
+    assert phase_diagram(derived(sr.residual("gelu", gamma="1/2")), points=3).advised is None  # nobody asked
+
+
+def test_axes_contain_what_is_advised_where_no_point_is_critical():
+    advice = Advice(50, 512, True, 12.0, 3.0, {}, 2.0)
+    found = phase_diagram(derived("sigmoid"), points=3, advice=advice)
+    assert found.points == () and found.advised == (advice.C_W, advice.C_b)
+    assert advice.C_W < found.xs[-1] and advice.C_b < found.ys[-1]
+
+
+def test_the_advised_point_has_a_mark_and_words():
+    from matplotlib.figure import Figure
+
+    theory = derived("gelu")
+    axes = Figure().subplots()
+    phase_diagram(theory, points=3, advice=theory.advice(depth=20, width=1024)).plot(axes)
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "advised for 20 layers of width 1024" in words
+    assert any(line.get_marker() == "o" for line in axes.get_lines())

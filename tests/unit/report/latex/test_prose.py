@@ -40,4 +40,5 @@ def test_what_a_user_types_is_set_as_it_is_typed():
 
 def test_numbers_with_a_power_of_ten_are_set_as_mathematics():
     text = prose("relative error below 1e-3 up to K = 5e-2, from 2e4 on")
+    assert prose("by a factor of 5.5e+08") == r"by a factor of $5.5 \cdot 10^{8}$"
     assert text == r"relative error below $10^{-3}$ up to $K = 5 \cdot 10^{-2}$, from $2 \cdot 10^{4}$ on"

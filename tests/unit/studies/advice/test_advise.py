@@ -200,3 +200,20 @@ def test_trials_judge_single_networks_too():
     found = trial(sr.derive("relu"), Setting(Origin.POINT, {sr.C_W: 2.0, sr.C_b: 0.0}, 2.0), 50, 16)
     assert not found.holds and found.leaving > found.networks // 2  # depth/width = 3
     assert np.isfinite(found.score)
+
+
+def test_titles_say_whether_anything_was_tried():
+    titles = {
+        "swish": "advice for 50 layers of width 512: beta needs a number",
+        "scale_invariant": "advice for 50 layers of width 512: a_minus and a_plus need numbers",
+        "step": "advice for 50 layers of width 512: nothing could be tried",
+        "0.8944*max(z,0)^2 - 0.4472": "advice for 50 layers of width 512: nothing that was tried holds",
+        "relu": "advice for 50 layers of width 512",
+    }
+    for name, title in titles.items():
+        assert str(sr.derive(name).advice()).splitlines()[0] == title
+
+
+def test_no_variance_is_advised_that_floats_cannot_hold():
+    advice = sr.derive("relu(z - 1000)").advice()
+    assert not advice.holds and math.isfinite(advice.C_W)

@@ -132,6 +132,7 @@ def test_critical_gains(name):
     assert found.stability == ("neutral" if name in SCALE_FREE else "stable" if name in AT_ZERO else "half-stable")
     if name in HALF_STABLE:
         assert f"half-stable: it attracts nearby kernels from {HALF_STABLE[name]}" in found.why
+    assert ("for deep networks ask theory.advice" in found.why) == (name in HALF_STABLE)
 
 
 def test_critical_gains_in_closed_form():

@@ -6,6 +6,7 @@ import math
 import pickle
 from dataclasses import replace
 
+import mpmath as mp
 import pytest
 import sympy as sp
 import torch
@@ -158,3 +159,35 @@ def test_an_approximation_of_the_module_is_in_the_error(convention):
 def test_the_public_names():
     assert set(st.__all__) >= {"gain", "Gain"}
     assert list(inspect.signature(st.gain).parameters)[:2] == ["activation", "convention"]
+
+
+@pytest.mark.parametrize("given", [0.2, 1, None])
+def test_a_number_in_the_place_of_the_convention(given):
+    """``calculate_gain`` takes the slope there."""
+    with pytest.raises(DeclarationError) as caught:
+        st.gain("leaky_relu", given)
+    assert caught.value.remedy == f"give the parameter by its name: gain('leaky_relu', slope={given!r})"
+    for what in ("relu", nn.ReLU()):
+        with pytest.raises(DeclarationError, match="leave it out"):
+            st.gain(what, given)
+
+
+def test_another_name_for_the_only_parameter():
+    with pytest.raises(DeclarationError) as caught:
+        st.gain("leaky_relu", negative_slope=0.2)
+    assert caught.value.remedy == "its parameters are: slope; write slope=0.2"
+    assert st.gain("leaky_relu", slope=0.2) == pytest.approx(math.sqrt(2 / 1.04), rel=1e-14)
+
+
+@pytest.mark.parametrize("place", [10, 15, 30])
+def test_an_activation_that_begins_far_out(place):
+    """<phi'^2> is the tail of the normal distribution, of which the quadrature must not lose anything."""
+    assert st.gain(f"relu(z - {place})", "backward") == pytest.approx(float(mp.ncdf(-place) ** -0.5), rel=1e-12)
+
+
+def test_what_floats_cannot_hold_or_quadrature_cannot_see():
+    for convention in ("critical", "forward", "backward", "torch"):
+        with pytest.raises(DeclarationError, match="nearly vanishes where preactivations are"):
+            st.gain("relu(z - 1000)", convention)
+    with pytest.raises(DeclarationError, match="quadrature resolves"):
+        st.gain("tanh(z)*exp(-100000*z^2)", "forward")

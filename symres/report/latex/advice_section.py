@@ -1,0 +1,43 @@
+"""Advice on initialisation in a LaTeX document: a table of numbers, the lines for PyTorch, sentences."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from ...results.advice.advice import DIGITS, Advice
+from .displays import latex
+from .prose import number_text, prose, verbatim
+
+_FACTORS = 3  # digits of what is measured
+
+
+def advice_section(advice: Advice) -> dict[str, object]:
+    """What the template shows; a table only where something holds.
+
+    Args:
+        advice: for one depth and one width.
+
+    Returns:
+        keys: depth, width, rows (of the table, empty if there is none), code, sentences.
+    """
+    return {
+        "depth": advice.depth,
+        "width": advice.width,
+        "rows": [f"{name} & {value}" for name, value in _table(advice).items()] if advice.holds else [],
+        "code": [verbatim(line) for line in advice.code],
+        "sentences": [prose(text) for text in advice.reasons],
+    }
+
+
+def _table(advice: Advice) -> dict[str, str]:
+    """What to draw and how to scale the inputs; by which factors kernels and gradients changed in drawn networks."""
+    numbers = {"fan-in times variance of weights, $C_W$": advice.C_W, "variance of biases, $C_b$": advice.C_b}
+    numbers |= {f"${latex(sp.Symbol(name))}$": value for name, value in advice.parameters.items()}
+    numbers |= {"kernel of the first preactivations, $K^0$": None if advice.any_scale else advice.kernel}
+    numbers |= {"mean square of the inputs": None if advice.any_scale else advice.inputs_kernel}
+    found = {head: f"${number_text(value, DIGITS)}$" for head, value in numbers.items() if value is not None}
+    if advice.trial is not None:
+        mean = advice.trial.mean
+        changes = {"mean kernels": mean.kernel_range, "mean squared gradients": mean.gradient_range}
+        found |= {f"factor by which {n} change": f"${number_text(v, _FACTORS)}$" for n, v in changes.items()}
+    return found
