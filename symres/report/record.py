@@ -133,9 +133,8 @@ def _initialisation(advised: Advice) -> object:
     told = dataclasses.asdict(replace(advised, theory=None, trial=None))
     trial, theory = advised.trial, advised.theory
     if trial is not None:
-        tried = {"networks": trial.networks, "holds": trial.holds, "leaving": trial.leaving}
-        tried |= {"typical_range": trial.typical, **_ranges(trial.mean)}
-        told["trial"] = _rounded(tried, _SIMULATED)
+        counts = {"networks": trial.networks, "holds": trial.holds, "leaving": trial.leaving}
+        told["trial"] = _rounded({**counts, "typical_range": trial.typical, **_ranges(trial.mean)}, _SIMULATED)
     if theory is not None:
         told["theory"] = _rounded(_ranges(theory), _SIMULATED)
     return _rounded(_plain(told | {"reasons": advised.reasons, "code": advised.code}))
