@@ -1,7 +1,6 @@
 """Plots: maps of one kernel (``maps_figure``) and phase diagrams over two parameters (``phase_diagram``).
 
 Read ``maps_figure`` first. The values of both come from a generated NumPy module, so that no pixel needs a
-quadrature. ``advised_point`` is what both show
-of advice. ``style`` has the settings of matplotlib and the metadata that make equal plots equal files; matplotlib
-itself is imported when a plot is drawn.
+quadrature. ``advised_point`` is what both show of advice. ``style`` has the settings of matplotlib and the metadata
+that make equal plots equal files; matplotlib itself is imported when a plot is drawn.
 """

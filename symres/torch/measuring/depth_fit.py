@@ -46,10 +46,9 @@ class DepthFit(Shown):
     """A norm J over places l = 1, 2, ... as exp(rate*l) and as l^-exponent, and which of the two it can be.
 
     At criticality J follows a power law, elsewhere it is exponential in depth (Doshi et al. (11), (14)). Both are
-    judged
-    by the steps of log J from place to place: each layer multiplies the norm of a finite network by a random factor of
-    its own, so that steps scatter independently, but what they add up to does not. A law is contradicted where a fit
-    that is free to be either, or a product of both, is better by more than the steps scatter:
+    judged by the steps of log J from place to place: each layer multiplies the norm of a finite network by a random
+    factor of its own, so that steps scatter independently, but what they add up to does not. A law is contradicted
+    where a fit that is free to be either, or a product of both, is better by more than the steps scatter:
 
     - critical are all laws (l + l0)^-exponent with an exponent of at most 2.5 in size (tanh tends to 1, elu to 2), and
       any l0 >= 0, for a small first kernel acts like earlier layers; a rate of half the variance of a step also counts
