@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -55,3 +56,13 @@ class Bar:
         )
         self._task = self._bar.add_task(self._title, total=1.0)
         self._bar.start()
+
+
+@contextmanager
+def reported(wanted: bool | Progress, title: str) -> Iterator[Progress]:
+    """What a caller asked for: a bar, nothing, or a function of his own."""
+    if wanted is True:
+        with Bar(title) as bar:
+            yield bar
+    else:
+        yield (lambda what, share: None) if wanted is False else wanted

@@ -59,16 +59,7 @@ def recorded(model: nn.Module, given: CallArguments, stream: torch.Tensor, label
     except Exception as error:  # whatever the user's code raises
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise DeclarationError(f"the model {label}", f"it fails on the inputs: {reason}", "pass others") from error
-    if any(not inside or not inside[-1].name for inside in record.reads):
-        raise DeclarationError(
-            f"the model {label}",
-            "its forward makes Python numbers of values that depend on the input, to branch on them for instance",
-            "move that into a submodule",
-        )
-    if record.output is None or record.output == 0:
-        raise DeclarationError(
-            f"the model {label}", "its output does not depend on its first input", "pass inputs that it computes with"
-        )
+    record.required_output(label)
     return record
 
 

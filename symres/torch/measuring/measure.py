@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import TypeAlias
 
@@ -13,7 +12,7 @@ import torch
 from torch import nn
 
 from ...core.errors import DeclarationError
-from ...core.progress import Bar, Progress
+from ...core.progress import Progress, reported
 from ...core.scalars import whole
 from ...results.numbers.estimates import EstimatedNumber
 from ..models.arguments_of_models import CallArguments, Inputs
@@ -117,7 +116,7 @@ def measure(
     most = given.size if batch_size is None else min(given.size, whole(batch_size, "batch_size", 1))
     found: list[NetworkSample] = []
     notes: list[str] = []
-    with _progress(progress) as report:
+    with reported(progress, "measuring") as report:
         for number in range(networks):
             steps = _Steps(report, number, networks, 2 * directions + 1)
             plan = Plan(directions, exact, start, first_seed, steps)
@@ -256,15 +255,6 @@ def _tensors(arguments: CallArguments) -> Iterator[torch.Tensor]:
 
 def _moved(tensor: torch.Tensor, dtype: torch.dtype | None, device: torch.device) -> torch.Tensor:
     return tensor.detach().to(device=device, dtype=dtype if tensor.is_floating_point() else None)
-
-
-@contextmanager
-def _progress(wanted: bool | Progress) -> Iterator[Progress]:
-    if wanted is True:
-        with Bar("measuring") as bar:
-            yield bar
-    else:
-        yield (lambda what, share: None) if wanted is False else wanted
 
 
 class _Steps:

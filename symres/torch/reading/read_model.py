@@ -74,7 +74,7 @@ def reading_of_run(model: nn.Module, given: CallArguments, check: bool, seed: in
             except Exception as error:  # whatever the user's code raises
                 failure = error
                 continue
-            output = _output(record, label)
+            output = record.required_output(label)
             stretches = read_stretches(record, stream_steps(record, output), block_of, KnownActivations())
             return assembled(label, record, stretches, torch.Generator().manual_seed(seed) if check else None)
     reason = " ".join(str(failure).split())[:200] or type(failure).__name__
@@ -89,21 +89,6 @@ def _recorded(model: nn.Module, given: CallArguments) -> RunRecord:
     stream = given.differentiable
     stream = next(tensors(given.structure)) if stream is None else stream
     return record_run(model, given.args, given.kwargs, stream)
-
-
-def _output(record: RunRecord, label: str) -> int:
-    """The number of the model's output, if the record holds for other inputs too."""
-    if any(not inside or not inside[-1].name for inside in record.reads):
-        raise DeclarationError(
-            f"the model {label}",
-            "its forward, or compiled code in it, makes Python numbers of values that depend on the input",
-            "move that into a submodule, which is measured then",
-        )
-    if record.output is None or record.output == 0:
-        raise DeclarationError(
-            f"the model {label}", "its output does not depend on its first input", "pass inputs that it uses"
-        )
-    return record.output
 
 
 def _guessed(model: nn.Module) -> torch.Tensor:

@@ -10,6 +10,8 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
+from ...core.errors import DeclarationError
+
 
 @dataclass(frozen=True)
 class StreamValue:
@@ -94,6 +96,28 @@ class RunRecord:
         """The name of the parameter or buffer that a tensor is, or is a view of, transposed for instance."""
         found = self.memory.get(tensor.untyped_storage().data_ptr(), otherwise)
         return self.names.get(id(tensor), found)
+
+    def required_output(self, label: str) -> int:
+        """The number of the model's output.
+
+        Args:
+            label: what the model is called in messages.
+
+        Raises:
+            DeclarationError: the record does not hold for other inputs, or the output does not depend on the input.
+        """
+        if any(not inside or not inside[-1].name for inside in self.reads):
+            raise DeclarationError(
+                f"the model {label}",
+                "its forward, or compiled code in it, makes Python numbers of values that depend on the input, to "
+                "branch on them for instance",
+                "move that into a submodule, which is measured then",
+            )
+        if self.output is None or self.output == 0:
+            raise DeclarationError(
+                f"the model {label}", "its output does not depend on its first input", "pass inputs that it uses"
+            )
+        return self.output
 
 
 def substituted(structure: Any, values: Mapping[int, Any]) -> Any:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum
 from typing import TypeVar
 
 from torch import nn
 
 from ...core.errors import DeclarationError
-from ...core.progress import Bar, Progress
+from ...core.progress import Progress, reported
 from ...core.scalars import Number, number, whole
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.blocks import dense_layers, residual_blocks
@@ -155,7 +153,7 @@ def tune_(
     changes: list[BlockChange] | list[LayerChange]
     parts: list[TunedBlock] | list[TunedLayer]
     with (
-        _reported(progress) as steps.report,
+        reported(progress, "tuning") as steps.report,
         seeded(first_seed, device),
         kept(model, train=_MODES[mode], dtype=None, device=None),
         named_in_place(model, arguments),
@@ -263,15 +261,6 @@ def _positive(value: Number, name: str) -> float:
     if not 0 < found < math.inf:
         raise DeclarationError(f"{name} = {found:g}", "it is not positive", "pass a number greater than 0")
     return found
-
-
-@contextmanager
-def _reported(wanted: bool | Progress) -> Iterator[Progress]:
-    if wanted is True:
-        with Bar("tuning") as bar:
-            yield bar
-    else:
-        yield (lambda what, share: None) if wanted is False else wanted
 
 
 class _Steps:

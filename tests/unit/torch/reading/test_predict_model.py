@@ -45,8 +45,8 @@ def test_perceptron():
         assert row["kernel_theory_error"] < 0.3 * row["kernel_theory"]
 
 
-@pytest.mark.parametrize("kind", ["tanh", "relu", "residual"])
-def test_what_is_allowed_is_little_more_than_what_networks_scatter_by(kind):
+@pytest.mark.parametrize(("kind", "most"), [("tanh", 0.6), ("relu", 0.4), ("residual", 0.4)])
+def test_what_is_allowed_is_little_more_than_what_networks_scatter_by(kind, most):
     """Ten outputs of 128 neurons: Jacobians to the output scatter by sqrt(2/1280), not by sqrt(2/10)."""
     phi = nn.Tanh if kind == "tanh" else nn.ReLU
     found, allowed = [], []
@@ -60,7 +60,7 @@ def test_what_is_allowed_is_little_more_than_what_networks_scatter_by(kind):
     found = [z for z in found if math.isfinite(z)]
     assert max(map(abs, found)) < 4
     assert 0.1 < math.sqrt(sum(z * z for z in found) / len(found)) < 1.5
-    assert max(a for a in allowed if math.isfinite(a)) < 0.4
+    assert max(a for a in allowed if math.isfinite(a)) < most
 
 
 def test_a_perceptron_by_hand():
