@@ -266,7 +266,6 @@ def main(path: Path = FIGURE, sizes: Sizes | None = None, adam: bool = False) ->
     """
     from matplotlib.figure import Figure
 
-    torch.set_flush_denormal(True)  # vanishing gradients would make a processor a hundred times slower
     chosen = Sizes() if sizes is None else sizes
     lines = [
         "| activation | initialisation | best rate | first loss | training loss | test accuracy |",
@@ -295,6 +294,7 @@ def main(path: Path = FIGURE, sizes: Sizes | None = None, adam: bool = False) ->
 
 
 if __name__ == "__main__":
+    torch.set_flush_denormal(True)  # vanishing gradients would make a processor a hundred times slower
     words = sys.argv[1:]
     places = [Path(word) for word in words if not word.startswith("--")]
     main(places[0] if places else FIGURE, QUICK if "--quick" in words else None, "--adam" in words)

@@ -185,6 +185,7 @@ def test_independent_inputs_factorise(f: str, g: str, K1: sp.Rational, K2: sp.Ra
     assert close(left, at(one(phi(f)(sr.z)), K1) * at(one(phi(g)(sr.z)), K2))
 
 
+@pytest.mark.exhaustive
 @examples
 @given(st.sampled_from(NAMES), st.sampled_from(NAMES), laws())
 @precise

@@ -108,6 +108,7 @@ def test_zero_is_judged_by_what_cancels() -> None:
     assert odd.distance(mp.mpf(10) ** -20) > 1e-21
 
 
+@pytest.mark.exhaustive
 def test_a_forgotten_break_never_settles() -> None:
     """A kink inside a panel costs so many digits that the two rules cannot agree."""
     forgotten = Sections((), (sp.Abs(x - R(1, 3)),))
@@ -121,7 +122,7 @@ def test_a_forgotten_break_never_settles() -> None:
         assert average(given, R(1)).distance(2 * mp.npdf(b) + b * mp.erf(b / mp.sqrt(2))) < 1e-30
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("spoilt", panels30.RULES)
 def test_a_wrong_weight_is_seen(monkeypatch: pytest.MonkeyPatch, spoilt: int) -> None:
     """One weight of either rule, wrong in the 25th digit."""

@@ -333,6 +333,7 @@ def test_lines_explicit_in_the_weights_are_drawn():
         assert (found, reachable) == (pytest.approx(bias, rel=1e-12), True)
 
 
+@pytest.mark.exhaustive
 def test_the_curve_of_a_block_runs_through_its_critical_point():
     """Along the inner variance; every place is on the line of numbers, and flows turn over at the critical point."""
     layer = derived(sr.two_layer_block("gelu", gamma="1/2", xi=1))

@@ -322,7 +322,7 @@ def _gate(kernel, weight, bias):
     return following, 1 / 4 + weight * (direct + through)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("forward", "recursion"),
     [
@@ -415,7 +415,7 @@ EITHER = {  # activations, with parameters where K* = 0 is stable, and where it 
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("expr", EITHER, ids=str)
 def test_the_stability_of_zero_holds_for_all_parameters_or_is_said_to_depend_on_them(expr):
     names = tuple(expr.free_symbols - {z})

@@ -53,7 +53,10 @@ class CompiledExpressions:
         with np.errstate(all="ignore"):
             for name, average in self._averages:
                 known[name] = average(known)
-            found = np.array(self._function(*(known[s] for s in self._symbols)), dtype=float)
+            try:
+                found = np.array(self._function(*(known[s] for s in self._symbols)), dtype=float)
+            except OverflowError:  # of an integer that a given number has made, gamma = 1e300 for instance
+                found = np.array(np.inf)
         if not np.isfinite(found).all():
             shown = ", ".join(f"{s} = {float(known[s]):.3g}" for s in self._symbols if s in values)
             asked = f"the numbers of a layer at {shown}"

@@ -33,6 +33,7 @@ def test_a_module_that_cannot_be_generated_keeps_nothing_else_back(capsys, monke
         assert (f"no {target} module: quadrature is off" in unwrapped(out)) == (target in failing)
 
 
+@pytest.mark.exhaustive
 def test_quantities_without_code_are_named_once(capsys, monkeypatch, tmp_path):
     def lacking(theory, target, **options):
         module = export(theory, target, **options)

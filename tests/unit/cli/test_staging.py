@@ -128,7 +128,7 @@ def typeset(folder):
     return done.stdout
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 @pytest.mark.parametrize("name", CASES)
 def test_derivations_are_typeset_mathematics(tmp_path, name):
@@ -166,6 +166,7 @@ def test_an_average_that_several_results_need_is_derived_once(capsys, tmp_path):
     assert text.count("\\textbf{Stein's lemma.}") == 1
 
 
+@pytest.mark.exhaustive
 def test_what_is_numeric_has_no_empty_proof():
     text = document(commands._report(request.make("tanh", "mlp", []))[1])
     assert "canonical form" not in text
@@ -173,7 +174,7 @@ def test_what_is_numeric_has_no_empty_proof():
     assert text.count("is no polynomial") == 1
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["tanh", "elu", "erf", "celu(alpha=1/2)"])
 def test_the_decay_law_solves_the_flow(name):
     report = commands._report(request.make(name, "residual", []))[1]

@@ -140,7 +140,7 @@ CASES = [(kind, target) for kind in KINDS for target in ("numpy", "torch")]
 SLOW = {("tilted", "torch"), ("signs", "torch")}  # a minute each to print, of functions that others print too
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kind", "target"), CASES)
 def test_no_name_of_the_code_looks_like_that_of_a_parameter(kind, target):
     """A letter first and an underscore last."""
@@ -151,7 +151,7 @@ def test_no_name_of_the_code_looks_like_that_of_a_parameter(kind, target):
     assert "be" not in names or target == "torch"  # the public function there makes tensors of its arguments
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kind", "target"), [case for case in CASES if case not in SLOW])
 def test_the_value_is_the_same_whatever_the_parameter_is_called(kind, target, measured_once):
     quantity = made(kind)
@@ -176,7 +176,7 @@ def value(quantity, parameter, target, point):
     return float(getattr(export(quantity, target).load(), quantity.name)(**numbers))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["a1", "t0", "determinant", "kind", "value", "gradient", "ctx", "aB"])
 @pytest.mark.parametrize("kind", ["closed", "tiles", "angles", "plane", "kinks"])
 def test_gradients_are_the_same_whatever_the_parameter_is_called(kind, name, measured_once):
@@ -218,7 +218,7 @@ def test_names_of_temporaries_from_end_to_end(name):
         assert found == pytest.approx(exact, rel=1e-12)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["b1", "a2", "p7", "s1", "S1", "y1"])
 def test_a_parameter_is_none_of_the_kernels_whatever_it_is_called(name):
     """Its formula is a component, measured, and has a value at parallel inputs."""

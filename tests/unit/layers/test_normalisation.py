@@ -115,7 +115,7 @@ def test_epsilon_that_vanishes_is_none():
         assert one == pytest.approx(other, rel=1e-11) and one != other
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("place", "node"), [(before, sr.LayerNorm), (after, sr.RMSNorm)])
 def test_networks_agree_and_refute_what_forgets_epsilon(place, node):
     layer = place(node, "erf").subs(epsilon="1/2")

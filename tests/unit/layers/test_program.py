@@ -78,6 +78,7 @@ def test_equality_is_by_program():
     assert Layer(gamma * z + Dense(tanh(z))) == residual("tanh")
 
 
+@pytest.mark.exhaustive
 def test_layers_whose_parameters_have_other_signs_are_different():
     """Their texts are the same, and what is derived from them is not: sqrt(q^2) is q or -q."""
     layers = []

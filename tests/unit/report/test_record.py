@@ -88,6 +88,7 @@ def test_numbers_are_numbers_in_the_record():
     assert exponents["amplitude"]["value"] is None  # 1/(2(1 - gamma^2))
 
 
+@pytest.mark.exhaustive
 def test_the_record_has_the_first_correction_at_kernel_zero():
     (sine,) = record(derived("sin").report())["critical_points"]
     assert sine["correction"]["text"] == "-K**2"

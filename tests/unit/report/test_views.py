@@ -24,6 +24,7 @@ def test_the_page_is_that_of_the_command_line_without_its_check(capsys, phi, lay
     assert derived(sr.architectures[layer](phi)).page() + "\n" == unchecked
 
 
+@pytest.mark.exhaustive
 def test_a_page_has_the_width_that_was_asked_for():
     lines = derived(sr.mlp("erf")).page(60).splitlines()
     assert {len(text) for text in lines if text.endswith(("═", "─"))} == {60}
@@ -33,12 +34,14 @@ def test_a_page_has_the_width_that_was_asked_for():
         derived(sr.mlp("erf")).page(10)
 
 
+@pytest.mark.exhaustive
 def test_the_page_of_a_layer_without_a_name_has_no_command():
     theory = derived(sr.Layer(sr.Dense(3 * sr.activation("erf")(sr.z)), "mlp"))
     assert "symres derive" not in theory.page()
     assert "Dense(3φ(z))" in theory.page()
 
 
+@pytest.mark.exhaustive
 def test_the_page_knows_the_fixed_points_of_a_layer_with_numbers():
     assert "Fixed points" in derived(sr.mlp("erf")).subs(C_W=2, C_b="1/10").page()
 

@@ -93,6 +93,7 @@ def test_check_takes_a_plain_average():
     assert check(pair).outcome is Outcome.PASSED
 
 
+@pytest.mark.exhaustive
 def test_an_average_that_vanishes_passes_on_its_scale():
     odd = ByHand((K,), Unevaluated(PHI["erf"](x1), K), lambda K: mp.mpf(0))
     assert check(odd).outcome is Outcome.PASSED

@@ -27,6 +27,7 @@ def wrong(values, factor):
     return [factor * value for value in values]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("observable, factor", [(KERNEL_FLUCTUATION, 1.2), (RESPONSE, 0.9)])
 def test_networks_know_what_is_claimed(observable, factor):
     layer, setting = sr.residual("erf"), {"C_W": "3/2", "C_b": "1/10", "gamma": "4/5"}
@@ -72,6 +73,7 @@ def test_what_cannot_be_seen_is_told_to_those_who_ask():
     assert {row.quantity for row in everything.verdicts} == {"vertex", "nu"}
 
 
+@pytest.mark.exhaustive
 def test_growth_of_long_memories_is_not_refuted():
     """At gamma = 0.9 neurons remember more layers than are simulated."""
     theory = sr.derive(sr.residual("relu")).subs(gamma="0.9")

@@ -101,6 +101,7 @@ def test_the_default_run_would_see_three_percent():
     assert all(len(v.widths) == (3 if "real weights" in v.point else 4) and v.samples > 1000 for v in rows)
 
 
+@pytest.mark.exhaustive
 def test_numbers_depend_on_the_seed_only():
     reports = [check(theory("erf"), "simulation", seed=s, depth=1, budget=ROUGH) for s in (0, 0, 1)]
     first, again, other = ([(v.value, v.error, v.point) for v in report.verdicts] for report in reports)
@@ -236,6 +237,7 @@ def test_too_little_work_is_inconclusive():
     assert "would not have been seen" in report.table()
 
 
+@pytest.mark.exhaustive
 def test_progress_is_told():
     seen = []
     check(theory("erf"), budget=ROUGH, points=1, progress=lambda what, share: seen.append((what, share)))

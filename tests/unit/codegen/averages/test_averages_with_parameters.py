@@ -61,6 +61,7 @@ def test_two_inputs_at_parameters_far_from_the_measured_one(name, k1, k2, rho, a
     assert abs(export(quantity).load().expect2(k1, k2, c, a) - exact) < 1e-14 * size
 
 
+@pytest.mark.exhaustive
 def test_entries_with_parameters_of_their_own():
     """The scale differs from entry to entry, in the series, on the line and in the plane."""
     f = phi("isru")

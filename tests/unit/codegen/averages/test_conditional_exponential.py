@@ -61,6 +61,7 @@ def test_torch_has_the_same_values_and_their_slopes(name):
     assert torch.autograd.gradcheck(lambda *v: f(*v, *rest), some, rtol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_jumps_of_any_height_are_averaged_in_double_precision():
     """In PyTorch the height of a jump was once rounded to float32."""
     quantity = sr.expect2("where(z>1,z/3,z/7)", "where(z>1,z/3,z/7)")

@@ -125,7 +125,7 @@ def power(a, b, k, rho):
     return 2 * k**a * total / (2 * np.pi)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("formula", "a", "b", "k", "rho"),
     [
@@ -234,6 +234,7 @@ def test_centres_and_growth_of_pieces():
     assert polynomial_degree(split(sp.tanh(z) * z**4)) == 4
 
 
+@pytest.mark.exhaustive
 def test_a_product_with_a_smooth_function_is_averaged_over_the_polynomial_side():
     """<tanh(z1) hard_tanh(z2)> in either order."""
     one = export(sr.expect2("tanh", "hard_tanh")).load().expect2
@@ -256,6 +257,7 @@ def test_parameters_of_the_pieces_differ_from_entry_to_entry():
     np.testing.assert_allclose(found, exact, rtol=2e-15)
 
 
+@pytest.mark.exhaustive
 def test_gradients_in_torch_are_the_slopes_of_the_oracle():
     f = export(sr.expect2(HARD_TANH.formula, HARD_TANH.formula), "torch").load().expect2
     point = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (1.3, 0.8, 1.0)]

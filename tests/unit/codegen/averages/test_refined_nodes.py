@@ -161,7 +161,7 @@ def test_squares(name, kernel, value, target):
     assert called(text(name, 2, target), target, kernel, value) == pytest.approx(mean, abs=1e-12 * size, rel=0)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "kernel", "value"), MEANS)
 def test_means(name, kernel, value):
     mean, size = exact(name, 1, kernel, value)
@@ -180,7 +180,7 @@ def test_entries_are_refined_by_themselves():
 
 
 # ---- two variables -----------------------------------------------------------------------------------------------
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rho", [0.3, -0.9, 0.99])
 @pytest.mark.parametrize(("name", "value"), PAIRS)
 def test_pairs(name, value, rho):
@@ -269,7 +269,7 @@ def test_without_the_check_values_are_wrong():
     assert abs(called(careless, "numpy", 0.7, 50.0) / mean - 1) > 1e-6
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(
     "formula", [sp.tanh(z), sp.Max(z - A, 0), sp.Piecewise((z, z > 0), (P * (sp.exp(z) - 1), True))]
@@ -322,7 +322,7 @@ FAR_OUT = {  # where a function changes is known from roots of its arguments
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FAR_OUT)
 def test_places_that_are_roots_of_arguments(name):
     """A bump at sqrt(q) that no node sees would be 0, with any number of nodes that agree."""

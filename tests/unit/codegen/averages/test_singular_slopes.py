@@ -67,6 +67,7 @@ def test_two_different_functions_and_the_diagonal():
     assert all(torch.isfinite(g) for g in torch.autograd.grad(getattr(square, square.__all__[0])(*ones), ones))
 
 
+@pytest.mark.exhaustive
 def test_where_gradients_are_cut_off_is_said():
     quantity = sr.expect2("sign(z-1)*tanh(z)", "sign(z-1)*tanh(z)")
     said = {target: "nearer than 1e-12 of K1*K2 they are cut off there" for target in ("torch", "numpy")}
@@ -84,7 +85,7 @@ SLOPES = [
 ENDS = [(0.7, 0.7, 0.7), (1.0, 4.0, 2.0), (1.0, 4.0, -2.0), (1.5, 2.0, 0.7), (0.3, 30.0, 0.1), (3.0, 3.0, 3 - 3e-9)]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize(("names", "symbol"), SLOPES)
 def test_slopes_of_functions_that_jump_have_values_also_for_parallel_inputs(names, symbol, target):

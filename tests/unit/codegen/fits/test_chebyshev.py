@@ -190,6 +190,7 @@ def test_a_function_that_vanishes_is_fitted():
     np.testing.assert_array_equal(run(fit(lambda k: mp.mpf(0), "zero"), np.array([0.0, 1.0, 1e5])), 0.0)
 
 
+@pytest.mark.exhaustive
 def test_an_oscillation_is_refused():
     with pytest.raises(SymresError, match="polynomials"):
         fit(lambda k: 2 + mp.sin(300 * mp.log(1 + k)), "a wave")

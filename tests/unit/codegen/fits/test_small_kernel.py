@@ -72,6 +72,7 @@ def test_no_kernel_is_negative_and_iterations_have_no_nan(maps, name, target):
             k = f((k**0.5) ** 2, 1.7, 0.0)
 
 
+@pytest.mark.exhaustive
 def test_the_susceptibilities_of_a_dead_zone_exist_at_tiny_kernels():
     theory = sr.derive(sr.mlp(sr.activation(DEAD["softshrink"])))
     for target, array in (("numpy", np.array), ("torch", torch.tensor)):

@@ -117,7 +117,7 @@ def test_steep_layers_before_kinks_lose_nothing(names, target):
         assert errors(f(*point, C_W=1.3, C_b=0.1), expected, expected) < 2e-11
 
 
-@pytest.mark.sample(3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "erf", "sin"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_equal_inputs_keep_the_kernel_of_one(name, target):

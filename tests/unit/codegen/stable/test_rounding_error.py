@@ -89,7 +89,7 @@ def test_values_where_terms_cancel(name, k, values, power):
         assert abs(found - exact) < 2e-12 * abs(exact) + 1e-14 * size
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "k", "values"), [case for case in HARD if case[0] != "bumps"])
 def test_gradients_where_terms_cancel(name, k, values):
     """Against exact derivatives, evaluated in balls; in float32 too. (Integrands of those of bumps cancel.)"""

@@ -156,6 +156,7 @@ def test_equal_sums_of_waves_get_the_same_text() -> None:
     assert str(canonical(one)) == str(canonical(two))
 
 
+@pytest.mark.exhaustive
 def test_exponentials_join_only_where_that_makes_fewer_terms():
     assert sr.expect2("cosh(z)", "exp(z)").expr == sp.exp(K1 / 2 + K2 / 2) * sp.cosh(C)
     bump = sr.expect2("exp(-abs(z))", "exp(-abs(z))").expr

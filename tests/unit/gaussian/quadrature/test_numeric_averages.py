@@ -452,7 +452,7 @@ def test_thirty_digits_at_every_variance(name, average_of):
         assert measured.distance(value) < mp.mpf(10) ** -29, variance
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("average_of", TWO)
 @pytest.mark.parametrize("name", OPEN)
 def test_thirty_digits_of_two_inputs(name, average_of):

@@ -38,6 +38,7 @@ def test_curves_pass_the_critical_point(curves):
     assert "$K^* = 3.56155$" in curves.caption
 
 
+@pytest.mark.exhaustive
 def test_a_line_of_critical_points_is_drawn_at_one_of_them():
     drawn = maps_figure.curves(derived(sr.residual("where(z > 1, z - 1, where(z < -1, z + 1, 0))")).report())
     assert drawn.critical == 1

@@ -74,6 +74,7 @@ def test_a_typed_title_stays_on_the_page(report, tmp_path):
     assert "Overfull" not in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_what_is_numeric_is_said_to_be_outside_the_families():
     text = document(derived(sr.mlp("1/(z^2+1)")).report())
     assert text.count("outside the families that symres closes: ") == 1

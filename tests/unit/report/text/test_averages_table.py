@@ -177,6 +177,7 @@ def test_a_terminal_is_told_what_is_being_done(capsys, monkeypatch, few):
     assert "averages of relu" not in capsys.readouterr().out
 
 
+@pytest.mark.exhaustive
 def test_ascii_streams_and_readers_that_go_away():
     result = process("list", "averages", "relu", PYTHONIOENCODING="ascii")
     assert result.returncode == 0

@@ -116,12 +116,14 @@ def test_the_page_holds_what_the_record_holds(capsys, erf):
         assert row.where and all(re.sub(r"\s+", "", text) in joined for text in row.where)
 
 
+@pytest.mark.exhaustive
 def test_points_on_a_line_are_written_in_the_kernel_of_the_line(capsys):
     rows = records(capsys, "where(z>1, z-1, 0)")
     (where,) = (row["where"][0] for (_, layer), row in rows.items() if layer == "mlp")
     assert where.startswith("half-stable: K* = any, C_W = 2/erfc(1/sqrt(2*K*)), C_b = ")
 
 
+@pytest.mark.exhaustive
 def test_a_formula_and_its_parameters(capsys):
     rows = records(capsys, "a*max(z, 0)", "--set", "a=2")
     (row,) = (row for (_, layer), row in rows.items() if layer == "mlp")

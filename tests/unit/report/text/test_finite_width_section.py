@@ -19,6 +19,7 @@ def test_formula_limit_and_table():
     assert "3.19 times as large" in shown
 
 
+@pytest.mark.exhaustive
 def test_one_row_without_a_skip_connection():
     shown = section(sr.mlp("tanh"))
     assert "= 2/3" in shown
@@ -39,6 +40,7 @@ def test_formulas_that_fill_pages_are_elsewhere():
     assert "--target latex" in section(sr.pre_ln("gelu", sr.gamma))
 
 
+@pytest.mark.exhaustive
 def test_no_growth_without_a_critical_point():
     shown = section(sr.pre_ln("relu"))
     assert "V     = P" in shown

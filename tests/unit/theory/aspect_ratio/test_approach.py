@@ -16,7 +16,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("layer", "setting", "expected"), CASES)
 def test_deep_networks(layer, setting, expected):
     """V/(nu K^2) - l grows by kappa log 2 from l to 2 l, the better the deeper."""

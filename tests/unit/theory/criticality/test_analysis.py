@@ -88,7 +88,7 @@ def test_stable_zero_decides_the_class_of_nested_layers():
     assert any("not searched" in remark and "not linear" in remark for remark in theory.remarks)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", ["erf(z)+z*exp(-z^2)", "erf(z)+exp(-z^2)", "z+pi*z^2-z^3", "sqrt(2)*z-z^3"])
 def test_polynomial_conditions_with_irrational_coefficients(formula):
     """Their roots are no algebraic numbers: the scan finds them."""
@@ -110,6 +110,7 @@ def test_two_critical_points_in_one_cell_of_the_grid():
     )
 
 
+@pytest.mark.exhaustive
 def test_critical_points_at_large_kernels():
     """Of silu(z/1000): K* of SiLU times 1e6."""
     point = derived("silu(z/1000)*1000").critical_points[0]

@@ -78,6 +78,7 @@ def test_without_a_skip_connection_it_is_the_vanilla_theory(name, nu):
     assert (slope[1] - slope[0]) / 1000 == pytest.approx(nu, rel=2e-3)
 
 
+@pytest.mark.exhaustive
 def test_nothing_blows_up_where_layers_become_the_identity():
     theory = derived(sr.residual("relu"))
     found = [theory.vertex(50, 1, C_W=2 * (1 - g * g), C_b=0, gamma=g)[-1] for g in (0.99, 0.999, 0.9999)]
@@ -141,6 +142,7 @@ def test_two_inputs_contain_each_of_them(name):
     assert np.allclose(V, V.transpose(2, 3, 0, 1), rtol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_two_nearly_equal_inputs():
     own = {"C_W": 1.3, "C_b": 0.1, "gamma": 0.8}
     V = derived(sr.residual("tanh")).vertex(3, [[1, "0.999999"], ["0.999999", 1]], **own)[-1]

@@ -180,6 +180,7 @@ def test_coefficients_of_two_kinks_in_one_panel():
     assert not found[~inside].any()
 
 
+@pytest.mark.exhaustive
 def test_averages_inside_of_functions():
     """LayerNorm on activations: the mean stands inside of a square, at each input with its own number."""
     layer = sr.ln_act("tanh", sr.gamma)

@@ -216,6 +216,7 @@ def test_open_pair_kernels_keep_their_shape_and_pass_on_what_is_no_number(open_p
     assert f(np.zeros((0, 3)), 1.0, 0.0).shape == (0, 3)
 
 
+@pytest.mark.exhaustive
 def test_parameters_of_an_open_pair_kernel_may_be_arrays():
     slope = sp.Symbol("slope", positive=True)
     phi = Activation("bent", sp.Piecewise((z, z > 0), (slope * sp.tanh(z), True)), (slope,))
@@ -230,7 +231,7 @@ def test_parameters_of_an_open_pair_kernel_may_be_arrays():
 CATALOGUE = ("tanh", "silu", "gelu_tanh", "softsign", "hard_tanh", "hard_swish", "selu")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_open_pair_kernels_of_the_catalogue_agree_with_balls(name):
     """The generated series and quadrature against rigorous enclosures, points drawn at random, in matrix and alone."""

@@ -47,6 +47,7 @@ def assert_near(found, expected, tolerance=1e-14):
     torch.testing.assert_close(found, expected, rtol=tolerance, atol=0.0)
 
 
+@pytest.mark.exhaustive
 def test_files_of_one_name_have_operators_of_their_own(texts, tmp_path):
     loaded = {}
     for name, text in texts.items():

@@ -148,7 +148,7 @@ def open_modules():
     return Lazily(load)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NUMERIC)
 def test_open_pair_kernels_have_the_derivatives_of_their_values(open_modules, name):
     """In the kernels, the covariance and the parameters of the activation."""
@@ -159,7 +159,7 @@ def test_open_pair_kernels_have_the_derivatives_of_their_values(open_modules, na
     np.testing.assert_allclose(f(*arguments[:3], 1.3, 0.1, **NUMERIC[name]).detach(), exact, rtol=1e-14)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NUMERIC)
 @pytest.mark.parametrize("kind", [torch.float64, torch.float32], ids=str)
 def test_open_pair_kernels_have_finite_gradients_at_the_edge(open_modules, name, kind):
