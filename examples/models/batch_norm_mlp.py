@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from .drawing import draw
+from .stream_network import StreamNetwork
 
 
 class DenseResidualBlock(nn.Module):
@@ -28,8 +29,8 @@ class DenseResidualBlock(nn.Module):
         return self.mu * h + self.branch(h)
 
 
-class BatchNormMlp(nn.Module):
-    """A read-in and equal blocks; the output is the last stream.
+class BatchNormMlp(StreamNetwork):
+    """A read-in and equal blocks; the output is the last stream, in train mode normalised over the batch.
 
     Args:
         inputs: dimension of the input.
@@ -52,14 +53,5 @@ class BatchNormMlp(nn.Module):
         mu: float = 1.0,
         units: int = 2,
     ) -> None:
-        super().__init__()
-        self.read_in = nn.Linear(inputs, width)
-        self.blocks = nn.ModuleList(DenseResidualBlock(width, mu, units) for _ in range(depth))
+        super().__init__(nn.Linear(inputs, width), (DenseResidualBlock(width, mu, units) for _ in range(depth)))
         draw(self, sigma_w, sigma_b)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The last stream of a batch of the shape (inputs, dimension), in train mode normalised over the batch."""
-        h = self.read_in(x)
-        for block in self.blocks:
-            h = block(h)
-        return h

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from .drawing import draw
+from .stream_network import StreamNetwork
 
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "erf": torch.erf,
@@ -44,7 +45,7 @@ class SkipBlock(nn.Module):
         return self.norm(stream) if self.arrangement == "post" else stream
 
 
-class DeepMlp(nn.Module):
+class DeepMlp(StreamNetwork):
     """A read-in and equal layers; the output is the last stream.
 
     Args:
@@ -70,14 +71,5 @@ class DeepMlp(nn.Module):
         mu: float = 0.0,
         norm: str = "none",
     ) -> None:
-        super().__init__()
-        self.read_in = nn.Linear(inputs, width)
-        self.blocks = nn.ModuleList(SkipBlock(width, activation, mu, norm) for _ in range(depth))
+        super().__init__(nn.Linear(inputs, width), (SkipBlock(width, activation, mu, norm) for _ in range(depth)))
         draw(self, sigma_w, sigma_b)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The last stream of inputs of the shape (inputs, dimension)."""
-        h = self.read_in(x)
-        for block in self.blocks:
-            h = block(h)
-        return h

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from .drawing import draw
+from .stream_network import StreamNetwork
 
 CHANNELS, BLOCKS = (16, 32, 64), 18  # of ResNet110: 3 stages of 18 blocks of 2 convolutions, a first and a last layer
 
@@ -51,7 +52,7 @@ class PreActivationBlock(nn.Module):
         return self.mu * self.skip(h) + self.branch(h)
 
 
-class ResNet(nn.Module):
+class ResNet(StreamNetwork):
     """A first convolution, the blocks of all stages in one list, and a linear classifier.
 
     Args:
@@ -77,22 +78,18 @@ class ResNet(nn.Module):
         blocks: int = BLOCKS,
         classes: int = 10,
     ) -> None:
-        super().__init__()
-        self.read_in = nn.Conv2d(3, channels[0], 3, padding=1, padding_mode=padding)
         built, entering = [], channels[0]
         for stage, leaving in enumerate(channels):
             for position in range(blocks):
                 stride = 2 if stage and not position else 1
                 built.append(PreActivationBlock(entering, leaving, stride, mu, norm, padding))
                 entering = leaving
-        self.blocks = nn.ModuleList(built)
+        super().__init__(nn.Conv2d(3, channels[0], 3, padding=1, padding_mode=padding), built)
         self.norm = _norm(norm, entering)
         self.classifier = nn.Linear(entering, classes)
         draw(self, sigma_w, sigma_b)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Scores of images of the shape (images, 3, rows, columns)."""
-        h = self.read_in(x)
-        for block in self.blocks:
-            h = block(h)
+        h = super().forward(x)
         return self.classifier(torch.relu(self.norm(h)).mean(dim=(2, 3)))

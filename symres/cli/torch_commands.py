@@ -6,7 +6,8 @@ import importlib
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -172,15 +173,8 @@ def _found(path: str, what: str) -> Callable[[], object]:
     folder = os.getcwd()
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    try:
+    with _users_code(f"{what} {path!r}", f"importing {name}", "name a module that can be imported here"):
         found: object = importlib.import_module(name)
-    except SymresError:
-        raise
-    except ImportError as error:
-        raise DeclarationError(f"{what} {path!r}", _told(error), "name a module that can be imported here") from error
-    except Exception as error:  # whatever the user's code raises
-        said = f"importing {name} raised {_told(error)}"
-        raise DeclarationError(f"{what} {path!r}", said, f"mend {name}") from error
     for part in attribute.split("."):
         found = getattr(found, part, None)
     if not callable(found):
@@ -190,13 +184,19 @@ def _found(path: str, what: str) -> Callable[[], object]:
 
 def _called(function: Callable[[], object], what: str, path: str) -> object:
     """What a function of the user returns."""
-    try:
+    with _users_code(f"{what} {path!r}", "calling it", "name a function that runs without arguments"):
         return function()
+
+
+@contextmanager
+def _users_code(asked: str, doing: str, remedy: str) -> Iterator[None]:
+    """Around code of the user, whose errors become one line."""
+    try:
+        yield
     except SymresError:
         raise
-    except Exception as error:  # whatever the user's code raises
-        said = f"calling it raised {_told(error)}"
-        raise DeclarationError(f"{what} {path!r}", said, "name a function that runs without arguments") from error
+    except Exception as error:  # whatever it raises
+        raise DeclarationError(asked, f"{doing} raised {_told(error)}", remedy) from error
 
 
 def _told(error: Exception) -> str:

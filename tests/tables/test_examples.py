@@ -177,10 +177,11 @@ def test_drawn_weights_have_the_variances_that_are_asked_for():
     torch.manual_seed(1)
     net = ResNet(sigma_w=1.5, sigma_b=0.5, channels=(32, 64), blocks=1)
     conv, skip = net.blocks[1].branch[5], net.blocks[1].skip
-    weight, narrow, bias = (float(p.detach().var()) for p in (conv.weight, skip.weight, conv.bias))
-    assert weight * 9 * 64 == pytest.approx(2.25, rel=0.05)
-    assert narrow * 32 == pytest.approx(2.25, rel=0.15)
-    assert bias == pytest.approx(0.25, rel=0.6)
+    convolutions = [m for m in net.modules() if isinstance(m, nn.Conv2d)]
+    biases = torch.cat([m.bias for m in convolutions])
+    for tensor, variance in ((conv.weight, 2.25 / (9 * 64)), (skip.weight, 2.25 / 32), (biases, 0.25)):
+        four_errors = 4 * math.sqrt(2 / tensor.numel())
+        assert float(tensor.detach().square().mean()) == pytest.approx(variance, rel=four_errors)
 
 
 def test_chi_of_a_block_of_known_norm():

@@ -16,7 +16,7 @@ from .read_block import ReadBlock
 from .replaying import value_of
 
 _FAR = 6.0  # standard deviations of a kernel of one network
-_KURTOSIS = 5.0  # <phi^4>/<phi^2>^2 - 1 of relu; n times the variance of a kernel, relative
+KERNEL_SCATTER = 5.0  # n times the relative variance of a kernel: <phi^4>/<phi^2>^2 - 1, for relu (3/2)/(1/4) - 1
 
 
 def shared_weights(record: RunRecord, stretches: Sequence[StretchReading]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -87,7 +87,7 @@ def unlike_draws(
         own = record.mean_squares[stretch.exit]
         if not span.kernels or not math.isfinite(own) or not min(span.kernels) > 0:
             continue
-        allowed = _FAR * math.sqrt(_KURTOSIS / min(span.width, span.outputs))
+        allowed = _FAR * math.sqrt(KERNEL_SCATTER / min(span.width, span.outputs))
         try:
             expected = value_of(theory, float(np.mean(span.kernels)), numbers)
             if abs(own - expected) > allowed * abs(expected):  # perhaps only because kernels of positions differ

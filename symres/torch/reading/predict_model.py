@@ -19,12 +19,13 @@ from ..measuring.signals import Measurement
 from ..models.arguments_of_models import CallArguments, Inputs
 from ..models.choosing import ChosenModules
 from .model_reading import Reading
+from .own_weights import KERNEL_SCATTER
 from .read_block import StretchPlaces
 from .read_model import reading_of_run
 from .replaying import value_of
 
 _PER_WIDTH = 5.0  # relative correction of order 1/n in each layer that is allowed, times n
-_OF_NEURONS = 5.0, 1.0  # <phi^4>/<phi^2>^2 - 1 and the same of phi', of relu
+_OF_NEURONS = KERNEL_SCATTER, 1.0  # and the same of a squared slope: <phi'^4>/<phi'^2>^2 - 1, for relu (1/2)/(1/4) - 1
 _ENTERING = "input of "
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import transformers
 from torch import nn
 
 import symres as sr
@@ -96,15 +97,13 @@ class TestDeepChains:
 
 class TestTransformers:
     def model(self, name):
-        found = pytest.importorskip("transformers")
         sizes = {"vocab_size": 101, "bos_token_id": 1, "eos_token_id": 2}
         wide = {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
+        short = {"n_layer": 4, "n_embd": 128, "n_head": 4, "n_positions": 32, "tie_word_embeddings": False}
         builders = {
-            "gpt2": lambda: found.GPT2LMHeadModel(
-                found.GPT2Config(n_layer=4, n_embd=128, n_head=4, n_positions=32, tie_word_embeddings=False, **sizes)
-            ),
-            "llama": lambda: found.LlamaForCausalLM(found.LlamaConfig(**wide, **sizes)),
-            "bert": lambda: found.BertModel(found.BertConfig(vocab_size=101, **wide)),
+            "gpt2": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(**short, **sizes)),
+            "llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**wide, **sizes)),
+            "bert": lambda: transformers.BertModel(transformers.BertConfig(vocab_size=101, **wide)),
         }
         torch.manual_seed(0)
         return builders[name]()

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import sympy as sp
 import torch
+import transformers
 from torch import nn
 
 import symres as sr
 import symres.torch as st
 
-transformers = pytest.importorskip("transformers")
 SIZES = {"num_hidden_layers": 3, "num_attention_heads": 4}
 ALLOWED = 5.0  # relative correction of order 1/n, times n
 
