@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import mpmath as mp
 
 import symres as sr
+from symres.codegen.arrays.array_target import ArrayTarget
 
 
 @cache
@@ -39,3 +41,20 @@ class Lazily(dict[Any, Any]):
     def __missing__(self, key: Any) -> Any:
         self[key] = self._make(key)
         return self[key]
+
+
+def altered(target: ArrayTarget, **changes: Any) -> ArrayTarget:
+    """A target with other attributes; ``definitions`` are other texts of its run-time functions, by their names."""
+    found = copy.copy(target)
+    for name, text in changes.pop("definitions", {}).items():
+        found.runtime = found.runtime.with_text(name, text)
+    vars(found).update(changes)
+    return found
+
+
+def runtime(target: ArrayTarget, *code: str) -> dict[str, Any]:
+    """What a module of some code contains: its imports, the functions that it calls, the code itself."""
+    imports = [line for group in target.imports for line in group.values()]
+    space: dict[str, Any] = {}
+    exec("\n".join([*imports, *target.runtime.definitions(*code)]), space)
+    return space

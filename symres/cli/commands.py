@@ -310,19 +310,20 @@ def export(
             help="A name of 'symres list quantities'; else those of a page. May be repeated.",
         ),
     ] = None,
-    target: Annotated[str, typer.Option("--target", metavar="NAME", help="numpy, torch or latex.")] = "numpy",
+    target: Annotated[
+        str, typer.Option("--target", metavar="NAME", help="numpy, torch, latex or another that is found.")
+    ] = "numpy",
     settings: Settings = None,
     out: OutFile = None,
 ) -> None:
     """Generate a NumPy or PyTorch module, or LaTeX."""
-    from ..codegen.module import TARGETS
     from ..core.files import require_place
     from ..report.export import export as generate
+    from ..report.export import require_target
     from ..theory.theory import derive as theory_of
     from .request import make
 
-    if target not in TARGETS:
-        raise DeclarationError(f"--target {target}", "there is no such target", f"use {', '.join(TARGETS)}")
+    require_target(target, f"--target {target}")
     names = list(dict.fromkeys(quantities or []))
     path = _place(out, "a file")
     request = make(activation, layer, settings or [])

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
 
 from ..core import files
 from ..core.display import Fact, Shown, preformatted
 from ..core.errors import DeclarationError
+from . import targets
 
-Target = Literal["numpy", "torch", "latex"]
-TARGETS: tuple[Target, ...] = ("numpy", "torch", "latex")
+LATEX = "latex"  # is exported too, and is no code
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,7 +20,7 @@ class Module(Shown):
 
     Args:
         name: what it is about; part of the name under which it is loaded.
-        target: "numpy", "torch" or "latex".
+        target: the name of a target, or "latex".
         text: the text itself.
         missing: quantities that were asked for and have no code, with the reason.
         warnings: functions with values that have fewer than six digits: which, where, and how wrong they are.
@@ -32,7 +28,7 @@ class Module(Shown):
     """
 
     name: str
-    target: Target
+    target: str
     text: str
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -74,25 +70,8 @@ class Module(Shown):
         ``symres_generated_theory_1``: ``torch.compile``, ``inspect`` and ``pickle`` look modules up by name.
 
         Raises:
-            DeclarationError: it is LaTeX, or the library that it imports is not installed.
+            DeclarationError: it is LaTeX, or what the code needs is not installed.
         """
-        if self.target == "latex":
+        if self.target == LATEX:
             raise DeclarationError(f"loading {self.name}", "LaTeX is no module", "write it to a file")
-        if importlib.util.find_spec(self.target) is None:
-            raise DeclarationError(
-                f"loading {self.name}", f"{self.target} is not installed", f"pip install {self.target}"
-            )
-        module = ModuleType(_unused_name(self.name))
-        sys.modules[module.__name__] = module
-        try:
-            exec(compile(self.text, f"<generated {self.name}>", "exec"), module.__dict__)
-        except BaseException:
-            del sys.modules[module.__name__]
-            raise
-        return module
-
-
-def _unused_name(name: str) -> str:
-    """A name for a loaded module that no other module has."""
-    names = (f"symres_generated_{name}_{number}" for number in count(1))
-    return next(candidate for candidate in names if candidate not in sys.modules)
+        return targets.find(self.target).load(self.name, self.text)

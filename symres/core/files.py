@@ -21,12 +21,12 @@ def templates() -> Path:
     """The folder of the templates: in a wheel ``symres/_templates``, in a checkout ``templates`` at its root."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "_templates", package.parent / "templates"):
-        if (folder / "numpy.py.j2").is_file():
+        if (folder / "report.tex.j2").is_file():
             return folder
     raise SymresError("the templates of symres", f"they are neither in {package} nor beside it", "install symres again")
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=8)
 def _environment(folder: Path) -> jinja2.Environment:
     import jinja2  # only what fills templates pays for it
 
@@ -40,9 +40,15 @@ def _environment(folder: Path) -> jinja2.Environment:
     )
 
 
-def render(template: str, values: Mapping[str, Any]) -> str:
-    """Fill a template."""
-    return _environment(templates()).get_template(template).render(**values)
+def render(template: str, values: Mapping[str, Any], folder: Path | None = None) -> str:
+    """Fill a template.
+
+    Args:
+        template: its name.
+        values: what it shows.
+        folder: where it lies; None stands for the templates of documents.
+    """
+    return _environment(templates() if folder is None else folder).get_template(template).render(**values)
 
 
 def require_place(path: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..codegen import targets
 from ..codegen.generate import (
     call_of,
     generate,
@@ -14,13 +15,28 @@ from ..codegen.generate import (
     quantities_of,
     title_of,
 )
-from ..codegen.module import TARGETS, Module
+from ..codegen.module import LATEX, Module
 from ..core.errors import DeclarationError
 from ..results.numbers.procedure import Procedure
 from ..results.subjects import DerivedNetwork
 from .latex.document import equations
 from .latex.network_document import recursion
 from .latex.procedure_document import procedure_document
+
+
+def export_targets() -> tuple[str, ...]:
+    """The names of all targets of ``export``."""
+    return (*targets.names(), LATEX)
+
+
+def require_target(name: str, asked: str) -> None:
+    """Make sure that there is a target of some name.
+
+    Raises:
+        DeclarationError: there is none.
+    """
+    if name not in export_targets():
+        raise DeclarationError(asked, "there is no such target", f"use one of {', '.join(export_targets())}")
 
 
 def export(subject: Any, target: str = "numpy", *, title: str = "", command: str = "") -> Module:
@@ -33,7 +49,7 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
             A Procedure, a recursion in depth or a search, becomes a function beside those of the layer that it is
             made of: ``theory.vertex_recursion``, ``theory.response_recursion()``,
             ``theory.branch_scale_procedure()``, ``theory.aspect_ratio_curve(n_L).inverse``.
-        target: "numpy", "torch" or "latex".
+        target: "numpy", "torch", "latex", or another of ``export_targets()``.
         title: first line of the generated text; made from the subject if empty.
         command: the command that generates the text again, for its head.
 
@@ -41,17 +57,16 @@ def export(subject: Any, target: str = "numpy", *, title: str = "", command: str
         DeclarationError: an unknown target, or a name that no function can have.
         NoClosedForm: what was asked for is unknown, or no accurate code was found for it.
     """
-    if target not in TARGETS:
-        raise DeclarationError(f"export to {target!r}", "there is no such target", f"use one of {', '.join(TARGETS)}")
-    if target != "latex":
+    require_target(target, f"export to {target!r}")
+    if target != LATEX:
         return generate(subject, target, title=title, command=command)
     if isinstance(subject, DerivedNetwork):
         text = recursion(subject, title or network_title(subject), command or network_call(target))
-        return Module("network", "latex", text, functions=("network",))
+        return Module("network", LATEX, text, functions=("network",))
     if isinstance(subject, Procedure):
         title, command = title or procedure_title(subject), command or procedure_call(subject, target)
-        return Module(subject.name, "latex", procedure_document(subject, title, command), functions=(subject.name,))
+        return Module(subject.name, LATEX, procedure_document(subject, title, command), functions=(subject.name,))
     quantities = quantities_of(subject)
     name = next(iter(quantities)) if len(quantities) == 1 else "theory"
     title, command = title or title_of(subject, quantities), command or call_of(subject, quantities, target)
-    return Module(name, "latex", equations(tuple(quantities.values()), title, command), functions=tuple(quantities))
+    return Module(name, LATEX, equations(tuple(quantities.values()), title, command), functions=tuple(quantities))

@@ -14,12 +14,13 @@ from symres.codegen.planning.plan import ACCURATE, Component
 from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.strategy import measured_error
 from symres.codegen.strategy.choose import build_component
-from symres.codegen.targets.numpy import dialect
+from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.errors import SymresError
 from symres.core.symbols import K1, K2, C, K, x1, x2, z
 from symres.gaussian.calculus.expectation import Expectation
 from symres.report.export import export
 from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map
+from tests.shared import altered
 
 WRONG = {
     "one percent": lambda e: e * sp.Rational(101, 100),
@@ -33,33 +34,35 @@ WRONG = {
 @pytest.mark.parametrize("name", ["gelu", "relu", "erf"])
 def test_wrong_code_of_a_pair_kernel_is_measured(name, wrong):
     symbols, formula = (K1, K2, C), PAIRS[name]
-    honest = build_component("_average_1", symbols, formula)
+    honest = build_component("_average_1", symbols, formula, NUMPY, NUMPY)
     assert honest.error < 1e-14
-    broken = measured_error.measured_pair(Component("_average_1", symbols, formula, wrong(honest.code)))
+    broken = measured_error.measured_pair(Component("_average_1", symbols, formula, wrong(honest.code)), NUMPY)
     assert broken.error > 5e-13
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_wrong_code_of_a_kernel_average_is_replaced_by_a_fit(wrong):
-    honest = measured_error.measured_kernel(Component("_average_1", (K,), KERNELS["gelu"], stabilise(KERNELS["gelu"])))
-    broken = measured_error.measured_kernel(Component("_average_1", (K,), KERNELS["gelu"], wrong(honest.code)))
+    honest = measured_error.measured_kernel(
+        Component("_average_1", (K,), KERNELS["gelu"], stabilise(KERNELS["gelu"])), NUMPY
+    )
+    broken = measured_error.measured_kernel(Component("_average_1", (K,), KERNELS["gelu"], wrong(honest.code)), NUMPY)
     assert honest.error <= ACCURATE < broken.error
 
 
 def test_one_wrong_coefficient_of_a_fit_is_measured():
-    component = build_component("_average_1", (K,), KERNELS["elu"])
+    component = build_component("_average_1", (K,), KERNELS["elu"], NUMPY, NUMPY)
     fitted = component.code
     table = [list(row) for row in fitted.table]
     table[5][1] *= 1.01
     wrong = replace(fitted, table=tuple(map(tuple, table)))
-    broken = measured_error.measured_kernel(Component("_average_1", (K,), KERNELS["elu"], wrong))
+    broken = measured_error.measured_kernel(Component("_average_1", (K,), KERNELS["elu"], wrong), NUMPY)
     assert component.error < 1e-14 < 1e-10 < broken.error
 
 
 EDITS = {
     "a constant": ("0.15915494309189535", "0.159154943091895"),
     "a sign": ("-C)", "C)"),
-    "the exact determinant": ("np.maximum((p - q) + (p_error - q_error), 0.0)", "np.maximum(K1*K2 - C*C, 0.0)"),
+    "the exact determinant": ("xp.maximum((p - q) + (p_error - q_error), 0.0)", "xp.maximum(K1*K2 - C*C, 0.0)"),
 }
 
 
@@ -119,29 +122,39 @@ OPEN = {
     "softshrink": z + sp.Max(-1, sp.Min(1, -z)),
 }
 WRONG_AVERAGES = {  # of the helpers that compute averages of two variables at run time
-    "a coefficient": ("tanh", "_pair_average", "math.sqrt(n + 1)", "math.sqrt(n + 1.0001)"),
-    "a bound that is too loose": ("hard_tanh", "_pair_average", "rest <= 4e-15*", "rest <= 4e-6*"),
+    "a coefficient": ("tanh", "_coefficients", "math.sqrt(n + 1)", "math.sqrt(n + 1.0001)"),
+    "a bound that is too loose": ("hard_tanh", "_series", "rest <= 4e-15 *", "rest <= 4e-6 *"),
     "too few nodes on a line": ("tanh", "_line", "8.5 + 1.2", "2.5 + 0.4"),
-    "too few panels": ("hard_tanh", "_line", "/_PANEL", "/(6*_PANEL)"),
-    "a slope": ("tanh", "_smooth_plane", "slope = C/deviation", "slope = 0.999999*C/deviation"),
-    "a kink elsewhere": ("softsign", "_kinked_plane", "[(a[..., None] - d*v)/c", "[(a[..., None] - 0.9*d*v)/c"),
-    "a tail": ("hard_tanh", "_given", "np.exp(-0.5*t*t) - t*tails[0]", "np.exp(-0.5*t*t) - 1.000001*t*tails[0]"),
-    "a ratio of tails": ("hard_swish", "_given", "0.2*u*(ratio[0]", "0.2000001*u*(ratio[0]"),
+    "too few panels": ("hard_tanh", "_graded", "/ _PANEL", "/ (6 * _PANEL)"),
+    "a slope": ("tanh", "_smooth_plane", "slope = C / deviation", "slope = 0.999999 * C / deviation"),
+    "a kink elsewhere": (
+        "softsign",
+        "_kinked_plane",
+        "[(a[..., None] - d * v) / c",
+        "[(a[..., None] - 0.9 * d * v) / c",
+    ),
+    "a tail": (
+        "hard_tanh",
+        "_tails",
+        "xp.exp(-0.5 * t * t) - t * tails[0]",
+        "xp.exp(-0.5 * t * t) - 1.000001 * t * tails[0]",
+    ),
+    "a ratio of tails": ("hard_swish", "_tails", "0.2 * u * (ratio[0]", "0.2000001 * u * (ratio[0]"),
     "the wrong side": (
         "hard_swish",
-        "_given",
-        "np.where(distance > 0.0, 1.0, 0.0*distance - 1.0)",
-        "np.where(distance < 0.0, 1.0, 0.0*distance - 1.0)",
+        "_averaged",
+        "xp.where(distance > 0.0, 1.0, 0.0 * distance - 1.0)",
+        "xp.where(distance < 0.0, 1.0, 0.0 * distance - 1.0)",
     ),
     "a narrower law": (
         "hard_swish",
-        "_given",
+        "_averaged",
         "mean, square, *parameters), value",
-        "mean, 0.0*square, *parameters), value",
+        "mean, 0.0 * square, *parameters), value",
     ),
-    "a spread": ("softshrink", "_given", "K2, C))/first", "K2, C))/(1.000001*first)"),
-    "steps too long for a steep law": ("softshrink", "_line", "longest/(1.0 + 0.2*", "longest/(1.0 + 0.0*"),
-    "the diagonal": ("hard_tanh", "_line_average", "first[..., None]*x", "1.000001*first[..., None]*x"),
+    "a spread": ("softshrink", "_given", "K2, C)) / first", "K2, C)) / (1.000001 * first)"),
+    "steps too long for a steep law": ("softshrink", "_panels", "longest / (1.0 + 0.2 *", "longest / (1.0 + 0.0 *"),
+    "the diagonal": ("hard_tanh", "_line_average", "first[..., None] * x", "1.000001 * first[..., None] * x"),
 }
 
 
@@ -149,18 +162,18 @@ WRONG_AVERAGES = {  # of the helpers that compute averages of two variables at r
 @pytest.mark.parametrize("name", OPEN)
 def test_honest_averages_of_two_variables_are_accurate(name):
     limit = 1e-13 if name == "softshrink" else 4e-15  # kernels of 2e-3, where a value turns with its 500th power
-    measured = measured_error.measured_quadrature(open_component(name))
+    measured = measured_error.measured_quadrature(open_component(name), NUMPY)
     assert measured.error < limit and math.isinf(measured.max_kernel)
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("name", "helper", "old", "new"), WRONG_AVERAGES.values(), ids=WRONG_AVERAGES)
-def test_wrong_averages_of_two_variables_are_measured(monkeypatch, name, helper, old, new):
-    text, needed = dialect.NUMPY.helpers[helper]
+def test_wrong_averages_of_two_variables_are_measured(name, helper, old, new):
+    text = NUMPY.runtime.texts[helper]
     assert text.count(old) == 1
-    monkeypatch.setitem(dialect.NUMPY.helpers, helper, (text.replace(old, new), needed))
+    broken = altered(NUMPY, definitions={helper: text.replace(old, new)})
     try:
-        measured = measured_error.measured_quadrature(open_component(name))
+        measured = measured_error.measured_quadrature(open_component(name), broken)
     except SymresError as refusal:
         assert "off by" in str(refusal)
     else:  # an error, or an end before the kernel where it would be large

@@ -26,7 +26,9 @@ SHOWN = {
     "SymresError",
     "OBSERVABLES",
     "LayerMeasurement",
-    "TARGETS",
+    "REFERENCE",
+    "Target",
+    "ArrayTarget",
     "FACTS",
     "BUILD",
 }

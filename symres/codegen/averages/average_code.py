@@ -1,44 +1,24 @@
 """Averages at run time: the code of a sum of averages, and of its slopes.
 
-Nodes and weights are in runtime/quadrature_nodes.py, averages of two variables in runtime/pair_averages.py, those of
-them that are closed over one variable in conditional_polynomial.py and conditional_exponential.py.
+Nodes and weights are in arrays/runtime/quadrature_nodes.py, averages of two variables in pair_series.py beside it,
+those of them that are closed over one variable in conditional_rules.py: what they take is written here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 
-import mpmath as mp
 import sympy as sp
 
 from ...core.atoms import ActivationNode, AverageNode
 from ...core.symbols import K1, K2, C, K, z
-from ..emission.emitter import Dialect, Emitter, Source, rows, variable
-from ..runtime.pair_averages import BESIDE, KINKED, LINE, PIECES_BESIDE, SERIES, SMOOTH
-from ..runtime.quadrature_nodes import (
-    FEW,
-    FLAT_NUMPY,
-    FLAT_TORCH,
-    KERNEL,
-    NODES,
-    OVER_ONE,
-    PLAIN,
-    REFINED,
-    RULE_NUMPY,
-    RULE_TORCH,
-    SORTED_NUMPY,
-    SORTED_TORCH,
-    TAKEN,
-)
+from ..emission.emitter import Dialect, Emitter, Source, variable
 from ..stable.primitives import determinant
 from ..stable.rewrites import stabilise
 from . import singular_slopes
-from .conditional_exponential import TILTED, split_code, tilt
+from .conditional_exponential import split_code, tilt
 from .conditional_polynomial import (
-    GIVEN,
-    GIVEN_THE_SECOND,
     ClosedAverageCode,
     closed_average_code,
     has_closed_average,
@@ -50,54 +30,10 @@ from .rules import rule_of
 from .tail_growth import largest_exponent, load, polynomial_degree, rate, wave
 
 Terms = tuple[tuple[sp.Expr, tuple[PiecewiseIntegrand, ...]], ...]
-Helpers = dict[str, tuple[str, tuple[str, ...]]]
 
-POINTS, FEWER = 16, 11  # of each panel; where two results are compared
-PANEL = 1.2  # its length in t
 FAR = "38.0"  # standard deviations behind which the normal law is no float
 ROWS = {False: 256, True: 1 << 22}  # entries at a time of averages over one and two variables
 WAVY = 16  # over one variable, where waves take many nodes
-
-
-def for_torch(text: str) -> str:
-    """A text that serves both libraries, in the names of PyTorch."""
-    text = text.replace("np.", "torch.").replace("special.", "torch.special.")
-    return text.replace("_determinant(", "_Determinant.apply(")
-
-
-def _helpers(rule: str, sorted_: str, flat: str, determinant: str, spelled: Callable[[str], str]) -> Helpers:
-    return {
-        "_rule": (rule, ()),
-        "_sorted": (sorted_, ()),
-        "_line": (spelled(NODES), ("_rule", "_sorted")),
-        "_kernel_average": (spelled(KERNEL), ("_line",)),
-        "_few": (FEW, ()),
-        "_taken": (TAKEN, ()),
-        "_refined": (spelled(REFINED), ("_few", "_line")),
-        "_plain": (spelled(PLAIN), ("_few", "_rule")),
-        "_over_one": (OVER_ONE, ("_plain", "_taken")),
-        "_beside": (spelled(BESIDE), ("_line",)),
-        "_line_average": (spelled(LINE), ("_line",)),
-        "_smooth_plane": (spelled(SMOOTH), ("_line", "_line_average", determinant)),
-        "_kinked_plane": (spelled(KINKED), ("_line", "_line_average", determinant)),
-        "_given": (spelled(GIVEN), ("_line", determinant)),
-        "_pieces_beside": (spelled(PIECES_BESIDE), ("_given", "_beside")),
-        "_given_the_second": (GIVEN_THE_SECOND, ("_given",)),
-        "_tilted": (spelled(TILTED), ("_line", "_given", "_strip", determinant)),
-        "_pair_average": (spelled(SERIES), ("_plain", "_taken", "_line_average", determinant)),
-        "_flat": (flat, ("_few",)),
-    }
-
-
-NUMPY_HELPERS = _helpers(RULE_NUMPY, SORTED_NUMPY, FLAT_NUMPY, "_determinant", str)
-TORCH_HELPERS = _helpers(RULE_TORCH, SORTED_TORCH, FLAT_TORCH, "_Determinant", for_torch)
-
-
-def tables() -> tuple[tuple[str, str], ...]:
-    """The constants that the helpers read: rules on [0, 1], the length of a panel, the reach."""
-    names = ("_POINTS", "_WEIGHTS", "_FEWER_POINTS", "_FEWER_WEIGHTS")
-    numbers = zip(names, rows([*legendre(POINTS), *legendre(FEWER)]), strict=True)
-    return ("_REACH", "9.5"), ("_PANEL", repr(PANEL)), *numbers
 
 
 def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Dialect) -> Source:
@@ -107,16 +43,16 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         name: prefix of the part functions.
         symbols: the arguments: K or K1, K2, C, then parameters.
         expr: a linear combination of averages, coefficients in ``symbols``.
-        dialect: NumPy or PyTorch.
+        dialect: of an array library.
     """
     is_pair = C in symbols
     kernels = 3 if is_pair else 1
     parameters = symbols[kernels:]
     rest = "".join(f", {variable(p)}" for p in parameters)
-    library = "np" if dialect.name == "NumPy" else "torch"
+    library = dialect.library
     parts: dict[sp.Expr, str] = {}
     preamble: list[str] = []
-    constants = list(tables())
+    constants: list[tuple[str, str]] = []
     names = {s: variable(s) for s in symbols}
 
     def part(formula: sp.Expr) -> str:
@@ -148,11 +84,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
         return "(" + "".join(f"{of_entries(place)}, " for place in places).strip() + ")"
 
     def factor(f: PiecewiseIntegrand) -> str:
-        """The variable that holds a factor: parts, breaks, places, scales, reach, growth, average, tilt, steps.
-
-        The scales are the length of the changes, the rate of growth, the load of exponentials and the wave number. The
-        last is what chooses the steps, or None; rules find there by how much their steps are shorter.
-        """
+        """The variable that holds a factor, as arrays/runtime/entries.py describes it."""
         if f not in factors_:
             factors_[f] = f"f{len(factors_) + 1}"
             polynomial = is_polynomial(f)
@@ -166,7 +98,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
             beside = coded(split_code, f) if is_pair and tilt(f) is not None else "None"
             steps = "_refined" if refines(f) else "None"
             far = FAR if may_be_faint_at_zero(f) else "_REACH"
-            rest_ = f"{listed(facts)}, {far}, {polynomial_degree(f)}, {inner}, {beside}, {steps}"
+            rest_ = f"{listed(facts)}, {far}, {polynomial_degree(f)}, {inner}, {beside}, {steps}, None"
             lines.append(f"{factors_[f]} = ({functions}), {listed(f.breaks)}, {listed(places)}, {rest_}")
         return factors_[f]
 
@@ -221,7 +153,7 @@ def source(name: str, symbols: tuple[sp.Symbol, ...], expr: sp.Expr, dialect: Di
     expr = expr.xreplace(values)
     lines += Emitter(dialect, names | {determinant: "determinant"}).function([("return", expr)])
     if any(e.has(determinant) for e in (expr, *(law for conditioned in conditional for law in conditioned.args[1:]))):
-        lines.insert(0, f"determinant = {'_determinant' if library == 'np' else '_Determinant.apply'}(K1, K2, C)")
+        lines.insert(0, "determinant = _determinant(K1, K2, C)")
     arguments = ", ".join(variable(s) for s in symbols)
     for s in symbols[:kernels]:  # quotients such as <z f f'>/K have their limit at K = 0
         if any(p.base == s and p.exp.is_negative for p in expr.atoms(sp.Pow)):
@@ -323,21 +255,3 @@ def entry_time(expr: sp.Expr) -> str:
     """How long the quadrature of one entry of a matrix takes, by the slowest rule that it needs."""
     rules = [rule_of(*factors) for node in averages(expr) for _, factors in node.terms]
     return max(rules, key=lambda rule: rule.cost).time
-
-
-@cache
-def legendre(n: int) -> tuple[list[float], list[float]]:
-    """Nodes and weights on [0, 1], correctly rounded, by Newton's method on the three-term recursion."""
-    nodes, weights = [], []
-    with mp.workdps(30):
-        for k in range(n):
-            x = mp.cos(mp.pi * (k + mp.mpf(3) / 4) / (n + mp.mpf(1) / 2))
-            for _ in range(6):
-                before, value = mp.mpf(1), x
-                for j in range(2, n + 1):
-                    before, value = value, ((2 * j - 1) * x * value - (j - 1) * before) / j
-                slope = n * (before - x * value) / (1 - x * x)
-                x -= value / slope
-            nodes.append(float((1 - x) / 2))
-            weights.append(float(1 / ((1 - x * x) * slope**2)))
-    return nodes, weights

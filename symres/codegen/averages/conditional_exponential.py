@@ -25,61 +25,6 @@ from .integrands import PiecewiseIntegrand
 ORDER = 9  # of Taylor's series
 STEEPEST, FLATTEST = 100, sp.Rational(1, 100)  # rates of exponentials
 
-TILTED = '''
-def _tilted(f, g, K1, K2, C, parameters):
-    """<f(z1) g(z2)> for piecewise polynomials and decaying exponentials: the average of g given z1, then over z1."""
-    first = np.sqrt(np.clip(K1, 1e-280, None))
-    spread = np.clip(np.sqrt(_determinant(K1, K2, C))/first, 1e-280, None)
-    slope = C/first  # of the mean of z2, per standard deviation of z1
-    steep = np.where(C < 0.0, -1.0, 1.0)*np.clip(np.abs(slope), 1e-140, None)
-    reach = _reach(f[5] + g[5])
-    places = [p/first for p in f[1]]
-    places += [f[1][k]/first - side*38.0/(rate*first) for side, rate, k, _ in f[7][0]]
-    for b in g[1]:
-        places += [(b + shift*spread)/steep for shift in (-8.5, 0.0, 8.5)]
-    places += [(g[1][k] - side*38.0/rate)/steep for side, rate, k, _ in g[7][0]]
-    places = _sorted([np.clip(p, -reach, reach) for p in [*places, 0.0*K1 - reach, 0.0*K1, 0.0*K1 + reach]])
-    edges = np.stack(places, -1)
-    left, length = edges[..., :-1], edges[..., 1:] - edges[..., :-1]
-    whole = length > 0.0
-    entry = (_count(first.shape[0], first)[:, None] + 0*whole)[whole]
-    nodes, weights = _strip(first)
-    x = left[whole][..., None] + length[whole][..., None]*nodes
-    first, slope, spread = first[entry], slope[entry], spread[entry]
-    f = (f[0], [b[entry] for b in f[1]])
-    edges, own = [b[entry] for b in g[1]], [p[entry] for p in parameters]
-    inner = _tilted_average(g[7], edges, slope[..., None]*x, spread, own)
-    value = (_whole(f[0], f[1], first[..., None]*x, own)*inner*np.exp(-0.5*x*x)*weights).sum(-1)
-    return np.bincount(entry, 0.3989422804014327*value*length[whole], minlength=whole.shape[0])
-
-
-def _tilted_average(tilt, edges, mean, spread, parameters):
-    """<g(mean + spread*y)> over a standard normal y."""
-    exponentials, largest, polynomial, series = tilt
-    narrow = spread*largest <= 0.05
-    out = 0.0*mean
-    for some, closed in ((narrow, series), (~narrow, polynomial)):
-        if not bool(some.any()):
-            continue
-        b, own, m = [e[some] for e in edges], [p[some] for p in parameters], mean[some]
-        s = spread[some][..., None] + 0.0*m
-        value = _averaged((None, b, None, None, None, None, closed), m, s, own)
-        if closed is polynomial:
-            for side, rate, k, height in exponentials:
-                value = value + _wide(height(*own) + 0.0*b[k], m)*_exponential(m, s, side, rate, _wide(b[k], m))
-        out[some] = value
-    return out
-
-
-def _exponential(mean, spread, side, rate, edge):
-    """The average of exp(side*rate*(z - edge)) where side*(z - edge) < 0."""
-    distance = side*(mean - edge)/spread
-    t = distance + rate*spread
-    tail = np.exp(-0.5*distance*distance)*special.erfcx(0.7071067811865476*np.abs(t))
-    inside = 2.0*np.exp(np.clip(rate*spread*(distance + 0.5*rate*spread), None, 0.0))
-    return 0.5*np.where(t < 0.0, inside - tail, tail)
-'''
-
 
 @dataclass(frozen=True)
 class Tilt:
@@ -130,7 +75,7 @@ def split_code(
         factor: the function.
         name: prefix of the functions in the code.
         parameters: their last arguments.
-        dialect: NumPy or PyTorch.
+        dialect: of an array library.
     """
     found = tilt(factor)
     assert found is not None

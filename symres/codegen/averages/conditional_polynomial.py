@@ -26,73 +26,6 @@ from .integrands import PiecewiseIntegrand
 DEGREE = 36  # of the polynomial from which the tails of a law are made, before negligible terms are left out
 SMOOTH, FARTHEST = 5, 40  # it is one in 1/(SMOOTH + t), for t up to FARTHEST
 
-GIVEN = '''
-def _given(f, g, K1, K2, C, parameters):
-    """<f(z1) g(z2)> for a piecewise polynomial g: its average over z2 given z1, then quadrature over z1."""
-    first = np.sqrt(np.clip(K1, 1e-280, None))
-    spread = np.clip(np.sqrt(_determinant(K1, K2, C))/first, 1e-280, None)
-    slope = C/first  # of the mean of z2, per standard deviation of z1
-    steep = np.where(C < 0.0, -1.0, 1.0)*np.clip(np.abs(slope), 1e-140, None)
-    scale, rate, load, wave = f[3]
-    width = np.clip(np.minimum(spread/np.abs(steep), scale/first), 1e-10, 1e8)
-    known, shift, wave = _within(rate*first, load*first, wave*first, 300.0)
-    reach = _reach(f[5] + g[5]) + float(shift.max())
-    places, longest = [p/first for p in f[2]] + [b/steep for b in g[1]], _longest(2.5, wave)
-    x, mass = _panels(places, width, longest, reach, max(reach, f[4], g[4]), f[8])
-    inner = _averaged(g, slope[..., None]*x, spread[..., None] + 0.0*x, parameters)
-    value = _sized(_whole(f[0], f[1], first[..., None]*x, parameters)*inner, f[8])
-    return np.where(known, (value*mass).sum(-1), math.nan)
-
-
-def _averaged(g, mean, spread, parameters):
-    """<g(mean + spread*y)> of a piecewise polynomial over a standard normal y."""
-    means, jumps, degree, ratio = g[6]
-    parameters = [_wide(p, mean) for p in parameters]
-    square = spread*spread
-    value = means[0](mean, square, *parameters) + 0.0*mean
-    for k, edge in enumerate(g[1]):
-        value = np.where(mean >= _wide(edge, mean), means[k + 1](mean, square, *parameters), value)
-    for jump, edge in zip(jumps, g[1]):
-        distance = _wide(edge, mean) - mean
-        side = np.where(distance > 0.0, 1.0, 0.0*distance - 1.0)  # of the kind of the distance in PyTorch too
-        t = np.clip(np.abs(distance)/spread, None, 40.0)
-        scale = side
-        for height, tail in zip(jump(*parameters), _tails(t, degree, ratio)):
-            value = value + height*scale*tail
-            scale = scale*side*spread
-    return value
-
-
-def _tails(t, degree, ratio):
-    """The averages T_k of (y - t)**k over y > t >= 0, k = 0 ... degree, for a standard normal y.
-
-    T_k = (k - 1) T_(k-2) - t T_(k-1) cancels; T_k/T_(k-1) = k/(t + T_(k+1)/T_k) does not. The last of these ratios is
-    a polynomial in 1/(5 + t), divided by 5 + t.
-    """
-    tails = [0.5*special.erfc(0.7071067811865476*t)]
-    if degree == 1 and not ratio:  # fast, and accurate beside functions that do not vanish around 0
-        tails.append(0.3989422804014327*np.exp(-0.5*t*t) - t*tails[0])
-    elif degree:
-        u = 5.0/(5.0 + t)
-        x = 2.25*u - 1.25
-        high, low = 0.0*t, 0.0*t
-        for c in ratio[:0:-1]:
-            high, low = c + 2.0*x*high - low, high
-        ratios = [0.2*u*(ratio[0] + x*high - low)]
-        for k in range(degree - 1, 0, -1):
-            ratios.insert(0, k/(t + ratios[0]))
-        for r in ratios:
-            tails.append(tails[-1]*r)
-    return tails
-'''
-
-
-GIVEN_THE_SECOND = '''
-def _given_the_second(f, g, K1, K2, C, parameters):
-    """<f(z1) g(z2)> for a piecewise polynomial f."""
-    return _given(g, f, K2, K1, C, parameters)
-'''
-
 
 def is_polynomial(factor: PiecewiseIntegrand) -> bool:
     """Whether a function is a polynomial on each of its pieces."""
@@ -233,7 +166,7 @@ def closed_average_code(
         factor: the function.
         name: prefix of the functions in the code.
         parameters: their last arguments.
-        dialect: NumPy or PyTorch.
+        dialect: of an array library.
         order: of Taylor's series where it is no piecewise polynomial.
     """
     square = sp.Dummy("square")
@@ -243,7 +176,7 @@ def closed_average_code(
     preamble = []
     for spellings, centres in zip(means(factor, square), centres_of(factor), strict=True):
         groups[0].append(f"{name}_mean_{len(groups[0]) + 1}")
-        lines = _nearest(spellings, centres, Emitter(dialect, names), "np" if dialect.name == "NumPy" else "torch")
+        lines = _nearest(spellings, centres, Emitter(dialect, names), dialect.library)
         head = f"def {groups[0][-1]}(z, square{', ' * bool(listed)}{listed}):"
         preamble.append("\n".join([head, *(f"    {line}" for line in lines)]))
     degree = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,9 +48,12 @@ class Dialect:
         root: template of a square root whose argument may vanish.
         radical: template of a power below 1 of an argument that may vanish.
         power: template of a general power.
-        quotient: template of a division.
         infinity: spelling of the float infinity.
-        helpers: name of a helper function -> (its source, names of the helpers that it calls).
+        quotient: template of a division; empty: the operator.
+        library: the name of the array library in code, which has ``exp``, ``where``, ``clip``.
+        nan: spelling of no number.
+        at_least: template of the larger one of an array and a number.
+        at_most: of the smaller one.
     """
 
     name: str
@@ -61,24 +63,16 @@ class Dialect:
     radical: str
     power: str
     infinity: str
-    helpers: Mapping[str, tuple[str, tuple[str, ...]]]
-    quotient: str = ""  # empty: the operator
+    quotient: str = ""
+    library: str = ""
+    nan: str = "math.nan"
+    at_least: str = ""
+    at_most: str = ""
 
     def unspelled(self, expr: sp.Expr) -> str:
         """The name of a function in an expression that the language has no spelling for; empty if there is none."""
         heads = {type(e) for e in expr.atoms(sp.Function) if not isinstance(e, AppliedUndef) and not is_constant(e)}
         return min((head.__name__ for head in heads - set(self.functions)), default="")
-
-    def needed(self, lines: Sequence[str]) -> tuple[str, ...]:
-        """The helpers that the code calls, dependencies first, in a fixed order."""
-        text, found = "\n".join(lines), set()
-        stack = [name for name in self.helpers if re.search(rf"(?<!\w){name}(?!\w)", text)]
-        while stack:
-            name = stack.pop()
-            if name not in found:
-                found.add(name)
-                stack.extend(self.helpers[name][1])
-        return tuple(name for name in self.helpers if name in found)  # tables list dependencies first
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What a module computes, before any language.
 
 Read ``plan`` first: quantities become functions that call components. ``homogeneity`` finds parameters that only set a
-scale, ``component_lines`` writes the lines that components have in every target, ``language`` describes a target.
+scale, ``guards`` says what is done where code has no number. ``module_plan`` and ``network_plan`` are what a target is
+given, ``target`` is what it has to be.
 """

@@ -28,6 +28,7 @@ from ..stable.angles import AngleForm, angle_form, positive
 from ..stable.primitives import GeneratedSymbol, determinant
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import one_sign
+from .guards import FLOOR, Guards
 from .homogeneity import scaling
 
 KERNELS = (K, K1, K2)  # what is no variance below 0
@@ -88,7 +89,7 @@ class Component:
     floored: bool = False
     undefined: str = ""
     fallback_integral: sp.Expr | None = None
-    measured_in: str = "NumPy"
+    measured_in: str = ""
 
     @property
     def is_inaccurate(self) -> bool:
@@ -115,6 +116,13 @@ class Component:
     def parameters(self) -> tuple[sp.Symbol, ...]:
         """The arguments that are no kernels."""
         return self.symbols[3 if self.is_pair else 1 :]
+
+    @property
+    def guards(self) -> Guards:
+        """What is done where the code has no number."""
+        sign = self.code.sign if isinstance(self.code, Fit) else 0
+        floor = self.code.shape.floor or None if isinstance(self.code, Fit) else FLOOR if self.floored else None
+        return Guards(floor, self.start, self.origin, self.max_kernel, sign)
 
     @property
     def call(self) -> Callable[..., sp.Expr]:
@@ -145,6 +153,11 @@ class Function:
         One rule for every target: all functions of a layer can be called with the same names.
         """
         return (*self.quantity.symbols, *self.quantity.unused)
+
+    @property
+    def takes_matrices(self) -> bool:
+        """Whether it is a function of two inputs."""
+        return {K1, K2, C} <= set(self.arguments)
 
     @property
     def idle(self) -> tuple[sp.Symbol, ...]:

@@ -1,5 +1,5 @@
 """How a component is computed, by measured errors.
 
 Read ``choose`` first: closed form, fit or quadrature. ``measured_error`` compares generated code with ball arithmetic
-at the points of ``sample_points``; ``running`` runs the code in any language.
+at the points of ``sample_points``.
 """

@@ -18,14 +18,13 @@ from ...numerics.special import S4, SPECIAL, T4
 from ..averages.average_code import averages
 from ..emission.emitter import LosesDigits, NoSpelling
 from ..fits.chebyshev import fit
-from ..planning.language import Language
 from ..planning.plan import ACCURATE, FEW_DIGITS, Component
+from ..planning.target import Target
 from ..stable.angles import angle_form
 from ..stable.correlation_form import in_determinant_form
 from ..stable.primitives import TwoSigns, TwoTails
 from ..stable.rewrites import stabilise
 from ..stable.rounding_error import cancels, doubt
-from ..targets.numpy.dialect import NUMPY_LANGUAGE
 from .measured_error import (
     BITS,
     measured_kernel,
@@ -36,7 +35,6 @@ from .measured_error import (
     with_ends,
     with_numbers,
 )
-from .running import is_runnable, run
 from .sample_points import MEASURED, Values, named, other_values
 
 _SLOW = (TwoSigns, TwoTails, S4, T4)
@@ -52,7 +50,8 @@ def build_component(
     name: str,
     symbols: tuple[sp.Symbol, ...],
     formula: sp.Expr,
-    language: Language = NUMPY_LANGUAGE,
+    target: Target,
+    reference: Target,
     accept_cancellation: bool = False,
     fallback_integral: sp.Expr | None = None,
 ) -> Component:
@@ -62,64 +61,66 @@ def build_component(
         name: of the function.
         symbols: its arguments.
         formula: what it computes.
-        language: the target, on whose own code the error is measured where its library is installed.
+        target: on whose own code the error is measured where it can be run.
+        reference: on whose code the choice is made: it is the same for every target.
         accept_cancellation: whether a closed form is taken although its terms cancel in floats.
         fallback_integral: the formula in averages, for parameters at which its terms cancel.
 
     Raises:
         SymresError: no way of computing it was found to work.
-        NoSpelling: a closed form in functions that the language does not have; its average may still be computed.
+        NoSpelling: a closed form in functions that the target does not have; its average may still be computed.
         LosesDigits: a closed form whose terms cancel in floats, or whose limit at K = 0 depends on parameters; the
             same holds.
     """
     if C in symbols and formula.has(*SPECIAL) and not accept_cancellation:
-        _check_digits(name, symbols, formula, language.name)
-    component = _spelled(_built(name, symbols, formula, accept_cancellation, fallback_integral), language)
-    return component if language == NUMPY_LANGUAGE or not is_runnable(language) else _measured_in(component, language)
+        _check_digits(name, symbols, formula, target.title, reference)
+    component = _built(name, symbols, formula, reference, accept_cancellation, fallback_integral)
+    component = _spelled(component, target, reference)
+    return component if target is reference or not target.is_runnable else _measured_in(component, target)
 
 
-def _spelled(component: Component, language: Language) -> Component:
-    """A component whose code the language has words for: a fit where a closed form of one kernel has none."""
+def _spelled(component: Component, target: Target, reference: Target) -> Component:
+    """A component whose code the target has words for: a fit where a closed form of one kernel has none."""
     if not isinstance(component.code, sp.Expr):
         return component
-    unspelled = language.dialect.unspelled(component.code)
-    if not unspelled and not _is_unspelled(component):
+    unspelled = target.unspelled(component.code)
+    if not unspelled and not _is_unspelled(component, reference):
         return component
     if component.symbols != (K,):
-        raise NoSpelling.of(language.name, component.formula, unspelled)
-    return _fitted(component.name, component.formula)
+        raise NoSpelling.of(target.title, component.formula, unspelled)
+    return _fitted(component.name, component.formula, reference)
 
 
 @lru_cache(maxsize=256)
-def _measured_in(component: Component, language: Language) -> Component:
-    """A component with the errors of its code in another language; errors on NumPy chose the code."""
-    found = _remeasured(component, None, language)
+def _measured_in(component: Component, target: Target) -> Component:
+    """A component with the errors of its code in another target; errors on the reference chose the code."""
+    found = _remeasured(component, None, target)
     unended = replace(component, max_measured_kernel=math.inf)  # averages end elsewhere with other parameters
     texts = []
     for values in other_values(component.parameters):
         try:
-            other = _remeasured(unended, values, language)
+            other = _remeasured(unended, values, target)
         except SymresError as error:
             texts.append(f"not measured {_where(values)}: {error.found}")
             continue
         texts.append(f"{_outcome(other, found.last)} {_where(values)}")
-    return replace(found, measured_in=language.name, elsewhere=_listed(component, texts))
+    return replace(found, measured_in=target.title, elsewhere=_listed(component, texts))
 
 
-def _remeasured(component: Component, values: Values | None, language: Language) -> Component:
-    """A component with the error of its code in a language.
+def _remeasured(component: Component, values: Values | None, target: Target) -> Component:
+    """A component with the error of its code in a target.
 
-    The error is infinite where that code has no number, or a wrong one, although NumPy's has one.
+    The error is infinite where that code has no number, or a wrong one, although the reference has one.
 
     Raises:
         SymresError: kernels of order one are inaccurate.
     """
     if not component.is_pair:
-        found = measured_kernel(component, values, language)
+        found = measured_kernel(component, target, values)
     elif component.code is None:
-        found = measured_quadrature(component, values, language)
+        found = measured_quadrature(component, target, values)
     else:
-        found = measured_pair(component, values, language)
+        found = measured_pair(component, target, values)
     if found.origin != component.origin:
         return replace(component, error=math.inf, worst="K = 0")
     if found.max_kernel < component.max_kernel and values is None:
@@ -128,39 +129,39 @@ def _remeasured(component: Component, values: Values | None, language: Language)
 
 
 @lru_cache(maxsize=256)
-def _check_digits(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, language: str) -> None:
+def _check_digits(name: str, symbols: tuple[sp.Symbol, ...], formula: sp.Expr, title: str, reference: Target) -> None:
     """Refuse a closed form in special functions that is inaccurate where terms are most likely to cancel."""
     component = Component(name, symbols, formula, in_determinant_form(stabilise(formula)))
-    if _is_unspelled(component):
+    if _is_unspelled(component, reference):
         return
     formula, extra = with_numbers(component, None)
-    function = run(component)
+    function = reference.run(component)
     with np.errstate(all="ignore"):
         values = {point: float(function(*map(np.array, point), *extra)) for point in (*PARALLEL, *HARD)}
     if not all(math.isfinite(values[point]) for point in PARALLEL):
-        raise _refused(component, language, "it is 0/0 in floats where inputs are parallel")
+        raise _refused(component, title, "it is 0/0 in floats where inputs are parallel")
     for point in HARD:
-        _check_error(component, language, pair_deviation(formula, point, values[point]), named(point))
-    measured = _built(name, symbols, component.formula)
-    _check_error(component, language, measured.error, measured.worst)
+        _check_error(component, title, pair_deviation(formula, point, values[point]), named(point))
+    measured = _built(name, symbols, component.formula, reference)
+    _check_error(component, title, measured.error, measured.worst)
 
 
-def _check_error(component: Component, language: str, error: float, place: str) -> None:
+def _check_error(component: Component, title: str, error: float, place: str) -> None:
     if not error <= FEW_DIGITS:
-        raise _refused(component, language, f"its terms cancel in floats (error {error:.0e} at {place})")
+        raise _refused(component, title, f"its terms cancel in floats (error {error:.0e} at {place})")
 
 
-def _check_loss(component: Component, where: str = "") -> None:
+def _check_loss(component: Component, title: str, where: str = "") -> None:
     if not isinstance(component.code, sp.Expr) or not (component.is_pair or component.parameters):
         return
     lost = component.error_over_max or 0.0 if component.is_pair else component.error
     of = " of the largest value" if component.is_pair else ""
     if lost > MAX_CLOSED_FORM_ERROR:
-        raise _refused(component, NUMPY_LANGUAGE.name, f"its terms cancel in floats (error {lost:.0e}{of}{where})")
+        raise _refused(component, title, f"its terms cancel in floats (error {lost:.0e}{of}{where})")
 
 
-def _refused(component: Component, language: str, found: str) -> LosesDigits:
-    return LosesDigits(f"{language} code for {str(component.formula)[:80]}", found, "export to LaTeX")
+def _refused(component: Component, title: str, found: str) -> LosesDigits:
+    return LosesDigits(f"{title} code for {str(component.formula)[:80]}", found, "export to LaTeX")
 
 
 @lru_cache(maxsize=256)
@@ -168,34 +169,39 @@ def _built(
     name: str,
     symbols: tuple[sp.Symbol, ...],
     formula: sp.Expr,
+    reference: Target,
     accept_cancellation: bool = False,
     fallback_integral: sp.Expr | None = None,
 ) -> Component:
-    """The component for NumPy."""
+    """The component, measured on the reference."""
     open_ = bool(averages(formula))
     if C in symbols:
         if open_:
-            return _measured(measured_quadrature, Component(name, symbols, formula, None))
+            return _measured(measured_quadrature, Component(name, symbols, formula, None), reference)
         form = angle_form(formula, (K1, C, K2))
         component = Component(
             name, symbols, formula, in_determinant_form(stabilise(formula) if form is None else form.stable()), form
         )
         component = _guarded(component, fallback_integral)
-        return component if _is_unspelled(component) else _measured(_measured_pair, component, accept_cancellation)
+        return (
+            component
+            if _is_unspelled(component, reference)
+            else _measured(_measured_pair, component, reference, accept_cancellation)
+        )
     if open_ and len(symbols) > 1:
-        return _measured(measured_kernel, Component(name, symbols, formula, None))
+        return _measured(measured_kernel, Component(name, symbols, formula, None), reference)
     closed = _guarded(Component(name, symbols, formula, stabilise(formula)), fallback_integral)
-    if not open_ and not _is_unspelled(closed):
-        closed = _measured(measured_kernel, closed, accept_cancellation)
+    if not open_ and not _is_unspelled(closed, reference):
+        closed = _measured(measured_kernel, closed, reference, accept_cancellation)
         if closed.error <= ACCURATE or len(symbols) > 1:
             return closed
         try:
-            fitted = _fitted(name, formula)
+            fitted = _fitted(name, formula, reference)
         except SymresError:  # waves
             return closed
         # a closed form of exponentials goes on to the largest floats: a fit that ends before must be much better
         return fitted if math.isinf(fitted.max_kernel) or 10 * fitted.error < closed.error else closed
-    return closed if len(symbols) > 1 else _fitted(name, formula)
+    return closed if len(symbols) > 1 else _fitted(name, formula, reference)
 
 
 def _guarded(component: Component, fallback_integral: sp.Expr | None) -> Component:
@@ -206,20 +212,19 @@ def _guarded(component: Component, fallback_integral: sp.Expr | None) -> Compone
     return replace(component, fallback_integral=fallback_integral)
 
 
-def _is_unspelled(component: Component) -> bool:
-    """Whether NumPy has no code, or code that is slow beside a fit."""
+def _is_unspelled(component: Component, reference: Target) -> bool:
+    """Whether the reference has no code, or code that is slow beside a fit."""
     if not isinstance(component.code, sp.Expr):
         return False
-    return bool(NUMPY_LANGUAGE.dialect.unspelled(component.code)) or (
-        component.symbols == (K,) and component.code.has(*_SLOW)
-    )
+    return bool(reference.unspelled(component.code)) or (component.symbols == (K,) and component.code.has(*_SLOW))
 
 
 @lru_cache(maxsize=256)
-def _fitted(name: str, formula: sp.Expr) -> Component:
+def _fitted(name: str, formula: sp.Expr, reference: Target) -> Component:
     """A function of one kernel as a fit."""
     fitted = fit(_values(formula), str(formula))
-    return measured_kernel(Component(name, (K,), formula, fitted, max_kernel=fitted.max_kernel, reason=fitted.reason))
+    component = Component(name, (K,), formula, fitted, max_kernel=fitted.max_kernel, reason=fitted.reason)
+    return replace(measured_kernel(component, reference), measured_in=reference.title)
 
 
 def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
@@ -235,37 +240,40 @@ def _values(formula: sp.Expr) -> Callable[[mp.mpf], mp.mpf]:
     return value
 
 
-def _measured_pair(component: Component, values: Values | None) -> Component:
-    return measured_pair(with_ends(component, values), values)
+def _measured_pair(component: Component, target: Target, values: Values | None) -> Component:
+    return measured_pair(with_ends(component, target, values), target, values)
 
 
 def _measured(
-    measure: Callable[[Component, Values | None], Component], component: Component, accept_cancellation: bool = False
+    measure: Callable[[Component, Target, Values | None], Component],
+    component: Component,
+    reference: Target,
+    accept_cancellation: bool = False,
 ) -> Component:
-    """A component with the error of its NumPy code, and with those at other values of the parameters of an activation.
+    """A component with the error of its code in the reference, and those at other values of its parameters.
 
     Raises:
         LosesDigits: a closed form, unless ``accept_cancellation``, whose terms cancel in floats with one of these
             values; or one whose limit at K = 0 depends on parameters and is not found at small kernels.
     """
-    found, texts = measure(component, None), []
+    found, texts = measure(component, reference, None), []
     if not accept_cancellation:
-        _check_loss(found)
+        _check_loss(found, reference.title)
     for values in other_values(component.parameters):
         try:
-            other = measure(component, values)
+            other = measure(component, reference, values)
         except SymresError as error:
             texts.append(f"not measured {_where(values)}: {error.found}")
             continue
         moves = found.origin != other.origin  # the limit at K = 0, with a parameter
         if moves and component.floored and not accept_cancellation:
-            raise _refused(component, NUMPY_LANGUAGE.name, "its limit at K = 0 depends on parameters")
+            raise _refused(component, reference.title, "its limit at K = 0 depends on parameters")
         if moves or (other.floored and not found.floored):  # one code serves all values
-            return _measured(measure, replace(component, floored=True), accept_cancellation)
+            return _measured(measure, replace(component, floored=True), reference, accept_cancellation)
         if not accept_cancellation:
-            _check_loss(other, f" {_where(values)}")
+            _check_loss(other, reference.title, f" {_where(values)}")
         texts.append(f"{_outcome(other, found.last)} {_where(values)}")
-    return replace(found, elsewhere=_listed(component, texts))
+    return replace(found, measured_in=reference.title, elsewhere=_listed(component, texts))
 
 
 def _where(values: Values) -> str:

@@ -1,7 +1,7 @@
 """Measure the error of the generated code of a component against ball arithmetic.
 
-A component is measured first on its NumPy code; that finds the limit at K = 0 and the range too. The code of another
-language has the same limit and range, and only its error is measured.
+A component is measured first on the code of the reference target; that finds the limit at K = 0 and the range too. The
+code of another target has the same limit and range, and only its error is measured.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ from ...numerics.special import S4
 from ..averages.average_code import averages
 from ..averages.integrands import GaussianAverage, PiecewiseIntegrand
 from ..fits.chebyshev import Fit, grid
-from ..planning.language import ArrayFunction, Floats, Language
 from ..planning.plan import FEW_DIGITS, INACCURATE, Component
-from ..targets.numpy.dialect import NUMPY_LANGUAGE
-from .running import run
+from ..planning.target import ArrayFunction, Floats, Target
 from .sample_points import (
     DIAGONAL,
     ENDS,
@@ -54,16 +52,14 @@ REMEMBERED = 1 << 14  # balls: a second language is measured at the same points
 SHARED = 64  # entries with the same kernels, as in a matrix: such averages are computed another way than single ones
 
 
-def measured_kernel(
-    component: Component, values: Values | None = None, language: Language = NUMPY_LANGUAGE
-) -> Component:
+def measured_kernel(component: Component, target: Target, values: Values | None = None) -> Component:
     """Error relative to max(|f|, |K f'|) on K = 1e-8 .. 1e4; a value at K = 0 is supplied where the code has none.
 
     Averages without a closed form, and what decays at small K, are judged by |f| alone.
     """
     formula, extra = with_numbers(component, values)
     points = np.array([k for k in grid()[:: 4 if averages(formula) else 1] if k <= component.max_kernel])
-    function = run(component, language)
+    function = target.run(component)
     with np.errstate(all="ignore"):
         found = function(points, *extra) * np.ones(points.shape)
     component = _with_limit(component, formula, function, extra)
@@ -136,11 +132,11 @@ def _limit(formula: sp.Expr) -> float | None:
     return b if abs(a - b) <= 1e-16 * abs(b) else None
 
 
-def measured_pair(component: Component, values: Values | None = None, language: Language = NUMPY_LANGUAGE) -> Component:
+def measured_pair(component: Component, target: Target, values: Values | None = None) -> Component:
     """Error relative to max(|F|, |C dF/dC|) over kernels 1e-8 .. 1e4 and correlations to 1 - 1e-12."""
     formula, extra = with_numbers(component, values)
     points = open_pairs() if formula.has(S4) else all_pairs()  # a ball of S4 takes a second
-    function = run(component, language)
+    function = target.run(component)
     with np.errstate(all="ignore"):
         found = function(*map(np.array, zip(*points, strict=True)), *extra) * np.ones(len(points))
     errors = []
@@ -148,20 +144,21 @@ def measured_pair(component: Component, values: Values | None = None, language: 
         errors.append((pair_deviation(formula, point, float(value)), named(point)))
     worst, where = max(errors)
     beside = _beside_largest(formula, points, found) if worst > FEW_DIGITS else None
-    undefined = undefined_ends(component, values, language)
+    undefined = undefined_ends(component, target, values)
     gap = _gap(function, extra)
     return replace(component, error=worst, worst=where, error_over_max=beside, gap=gap, undefined=undefined)
 
 
-def with_ends(component: Component, values: Values | None = None) -> Component:
+def with_ends(component: Component, target: Target, values: Values | None = None) -> Component:
     """A closed form of two inputs as it is, or floored if that gives it values where inputs are parallel or vanish."""
     floored = replace(component, floored=True)
-    return floored if undefined_ends(component, values) and not undefined_ends(floored, values) else component
+    ended = undefined_ends(component, target, values) and not undefined_ends(floored, target, values)
+    return floored if ended else component
 
 
-def undefined_ends(component: Component, values: Values | None = None, language: Language = NUMPY_LANGUAGE) -> str:
+def undefined_ends(component: Component, target: Target, values: Values | None = None) -> str:
     """Where a closed form has no value in floats, or a floored one none that continues those beside it."""
-    function, (_, extra) = run(component, language), with_numbers(component, values)
+    function, (_, extra) = target.run(component), with_numbers(component, values)
     found = []
     for name, ends in ENDS.items():
         with np.errstate(all="ignore"):
@@ -204,16 +201,14 @@ def _gap(function: ArrayFunction, extra: Sequence[float]) -> tuple[float, float]
     return corner, nearer
 
 
-def measured_quadrature(
-    component: Component, values: Values | None = None, language: Language = NUMPY_LANGUAGE
-) -> Component:
+def measured_quadrature(component: Component, target: Target, values: Values | None = None) -> Component:
     """Error relative to sqrt(<f**2> <g**2>), of single entries and of matrices; it ends with the accurate kernels.
 
     Raises:
         SymresError: kernels of order one are inaccurate.
     """
     formula, extra = with_numbers(component, values)
-    function = run(component, language)
+    function = target.run(component)
     points = [point for point in sorted(open_pairs(), key=larger) if larger(point) <= component.max_kernel]
     points = points[:: 1 if values is None else 2]  # balls take most of the time
     with np.errstate(all="ignore"):

@@ -192,11 +192,10 @@ def _error_text(component: Component) -> str:
     return f"{bound} {scope}{worst}."
 
 
-def measured_code(components: Iterable[Component], language: str) -> str:
-    """The code on which the errors that a module states were measured."""
-    if all(component.measured_in == language for component in components):
-        return "this code"
-    return f"the NumPy code of the same functions, as {language} was not installed"
+def measured_code(components: Iterable[Component], title: str) -> str:
+    """The code on which the errors that a module states were measured; the title is that of the module's target."""
+    others = sorted({component.measured_in for component in components} - {title})
+    return f"the {others[0]} code of the same functions, as {title} was not installed" if others else "this code"
 
 
 def warnings(function: Function) -> list[str]:
@@ -210,8 +209,8 @@ def warnings(function: Function) -> list[str]:
     return out + ends
 
 
-def function_lines(function: Function, target: str) -> list[str]:
-    """Domain, error and source of a public function; of derivatives in PyTorch where they are cut off."""
+def function_lines(function: Function, gradients: bool) -> list[str]:
+    """Domain, error and source of a public function; of its gradients, if it has any, where they are cut off."""
     quantity = function.quantity
     if quantity.body == sp.oo:
         source = wrapped(f"Generalises: {quantity.source}.", 4, 4) if quantity.source else []
@@ -242,9 +241,8 @@ def function_lines(function: Function, target: str) -> list[str]:
         if component.is_inaccurate:
             continue
         lines += wrapped(error_text(component).replace("Error:", f"Error ({component.name}):", 1), 4, 4)
-    if target == "torch" and any(
-        both_jump(node) for c in function.components if c.is_pair for node in averages(c.formula)
-    ):
+    pairs = (node for c in function.components if c.is_pair for node in averages(c.formula))
+    if gradients and any(map(both_jump, pairs)):
         lines += wrapped(
             "Derivatives grow without bound towards C**2 = K1*K2 where a jump at the first input meets one at the "
             f"second: nearer than {float(NEAREST):g} of K1*K2 they are cut off there. Those in parameters that move "

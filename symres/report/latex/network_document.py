@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ...codegen.network.network_maps import maps_of
+from ...codegen.planning.network_plan import maps_of
 from ...core import files
 from ...notation import Notation, has_decimals
 from ...results.subjects import DerivedNetwork

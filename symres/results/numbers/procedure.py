@@ -22,7 +22,7 @@ _OTHER = "0.75"
 class Procedure(Shown):
     """What is computed from functions of one layer: a recursion over the layers of a network, or a search.
 
-    Its name says how; each language has a template of that name, in ``templates/procedures``.
+    Its name says how; targets have a template of that name.
 
     Args:
         name: "vertex", "response", "branch_scale" or "optimal_gamma".

@@ -15,10 +15,10 @@ import torch
 import symres as sr
 from symres.codegen import generate
 from symres.codegen.emission.emitter import argument
-from symres.codegen.generate import _signature
 from symres.codegen.stable.angles import angle_form
 from symres.codegen.stable.primitives import GeneratedSymbol
 from symres.codegen.strategy import choose
+from symres.codegen.wording.signatures import signature
 from symres.core.errors import DeclarationError
 from symres.core.symbols import K1, K2, SHARED, C, K, z
 from symres.report.export import export
@@ -85,7 +85,7 @@ def parameter_of(quantity):
 def measured_once(monkeypatch):
     """Components are measured under the name ``be``; then their parameter gets its name, and code is printed."""
 
-    def build(name, symbols, formula, language, accept_cancellation=False, fallback_integral=None):
+    def build(name, symbols, formula, target, reference, accept_cancellation=False, fallback_integral=None):
         free = [s for s in symbols if s not in SHARED.values() and not isinstance(s, GeneratedSymbol)]
         there = {s: sp.Symbol("be", **s.assumptions0) for s in free}
         back = {new: s for s, new in there.items()}
@@ -93,7 +93,8 @@ def measured_once(monkeypatch):
             name,
             tuple(there.get(s, s) for s in symbols),
             formula.xreplace(there),
-            language,
+            target,
+            reference,
             accept_cancellation,
             fallback_integral and fallback_integral.xreplace(there),
         )
@@ -327,11 +328,10 @@ def test_no_place_has_two_parameters(formula, layer, target):
 def test_an_ignored_parameter_has_no_place_behind_another_one():
     """f(1, 2, 3) would be C_W = 2 in one function and C_b = 2 in the other."""
     C_W, C_b, gamma = (SHARED[name] for name in ("C_W", "C_b", "gamma"))
-    needed = [(C_W,), (C_b, gamma)]
     one = Quantity("one", (K, C_W), K * C_W, K * C_W, Status.EXACT, unused=(C_b, gamma))
     other = Quantity("other", (K, C_b, gamma), K * C_b * gamma, K * C_b * gamma, Status.EXACT, unused=(C_W,))
-    assert _signature(one, [], needed) == "K, C_W, *, C_b=0.0, gamma=0.0"
-    assert _signature(other, [], needed) == "K, C_b, gamma, *, C_W=0.0"
+    assert signature(one, (one, other)) == "K, C_W, *, C_b=0.0, gamma=0.0"
+    assert signature(other, (one, other)) == "K, C_b, gamma, *, C_W=0.0"
 
 
 def test_a_parameter_that_is_ignored_has_a_place_where_no_function_needs_another_one():

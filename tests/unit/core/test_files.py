@@ -51,4 +51,4 @@ def test_templates_are_strict():
     import jinja2
 
     with pytest.raises(jinja2.UndefinedError):
-        files.render("numpy.py.j2", {})
+        files.render("report.tex.j2", {})

@@ -1,1 +1,5 @@
-"""NumPy: read ``dialect`` first; matrices are computed in ``tiles``, along one of the ``fast_paths``."""
+"""NumPy modules: ``target`` says what they are, ``components`` is the code, ``tiles`` that of parts of matrices."""
+
+from .target import TARGET
+
+__all__ = ["TARGET"]

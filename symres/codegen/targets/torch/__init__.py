@@ -1,1 +1,5 @@
-"""PyTorch: ``dialect`` has the spelling, the sources, and derivatives where autograd would lose them."""
+"""PyTorch modules, differentiable in every argument: ``target`` says what they are, ``components`` is the code."""
+
+from .target import TARGET
+
+__all__ = ["TARGET"]

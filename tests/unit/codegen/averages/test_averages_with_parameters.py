@@ -12,9 +12,11 @@ import torch
 
 import symres as sr
 from symres.activations.piecewise import split
+from symres.codegen.arrays import array_target
 from symres.codegen.averages.features import features, may_be_faint_at_zero
 from symres.codegen.planning.plan import Component
-from symres.codegen.strategy import choose, measured_error, running, sample_points
+from symres.codegen.strategy import choose, measured_error, sample_points
+from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K1, K2, C, K, z
 from symres.report.export import export
 
@@ -199,7 +201,7 @@ def test_functions_that_are_faint_around_zero(name):
     with mp.workdps(30):
         law = mp.mpf(kernel)
         exact = mp.quad(lambda x: phi_(x, a, b) * mp.exp(-x * x / (2 * law)), breaks) / mp.sqrt(2 * mp.pi * law)
-    assert measured_error.run(component(formula))(kernel, a, b) == pytest.approx(float(exact), rel=1e-13)
+    assert NUMPY.run(component(formula))(kernel, a, b) == pytest.approx(float(exact), rel=1e-13)
 
 
 @pytest.mark.parametrize("name", ["gate", "kinked"])
@@ -207,7 +209,7 @@ def test_pairs_of_functions_that_are_faint_around_zero(name):
     formula, (a, b, kernel), _ = FAINT[name]
     f = sr.Activation("f", formula, (A, B))
     square = sr.expect(f(z) ** 2).evalf(15, K=kernel, a=a, b=b)
-    average = measured_error.run(component(formula, pair=True))
+    average = NUMPY.run(component(formula, pair=True))
     for rho in (1.0, 0.5, -0.9):
         exact = sr.expect2(f, f).evalf(12, K1=kernel, K2=kernel, C=rho * kernel, a=a, b=b)
         assert abs(average(kernel, kernel, rho * kernel, a, b) - exact) < 1e-13 * square
@@ -251,14 +253,14 @@ def test_parameters_are_large_and_small_in_turn_and_zero():
 
 def test_a_place_far_out_beside_a_small_scale_is_looked_at(monkeypatch):
     """An error that only one mixture shows is said, with the mixture."""
-    honest = measured_error.run
+    honest = NUMPY.run
 
-    def wrong(component, language):
-        f = honest(component, language)
+    def wrong(component):
+        f = honest(component)
         return lambda k, a, b: f(k, a, b) * (1 + 9e-4 * ((a < 1) & (b > 1)))
 
-    monkeypatch.setattr(measured_error, "run", wrong)
-    found = choose._measured(measured_error.measured_kernel, component(sp.tanh(A * (z - B))))
+    monkeypatch.setattr(NUMPY, "run", wrong)
+    found = choose._measured(measured_error.measured_kernel, component(sp.tanh(A * (z - B))), NUMPY)
     assert found.error < 1e-13
     *right, last, _, cancels = found.elsewhere.split("; ")
     assert cancels == "fewer digits where values of both signs cancel"
@@ -274,6 +276,6 @@ def test_equal_entries_are_integrated_once():
         return k1[some] + 10 * k2[some] + 100 * c[some]
 
     k1, k2, c = np.array([1.0, 2.0, 1.0, 3.0]), np.array([5.0, 6.0, 5.0, 7.0]), np.array([0.1, 0.2, 0.1, 0.3])
-    found = running._once(integrate)(None, 16, None, None, np.array([2, 1, 0]), k1, k2, c, [])
+    found = array_target._once(integrate)(None, 16, None, None, np.array([2, 1, 0]), k1, k2, c, [])
     np.testing.assert_array_equal(found, [61.0, 82.0, 61.0])
     assert sizes == [2]

@@ -14,7 +14,8 @@ import torch
 import symres as sr
 from symres.codegen.emission.emitter import LosesDigits
 from symres.codegen.planning.plan import Component
-from symres.codegen.strategy import choose, measured_error
+from symres.codegen.strategy import choose
+from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K1, K2, C, K, x1, z
 from symres.report.export import export
 
@@ -57,7 +58,7 @@ def test_averages_of_odd_functions_are_zero(formula):
     """By parity alone: nothing in the code says that they are."""
     node = sr.expect(GATE).body
     code = Component("_average_1", (K, A), node.func(formula.subs(z, x1), K), None)
-    assert np.all(measured_error.run(code)(np.array([1e-8, 0.3, 1.0, 1e4]), 2.0) == 0.0)
+    assert np.all(NUMPY.run(code)(np.array([1e-8, 0.3, 1.0, 1e4]), 2.0) == 0.0)
 
 
 @pytest.mark.exhaustive
@@ -105,17 +106,20 @@ def closed_pair():
 
 def test_a_closed_form_that_cancels_at_other_parameters_is_refused(monkeypatch):
     quantity, symbols = closed_pair()
-    honest = measured_error.run
+    honest = NUMPY.run
 
-    def wrong(component, language):
-        f = honest(component, language)
+    def wrong(component):
+        f = honest(component)
         return lambda k1, k2, c, a, b: f(k1, k2, c, a, b) * (1 + 1e-8 * (b < -1))
 
-    monkeypatch.setattr(measured_error, "run", wrong)
+    monkeypatch.setattr(NUMPY, "run", wrong)
     choose._built.cache_clear()
     with pytest.raises(LosesDigits, match="of the largest value with a = 12, b = -12"):
-        choose.build_component("_average_1", symbols, quantity.body)
-    assert choose.build_component("_average_1", symbols, quantity.body, accept_cancellation=True).code is not None
+        choose.build_component("_average_1", symbols, quantity.body, NUMPY, NUMPY)
+    assert (
+        choose.build_component("_average_1", symbols, quantity.body, NUMPY, NUMPY, accept_cancellation=True).code
+        is not None
+    )
     choose._built.cache_clear()
 
 
@@ -167,12 +171,13 @@ def test_one_code_serves_all_parameters(monkeypatch):
     """A closed form that needs floors at one value of a parameter has them at all."""
     honest = choose.measured_pair
 
-    def measured(component, values):
+    def measured(component, target, values):
         needs = values is not None and values[A] < 1
-        return replace(honest(component, values), floored=component.floored or needs)
+        return replace(honest(component, target, values), floored=component.floored or needs)
 
     quantity, symbols = closed_pair()
-    found = choose._measured(measured, Component("_average_1", symbols, quantity.body, choose.stabilise(quantity.body)))
+    component = Component("_average_1", symbols, quantity.body, choose.stabilise(quantity.body))
+    found = choose._measured(measured, component, NUMPY)
     assert found.floored and found.elsewhere.count("with a = ") == 4
 
 

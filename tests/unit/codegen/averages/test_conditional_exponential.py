@@ -1,7 +1,5 @@
 """Pair kernels of piecewise polynomials with exponentials: accuracy everywhere, speed, gradients."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import sympy as sp
@@ -9,14 +7,14 @@ import torch
 
 import symres as sr
 from symres.activations.piecewise import split
-from symres.codegen.averages import average_code
+from symres.codegen.arrays.runtime.gauss_legendre import _STRIP_WEIGHTS
 from symres.codegen.averages.conditional_exponential import tilt
 from symres.codegen.planning.plan import Component
-from symres.codegen.runtime import sign_averages
 from symres.codegen.strategy import measured_error
-from symres.codegen.targets.numpy import dialect
+from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K1, K2, C, z
 from symres.report.export import export
+from tests.shared import altered
 
 NAMES = ("hard_tanh", "selu", "celu", "elu", "relu6", "hard_swish", "hard_sigmoid")
 POINTS = [
@@ -99,15 +97,12 @@ def test_which_functions_are_of_this_kind(formula, exponentials):
     assert (None if found is None else len(found.exponentials)) == exponentials
 
 
-def test_a_wrong_weight_is_noticed_in_the_measurement(monkeypatch):
+def test_a_wrong_weight_is_noticed_in_the_measurement():
     component = Component("_average_1", (K1, K2, C), sr.expect2("hard_tanh", "hard_tanh").definition, None)
-    assert measured_error.measured_quadrature(component).error < 1e-14
-    text, after = dialect.NUMPY.helpers["_strip"]
-    _, weights = average_code.legendre(sign_averages.STRIP)
-    digits = sign_averages.rows([weights], 4)[0].split(",")[3].strip()
-    helpers = {**dialect.NUMPY.helpers, "_strip": (text.replace(digits, repr(float(digits) * (1 + 1e-6))), after)}
-    monkeypatch.setattr(dialect, "NUMPY", replace(dialect.NUMPY, helpers=helpers))
-    assert measured_error.measured_quadrature(component).error > 1e-9
+    assert measured_error.measured_quadrature(component, NUMPY).error < 1e-14
+    weights = [w * (1 + 1e-6 * (k == 3)) for k, w in enumerate(_STRIP_WEIGHTS)]
+    broken = altered(NUMPY, definitions={"_STRIP_WEIGHTS": f"_STRIP_WEIGHTS = {weights}"})
+    assert measured_error.measured_quadrature(component, broken).error > 1e-9
 
 
 SHIFT, MEAN = sp.Symbol("b", real=True), sp.Symbol("c", real=True)

@@ -19,12 +19,12 @@ from symres.activations.piecewise import split
 from symres.codegen.averages import average_code
 from symres.codegen.averages.features import features
 from symres.codegen.emission.emitter import variable
-from symres.codegen.targets.numpy.dialect import NUMPY
-from symres.codegen.targets.torch.dialect import TORCH
+from symres.codegen.targets.numpy import TARGET as NUMPY
+from symres.codegen.targets.torch import TARGET as TORCH
 from symres.core.symbols import K1, K2, C, K, z
 from symres.report.export import export
 
-DIALECTS = {"numpy": NUMPY, "torch": TORCH}
+LANGUAGES = {"numpy": NUMPY, "torch": TORCH}
 A, P = sp.Symbol("a", real=True), sp.Symbol("p", positive=True)
 SOFTPLUS = sp.log(1 + sp.exp(z))
 FORMULAS = {
@@ -74,10 +74,10 @@ def text(name, power, target="numpy"):
 
 def written(symbols, quantity, target):
     """A module with one average alone, as yet unmeasured."""
-    source = average_code.source("_average_1", symbols, quantity.body, DIALECTS[target])
-    helpers = DIALECTS[target].helpers
-    needed = DIALECTS[target].needed([*source.lines, *source.preamble])
-    parts = ["import math, torch, numpy as np", "from scipy import special", *(helpers[name][0] for name in needed)]
+    language = LANGUAGES[target]
+    source = average_code.source("_average_1", symbols, quantity.body, language.dialect)
+    parts = [line for group in language.imports for line in group.values()]
+    parts += language.runtime.definitions(*source.lines, *source.preamble)
     parts += [f"{name} = {value}" for name, value in source.tables]
     body = [f"    {line}" for line in source.lines]
     return "\n".join([*parts, *source.preamble, f"def _average_1({', '.join(map(variable, symbols))}):", *body])
@@ -262,7 +262,7 @@ def test_a_hopeless_pair_is_no_number():
 # ---- the check itself --------------------------------------------------------------------------------------------
 def test_without_the_check_values_are_wrong():
     honest = text("sin of tanh", 2)
-    careless = honest.replace("> close*size", "> 1e10*size")
+    careless = honest.replace("> close * size", "> 1e10 * size")
     assert careless != honest
     mean, _ = exact("sin of tanh", 2, 0.7, 50.0)
     assert abs(called(honest, "numpy", 0.7, 50.0) / mean - 1) < 1e-12

@@ -16,7 +16,7 @@ from symres.codegen.averages.tail_growth import largest_exponent, load, rate, wa
 from symres.codegen.planning.plan import Component
 from symres.codegen.stable.primitives import ScaledTail
 from symres.codegen.stable.rewrites import stabilise
-from symres.codegen.strategy import measured_error
+from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.symbols import K1, K2, C, K, z
 from symres.report.export import export
 
@@ -37,13 +37,13 @@ WAVES = {
 def square(formula, parameters):
     """The generated average of the square of a function, as yet unmeasured."""
     f = sr.Activation("f", formula, parameters)
-    return measured_error.run(Component("_average_1", (K, *parameters), sr.expect(f(z) ** 2).body, None))
+    return NUMPY.run(Component("_average_1", (K, *parameters), sr.expect(f(z) ** 2).body, None))
 
 
 def product(formula, parameters):
     """That of a product at two inputs."""
     f = sr.Activation("f", formula, parameters)
-    return measured_error.run(Component("_average_1", (K1, K2, C, *parameters), sr.expect2(f, f).body, None))
+    return NUMPY.run(Component("_average_1", (K1, K2, C, *parameters), sr.expect2(f, f).body, None))
 
 
 def called(function, target, at):

@@ -8,9 +8,9 @@ import pytest
 import sympy as sp
 
 import symres as sr
+from symres.codegen.arrays.runtime.stable_functions import _piecewise
 from symres.codegen.fits.chebyshev import fit, grid
 from symres.codegen.fits.small_kernel import decay_of
-from symres.codegen.targets.numpy.dialect import NUMPY
 from symres.core.errors import SymresError
 from symres.core.symbols import K
 from symres.numerics.balls import evaluate
@@ -18,10 +18,8 @@ from tests.oracles.closed_forms import KERNELS
 
 
 def run(fitted, kernels):
-    space = {"np": np}
-    exec(NUMPY.helpers["_piecewise"][0], space)
     u, scale = (sp.lambdify(K, e, "numpy")(kernels) for e in (fitted.shape.map, fitted.shape.scale))
-    return scale * space["_piecewise"](u, np.array(fitted.edges), np.array(fitted.table))
+    return scale * _piecewise(u, np.array(fitted.edges), np.array(fitted.table))
 
 
 def exact(formula):

@@ -16,8 +16,9 @@ from symres.codegen.averages.tail_growth import rate
 from symres.codegen.fits.chebyshev import fit
 from symres.codegen.fits.overflow import End, end_of
 from symres.codegen.planning.plan import Component
-from symres.codegen.strategy import choose, measured_error
+from symres.codegen.strategy import choose
 from symres.codegen.strategy.measured_error import measured_quadrature
+from symres.codegen.targets.numpy import TARGET as NUMPY
 from symres.core.errors import NoClosedForm, SymresError
 from symres.core.symbols import K1, K2, C, K, z
 from symres.report.export import export
@@ -144,18 +145,18 @@ def pair_component():
 @pytest.mark.parametrize("last", [0.6, 5.0])
 def test_a_pair_kernel_ends_before_the_first_kernel_without_a_number(monkeypatch, last):
     """A nan is never hidden behind a larger error at another point."""
-    honest = measured_error.run
+    honest = NUMPY.run
 
-    def failing(component, language):
-        f = honest(component, language)
+    def failing(component):
+        f = honest(component)
         return lambda k1, k2, c, *rest: np.where(np.maximum(k1, k2) > last, np.nan, f(k1, k2, c, *rest))
 
-    monkeypatch.setattr(measured_error, "run", failing)
+    monkeypatch.setattr(NUMPY, "run", failing)
     if last < 0.7:
         with pytest.raises(SymresError, match=r"no number at K1 = 0\.7"):
-            measured_quadrature(pair_component())
+            measured_quadrature(pair_component(), NUMPY)
     else:
-        found = measured_quadrature(pair_component())
+        found = measured_quadrature(pair_component(), NUMPY)
         assert found.max_kernel == 0.7
         assert found.reason == "quadrature has no number at K1 = 1, K2 = 30, C = -5.47723e-06"
         assert found.error < 1e-13

@@ -18,15 +18,17 @@ from symres.codegen.stable.rewrites import stabilise
 from symres.codegen.strategy import choose
 from symres.codegen.strategy.choose import build_component
 from symres.codegen.strategy.measured_error import _deviation, round_up
-from symres.codegen.targets.numpy.dialect import NUMPY
-from symres.codegen.targets.torch.dialect import TORCH_LANGUAGE
+from symres.codegen.targets import torch as torch_package
+from symres.codegen.targets.numpy import TARGET as NUMPY
+from symres.codegen.targets.torch import TARGET as TORCH
+from symres.codegen.targets.torch.runtime.given_slopes import _dawson
 from symres.codegen.wording.docstrings import error_text
 from symres.core.errors import SymresError
 from symres.core.symbols import C_W, K1, K2, C, C_b, K
 from symres.report.export import export
 from symres.results.quantity import Quantity, Status
 from tests.oracles.closed_forms import PAIRS
-from tests.shared import Lazily, derived
+from tests.shared import Lazily, altered, derived
 
 FORMULAS = ["sign(z)+z", "sign(z)+relu(z)", "step(z)+relu(z)", "where(z>0,z+1,z)", "sign(z)*z^2+sign(z)",
             "exp(-z^2)*relu(z)+sign(z)", "sign(z)+z^3", "cos(z)+relu(z)", "exp(-z^2)*relu(z)+cos(z)"]  # fmt: skip
@@ -136,9 +138,7 @@ def test_forms_that_need_no_correlation_are_left_alone(name):
 def test_dawson_in_torch():
     x = [1e-300, 1e-9, 0.1, 0.9999999, 1.0, 1.3, 4.4, 30.0, 1e5, 1e160]
     points = torch.tensor([*x, *(-v for v in x), 0.0], dtype=torch.float64, requires_grad=True)
-    space = {"torch": torch}
-    exec(TORCH_LANGUAGE.dialect.helpers["_Dawson"][0], space)
-    found = space["_Dawson"].apply(points)
+    found = _dawson(points)
     np.testing.assert_allclose(found.detach(), special.dawsn(points.detach().numpy()), rtol=2e-14)
     found[:7].sum().backward()
     np.testing.assert_allclose(points.grad[:7], [1 - 2 * v * special.dawsn(v) for v in x[:7]], rtol=1e-13, atol=1e-15)
@@ -153,15 +153,15 @@ def test_waves_beside_kinks_do_not_overflow():
         assert f(k, k, c) == pytest.approx(exact, rel=1e-14)
 
 
-def lacking(language, head):
-    functions = {k: v for k, v in language.dialect.functions.items() if k is not head}
-    return replace(language, dialect=replace(language.dialect, functions=functions))
+def lacking(target, head):
+    functions = {k: v for k, v in target.dialect.functions.items() if k is not head}
+    return altered(target, dialect=replace(target.dialect, functions=functions))
 
 
 def test_a_closed_form_that_the_language_lacks_is_fitted():
     formula = sp.exp(-K) * sp.erfi(sp.sqrt(K))
-    assert isinstance(build_component("_average_1", (K,), formula).code, sp.Expr)
-    fitted = build_component("_average_1", (K,), formula, lacking(TORCH_LANGUAGE, Dawson))
+    assert isinstance(build_component("_average_1", (K,), formula, NUMPY, NUMPY).code, sp.Expr)
+    fitted = build_component("_average_1", (K,), formula, lacking(TORCH, Dawson), NUMPY)
     assert fitted.code.edges
     assert fitted.error < 1e-14
     assert NUMPY.unspelled(sp.erfi(K)) == "erfi"
@@ -169,9 +169,7 @@ def test_a_closed_form_that_the_language_lacks_is_fitted():
 
 
 def test_an_average_whose_closed_form_the_language_lacks_is_integrated(monkeypatch):
-    from symres.codegen import generate
-
-    monkeypatch.setattr(generate, "LANGUAGES", {"torch": lacking(TORCH_LANGUAGE, sp.erf)})
+    monkeypatch.setattr(torch_package, "TARGET", lacking(TORCH, sp.erf))
     erf = sr.expect2("hard_tanh", "z")
     assert erf.expr.has(sp.erf)
     module = export(erf, "torch")
@@ -198,7 +196,7 @@ def test_a_closed_form_without_digits_stays_where_a_fit_fails(monkeypatch):
         raise SymresError(f"a fit of {what}", "too many polynomials", "evaluate it")
 
     monkeypatch.setattr(choose, "fit", failing)
-    component = build_component("_stays", (K,), sr.expect("(exp(z/3)*sin(z))^2").body)
+    component = build_component("_stays", (K,), sr.expect("(exp(z/3)*sin(z))^2").body, NUMPY, NUMPY)
     assert isinstance(component.code, sp.Expr)
     assert 1e-10 < component.error < 1e-6
     assert f"at most {round_up(component.error):.0e} of max(" in error_text(component)

@@ -4,7 +4,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
-from scipy import special
 
 import symres as sr
 from symres.codegen.emission.emitter import Emitter
@@ -21,8 +20,10 @@ from symres.codegen.stable.primitives import (
     Softplus,
 )
 from symres.codegen.stable.rewrites import stabilise
+from symres.codegen.targets.numpy import TARGET
 from symres.codegen.targets.numpy.dialect import NUMPY
 from symres.core.symbols import K1, K2, C, K, z
+from tests.shared import runtime
 
 # formula, the stable function that must appear, hard point, the 40-digit value in mpmath's own words
 RULES = [
@@ -72,9 +73,7 @@ RULES = [
 def in_floats(expr, point):
     names = {s: str(s) for s in point}
     lines = Emitter(NUMPY, names).function([("return", expr)])
-    space = {"np": np, "special": special, **{str(s): np.float64(v) for s, v in point.items()}}
-    for name in NUMPY.needed(lines):
-        exec(NUMPY.helpers[name][0], space)
+    space = runtime(TARGET, *lines) | {str(s): np.float64(v) for s, v in point.items()}
     exec("\n".join(["def f():", *(f"    {line}" for line in lines)]), space)
     return float(space["f"]())
 

@@ -1,6 +1,6 @@
 """The errors that a module states are those of its own code, where the library that it needs is installed."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -8,12 +8,12 @@ import sympy as sp
 
 import symres as sr
 from symres.codegen.planning.plan import Component
-from symres.codegen.strategy import choose
 from symres.codegen.strategy.choose import build_component
-from symres.codegen.targets.numpy.dialect import NUMPY_LANGUAGE
-from symres.codegen.targets.torch.dialect import TORCH_LANGUAGE
+from symres.codegen.targets.numpy import TARGET as NUMPY
+from symres.codegen.targets.torch import TARGET as TORCH
 from symres.core.symbols import K1, K2, C, K
 from symres.report.export import export
+from tests.shared import altered
 
 A = sp.Symbol("a", positive=True)
 MEASURED = {"error", "worst", "error_over_max", "gap", "next_to_zero", "elsewhere", "undefined", "measured_in"}
@@ -26,23 +26,27 @@ COMPONENTS = {
 }
 
 
-def language_with(value):
+def words(text):
+    return " ".join(text.split())
+
+
+def target_with(value):
     """PyTorch whose functions have another value."""
 
     def call(function, *arguments):
-        return value(TORCH_LANGUAGE.call(function, *arguments), *arguments)
+        return value(TORCH.call(function, *arguments), *arguments)
 
-    return replace(TORCH_LANGUAGE, call=call)
+    return altered(TORCH, call=call)
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_an_error_of_the_target_alone_is_found_and_changes_no_code(name):
     symbols, formula = COMPONENTS[name]
-    numpy, honest = (build_component("_average_1", symbols, formula, x) for x in (NUMPY_LANGUAGE, TORCH_LANGUAGE))
+    numpy, honest = (build_component("_average_1", symbols, formula, x, NUMPY) for x in (NUMPY, TORCH))
     assert (numpy.measured_in, honest.measured_in) == ("NumPy", "PyTorch")
     assert max(numpy.error, honest.error) < 2e-14
-    off = build_component("_average_1", symbols, formula, language_with(lambda value, *_: value * (1 + 1e-9)))
+    off = build_component("_average_1", symbols, formula, target_with(lambda value, *_: value * (1 + 1e-9)), NUMPY)
     assert 5e-10 < off.error < 2e-9
     assert ("at most 5e-09 " in off.elsewhere) == (name == "parameter")
     for found in (honest, off):
@@ -53,12 +57,12 @@ def test_an_error_of_the_target_alone_is_found_and_changes_no_code(name):
 
 def test_a_number_that_the_target_alone_lacks_is_said():
     symbols, formula = COMPONENTS["closed form"]
-    lost = language_with(lambda value, k: np.where(k == 0.0, np.nan, value))
-    found = build_component("_average_1", symbols, formula, lost)
+    lost = target_with(lambda value, k: np.where(k == 0.0, np.nan, value))
+    found = build_component("_average_1", symbols, formula, lost, NUMPY)
     assert (found.error, found.worst, found.origin) == (float("inf"), "K = 0", None)
     symbols, formula = COMPONENTS["quadrature"]
-    short = language_with(lambda value, k1, k2, c: value * (1 + 1e-5 * (k1 > 5.0)))
-    found = build_component("_average_1", symbols, formula, short)
+    short = target_with(lambda value, k1, k2, c: value * (1 + 1e-5 * (k1 > 5.0)))
+    found = build_component("_average_1", symbols, formula, short, NUMPY)
     assert found.error == found.max_kernel == float("inf")
     assert found.worst.startswith("kernels above 30: quadrature is off by 2.1e-06 at K1 = 60")
 
@@ -66,12 +70,12 @@ def test_a_number_that_the_target_alone_lacks_is_said():
 def test_the_module_says_on_which_code_its_errors_were_measured(monkeypatch):
     theory = sr.derive("erf")
     text = export(theory, "torch").text
-    assert "measured\non this code, against ball arithmetic" in text
+    assert "measured on this code, against ball arithmetic" in words(text)
     network = export(theory.network(2), "torch").text
-    assert "Errors are those of float64, measured on this code, against" in " ".join(network.split())
-    monkeypatch.setattr(choose, "is_runnable", lambda language: False)
-    without = export(theory, "torch").text
-    assert "measured\non the NumPy code of the same functions, as PyTorch was not installed, against ball" in without
+    assert "Errors are those of float64, measured on this code, against" in words(network)
+    monkeypatch.setattr(TORCH, "library", "no_such_library")
+    without = words(export(theory, "torch").text)
+    assert "measured on the NumPy code of the same functions, as PyTorch was not installed, against ball" in without
     network = export(theory.network(2), "torch").text
-    assert "measured on the NumPy code of the same functions, as PyTorch was not" in " ".join(network.split())
+    assert "measured on the NumPy code of the same functions, as PyTorch was not" in words(network)
     assert "this code" not in export(theory, "numpy").text

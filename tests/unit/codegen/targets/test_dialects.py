@@ -1,19 +1,19 @@
 """Every operation that the printers can spell is executed and compared with mpmath."""
 
-import math
-
 import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
 import torch
-from scipy import special
 
 from symres.codegen.emission.emitter import Emitter
 from symres.codegen.stable.primitives import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from symres.codegen.targets.numpy import TARGET as numpy_target
 from symres.codegen.targets.numpy.dialect import NUMPY
+from symres.codegen.targets.torch import TARGET as torch_target
 from symres.codegen.targets.torch.dialect import TORCH
 from symres.core.symbols import K1, K2, C, K, z
+from tests.shared import runtime
 
 NAMES = {K: "K", K1: "K1", K2: "K2", C: "C", z: "z"}
 POINTS = {"K": [0.3, 1.3, 2.5], "K1": [0.7, 1.2, 3.0], "K2": [1.1, 0.4, 2.0], "C": [-0.2, 0.5, 1.9]}
@@ -48,11 +48,9 @@ CATALOGUE = [(e, None) for e in PLAIN] + STABLE
 def function(dialect, expr):
     """The expression as a function of the target library, and how to make its arrays."""
     lines = Emitter(dialect, NAMES).function([("return", expr)])
-    helpers = [dialect.helpers[name][0] for name in dialect.needed(lines)]
     body = "\n".join(["def f(K, K1, K2, C, z):", *(f"    {line}" for line in lines)])
-    space = {"np": np, "special": special} if dialect is NUMPY else {"torch": torch, "math": math}
-    for text in (*helpers, body):
-        exec(text, space)
+    space = runtime(numpy_target if dialect is NUMPY else torch_target, *lines)
+    exec(body, space)
     return space["f"], np.array if dialect is NUMPY else lambda v: torch.tensor(v, dtype=torch.float64)
 
 

@@ -261,7 +261,7 @@ LAYERS = {"mlp": ["C_W", "C_b"], "residual": ["C_W", "C_b", "gamma"]}
 FLAT = ("relu", "leaky_relu", "scale_invariant", "abs", "linear", "sign", "step")  # constant susceptibilities
 
 
-def cheap_component(name, symbols, formula, language, fallback_integral):
+def cheap_component(name, symbols, formula, target, reference, fallback_integral):
     """Code that depends on every argument, without the search for accurate code."""
     return Component(name, symbols, formula, sp.Add(*symbols))
 

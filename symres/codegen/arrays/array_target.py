@@ -1,0 +1,191 @@
+"""Modules for array libraries of Python: the functions, what they call, and the imports that all of it needs."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import sympy as sp
+from numpy.typing import ArrayLike, NDArray
+
+from ...core import files
+from ..emission.emitter import Source, variable
+from ..planning.module_plan import CurvePlan, Extra, ModulePlan
+from ..planning.network_plan import NetworkPlan
+from ..planning.plan import Component, Function
+from ..planning.target import ArrayFunction, Floats
+from ..wording import docstrings
+from ..wording.signatures import signature
+from .array_code import ArrayCode, Definition
+from .curve_text import curve_values
+from .network_text import NetworkText
+from .procedure_text import procedure_text
+
+HERE = Path(__file__).parent
+SHARED = HERE / "runtime"  # the functions that every array library has
+TEMPLATES = HERE / "templates"
+
+
+class ArrayTarget(ArrayCode):
+    """The texts of a target whose functions take arrays."""
+
+    # ---- planning ----------------------------------------------------------------------------------------------
+
+    def unspelled(self, expr: sp.Expr) -> str:
+        """The name of a function in an expression that the target has no spelling for; empty if there is none."""
+        return self.dialect.unspelled(expr)
+
+    def require(self, function: Function) -> None:
+        """Make sure that a function and its components can be written.
+
+        Raises:
+            NoSpelling: they cannot.
+        """
+        self.function_definitions(function)
+        for component in function.components:
+            self.source(component)
+
+    # ---- text --------------------------------------------------------------------------------------------------
+
+    def module_text(self, plan: ModulePlan) -> str:
+        """The module of some functions."""
+        sources = {c: self.source(c) for c in plan.components}
+        code = docstrings.measured_code(plan.components, self.title)
+        head = {
+            "title": plan.title,
+            "command": plan.command,
+            "about": [line for text in self.words.head for line in docstrings.wrapped(text.format(code=code), 0)],
+            "missing": [line for text in plan.missing for line in docstrings.wrapped(text, 4, 4)],
+        }
+        values = {
+            "extra": self._extra(plan.extra),
+            "functions": [self._function(f, plan) for f in plan.functions],
+            "components": [self._component(*found) for found in sources.items()],
+        }
+        names = (*_extra_names(plan.extra), *(f.quantity.name for f in plan.functions))
+        return self._text("functions.py.j2", values, head, names, sources.values())
+
+    def network_text(self, plan: NetworkPlan) -> str:
+        """The module of a network."""
+        text = NetworkText(self, plan)
+        values = text.values() | {"components": [self._component(*found) for found in text.sources.items()]}
+        names = ("dual_kernel", "dual_kernel_matrix")
+        return self._text("network.py.j2", values, text.head(), names, text.sources.values())
+
+    def curve_text(self, plan: CurvePlan) -> str:
+        """The module of a function with sums over the powers of a weight."""
+        values = curve_values(self, plan) | {"extra": self._extra(plan.extra)}
+        head = {"title": plan.title, "command": plan.command, "about": [self.words.precision], "missing": []}
+        return self._text("curve.py.j2", values, head, (*_extra_names(plan.extra), plan.quantity.name), ())
+
+    def _function(self, function: Function, plan: ModulePlan) -> dict[str, object]:
+        quantity, in_place = function.quantity, self.capabilities.in_place
+        body, definitions = self.function_definitions(function)
+        meaning = quantity.meaning or quantity.name
+        out = ["out: float array of the broadcast shape that receives the result."] * in_place
+        return {
+            "name": quantity.name,
+            "signature": signature(quantity, [f.quantity for f in plan.functions], ["out=None"] * in_place),
+            "meaning": docstrings.quoted(f"{meaning[:1].upper()}{meaning[1:]}."),
+            "formula": docstrings.formula_lines(quantity.definition, 8),
+            "where": docstrings.meanings(quantity),
+            "parameters": [*docstrings.argument_lines(quantity, self.words.argument), *out],
+            "result": self.words.result,
+            "facts": docstrings.function_lines(function, self.capabilities.gradients),
+            "lines": body,
+            "definitions": definitions,
+        }
+
+    def _component(self, component: Component, source: Source) -> dict[str, object]:
+        own = Definition(_head_of(component), source.lines, docstrings.component_lines(component))
+        return {"preamble": source.preamble, "definitions": [own, *self.component_definitions(component, source)]}
+
+    def _extra(self, extra: Extra | None) -> str:
+        return "" if extra is None else procedure_text(extra, self.words, self.capabilities.gradients, TEMPLATES)
+
+    def _text(
+        self,
+        template: str,
+        values: Mapping[str, object],
+        head: Mapping[str, object],
+        names: Sequence[str],
+        sources: Iterable[Source],
+    ) -> str:
+        """A module: its functions by a template, what they call, and the imports of all."""
+        body = files.render(template, values, TEMPLATES).strip("\n")
+        helpers = _spaced(self.runtime.definitions(body))
+        tables = sorted({table for source in sources for table in source.tables})
+        code = "\n".join([body, helpers, *(value for _, value in tables)])
+        groups = [[line for name, line in group.items() if _is_used(name, code)] for group in self.imports]
+        parts = {"imports": [group for group in groups if group], "names": names, "body": body, "helpers": helpers}
+        return self.finished(files.render("module.py.j2", {**head, **parts, "tables": tables}, TEMPLATES))
+
+    def finished(self, text: str) -> str:
+        """The text of a module, or of a component alone, with what depends on all of it."""
+        return text
+
+    # ---- running -----------------------------------------------------------------------------------------------
+
+    def standalone(self, component: Component) -> str:
+        """A module with one component alone, as public functions call it."""
+        source = self.source(component)
+        own = Definition(_head_of(component), source.lines)
+        found = [own, *self.component_definitions(component, source), *self.measured_definitions(component, source)]
+        body = [*source.preamble, *("\n    ".join([f"def {d.head}:", *d.lines]) for d in found)]
+        imports = [line for group in self.imports for line in group.values()]
+        tables = [f"{name} = {value}" for name, value in source.tables]
+        return self.finished("\n".join([*imports, *self.runtime.definitions(*body), *tables, *body, ""]))
+
+    def run(self, component: Component) -> ArrayFunction:
+        """The component's generated function, of NumPy arrays; averages of equal entries are integrated once."""
+        space: dict[str, ArrayFunction] = {}
+        exec(compile(self.standalone(component), component.name, "exec"), space)
+        if "_by_quadrature" in space:
+            space["_by_quadrature"] = _once(space["_by_quadrature"])
+        return partial(self.call, space[component.name])
+
+    @abstractmethod
+    def call(self, function: ArrayFunction, *arguments: ArrayLike) -> Floats:
+        """The value of a function of the module at NumPy arrays, in float64."""
+
+
+def _once(integrate: ArrayFunction) -> ArrayFunction:
+    """A rule for entries, which computes equal ones once: what the measured matrices have many of."""
+
+    def wrapped(
+        rule: object, few: int, f: object, g: object, some: NDArray[np.intp], *kernels_and_parameters: Floats
+    ) -> Floats:
+        columns = np.stack([column[some] for column in kernels_and_parameters[:3]])
+        _, first, place = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        return integrate(rule, few, f, g, some[first], *kernels_and_parameters)[place.reshape(-1)]
+
+    return wrapped
+
+
+def _head_of(component: Component) -> str:
+    return f"{component.name}({', '.join(map(variable, component.symbols))})"
+
+
+def _extra_names(extra: Extra | None) -> tuple[str, ...]:
+    return () if extra is None else tuple(extra.procedure.exact)
+
+
+def _is_used(name: str, code: str) -> bool:
+    return re.search(rf"(?<![\w.]){name}\.", code) is not None
+
+
+def _spaced(definitions: Sequence[str]) -> str:
+    """Definitions with empty lines between them, constants close together."""
+    text = ""
+    for before, found in zip(("", *definitions), definitions, strict=False):
+        apart = (
+            "\n\n\n"
+            if found.startswith(("def ", "class ", "@", "#")) or before.startswith(("def ", "class "))
+            else "\n"
+        )
+        text += (apart if text else "") + found
+    return text

@@ -1,0 +1,100 @@
+"""Lines of code that components have in every array library: closed forms, fits, and what guards them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import sympy as sp
+
+from ..emission.emitter import Dialect, Emitter, Source, rows, variable
+from ..fits.chebyshev import SHARE, Fit
+from ..planning.plan import Component
+from ..stable.primitives import complement, correlation, determinant
+
+
+def defined(head: str, lines: Sequence[str]) -> str:
+    """The text of a function."""
+    return "\n".join([f"def {head}:", *(f"    {line}" for line in lines)])
+
+
+def arguments(component: Component) -> str:
+    """The arguments of a component, as they are listed."""
+    return ", ".join(map(variable, component.symbols))
+
+
+def closed(component: Component, code: sp.Expr, dialect: Dialect, result: str = "value") -> list[str]:
+    """Lines that compute an expression in the component's arguments, and return it or give it a name."""
+    names = {s: variable(s) for s in component.symbols}
+    lines = _floored(component, named_determinant(names, [code]), dialect)
+    if code.has(correlation, complement):
+        lines.append("correlation, complement = _correlation(K1, K2, C)")
+        names |= {correlation: "correlation", complement: "complement"}
+    return [*lines, *Emitter(dialect, names).function([(result, code)])]
+
+
+def fitted(component: Component, fit: Fit, dialect: Dialect, array: Callable[[str], str] = str) -> Source:
+    """The code of a fit.
+
+    Args:
+        component: the function.
+        fit: the fit.
+        dialect: of the library.
+        array: how a table of numbers is spelled.
+    """
+    tag, sign = component.name.upper(), component.guards.sign
+    lines = _floored(component, [], dialect)
+    lines += Emitter(dialect, {s: variable(s) for s in component.symbols} | {SHARE: str(SHARE)}).function(
+        fit.shape.steps
+    )
+    value = f"scale*_piecewise(u, {tag}_EDGES, {tag}_TABLE)"
+    if sign:  # where rounding exceeds the value
+        value = (dialect.at_least if sign > 0 else dialect.at_most).format(value, 0.0)
+    table = "[\n" + "".join(f"    {row},\n" for row in rows(fit.table)) + "]"
+    tables = ((f"{tag}_EDGES", array(rows([fit.edges])[0])), (f"{tag}_TABLE", array(table)))
+    return Source(tuple(with_origin(component, [*lines, f"value = {value}"], dialect)), tables)
+
+
+def _floored(component: Component, lines: list[str], dialect: Dialect) -> list[str]:
+    """Kernels and, if it is computed, the determinant, kept above 0."""
+    floor = component.guards.floor
+    if floor is None:
+        return lines
+    names = ("K1", "K2") if component.is_pair else ("K",)
+    kernels = [f"{kernel} = {dialect.at_least.format(kernel, floor)}" for kernel in names]
+    last = [f"determinant = {dialect.at_least.format('determinant', floor**2)}"] if lines else []
+    return [*kernels, *lines, *last]
+
+
+def with_origin(component: Component, lines: Sequence[str], dialect: Dialect) -> list[str]:
+    """Lines that end in an assignment to ``value``, made to return it, and the limit at K = 0 where they have none."""
+    limit, where = component.guards.limit, f"{dialect.library}.where"
+    if limit is None:
+        *before, last = lines
+        return [*before, f"return {last.removeprefix('value = ')}"]
+    sign = "-" if limit < 0 else ""
+    spelled = repr(limit) if math.isfinite(limit) else f"{sign}{dialect.infinity}"
+    masked = [f"vanishes = K <= {component.guards.start!r}", f"K = {where}(vanishes, 1.0, K)"]
+    return [*masked, *lines, f"return {where}(vanishes, {spelled}, value)"]
+
+
+def limited(component: Component, lines: tuple[str, ...], dialect: Dialect) -> tuple[str, ...]:
+    """Lines that end in a return statement, made to return nan beyond the kernel where numbers end."""
+    if math.isinf(component.guards.largest):
+        return lines
+    largest, library = repr(component.guards.largest), dialect.library
+    kernels = ("K1", "K2") if component.is_pair else ("K",)
+    head = [f"inside = {' & '.join(f'({k} <= {largest})' for k in kernels)}"]
+    head += [f"{k} = {library}.clip({k}, None, {largest})" for k in kernels]
+    if component.is_pair:
+        head.append(f"C = {library}.clip(C, -{largest}, {largest})")
+    *before, last = lines
+    return (*head, *before, f"return {library}.where(inside, {last.removeprefix('return ')}, {dialect.nan})")
+
+
+def named_determinant(names: dict[sp.Symbol, str], formulas: Sequence[sp.Expr]) -> list[str]:
+    """The line that computes the determinant, and its name among the others, where a formula contains it."""
+    if determinant in names or not any(formula.has(determinant) for formula in formulas):
+        return []
+    names[determinant] = "determinant"
+    return ["determinant = _determinant(K1, K2, C)"]

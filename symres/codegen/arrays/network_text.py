@@ -1,0 +1,195 @@
+"""A network as one function: the maps of its layers as code; the recursion through them is in the run-time library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sympy as sp
+
+from ...core.errors import DeclarationError
+from ...core.symbols import K1, K2, C, K, Theta
+from ...results.quantity import Quantity
+from ..emission.emitter import Source, argument, variable
+from ..planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
+from ..planning.plan import Component
+from ..stable.primitives import determinant
+from ..wording import docstrings
+from .array_code import ArrayCode, Definition
+
+CONVENTIONS = (
+    "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
+    "learning rate 1 for every w and b of all layers. C_W is fan_in times the variance of a weight, C_b the variance "
+    "of a bias. Inputs have kernels x.x'/n0 and the tangent kernel 0; a read-in is the layer Dense(z).",
+    "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number. Everything is "
+    "computed in float64.",
+)
+_TAKEN = {"every_layer", "X1", "X2"}
+_ARGUMENTS = (
+    (K1, "kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else"),
+    (K2, "kernels of the second inputs, typically of shape (1, M); K2 >= 0, nan else"),
+    (C, "covariances of the inputs, of shape (N, M); C**2 <= K1*K2; in averages an excess counts as equality"),
+)
+_ENTRIES = 16384  # that pass all layers at a time: as many as stay in the cache
+_SHARING = 4194304  # where entries share averages
+
+
+class NetworkText:
+    """The code of all layers in the language of a target.
+
+    Raises:
+        DeclarationError: a parameter is called like something that the functions need.
+    """
+
+    def __init__(self, target: ArrayCode, plan: NetworkPlan) -> None:
+        self.target, self.plan = target, plan
+        self.components = {_determined(c): self._source(c) for c in plan.called}
+        taken = _TAKEN.union(*target.imports)
+        for name in map(argument, plan.parameters):
+            if name in taken:
+                raise DeclarationError(
+                    f"code for a network with the parameter {name}", "the name is taken", "rename it"
+                )
+
+    def _source(self, component: Component) -> Source:
+        return self.target.source(_determined(component))
+
+    @property
+    def sources(self) -> Mapping[Component, Source]:
+        """The components that layers call, with a determinant where they take one."""
+        return self.components
+
+    def head(self) -> dict[str, Any]:
+        """What the docstring of the module says."""
+        plan = self.plan
+        listed = [line for layer, count in plan.runs for line in docstrings.wrapped(f"{count} x {layer.label}", 4, 4)]
+        conventions = (*CONVENTIONS, *self.target.network_notes(plan))
+        lines = [line for text in conventions for line in docstrings.wrapped(text, 0)]
+        about = ["The layers, from input to output:", "", *(f"    {line}" for line in listed), "", *lines]
+        return {"title": plan.title, "command": plan.command, "about": about, "missing": []}
+
+    def values(self) -> dict[str, Any]:
+        """What the template shows."""
+        plan, words = self.plan, self.target.words
+        names = list(map(argument, plan.parameters))
+        known = docstrings.directed if plan.is_directed else str
+        arguments = [(s, known(text)) for s, text in _ARGUMENTS]
+        own = [line for p in plan.parameters for line in _parameter_lines(p, words.argument)]
+        tangent = "tangent kernel of the inputs: 0 where no trained layer comes before"
+        entries = _SHARING if plan.is_integrated else _ENTRIES
+        determined = plan.is_sharp or plan.is_determined
+        return {
+            "words": words,
+            "signature": "".join(f"{name}, " for name in names),
+            "names": ", ".join(names),
+            "given": f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}".replace("'", '"'),
+            "arguments": [
+                *(
+                    line
+                    for s, text in arguments
+                    for line in docstrings.wrapped(f"{s}: {text}; {words.argument}.", 8, 4)
+                ),
+                *own,
+                *docstrings.wrapped(f"Theta: {tangent}; {words.argument}.", 8, 4),
+            ],
+            "named": [line for p in plan.parameters for line in _parameter_lines(p, "number")],
+            "results": docstrings.wrapped(f"(C, Theta): {words.results}", 8),
+            "facts": self._facts(),
+            "layers": [definition for layer in plan.layers for definition in self._definitions(layer)],
+            "records": [f"*[{self._record(layer)}]*{count}" for layer, count in plan.runs],
+            "network": f"_LAYERS, {plan.is_sharp}, {determined}, {plan.is_directed}, {entries}",
+        }
+
+    def _facts(self) -> list[str]:
+        """Errors of the whole recursion."""
+        plan = self.plan
+        sentences = [
+            "Error: the sum of those of the maps, layer by layer, times the susceptibilities of the layers behind: "
+            "where chi_perp > 1 it grows with depth, as any error of the inputs does. Equal inputs, C = K1 = K2, keep "
+            "C at the kernel of one of them to the last bit."
+        ]
+        if plan.is_sharp:
+            sentences.append(
+                "Next to C = sqrt(K1*K2) the distance from there is carried, not C: the tangent kernel of nearly "
+                "parallel inputs has all digits that K1, K2 and C tell of it."
+            )
+        if plan.is_integrated or (plan.is_sharp and any(layer.parallel is None for layer in plan.layers)):
+            sentences.append(
+                "Behind layers that are not piecewise linear C itself is what is known of nearly parallel inputs: "
+                "where slopes jump there or later, 1e-8 of their tangent kernel may be lost."
+            )
+        sentences.append("Kernels below 1e-150 count as 0; products of kernels above 1e70 may overflow, to inf or nan.")
+        warnings = [text for layer in plan.layers for f in layer.functions for text in docstrings.warnings(f)]
+        sentences += [f"Warning: {text}" for text in dict.fromkeys(warnings)]
+        return [line for text in sentences for line in docstrings.wrapped(text, 4, 4)]
+
+    def _record(self, layer: DeepLayer) -> str:
+        """A layer as arrays/runtime/layer_recursion.py describes it."""
+        slope = f"{layer.name}_slope" if self.plan.is_sharp else "None"
+        parallel = f"{layer.name}_parallel" if self.plan.is_sharp and layer.parallel is not None else "None"
+        names = "".join(f'"{argument(p)}", ' for p in layer.parameters).strip()
+        parts = (f"{layer.name}_one", f"{layer.name}_pair", slope, parallel, str(layer.is_directed), f"({names})")
+        return f"({', '.join(parts)})"
+
+    # ---- the functions of a layer ------------------------------------------------------------------------------
+
+    def _definitions(self, layer: DeepLayer) -> list[Definition]:
+        target, plan = self.target, self.plan
+        own = ", ".join(map(variable, layer.parameters))
+        first, second = layer.symbols
+        names = {s: variable(s) for s in (K, K1, K2, C, Theta, determinant, *layer.parameters, *first, *second)}
+        unpacked = [f"{', '.join(map(str, symbols))}, = {side}" for symbols, side in
+                    ((first, "first"), (second, "second")) if symbols]  # fmt: skip
+
+        def definition(tag: str, arguments: str, doc: list[str], lines: list[str]) -> Definition:
+            return Definition(f"{layer.name}_{tag}({arguments}{', ' * bool(own)}{own})", lines, doc)
+
+        kernel_map, covariance_map, ntk_map = layer.quantities
+        results = [("kernel", layer.kernel), *((f"own{i}", e) for i, e in enumerate(layer.own))]
+        one = target.of_one_input(plan, layer, target.lines(names, results, "K"))
+        kept = ", ".join(["kernel", *(f"own{i}" for i in range(len(layer.own)))])
+        found = [definition("one", "K", _doc([("K'", kernel_map)]), [*one, f"return {kept},"])]
+        results = [("following", layer.covariance), ("tangent", layer.tangent)]
+        if layer.is_steep:
+            results[1:] = [("fixed", layer.fixed), ("slope", layer.slope)]
+        both = target.lines(names, results, "C")
+        if layer.is_steep:  # 0 times infinity
+            both.append(f"tangent = fixed + {target.dialect.library}.where(Theta == 0.0, 0.0, Theta*slope)")
+        doc = _doc([("C'", covariance_map), ("Theta'", ntk_map)]) + _errors(layer)
+        both = target.of_two_inputs(layer, both)
+        pair = "K1, K2, C, Theta, determinant, first, second"
+        found.append(definition("pair", pair, doc, [*unpacked, *both, "return following, tangent"]))
+        if not plan.is_sharp:
+            return found
+        inner = [*unpacked, *target.lines(names, [("return", layer.slope)], "C")]
+        found.append(definition("slope", "K1, K2, C, determinant, first, second", ["dC'/dC."], inner))
+        if layer.parallel is not None:
+            lines = target.lines(names, [("return", layer.parallel)], "K1")
+            found.append(definition("parallel", "K1, K2", ["K1'*K2' - C'**2 at C = sqrt(K1*K2)."], lines))
+        return found
+
+
+def _determined(component: Component) -> Component:
+    """A component that is given the determinant, where it takes one."""
+    if not takes_determinant(component):
+        return component
+    return replace(component, symbols=(*component.symbols, determinant))
+
+
+def _parameter_lines(parameter: sp.Symbol, kind: str) -> list[str]:
+    meaning = docstrings.ARGUMENTS.get(parameter, docstrings.OTHER)
+    return docstrings.wrapped(f"{argument(parameter)}: {meaning}; {kind}, or a list of one for each layer.", 8, 4)
+
+
+def _doc(maps: Sequence[tuple[str, Quantity]]) -> list[str]:
+    return [line for head, q in maps for line in docstrings.wrapped(f"{head} = {docstrings.shown(q)}", 4, 4)]
+
+
+def _errors(layer: DeepLayer) -> list[str]:
+    """Of what stands in the layer itself; other components tell theirs."""
+    pairs = [c for c in layer.components if c.is_pair and isinstance(c.code, sp.Expr)]
+    if not pairs:
+        return []
+    lines = [line for c in pairs for line in docstrings.wrapped(f"{c.formula}: {docstrings.error_text(c)}", 4, 4)]
+    return ["", *lines]

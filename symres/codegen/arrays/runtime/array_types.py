@@ -1,0 +1,37 @@
+"""The types of what run-time functions take; generated modules have no annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Places: TypeAlias = NDArray[np.intp]
+ClosedAverage: TypeAlias = tuple[  # averages of each polynomial, jumps, their degree, coefficients of the last ratio
+    Sequence[Callable[..., Floats]], Sequence[Callable[..., Sequence[Floats]]], int, Sequence[float]
+]
+Tilt: TypeAlias = tuple[  # (side, rate, break, height) of exponentials, the largest rate, polynomials, Taylor's series
+    Sequence[tuple[float, float, int, Callable[..., Floats]]], float, ClosedAverage, ClosedAverage
+]
+Factor: TypeAlias = tuple[  # see entries.py
+    Sequence[Callable[..., Floats]],
+    Sequence[Floats],
+    Sequence[Floats],
+    Sequence[Floats],
+    float,
+    int,
+    ClosedAverage,
+    Tilt,
+    Callable[..., Floats] | None,
+    int | None,
+]
+Function: TypeAlias = Callable[..., Floats]
+Own: TypeAlias = tuple[Floats, ...]  # what an input has of its own in a layer, or the parameters of that
+Near: TypeAlias = tuple[Floats, Floats, Floats, Floats]  # K1, K2, sqrt(K1*K2), its distance from C
+Maps: TypeAlias = Callable[..., tuple[Floats, ...]]
+Layer: TypeAlias = tuple[Maps, Maps, Function, Function | None, bool, tuple[str, ...]]
+Network: TypeAlias = tuple[Sequence[Layer], bool, bool, bool, int]  # see layer_recursion.py

@@ -1,0 +1,55 @@
+"""Products and determinants without cancellation: what they lose to rounding is computed too (Dekker)."""
+
+from __future__ import annotations
+
+import numpy as xp
+
+from .array_types import Floats
+
+
+def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The rounded product and its rounding error: their sum is a*b exactly (Dekker)."""
+    product = a * b
+    t = 134217729.0 * a
+    a_high = t - (t - a)
+    a_low = a - a_high
+    t = 134217729.0 * b
+    b_high = t - (t - b)
+    b_low = b - b_high
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _two_square(a: Floats) -> tuple[Floats, Floats]:
+    """The rounded square and its rounding error: their sum is a**2 exactly (Dekker)."""
+    square = a * a
+    t = 134217729.0 * a
+    high = t - (t - a)
+    low = a - high
+    return square, ((high * high - square) + 2.0 * high * low) + low * low
+
+
+def _determinant(K1: Floats, K2: Floats, C: Floats) -> Floats:
+    """K1*K2 - C**2 without cancellation; 0 where rounding made C a little too large."""
+    p, p_error = _two_product(K1, K2)
+    q, q_error = _two_square(C)
+    return xp.maximum((p - q) + (p_error - q_error), 0.0)
+
+
+def _correlation(K1: Floats, K2: Floats, C: Floats) -> tuple[Floats, Floats]:
+    """C/sqrt(K1*K2) and sqrt(1 - (C/sqrt(K1*K2))**2), without cancellation; 0 and 1 where a kernel vanishes."""
+    size = xp.sqrt(K1) * xp.sqrt(K2)
+    vanishes = size == 0.0
+    size = xp.where(vanishes, 1.0, size)
+    ratio = xp.where(vanishes, 0.0, xp.clip(C / size, -1.0, 1.0))
+    rest = xp.sqrt(_determinant(K1, K2, C)) / size
+    rest = xp.where(
+        size > 1e-140, rest, xp.sqrt((1.0 - ratio) * (1.0 + ratio))
+    )  # products of the kernels are no floats
+    return ratio, xp.minimum(rest, 1.0)
+
+
+def _separation(K1: Floats, K2: Floats, C: Floats) -> Floats:
+    """sqrt(K1*K2) - C without cancellation; 0 where rounding made C a little too large."""
+    size = xp.sqrt(K1) * xp.sqrt(K2)
+    both = size + xp.abs(C)
+    return xp.where(C > 0.0, _determinant(K1, K2, C) / (both + (both == 0.0)), size - C)

@@ -1,0 +1,344 @@
+"""What a generated function of a deep network computes, before any language: its layers, and the maps of each.
+
+A layer has maps of one input, which see vectors of kernels, and of two inputs, which see matrices: what they need of
+one input alone is computed with the former. Kernel and tangent kernel are written together, so that they share what
+they have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.core.sorting import default_sort_key
+
+from ...core.errors import DeclarationError
+from ...core.symbols import K1, K2, KERNELS, C, K, Theta, place
+from ...results.quantity import Quantity, Status
+from ...results.subjects import DerivedNetwork, LayerMaps
+from ..stable.primitives import Atan2, GeneratedSymbol, UpperAngle, determinant
+from .plan import Component, Function
+
+PAIR = (K1, K2, C)
+
+
+@dataclass(frozen=True)
+class DeepLayer:
+    """The maps of a layer, in calls of components.
+
+    Args:
+        name: begins the names of its functions.
+        label: the name of the layer.
+        functions: the maps, as they were planned: of one kernel, of a covariance, of a tangent kernel.
+        parameters: those of the layer.
+        kernel: the next kernel, of K.
+        own: what the maps of two inputs need of each input alone, of K; ``symbols`` are its names at both inputs.
+        covariance: the next covariance, of K1, K2, C, their determinant and what each input has of its own.
+        tangent: the next tangent kernel, of Theta too.
+        parallel: K1'*K2' - C'**2 of parallel inputs, if it has no averages; None otherwise.
+        components: those that it calls, or contains.
+    """
+
+    name: str
+    label: str
+    functions: tuple[Function, ...]
+    parameters: tuple[sp.Symbol, ...]
+    kernel: sp.Expr
+    own: tuple[sp.Expr, ...]
+    covariance: sp.Expr
+    tangent: sp.Expr
+    parallel: sp.Expr | None
+    components: tuple[Component, ...]
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """The maps, as they were derived."""
+        return tuple(f.quantity for f in self.functions)
+
+    @property
+    def slope(self) -> sp.Expr:
+        """DC'/dC, the factor of the tangent kernel."""
+        return self._line[1]
+
+    @property
+    def symbols(self) -> tuple[tuple[sp.Symbol, ...], tuple[sp.Symbol, ...]]:
+        """The names of what the two inputs have of their own."""
+        return tuple(_own(1, i) for i in range(len(self.own))), tuple(_own(2, i) for i in range(len(self.own)))
+
+    @property
+    def fixed(self) -> sp.Expr:
+        """The next tangent kernel if there is none before the layer: what its own parameters give."""
+        return self._line[0]
+
+    @property
+    def _line(self) -> tuple[sp.Expr, sp.Expr]:
+        """The next tangent kernel as a + b*Theta, from two values where components take Theta."""
+        if not any(call.has(Theta) for call in self.tangent.atoms(AppliedUndef)):
+            return self.tangent.xreplace({Theta: sp.Integer(0)}), self.tangent.diff(Theta)
+        one, two = (self.tangent.xreplace({Theta: sp.Integer(n)}) for n in (1, 2))
+        return 2 * one - two, two - one
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether a normaliser needs the direction of an input, which one of kernel 0 has not."""
+        return any(quantity.directed for quantity in self.quantities)
+
+    @property
+    def is_steep(self) -> bool:
+        """Whether the slope is infinite for parallel inputs, as where functions jump."""
+        codes = (c.code for c in self.components if c.is_pair and isinstance(c.code, sp.Expr))
+        return any(p.base == determinant and p.exp.is_negative for code in codes for p in code.atoms(sp.Pow))
+
+    @property
+    def is_sharp(self) -> bool:
+        """Whether rounding of C between nearly parallel inputs costs digits: slopes change with their angle there."""
+        return any(is_sharp(c) for c in self.components)
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """A network: kernel and tangent kernel of two inputs behind all its layers.
+
+    Equal inputs, C = K1 = K2, keep the kernel of one of them. Where the network is sharp, the distance of C from
+    sqrt(K1*K2) is carried from layer to layer for nearly parallel inputs, of which rounding of C would leave nothing.
+
+    Args:
+        title: the first line.
+        command: the command that generates the text again.
+        runs: the layers from input to output, each with the number of times that it is repeated.
+    """
+
+    title: str
+    command: str
+    runs: tuple[tuple[DeepLayer, int], ...]
+
+    @property
+    def layers(self) -> tuple[DeepLayer, ...]:
+        """The different layers."""
+        return tuple({layer.name: layer for layer, _ in self.runs}.values())
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """What the layers call or contain, each once."""
+        return tuple({c.name: c for layer in self.layers for c in layer.components}.values())
+
+    @property
+    def called(self) -> tuple[Component, ...]:
+        """Those that they call."""
+        expressions = [e for la in self.layers for e in (la.kernel, *la.own, la.covariance, la.tangent)]
+        used = {call.func.__name__ for e in expressions for call in e.atoms(AppliedUndef)}
+        return tuple(c for c in self.components if c.name in used)
+
+    @property
+    def parameters(self) -> tuple[sp.Symbol, ...]:
+        """Those of all layers."""
+        return tuple(sorted({p for layer in self.layers for p in layer.parameters}, key=place))
+
+    @property
+    def is_sharp(self) -> bool:
+        """Whether a layer is."""
+        return any(layer.is_sharp for layer in self.layers)
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether a layer needs the direction of an input."""
+        return any(layer.is_directed for layer in self.layers)
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether a layer takes the determinant of two inputs."""
+        return any(e.has(determinant) for layer in self.layers for e in (layer.covariance, layer.tangent))
+
+    @property
+    def is_integrated(self) -> bool:
+        """Whether averages of two variables are integrated."""
+        return any(c.is_pair and c.code is None for c in self.components)
+
+
+def plan_network(
+    network: DerivedNetwork,
+    plan: Callable[[Quantity], Function],
+    inlined: Callable[[Component], sp.Expr | None],
+    title: str,
+    command: str,
+) -> NetworkPlan:
+    """The plan of a network.
+
+    Args:
+        network: the network; it becomes one function.
+        plan: makes a map a function of components.
+        inlined: the code of a component of two inputs that is to stand in the layer itself; None for a call.
+        title: the first line.
+        command: the command that generates the text again.
+
+    Raises:
+        DeclarationError: there is no function of two inputs for such a network.
+        NoClosedForm: a map has no accurate code.
+    """
+    require_layers(network.layers)
+    layers: dict[LayerMaps, DeepLayer] = {}
+    for number, theory in enumerate(dict.fromkeys(network.layers), 1):
+        functions = [plan(quantity) for quantity in maps_of(theory)]
+        layers[theory] = deep_layer(f"_layer_{number}", theory.layer.name, functions, inlined)
+    runs = tuple((layers[theory], len(list(equal))) for theory, equal in groupby(network.layers))
+    return NetworkPlan(title, command, runs)
+
+
+def is_sharp(component: Component) -> bool:
+    """Whether a function of two inputs changes with the root of the determinant, and can be given that."""
+    return takes_determinant(component) and component.form is not None and component.form.vanishing
+
+
+def takes_determinant(component: Component) -> bool:
+    """Whether a function of two inputs can be given their determinant where that is known better than C tells it."""
+    code, plain = component.code, component.fallback_integral is None and not component.floored
+    return component.is_pair and plain and isinstance(code, sp.Expr) and code.has(determinant)
+
+
+def maps_of(layer: LayerMaps) -> tuple[Quantity, Quantity, Quantity]:
+    """The maps of a kernel, of a covariance and of a tangent kernel."""
+    return layer.kernel_map, layer.covariance_map, layer.ntk_map
+
+
+def require_layers(layers: Sequence[LayerMaps]) -> None:
+    """Refuse networks for which there is no function of two inputs.
+
+    Raises:
+        DeclarationError: it has no layer, or one that normalises over a batch, or maps that are not known.
+    """
+    if not layers:
+        raise DeclarationError("code for a network", "it has no layers", "pass a depth of at least 1")
+    for layer in layers:
+        if layer.is_batch:
+            raise DeclarationError(
+                "code for a network",
+                "one of its layers normalises over a batch, whose inputs all have one kernel K and one covariance C",
+                "iterate kernel_map, covariance_map and ntk_map, or use dual_kernels of the network",
+            )
+        for quantity in maps_of(layer):
+            if quantity.status is Status.UNKNOWN:
+                found = f"{quantity.name} of one of its layers is unknown ({quantity.reason})"
+                raise DeclarationError("code for a network", found, "export what is known of that layer")
+
+
+def deep_layer(
+    name: str,
+    label: str,
+    functions: Sequence[Function],
+    inlined: Callable[[Component], sp.Expr | None],
+) -> DeepLayer:
+    """The maps of a layer with what they need of each input alone set apart.
+
+    Args:
+        name: begins the names of its functions.
+        label: the name of the layer.
+        functions: kernel_map, covariance_map and ntk_map, planned.
+        inlined: the code of a component of two inputs that is to stand in the layer itself; None for a call.
+    """
+    components = {c.name: c for f in functions for c in f.components}
+    codes = {name: inlined(component) for name, component in components.items()}
+    kernel, covariance, tangent = (_written_out(f) for f in functions)
+    apart = _Apart()
+    codes_in = (_with_code(e, components, codes) for e in (covariance, tangent))
+    covariance, tangent = map(apart.visit, _same_angles(*codes_in))
+    quantities = [f.quantity for f in functions]
+    known = {s for q in quantities for s in (*q.symbols, *q.unused)} - set(KERNELS)
+    return DeepLayer(
+        name,
+        label,
+        tuple(functions),
+        tuple(sorted(known, key=place)),
+        kernel,
+        tuple(apart.found),
+        covariance,
+        tangent,
+        _parallel(*quantities[:2]),
+        tuple(components.values()),
+    )
+
+
+def _written_out(function: Function) -> sp.Expr:
+    """The result of a function, its straight-line steps in their place."""
+    names = {name: symbol for symbol, name in function.names}
+    *steps, (_, value) = function.lines
+    for name, step in reversed(steps):
+        value = value.xreplace({names[name]: step})
+    return value
+
+
+def _with_code(expr: sp.Expr, components: Mapping[str, Component], codes: Mapping[str, sp.Expr | None]) -> sp.Expr:
+    """An expression with the code of components in the place of their calls for the two inputs of the layer."""
+    found = {}
+    for call in expr.atoms(AppliedUndef):
+        name = call.func.__name__
+        code = codes.get(name)
+        if code is not None and call.args[:3] == PAIR:
+            found[call] = code.xreplace(dict(zip(components[name].symbols, call.args, strict=False)))
+    return expr.xreplace(found)
+
+
+def _same_angles(*expressions: sp.Expr) -> list[sp.Expr]:
+    """Expressions with one spelling of each angle; where those differ, both its legs are 0, it has no factor."""
+    upper = {angle for e in expressions for angle in e.atoms(UpperAngle)}
+    same = {Atan2(*angle.args): angle for angle in upper}
+    return [e.xreplace(same) for e in expressions]
+
+
+@dataclass
+class _Apart:
+    """Takes what depends on one input alone out of expressions, if it is more than a polynomial.
+
+    Args:
+        found: what was taken out, in K.
+    """
+
+    found: list[sp.Expr] = field(default_factory=list)
+
+    def visit(self, e: sp.Expr) -> sp.Expr:
+        """The expression with names for what was taken out."""
+        support = e.free_symbols & {*PAIR, Theta, determinant}
+        if support in ({K1}, {K2}):
+            return self._named(e, K1 in support)
+        if not support or e.is_Atom:
+            return e
+        if not isinstance(e, sp.Add | sp.Mul):
+            return e.func(*map(self.visit, e.args))
+        groups: dict[frozenset[sp.Symbol], list[sp.Expr]] = {}
+        for argument in sorted(e.args, key=default_sort_key):
+            groups.setdefault(frozenset(argument.free_symbols & {*PAIR, Theta, determinant}), []).append(argument)
+        alone = [groups.pop(frozenset({s}), []) for s in (K1, K2)]
+        rest = [self.visit(argument) for group in groups.values() for argument in group]
+        return e.func(*(self._named(e.func(*group), i == 0) for i, group in enumerate(alone) if group), *rest)
+
+    def _named(self, e: sp.Expr, first: bool) -> sp.Expr:
+        if e.is_polynomial(K1, K2) and not e.has(AppliedUndef):
+            return e
+        own = e.xreplace({K1: K, K2: K})
+        if own not in self.found:
+            self.found.append(own)
+        return _own(1 if first else 2, self.found.index(own))
+
+
+def _own(number: int, index: int) -> sp.Symbol:
+    return GeneratedSymbol(f"{('first', 'second')[number - 1]}{index}", real=True)
+
+
+def _parallel(kernel_map: Quantity, covariance_map: Quantity) -> sp.Expr | None:
+    """K1'*K2' - C'**2 at C = sqrt(K1*K2), factored: a square of what vanishes for equal kernels, where it is one.
+
+    Piecewise linear activations have it; its difference would be lost in rounding for kernels that are nearly equal.
+    """
+    if kernel_map.status is not Status.EXACT or covariance_map.status is not Status.EXACT:
+        return None
+    first, second = sp.Dummy("s1", positive=True), sp.Dummy("s2", positive=True)
+    kernel, covariance = kernel_map.expr, covariance_map.expr
+    assert kernel is not None and covariance is not None
+    both = covariance.xreplace({K1: first**2, K2: second**2, C: first * second})
+    square = sp.expand(both**2)  # roots of what both inputs are divided by
+    total = kernel.xreplace({K: first**2}) * kernel.xreplace({K: second**2}) - square
+    if total.has(sp.zoo, sp.nan, sp.oo) or not total.is_rational_function(*total.free_symbols):
+        return None
+    return sp.factor(total).xreplace({first: sp.sqrt(K1), second: sp.sqrt(K2)})

@@ -1,0 +1,158 @@
+"""A target as the generator sees it: what it can do, how a plan becomes its text, how that is run and loaded."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from types import ModuleType
+from typing import Literal, TypeAlias
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from ...core.errors import DeclarationError
+from ..emission.emitter import NoSpelling
+from ..stable.primitives import complement, correlation, determinant
+from .module_plan import CurvePlan, ModulePlan
+from .network_plan import NetworkPlan, takes_determinant
+from .plan import Component, Function
+
+Floats: TypeAlias = NDArray[np.float64]
+ArrayFunction: TypeAlias = Callable[..., Floats]  # of arrays or numbers that broadcast
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What the code of a target can do.
+
+    Args:
+        dtypes: the floating types of its arguments and results.
+        in_place: whether functions take ``out``, an array that receives the result.
+        jit: whether the functions are compiled, or can be by the library.
+        gradients: whether results have derivatives in every argument.
+        code: "array" if functions take arrays that broadcast, "scalar" if they take one entry at a time.
+    """
+
+    dtypes: tuple[str, ...] = ("float64",)
+    in_place: bool = False
+    jit: bool = False
+    gradients: bool = False
+    code: Literal["array", "scalar"] = "array"
+
+
+class Target(ABC):
+    """A language that modules are written in; one object, ``TARGET``, in a package of ``symres.codegen.targets``.
+
+    A plan has formulas in sympy, with the functions of ``stable/primitives.py``; the target spells them. Errors that a
+    module states are measured on what ``run`` returns.
+
+    Attributes:
+        name: by which users ask for it.
+        title: the name in messages.
+        library: the package that the code needs when it is run; empty if there is none.
+        capabilities: what the code can do.
+    """
+
+    name: str
+    title: str
+    library: str
+    capabilities: Capabilities
+
+    # ---- planning ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def unspelled(self, expr: sp.Expr) -> str:
+        """The name of a function in an expression that the target has no spelling for; empty if there is none."""
+
+    @abstractmethod
+    def require(self, function: Function) -> None:
+        """Make sure that a function and its components can be written.
+
+        Raises:
+            NoSpelling: they cannot.
+        """
+
+    def inlined(self, component: Component) -> sp.Expr | None:
+        """What stands in a layer of a network for a component of two inputs; None for a call of its function.
+
+        Its code, so that kernel and tangent kernel share what they have in common. A call has the determinant where
+        that is known better than K1, K2 and C tell it.
+        """
+        code = component.code
+        if component.is_pair and isinstance(code, sp.Expr) and component.fallback_integral is None:
+            plain = component.origin is None and not component.floored and component.max_kernel == float("inf")
+            if plain and not code.has(correlation, complement):
+                return code
+        return component.call(*component.symbols, determinant) if takes_determinant(component) else None
+
+    # ---- text --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def module_text(self, plan: ModulePlan) -> str:
+        """The module of some functions."""
+
+    @abstractmethod
+    def network_text(self, plan: NetworkPlan) -> str:
+        """The module of a network, with the functions ``dual_kernel`` and ``dual_kernel_matrix``.
+
+        Raises:
+            DeclarationError: a parameter has a name that the module needs.
+        """
+
+    def curve_text(self, plan: CurvePlan) -> str:
+        """The module of a function with sums over the powers of a weight.
+
+        Raises:
+            NoSpelling: there is no such code.
+        """
+        raise NoSpelling.of(self.title, plan.whole, "sums over powers")
+
+    # ---- running -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def run(self, component: Component) -> ArrayFunction:
+        """The generated function of one component, of NumPy arrays in float64, for measuring its errors."""
+
+    @property
+    def is_runnable(self) -> bool:
+        """Whether what the code needs is installed, so that it can be run here."""
+        return not self.library or _is_importable(self.library)
+
+    def load(self, name: str, text: str) -> ModuleType:
+        """A generated text as a Python module; here, the text of Python code.
+
+        Raises:
+            DeclarationError: what it needs is not installed.
+        """
+        if not self.is_runnable:
+            found = f"{self.library} is not installed"
+            raise DeclarationError(f"loading {name}", found, f"pip install {self.library}")
+        module = ModuleType(unused_name(name))
+        sys.modules[module.__name__] = module
+        try:
+            exec(compile(text, f"<generated {name}>", "exec"), module.__dict__)
+        except BaseException:
+            del sys.modules[module.__name__]
+            raise
+        return module
+
+
+@cache
+def _is_importable(library: str) -> bool:
+    try:
+        importlib.import_module(library)
+    except ImportError:
+        return False
+    return True
+
+
+def unused_name(name: str) -> str:
+    """A name for a loaded module that no other module has."""
+    names = (f"symres_generated_{name}_{number}" for number in count(1))
+    return next(candidate for candidate in names if candidate not in sys.modules)

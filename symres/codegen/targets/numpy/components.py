@@ -1,0 +1,121 @@
+"""The NumPy code of components and of public functions: in blocks, and in tiles where there is a tile function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import sympy as sp
+
+from ....core.symbols import K1, K2, C, Theta
+from ....numerics.special import S4, T4
+from ...arrays.component_text import arguments, closed, defined, fitted, limited, named_determinant, with_origin
+from ...averages import average_code
+from ...emission.emitter import OUT, Emitter, Source, Tile, argument, literal, variable
+from ...fits.chebyshev import Fit
+from ...planning.plan import KERNELS, Component, Function
+from ...stable.angles import AngleForm
+from ...stable.primitives import TwoSigns, TwoTails
+from ...stable.rounding_error import doubt
+from .dialect import NUMPY
+from .fast_paths import fast_paths, with_determinant
+from .tiles import FastPath, Tiler
+
+MATRICES = (C, Theta)  # the arguments that differ from entry to entry
+
+
+def component_source(component: Component) -> Source:
+    """The function of a component, its tile function, and the tables that it reads."""
+    source = _unlimited_source(component)
+    return replace(source, lines=limited(component, source.lines, NUMPY), tile=component_tile(component))
+
+
+def component_tile(component: Component) -> Tile | None:
+    """The tile function of a closed form of two inputs, the least costly one; None for what is no such thing."""
+    code = component.code
+    if not component.is_pair or not isinstance(code, sp.Expr) or component.origin is not None:
+        return None
+    if (
+        component.floored or component.fallback_integral is not None or code.has(TwoSigns, TwoTails, S4, T4)
+    ):  # of their own parts
+        return None
+    return None if math.isfinite(component.max_kernel) else _cheapest(component.form, code, component.symbols)
+
+
+@lru_cache(maxsize=256)
+def _cheapest(form: AngleForm | None, code: sp.Expr, symbols: tuple[sp.Symbol, ...]) -> Tile:
+    names = {s: variable(s) for s in symbols}
+    tiles = [Tiler(NUMPY, names, (K1, K2), MATRICES).tile(path, leave=True) for path in fast_paths(form, code)]
+    return min(tiles, key=lambda tile: (tile.cost, tile.arrays))
+
+
+def function_tile(function: Function) -> Tile | None:
+    """The tile function behind a public one; None if one of its components has none, or there are not two inputs."""
+    tiles = {c.name: component_tile(c) for c in function.components}
+    known = {name: tile for name, tile in tiles.items() if tile is not None}
+    pairs = {c.name for c in function.components if c.is_pair}
+    if not function.takes_matrices or pairs - set(known):
+        return None
+    symbols = {name: symbol for symbol, name in function.names}
+    *steps, (_, value) = function.lines
+    path = with_determinant(FastPath(value, {symbols[name]: e for name, e in steps}))
+    return Tiler(NUMPY, {s: variable(s) for s in function.arguments}, (K1, K2), MATRICES, known).tile(path)
+
+
+def _unlimited_source(component: Component) -> Source:
+    if component.code is None:
+        return average_code.source(component.name, component.symbols, component.formula, NUMPY)
+    if isinstance(component.code, Fit):
+        return fitted(component, component.code, NUMPY, "np.array({})".format)
+    if component.fallback_integral is None:
+        return Source(tuple(with_origin(component, closed(component, component.code, NUMPY), NUMPY)))
+    listed = arguments(component)
+    other = average_code.source(f"{component.name}_open", component.symbols, component.fallback_integral, NUMPY)
+    functions = {
+        "closed": closed(component, component.code, NUMPY, "return"),
+        "doubt": closed(component, doubt(component.code), NUMPY, "return"),
+        "open": other.lines,
+    }
+    preamble = [defined(f"{component.name}_{tag}({listed})", lines) for tag, lines in functions.items()]
+    called = ", ".join(f"{component.name}_{tag}" for tag in functions)
+    lines = with_origin(component, [f"value = _mended({called}, {listed})"], NUMPY)
+    return Source(tuple(lines), other.tables, (*other.preamble, *preamble))
+
+
+def function_lines(function: Function) -> tuple[str, ...]:
+    """The body of the blockwise function behind a public one."""
+    names = dict(function.names)
+    first = named_determinant(names, [e for _, e in function.lines])
+    return (*first, *Emitter(NUMPY, names).function(function.lines))
+
+
+def call(function: Function, tile: Tile | None) -> str:
+    """What a public function returns: tiles where there is a tile function, else blocks of one line of entries."""
+    name = f"_{function.quantity.name}"
+    valid = "_directed" if function.quantity.directed else "_valid"
+    listed = [f"{valid}({argument(s)})" if s in KERNELS else argument(s) for s in function.arguments]
+    given = f"({', '.join(listed)}{',' * (len(listed) == 1)})"
+    if tile is not None:
+        places = _matrices(function.arguments)
+        return f"_tiles({name}_tile, {name}_axes, {name}, {given}, {places}, {OUT}, {tile.arrays})"
+    whole = any(c.is_pair and (c.code is None or c.fallback_integral is not None) for c in function.components)
+    return f"_blocks({name}, {given}, {OUT}, {'_WHOLE' if whole else '_CACHED'})"
+
+
+def _matrices(symbols: Sequence[sp.Symbol]) -> tuple[int, ...]:
+    """The places of those arguments that differ from entry to entry of a matrix."""
+    return tuple(i for i, s in enumerate(symbols) if s in MATRICES)
+
+
+def measured_tile(component: Component, tile: Tile) -> list[tuple[str, list[str]]]:
+    """Heads and bodies of the tile function with its factor, and of the component in tiles, which hides its own."""
+    name, listed = component.name, arguments(component)
+    scaled = f"np.multiply(scratch[0], {literal(tile.factor)!r}, out=scratch[0])"
+    places = _matrices(component.symbols)
+    tiles = f"_tiles({name}_scaled, {name}_axes, exact, ({listed}), {places}, None, {tile.arrays})"
+    return [
+        (f"{name}_scaled({listed}, axes, scratch, fine)", [f"{name}_tile({listed}, axes, scratch, fine)", scaled]),
+        (f"{name}({listed}, exact={name})", [f"return {tiles}"]),
+    ]

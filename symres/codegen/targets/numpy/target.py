@@ -1,0 +1,125 @@
+"""NumPy as a target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import sympy as sp
+from numpy.typing import ArrayLike
+
+from ....core.symbols import K
+from ...arrays.array_code import Definition, Wording
+from ...arrays.array_target import SHARED, ArrayTarget
+from ...arrays.runtime_library import RuntimeLibrary
+from ...emission.emitter import Emitter, Source, variable
+from ...planning.network_plan import DeepLayer, NetworkPlan
+from ...planning.plan import Component, Function
+from ...planning.target import ArrayFunction, Capabilities, Floats
+from .components import call, component_source, function_lines, function_tile, measured_tile
+from .dialect import NUMPY
+
+
+class NumpyTarget(ArrayTarget):
+    """Functions of NumPy arrays, in tiles that stay in the cache where there are closed forms."""
+
+    name, title, library = "numpy", "NumPy", "numpy"
+    capabilities = Capabilities(in_place=True)
+    dialect = NUMPY
+    imports = (
+        {"functools": "import functools", "math": "import math"},
+        {"np": "import numpy as np", "special": "from scipy import special"},
+        {"xp": "xp = np"},
+    )
+    words = Wording(
+        argument="array_like",
+        array="float64 array",
+        numbers=" (a number if all arguments are numbers)",
+        result="float64 array of the broadcast shape (a float if all arguments are numbers), or ``out``.",
+        results="two float64 arrays of the broadcast shape (floats if all arguments are numbers): the kernel of the "
+        "Gaussian process and the tangent kernel. With ``every_layer`` they have a leading axis: entry l is that "
+        "behind l layers, entry 0 what was passed.",
+        curve="float64 array of the broadcast shape (a float if all arguments are numbers).",
+        features="array_like",
+        matrices="two float64 arrays of shape (N, M)",
+        precision="Arrays broadcast; everything is computed in float64.",
+        head=(
+            "Functions take the kernels, then the parameters that their value depends on, in one order everywhere. "
+            "What it does not depend on may be passed as well, by name: all functions of a layer can be called with "
+            "the same names.",
+            "Arrays broadcast; everything is computed in float64. Errors are measured against ball arithmetic.",
+            "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number.",
+        ),
+    )
+
+    def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
+        self.runtime = RuntimeLibrary.read(SHARED, Path(__file__).parent / "runtime") if runtime is None else runtime
+
+    # ---- code --------------------------------------------------------------------------------------------------
+
+    def source(self, component: Component) -> Source:
+        """The code of a component."""
+        return _source(component)
+
+    def component_definitions(self, component: Component, source: Source) -> list[Definition]:
+        """The tile function of a component, and what prepares it."""
+        tile, listed = source.tile, ", ".join(map(variable, component.symbols))
+        if tile is None:
+            return []
+        factor = f"/({tile.factor})" if tile.factor != 1 else ""
+        what = f"{component.name}{factor} of a part of a matrix, put to scratch[0]"
+        about = f"{what}; adds to ``fine`` where no digits are lost."
+        return [
+            Definition(f"{component.name}_axes({listed})", tile.axes, ["What depends on one kernel alone."]),
+            Definition(f"{component.name}_tile({listed}, axes, scratch, fine)", tile.lines, [about]),
+        ]
+
+    def measured_definitions(self, component: Component, source: Source) -> list[Definition]:
+        """The component in tiles, and by its own function where those lose digits: as public functions compute it."""
+        return [] if source.tile is None else [Definition(*found) for found in measured_tile(component, source.tile)]
+
+    def function_definitions(self, function: Function) -> tuple[Sequence[str], Sequence[Definition]]:
+        """The body of a public function, the blockwise function behind it, and its tile function."""
+        tile, name = function_tile(function), f"_{function.quantity.name}"
+        listed = ", ".join(map(variable, function.arguments))
+        found = [Definition(f"{name}({listed})", function_lines(function))]
+        if tile is not None:
+            found.append(Definition(f"{name}_axes({listed})", tile.axes))
+            found.append(Definition(f"{name}_tile({listed}, axes, scratch, fine)", tile.lines))
+        return [f"return {call(function, tile)}"], found
+
+    def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
+        """Assignments that compute results."""
+        return Emitter(NUMPY, names).function(results)
+
+    def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:
+        """The body of a layer's function of one input; maps go on to the kernel 0, networks with directions do not."""
+        if layer.is_directed:
+            return [_positive("K", "K"), *lines, _positive("kernel", "K")]
+        if plan.is_directed and not layer.kernel.has(K):  # what is lost stays lost
+            return [*lines, "kernel = np.where(K >= 0.0, kernel, np.nan)"]
+        return lines
+
+    def of_two_inputs(self, layer: DeepLayer, lines: list[str]) -> list[str]:
+        """The same of two inputs."""
+        return [*(_positive(k, k) for k in ("K1", "K2")), *lines] if layer.is_directed else lines
+
+    # ---- running -----------------------------------------------------------------------------------------------
+
+    def call(self, function: ArrayFunction, *arguments: ArrayLike) -> Floats:
+        """The value of a function of the module at NumPy arrays."""
+        return function(*arguments)
+
+
+@lru_cache(maxsize=512)
+def _source(component: Component) -> Source:
+    return component_source(component)
+
+
+def _positive(name: str, kernel: str) -> str:
+    """The line that makes a value nan where a kernel is 0: a normaliser would divide 0 by 0."""
+    return f"{name} = np.where({kernel} > 0.0, {name}, np.nan)"
+
+
+TARGET = NumpyTarget()

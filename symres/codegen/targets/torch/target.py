@@ -1,0 +1,122 @@
+"""PyTorch as a target; the library is imported when code is run, not when it is written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import sympy as sp
+from numpy.typing import ArrayLike
+
+from ....core.symbols import K
+from ...arrays.array_code import Definition, Wording
+from ...arrays.array_target import SHARED, ArrayTarget
+from ...arrays.runtime_library import RuntimeLibrary
+from ...emission.emitter import Source, argument, variable
+from ...planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
+from ...planning.plan import Component, Function
+from ...planning.target import ArrayFunction, Capabilities, Floats
+from ...stable.primitives import determinant
+from ...wording import docstrings
+from .components import component_source, function_lines, lines_with_tensors
+from .dialect import TORCH
+
+DIGEST = "DIGEST_OF_THIS_TEXT"
+
+
+class TorchTarget(ArrayTarget):
+    """Functions of tensors, differentiable in every argument."""
+
+    name, title, library = "torch", "PyTorch", "torch"
+    capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True)
+    dialect = TORCH
+    imports = (
+        {"functools": "import functools", "math": "import math"},
+        {"torch": "import torch"},
+        {"special": "special = torch.special", "xp": "xp = torch"},
+    )
+    words = Wording(
+        argument="tensor or number",
+        array="tensor",
+        numbers="",
+        result="Tensor of the broadcast shape, of the arguments' floating type (numbers alone: float64).",
+        results="two tensors of the broadcast shape, of the arguments' floating type (numbers alone: float64): the "
+        "kernel of the Gaussian process and the tangent kernel. With ``every_layer`` they have a leading axis: entry l "
+        "is that behind l layers, entry 0 what was passed. Computed in float64.",
+        curve="tensor of the broadcast shape.",
+        features="tensor",
+        matrices="two tensors of shape (N, M), of the type of the inputs",
+        precision="Tensors broadcast; everything is computed in their precision, float64 for numbers. Differentiable.",
+        head=(
+            "Functions take the kernels, then the parameters that their value depends on, in one order everywhere. "
+            "What it does not depend on may be passed as well, by name: all functions of a layer can be called with "
+            "the same names.",
+            "Tensors broadcast; results are of the type of the tensors, float32 or float64. Errors are those of "
+            "float64, measured on {code}, against ball arithmetic.",
+            "Results are differentiable in every argument, averages by quadrature once. Gradients are finite on the "
+            "diagonal C = K1 = K2 (where a jump meets a jump they grow without bound towards it, and are cut off "
+            "within 1e-12 of it).",
+            "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number.",
+        ),
+    )
+
+    def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
+        self.runtime = RuntimeLibrary.read(SHARED, Path(__file__).parent / "runtime") if runtime is None else runtime
+
+    # ---- code --------------------------------------------------------------------------------------------------
+
+    def inlined(self, component: Component) -> sp.Expr | None:
+        """What stands in a layer of a network: always a call, as components have derivatives of their own."""
+        return component.call(*component.symbols, determinant) if takes_determinant(component) else None
+
+    def source(self, component: Component) -> Source:
+        """The code of a component."""
+        return _source(component)
+
+    def function_definitions(self, function: Function) -> tuple[Sequence[str], Sequence[Definition]]:
+        """The body of a public function, and the function of tensors behind it."""
+        given, name = ", ".join(map(argument, function.arguments)), f"_{function.quantity.name}"
+        comma = "," * (len(function.arguments) == 1)
+        listed = ", ".join(map(variable, function.arguments))
+        inner = Definition(f"{name}({listed})", function_lines(function))
+        return [f"{given}{comma} = _tensors({given})", f"return {name}({given})"], [inner]
+
+    def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
+        """Assignments that compute results."""
+        return lines_with_tensors(names, results, like)
+
+    def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:
+        """The body of a layer's function of one input; a constant gets its shape."""
+        return lines if layer.kernel.has(K) else [*lines, "kernel = _shaped(kernel, K)"]
+
+    def network_notes(self, plan: NetworkPlan) -> tuple[str, ...]:
+        """On which code errors were measured, and what depends on data."""
+        code = docstrings.measured_code(plan.components, self.title)
+        measured = f"Errors are those of float64, measured on {code}, against ball arithmetic."
+        mapped = "What is done depends on the data: torch.func.vmap cannot map it, arrays are passed whole."
+        return (measured, mapped) if plan.is_sharp else (measured,)
+
+    def finished(self, text: str) -> str:
+        """A text with a digest of it in the names of its operators: no other text has them."""
+        return text.replace(DIGEST, hashlib.sha256(text.encode()).hexdigest()[:12])
+
+    # ---- running -----------------------------------------------------------------------------------------------
+
+    def call(self, function: ArrayFunction, *arguments: ArrayLike) -> Floats:
+        """The value of a function of tensors at NumPy arrays, without a gradient."""
+        import torch  # where it is installed
+
+        with torch.no_grad():
+            value = function(*(torch.as_tensor(np.asarray(a, dtype=np.float64)) for a in arguments))
+            return np.asarray(torch.as_tensor(value))
+
+
+@lru_cache(maxsize=512)
+def _source(component: Component) -> Source:
+    return component_source(component)
+
+
+TARGET = TorchTarget()

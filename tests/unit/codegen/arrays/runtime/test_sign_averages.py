@@ -1,0 +1,185 @@
+"""Averages of signs in generated modules, against their balls: values, gradients, and where closed forms are taken."""
+
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+from flint import arb, ctx
+
+import symres as sr
+from symres.codegen.emission.emitter import LosesDigits
+from symres.codegen.stable.primitives import TwoSigns
+from symres.codegen.stable.rewrites import stabilise
+from symres.codegen.strategy import choose
+from symres.codegen.targets.numpy import TARGET as NUMPY
+from symres.codegen.targets.torch import TARGET as TORCH
+from symres.core.symbols import K1, K2, C
+from symres.numerics.special import Q2, S2, S4, T4
+from symres.numerics.special.plackett import four_signs, two_signs, two_tails
+from symres.report.export import export
+from symres.results.quantity import Quantity, Status
+from tests.shared import runtime
+
+GENERATOR = np.random.default_rng(1)
+
+
+def space(target, *names):
+    found = runtime(target, *names)
+    return [found[name] for name in names]
+
+
+def corners(count):
+    """Thresholds of all sizes, many alike, and legs of angles near 0 and pi."""
+    h, k = GENERATOR.choice([-1, 1], (2, count)) * 10 ** GENERATOR.uniform(-9, 1.6, (2, count))
+    alike = GENERATOR.random(count) < 0.4
+    k[alike] = (h * (1 + 10 ** GENERATOR.uniform(-12, 0, count)))[alike]
+    k[::17] = h[::17]
+    k[::19] = -h[::19]
+    k[::23] = 0.0
+    y = 10 ** GENERATOR.uniform(-8, 4, count)
+    return h, k, y * GENERATOR.choice([-1, 1], count) * 10 ** GENERATOR.uniform(-6, 6, count), y
+
+
+def balls(function, *columns):
+    ctx.prec, before = 160, ctx.prec
+    try:
+        return np.array([float(function(*(arb(float(v)) for v in row)).mid()) for row in zip(*columns, strict=True)])
+    finally:
+        ctx.prec = before
+
+
+def with_legs(function):
+    return lambda h, k, x, y: function(h, k, x / (x * x + y * y).sqrt())
+
+
+@pytest.mark.exhaustive
+def test_two_signs_and_tails_have_all_their_digits():
+    signs, tails = space(NUMPY, "_two_signs", "_two_tails")
+    columns = corners(400)
+    np.testing.assert_allclose(signs(*columns), balls(with_legs(two_signs), *columns), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(tails(*columns), balls(with_legs(two_tails), *columns), rtol=0, atol=5e-16)
+
+
+@pytest.mark.parametrize("target", [NUMPY, TORCH], ids=lambda target: target.name)
+def test_both_thresholds_at_zero(target):
+    """The corner is at the origin then: 2*asin(r)/pi and 1/4 + asin(r)/(2*pi), for correlations near 1 and -1 too."""
+    signs, tails = space(target, "_two_signs", "_two_tails")
+    made = np.asarray if target is NUMPY else torch.tensor
+    x, y = np.array([0.1, 1.0, 3.0, -3.0, 1e6, -1e6]), np.array([2.0, 1.0, 0.5, 0.5, 1e-3, 1e-3])
+    angle = np.arctan2(x, y)
+    for h in (0.0, -0.0, 1e-300):
+        places = np.full(6, h)
+        columns = [made(v) for v in (places, places, x, y)]
+        np.testing.assert_allclose(np.asarray(signs(*columns)), 2 * angle / np.pi, rtol=0, atol=5e-16)
+        np.testing.assert_allclose(np.asarray(tails(*columns)), 0.25 + angle / (2 * np.pi), rtol=0, atol=5e-16)
+
+
+def test_small_averages_of_two_signs_keep_their_digits():
+    (signs,) = space(NUMPY, "_two_signs")
+    h, k, x, y = corners(600)
+    x = y * np.sign(x) * 10 ** GENERATOR.uniform(-9, 0, 600)
+    h, k = np.clip(h, -0.5, 0.5), np.clip(k, -0.5, 0.5)
+    exact = balls(with_legs(two_signs), h, k, x, y)
+    angle = np.abs(np.arctan2(x, y))  # what the derivative in the correlation times the correlation is of the order of
+    assert (np.abs(signs(h, k, x, y) - exact) <= 2e-15 * np.maximum(np.abs(exact), angle)).all()
+
+
+@pytest.mark.exhaustive
+def test_tails_far_out_keep_their_digits():
+    (tails,) = space(NUMPY, "_two_tails")
+    h, k, x, y = corners(400)
+    h, k = np.minimum(np.abs(h), 25), np.minimum(np.abs(k), 25)
+    exact = balls(with_legs(two_tails), h, k, x, y)
+    some = exact > 1e-250
+    size = np.maximum(1.0, (h * h + k * k)[some]) * (1 + np.abs(x / y)[some] * (x < 0)[some])  # of the exponent
+    assert some.sum() > 200
+    assert (
+        np.abs(tails(h, k, x, y)[some] / exact[some] - 1) < 1e-14 * np.maximum(1, -np.log(exact[some])) * size
+    ).all()
+
+
+def correlations(count):
+    out = []
+    while len(out) < count:
+        rows = GENERATOR.standard_normal((4, 6))
+        matrix = rows @ rows.T
+        size = np.sqrt(np.diag(matrix))
+        out.append((matrix / np.outer(size, size))[np.triu_indices(4, 1)])
+    return np.array(out).T
+
+
+def test_four_signs():
+    four, equal = space(NUMPY, "_four_signs", "_equal_signs")
+    r = correlations(60)
+    np.testing.assert_allclose(four(*r), balls(lambda *v: four_signs(v), *r), rtol=0, atol=1e-13)
+    r = np.linspace(-0.33, 1.0, 40)
+    np.testing.assert_allclose(equal(r), balls(lambda v: four_signs((v,) * 6), r), rtol=2e-15, atol=0)
+
+
+def test_gradients_in_torch():
+    signs, tails, four, equal, alike = space(TORCH, "_two_signs", "_two_tails", "_four_signs", "_equal_signs", "_alike")
+
+    def tensors(*columns):
+        return [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in columns]
+
+    plane = tensors([0.3, -0.7, 1.5, 0.0], [0.8, 0.9, -1.1, 0.6], [0.5, -0.4, 2.0, 1.0], [1.0, 0.3, 0.7, 0.2])
+    for function in (signs, tails):
+        assert torch.autograd.gradcheck(function, plane)
+        assert torch.autograd.gradgradcheck(function, plane)
+    assert torch.autograd.gradcheck(equal, tensors([0.3, -0.2, 0.9]))
+    assert torch.autograd.gradcheck(four, tensors(*correlations(3)))
+    assert [t.shape for t in alike(0.5, torch.zeros(3))] == [(3,), (3,)]
+
+
+# ---- in modules --------------------------------------------------------------------------------------------------
+def quantity(body):
+    return Quantity("kernel", (K1, K2, C), body, body, Status.EXACT)
+
+
+RHO = C / sp.sqrt((1 + K1) * (1 + K2))
+FORMS = {
+    "S2": 2 * S2(1 / sp.sqrt(1 + K1), sp.Rational(1, 2), RHO),
+    "Q2": Q2(sp.Rational(1, 3), 1 / sp.sqrt(1 + K2), RHO),
+    "S4": S4(K1 / (1 + K1), RHO, RHO, RHO, RHO, K2 / (1 + K2)),
+    "T4": T4(RHO**2 / 2),
+}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", FORMS)
+def test_modules_with_special_functions(name):
+    closed = quantity(FORMS[name])
+    f, g = (export(closed, target).load().kernel for target in ("numpy", "torch"))
+    k1, k2, c = np.array([0.7, 1e-3, 30.0]), np.array([1.2, 2e-3, 20.0]), np.array([0.6, -1e-3, 24.0])
+    exact = [float(closed.evalf(17, K1=a, K2=b, C=v)) for a, b, v in zip(k1, k2, c, strict=True)]
+    np.testing.assert_allclose(f(k1, k2, c), exact, rtol=1e-13)
+    tensors = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (k1, k2, c)]
+    np.testing.assert_allclose(g(*tensors).detach(), exact, rtol=1e-13)
+    assert torch.autograd.gradcheck(g, tensors, eps=1e-7, rtol=1e-5)
+
+
+def test_the_legs_of_an_angle_are_passed():
+    found = stabilise(S2(1, 2, C / sp.sqrt(K1 * K2)))
+    assert isinstance(found, TwoSigns)
+    assert found.args[2] / sp.sqrt(found.args[2] ** 2 + found.args[3] ** 2) == C / sp.sqrt(K1 * K2)
+
+
+def test_closed_forms_that_cancel_are_not_taken():
+    body = sr.expect2("hard_tanh", "hard_tanh").body
+    assert body.has(S2)
+    with pytest.raises(LosesDigits, match="in floats"):
+        choose.build_component("_average_1", (K1, K2, C), body, NUMPY, NUMPY)
+    component = choose.build_component("_average_1", (K1, K2, C), body, NUMPY, NUMPY, accept_cancellation=True)
+    assert component.code.has(TwoSigns)
+    assert component.error > 1e-10
+
+
+@pytest.mark.exhaustive
+def test_gelu_squared_has_a_module():
+    closed = sr.expect2("gelu(z)^2", "gelu(z)^2")
+    assert closed.body.has(S4)
+    f = export(closed).load().expect2
+    for k1, k2, c in ((1e-8, 1e-8, 9e-9), (0.7, 1.3, -0.8), (1e4, 9e3, 9.4e3)):
+        assert f(k1, k2, c) == pytest.approx(
+            float(sr.expect2("gelu(z)^2", "gelu(z)^2").evalf(16, K1=k1, K2=k2, C=c)), rel=1e-13
+        )
