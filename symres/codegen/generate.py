@@ -90,7 +90,7 @@ def _planned_module(
     def module(extra: Extra | None) -> Module:
         text = target.module_text(replace(plan, extra=extra))
         names = tuple(f.quantity.name for f in functions)
-        require_distinct(_listed(names), text)
+        require_distinct(_listed(names), target.names_in(text))
         warnings = tuple(f"{f.quantity.name}: {warning}" for f in functions for warning in docstrings.warnings(f))
         return Module(name, target.name, text, lacking, warnings, (*_names(extra), *names))
 
@@ -137,7 +137,7 @@ def _network(network: DerivedNetwork, target: Target, title: str, command: str) 
     planner = _planner(target)
     plan = plan_network(network, lambda q: _planned(planner, target, q), target.inlined, title, command)
     text = target.network_text(plan)
-    require_distinct("the network", text)
+    require_distinct("the network", target.names_in(text))
     warnings = [text for layer in plan.layers for f in layer.functions for text in docstrings.warnings(f)]
     return Module("network", target.name, text, (), tuple(dict.fromkeys(warnings)), NETWORK_FUNCTIONS)
 

@@ -56,12 +56,16 @@ class Module(Shown):
         return preformatted(self.text)
 
     def write(self, path: str | Path) -> Path:
-        """Write the text to a file, whole or not at all.
+        """Write the text to a file, whole or not at all, and what belongs to it beside it: the header of a C source.
 
         Returns:
             the path written.
         """
-        return files.write_text(Path(path), self.text)
+        path = Path(path)
+        further = {} if self.target == LATEX else targets.find(self.target).companions(path.stem, self.text)
+        for name, text in further.items():
+            files.write_text(path.with_name(name), text)
+        return files.write_text(path, self.text)
 
     def load(self) -> ModuleType:
         """Run the text as a Python module.

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import DeclarationError
 from ..emission.emitter import NoSpelling
+from ..emission.python_names import python_names
 from ..stable.primitives import complement, correlation, determinant
 from .module_plan import CurvePlan, ModulePlan
 from .network_plan import NetworkPlan, takes_determinant
@@ -113,6 +114,10 @@ class Target(ABC):
         """
         raise NoSpelling.of(self.title, plan.whole, "sums over powers")
 
+    def names_in(self, text: str) -> list[str]:
+        """The names that a text defines, as often as it does, and those of the language; here of Python."""
+        return python_names(text)
+
     # ---- running -----------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -133,14 +138,24 @@ class Target(ABC):
         if not self.is_runnable:
             found = f"{self.library} is not installed"
             raise DeclarationError(f"loading {name}", found, f"pip install {self.library}")
-        module = ModuleType(unused_name(name))
-        sys.modules[module.__name__] = module
+        module = self.new_module(name)
         try:
             exec(compile(text, f"<generated {name}>", "exec"), module.__dict__)
         except BaseException:
             del sys.modules[module.__name__]
             raise
         return module
+
+    @staticmethod
+    def new_module(name: str) -> ModuleType:
+        """An empty module, known to Python by a name that no other one has."""
+        module = ModuleType(unused_name(name))
+        sys.modules[module.__name__] = module
+        return module
+
+    def companions(self, stem: str, text: str) -> dict[str, str]:
+        """Further files that belong to a module's text, by name, where that is written to a file of this stem."""
+        return {}
 
 
 @cache

@@ -61,12 +61,12 @@ class AngleForm:
             right = self._is_undefined(angle) and angle.A.subs(self.triple[1], 0) != 0
             turned = UpperAngle if right else Atan2
             theta = (-turned(s, angle.N), Atan2(angle.N, s), turned(s, -angle.N))[angle.shift + 1]
-            out += positive(angle.A, self.triple) * theta + self._times_root(angle, s)
+            out += positive(angle.A, self.triple) * theta + self.times_root(angle.R, angle, s)
         return out
 
-    def _times_root(self, angle: Angle, s: sp.Expr) -> sp.Expr:
+    def times_root(self, R: sp.Expr, angle: Angle, s: sp.Expr) -> sp.Expr:
         """R*s, with a factor 1/D of R turned into 1/s**2."""
-        over, under = map(sp.factor, sp.fraction(angle.R))  # lowest terms, as they are made
+        over, under = map(sp.factor, sp.fraction(R))  # lowest terms, as they are made
         (scale, here), (unit, there) = ((c, dict(factors)) for c, factors in map(sp.factor_list, (under, angle.D)))
         poles = min(here.get(base, 0) // power for base, power in there.items() if base.has(*self.triple))
         left = {base: here.get(base, 0) - poles * there.get(base, 0) for base in {**here, **there}}

@@ -135,3 +135,21 @@ class TwoTails(sp.Function):
     """Q2(h, k, r), called likewise."""
 
     nargs = 4
+
+
+class RightAngle(sp.Function):
+    """The angle of the point (s, N), called as RightAngle(N, s, r) with s >= 0 and r**2 = s**2 + N**2."""
+
+    nargs = 3
+
+
+class UpperTurn(sp.Function):
+    """The angle of the point (-N, s), called as UpperTurn(N, s, r) likewise; a right angle at the origin."""
+
+    nargs = 3
+
+
+class AngularSum(sp.Function):
+    """rest + M*N*UpperTurn(N, s, r), called as AngularSum(rest, apart, M, N, s, r) with apart = rest - M*s."""
+
+    nargs = 6

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-import builtins
 import keyword
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ...core.errors import DeclarationError
@@ -22,15 +20,17 @@ def renamed(mapping: Mapping[str, Quantity]) -> dict[str, Quantity]:
     return {name: _named(name, quantity) for name, quantity in mapping.items()}
 
 
-def require_distinct(name: str, text: str) -> None:
-    """Refuse a module in which a definition would hide another one, or a function of Python that the module calls.
+def require_distinct(name: str, names: Iterable[str]) -> None:
+    """Refuse a module in which a definition would hide another one, or a function of the language.
+
+    Args:
+        name: what the module is about.
+        names: what it defines and calls, see ``Target.names_in``.
 
     Raises:
         DeclarationError: a quantity has the name of something that the module itself needs.
     """
-    tree = ast.parse(text)
-    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in vars(builtins)}
-    for needed, count in Counter([*_defined(tree), *called]).items():
+    for needed, count in Counter(names).items():
         if count > 1:
             found = f"the module needs the name {needed} for something else"
             raise DeclarationError(f"code for {name}", found, "give the quantity another name")
@@ -49,14 +49,3 @@ def _named(name: str, quantity: Quantity) -> Quantity:
         )
     # a quantity under its own name keeps its notation; another name is what stands on the left of its formula
     return quantity if name == quantity.name else replace(quantity, name=name, notation="")
-
-
-def _defined(tree: ast.Module) -> Iterator[str]:
-    """Every name that a module defines at its top level, as often as it does."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (alias.asname or alias.name for alias in node.names)
-        elif isinstance(node, ast.Assign):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))

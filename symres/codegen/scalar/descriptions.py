@@ -1,0 +1,42 @@
+"""What is said of functions and networks in comments and docstrings."""
+
+from __future__ import annotations
+
+from ..emission.emitter import argument
+from ..planning.network_plan import NetworkPlan
+from ..planning.plan import Function
+from ..wording import docstrings
+
+HEAD = (
+    "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number. Errors are those "
+    "of float64, measured on {code}, against ball arithmetic."
+)
+
+
+def meaning(function: Function) -> str:
+    """What it computes, as a sentence."""
+    text = function.quantity.meaning or function.quantity.name
+    return docstrings.quoted(f"{text[:1].upper()}{text[1:]}.")
+
+
+def formula(function: Function) -> list[str]:
+    """Its formula and what the names there stand for."""
+    quantity = function.quantity
+    where = docstrings.meanings(quantity)
+    lines = [f"    {line}" for line in docstrings.formula_lines(quantity.definition, 8)]
+    return [*lines, "", *(["where", "", *(f"    {line}" for line in where), ""] if where else [])]
+
+
+def network_lines(plan: NetworkPlan) -> list[str]:
+    """The layers of a network, and the parameters that it takes."""
+    listed = [f"    {line}" for layer, count in plan.runs for line in docstrings.wrapped(f"{count} x {layer.label}", 8)]
+    return ["The layers, from input to output:", "", *listed]
+
+
+def parameter_lines(plan: NetworkPlan, kind: str) -> list[str]:
+    """One entry for each parameter of a network."""
+    lines = []
+    for parameter in plan.parameters:
+        text = docstrings.ARGUMENTS.get(parameter, docstrings.OTHER)
+        lines += docstrings.wrapped(f"{argument(parameter)}: {text}; {kind}.", 8, 4)
+    return lines

@@ -1,0 +1,229 @@
+"""The functions of a module as scalar code: components, public functions, and the levels of those of two inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ...core.symbols import K1, K2, C, K, Theta
+from ..emission.emitter import NoSpelling, variable
+from ..fits.chebyshev import SHARE, Fit
+from ..planning.plan import Component, Function
+from ..stable.half_angles import half_angles
+from ..stable.primitives import determinant
+from .economy import economical
+from .levels import Assignment, Levels, inlined, levelled
+from .spelling import SCALAR, lines
+
+TRIPLE = (K1, K2, C)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The constants of a piecewise polynomial: edges, and coefficients row by row."""
+
+    edges: tuple[float, ...]
+    coefficients: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A scalar function.
+
+    Args:
+        source: its text in Python.
+        tables: the constants that it reads, by name.
+    """
+
+    source: str
+    tables: tuple[tuple[str, Table], ...] = ()
+
+
+@dataclass(frozen=True)
+class ScalarFunction:
+    """A function of arrays, one entry at a time.
+
+    Args:
+        name: its name.
+        inputs: the arguments that are arrays: kernels, covariances, tangent kernels.
+        parameters: the arguments that are numbers.
+        valid: the function that makes kernels nan where there is no value.
+        sources: of scalar functions: NAME_entry; of two inputs also NAME_first(K1, parameters) and
+            NAME_second(K2, parameters), which return tuples of what is each input's own, and NAME_pair(K1, first, K2,
+            second, C, parameters).
+        kept: how many numbers NAME_first and NAME_second return; None if there is one input.
+    """
+
+    name: str
+    inputs: tuple[sp.Symbol, ...]
+    parameters: tuple[sp.Symbol, ...]
+    valid: str
+    sources: tuple[str, ...]
+    kept: tuple[int, int] | None = None
+
+    @property
+    def varying(self) -> tuple[sp.Symbol, ...]:
+        """Of two inputs, the arguments that differ from pair to pair."""
+        return self.inputs[2:]
+
+    @property
+    def own(self) -> tuple[list[str], list[str]]:
+        """The names of what NAME_first and NAME_second return."""
+        first, second = self.kept or (0, 0)
+        return [f"first{k}" for k in range(first)], [f"second{k}" for k in range(second)]
+
+
+def defined(head: str, body: Sequence[str]) -> str:
+    """The text of a function."""
+    return "\n".join([f"def {head}:", *(f"    {line}" for line in body)])
+
+
+# ---- components --------------------------------------------------------------------------------------------------
+def component_text(component: Component) -> Text:
+    """The function of a component.
+
+    Raises:
+        NoSpelling: it is computed in a way that scalar code has no words for.
+    """
+    code, listed = component.code, ", ".join(map(variable, component.symbols))
+    if component.fallback_integral is not None or code is None:
+        raise NoSpelling.of(SCALAR.name, component.formula, "quadrature at run time")
+    tables: tuple[tuple[str, Table], ...] = ()
+    if isinstance(code, Fit):
+        body, table = _fit_lines(component, code)
+        tables = ((f"{component.name.upper()}_TABLE", table),)
+    else:
+        code = scalar_code(component, code)
+        unspelled = SCALAR.unspelled(code)
+        if unspelled:
+            raise NoSpelling.of(SCALAR.name, component.formula, unspelled)
+        names = {s: variable(s) for s in component.symbols}
+        head = _floored(component)
+        if component.guards.floor is not None and code.has(determinant):
+            names[determinant] = "determinant"
+            head.append("determinant = maximum(determinant(K1, K2, C), FLOOR_SQUARED)")
+        body = [*head, *lines(names, [("value", code)])]
+    return Text(defined(f"{component.name}({listed})", _guarded(component, body)), tables)
+
+
+def scalar_code(component: Component, code: sp.Expr) -> sp.Expr:
+    """A closed form as scalar code computes it: angles by their halves."""
+    found = None if component.form is None else half_angles(component.form)
+    return code if found is None else found
+
+
+def _floored(component: Component) -> list[str]:
+    if component.guards.floor is None:
+        return []
+    return [f"{kernel} = maximum({kernel}, FLOOR)" for kernel in (("K1", "K2") if component.is_pair else ("K",))]
+
+
+def _fit_lines(component: Component, fit: Fit) -> tuple[list[str], Table]:
+    tag, pieces, sign, floor = component.name.upper(), len(fit.edges) - 1, component.guards.sign, component.guards.floor
+    head = [] if floor is None else [f"K = maximum(K, {floor!r})"]
+    head += lines({K: "K", SHARE: str(SHARE)}, fit.shape.steps)
+    value = f"scale*piecewise(u, {tag}_TABLE_EDGES, {pieces}, {tag}_TABLE, {len(fit.table)})"
+    if sign:  # where rounding exceeds the value
+        value = f"{'maximum' if sign > 0 else 'minimum'}({value}, 0.0)"
+    return [*head, f"value = {value}"], Table(fit.edges, tuple(c for row in fit.table for c in row))
+
+
+def _guarded(component: Component, body: list[str]) -> list[str]:
+    """Lines that end in an assignment to ``value``, made to return it, the limit at 0, or nan beyond the range."""
+    guards, head, value = component.guards, [], "value"
+    if guards.limit is not None:
+        head += [f"vanishes = 1.0 if K <= {guards.start!r} else 0.0", "K = 1.0 if vanishes == 1.0 else K"]
+        value = f"{_number(guards.limit)} if vanishes == 1.0 else {value}"
+    if math.isfinite(guards.largest):
+        kernels, largest = ("K1", "K2") if component.is_pair else ("K",), repr(guards.largest)
+        inside = " and ".join(f"{k} <= {largest}" for k in kernels)
+        limits = [f"inside = 1.0 if {inside} else 0.0", *(f"{k} = minimum({k}, {largest})" for k in kernels)]
+        head = [*limits, *head]
+        value = f"({value}) if inside == 1.0 else NAN"
+    return [*head, *body, f"return {value}"]
+
+
+def _number(value: float) -> str:
+    return repr(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}INFINITY"
+
+
+def plain_codes(components: Iterable[Component]) -> dict[str, tuple[tuple[sp.Symbol, ...], sp.Expr]]:
+    """The code of those components of two inputs that may stand in a formula as they are."""
+    found = {}
+    for c in components:
+        plain = c.is_pair and not c.floored and c.origin is None and math.isinf(c.max_kernel)
+        if plain and isinstance(c.code, sp.Expr) and c.fallback_integral is None:
+            found[c.name] = (c.symbols, scalar_code(c, c.code))
+    return found
+
+
+# ---- functions of arrays -----------------------------------------------------------------------------------------
+def public_function(function: Function) -> ScalarFunction:
+    """A public function as scalar code."""
+    quantity = function.quantity
+    valid = "directed" if quantity.directed else "valid"
+    return _function(quantity.name, function.arguments, function.lines, function.names, function.components, valid)
+
+
+def component_function(component: Component) -> ScalarFunction:
+    """A component as a function of arrays, computed as it is where it stands in others."""
+    result = (("return", component.call(*component.symbols)),)
+    names = tuple((s, variable(s)) for s in component.symbols)
+    return _function(f"{component.name.strip('_')}_alone", component.symbols, result, names, [component], "valid")
+
+
+def _function(
+    name: str,
+    arguments: Sequence[sp.Symbol],
+    results: Sequence[Assignment],
+    names: Sequence[tuple[sp.Symbol, str]],
+    components: Iterable[Component],
+    valid: str,
+) -> ScalarFunction:
+    inputs = tuple(s for s in arguments if s in (K, *TRIPLE, Theta))
+    parameters = tuple(s for s in arguments if s not in inputs)
+    spelled = dict(names)
+    listed = ", ".join(spelled[s] for s in arguments)
+    kernels = [f"{spelled[s]} = {valid}({spelled[s]})" for s in inputs if s in (K, K1, K2)]
+    if not set(TRIPLE) <= set(inputs):
+        entry = defined(f"{name}_entry({listed})", [*kernels, *lines(spelled, results)])
+        return ScalarFunction(name, inputs, parameters, valid, (entry,))
+    symbols = {name: symbol for symbol, name in names}
+    *steps, (_, value) = results
+    for step, expr in reversed(steps):
+        value = value.xreplace({symbols[step]: expr})
+    levels = levelled([("return", inlined(value, plain_codes(components)))])
+    found = ScalarFunction(name, inputs, parameters, valid, (), (len(levels.first), len(levels.second)))
+    sources = _by_level(found, levels)
+    own = list(map(variable, parameters))
+    calls = [
+        f"{', '.join(names)}, = {name}_{side}({', '.join([kernel, *own])})"
+        for side, kernel, names in zip(("first", "second"), ("K1", "K2"), found.own, strict=True)
+        if names
+    ]
+    first, second = found.own
+    pair = ["K1", *first, "K2", *second, *map(variable, found.varying), *own]
+    entry = defined(f"{name}_entry({listed})", [*kernels, *calls, f"return {name}_pair({', '.join(pair)})"])
+    return ScalarFunction(name, inputs, parameters, valid, (*sources, entry), found.kept)
+
+
+def _by_level(function: ScalarFunction, levels: Levels) -> list[str]:
+    """The sources of the levels of a function."""
+    own = list(map(variable, function.parameters))
+    names = {s: variable(s) for s in (*function.inputs, *function.parameters)}
+    sources = []
+    for side, kernel, found in (("first", "K1", levels.first), ("second", "K2", levels.second)):
+        if found:
+            body = lines(names, [(str(s), e) for s, e in found])
+            returned = f"return ({', '.join(str(s) for s, _ in found)},)"
+            sources.append(defined(f"{function.name}_{side}({', '.join([kernel, *own])})", [*body, returned]))
+    kept = {s: str(s) for s, _ in (*levels.first, *levels.second)}
+    first, second = function.own
+    arguments = ["K1", *first, "K2", *second, *map(variable, function.varying), *own]
+    sources.append(
+        defined(f"{function.name}_pair({', '.join(arguments)})", lines({**names, **kept}, economical(levels.pair)))
+    )
+    return sources

@@ -1,0 +1,61 @@
+"""Real source files as parts of generated Python: definitions without imports and annotations, functions renamed."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping, Set
+
+
+def definitions(text: str) -> list[str]:
+    """The functions and classes of a file, without annotations."""
+    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return [ast.unparse(_Bare().visit(node)) for node in found]
+
+
+def renamed(tree: ast.FunctionDef, known: Set[str], prefix: str, constants: Mapping[str, object]) -> str:
+    """The text of a scalar function whose callees have a prefix, but for known ones, and constants their values."""
+    found = _Renamed(known, prefix, constants).visit(_Bare().visit(copy.deepcopy(tree)))
+    return ast.unparse(ast.fix_missing_locations(found))
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes annotations away."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Also those of functions inside."""
+        node.returns = None
+        for a in (*node.args.args, *node.args.kwonlyargs):
+            a.annotation = None
+        self.generic_visit(node)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """A plain assignment."""
+        assert node.value is not None
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, known: Set[str], prefix: str, constants: Mapping[str, object]) -> None:
+        self.known, self.prefix, self.constants = known, prefix, constants
+
+    def _named(self, name: str) -> str:
+        return name if name in self.known or name == "range" else f"{self.prefix}{name}"
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Its own name too."""
+        node.name = self._named(node.name)
+        self.generic_visit(node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """What is called; arguments may have the same name."""
+        assert isinstance(node.func, ast.Name)
+        arguments = [self.visit(a) for a in node.args]
+        return ast.Call(ast.Name(self._named(node.func.id)), arguments, node.keywords)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Constants become their values."""
+        value = self.constants.get(node.id)
+        return node if value is None else ast.parse(str(value), mode="eval").body

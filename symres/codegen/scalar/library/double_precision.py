@@ -1,0 +1,58 @@
+"""Polynomials for float64.
+
+Interpolants in Chebyshev nodes, their coefficients correctly rounded.
+"""
+
+from __future__ import annotations
+
+from .machine import fma
+
+SHIFT = 6755399441055744.0  # 1.5 * 2**52: what is added to it is rounded to an integer
+LARGEST = 709.782712893384  # of the numbers whose exponential is a float
+SMALLEST = -707.0  # below, exponentials count as 0
+FLOOR = 1e-100  # what kernels are kept above where closed forms divide by them
+NEAR = 1e-05  # where 1 - C/sqrt(K1*K2) is less, determinants are carried from layer to layer
+ROUNDING = 1e-16  # of a number, relative to it
+SMALLEST_KERNEL = 1e-150  # products of smaller ones are no floats
+FLOOR_SQUARED = 1e-200  # the same of determinants
+LOG2_HIGH = 0.6931471803691238  # its last bits are 0
+LOG2_LOW = 1.9082149292705877e-10  # the rest of log(2)
+
+
+def arctan_tail(v: float) -> float:
+    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1."""
+    value = -1.806195461861215e-05
+    value = fma(value, v, 0.00019996189377901382)
+    value = fma(value, v, -0.0010496035084968515)
+    value = fma(value, v, 0.0034958859739163094)
+    value = fma(value, v, -0.008368931178450162)
+    value = fma(value, v, 0.015535152475414177)
+    value = fma(value, v, -0.023696731580048622)
+    value = fma(value, v, 0.031277189066996385)
+    value = fma(value, v, -0.03749486812535247)
+    value = fma(value, v, 0.04260356632601652)
+    value = fma(value, v, -0.04737749579527779)
+    value = fma(value, v, 0.052579733342841106)
+    value = fma(value, v, -0.05881506877793656)
+    value = fma(value, v, 0.06666564699289104)
+    value = fma(value, v, -0.07692298971033217)
+    value = fma(value, v, 0.09090908590891934)
+    value = fma(value, v, -0.11111111093490827)
+    value = fma(value, v, 0.14285714285384132)
+    value = fma(value, v, -0.1999999999999753)
+    return fma(value, v, 0.3333333333333333)
+
+
+def exp_tail(u: float) -> float:
+    """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
+    value = 2.091467944897855e-09
+    value = fma(value, u, 2.5105206475334834e-08)
+    value = fma(value, u, 2.7557273661174726e-07)
+    value = fma(value, u, 2.75572554255029e-06)
+    value = fma(value, u, 2.4801587325533502e-05)
+    value = fma(value, u, 0.00019841269874800683)
+    value = fma(value, u, 0.0013888888888883752)
+    value = fma(value, u, 0.008333333333326141)
+    value = fma(value, u, 0.04166666666666667)
+    value = fma(value, u, 0.1666666666666667)
+    return fma(value, u, 0.5)

@@ -1,0 +1,63 @@
+"""Exponentials that vector code can contain, and their combinations that neither overflow nor cancel."""
+
+from __future__ import annotations
+
+from math import copysign, fabs, log1p
+
+from .double_precision import LARGEST, LOG2_HIGH, LOG2_LOW, SHIFT, SMALLEST, exp_tail
+from .machine import INFINITY, fma, power_of_two
+
+
+def exp(u: float) -> float:
+    """The exponential; 0 where that is no normal float."""
+    inside = LARGEST if u > LARGEST else u
+    inside = SMALLEST if inside < SMALLEST else inside
+    k = fma(inside, 1.4426950408889634, SHIFT) - SHIFT
+    rest = fma(k, -LOG2_LOW, fma(k, -LOG2_HIGH, inside))
+    part = fma(rest * rest, exp_tail(rest), rest)
+    half = power_of_two(k - 1.0)  # 2**1024 is no float
+    value = 2.0 * fma(half, part, half)
+    value = INFINITY if u > LARGEST else value
+    return 0.0 if u < SMALLEST else value
+
+
+def expm1(u: float) -> float:
+    """exp(u) - 1."""
+    inside = LARGEST if u > LARGEST else u
+    inside = SMALLEST if inside < SMALLEST else inside
+    k = fma(inside, 1.4426950408889634, SHIFT) - SHIFT
+    rest = fma(k, -LOG2_LOW, fma(k, -LOG2_HIGH, inside))
+    part = fma(rest * rest, exp_tail(rest), rest)
+    half = power_of_two(k - 1.0)
+    value = 2.0 * fma(half, part, half - 0.5)
+    return INFINITY if u > LARGEST else value
+
+
+def exp_sinh(a: float, b: float) -> float:
+    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+    size = fabs(b)
+    return copysign(0.5, b) * exp(a + size) * -expm1(-2.0 * size)
+
+
+def exp_cosh(a: float, b: float) -> float:
+    """exp(a)*cosh(b), without overflow where a + abs(b) <= 0."""
+    size = fabs(b)
+    return 0.5 * exp(a + size) * (1.0 + exp(-2.0 * size))
+
+
+def exp_coshm1(a: float, b: float) -> float:
+    """exp(a)*(cosh(b) - 1), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+    size = fabs(b)
+    half = expm1(-size)
+    return 0.5 * exp(a + size) * half * half
+
+
+def sigmoid(u: float) -> float:
+    """1/(1 + exp(-u)), without overflow."""
+    small = exp(-fabs(u))
+    return (small if u < 0.0 else 1.0) / (1.0 + small)
+
+
+def softplus(u: float) -> float:
+    """log(1 + exp(u)), without overflow."""
+    return (0.0 if u < 0.0 else u) + log1p(exp(-fabs(u)))

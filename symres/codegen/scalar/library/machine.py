@@ -1,0 +1,24 @@
+"""What every target provides in its own words; here for plain Python, so that the library can be run and tested."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+INFINITY = math.inf
+NAN = math.nan
+
+
+def fma(a: float, b: float, c: float) -> float:
+    """a*b + c with one rounding."""
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        return a * b + c
+    try:
+        return float(Fraction(a) * Fraction(b) + Fraction(c))
+    except OverflowError:
+        return a * b + c
+
+
+def power_of_two(k: float) -> float:
+    """2**k for an integer -1022 <= k <= 1023, given as a float."""
+    return math.ldexp(1.0, int(k)) if math.isfinite(k) else k

@@ -1,0 +1,41 @@
+"""Polynomials for float32.
+
+Interpolants in Chebyshev nodes, their coefficients correctly rounded.
+"""
+
+from __future__ import annotations
+
+from .machine import fma
+
+SHIFT = 12582912.0  # 1.5 * 2**23: what is added to it is rounded to an integer
+LARGEST = 88.72283  # of the numbers whose exponential is a float
+SMALLEST = -86.0  # below, exponentials count as 0
+FLOOR = 1e-18  # what kernels are kept above where closed forms divide by them
+NEAR = 0.01  # where 1 - C/sqrt(K1*K2) is less, determinants are carried from layer to layer
+ROUNDING = 5e-08  # of a number, relative to it
+SMALLEST_KERNEL = 1e-18  # products of smaller ones are no floats
+FLOOR_SQUARED = 1e-36  # the same of determinants
+LOG2_HIGH = 0.693359375  # its last bits are 0
+LOG2_LOW = -0.00021219444  # the rest of log(2)
+
+
+def arctan_tail(v: float) -> float:
+    """(1 - arctan(u)/u)/v with v = u**2 from 0 to 1."""
+    value = 0.002386997316724113
+    value = fma(value, v, -0.013507771427020535)
+    value = fma(value, v, 0.03587153898204336)
+    value = fma(value, v, -0.06250169444749563)
+    value = fma(value, v, 0.08656880430154522)
+    value = fma(value, v, -0.11033764115313455)
+    value = fma(value, v, 0.14278568748210602)
+    value = fma(value, v, -0.1999973932983558)
+    return fma(value, v, 0.3333333173306352)
+
+
+def exp_tail(u: float) -> float:
+    """(exp(u) - 1 - u)/u**2 where abs(u) is at most log(2)/2."""
+    value = 0.0013926176191150312
+    value = fma(value, u, 0.00836317313152351)
+    value = fma(value, u, 0.04166655466162291)
+    value = fma(value, u, 0.16666577025255677)
+    return fma(value, u, 0.5)

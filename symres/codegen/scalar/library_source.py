@@ -1,0 +1,57 @@
+"""The functions of the library that a text calls, as trees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+Precision = Literal["double", "single"]
+_FILES = ("choices.py", "angle_functions.py", "exponentials.py", "tables.py", "recursion.py")
+
+
+@dataclass(frozen=True)
+class Library:
+    """What the library defines for one type of floats.
+
+    Args:
+        functions: by name, dependencies first.
+        constants: by name.
+    """
+
+    functions: dict[str, ast.FunctionDef]
+    constants: dict[str, float]
+
+    def needed(self, trees: Iterable[ast.AST]) -> tuple[ast.FunctionDef, ...]:
+        """The functions that trees call, and those that they call, in the order of the library."""
+        found: set[str] = set()
+        stack = [name for tree in trees for name in _called(tree)]
+        while stack:
+            name = stack.pop()
+            if name in self.functions and name not in found:
+                found.add(name)
+                stack.extend(_called(self.functions[name]))
+        return tuple(tree for name, tree in self.functions.items() if name in found)
+
+
+@cache
+def library(precision: Precision = "double") -> Library:
+    """The library for float64 or float32."""
+    functions: dict[str, ast.FunctionDef] = {}
+    constants: dict[str, float] = {}
+    for file in (f"{precision}_precision.py", *_FILES):
+        for node in ast.parse((resources.files(__package__) / "library" / file).read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                functions[node.name] = node
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                constants[node.targets[0].id] = float(ast.literal_eval(node.value))
+    return Library(functions, constants)
+
+
+def _called(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id

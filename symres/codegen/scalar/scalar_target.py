@@ -1,0 +1,61 @@
+"""Targets whose code computes one entry at a time, inside of loops that compilers make vector code of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import sympy as sp
+
+from ..planning.module_plan import ModulePlan
+from ..planning.plan import Component, Function
+from ..planning.target import Target
+from .functions import ScalarFunction, Text, component_text, plain_codes, public_function
+from .spelling import SCALAR
+
+HERE = Path(__file__).parent
+
+
+class ScalarTarget(Target):
+    """What the targets in scalar code share: which formulas they have words for."""
+
+    def unspelled(self, expr: sp.Expr) -> str:
+        """The name of a function in an expression that the target has no spelling for; empty if there is none."""
+        return SCALAR.unspelled(expr)
+
+    def require(self, function: Function) -> None:
+        """Make sure that a function and its components can be written.
+
+        Raises:
+            NoSpelling: they cannot.
+        """
+        public_function(function)
+        for component in function.components:
+            component_text(component)
+
+    def inlined(self, component: Component) -> sp.Expr | None:
+        """What stands in a layer of a network for a component of two inputs; None for a call of its function."""
+        found = plain_codes([component]).get(component.name)
+        return None if found is None else found[1]
+
+
+def parts_of(plan: ModulePlan) -> tuple[list[ScalarFunction], dict[str, Text]]:
+    """The functions of a module, and the texts of the components that they call."""
+    return [public_function(f) for f in plan.functions], {c.name: component_text(c) for c in plan.components}
+
+
+def definitions(sources: Iterable[str]) -> list[ast.FunctionDef]:
+    """The functions of sources, as trees."""
+    return [tree for source in sources for tree in ast.parse(source).body if isinstance(tree, ast.FunctionDef)]
+
+
+def tables_of(components: Mapping[str, Text]) -> dict[str, tuple[float, ...]]:
+    """The constants that components read, by name."""
+    tables = dict(table for text in components.values() for table in text.tables)
+    return {f"{n}_EDGES": t.edges for n, t in tables.items()} | {n: t.coefficients for n, t in tables.items()}
+
+
+def in_rows(texts: Sequence[str]) -> list[str]:
+    """Numbers, four a line."""
+    return [", ".join(texts[i : i + 4]) + "," for i in range(0, len(texts), 4)]

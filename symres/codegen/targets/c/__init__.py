@@ -1,0 +1,5 @@
+"""C: one source and one header, which any language can link."""
+
+from .target import TARGET
+
+__all__ = ["TARGET"]

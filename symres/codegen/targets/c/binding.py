@@ -1,0 +1,239 @@
+"""C functions as functions of arrays that broadcast, with the arguments that the functions in NumPy have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cffi
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...scalar.arrays import Reals, evaluated
+from .compiling import compiled
+from .declarations import PROTOTYPE, Declared, declared, declared_network, header_of
+
+_TYPES = {np.dtype(np.float64): ("double", ""), np.dtype(np.float32): ("float", "f")}
+
+
+@dataclass(frozen=True)
+class CompiledSource:
+    """A compiled source."""
+
+    ffi: cffi.FFI
+    functions: Any
+
+    @classmethod
+    def of(cls, stem: str, source: str, fast: bool = True) -> CompiledSource:
+        """Compile a source.
+
+        Raises:
+            DeclarationError: there is no compiler, or it refuses.
+        """
+        ffi = cffi.FFI()
+        found = PROTOTYPE.findall(header_of(source))
+        ffi.cdef("\n".join(f"{kind} {name}({listed});" for kind, name, listed in found))
+        return cls(ffi, ffi.dlopen(str(compiled(stem, source, fast))))
+
+    def of_arrays(self, name: str) -> Callable[..., Any]:
+        """A function whose array arguments are NumPy's, of float64 or float32 all of them; numbers are passed on."""
+
+        def call(*arguments: Any) -> Any:
+            real, suffix = _TYPES[next(a.dtype for a in arguments if isinstance(a, np.ndarray))]
+            return getattr(self.functions, f"{name}{suffix}")(*(self._passed(a, real) for a in arguments))
+
+        return call
+
+    def _passed(self, argument: Any, real: str) -> Any:
+        if argument is None:
+            return self.ffi.NULL
+        if not isinstance(argument, np.ndarray):
+            return argument
+        assert argument.flags.c_contiguous
+        return self.ffi.cast(f"{real} *", argument.ctypes.data)
+
+
+class CFunction:
+    """A function of arrays that broadcast; float32 arrays are computed in float32, all else in float64."""
+
+    def __init__(self, library: CompiledSource, function: Declared, known: frozenset[str]) -> None:
+        self._function, self._known = function, known
+        self._call_entries = library.of_arrays(function.name)
+        self._call_matrix = library.of_arrays(f"{function.name}_matrix")
+        self.__name__ = self.__qualname__ = function.name
+        listed = [*function.inputs, *function.parameters]
+        self.__doc__ = f"{function.name}({', '.join(listed)}, *, out=None), from C; its header explains it."
+
+    def __call__(self, *arguments: ArrayLike, out: Reals | None = None, **named: ArrayLike) -> Any:
+        """The values, of the broadcast shape; a number where all arguments are numbers."""
+        order, count = (*self._function.inputs, *self._function.parameters), len(self._function.inputs)
+        given = bound(self._function.name, order, arguments, named, self._known)
+        matrix = self._matrix if self._function.has_matrix else None
+        return evaluated(self._entries, matrix, given[:count], given[count:], out)
+
+    def __repr__(self) -> str:
+        return f"<C function {self.__doc__}>"
+
+    def _entries(self, *arguments: Any) -> None:
+        self._call_entries(arguments[-1].size, *arguments)
+
+    def _matrix(self, K1: Reals, K2: Reals, *rest: Any) -> None:
+        *others, out = rest
+        step = out.shape[1]
+        with_steps = [x for a in others for x in ((a, step) if isinstance(a, np.ndarray) else (a,))]
+        self._call_matrix(*out.shape, K1, K2, *with_steps, out, step)
+
+
+def bound(
+    name: str, order: Sequence[str], arguments: Sequence[Any], named: Mapping[str, Any], known: frozenset[str]
+) -> list[Any]:
+    """The arguments of a function in order.
+
+    Args:
+        name: of the function.
+        order: the names of its arguments.
+        arguments: those that were given by place.
+        named: those that were given by name.
+        known: names that may be given and are of no influence.
+
+    Raises:
+        TypeError: an argument lacks, is given twice, or is unknown.
+    """
+    shown = f"{name}({', '.join(order)})"
+    surplus = [n for n in named if n not in order and n not in known]
+    if surplus or len(arguments) > len(order):
+        found = f"got an argument {surplus[0]}" if surplus else f"got {len(arguments)} arguments"
+        raise TypeError(f"{shown} {found}")
+    given = dict(zip(order, arguments, strict=False))
+    twice = [n for n in named if n in given]
+    lacking = [n for n in order if n not in given and n not in named]
+    if twice or lacking:
+        found = f"got two values for {twice[0]}" if twice else f"lacks {', '.join(lacking)}"
+        raise TypeError(f"{shown} {found}")
+    return [given[n] if n in given else named[n] for n in order]
+
+
+class NetworkFunctions:
+    """The functions of a network: kernel and tangent kernel of two inputs behind all layers, from C.
+
+    Args:
+        library: the compiled source.
+        parameters: names of the parameters.
+        depth: the number of layers.
+    """
+
+    def __init__(self, library: CompiledSource, parameters: Sequence[str], depth: int) -> None:
+        self._parameters, self._depth = tuple(parameters), depth
+        self._of_matrix, self._of_pairs = map(library.of_arrays, ("dual_kernel_matrix", "dual_kernel"))
+
+    def dual_kernel(
+        self,
+        K1: ArrayLike,
+        K2: ArrayLike,
+        C: ArrayLike,
+        *given: Any,
+        Theta: ArrayLike = 0.0,
+        every_layer: bool = False,
+        **named: Any,
+    ) -> tuple[Any, Any]:
+        """Kernel and tangent kernel of two inputs behind all layers.
+
+        Args:
+            K1: kernels of the first inputs, typically of shape (N, 1); K1 >= 0, nan else.
+            K2: kernels of the second inputs, typically of shape (1, M).
+            C: covariances of the inputs, of shape (N, M).
+            given: the parameters; each is a number, or a list of one for each layer.
+            Theta: tangent kernel of the inputs.
+            every_layer: whether to return the kernels behind every layer.
+            named: the parameters, by name.
+
+        Returns:
+            (C, Theta), arrays of the broadcast shape; with ``every_layer`` they have a leading axis, entry l is that
+            behind l layers, entry 0 what was passed.
+        """
+        arrays = [np.asarray(a) for a in (K1, K2, C, Theta)]
+        kind = _kind(arrays[:3])
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        first, second, *both = (np.broadcast_to(a, shape).astype(kind).reshape(-1) for a in arrays)
+        numbers = self._numbers(given, named, kind)
+        every = [np.empty((self._depth + 1 if every_layer else 1, *shape), dtype=kind) for _ in both]
+        inner = [e[1:].reshape(self._depth, -1) for e in every] if every_layer else [None, None]
+        for e, start in zip(every, both, strict=True):
+            e[0] = start.reshape(shape)
+        _require_memory(self._of_pairs(first.size, first, second, *numbers, *both, *inner))
+        found = every if every_layer else [b.reshape(shape) for b in both]
+        return found[0][()], found[1][()]
+
+    def dual_kernel_matrix(
+        self, X1: ArrayLike, X2: ArrayLike | None = None, *given: Any, **named: Any
+    ) -> tuple[Reals, Reals]:
+        """Kernel and tangent kernel of the rows of feature matrices, in the form that Gaussian processes take.
+
+        Args:
+            X1: inputs, of shape (N, n0); the network sees kernels x.x'/n0. Float32 is computed in float32.
+            X2: others, of shape (M, n0); None stands for X1, and makes the matrices exactly symmetric.
+            given: the parameters; each is a number, or a list of one for each layer.
+            named: the parameters, by name.
+
+        Returns:
+            (C, Theta), of shape (N, M).
+        """
+        one = np.asarray(X1)
+        two = one if X2 is None else np.asarray(X2)
+        kind = _kind([one, two])
+        one, two = (x.astype(kind, copy=False) / np.sqrt(kind.type(x.shape[1])) for x in (one, two))
+        first = np.einsum("ij,ij->i", one, one)
+        second = first if X2 is None else np.einsum("ij,ij->i", two, two)
+        covariance = one @ (one if X2 is None else two).T
+        if X2 is None:
+            np.fill_diagonal(covariance, first)
+        else:
+            _equal_inputs(one, two, first, second, covariance)
+        tangent, symmetric = np.empty_like(covariance), int(X2 is None)
+        numbers, shape = self._numbers(given, named, kind), covariance.shape
+        _require_memory(self._of_matrix(*shape, first, second, symmetric, 1, *numbers, covariance, tangent))
+        return covariance, tangent
+
+    def _numbers(self, given: Sequence[Any], named: Mapping[str, Any], kind: np.dtype) -> list[Reals]:
+        """The parameters as arrays of one number for each layer."""
+        found = bound("dual_kernel", self._parameters, given, named, frozenset())
+        arrays = []
+        for name, value in zip(self._parameters, found, strict=True):
+            array = np.asarray(value, dtype=kind)
+            if array.ndim and array.shape != (self._depth,):
+                raise ValueError(f"{name} has {array.size} values, the network {self._depth} layers")
+            arrays.append(np.ascontiguousarray(np.broadcast_to(array, (self._depth,))))
+        return arrays
+
+
+def _kind(arrays: Sequence[Any]) -> np.dtype:
+    """Float32 where all arrays are, else float64."""
+    return np.dtype(np.float32 if all(a.dtype == np.float32 for a in arrays) else np.float64)
+
+
+def _require_memory(failed: int) -> None:
+    if failed:
+        raise MemoryError("the values that layers need of each input do not fit into the memory")
+
+
+def _equal_inputs(one: Reals, two: Reals, first: Reals, second: Reals, covariance: Reals) -> None:
+    """Give equal inputs, whose products were summed in another order, one kernel."""
+    close = 64 * np.finfo(covariance.dtype).eps
+    near = np.abs(covariance - first[:, None]) <= close * first[:, None]
+    near &= np.abs(covariance - second) <= close * second
+    for i, j in zip(*np.nonzero(near), strict=True):
+        if (one[i] == two[j]).all():
+            covariance[i, j] = second[j] = first[i]
+
+
+def functions_of(library: CompiledSource, source: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a source, by name."""
+    functions = declared(source)
+    known = frozenset(p for f in functions for p in f.parameters)
+    found: dict[str, Callable[..., Any]] = {f.name: CFunction(library, f, known) for f in functions}
+    network = declared_network(source)
+    if network is not None:
+        deep = NetworkFunctions(library, network.parameters, network.depth)
+        found |= {"dual_kernel": deep.dual_kernel, "dual_kernel_matrix": deep.dual_kernel_matrix}
+    return found

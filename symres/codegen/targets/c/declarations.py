@@ -1,0 +1,78 @@
+"""The declarations of a source in C, which are its header, and what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_BEGIN, _END = "/* ==== declarations: the header ==== */\n", "/* ==== end of the declarations ==== */\n"
+KEYWORDS = (
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
+    "for", "goto", "if", "inline", "int", "long", "main", "register", "restrict", "return", "short", "signed", "sizeof",
+    "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while",
+)  # fmt: skip
+PROTOTYPE = re.compile(r"^(void|int) (\w+)\(([^)]*)\);$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A function of entries, as it is for double.
+
+    Args:
+        name: of the function.
+        inputs: its arguments that are arrays.
+        parameters: those that are numbers.
+        has_matrix: whether there is NAME_matrix.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    has_matrix: bool
+
+
+def header_of(text: str) -> str:
+    """The header of a source: its first comment and its declarations."""
+    head, rest = text.split(_BEGIN)
+    return f"{head.rstrip()}\n\n{rest.split(_END)[0]}"
+
+
+def declared(text: str) -> tuple[Declared, ...]:
+    """The functions of entries that a source declares."""
+    found = {name: arguments.split(", ") for _, name, arguments in PROTOTYPE.findall(header_of(text))}
+
+    def of(name: str, arguments: Sequence[str]) -> Declared:
+        inputs = tuple(a.split("*")[1] for a in arguments if a.startswith("const"))
+        numbers = tuple(a.split()[1] for a in arguments if a.startswith("double ") and "*" not in a)
+        return Declared(name, inputs, numbers, f"{name}_matrix" in found)
+
+    return tuple(
+        of(name, arguments)
+        for name, arguments in found.items()
+        if arguments[-1] == "double *out" and arguments[0] == "size_t entries"
+    )
+
+
+@dataclass(frozen=True)
+class DeclaredNetwork:
+    """A network.
+
+    Args:
+        parameters: the arguments of which each layer has one.
+        depth: the number of layers.
+    """
+
+    parameters: tuple[str, ...]
+    depth: int
+
+
+def declared_network(text: str) -> DeclaredNetwork | None:
+    """The network of a source; None if it has none."""
+    found = {name: arguments.split(", ") for _, name, arguments in PROTOTYPE.findall(header_of(text))}
+    arguments = found.get("dual_kernel")
+    depth = re.search(r"^#define SYMRES_DEPTH (\d+)$", text, re.MULTILINE)
+    if arguments is None or depth is None:
+        return None
+    names = (a.split("*")[1] for a in arguments if a.startswith("const"))
+    return DeclaredNetwork(tuple(name for name in names if name not in ("K1", "K2")), int(depth[1]))

@@ -1,0 +1,153 @@
+"""The source of a network in C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ....core import files
+from ...emission.emitter import variable
+from ...planning.network_plan import NetworkPlan
+from ...scalar.descriptions import HEAD, network_lines, parameter_lines
+from ...scalar.functions import Text, component_text
+from ...scalar.library_source import Precision, library
+from ...scalar.networks import ScalarLayer, scalar_layer
+from ...scalar.scalar_target import definitions
+from ...scalar.translate import Names, translated
+from ...wording import docstrings
+from .text import KNOWN, PREFIX, REALS, TEMPLATES, machine, tables
+
+FIXED = 2  # what is kept of each input for every layer: its kernel and the root
+TILE, ROWS = 128, 128
+ABOUT = (
+    "Functions of double and, with the letter f behind their name, of float. They return 0, or 1 where there was no "
+    "memory. Each parameter is an array of one number for every layer.",
+    "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
+    "learning rate 1 for every w and b of all layers. Inputs have kernels x.x'/n0 and the tangent kernel 0.",
+)
+MATRIX = (
+    "K1, K2: kernels of the inputs of rows and of columns; >= 0, nan else.",
+    "symmetric: 1 if rows and columns are the same inputs, so that half of the matrices is computed; 0 else.",
+    "blank: 1 if Theta need not be read, as it is 0 before the first layer; 0 else.",
+    "C: covariances, replaced by those behind the network; on the diagonal of a symmetric matrix, K1.",
+    "Theta: tangent kernels, replaced likewise.",
+)
+ENTRIES = (
+    "K1, K2: kernels of the inputs of each pair; >= 0, nan else.",
+    "C, Theta: covariances and tangent kernels, replaced by those behind the network.",
+    "every_C, every_Theta: those behind each layer, one layer after the other; may be NULL.",
+)
+
+
+def network_text(plan: NetworkPlan, title: str) -> str:
+    """The source of a network.
+
+    Args:
+        plan: its layers.
+        title: the name of the target in messages.
+    """
+    layers = {layer.name: scalar_layer(layer, plan.is_sharp) for layer in plan.layers}
+    components = {c.name: component_text(c) for c in plan.called}
+    parameters = list(map(variable, plan.parameters))
+    order = [layers[layer.name] for layer, count in plan.runs for _ in range(count)]
+    about = [*ABOUT, HEAD.format(code=docstrings.measured_code(plan.components, title))]
+    values = {
+        "title": plan.title,
+        "command": plan.command,
+        "about": [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 3))],
+        "guard": "NETWORK",
+        "documented": _documented(plan, parameters),
+        "machine": machine(),
+        "tile": TILE,
+        "rows": ROWS,
+        "allocates": True,
+        "kept": FIXED + max(layer.own for layer in order),
+        "depth": len(order),
+        "network": [layer.name for layer in order],
+        "precisions": [_precision(kind, list(layers.values()), parameters, components) for kind in REALS],
+    }
+    return files.render("network.c.j2", values, TEMPLATES)
+
+
+def _documented(plan: NetworkPlan, parameters: Sequence[str]) -> list[dict[str, Any]]:
+    own = parameter_lines(plan, "an array, one for each layer")
+
+    def of(meaning: str, texts: Sequence[str], arguments: str, results: str) -> dict[str, Any]:
+        lines = [*(line for text in texts for line in docstrings.wrapped(text, 3, 4)), *own]
+        found = []
+        for real in REALS.values():
+            scalars = "".join(f"const {real} *{name}, " for name in parameters)
+            kernels = f"const {real} *K1, const {real} *K2, "
+            ends = results.format(real)
+            name = meaning.split(":")[0] + ("f" if real == "float" else "")
+            found.append(f"int {name}({arguments.format(kernels)}{scalars}{ends});")
+        return {"meaning": meaning, "lines": lines, "prototypes": found}
+
+    return [
+        of(
+            "dual_kernel_matrix: kernel and tangent kernel of all pairs of inputs.",
+            MATRIX,
+            "size_t rows, size_t columns, {0}int symmetric, int blank, ",
+            "{0} *C, {0} *Theta",
+        ),
+        of(
+            "dual_kernel: kernel and tangent kernel of pairs of inputs.",
+            ENTRIES,
+            "size_t entries, {0}",
+            "{0} *C, {0} *Theta, {0} *every_C, {0} *every_Theta",
+        ),
+    ]
+
+
+def _precision(
+    precision: Precision, layers: Sequence[ScalarLayer], parameters: Sequence[str], components: Mapping[str, Text]
+) -> dict[str, Any]:
+    tools = library(precision)
+    names = Names(REALS[precision], KNOWN, PREFIX, tools.constants)
+    own = definitions([*(t.source for t in components.values()), *(s for layer in layers for s in layer.sources)])
+    near = " + is_near(0.0, 0.0, 0.0)" if any(layer.gap is not None for layer in layers) else ""
+    always = definitions([f"def unused():\n    return valid(0.0) + counted(0.0) + determinant(0.0, 0.0, 0.0){near}"])
+    return {
+        "real": names.real,
+        "suffix": names.suffix,
+        "helpers": translated([*tools.needed([*always, *own]), *own], names),
+        "tables": tables(components, names),
+        "layers": [_layer(layer, parameters, names) for layer in layers],
+        "scalars": "".join(f"const {names.real} *{name}, " for name in parameters),
+        "pointers": ", ".join([*parameters, "0"]),
+    }
+
+
+def _layer(layer: ScalarLayer, parameters: Sequence[str], names: Names) -> dict[str, Any]:
+    own = list(map(variable, layer.parameters))
+    row = f"{PREFIX}row{names.suffix}"
+    first, second = ([f"{side}{k}" for k in range(layer.own)] for side in ("first", "second"))
+
+    def pointer(name: str, side: str, further: int, which: int) -> str:
+        inputs, place = ("one", "i") if side == "first" else ("two", "left")
+        return f"const {names.real} *restrict {name} = {row}({inputs}, layer + {further}, {which}) + {place};"
+
+    pointers = [f"const {names.real} {name} = parameters[{parameters.index(name)}][layer];" for name in own]
+    pointers += [pointer("K1", "first", 0, 0), pointer("K2", "second", 0, 0)]
+    pointers += [pointer("size1", "first", 0, 1), pointer("size2", "second", 0, 1)] if layer.gap is not None else []
+    pointers += [pointer(name, "first", 0, FIXED + k) for k, name in enumerate(first)]
+    pointers += [pointer(name, "second", 0, FIXED + k) for k, name in enumerate(second)]
+    pointers += [pointer(f"{name}1", "first", 1, k) for k, name in enumerate(("next", "root"))]
+    pointers += [pointer(f"{name}2", "second", 1, k) for k, name in enumerate(("next", "root"))]
+    inputs = [f"{name}[j * stride]" for name in ("K1", *first)] + [f"{name}[j]" for name in ("K2", *second)]
+    following = ["next1[j * stride]", "root1[j * stride]", "next2[j]", "root2[j]"]
+    results = [f"{row}(inputs, layer + 1, 0) + i"]
+    results += [f"{row}(inputs, layer, {FIXED + k}) + i" for k in range(layer.own)]
+    numbers = [f"parameters[{parameters.index(name)}][layer]" for name in own]
+
+    def call(tag: str, *arguments: str) -> str:
+        return f"{names.function(f'{layer.name}_{tag}')}({', '.join(arguments)})"
+
+    gap = call("gap", *inputs, "C[j]", "D[j]", "root1[j * stride] * root2[j]", *own)
+    return {
+        "name": layer.name,
+        "pointers": pointers,
+        "call_one": call("one", "K", *numbers, *results),
+        "call_step": call("step", *inputs, "C[j]", "Theta[j]", "D[j]", *following, *own, "&C[j]", "&Theta[j]", "&D[j]"),
+        "call_gap": gap if layer.gap is not None else "",
+    }

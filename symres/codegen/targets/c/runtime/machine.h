@@ -1,0 +1,22 @@
+/* What the processor does: products with one rounding, and powers of two. Without a fused operation in hardware
+ * (compile with -march=native where there is one) fma is a function of the C library, right and slow. */
+typedef union { double number; uint64_t bits; } symres_double;
+typedef union { float number; uint32_t bits; } symres_single;
+
+/* 2**k for an integer -1022 <= k <= 1023: the sum with 1.5 * 2**52 has k in its last bits. */
+static inline double symres_power_of_two(double k)
+{
+    symres_double u;
+    u.number = k + 6755399441055744.0;
+    u.bits = (u.bits + 1023u) << 52;
+    return u.number;
+}
+
+/* 2**k for an integer -126 <= k <= 127. */
+static inline float symres_power_of_twof(float k)
+{
+    symres_single u;
+    u.number = k + 12582912.0f;
+    u.bits = (u.bits + 127u) << 23;
+    return u.number;
+}

@@ -1,0 +1,80 @@
+"""The target: what it can do, how its code is compiled, loaded and measured."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from types import ModuleType
+
+import numpy as np
+
+from ....core.errors import DeclarationError
+from ...planning.module_plan import ModulePlan
+from ...planning.network_plan import NetworkPlan
+from ...planning.plan import Component
+from ...planning.target import ArrayFunction, Capabilities, Floats
+from ...scalar.scalar_target import ScalarTarget
+from .compiling import compiler
+from .declarations import KEYWORDS, PROTOTYPE, header_of
+from .network_text import network_text
+from .text import KNOWN, component_module, module_text
+
+
+class CTarget(ScalarTarget):
+    """C99 that needs nothing but the mathematical library."""
+
+    name = "c"
+    title = "C"
+    library = "cffi"
+    capabilities = Capabilities(("float64", "float32"), in_place=True, jit=True, code="scalar")
+
+    def module_text(self, plan: ModulePlan) -> str:
+        """The source of some functions, their declarations at its head."""
+        return module_text(plan, self.title)
+
+    def network_text(self, plan: NetworkPlan) -> str:
+        """The source of a network."""
+        return network_text(plan, self.title)
+
+    def names_in(self, text: str) -> list[str]:
+        """The functions that it defines, those of the C library that it calls, and the words of the language."""
+        return [*(name for _, name, _ in PROTOTYPE.findall(header_of(text))), *KNOWN, *KEYWORDS]
+
+    def companions(self, stem: str, text: str) -> dict[str, str]:
+        """The header."""
+        return {f"{stem}.h": header_of(text)}
+
+    @property
+    def is_runnable(self) -> bool:
+        """Whether there is a compiler, and the package that calls what it makes."""
+        return find_spec(self.library) is not None and compiler() is not None
+
+    def run(self, component: Component) -> ArrayFunction:
+        """The compiled function of a component, of NumPy arrays."""
+        from .binding import CompiledSource, functions_of
+
+        text = component_module(component)
+        (function,) = functions_of(CompiledSource.of("alone", text, fast=False), text).values()
+
+        def call(*arguments: Floats) -> Floats:
+            return np.asarray(function(*arguments))
+
+        return call
+
+    def load(self, name: str, text: str) -> ModuleType:
+        """A source as a module of functions of NumPy arrays, compiled with the compiler of the system.
+
+        Raises:
+            DeclarationError: there is no compiler, it refuses, or cffi is not installed.
+        """
+        if find_spec(self.library) is None:
+            raise DeclarationError(f"loading {name}", "cffi is not installed", "pip install cffi")
+        from .binding import CompiledSource, functions_of
+
+        module = self.new_module(name)
+        found = functions_of(CompiledSource.of(name, text), text)
+        module.__dict__.update(found)
+        module.__dict__["__all__"] = list(found)
+        return module
+
+
+TARGET = CTarget()

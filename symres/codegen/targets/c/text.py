@@ -1,0 +1,177 @@
+"""The source of functions in C, with their declarations at its head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ....core import files
+from ...emission.emitter import variable
+from ...planning.module_plan import ModulePlan
+from ...planning.plan import Component, Function
+from ...scalar.descriptions import HEAD, formula, meaning
+from ...scalar.functions import ScalarFunction, Text, component_function, component_text
+from ...scalar.library_source import Precision, library
+from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
+from ...scalar.translate import Names, translated
+from ...wording import docstrings
+
+HERE = Path(__file__).parent
+TEMPLATES = HERE / "templates"
+REALS: Mapping[Precision, str] = {"double": "double", "single": "float"}
+PREFIX = "symres_"
+KNOWN = frozenset({
+    "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "fma", "log", "log1p", "pow",
+    "sin", "sinh", "sqrt", "tan", "tanh",
+})  # fmt: skip
+TILE, ROWS = 2048, 32
+ABOUT = (
+    "Functions of double and, with the letter f behind their name, of float. One with a plain name takes arrays of so "
+    "many entries. NAME_matrix takes K1 of each row, K2 of each column, and matrices whose rows are ``step`` numbers "
+    "apart. Parameters are numbers."
+)
+
+
+def module_text(plan: ModulePlan, title: str) -> str:
+    """The source of a module.
+
+    Args:
+        plan: its functions.
+        title: the name of the target in messages.
+    """
+    functions, components = parts_of(plan)
+    about = [ABOUT, HEAD.format(code=docstrings.measured_code(plan.components, title))]
+    lines = [line for text in about for line in docstrings.wrapped(text, 3)]
+    lacking = [line for text in plan.missing for line in docstrings.wrapped(text, 7, 4)]
+    if lacking:
+        lines += ["", "Not contained:", "", *(f"    {line}" for line in lacking)]
+    names = [f.quantity.name for f in plan.functions]
+    head = {
+        "title": plan.title,
+        "command": plan.command,
+        "about": lines,
+        "guard": names[0] if len(names) == 1 else "THEORY",
+        "documented": [_documented(f, s) for f, s in zip(plan.functions, functions, strict=True)],
+    }
+    return _source(head, functions, components)
+
+
+def component_module(component: Component) -> str:
+    """The source of a component alone."""
+    function, plain = component_function(component), {component.name: component_text(component)}
+    documented = {"meaning": component.name, "lines": [], "prototypes": prototypes(function)}
+    head = {"title": component.name, "command": "", "about": [], "guard": "ALONE", "documented": [documented]}
+    return _source(head, [function], plain)
+
+
+def _source(head: Mapping[str, Any], functions: Sequence[ScalarFunction], components: Mapping[str, Text]) -> str:
+    values = {
+        **{key: _plain(value) for key, value in head.items()},
+        "machine": machine(),
+        "tile": TILE,
+        "rows": ROWS,
+        "allocates": False,
+        "precisions": [_precision(kind, functions, components) for kind in REALS],
+    }
+    return files.render("module.c.j2", values, TEMPLATES)
+
+
+def _plain(value: Any) -> Any:
+    """Text that ends no comment."""
+    return value.replace("*/", "* /") if isinstance(value, str) else value
+
+
+def prototypes(function: ScalarFunction) -> list[str]:
+    """The declarations of a function for all types of numbers."""
+    out = []
+    for real in REALS.values():
+        suffix = "f" if real == "float" else ""
+        scalars = [f"{real} {variable(p)}" for p in function.parameters]
+        arrays = [f"const {real} *{variable(s)}" for s in function.inputs]
+        out.append(f"void {function.name}{suffix}({', '.join(['size_t entries', *arrays, *scalars, f'{real} *out'])});")
+        if function.kept is not None:
+            varying = list(map(variable, function.varying))
+            matrices = [text for m in varying for text in (f"const {real} *{m}", f"size_t step_{m}")]
+            listed = ["size_t rows", "size_t columns", *arrays[:2], *matrices, *scalars, f"{real} *out", "size_t step"]
+            out.append(f"void {function.name}_matrix{suffix}({', '.join(listed)});")
+    return out
+
+
+def machine() -> str:
+    """What the processor does."""
+    return (HERE / "runtime" / "machine.h").read_text("utf-8")
+
+
+def tables(components: Mapping[str, Text], names: Names) -> list[dict[str, Any]]:
+    """The constants that components read: name and lines."""
+    return [
+        {"name": f"{name}{names.suffix}", "lines": in_rows([names.literal(n) for n in numbers])}
+        for name, numbers in tables_of(components).items()
+    ]
+
+
+def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
+    lines = [
+        *formula(planned),
+        *docstrings.argument_lines(planned.quantity, "array or number"),
+        "",
+        *docstrings.function_lines(planned, False),
+    ]
+    return {
+        "meaning": _plain(meaning(planned)),
+        "lines": list(map(_plain, lines)),
+        "prototypes": prototypes(function),
+    }
+
+
+def _precision(
+    precision: Precision, functions: Sequence[ScalarFunction], components: Mapping[str, Text]
+) -> dict[str, Any]:
+    tools = library(precision)
+    names = Names(REALS[precision], KNOWN, PREFIX, tools.constants)
+    own = definitions([*(t.source for t in components.values()), *(s for f in functions for s in f.sources)])
+    valid = definitions(["def unused():\n    return valid(0.0) + directed(0.0)"])
+    return {
+        "real": names.real,
+        "helpers": translated([*tools.needed([*own, *_used(valid, functions)]), *own], names),
+        "tables": tables(components, names),
+        "functions": [_function(function, names) for function in functions],
+    }
+
+
+def _used(trees: Iterable[Any], functions: Sequence[ScalarFunction]) -> list[Any]:
+    """Calls that stand in loops over matrices."""
+    return list(trees) if any(f.kept is not None for f in functions) else []
+
+
+def _function(function: ScalarFunction, names: Names) -> dict[str, Any]:
+    real, inputs, own = names.real, list(map(variable, function.inputs)), list(map(variable, function.parameters))
+    return {
+        "name": f"{function.name}{names.suffix}",
+        "inputs": "".join(f"const {real} *{name}, " for name in inputs),
+        "scalars": "".join(f"{real} {name}, " for name in own),
+        "call": f"{names.function(f'{function.name}_entry')}({', '.join([*(f'{name}[j]' for name in inputs), *own])})",
+        "matrix": None if function.kept is None else _matrix(function, own, names),
+    }
+
+
+def _matrix(function: ScalarFunction, own: list[str], names: Names) -> dict[str, Any]:
+    first, second = function.own
+    varying = list(map(variable, function.varying))
+    pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying), *own]
+
+    def call(tag: str, kernel: str, results: list[str]) -> str:
+        return f"{names.function(f'{function.name}_{tag}')}({', '.join([kernel, *own, *results])})"
+
+    return {
+        "name": f"{function.name}_matrix{names.suffix}",
+        "inputs": ", ".join(f"const {names.real} *{m}, size_t step_{m}" for m in varying) + ", ",
+        "first": first,
+        "second": second,
+        "varying": varying,
+        "valid": names.function(function.valid),
+        "of_first": call("first", "k1", [f"&{s}" for s in first]),
+        "of_second": call("second", "k2[j]", [f"&{s}[j]" for s in second]),
+        "call": f"{names.function(f'{function.name}_pair')}({', '.join(pair)})",
+    }

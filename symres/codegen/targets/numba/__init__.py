@@ -1,0 +1,5 @@
+"""Numba: functions that are compiled at the first call, in two threads or more."""
+
+from .target import TARGET
+
+__all__ = ["TARGET"]

@@ -1,0 +1,223 @@
+"""The modules of functions and networks for Numba."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ....core import files
+from ...emission.emitter import OUT, variable
+from ...planning.module_plan import ModulePlan
+from ...planning.network_plan import NetworkPlan
+from ...planning.plan import Component, Function
+from ...scalar import arrays
+from ...scalar.descriptions import HEAD, formula, meaning, network_lines, parameter_lines
+from ...scalar.functions import ScalarFunction, Text, component_function, component_text
+from ...scalar.inlining import definitions as inlined_definitions
+from ...scalar.inlining import renamed
+from ...scalar.library_source import library
+from ...scalar.networks import ScalarLayer, scalar_layer
+from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
+from ...wording import docstrings
+from ...wording.signatures import signature
+
+HERE = Path(__file__).parent
+TEMPLATES = HERE / "templates"
+PREFIX = "_"
+MATH = (
+    "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "log", "log1p", "pow", "sin",
+    "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
+ABOUT = (
+    "Functions take the kernels, then the parameters that their value depends on. Arrays broadcast; everything is "
+    "computed in float64, and given in float32 where all inputs are. Functions are compiled at their first call, and "
+    "loops over large arrays run in threads (numba.set_num_threads)."
+)
+CONVENTIONS = (
+    "The tangent kernel is that of the NTK parametrisation: weights sqrt(C_W/fan_in)*w and biases sqrt(C_b)*b, with "
+    "learning rate 1 for every w and b of all layers. Inputs have kernels x.x'/n0 and the tangent kernel 0."
+)
+
+
+def module_text(plan: ModulePlan, title: str) -> str:
+    """The module of some functions.
+
+    Args:
+        plan: the functions.
+        title: the name of the target in messages.
+    """
+    functions, components = parts_of(plan)
+    about = [ABOUT, HEAD.format(code=docstrings.measured_code(plan.components, title))]
+    lines = [line for text in about for line in docstrings.wrapped(text, 0)]
+    lacking = [line for text in plan.missing for line in docstrings.wrapped(text, 4, 4)]
+    if lacking:
+        lines += ["", "Not contained:", "", *(f"    {line}" for line in lacking)]
+    quantities = [f.quantity for f in plan.functions]
+    public = [
+        {**_function(s), **_documented(f), "signature": signature(f.quantity, quantities, [f"{OUT}=None"])}
+        for f, s in zip(plan.functions, functions, strict=True)
+    ]
+    return _text("functions.py.j2", plan.title, plan.command, lines, functions, components, {"functions": public})
+
+
+def component_module(component: Component) -> str:
+    """The module of a component alone."""
+    function = component_function(component)
+    listed = ", ".join(map(variable, (*function.inputs, *function.parameters)))
+    public = {**_function(function), "meaning": component.name, "lines": [], "signature": f"{listed}, *, {OUT}=None"}
+    components = {component.name: component_text(component)}
+    values = {"functions": [public]}
+    return _text("functions.py.j2", component.name, "", [], [function], components, values, threads=False)
+
+
+def network_text(plan: NetworkPlan, title: str) -> str:
+    """The module of a network.
+
+    Args:
+        plan: its layers.
+        title: the name of the target in messages.
+    """
+    layers = {layer.name: scalar_layer(layer, plan.is_sharp) for layer in plan.layers}
+    components = {c.name: component_text(c) for c in plan.called}
+    order = [layers[layer.name] for layer, count in plan.runs for _ in range(count)]
+    about = [CONVENTIONS, HEAD.format(code=docstrings.measured_code(plan.components, title))]
+    lines = [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 0))]
+    parameters = list(map(variable, plan.parameters))
+    values = {
+        "parameters": parameters,
+        "explained": parameter_lines(plan, "a number, or a list of one for each layer"),
+        "layers": [_layer(layer, parameters) for layer in layers.values()],
+        "kinds": [list(layers).index(layer.name) for layer in order],
+        "kept": 2 + max(layer.own for layer in order),
+        "sharp": plan.is_sharp,
+    }
+    return _text("network.py.j2", plan.title, plan.command, lines, list(layers.values()), components, values)
+
+
+def _text(
+    template: str,
+    title: str,
+    command: str,
+    about: Sequence[str],
+    functions: Sequence[ScalarFunction | ScalarLayer],
+    components: Mapping[str, Text],
+    values: Mapping[str, Any],
+    threads: bool = True,
+) -> str:
+    tools = library("double")
+    own = definitions([*(t.source for t in components.values()), *(s for f in functions for s in f.sources)])
+    constants = {**tools.constants, "INFINITY": "inf", "NAN": "nan"}
+    loops = files.render(template, values, TEMPLATES).strip("\n")
+    needed = tools.needed([*own, *_called_in(loops)])
+    helpers = [renamed(tree, frozenset(MATH), PREFIX, constants) for tree in (*needed, *own)]
+    code = "\n".join([loops, *helpers])
+    tables = [{"name": n, "lines": in_rows(list(map(repr, t)))} for n, t in tables_of(components).items()]
+    return files.render(
+        "module.py.j2",
+        {
+            "title": docstrings.quoted(title),
+            "command": docstrings.quoted(command),
+            "about": about,
+            "threads": threads,
+            "math": [name for name in (*MATH, "inf", "nan") if _is_used(name, code)],
+            "names": _public(loops),
+            "machine": inlined_definitions((HERE / "runtime" / "intrinsics.py").read_text("utf-8")),
+            "arrays": inlined_definitions(Path(arrays.__file__).read_text("utf-8")),
+            "helpers": helpers,
+            "loops": loops,
+            "tables": tables,
+        },
+        TEMPLATES,
+    )
+
+
+def _is_used(name: str, code: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(ast.parse(code)))
+
+
+def _public(code: str) -> list[str]:
+    """The functions of a text that are not private."""
+    trees = ast.parse(code).body
+    return [tree.name for tree in trees if isinstance(tree, ast.FunctionDef) and not tree.name.startswith("_")]
+
+
+def _called_in(code: str) -> list[ast.AST]:
+    """Calls of library functions, under their names in the library."""
+    calls = [n.func.id for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    return [ast.parse(f"{name.removeprefix(PREFIX)}()") for name in calls]
+
+
+def _documented(planned: Function) -> dict[str, Any]:
+    arguments = docstrings.argument_lines(planned.quantity, "array_like")
+    lines = [
+        *formula(planned),
+        "Args:",
+        *(f"    {line}" for line in arguments),
+        f"    {OUT}: array of the broadcast shape that receives the result.",
+        "",
+        "Returns:",
+        f"    array of the broadcast shape (a number if all arguments are numbers), or ``{OUT}``.",
+        "",
+        *docstrings.function_lines(planned, False),
+    ]
+    return {"meaning": meaning(planned), "lines": lines}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return "".join(f"{name}, " for name in names)
+
+
+def _function(function: ScalarFunction) -> dict[str, Any]:
+    inputs, own = list(map(variable, function.inputs)), list(map(variable, function.parameters))
+    found: dict[str, Any] = {
+        "name": function.name,
+        "inputs": _listed(inputs),
+        "parameters": _listed(own),
+        "call": f"_{function.name}_entry({', '.join([*(f'{name}[j]' for name in inputs), *own])})",
+        "matrix": None,
+    }
+    if function.kept is not None:
+        first, second = function.own
+        varying = list(map(variable, function.varying))
+        pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying), *own]
+        found["matrix"] = {
+            "first": first,
+            "second": second,
+            "varying": varying,
+            "valid": f"_{function.valid}",
+            "of_first": f"_{function.name}_first({', '.join(['k1', *own])})",
+            "of_second": f"_{function.name}_second({', '.join(['k2[j]', *own])})",
+            "call": f"_{function.name}_pair({', '.join(pair)})",
+        }
+    return found
+
+
+def _layer(layer: ScalarLayer, parameters: Sequence[str]) -> dict[str, Any]:
+    own = [f"parameters[{parameters.index(variable(p))}, layer]" for p in layer.parameters]
+    numbers = [f"p{k}" for k in range(len(own))]
+    kept = ["kernel", *(f"values[layer, {2 + k}, i]" for k in range(layer.own))]
+    second = ["two[0, left + j]", *(f"two[{2 + k}, left + j]" for k in range(layer.own))]
+    following = ["two_next[0, left + j]", "two_next[1, left + j]"]
+
+    def call(tag: str, *arguments: str) -> str:
+        return f"_{layer.name}_{tag}({', '.join(arguments)})"
+
+    def calls(first: Sequence[str], next_kernel: str, next_root: str) -> dict[str, str]:
+        pair = [*first, *second, "C[j]"]
+        gap = call("gap", *pair, "D[j]", f"{next_root}*two_next[1, left + j]", *numbers)
+        step = call("step", *pair, "Theta[j]", "D[j]", next_kernel, next_root, *following, *numbers)
+        return {"step": step, "gap": gap if layer.gap is not None else ""}
+
+    shared = ["first", *(f"first{k}" for k in range(layer.own))]  # read once: a loop may write to any array
+    apart = ["one[0, left + j]", *(f"one[{2 + k}, left + j]" for k in range(layer.own))]
+    read = zip(shared, ["one[0, i]", *(f"one[{2 + k}, i]" for k in range(layer.own))], strict=True)
+    return {
+        "name": layer.name,
+        "numbers": list(zip(numbers, own, strict=True)),
+        "read": list(read),
+        "one": f"{_listed(kept).strip()} = {call('one', 'K', *own)}",
+        "shared": calls(shared, "next_kernel", "next_root"),
+        "apart": calls(apart, "one_next[0, left + j]", "one_next[1, left + j]"),
+    }

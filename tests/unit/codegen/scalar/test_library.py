@@ -1,0 +1,113 @@
+"""The scalar library in plain Python against mpmath, in units in the last place."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from symres.codegen.scalar.library import angle_functions as angles
+from symres.codegen.scalar.library import choices, double_precision, exponentials, single_precision, tables
+
+EPSILON = 2.0**-52
+rng = np.random.default_rng(5)
+WIDE = [float(x) for x in np.concatenate([rng.uniform(-700, 709, 300), rng.normal(0, 1, 300), rng.normal(0, 1e-9, 50)])]
+
+
+def ulps(value, exact):
+    return float(abs(mp.mpf(value) - exact) / abs(exact)) / EPSILON
+
+
+@pytest.fixture(autouse=True)
+def digits():
+    with mp.workdps(40):
+        yield
+
+
+@pytest.mark.parametrize("name, exact", [("exp", mp.exp), ("expm1", mp.expm1)])
+def test_exponentials_to_one_unit(name, exact):
+    assert max(ulps(getattr(exponentials, name)(u), exact(u)) for u in WIDE if u != 0) < 1.0
+
+
+def test_exponentials_at_the_ends():
+    assert exponentials.exp(-1000.0) == 0.0
+    assert exponentials.exp(1000.0) == math.inf
+    assert exponentials.expm1(-1000.0) == -1.0
+    assert exponentials.expm1(1e-300) == 1e-300
+    assert math.isnan(exponentials.exp(math.nan))
+
+
+@pytest.mark.parametrize("name, exact", [("exp_sinh", mp.sinh), ("exp_cosh", mp.cosh)])
+def test_products_of_exponentials_neither_overflow_nor_cancel(name, exact):
+    for a, b in [(-1.0, 1e-12), (-800.0, 799.0), (-800.0, -799.5), (0.0, 2.5), (-3.0, 0.25)]:
+        assert ulps(getattr(exponentials, name)(a, b), mp.exp(a) * exact(b)) < 4.0
+
+
+def test_angles_to_one_unit():
+    points = rng.normal(0, 1, (400, 2)) * 10.0 ** rng.uniform(-6, 6, (400, 2))
+    assert max(ulps(angles.angle(y, x), mp.atan2(y, x)) for y, x in points.tolist()) < 1.0
+
+
+def test_half_angles_agree_with_the_angle_itself():
+    for s, n in (10.0 ** rng.uniform(-8, 3, (300, 2)) * rng.choice([-1, 1], (300, 1)) ** [0, 1]).tolist():
+        r = float(mp.hypot(s, n))
+        assert ulps(angles.upper_turn(n, s, r), mp.atan2(s, -mp.mpf(n))) < 3.0
+        assert ulps(angles.right_angle(n, s, r), mp.atan2(n, s)) < 3.0
+
+
+def test_sum_of_root_and_angle_does_not_cancel():
+    for n, s in [(-1.0, 1e-3), (-1.0, 1e-8), (-2.0, 0.5), (-1.0, 3.0), (1.0, 1e-8), (1.0, 2.0)]:
+        r = float(mp.hypot(s, n))
+        exact = s + n * mp.atan2(s, -mp.mpf(n))
+        assert ulps(angles.angular_sum(s, 0.0, 1.0, n, s, r), exact) < 4.0, (n, s)
+
+
+def test_determinant_is_exact_where_products_agree():
+    assert angles.determinant(0.1, 0.1, 0.1) == 0.0
+    assert angles.determinant(1.0, 1.0, 2.0) == 0.0
+    assert math.isnan(angles.determinant(math.nan, 1.0, 0.0))
+    for k1, k2, rho in (
+        rng.uniform(0.1, 3, (200, 3)) * [1, 1, 0] + [[0, 0, 1]] - 10.0 ** rng.uniform(-15, 0, (200, 3)) * [0, 0, 1]
+    ).tolist():
+        c = math.sqrt(k1 * k2) * rho
+        exact = mp.mpf(k1) * k2 - mp.mpf(c) ** 2
+        if exact > 0:
+            assert ulps(angles.determinant(k1, k2, c), exact) < 2.0
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+@pytest.mark.parametrize("pair", [(1.0, 2.0), (2.0, 1.0), (math.nan, 1.0), (1.0, math.nan)])
+def test_extrema_keep_what_is_no_number(name, pair):
+    assert getattr(choices, name)(*pair) == pytest.approx(getattr(np, name)(*pair), nan_ok=True)
+
+
+def test_piecewise_polynomial_is_that_of_numpy():
+    edges, table = [0.0, 0.25, 1.0], rng.normal(0, 1, (6, 2))
+    for u in (0.0, 0.1, 0.25, 0.7, 1.0, 1.5):
+        place = min(u, 1.0)
+        piece = int(place >= 0.25)
+        left, right = edges[piece], edges[piece + 1]
+        exact = np.polynomial.chebyshev.chebval((2 * place - left - right) / (right - left), table[:, piece])
+        assert tables.piecewise(u, edges, 2, table.reshape(-1).tolist(), 6) == pytest.approx(exact, rel=1e-13)
+
+
+def arctan_tail(v):
+    return mp.mpf(1) / 3 if v == 0 else (1 - mp.atan(mp.sqrt(v)) / mp.sqrt(v)) / v
+
+
+def exp_tail(u):
+    return mp.mpf(1) / 2 if u == 0 else (mp.expm1(u) - u) / u**2
+
+
+@pytest.mark.parametrize("module, error", [(double_precision, 2e-16), (single_precision, 1e-7)])
+def test_polynomials_reach_the_precision_of_their_floats(module, error):
+    for i in range(101):
+        assert abs(module.arctan_tail(i / 100) - arctan_tail(mp.mpf(i) / 100)) < error
+        u = (i - 50) / 50 * math.log(2) / 2
+        assert abs(module.exp_tail(u) - exp_tail(mp.mpf(u))) < error
+
+
+def test_constants_split_the_logarithm_of_two():
+    for module, bits in ((double_precision, 32), (single_precision, 15)):
+        assert abs(mp.mpf(module.LOG2_HIGH) + module.LOG2_LOW - mp.log(2)) < mp.mpf(2) ** -(2 * bits)
+        assert (mp.mpf(module.LOG2_HIGH) * 2**bits) % 1 == 0  # times an exponent it is exact

@@ -1,0 +1,70 @@
+"""Scalar Python and the C that it becomes give the same numbers, bit for bit."""
+
+import ast
+import ctypes
+import math
+
+import numpy as np
+import pytest
+
+from symres.codegen.scalar.library import angle_functions as angles
+from symres.codegen.scalar.library import choices, double_precision, exponentials, recursion, tables
+from symres.codegen.scalar.library_source import library
+from symres.codegen.scalar.translate import Names, translated
+from symres.codegen.targets.c.compiling import compiled
+from symres.codegen.targets.c.text import KNOWN, machine
+
+MODULES = (choices, angles, exponentials, tables, recursion, double_precision)
+HEAD = f"#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n{machine()}\n"
+rng = np.random.default_rng(3)
+
+
+@pytest.fixture(scope="module")
+def c_library():
+    tools = library()
+    text = translated(tools.functions.values(), Names("double", KNOWN, "symres_", tools.constants))
+    return ctypes.CDLL(str(compiled("library", HEAD + text.replace("static inline ", ""))))
+
+
+def scalar_functions():
+    for name, tree in library().functions.items():
+        if all(a.annotation is not None and ast.unparse(a.annotation) == "float" for a in tree.args.args):
+            yield name, len(tree.args.args)
+
+
+@pytest.mark.parametrize("name, count", list(scalar_functions()))
+def test_bit_for_bit(c_library, name, count):
+    (python,) = (vars(m)[name] for m in MODULES if name in vars(m) and vars(m)[name].__module__ == m.__name__)
+    function = getattr(c_library, f"symres_{name}")
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * count
+    points = rng.normal(0, 1, (200, count)) * 10.0 ** rng.uniform(-3, 2, (200, count))
+    if name in ("separation", "correlation", "complement", "is_near", "gap_of_parallel"):
+        points = np.abs(points)
+    if name in ("correlation", "complement"):
+        points[:, 2] = np.sqrt(points[:, 0] * points[:, 1]) * rng.uniform(0, 1, 200)
+    for point in points.tolist():
+        try:
+            mine = python(*point)
+        except (ValueError, ZeroDivisionError):  # math's functions refuse what is nan in C
+            continue
+        theirs = function(*point)
+        assert mine == theirs or (math.isnan(mine) and math.isnan(theirs)), point
+
+
+def test_piecewise_polynomial(c_library):
+    edges, table = [0.0, 0.25, 1.0], rng.normal(0, 1, 12)
+    function = c_library.symres_piecewise
+    array = ctypes.POINTER(ctypes.c_double)
+    function.restype = ctypes.c_double
+    function.argtypes = [ctypes.c_double, array, ctypes.c_long, array, ctypes.c_long]
+    given = [np.array(edges), np.array(table)]
+    for u in (0.0, 0.1, 0.25, 0.9, 2.0):
+        pointers = [a.ctypes.data_as(array) for a in given]
+        assert function(u, pointers[0], 2, pointers[1], 6) == tables.piecewise(u, edges, 2, table.tolist(), 6)
+
+
+@pytest.mark.parametrize("text", ["x = [1.0]", "while x:\n    x = 0.0", "x = 'word'", "x = a if b else True"])
+def test_what_has_no_words_in_c_is_refused(text):
+    (tree,) = ast.parse("def f(x):\n    " + text.replace("\n", "\n    ")).body
+    with pytest.raises(NotImplementedError):
+        translated([tree], Names("double", KNOWN, "symres_", {}))

@@ -1,0 +1,215 @@
+"""C: compiled without a warning, linked by others, right to a few units in the last place."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import symres as sr
+from symres.codegen.scalar import library_source
+from symres.codegen.targets.c import compiling
+from symres.codegen.targets.c.declarations import header_of
+from symres.core.errors import DeclarationError
+from tests.shared import derived
+
+COMPILER = compiling.compiler()
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-pedantic", "-Wno-unknown-pragmas"]
+rng = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def relu():
+    return sr.export(derived(sr.mlp("relu")), target="c")
+
+
+@pytest.fixture(scope="module")
+def loaded(relu):
+    return relu.load()
+
+
+def inputs(count, features=7):
+    x = rng.normal(size=(count, features))
+    c = x @ x.T / features
+    return np.diag(c).copy(), c
+
+
+def arc_cosine(k1, k2, c, weight, bias):
+    """Cho and Saul, by hand."""
+    angle = np.arccos(np.clip(c / np.sqrt(k1 * k2), -1, 1))
+    return weight * np.sqrt(k1 * k2) * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi) + bias
+
+
+def test_matrix_is_the_arc_cosine_kernel(loaded):
+    k, c = inputs(40)
+    found = loaded.covariance_map(k[:, None], k, c, 1.7, 0.1)
+    assert found == pytest.approx(arc_cosine(k[:, None], k, c, 1.7, 0.1), rel=1e-7)
+    assert np.diag(found) == pytest.approx(1.7 * k / 2 + 0.1, rel=1e-15)
+
+
+def test_entries_matrices_and_stacks_agree(loaded):
+    k, c = inputs(12)
+    whole = loaded.covariance_map(k[:, None], k, c, 1.7, 0.1)
+    one_by_one = loaded.covariance_map(k[:, None] + 0 * c, k + 0 * c, c, 1.7, 0.1)
+    stacked = loaded.covariance_map(np.stack([k, k])[:, :, None], k, np.stack([c, 0.5 * c]), 1.7, 0.1)
+    assert np.array_equal(whole, one_by_one)
+    assert np.array_equal(stacked[0], whole)
+    assert loaded.covariance_map(k[0], k[1], c[0, 1], 1.7, 0.1) == whole[0, 1]
+
+
+def test_parameters_may_be_arrays(loaded):
+    weights = np.array([1.0, 2.0, 3.0])
+    assert loaded.kernel_map(2.0, weights, 0.5) == pytest.approx(weights + 0.5)
+    assert loaded.chi_perp(2.0, C_W=weights, C_b=7.0) == pytest.approx(weights / 2)
+
+
+def test_out_receives_the_result_whatever_its_layout(loaded):
+    k, c = inputs(9)
+    exact = loaded.covariance_map(k[:, None], k, c, 1.7, 0.1)
+    for out in (np.empty((9, 9)), np.empty((9, 9), order="F"), np.empty((9, 18))[:, ::2], np.empty((9, 9), np.float32)):
+        assert loaded.covariance_map(k[:, None], k, c, 1.7, 0.1, out=out) is out
+        assert out == pytest.approx(exact, rel=1e-6)
+    assert np.array_equal(loaded.covariance_map(k[:, None], k, c, 1.7, 0.1, out=c), exact)  # in its own place
+
+
+def test_float32_is_computed_in_float32(loaded):
+    k, c = inputs(20)
+    exact = loaded.covariance_map(k[:, None], k, c, 1.7, 0.1)
+    found = loaded.covariance_map(*(a.astype(np.float32) for a in (k[:, None], k, c)), 1.7, 0.1)
+    assert found.dtype == np.float32
+    assert found == pytest.approx(exact, rel=1e-5)
+
+
+def test_negative_kernels_are_nan_and_vanishing_ones_are_not(loaded):
+    assert np.isnan(loaded.kernel_map(-1.0, 1.0, 0.0))
+    assert np.isnan(loaded.covariance_map(np.full((2, 1), -1.0), np.ones(3), np.zeros((2, 3)), 1.0, 0.0)).all()
+    assert loaded.covariance_map(0.0, 0.0, 0.0, 1.0, 0.5) == 0.5
+    assert loaded.covariance_map(1.0, 1.0, -1.0, 1.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("call, found", [
+    (lambda m: m.kernel_map(1.0), "lacks C_W, C_b"),
+    (lambda m: m.kernel_map(1.0, 1.0, 1.0, 1.0), "got 4 arguments"),
+    (lambda m: m.kernel_map(1.0, 1.0, C_W=2.0, C_b=0.0), "two values for C_W"),
+    (lambda m: m.kernel_map(1.0, 1.0, 1.0, beta=2.0), "got an argument beta"),
+])  # fmt: skip
+def test_wrong_arguments_are_named(loaded, call, found):
+    with pytest.raises(TypeError, match=found):
+        call(loaded)
+
+
+def test_source_and_header_are_written_and_compile_without_a_warning(relu, tmp_path):
+    path = relu.write(tmp_path / "kernels.c")
+    header = tmp_path / "kernels.h"
+    assert header.read_text() == header_of(relu.text)
+    for command in ([COMPILER, *STRICT, "-O1", "-c", str(path), "-o", str(tmp_path / "kernels.o")],):
+        subprocess.run(command, check=True, capture_output=True)
+
+
+def test_programs_link_it(relu, tmp_path):
+    relu.write(tmp_path / "kernels.c")
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "kernels.h"\nint main(void)\n{\n    double K = 2, out;\n'
+        '    kernel_map(1, &K, 1.5, 0.25, &out);\n    printf("%.17g", out);\n    return 0;\n}\n'
+    )
+    program = str(tmp_path / "main")
+    subprocess.run(
+        [COMPILER, *STRICT, str(tmp_path / "main.c"), str(tmp_path / "kernels.c"), "-lm", "-o", program], check=True
+    )
+    assert subprocess.run([program], check=True, capture_output=True, text=True).stdout == "1.75"
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+def test_the_header_is_one_of_cpp_too(relu, tmp_path):
+    relu.write(tmp_path / "kernels.c")
+    (tmp_path / "main.cpp").write_text('#include "kernels.h"\nint main() { return 0; }\n')
+    subprocess.run(["g++", "-Wall", "-Werror", "-fsyntax-only", str(tmp_path / "main.cpp")], check=True)
+
+
+def test_lack_of_a_compiler_is_told(relu, monkeypatch):
+    monkeypatch.setattr(compiling.shutil, "which", lambda name: None)
+    with pytest.raises(DeclarationError, match="no C compiler"):
+        relu.load()
+
+
+def test_a_compiler_that_refuses_is_told():
+    with pytest.raises(DeclarationError, match="refuses it"):
+        compiling.compiled("broken", "int f( {")
+
+
+@pytest.mark.parametrize("name", ["double", "sqrt", "main"])
+def test_words_of_the_language_are_no_names(name):
+    with pytest.raises(DeclarationError, match=name):
+        sr.export({name: sr.expect("relu(z)^2")}, target="c")
+
+
+def test_errors_are_those_of_this_code(relu):
+    assert "measured on this code" in " ".join(relu.text.replace("*", " ").split())
+
+
+def test_a_wrong_coefficient_is_seen_by_the_measurement(monkeypatch):
+    tools = library_source.library("double")
+    tree = tools.functions["arctan_tail"]
+    wrong = library_source.ast.parse(
+        library_source.ast.unparse(tree).replace("0.3333333333333333", "0.3366666666666666")
+    )
+    functions = {**tools.functions, "arctan_tail": wrong.body[0]}
+    monkeypatch.setattr(
+        "symres.codegen.targets.c.text.library", lambda precision: library_source.Library(functions, tools.constants)
+    )
+    module = sr.export(sr.expect2("relu", "abs(z) + relu(z)"), target="c")  # measured here for the first time
+    assert any("is inaccurate" in warning for warning in module.warnings)
+
+
+# ---- networks ----------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def deep():
+    return sr.export(sr.network([sr.mlp("relu")] * 4), target="c").load()
+
+
+def by_hand(k, c, depth, weight, bias):
+    """Kernel and tangent kernel of a rectifier network, layer by layer."""
+    theta = np.zeros_like(c)
+    for _ in range(depth):
+        size = np.sqrt(k[:, None] * k)
+        angle = np.arccos(np.clip(c / size, -1, 1))
+        slope = weight * (np.pi - angle) / (2 * np.pi)
+        following = arc_cosine(k[:, None], k, c, weight, bias)
+        theta = following + slope * theta
+        k, c = weight * k / 2 + bias, following
+    return c, theta
+
+
+def test_network_is_the_recursion_by_hand(deep):
+    x = rng.normal(size=(600, 5))
+    c = x @ x.T / 5
+    found = deep.dual_kernel_matrix(x, C_W=1.8, C_b=0.2)
+    for mine, exact in zip(found, by_hand(np.diag(c).copy(), c, 4, 1.8, 0.2), strict=True):
+        assert np.allclose(mine, exact, rtol=1e-6)  # arccos loses digits near the diagonal
+        assert np.array_equal(mine, mine.T)
+
+
+def test_parts_of_a_matrix_are_those_of_the_whole(deep):
+    x = rng.normal(size=(30, 5))
+    whole = deep.dual_kernel_matrix(x, C_W=1.8, C_b=0.2)
+    part = deep.dual_kernel_matrix(x[:10], x[5:], C_W=1.8, C_b=0.2)
+    for mine, exact in zip(part, whole, strict=True):
+        assert mine == pytest.approx(exact[:10, 5:], rel=1e-14)
+
+
+def test_every_layer_and_its_own_parameters(deep):
+    weights, biases = [1.5, 1.6, 1.7, 1.8], [0.1, 0.2, 0.3, 0.4]
+    found = deep.dual_kernel(2.0, 1.0, 0.5, weights, biases, every_layer=True)
+    assert found[0].shape == (5,)
+    assert [e[-1] for e in found] == [e for e in deep.dual_kernel(2.0, 1.0, 0.5, weights, biases)]
+    with pytest.raises(ValueError, match="C_W has 3 values, the network 4 layers"):
+        deep.dual_kernel(2.0, 1.0, 0.5, [1, 2, 3], 0.0)
+
+
+def test_nearly_parallel_inputs_keep_their_digits(deep):
+    x = np.array([[1.0, 0.0], [1.0, 1e-9], [1.0, 1e-5]])
+    numpy = sr.export(sr.network([sr.mlp("relu")] * 4)).load()
+    for mine, exact in zip(
+        deep.dual_kernel_matrix(x, C_W=2, C_b=0), numpy.dual_kernel_matrix(x, C_W=2, C_b=0), strict=True
+    ):
+        assert mine == pytest.approx(exact, rel=1e-14)
