@@ -7,6 +7,7 @@ import sympy as sp
 from ...numerics.special import S4, T4
 from ..stable.primitives import (
     AbsNode,
+    AngularSum,
     Atan2,
     Dawson,
     Erfc,
@@ -17,6 +18,7 @@ from ..stable.primitives import (
     ExpSinh,
     Log1p,
     NonzeroDivisor,
+    Restored,
     ScaledTail,
     Separation,
     Sigmoid,
@@ -69,6 +71,8 @@ def array_functions(library: str, special: str) -> dict[type, str]:
         ExpSinh: "_expsinh({0}, {1})",
         ExpCosh: "_expcosh({0}, {1})",
         ExpCoshm1: "_expcoshm1({0}, {1})",
+        AngularSum: "_angular_sum({0}, {1}, {2}, {3}, {4})",
+        Restored: "_restored({0}, {1}, {2}, {3})",
         Sigmoid: "_sigmoid({0})",
         TwoSigns: "_two_signs({0}, {1}, {2}, {3})",
         TwoTails: "_two_tails({0}, {1}, {2}, {3})",

@@ -16,7 +16,7 @@ import sympy as sp
 from sympy.polys.fields import FracField
 
 from ...core.symbols import K1, K2, C
-from .primitives import Atan2, Distance, UpperAngle, determinant
+from .primitives import AngularSum, Atan2, Distance, UpperAngle, determinant
 
 Triple = tuple[sp.Symbol, sp.Symbol, sp.Symbol]
 ROOTS = (sp.Dummy("s1", positive=True), C, sp.Dummy("s2", positive=True))  # K1 = s1**2 and K2 = s2**2
@@ -61,8 +61,26 @@ class AngleForm:
             right = self._is_undefined(angle) and angle.A.subs(self.triple[1], 0) != 0
             turned = UpperAngle if right else Atan2
             theta = (-turned(s, angle.N), Atan2(angle.N, s), turned(s, -angle.N))[angle.shift + 1]
-            out += positive(angle.A, self.triple) * theta + self.times_root(angle.R, angle, s)
+            sum_ = self.angular_sum(angle)
+            if sum_ is None:
+                out += positive(angle.A, self.triple) * theta + self.times_root(angle.R, angle, s)
+            else:
+                rest, apart, factor, towards = sum_
+                out += AngularSum(self.times_root(rest, angle, s), self.times_root(apart, angle, s), factor, towards, s)
         return out
+
+    def angular_sum(self, angle: Angle) -> tuple[sp.Expr, sp.Expr, sp.Expr, sp.Expr] | None:
+        """An angle counted from one side as R*s + M*N*theta: R, R - M, M and N, theta the angle of the point (-N, s).
+
+        None if M is no polynomial, or contains parameters: signs of differences are not known then.
+        """
+        if angle.shift == 0:
+            return None
+        towards = angle.shift * angle.N
+        factor = sp.cancel(angle.shift * angle.A / towards)
+        if not factor.is_polynomial(*self.triple) or not (angle.R.free_symbols | factor.free_symbols) <= {*self.triple}:
+            return None
+        return angle.R, sp.cancel(angle.R - factor), positive(factor, self.triple), towards
 
     def times_root(self, R: sp.Expr, angle: Angle, s: sp.Expr) -> sp.Expr:
         """R*s, with a factor 1/D of R turned into 1/s**2."""

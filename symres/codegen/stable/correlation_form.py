@@ -11,6 +11,7 @@ import sympy as sp
 
 from ...core.symbols import K1, K2, C
 from .angles import positive
+from .exponents import restored
 from .primitives import Atan2, Distance, NonzeroDivisor, Separation, complement, correlation, determinant
 from .rewrites import bottom_up
 
@@ -20,7 +21,7 @@ _FIRST, _SECOND = sp.Dummy("s1", positive=True), sp.Dummy("s2", positive=True)
 
 def in_determinant_form(code: sp.Expr) -> sp.Expr:
     """Code of a pair kernel with the determinant in sight, and without quotients that are 0/0 at vanishing kernels."""
-    return divided(cornered(determined(separated(code))))
+    return restored(divided(cornered(determined(separated(code)))))
 
 
 def separated(code: sp.Expr) -> sp.Expr:

@@ -33,14 +33,12 @@ def _printed(angle: Angle, form: AngleForm, radius: sp.Expr) -> sp.Expr:
     s = sp.sqrt(positive(angle.D, triple))
     if angle.shift == 0:
         return positive(angle.A, triple) * RightAngle(angle.N, s, radius) + form.times_root(angle.R, angle, s)
-    towards = angle.N if angle.shift == 1 else -angle.N  # theta = UpperTurn(towards, s), and its negative
-    factor = sp.cancel(angle.shift * angle.A / towards)
-    if not factor.is_polynomial(*triple):
-        return angle.shift * positive(angle.A, triple) * UpperTurn(towards, s, radius) + form.times_root(
-            angle.R, angle, s
-        )
-    rest, apart = (form.times_root(sp.cancel(R), angle, s) for R in (angle.R, angle.R - factor))
-    return AngularSum(rest, apart, positive(factor, triple), towards, s, radius)
+    parts = form.angular_sum(angle)
+    if parts is None:
+        turn = angle.shift * UpperTurn(angle.shift * angle.N, s, radius)  # theta, and its negative
+        return positive(angle.A, triple) * turn + form.times_root(angle.R, angle, s)
+    rest, apart, factor, towards = parts
+    return AngularSum(form.times_root(rest, angle, s), form.times_root(apart, angle, s), factor, towards, s, radius)
 
 
 def _radius(angle: Angle, form: AngleForm) -> sp.Expr | None:

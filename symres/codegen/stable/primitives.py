@@ -150,6 +150,15 @@ class UpperTurn(sp.Function):
 
 
 class AngularSum(sp.Function):
-    """rest + M*N*UpperTurn(N, s, r), called as AngularSum(rest, apart, M, N, s, r) with apart = rest - M*s."""
+    """rest + M*N*UpperTurn(N, s, r), called as AngularSum(rest, apart, M, N, s) or with r, with apart = rest - M*s."""
 
-    nargs = 6
+    nargs = (5, 6)
+
+
+class Restored(sp.Function):
+    """v * (1 + e), called as Restored(v, x, y, b), e what the floating sum (x + y) + abs(b) loses to rounding.
+
+    An exponential v of that sum is off by as much relative to itself, which is much where large exponents cancel.
+    """
+
+    nargs = 4

@@ -14,6 +14,7 @@ import sympy as sp
 
 from .primitives import (
     AbsNode,
+    AngularSum,
     Atan2,
     Erfc,
     Erfcx,
@@ -23,6 +24,7 @@ from .primitives import (
     ExpSinh,
     Log1p,
     NonzeroDivisor,
+    Restored,
     ScaledTail,
     Separation,
     Sigmoid,
@@ -66,6 +68,8 @@ _SLOPES: dict[type, Callable[..., sp.Expr]] = {
     Softplus: lambda u: (Sigmoid(u),),
     ExpSinh: lambda a, b: (AbsNode(ExpSinh(a, b)), ExpCosh(a, b)),
     ExpCosh: lambda a, b: (ExpCosh(a, b), AbsNode(ExpSinh(a, b))),
+    AngularSum: lambda rest, apart, m, n, s, *_: (sp.Integer(1), sp.Integer(1), sp.pi * AbsNode(n), sp.pi * m, m),
+    Restored: lambda v, x, y, b: (sp.Integer(1), *[sp.Integer(0)] * 3),
     ExpCoshm1: lambda a, b: (ExpCoshm1(a, b), AbsNode(ExpSinh(a, b))),
     Atan2: lambda y, x: _turned(y, x),
     UpperAngle: lambda y, x: _turned(y, x),
@@ -76,7 +80,7 @@ _SLOPES: dict[type, Callable[..., sp.Expr]] = {
 _ODD = (sp.erf, Expm1, sp.atan, sp.asinh, sp.tanh, sp.sinh)  # they have the sign of their argument
 _SOUND = (
     *(sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.cosh, Sigmoid, Atan2, UpperAngle, NonzeroDivisor, *_ODD),
-    *(ExpSinh, ExpCosh, ExpCoshm1, sp.erfc, Erfc, sp.exp),  # but where they are next to nothing
+    *(ExpSinh, ExpCosh, ExpCoshm1, Restored, sp.erfc, Erfc, sp.exp),  # but where they are next to nothing
 )
 _SOUND_ABOVE_0 = (ScaledTail, Erfcx, Softplus, Log1p)
 _POSITIVE = (
@@ -178,7 +182,7 @@ def _sign(e: sp.Expr) -> int:
     """1 for what is known to be positive or 0, -1 for what is known to be negative or 0, else 0."""
     if isinstance(e, sp.Mul):
         return math.prod(map(_sign, e.args))
-    if isinstance(e, _ODD):
+    if isinstance(e, (*_ODD, Restored)):
         return _sign(e.args[0])
     if isinstance(e, _POSITIVE) or e.is_nonnegative:
         return 1

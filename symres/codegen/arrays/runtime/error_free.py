@@ -53,3 +53,15 @@ def _separation(K1: Floats, K2: Floats, C: Floats) -> Floats:
     size = xp.sqrt(K1) * xp.sqrt(K2)
     both = size + xp.abs(C)
     return xp.where(C > 0.0, _determinant(K1, K2, C) / (both + (both == 0.0)), size - C)
+
+
+def _restored(value: Floats, x: Floats, y: Floats, b: Floats) -> Floats:
+    """An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth)."""
+    size = xp.abs(b)
+    first = x + y
+    back = first - x
+    lost = (x - (first - back)) + (y - back)
+    total = first + size
+    back = total - first
+    lost = lost + ((first - (total - back)) + (size - back))
+    return value * (1.0 + lost)

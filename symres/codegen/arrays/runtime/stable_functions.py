@@ -49,3 +49,40 @@ def _piecewise(u: Floats, edges: Floats, table: Floats) -> Floats:
     for row in table[:0:-1]:
         high, low = row[piece] + 2.0 * t * high - low, high
     return table[0][piece] + t * high - low
+
+
+_ARCTAN_TAIL = (  # (1 - arctan(u)/u)/v with v = u**2 from 0 to 1, from the highest power on
+    -1.806195461861215e-05,
+    0.00019996189377901382,
+    -0.0010496035084968515,
+    0.0034958859739163094,
+    -0.008368931178450162,
+    0.015535152475414177,
+    -0.023696731580048622,
+    0.031277189066996385,
+    -0.03749486812535247,
+    0.04260356632601652,
+    -0.04737749579527779,
+    0.052579733342841106,
+    -0.05881506877793656,
+    0.06666564699289104,
+    -0.07692298971033217,
+    0.09090908590891934,
+    -0.11111111093490827,
+    0.14285714285384132,
+    -0.1999999999999753,
+    0.3333333333333333,
+)
+
+
+def _angular_sum(rest: Floats, apart: Floats, M: Floats, N: Floats, s: Floats) -> Floats:
+    """Rest + M*N*theta, theta the angle of the point (-N, s), s >= 0, from ``apart`` = rest - M*s too.
+
+    Where theta is next to 0 that is apart + M*s*(1 - theta/tan(theta)), which does not cancel.
+    """
+    near = (N < 0.0) & (s < -N)
+    v = (s / xp.where(near, N, xp.inf)) ** 2
+    tail = 0.0 * v
+    for coefficient in _ARCTAN_TAIL:
+        tail = tail * v + coefficient
+    return xp.where(near, apart + M * s * (v * tail), rest + M * N * xp.arctan2(s, -N))

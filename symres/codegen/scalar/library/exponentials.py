@@ -61,3 +61,15 @@ def sigmoid(u: float) -> float:
 def softplus(u: float) -> float:
     """log(1 + exp(u)), without overflow."""
     return (0.0 if u < 0.0 else u) + log1p(exp(-fabs(u)))
+
+
+def restored(value: float, x: float, y: float, b: float) -> float:
+    """An exponential times 1 + e, e what its exponent (x + y) + abs(b) has lost to rounding (Knuth)."""
+    size = fabs(b)
+    first = x + y
+    back = first - x
+    lost = (x - (first - back)) + (y - back)
+    total = first + size
+    back = total - first
+    lost = lost + ((first - (total - back)) + (size - back))
+    return value * (1.0 + lost)

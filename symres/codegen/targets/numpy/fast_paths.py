@@ -21,6 +21,7 @@ from .tiles import FastPath, Precondition
 
 TRIPLE = (K1, C, K2)
 MIN_DIFFERENCE = sp.Rational(1, 8)  # of q: its relative error is 8 times that of x
+MOST_COSINE = sp.Rational(7, 10)  # of an angle that is counted from where root and angle cancel
 FAR = f"{{0}} >= {float(MIN_DIFFERENCE)}"  # q, from 0
 NOT_ONE = f"{{0}}*{{0}} <= {float(1 - MIN_DIFFERENCE)}"  # x, from 1
 _FIRST, _SECOND = sp.Dummy("F", positive=True), sp.Dummy("G", positive=True)
@@ -40,7 +41,10 @@ def fast_paths(form: AngleForm | None, code: sp.Expr) -> Iterator[FastPath]:
 # ---- sums of angles ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Part:
-    """An angle with Q = first(K1)*second(K2) and N = slope*C; ``sine`` is C*slope/sqrt(Q), with the sign of -shift."""
+    """An angle with Q = first(K1)*second(K2) and N = slope*C; ``sine`` is C*slope/sqrt(Q), with the sign of -shift.
+
+    It cancels if the angle, where it is small, does with its root.
+    """
 
     angle: Angle
     first: sp.Expr
@@ -48,6 +52,7 @@ class _Part:
     slope: sp.Expr
     sine: sp.Symbol
     rest: sp.Symbol
+    cancels: bool
 
     @property
     def theta(self) -> sp.Expr:
@@ -79,7 +84,8 @@ def _separated(form: AngleForm) -> list[_Part] | None:
         slope = sp.cancel(angle.N / C)
         if slope.has(*TRIPLE):
             return None
-        parts.append(_Part(angle, constant * first, second, slope, sp.Dummy("sine"), sp.Dummy("q", positive=True)))
+        names = sp.Dummy("sine"), sp.Dummy("q", positive=True)
+        parts.append(_Part(angle, constant * first, second, slope, *names, form.angular_sum(angle) is not None))
     return parts
 
 
@@ -154,14 +160,16 @@ def _gathered(terms: list[sp.Expr]) -> sp.Expr:
 
 
 def _precondition(part: _Part, has_root: bool) -> Precondition:
-    """Where q is not small; nowhere if all kernels of a tile are so small that it cannot be."""
-    most = float(1 - MIN_DIFFERENCE)
-    test, operand = (FAR, part.rest) if has_root else (NOT_ONE, part.sine)
+    """Where q is not small, nor an angle that cancels; nowhere if no kernel of a tile is so large that they can be."""
+    most = float(MOST_COSINE**2 if part.cancels else 1 - MIN_DIFFERENCE)
+    test, operands = FAR if has_root else NOT_ONE, [part.rest if has_root else part.sine]
+    if part.cancels:
+        test, operands = f"({FAR}) & ({{1}} <= {float(MOST_COSINE)})", [part.rest, part.sine]
     largest = part.slope**2 * K1 * K2 / (part.first * part.second)
     grows = all(_grows_slower(f, k) for f, k in zip((part.first, part.second), (K1, K2), strict=True))
     if not grows or sp.cancel(largest).is_number:
-        return Precondition(test, (operand,))
-    return Precondition(test, (operand,), (largest, most))
+        return Precondition(test, tuple(operands))
+    return Precondition(test, tuple(operands), (largest, most))
 
 
 def _grows_slower(factor: sp.Expr, kernel: sp.Symbol) -> bool:
