@@ -4,7 +4,9 @@ import pytest
 import sympy as sp
 from flint import arb, ctx
 
-from symres.activations.piecewise import split
+from symres.activations.piecewise import PiecewiseFunction, split
+from symres.core.cache.active import caching
+from symres.core.cache.disk_cache import DiskCache
 from symres.core.errors import SymresError
 from symres.core.symbols import z
 from symres.gaussian.quadrature import average_ball as module
@@ -67,7 +69,32 @@ def test_what_a_large_budget_allows_is_refused_to_a_small_one(computed):
     assert len(computed) == 3
 
 
-def test_averages_of_very_many_digits_are_not_kept(computed):
+def test_averages_of_very_many_digits_are_not_kept(computed, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_BITS", 50)
     for _ in range(2):
-        average_ball((split(z**2),), (arb(1),), 5000)
+        average_ball((split(z**2),), (arb(1),), 51)
     assert len(computed) == 2
+
+
+def test_averages_from_disk_are_those_that_were_computed(computed, tmp_path):
+    functions = split(sp.tanh(z) ** 2), split(sp.Max(z - 1, 0)), split(z / (1 + sp.exp(-z)))
+    third = arb(1) / 3
+    asked = [((f,), (law,), bits) for f in functions for law in (third, arb(10**9)) for bits in (24, 200)]
+    asked.append(((functions[0], functions[2]), (third, third / 2, third), 40))
+    runs = []
+    for _ in range(2):
+        with caching(DiskCache(tmp_path)):
+            runs.append([average_ball(*arguments) for arguments in asked])
+        module._kept.cache_clear()
+    assert len(computed) == len(asked)
+    for first, second in zip(*runs, strict=True):
+        assert first.mid() == second.mid()
+        assert first.rad() <= second.rad() <= first.rad() * (1 + 1e-8)
+
+
+def test_a_function_with_code_of_its_own_is_not_kept_on_disk(computed, tmp_path):
+    class Bent(sp.Function):
+        pass
+
+    assert module._subject((split(sp.tanh(z)),)) is not None
+    assert module._subject((split(sp.tanh(z)), PiecewiseFunction((), (Bent(z),)))) is None
