@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from flint import acb, arb, ctx
+from flint import acb, arb, arb_mat, ctx
 
 from ...core.errors import SymresError
 from ...numerics.balls import Ball
@@ -127,8 +127,9 @@ def log2_sup(function: Function, left: arb, right: arb, height: float | arb = 0.
 
 
 @memoised(2**12)
-def log2_at(function: Function, place: arb) -> float:
+def log2_at(function: Function, place: arb | float) -> float:
     """Upper bound of log2 |function| at one place, tight in the current precision."""
+    place = arb(place)
     if isinstance(function, BoundedFunction):
         return function.log2_sup(place, place, 0.0)
     return log2_upper(function([place], False))
@@ -265,12 +266,10 @@ def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: fl
     if not half > 0:
         return Panel(function, a, b, 0, -math.inf)
     z_left, z_right = weight.scale * a, weight.scale * b
-    z_half = ((z_right - z_left) / 2).upper()
 
     def attempt(rho: float) -> Panel | None:
-        # the extent of the ellipse beyond the ends and above the axis, rounded: round panels have round rectangles
-        beyond_ends, above_axis = _rounded_up((rho + 1 / rho) / 2 - 1), _rounded_up((rho - 1 / rho) / 2)
-        size = log2_sup(function, z_left - z_half * beyond_ends, z_right + z_half * beyond_ends, z_half * above_axis)
+        beyond_ends, above_axis = _ellipse(rho)
+        size = _log2_sup_around(function, z_left, z_right, rho)
         x_margin, height = half * beyond_ends * (1 + 1e-9), half * above_axis * (1 + 1e-9)
         bound = size + weight.log2_sup(left - x_margin, right + x_margin, height) + math.log2(half)
         if bound + 1.1 <= log2_tolerance:
@@ -294,10 +293,23 @@ def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: fl
     return best
 
 
+@lru_cache(maxsize=16)
+def _ellipse(rho: float) -> tuple[float, float]:
+    """The extent of an ellipse beyond the ends and above the axis, rounded: round panels have round rectangles."""
+    return _rounded_up((rho + 1 / rho) / 2 - 1), _rounded_up((rho - 1 / rho) / 2)
+
+
+@memoised(2**14)
+def _log2_sup_around(function: Function, left: arb, right: arb, rho: float) -> float:
+    """Upper bound of log2 |function| on a rectangle around the ellipse of a panel."""
+    beyond_ends, above_axis = _ellipse(rho)
+    half = ((right - left) / 2).upper()
+    return log2_sup(function, left - half * beyond_ends, right + half * beyond_ends, half * above_axis)
+
+
 def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
     """The integral of function*exp(-x**2/2v) over the panels, in the current ``flint.ctx`` precision."""
-    total, decay = arb(0), -1 / (2 * weight.variance)
-    stored = stored_bits(bits)
+    total, stored = arb(0), stored_bits(bits)
     for panel in panels:
         if panel.log2_error == math.inf:
             return arb(0, math.inf)
@@ -305,20 +317,29 @@ def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
         if not panel.nodes:
             continue
         half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
-        part = arb(0)
         values = _values(panel.function, weight.scale * centre, weight.scale * half, panel.nodes, stored)
-        for (node, mass), (over, under) in zip(gauss_legendre(panel.nodes, stored), values, strict=True):
-            above, below = centre + half * node, centre - half * node
-            part += mass * (over * (decay * above * above).exp() + under * (decay * below * below).exp())
-        total += part * half
+        total += (_masses(weight.variance, centre, half, panel.nodes, stored) * values)[0, 0] * half
     return total
 
 
+def _masses(variance: arb, centre: arb, half: arb, nodes: int, stored: int) -> arb_mat:
+    """The weights of a rule times the Gaussian at its nodes, right and left of the centre, as a row."""
+    decay, row = -1 / (2 * variance), []
+    for node, mass in gauss_legendre(nodes, stored):
+        step = half * node
+        above, below = centre + step, centre - step
+        row += [mass * (decay * above * above).exp(), mass * (decay * below * below).exp()]
+    return arb_mat(1, len(row), row)
+
+
 @memoised(2**11)
-def _values(function: Function, centre: arb, half: arb, nodes: int, stored: int) -> tuple[tuple[arb, arb], ...]:
-    """The values of a function of z at the nodes of a panel, right and left of its centre."""
-    steps = [half * node for node, _ in gauss_legendre(nodes, stored)]
-    return tuple((function([centre + step], False), function([centre - step], False)) for step in steps)
+def _values(function: Function, centre: arb, half: arb, nodes: int, stored: int) -> arb_mat:
+    """The values of a function of z at the nodes of a panel, right and left of its centre, as a column."""
+    column = []
+    for node, _ in gauss_legendre(nodes, stored):
+        step = half * node
+        column += [function([centre + step], False), function([centre - step], False)]
+    return arb_mat(len(column), 1, column)
 
 
 def stored_bits(bits: int) -> int:
