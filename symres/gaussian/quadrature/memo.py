@@ -39,7 +39,7 @@ def memoised(most: int) -> Callable[[Callable[..., Result]], Callable[..., Resul
                 return compute(function, *numbers)
             key: list[tuple | float] = []
             for n in numbers:  # a loop, because this is called a million times
-                if type(n) is not arb:
+                if not isinstance(n, arb):
                     key.append(n)
                 elif n.is_exact() and n.is_finite():
                     key.append(n.man_exp())

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from flint import acb, arb, arb_mat, ctx
+from flint import acb, arb, ctx
 
 from ...core.errors import SymresError
 from ...numerics.balls import Ball
@@ -309,7 +309,8 @@ def _log2_sup_around(function: Function, left: arb, right: arb, rho: float) -> f
 
 def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
     """The integral of function*exp(-x**2/2v) over the panels, in the current ``flint.ctx`` precision."""
-    total, stored = arb(0), stored_bits(bits)
+    total, decay = arb(0), -1 / (2 * weight.variance)
+    stored = stored_bits(bits)
     for panel in panels:
         if panel.log2_error == math.inf:
             return arb(0, math.inf)
@@ -317,29 +318,20 @@ def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:
         if not panel.nodes:
             continue
         half, centre = (panel.right - panel.left) / 2, (panel.right + panel.left) / 2
+        part = arb(0)
         values = _values(panel.function, weight.scale * centre, weight.scale * half, panel.nodes, stored)
-        total += (_masses(weight.variance, centre, half, panel.nodes, stored) * values)[0, 0] * half
+        for (node, mass), (over, under) in zip(gauss_legendre(panel.nodes, stored), values, strict=True):
+            above, below = centre + half * node, centre - half * node
+            part += mass * (over * (decay * above * above).exp() + under * (decay * below * below).exp())
+        total += part * half
     return total
 
 
-def _masses(variance: arb, centre: arb, half: arb, nodes: int, stored: int) -> arb_mat:
-    """The weights of a rule times the Gaussian at its nodes, right and left of the centre, as a row."""
-    decay, row = -1 / (2 * variance), []
-    for node, mass in gauss_legendre(nodes, stored):
-        step = half * node
-        above, below = centre + step, centre - step
-        row += [mass * (decay * above * above).exp(), mass * (decay * below * below).exp()]
-    return arb_mat(1, len(row), row)
-
-
 @memoised(2**11)
-def _values(function: Function, centre: arb, half: arb, nodes: int, stored: int) -> arb_mat:
-    """The values of a function of z at the nodes of a panel, right and left of its centre, as a column."""
-    column = []
-    for node, _ in gauss_legendre(nodes, stored):
-        step = half * node
-        column += [function([centre + step], False), function([centre - step], False)]
-    return arb_mat(len(column), 1, column)
+def _values(function: Function, centre: arb, half: arb, nodes: int, stored: int) -> tuple[tuple[arb, arb], ...]:
+    """The values of a function of z at the nodes of a panel, right and left of its centre."""
+    steps = [half * node for node, _ in gauss_legendre(nodes, stored)]
+    return tuple((function([centre + step], False), function([centre - step], False)) for step in steps)
 
 
 def stored_bits(bits: int) -> int:
