@@ -144,7 +144,10 @@ def cache(
     """Show where results are kept between runs and how many, or remove them."""
     from ..core.cache.disk_cache import DiskCache, default_folder
 
-    kept = DiskCache(default_folder())
+    folder = default_folder()
+    if folder is None:
+        return Output().text("nothing is kept: there is no home folder, and SYMRES_CACHE_DIR names no other")
+    kept = DiskCache(folder)
     if clear:
         return Output().text(f"removed {kept.clear()} files from {kept.folder}")
     files, size = kept.size()

@@ -17,10 +17,8 @@ def default_cache() -> DiskCache | None:
     """The cache of this user; None where the environment turns it off, or there is no home."""
     if os.environ.get(OFF):
         return None
-    try:
-        return DiskCache(default_folder())
-    except (RuntimeError, OSError):  # no home, or sources that cannot be read
-        return None
+    folder = default_folder()
+    return None if folder is None else DiskCache(folder)
 
 
 @contextmanager

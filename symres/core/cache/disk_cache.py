@@ -26,10 +26,12 @@ _MOST_ENTRIES = 4096  # of one subject: the last ones stay
 _SUFFIX = ".kept"
 
 
-def default_folder() -> Path:
-    """Where programs of this system keep what can be computed again."""
+def default_folder() -> Path | None:
+    """Where programs of this system keep what can be computed again; None for a user without a home."""
     if chosen := os.environ.get("SYMRES_CACHE_DIR"):
         return Path(chosen).expanduser()
+    if not any(os.environ.get(name) for name in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")):
+        return None
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "symres" / "Cache"
     if sys.platform == "darwin":

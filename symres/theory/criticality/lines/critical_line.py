@@ -34,8 +34,9 @@ _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
 _REPELLED = 1.001  # a chi_parallel beyond which rounding is no question
 _WEIGHTS = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 16)))  # variances at which a line is looked for
-# kernels along a line: places of the grid, where a search for critical points has taken averages already
-_MAGNITUDES = tuple(k for k in GRID[::2] if sp.Rational(1, 10**5) <= k <= 10**5)
+_MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
+# the same on the grid, where a search for critical points has taken averages already
+_PLACES = tuple(k for k in GRID[::2] if sp.Rational(1, 10**5) <= k <= 10**5)
 
 
 def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> tuple[LinePoint, ...]:
@@ -353,11 +354,11 @@ def separation(maps: Maps, explicit: sp.Expr | None) -> str:
         if (found := _runs(maps)) is not None:
             values = {s: at_generic(s) for s in free}
             place, slope = tuple(e.subs(values) for e in found[1]), expression_of(maps[1]).subs(values)
-            rows = [row for k in _MAGNITUDES if (row := _inside(place, slope, found[0], k)) is not None]
+            rows = [row for k in _PLACES if (row := _inside(place, slope, found[0], k)) is not None]
     except SymresError:  # functions that oscillate too often under wide Gaussians
         return ""
     inside = [flows for biased, flows in rows if biased]
-    tried = f"at all kernels from {float(min(_MAGNITUDES)):g} to {float(max(_MAGNITUDES)):g} that were tried"
+    tried = f"at all kernels from {float(min(_PLACES)):g} to {float(max(_PLACES)):g} that were tried"
     if not rows:
         return f"there is none: {tried} no C_W > 0 keeps a kernel with chi_perp = 1"
     conditions = ["C_b >= 0"] * (len(inside) < len(rows)) + ["-1 <= chi_parallel <= 1"] * (not all(inside))

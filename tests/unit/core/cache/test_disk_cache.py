@@ -157,6 +157,9 @@ def test_the_environment_says_where_and_whether(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # to be ignored, says the standard
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_folder() == tmp_path / ".cache" / "symres"
+    for name in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    assert default_folder() is None
     monkeypatch.setenv("SYMRES_CACHE_DIR", str(tmp_path / "own"))
     assert default_folder() == tmp_path / "own"
     monkeypatch.setenv(OFF, "1")
