@@ -7,6 +7,7 @@ whose code no key describes.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -17,9 +18,9 @@ from ..core.cache.active import ACTIVE
 from ..core.cache.disk_cache import Key
 from ..layers.layer import Layer
 from ..report.text.console import Line, Output, Span
-from ..theory.observables.registry import observables
 
 _OWN = ("symres.", "sympy.")
+_CATALOGUE = "symres.theory.observables.registry"  # takes longer to load than a page that is kept
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,7 @@ def is_kept(subject: Key | None) -> bool:
 
 def layer_key(layer: Layer) -> Key | None:
     """A layer in words that say all of it; None if it is not of symres' own nodes, or there are further observables."""
-    records = [value for record in observables.values() for value in vars(record).values() if callable(value)]
-    used = [*records, *map(type, sp.preorder_traversal(layer.forward)), *_types(f.expr for f in layer.formulas)]
+    used = [*_observing(), *map(type, sp.preorder_traversal(layer.forward)), *_types(f.expr for f in layer.formulas)]
     if not all(str(what.__module__).startswith(_OWN) for what in used):
         return None
     return (
@@ -67,6 +67,13 @@ def layer_key(layer: Layer) -> Key | None:
         sp.srepr(layer.parameters),
         *(sp.srepr((f.expr, f.parameters)) for f in layer.formulas),
     )
+
+
+def _observing() -> list[Callable]:
+    """The functions of all observables; none of a catalogue that nobody has loaded, and so nobody has changed."""
+    loaded = sys.modules.get(_CATALOGUE)
+    records = () if loaded is None else loaded.observables.values()
+    return [value for record in records for value in vars(record).values() if callable(value)]
 
 
 def activation_key(phi: Activation) -> Key | None:

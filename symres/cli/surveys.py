@@ -19,7 +19,6 @@ from ..activations.activation import Activation
 from ..core.cache.active import ACTIVE, caching, default_cache
 from ..core.errors import DeclarationError
 from ..report.text.console import Line, Output, busy, line
-from ..studies import criticality_survey
 from .kept_pages import KeptPage, activation_key, is_kept, look, recalled
 from .request import chosen
 
@@ -61,6 +60,7 @@ def list_averages(name: str | None, settings: list[str], json: bool) -> None:
 def list_criticality(name: str | None, settings: list[str], json: bool) -> None:
     """Critical points and lines, classes, exponents and correlation lengths in several layers."""
     from ..report.text import criticality_table
+    from ..studies import criticality_survey
 
     _require_name("criticality", name, settings)
     usual = map(criticality_survey.named_activation, criticality_survey.ACTIVATIONS)
@@ -121,8 +121,6 @@ def _pages(
     out: Output,
 ) -> Iterator[KeptPage]:
     """A page for each activation, in their order: kept ones, and new ones that all processors work on."""
-    from ..studies.survey import survey
-
     subjects = []
     for phi in listed:
         key = activation_key(phi)
@@ -132,11 +130,22 @@ def _pages(
     with ExitStack() as stack:
         pool = _pool(workers, stack) if workers > 1 and _is_command() else None
         work = partial(study, layout) if pool is None else partial(_with_cache, study, layout, ACTIVE.get() is not None)
-        new = survey(work, missing, pool)
+        new = _studied(work, missing, pool)
         for position, (phi, subject) in enumerate(zip(listed, subjects, strict=True), 1):
             with busy(f"{what} of {phi.name}" + f" ({position} of {len(listed)})" * (len(listed) > 1)):
                 page = recalled(subject, lambda: next(new))
             yield page
+
+
+def _studied(
+    study: Callable[[Activation], KeptPage], missing: Sequence[Activation], pool: ProcessPoolExecutor | None
+) -> Iterator[KeptPage]:
+    """The survey of what is not kept; where all is, nothing that computes is loaded."""
+    if not missing:
+        return iter(())
+    from ..studies.survey import survey
+
+    return survey(study, missing, pool)
 
 
 def _with_cache(

@@ -7,10 +7,11 @@ import sympy as sp
 
 import symres as sr
 from symres import cli
-from symres.cli import commands, kept_pages, surveys
+from symres.cli import commands, surveys
 from symres.cli.kept_pages import activation_key, layer_key
 from symres.core.cache.disk_cache import DiskCache
 from symres.studies import criticality_survey
+from symres.theory.observables import registry
 from symres.theory.observables.registry import observables
 from tests.command_line import page, process
 
@@ -92,7 +93,7 @@ def test_nodes_functions_and_observables_of_somebody_else_are_not_kept(monkeypat
 
     assert layer_key(sr.mlp("relu")) is not None
     assert layer_key(sr.Layer(sr.Dense(sr.activation("relu")(Halved(sr.z))))) is None
-    monkeypatch.setattr(kept_pages, "observables", observables.extended(_curvature()))
+    monkeypatch.setattr(registry, "observables", observables.extended(_curvature()))
     assert layer_key(sr.mlp("relu")) is None
     assert activation_key(sr.activation("gelu")) is not None
 
