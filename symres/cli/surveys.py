@@ -7,17 +7,18 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from json import dumps, loads
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from ..activations import catalogue
 from ..activations.activation import Activation
 from ..core.cache.active import ACTIVE, caching, default_cache
-from ..core.errors import DeclarationError
+from ..core.errors import DeclarationError, SymresError
 from ..report.text.console import Line, Output, busy, line
 from .kept_pages import KeptPage, activation_key, is_kept, look, recalled
 from .request import chosen
@@ -127,13 +128,16 @@ def _pages(
         subjects.append(None if key is None else (what, *key, str(layout.json), str(layout.whole), *look(out)))
     missing = [phi for phi, subject in zip(listed, subjects, strict=True) if not is_kept(subject)]
     workers = min(len(missing), os.cpu_count() or 1)
-    with ExitStack() as stack:
-        pool = _pool(workers, stack) if workers > 1 and _is_command() else None
+    with _pool(workers) if workers > 1 and _is_command() else nullcontext() as pool:
         work = partial(study, layout) if pool is None else partial(_with_cache, study, layout, ACTIVE.get() is not None)
         new = _studied(work, missing, pool)
         for position, (phi, subject) in enumerate(zip(listed, subjects, strict=True), 1):
             with busy(f"{what} of {phi.name}" + f" ({position} of {len(listed)})" * (len(listed) > 1)):
-                page = recalled(subject, lambda: next(new))
+                try:
+                    page = recalled(subject, lambda: next(new))
+                except BrokenProcessPool:
+                    found = "a process that worked on it was ended from outside"
+                    raise SymresError(f"list {what}", found, "run it again, with more free memory") from None
             yield page
 
 
@@ -156,11 +160,18 @@ def _with_cache(
         return study(layout, phi)
 
 
-def _pool(workers: int, stack: ExitStack) -> ProcessPoolExecutor:
-    """Processes that end with the stack; what has not begun then is given up."""
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with the context, at once where that ends with an error or an interrupt."""
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_quiet)
-    stack.callback(pool.shutdown, wait=True, cancel_futures=True)
-    return pool
+    try:
+        yield pool
+    except BaseException:
+        for child in active_children():  # what they have begun would go on for seconds
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _quiet() -> None:

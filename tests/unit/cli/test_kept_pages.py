@@ -1,16 +1,13 @@
 """A command says the same with and without its cache, and what somebody else's code computes is not kept."""
 
-import os
-
 import pytest
 import sympy as sp
 
 import symres as sr
 from symres import cli
-from symres.cli import commands, surveys
+from symres.cli import commands
 from symres.cli.kept_pages import activation_key, layer_key
 from symres.core.cache.disk_cache import DiskCache
-from symres.studies import criticality_survey
 from symres.theory.observables import registry
 from symres.theory.observables.registry import observables
 from tests.command_line import page, process
@@ -45,24 +42,6 @@ def test_the_cache_is_shown_and_emptied(capsys, tmp_path, monkeypatch):
     assert page(capsys, "cache") == f"{tmp_path}: 1 files, 0.0 of at most 64 MB\n"
     assert page(capsys, "cache", "--clear") == f"removed 1 files from {tmp_path}\n"
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("options", [("--json",)])
-def test_all_processors_find_what_one_finds(capsys, tmp_path, monkeypatch, options):
-    monkeypatch.setattr(criticality_survey, "ACTIVATIONS", ("relu", "leaky_relu"))
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    alone = page(capsys, "list", "criticality", *options)
-    monkeypatch.setattr(surveys, "_is_command", lambda: True)
-    pools, build = [], surveys._pool
-    monkeypatch.setattr(surveys, "_pool", lambda *arguments: pools.append(build(*arguments)) or pools[-1])
-    assert page(capsys, "list", "criticality", *options) == alone
-    assert len(pools) == 1
-    monkeypatch.delenv("SYMRES_NO_CACHE")
-    monkeypatch.setenv("SYMRES_CACHE_DIR", str(tmp_path))
-    assert page(capsys, "list", "criticality", *options) == alone
-    assert page(capsys, "list", "criticality", *options) == alone
-    assert len(pools) == 2  # the last needs none
 
 
 def test_layers_that_differ_in_anything_shown_have_other_keys():
