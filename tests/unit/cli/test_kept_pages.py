@@ -83,7 +83,8 @@ def _curvature():
     return replace(observables["h"], name="curvature", define=lambda walks: walks.next_kernel)
 
 
-def test_two_commands_at_once_share_a_folder(tmp_path):
+@pytest.mark.exhaustive
+def test_two_commands_share_a_folder(tmp_path):
     options = {"SYMRES_NO_CACHE": "", "SYMRES_CACHE_DIR": str(tmp_path)}
     first = process("list", "averages", "relu", **options)
     assert first.returncode == 0
