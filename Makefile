@@ -24,6 +24,7 @@ golden:  ## write the golden files anew; git diff shows what changed
 
 bench:  ## times and memory against other ways, by ratio
 	$(PYTHON) tests/bench/bench_averages.py
+	@echo "two checkouts: $(PYTHON) tests/bench/bench_deriving.py OLD NEW"
 	$(PYTHON) tests/bench/bench_kernels.py
 	$(PYTHON) tests/bench/bench_networks.py
 	$(PYTHON) tests/bench/bench_fluctuations.py

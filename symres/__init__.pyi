@@ -43,6 +43,11 @@ from .results.critical_point import CriticalPoint as CriticalPoint
 from .results.phases import FixedPoint as FixedPoint
 from .results.quantity import Quantity as Quantity
 from .results.quantity import Status as Status
+from .studies.survey import averages as averages
+from .studies.survey import criticality as criticality
+from .studies.survey import derivation as derivation
+from .studies.survey import quadrature_check as quadrature_check
+from .studies.survey import survey as survey
 from .studies.tune_block import tune_block as tune_block
 from .theory.depth.infinite_depth import DepthLimit as DepthLimit
 from .theory.depth.network import DualKernel as DualKernel

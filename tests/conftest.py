@@ -9,6 +9,8 @@ import pytest
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
+os.environ["SYMRES_NO_CACHE"] = "1"  # no test sees what an earlier run has kept; those of the cache have folders
+
 
 def pytest_addoption(parser):
     """The one flag of the suite."""

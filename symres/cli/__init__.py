@@ -16,11 +16,12 @@ from typing import Any, NoReturn, cast
 
 import typer
 
+from ..core.cache.active import caching, default_cache
 from ..core.errors import CheckRefuted, NoClosedForm, SymresError
 from ..core.words import as_typed
 from ..report.text.console import complain
 from . import torch_gains  # noqa: F401  (its command joins those of torch_commands)
-from .commands import app
+from .commands import NO_CACHE, app
 
 # typer brings its own copy of click or uses an installed one, depending on its version: this is click's base class
 # of wrong use in both.
@@ -47,10 +48,11 @@ def run(arguments: Sequence[str]) -> int:
     Returns:
         the exit code. Errors are one line on standard error.
     """
+    words = [word for word in arguments if word != NO_CACHE]  # before and after the name of a command
     try:
-        with _unwinding():
+        with _unwinding(), caching(default_cache() if len(words) == len(arguments) else None):
             result = typer.main.get_command(app).main(
-                args=[_protected(word) for word in arguments], prog_name="symres", standalone_mode=False
+                args=[_protected(word) for word in words], prog_name="symres", standalone_mode=False
             )
         if result == INTERRUPTED:  # typer turns an interrupt into a code
             raise KeyboardInterrupt

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..results.quantity import Quantity
     from ..results.report import Report
     from ..theory.theory import Theory
+    from .kept_pages import KeptPage
     from .request import Request
 
 _EXAMPLES = """\b
@@ -74,12 +75,16 @@ OutFolder = Annotated[
 ]
 
 _ORACLES = ("quadrature", "simulation")
+NO_CACHE = "--no-cache"  # taken out of the words before typer sees them, so that it may stand anywhere
 
 
 @app.callback(invoke_without_command=True)
 def _start(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    no_cache: Annotated[
+        bool, typer.Option(NO_CACHE, help="Compute everything anew, and keep nothing; also after a command.")
+    ] = False,
 ) -> None:
     if version:
         from .. import __version__
@@ -109,12 +114,14 @@ def list_(
     from ..report.text import catalogue_tables
 
     kinds = {"activations": catalogue_tables.activation_table, "layers": catalogue_tables.layer_table}
-    computed = {"averages": _averages, "criticality": _criticality}
+    computed = ("averages", "criticality")
     if what is not None and what not in (*kinds, "quantities", *computed):
         known = " or ".join((*kinds, "quantities", *computed))
         raise DeclarationError(f"list {what}", "there is no such list", f"use {known}")
     if what in computed:
-        return computed[what](name, settings or [], json)
+        from .surveys import list_averages, list_criticality
+
+        return (list_averages if what == "averages" else list_criticality)(name, settings or [], json)
     for option, given in ((name, name is not None), ("--set", bool(settings)), ("--json", json)):
         if given:
             asked = " ".join(filter(None, ("list", what, option)))
@@ -130,67 +137,21 @@ def list_(
             out.lines([line("")] * (position > 0 and what is None) + table(out.width, out.unicode))
 
 
-def _averages(name: str | None, settings: list[str], json: bool) -> None:
-    """The averages of one activation or of all, each printed when it is known."""
-    from json import dumps
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove what is kept.")] = False,
+) -> None:
+    """Show where results are kept between runs and how many, or remove them."""
+    from ..core.cache.disk_cache import DiskCache, default_folder
 
-    from ..activations import catalogue
-    from ..report.text import averages_table
-    from ..studies import averages_survey
-    from .request import chosen
-
-    if name is None and settings:
-        raise DeclarationError(
-            f"list averages --set {settings[0]}",
-            "--set goes with the averages of one activation",
-            "name it: symres list averages swish --set beta=2",
-        )
-    listed = list(catalogue.activations.values()) if name is None else [chosen(name, settings)]
-    out, document = Output(), []
-    for position, phi in enumerate(listed, 1):
-        with busy(f"averages of {phi.name}" + (f" ({position} of {len(listed)})" if name is None else "")):
-            known = list(averages_survey.averages_of(phi))
-        if json:
-            document.append(averages_table.record(phi, known))
-        else:
-            sheet = averages_table.Averages(phi, out.width, out.unicode)
-            out.lines((sheet.legend() if position == 1 else []) + sheet.lines(known, whole=name is not None))
-    if json:
-        out.text(dumps({"format": 1, "activations": document}, indent=2, allow_nan=False))
-
-
-def _criticality(name: str | None, settings: list[str], json: bool) -> None:
-    """Critical points and lines, classes, exponents and correlation lengths in several layers."""
-    from json import dumps
-
-    from ..report.text import criticality_table
-    from ..studies import criticality_survey
-    from .request import chosen
-
-    if name is None and settings:
-        raise DeclarationError(
-            f"list criticality --set {settings[0]}",
-            "--set goes with the criticality of one activation",
-            "name it: symres list criticality swish --set beta=2",
-        )
-    listed = (
-        [chosen(name, settings)]
-        if name is not None
-        else list(map(criticality_survey.named_activation, criticality_survey.ACTIVATIONS))
-    )
-    out, document = Output(), []
-    sheet = criticality_table.Survey(out.width, out.unicode)
-    if not json:
-        out.lines(sheet.legend())
-    for phi in listed:
-        with busy(f"criticality of {phi.name}"):
-            rows = [criticality_table.entry(e, out.unicode and not json) for e in criticality_survey.survey(phi)]
-        document += list(map(criticality_table.record, rows))
-        if not json:
-            for position, row in enumerate(rows):
-                out.lines(sheet.lines(row, first=position == 0))
-    if json:
-        out.text(dumps({"format": 1, "criticality": document}, indent=2, allow_nan=False))
+    folder = default_folder()
+    if folder is None:
+        return Output().text("nothing is kept: there is no home folder, and SYMRES_CACHE_DIR names no other")
+    kept = DiskCache(folder)
+    if clear:
+        return Output().text(f"removed {kept.clear()} files from {kept.folder}")
+    files, size = kept.size()
+    Output().text(f"{kept.folder}: {files} files, {size / 2**20:.1f} of at most {kept.most_bytes / 2**20:.0f} MB")
 
 
 @app.command(epilog=_FORMULAS)
@@ -257,24 +218,62 @@ def derive(
     """Derive kernels, susceptibilities and critical points of a layer, and print them."""
     if json and explain:
         raise DeclarationError("--json and --explain", "they exclude each other", "choose one")
-    from contextlib import nullcontext
-    from dataclasses import replace
-    from json import dumps
-
-    from ..studies.advice.advise import require_size
+    from ..studies.advice.network_sizes import require_size
+    from .kept_pages import layer_key, look, recalled
     from .request import make
-    from .staging import Staging
 
     require_size(depth, width, inputs_kernel)
     folder = _place(out, "a folder")
     request = make(activation, layer, settings or [])
     output = Output()
+    sizes = _sizes(depth, width, inputs_kernel)
+
+    def page() -> KeptPage:
+        return _derived(request, folder, sizes, (depth, width, inputs_kernel), output, json=json, explain=explain)
+
+    if folder is None and (declared := layer_key(request.layer)) is not None:
+        shown = ("derive", request.title, request.command("derive", *sizes), str(request.phi.source))
+        found = recalled((*shown, *declared, str(json), str(explain), *look(output)), page)
+    else:
+        found = page()
+    output.lines(found.lines)
+    raise typer.Exit(found.code)
+
+
+def _derived(
+    request: Request,
+    folder: Path | None,
+    sizes: list[str],
+    network: tuple[int, int, str | None],
+    output: Output,
+    *,
+    json: bool,
+    explain: bool,
+) -> KeptPage:
+    """Derive what is asked for, write the files if there is a folder for them, and lay out the page.
+
+    Args:
+        request: the layer.
+        folder: of the files; None for the page alone.
+        sizes: the options that say for which networks the advice is.
+        network: their depth, width and the mean square of their inputs.
+        output: where the page will go.
+        json: lay out one JSON document instead.
+        explain: print the proofs.
+    """
+    from contextlib import nullcontext
+    from dataclasses import replace
+    from json import dumps
+
+    from .kept_pages import KeptPage
+    from .staging import Staging
+
     with nullcontext() if folder is None else Staging(folder) as staging:
         with busy(f"deriving {request.title} in the layer {request.layer.name}"):
             theory, report = _report(request)
-            report = replace(report, advice=theory.advice(depth, width, inputs_kernel))
-            if sized := _sizes(depth, width, inputs_kernel):
-                report = replace(report, command=request.command("derive", *sized))
+            report = replace(report, advice=theory.advice(*network))
+            if sizes:
+                report = replace(report, command=request.command("derive", *sizes))
             missing: tuple[str, ...] = ()
             if staging is not None:
                 from .bundle import write_bundle
@@ -294,8 +293,7 @@ def derive(
                 shown = page.lines(files, missing, explain)
         if staging is not None:
             staging.commit()  # when nothing is left that could fail
-    output.lines(shown)
-    raise typer.Exit(_code(report))
+    return KeptPage(shown, _code(report))
 
 
 @app.command(epilog=_FORMULAS)

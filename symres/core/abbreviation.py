@@ -1,9 +1,19 @@
-"""Long expressions in messages."""
+"""Expressions as texts: in messages, and where they are sorted."""
 
 from __future__ import annotations
+
+from functools import lru_cache
+
+import sympy as sp
 
 
 def abbreviated(value: object, length: int) -> str:
     """The text of an object, cut to a number of characters with dots at the end."""
     text = str(value)
     return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+@lru_cache(maxsize=2**14)
+def text_of(expression: sp.Basic) -> str:
+    """``str(expression)``: the same expressions are sorted by their texts again and again, and printing is slow."""
+    return str(expression)

@@ -8,6 +8,9 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+import sympy as sp
+
+from .abbreviation import text_of
 from .display import Fact, Shown, preformatted, views
 from .errors import SymresError
 
@@ -172,4 +175,5 @@ def conclusion(lines: Sequence[str]) -> str:
 
 
 def _shown(state: Any) -> str:
-    return "; ".join(map(str, state)) if isinstance(state, tuple) else str(state)
+    parts = state if isinstance(state, tuple) else (state,)
+    return "; ".join(text_of(part) if isinstance(part, sp.Basic) else str(part) for part in parts)

@@ -6,7 +6,18 @@ import numpy as np
 
 from ..formulas.rounding_noise import of_square
 from ..rules.adaptive_panels import rounding
-from .random_field import Affine, Operand, OracleLimit, Place, RandomField, at_input, declared, expanded, leaves
+from .random_field import (
+    Affine,
+    Operand,
+    OracleLimit,
+    Place,
+    RandomField,
+    at_input,
+    declared,
+    expanded,
+    is_same_function,
+    leaves,
+)
 from .source_law import SourceLaw, pair_of
 
 _CANCELLED = 0.01  # a correlation below this has lost digits in the difference of the inputs
@@ -87,6 +98,9 @@ class LimitNet(SourceLaw):
     ) -> tuple[np.ndarray | float, float, float]:
         """Second moment, squared difference and size for one pair, those of each input with itself being known."""
         if a == b:
+            for c in range(a):  # known already: susceptibilities are measured by inputs of one kernel
+                if self._is_alike(u, a, c):
+                    return second[c, c], 0.0, size[c, c]
             value, own = self._second(u, a, a)
             return value, 0.0, own
         if self._is_one(u, a, b):
@@ -103,6 +117,11 @@ class LimitNet(SourceLaw):
         # where the arguments are sources made here, their errors are relative to their standard deviations
         known = isinstance(u, Affine) or not self._made(u, a, b)
         return mixed, direct, apart if known else max(apart, np.sqrt(second[a, a]) * np.sqrt(second[b, b]))
+
+    def _is_alike(self, u: Operand, a: int, b: int) -> bool:
+        """Whether a field has the same law at two inputs: it is the same function of sources with the same laws."""
+        known = (*self._sources, *self._sizes)
+        return all(law[a, a] == law[b, b] for law in known) and is_same_function(u, a, b)
 
     def _is_one(self, u: Operand, a: int, b: int) -> bool:
         """Whether a field is the same variable at two inputs: all that it is made of is, and all laws are."""

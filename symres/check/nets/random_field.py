@@ -167,6 +167,16 @@ def _terms(argument: Operand) -> list[Term]:
     return expanded(argument) if isinstance(argument, RandomField) else [(argument, ())]
 
 
+def is_same_function(operand: Operand, a: int, b: int) -> bool:
+    """Whether an operand is the same function of the sources at two inputs."""
+    if isinstance(operand, Affine):
+        parts = [operand.constant, *operand.coefficients.values()]
+        return all(part[a] == part[b] for part in parts)
+    if isinstance(operand, Applied):
+        return all(is_same_function(argument, a, b) for argument in operand.arguments)
+    return not isinstance(operand, RandomField) and bool(at_input(operand, a) == at_input(operand, b))
+
+
 def leaves(places: Iterable[Place]) -> dict[tuple[int, int], Leaf]:
     """The Gaussian variables in some fields: their largest affine parts, by identity."""
     found: dict[tuple[int, int], Leaf] = {}

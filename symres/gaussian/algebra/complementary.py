@@ -11,6 +11,7 @@ from itertools import islice, product
 
 import sympy as sp
 
+from ...core.abbreviation import text_of
 from ...numerics.special import Q2, S2
 from .radical_forms import Atoms, Radicals
 from .rational_functions import Frac, RationalField
@@ -56,7 +57,7 @@ def _as_quadrants(field: RationalField, rows: dict[Row, Frac]) -> Iterator[tuple
         replaces: at least as many rows as the sum has terms.
     """
     pairs: dict[Row, list[tuple[Row, S2]]] = {}
-    for row in sorted(rows, key=lambda row: str((row[0], written_atoms(field, row[1])))):
+    for row in sorted(rows, key=lambda row: _text(field, row)):
         front, atoms, radicals = row
         for position, (atom, power) in enumerate(atoms):
             pair = field.interned(atom)
@@ -139,12 +140,17 @@ def _complements_of_several(field: RationalField, rows: dict[Row, Frac]) -> _Com
 def _without_one_erf(field: RationalField, rows: dict[Row, Frac]) -> list[tuple[Row, Row, int]]:
     """For every error function in a row: the row without the function, the row, and the number of the function."""
     found = []
-    for front, atoms, radicals in sorted(rows, key=lambda row: str((row[0], written_atoms(field, row[1])))):
+    for front, atoms, radicals in sorted(rows, key=lambda row: _text(field, row)):
         for position, (atom, power) in enumerate(atoms):
             rest = (front, atoms[:position] + atoms[position + 1 :], radicals)
             if power == 1 and isinstance(field.interned(atom), sp.erf):
                 found.append((rest, (front, atoms, radicals), atom))
     return found
+
+
+def _text(field: RationalField, row: Row) -> str:
+    """A row for sorting."""
+    return f"({text_of(row[0])}, {text_of(written_atoms(field, row[1]))})"
 
 
 def written_atoms(field: RationalField, atoms: Atoms) -> sp.Expr:

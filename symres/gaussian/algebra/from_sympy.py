@@ -9,6 +9,7 @@ from math import prod
 
 import sympy as sp
 
+from ...core.abbreviation import text_of
 from ...numerics.special import Q2, S2, S4, T4
 from ...numerics.special.correlations import PAIRS
 from .radical_forms import Form, Monomial, NotInvertible, UndecidedSign, exponential, root
@@ -92,7 +93,7 @@ class Reader:
         def rank(item: tuple[list[sp.Expr], int]) -> tuple[int, int, list[int], list[str]]:
             entries, _ = item
             negative = sum(e.could_extract_minus_sign() for e in entries)
-            return len(set(entries)), negative, [entries.count(e) for e in entries], list(map(str, entries))
+            return len(set(entries)), negative, [entries.count(e) for e in entries], list(map(text_of, entries))
 
         entries, sign = min(choices, key=rank)
         return self._atom(S4(*entries)) * self.field.integer(sign)

@@ -146,9 +146,9 @@ class RationalField:
     def restrict(self, conditions: Sequence[Frac]) -> None:
         """Keep only points of the domain where every condition is positive."""
         kept = []
-        conditions = [c for c in conditions if not c.is_constant]
+        fractions = [(_in_floats(c.num), _in_floats(c.den)) for c in conditions if not c.is_constant]
         for point in self.points:
-            if all(_sign_at(c.num, point) * _sign_at(c.den, point) > 0 for c in conditions):
+            if all(_sign_at(num, point) * _sign_at(den, point) > 0 for num, den in fractions):
                 kept.append(point)
             if len(kept) == _MAX_POINTS:
                 break
@@ -173,7 +173,8 @@ class RationalField:
             self.positive[i] or e % 2 == 0 for exponents in terms for i, e in enumerate(exponents)
         ):
             return coefficients.pop()
-        signs = {_sign_at(poly, point) for point in self.points}
+        floats = _in_floats(poly)
+        signs = {_sign_at(floats, point) for point in self.points}
         return signs.pop() if len(signs) == 1 else 0
 
     def _candidates(self) -> list[tuple[float, ...]]:
@@ -215,13 +216,18 @@ def factored(poly: fmpz_mpoly) -> tuple[int, list[tuple[fmpz_mpoly, int]]]:
     return int(content), [(factor, int(power)) for factor, power in factors]
 
 
-def _sign_at(poly: fmpz_mpoly, point: Sequence[float]) -> int:
-    """Sign at a point; 0 if rounding could decide it."""
+def _in_floats(poly: fmpz_mpoly) -> list[tuple[tuple[int, ...], float]]:
+    """The exponents and coefficients of a polynomial."""
+    return [(exponents, float(coefficient)) for exponents, coefficient in monomials(poly).items()]
+
+
+def _sign_at(terms: Sequence[tuple[tuple[int, ...], float]], point: Sequence[float]) -> int:
+    """Sign of a polynomial at a point, from its exponents and coefficients; 0 if rounding could decide it."""
     total = size = 0.0
-    for exponents, coefficient in monomials(poly).items():
+    for exponents, coefficient in terms:
         term = reduce(lambda product, pair: product * pair[0] ** pair[1], zip(point, exponents, strict=True), 1.0)
-        total += float(coefficient) * term
-        size += abs(float(coefficient) * term)
+        total += coefficient * term
+        size += abs(coefficient * term)
     if abs(total) <= 1e-9 * size:
         return 0
     return 1 if total > 0 else -1

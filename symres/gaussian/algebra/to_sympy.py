@@ -12,6 +12,7 @@ from fractions import Fraction
 import sympy as sp
 from flint import fmpz_mpoly
 
+from ...core.abbreviation import text_of
 from .complementary import Row, Table, with_complements, written_atoms
 from .radical_forms import Atoms, Form, Monomial
 from .rational_functions import Frac, RationalField, factored, monomials
@@ -58,7 +59,7 @@ def write_collected(form: Form, symbols: tuple[sp.Symbol, ...]) -> sp.Expr:
 def oriented(form: Form) -> tuple[int, sp.Expr]:
     """(sign, expression) with form = sign*expression; the opposite form gets the same expression."""
     choices = ((1, write(form)), (-1, write(-form)))
-    return min(choices, key=lambda choice: (bool(choice[1].could_extract_minus_sign()), str(choice[1])))
+    return min(choices, key=lambda choice: (bool(choice[1].could_extract_minus_sign()), text_of(choice[1])))
 
 
 def write_terms(form: Form) -> sp.Expr:

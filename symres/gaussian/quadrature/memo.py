@@ -35,10 +35,17 @@ def memoised(most: int) -> Callable[[Callable[..., Result]], Callable[..., Resul
 
         @wraps(compute)
         def memoised_call(function: Callable, *numbers: arb | float) -> Result:
-            exact = all(n.is_exact() and n.is_finite() for n in numbers if isinstance(n, arb))
-            if not exact or not isinstance(function, CompiledExpression) or ctx.prec > _MOST_BITS:
+            if type(function) is not CompiledExpression or ctx.prec > _MOST_BITS:
                 return compute(function, *numbers)
-            return kept(function, ctx.prec, *(n.man_exp() if isinstance(n, arb) else n for n in numbers))
+            key: list[tuple | float] = []
+            for n in numbers:  # a loop, because this is called a million times
+                if not isinstance(n, arb):
+                    key.append(n)
+                elif n.is_exact() and n.is_finite():
+                    key.append(n.man_exp())
+                else:
+                    return compute(function, *numbers)
+            return kept(function, ctx.prec, *key)
 
         return memoised_call
 

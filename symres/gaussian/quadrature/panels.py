@@ -127,8 +127,9 @@ def log2_sup(function: Function, left: arb, right: arb, height: float | arb = 0.
 
 
 @memoised(2**12)
-def log2_at(function: Function, place: arb) -> float:
+def log2_at(function: Function, place: arb | float) -> float:
     """Upper bound of log2 |function| at one place, tight in the current precision."""
+    place = arb(place)
     if isinstance(function, BoundedFunction):
         return function.log2_sup(place, place, 0.0)
     return log2_upper(function([place], False))
@@ -265,12 +266,10 @@ def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: fl
     if not half > 0:
         return Panel(function, a, b, 0, -math.inf)
     z_left, z_right = weight.scale * a, weight.scale * b
-    z_half = ((z_right - z_left) / 2).upper()
 
     def attempt(rho: float) -> Panel | None:
-        # the extent of the ellipse beyond the ends and above the axis, rounded: round panels have round rectangles
-        beyond_ends, above_axis = _rounded_up((rho + 1 / rho) / 2 - 1), _rounded_up((rho - 1 / rho) / 2)
-        size = log2_sup(function, z_left - z_half * beyond_ends, z_right + z_half * beyond_ends, z_half * above_axis)
+        beyond_ends, above_axis = _ellipse(rho)
+        size = _log2_sup_around(function, z_left, z_right, rho)
         x_margin, height = half * beyond_ends * (1 + 1e-9), half * above_axis * (1 + 1e-9)
         bound = size + weight.log2_sup(left - x_margin, right + x_margin, height) + math.log2(half)
         if bound + 1.1 <= log2_tolerance:
@@ -292,6 +291,20 @@ def _rule(function: Function, weight: Weight, a: arb, b: arb, log2_tolerance: fl
     if best is None and (mass := _log2_mass(function, weight, a, b)) <= log2_tolerance:
         return Panel(function, a, b, 0, mass)  # the end of an interval where the function is not analytic
     return best
+
+
+@lru_cache(maxsize=16)
+def _ellipse(rho: float) -> tuple[float, float]:
+    """The extent of an ellipse beyond the ends and above the axis, rounded: round panels have round rectangles."""
+    return _rounded_up((rho + 1 / rho) / 2 - 1), _rounded_up((rho - 1 / rho) / 2)
+
+
+@memoised(2**14)
+def _log2_sup_around(function: Function, left: arb, right: arb, rho: float) -> float:
+    """Upper bound of log2 |function| on a rectangle around the ellipse of a panel."""
+    beyond_ends, above_axis = _ellipse(rho)
+    half = ((right - left) / 2).upper()
+    return log2_sup(function, left - half * beyond_ends, right + half * beyond_ends, half * above_axis)
 
 
 def integrate(panels: list[Panel], weight: Weight, bits: int) -> arb:

@@ -39,6 +39,7 @@ NARROWEST_SHELL = 1.01  # ratio of the ends of a shell below which shells are no
 _FINEST = 1 + 2.0**-40  # ratio of distances at which the search for a peak ends
 _PROBES = (40, 80)  # growth is probed at 2**k standard deviations
 Interval = tuple[arb, arb]
+_SMALLEST = 1e-100  # of numbers whose products are floats
 LOG2_TINY = -1e12  # log2 of the size of an average whose integrand has not been seen to differ from 0
 
 
@@ -200,13 +201,14 @@ def rough_log2_size(segment: Segment, weight: Weight) -> float:
     """Roughly log2 of the integral of the absolute value: sampled at distances 2**k from the ends and from 0."""
     low = -math.inf if segment.left is None else float(segment.left)
     high = math.inf if segment.right is None else float(segment.right)
-    variance = float(weight.variance)
+    variance, scale = float(weight.variance), float(weight.scale)
+    is_float = _SMALLEST < scale < 1 / _SMALLEST  # then its products are exact, and shorter names of a place
 
     def sample(origin: float, distance: float) -> float:
         x = origin + distance
         if not low < x < high:
             return -math.inf
-        place = weight.scale * x
+        place = scale * x if is_float and abs(x) > _SMALLEST else weight.scale * x
         return log2_at(segment.function, place) - x * x / (2 * variance) * LOG2_E + math.log2(abs(distance))
 
     origins = {x for x in (low, high) if math.isfinite(x)} | ({0.0} if low < 0 < high else set())

@@ -8,6 +8,7 @@ although the function is harmless: ``log(1 + exp(u))``, ``c*exp(u) - c``, ``c - 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 
@@ -68,12 +69,23 @@ class CompiledExpression:
         complex_ = self._needs_complex
         for value in values:
             complex_ = complex_ or type(value) is acb
+        append = registers.append
         if complex_:
             for _, operation, operands in self._instructions:
-                registers.append(operation(analytic, *[registers[i] for i in operands]))
+                if len(operands) == 2:  # without a list of operands: this is called a million times
+                    append(operation(analytic, registers[operands[0]], registers[operands[1]]))
+                elif len(operands) == 1:
+                    append(operation(analytic, registers[operands[0]]))
+                else:
+                    append(operation(analytic, *[registers[i] for i in operands]))
         else:
             for operation, _, operands in self._instructions:
-                registers.append(operation(*[registers[i] for i in operands]))
+                if len(operands) == 2:
+                    append(operation(registers[operands[0]], registers[operands[1]]))
+                elif len(operands) == 1:
+                    append(operation(registers[operands[0]]))
+                else:
+                    append(operation(*[registers[i] for i in operands]))
         return registers[self._result]
 
     def _emit(self, key: Hashable, real: Callable, complex_: Callable, *operands: int) -> int:
@@ -104,7 +116,7 @@ class CompiledExpression:
         if isinstance(node, sp.Add):
             return self._lower_add(node)
         if isinstance(node, sp.Mul):
-            return self._fold(node, [self._visit(a) for a in group_exponentials(node.args)], lambda a, b: a * b)
+            return self._fold(node, [self._visit(a) for a in group_exponentials(node.args)], operator.mul)
         if isinstance(node, sp.Pow):
             return self._lower_power(*node.as_base_exp())
         if isinstance(node, sp.log) and _is_one_plus(node.args[0]):
@@ -148,10 +160,10 @@ class CompiledExpression:
                     terms.remove(partner)
                     value = self._call(name, argument)
                     factor = self._visit(coefficient)
-                    registers.append(self._fold((name, argument, coefficient), [factor, value], lambda a, b: a * b))
+                    registers.append(self._fold((name, argument, coefficient), [factor, value], operator.mul))
                     break
         registers += [self._visit(term) for term in terms]
-        return self._fold(node, registers, lambda a, b: a + b)
+        return self._fold(node, registers, operator.add)
 
     def _lower_power(self, base: sp.Expr, exponent: sp.Expr) -> int:
         if base is sp.S.Exp1:

@@ -22,10 +22,12 @@ GRID = tuple(
     for k in range(_DECADES[0] * _PER_DECADE, _DECADES[1] * _PER_DECADE + 1)
 )
 BITS = (24, 60)  # of an evaluation; the second only where the first leaves a sign open
+_CLEAR_BITS = 5  # of a value in a scan: enough to tell it from its neighbours, which spares its slope
 _FAILURES = 2  # kernels without a value after which a scan ends
 _PANELS = 500  # budget of one average
 _MARGIN = 1.5  # a cell is halved where 1.5 times the change that its slopes predict could hide a zero
 _MAX_HALVINGS = 6  # of a cell
+_STRAIGHT = 2  # a cell is not halved again where its slopes are as steep as its secant to this factor
 _MAX_ZEROS = 8  # more would not be of use to anyone
 _DOUBLE_ZERO = 1e-12  # an extremum so close to zero is a double zero
 
@@ -60,11 +62,12 @@ def scan(function: Function) -> Scan:
             oscillates too often under a wide Gaussian) the kernel is left out, and after the second the scan ends.
     """
     rows: list[tuple[sp.Rational, arb]] = []
-    failures = 0
+    failures, level = 0, 0
     with panel_budget(_PANELS):
         for k in GRID:
             try:
-                rows.append((k, value_with_sign(function, k)))
+                value, level = _clear_value(function, k, level)
+                rows.append((k, value))
             except SymresError as error:
                 failures += 1
                 if failures == _FAILURES:
@@ -161,6 +164,8 @@ def _subdivided(functions: _ValueAndSlope, first: _Row, last: _Row, depth: int =
     (a, (value_a, slope_a)), (b, (value_b, slope_b)) = first, last
     steepest = max(abs(float(slope_a.mid())), abs(float(slope_b.mid())))
     reach = steepest * math.log(b / a) * _MARGIN
+    if depth and _is_straight(first, last):
+        return [first, last]
     if depth == _MAX_HALVINGS or not reach >= min(abs(float(value_a.mid())), abs(float(value_b.mid()))):
         return [first, last]
     k = sp.Rational(round(math.sqrt(a * b) * 10**15), 10**15)
@@ -171,6 +176,14 @@ def _subdivided(functions: _ValueAndSlope, first: _Row, last: _Row, depth: int =
     return [*left[:-1], *right]
 
 
+def _is_straight(first: _Row, last: _Row) -> bool:
+    """Whether a function goes nearly straight from one end of a half cell to the other: it has one zero at most."""
+    (a, (value_a, slope_a)), (b, (value_b, slope_b)) = first, last
+    secant = float((value_b - value_a).mid()) / math.log(b / a)
+    ratios = [float(slope.mid()) / secant for slope in (slope_a, slope_b)] if secant else [0.0]
+    return all(1 / _STRAIGHT < ratio < _STRAIGHT for ratio in ratios)
+
+
 def value_with_sign(function: Function, k: sp.Rational) -> arb:
     """A value with its sign, if a reasonable precision gives it."""
     for bits in BITS:
@@ -178,6 +191,22 @@ def value_with_sign(function: Function, k: sp.Rational) -> arb:
         if sign(value):
             break
     return value
+
+
+def _clear_value(function: Function, k: sp.Rational, level: int) -> tuple[arb, int]:
+    """A value with its first digit, if a reasonable precision gives it, and the precision to begin with beside it.
+
+    Args:
+        function: of a kernel and a precision.
+        k: the kernel.
+        level: the place in ``BITS`` of the precision to begin with.
+    """
+    for used in range(level, len(BITS)):
+        value = function(k, BITS[used])
+        spare = value.rel_accuracy_bits() - _CLEAR_BITS
+        if spare >= 0:
+            break
+    return value, used - 1 if used and spare > BITS[used] - BITS[used - 1] else used
 
 
 def sign(value: arb) -> int:

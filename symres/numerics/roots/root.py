@@ -14,6 +14,8 @@ from ...core.symbols import kappa
 from ..balls import enclose
 from .implicit_number import ImplicitNumber
 
+_SPARE_BITS = 40  # beyond the digits of a simple zero, for what cancels in its equation
+_TRIES = 20  # brackets, each four times as wide as the last
 _START_BITS = 64  # of the bracket that a new root stores: printing needs no further evaluation
 
 
@@ -66,25 +68,39 @@ class Root(ImplicitNumber):
 
 
 def _bracket(equation: sp.Expr, root: mp.mpf, known: int, bits: int) -> tuple[mp.mpf, mp.mpf]:
-    """Refine a root of which so many bits are known by secant steps, and enclose it by a proved change of sign."""
+    """Refine a root of which so many bits are known by secant steps, and enclose it by a proved change of sign.
 
-    def value(k: mp.mpf, precision: int) -> arb:
-        return enclose(equation, {kappa: k}, precision)
+    First with the precision that a simple zero needs. Where that shows no change of sign, with the one of a double
+    zero or of an equation that cancels.
+    """
+    for spare, tries in ((False, 1), (True, _TRIES)):
+        refined = _refined(equation, root, known, bits, spare)
+        radius = refined * mp.mpf(2) ** -bits
+        for _ in range(tries):
+            ends = refined - radius, refined + radius
+            left, right = (_at(equation, end, 2 * bits + 20 if spare else bits + _SPARE_BITS) for end in ends)
+            if left * right < 0:
+                return ends
+            radius *= 4
+    raise NoClosedForm(f"the root of {equation}", "no change of sign was found", "report a defect of symres")
 
+
+def _refined(equation: sp.Expr, root: mp.mpf, known: int, bits: int, spare: bool) -> mp.mpf:
+    """A root to some more than so many bits, if the precision is enough."""
     while known < bits + 4:
         # a secant over half of the known bits has nearly twice as many
         step = root * mp.mpf(2) ** -(known // 2)
-        here, there = value(root, 2 * known + 40), value(root + step, 2 * known + 40)
+        precision = 2 * known + 40 if spare else 3 * known // 2 + _SPARE_BITS
+        here, there = _at(equation, root, precision), _at(equation, root + step, precision)
         with ctx.workprec(4 * known + 80):
             shift = (here / (there - here)).mid()
+            if not shift.is_finite():
+                break
             mantissa, exponent = shift.man_exp()
         root -= mp.ldexp(mp.mpf(int(mantissa)), int(exponent)) * step
         known = 3 * known // 2 - 4
-    radius = root * mp.mpf(2) ** -bits
-    for _ in range(20):
-        ends = root - radius, root + radius
-        left, right = (value(end, 2 * bits + 20) for end in ends)
-        if left * right < 0:
-            return ends
-        radius *= 4
-    raise NoClosedForm(f"the root of {equation}", "no change of sign was found", "report a defect of symres")
+    return root
+
+
+def _at(equation: sp.Expr, k: mp.mpf, precision: int) -> arb:
+    return enclose(equation, {kappa: k}, precision)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ...core.errors import DeclarationError, SymresError
-from ...core.scalars import Number, parameter, whole
+from ...core.errors import SymresError
+from ...core.scalars import Number
 from ...core.symbols import C_W, C_b, gamma, xi
 from ...results.advice.advice import Advice
 from ...results.advice.parts import OFF, Origin, Suggestion, Trial
@@ -17,12 +17,12 @@ from ...theory.theory import Theory
 from .candidates import groups, optimal_weight
 from .flow import DepthFlow, Setting
 from .near_layers import nearest
+from .network_sizes import require_size
 from .scales import LARGER
 from .schemes import usual_schemes
 from .trials import trial
 
 _TUNED = {C_W, C_b, gamma, xi}
-_MOST = 20_000  # layers or neurons
 _FEW = 6  # settings of a group that are tried
 _HOPELESS = 20.0  # a range at infinite width that no network of finite width mends
 _ALIKE, _SHOWN = 1e-9, 1e-4  # relative: of scales that are treated alike, of fluctuations that are shown
@@ -78,22 +78,6 @@ def advise(
         _nearest(theory, layers, neurons) if near and not tried.holds else None,
         given_inputs=given,
     )
-
-
-def require_size(depth: Number, width: Number, inputs_kernel: Number | None) -> tuple[int, int, float | None]:
-    """Depth, width and mean square of the inputs as numbers.
-
-    Raises:
-        DeclarationError: one of them is none, or networks of that size cannot be tried.
-    """
-    layers, neurons = whole(depth, "depth", 1), whole(width, "width", 2)
-    for name, value in (("depth", layers), ("width", neurons)):
-        if value > _MOST:
-            raise DeclarationError(f"a {name} of {value}", "such networks cannot be tried", f"pass {_MOST} or less")
-    given = None if inputs_kernel is None else float(parameter(inputs_kernel, "inputs_kernel"))
-    if given is not None and not given > 0:
-        raise DeclarationError(f"inputs of mean square {given:g}", "it is not positive", "pass a number > 0")
-    return layers, neurons, given
 
 
 def _without(theory: Theory, depth: int, width: int, near: bool, remark: str) -> Advice:

@@ -89,6 +89,8 @@ def _nesting(average: Expectation) -> tuple[int, str]:
 def average(functions: tuple[Function, ...], covariance: Sequence[float], values: Values) -> float:
     """``<f(w)>`` or ``<f(w1) g(w2)>``; the covariance matrix as its upper triangle, row by row."""
     if len(functions) == 1:
+        if isinstance(functions[0], FloatFunction):
+            return functions[0].mean(float(covariance[0]), values)
         return float(coefficients(functions[0], float(covariance[0]), 0, values)[0])
     one, both, other = map(float, covariance)
     rest = other - both**2 / one if one else other

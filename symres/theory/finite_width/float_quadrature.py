@@ -27,6 +27,7 @@ Values = dict[sp.Symbol, float]
 
 _BITS = 128  # of balls, where floating-point numbers overflow
 _AT_ONCE = 64  # shifts whose Hermite polynomials are in memory together
+_KEPT = 1024  # averages of a function
 _NARROW = 0.25  # of what two variables share: the rest is the scale on which averages over it change
 
 
@@ -57,6 +58,19 @@ class FloatFunction:
     @cached_property
     def _parts(self) -> list[Callable[..., Array | float]]:
         return [_without_overflow(part, [z, *self.parameters]) for part in self.pieces.parts]
+
+    @cached_property
+    def _means(self) -> dict[tuple[float, ...], float]:
+        return {}
+
+    def mean(self, variance: float, values: Values) -> float:
+        """The average over one variable: of a normalised layer, the same for all kernels."""
+        key = (variance, *(values[s] for s in self.parameters))
+        if key not in self._means:
+            if len(self._means) >= _KEPT:
+                self._means.clear()
+            self._means[key] = float(coefficients(self, variance, 0, values)[0])
+        return self._means[key]
 
     def breaks(self, values: Values) -> Array:
         """The breakpoints."""

@@ -18,7 +18,7 @@ from ....gaussian.algebra.canonical import canonical
 from ....notation.factors import tidy_factors
 from ....numerics.balls import compile_ball, enclose, evaluate, value_and_radius
 from ....numerics.intervals.evaluation import parameter_grid
-from ....numerics.roots.bracketing import GRID, at_kappa, zeros
+from ....numerics.roots.bracketing import BITS, GRID, at_kappa, zeros
 from ....numerics.roots.root import Root
 from ....results.phases import LinePoint, attracts
 from ....results.quantity import Status
@@ -32,8 +32,11 @@ _BITS = 80
 _LARGEST = 1e30  # of biases, relative to the kernel
 _NEAR = sp.Rational(1, 10**30)  # a kernel that stands for the limit at 0
 _ZERO = 1e-15  # a variance of biases below it, relative to the kernel, is 0 up to rounding
+_REPELLED = 1.001  # a chi_parallel beyond which rounding is no question
 _WEIGHTS = tuple(map(sp.Rational, (1, 2, "1/2", 4, "1/4", 16)))  # variances at which a line is looked for
 _MAGNITUDES = tuple(float(f"{10 ** (k / 3):.3g}") for k in range(-15, 16))  # kernels along a line
+# the same on the grid, where a search for critical points has taken averages already
+_PLACES = tuple(k for k in GRID[::2] if sp.Rational(1, 10**5) <= k <= 10**5)
 
 
 def critical_line(maps: Maps, weight: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> tuple[LinePoint, ...]:
@@ -294,14 +297,43 @@ def _runs(maps: Maps) -> tuple[sp.Symbol, tuple[sp.Expr, sp.Expr, sp.Expr]] | No
 def _row(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value: Number) -> tuple[float, float, bool]:
     """A row of a curve, from K, C_W and C_b as functions of what runs along it; nan where they are none."""
     try:
-        with ctx.workprec(_BITS):
-            star, weight, bias = (enclose(e, {along: value}, _BITS) for e in place)
-            if not (star > 0 and weight > 0):
-                return math.nan, math.nan, False
-            flows = attracts(enclose(slope, {K: star, C_W: weight, C_b: bias}, _BITS))
-            return float(weight), float(bias), bool(flows)
+        star, weight, bias, parallel = _balls(place, slope, along, value, _BITS)
     except SymresError:  # the root of a negative number
         return math.nan, math.nan, False
+    if not (star > 0 and weight > 0):
+        return math.nan, math.nan, False
+    return float(weight), float(bias), bool(attracts(parallel))
+
+
+def _balls(
+    place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value: Number, bits: int
+) -> tuple[arb, arb, arb, arb]:
+    """K, C_W, C_b and chi_parallel at a place on the line; the last is nan where K or C_W is not positive."""
+    with ctx.workprec(bits):
+        star, weight, bias = (enclose(e, {along: value}, bits) for e in place)
+        if not (star > 0 and weight > 0):
+            return star, weight, bias, arb.nan()
+        return star, weight, bias, enclose(slope, {K: star, C_W: weight, C_b: bias}, bits)
+
+
+def _inside(place: tuple[sp.Expr, ...], slope: sp.Expr, along: sp.Symbol, value: Number) -> tuple[bool, bool] | None:
+    """Whether C_b >= 0 and whether the kernel flows to a place on the line; None where there is none.
+
+    Few bits first: they have been asked for before.
+    """
+    for bits in (BITS[0], _BITS):
+        try:
+            star, weight, bias, parallel = _balls(place, slope, along, value, bits)
+        except SymresError:
+            return None
+        with ctx.workprec(bits):
+            least, size = -_ZERO * weight, abs(parallel)
+            decided = star > 0 and weight > 0 and (bias > least or bias < least) and (size < 1 or size > _REPELLED)
+        if decided:
+            break
+    if not (star > 0 and weight > 0 and bias.is_finite()):
+        return None
+    return float(bias) >= -_ZERO * float(weight), bool(attracts(parallel))
 
 
 def separation(maps: Maps, explicit: sp.Expr | None) -> str:
@@ -317,12 +349,16 @@ def separation(maps: Maps, explicit: sp.Expr | None) -> str:
     if explicit is not None and (explicit / C_W).is_number and _number(explicit / C_W) < 0:
         return "there is none: C_b is negative on all of it"
     free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
+    rows: list[tuple[bool, bool]] = []
     try:
-        rows = [row for row in curve(maps, {s: at_generic(s) for s in free}, _MAGNITUDES) if math.isfinite(row[1])]
+        if (found := _runs(maps)) is not None:
+            values = {s: at_generic(s) for s in free}
+            place, slope = tuple(e.subs(values) for e in found[1]), expression_of(maps[1]).subs(values)
+            rows = [row for k in _PLACES if (row := _inside(place, slope, found[0], k)) is not None]
     except SymresError:  # functions that oscillate too often under wide Gaussians
         return ""
-    inside = [flows for weight, bias, flows in rows if weight > 0 and bias >= -_ZERO * weight]
-    tried = f"at all kernels from {min(_MAGNITUDES):g} to {max(_MAGNITUDES):g} that were tried"
+    inside = [flows for biased, flows in rows if biased]
+    tried = f"at all kernels from {float(min(_PLACES)):g} to {float(max(_PLACES)):g} that were tried"
     if not rows:
         return f"there is none: {tried} no C_W > 0 keeps a kernel with chi_perp = 1"
     conditions = ["C_b >= 0"] * (len(inside) < len(rows)) + ["-1 <= chi_parallel <= 1"] * (not all(inside))

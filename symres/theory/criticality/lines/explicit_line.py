@@ -128,11 +128,12 @@ def _only(flow: sp.Expr, perp: sp.Expr, branches: list[tuple[sp.Expr, sp.Expr]])
     names = sorted((flow.free_symbols | perp.free_symbols) - {K, C_b, C_W}, key=str)
     able = list(branches)
     seen = False
+    conditions = flow / K - 1, perp - 1
     for numbers, kernels in _trials(names):
         for weight in _weights(perp.subs(numbers), kernels):
             values = {C_W: weight, **numbers}
             here = {
-                branch: found for branch in branches if (found := _solution(flow, perp, branch, values)) is not None
+                branch: found for branch in branches if (found := _solution(conditions, branch, values)) is not None
             }
             if not here:
                 continue
@@ -172,14 +173,20 @@ def _weights(perp: sp.Expr, kernels: tuple[sp.Rational, ...] = GRID) -> Iterator
 
 
 def _solution(
-    flow: sp.Expr, perp: sp.Expr, branch: tuple[sp.Expr, sp.Expr], values: dict[sp.Symbol, sp.Expr]
+    conditions: tuple[sp.Expr, sp.Expr], branch: tuple[sp.Expr, sp.Expr], values: dict[sp.Symbol, sp.Expr]
 ) -> sp.Expr | None:
-    """The bias variance of a branch at numbers for parameters, if both conditions hold there at a positive kernel."""
+    """The bias variance of a branch at numbers for parameters, if both conditions hold there at a positive kernel.
+
+    Args:
+        conditions: what vanishes on the line.
+        branch: the kernel and the bias variance as formulas.
+        values: a number for every other symbol.
+    """
     at = dict(values)
     try:
         for symbol, solution in zip((C_b, K), reversed(branch), strict=True):
             at[symbol] = number(evaluate(solution, at, 2 * _DIGITS)[0], str(symbol))
-        if at[K] <= 0 or not all(abs(enclose(e, at, _BITS)) < _RESIDUE for e in (flow / K - 1, perp - 1)):
+        if at[K] <= 0 or not all(abs(enclose(e, at, _BITS)) < _RESIDUE for e in conditions):
             return None
     except SymresError:  # no real number
         return None

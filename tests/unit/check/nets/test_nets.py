@@ -206,3 +206,32 @@ def test_the_law_at_small_width_is_not_the_limit():
     # what the test above would miss if it compared limits only
     wide, narrow = (sampled(FORWARDS["gated"], pair(1, 1, 0.5), n, 8000).var(axis=0)[0] * n for n in (256, 4))
     assert narrow > 1.1 * wide
+
+
+@pytest.mark.parametrize(
+    ("forward", "covariance", "squares"),  # of what enters dense layers and of the next stream
+    [
+        (Dense(TANH(z)), pair(2, 2, 0.5), 2),
+        (Dense(TANH(z)), pair(2, 3, 0.5), 4),
+        (Dense(TANH(z) * z), pair(2, 2, -0.5), 2),
+        (Dense(TANH(gamma * z + Dense(TANH(z)))), pair(2, 2, 0.5), 3),
+    ],
+)
+def test_inputs_with_the_same_law_are_averaged_once(forward, covariance, squares, monkeypatch):
+    alone = [limit(forward, [[covariance[a, a]]])[0, 0] for a in (0, 1)]
+    taken, second = [], LimitNet._second
+    monkeypatch.setattr(LimitNet, "_second", lambda net, u, a, b: taken.append((a, b)) or second(net, u, a, b))
+    found = limit(forward, covariance)
+    assert sum(a == b for a, b in taken) == squares
+    np.testing.assert_array_equal(np.diag(found), alone)
+
+
+def test_a_field_with_numbers_of_its_own_for_each_input_is_another_function():
+    net = LimitNet(np.array(pair(1, 1, 0.5)))
+    field = net.stream() * np.array([1.0, 2.0])
+    squared = np.square(np.tanh(net.stream())) * np.array([1.0, 2.0])
+    shifted = net.stream() + np.array([0.0, 1.0])
+    for u, ratio in ((field, 4.0), (squared, 4.0)):
+        moments = net.moments(u)[0]
+        assert moments[1, 1] == pytest.approx(ratio * moments[0, 0], rel=1e-13)
+    assert net.moments(shifted)[0][1, 1] == pytest.approx(2.0, rel=1e-13)

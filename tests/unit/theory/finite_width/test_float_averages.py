@@ -8,6 +8,7 @@ import symres as sr
 from symres.core import symbols
 from symres.core.symbols import K1, K2, C, K, x1, x2
 from symres.gaussian.calculus.expectation import Expectation
+from symres.theory.finite_width import float_quadrature
 from symres.theory.finite_width.float_averages import CompiledExpressions, FunctionLibrary
 from symres.theory.finite_width.float_quadrature import FloatFunction, coefficients
 from symres.theory.finite_width.panel_rule import rule
@@ -95,3 +96,19 @@ def test_waves_that_are_too_short_are_refused():
     assert compiled(average, {K: 1e4}) == pytest.approx(0.5, rel=1e-13)
     with pytest.raises(sr.NoClosedForm, match="oscillates"):
         compiled(average, {K: 1e12})
+
+
+def test_an_average_is_taken_once_for_each_variance_and_parameter(monkeypatch):
+    taken = []
+    monkeypatch.setattr(
+        float_quadrature, "coefficients", lambda *arguments: taken.append(arguments) or coefficients(*arguments)
+    )
+    elu = sr.activation("elu")
+    (alpha,) = elu.parameters
+    average = CompiledExpressions([Expectation(elu(x1) ** 2, K) + K], FunctionLibrary())
+    asked = [(1.0, 0.5), (2.0, 0.5), (1.0, 0.25), (1.0, 0.5), (2.0, 0.5)]
+    found = [float(average({K: size, alpha: value})[0]) for size, value in asked]
+    assert len(taken) == 3
+    for (size, value), number in zip(asked, found, strict=True):
+        exact = sr.expect(elu(sr.z) ** 2).evalf(20, K=size, alpha=value)
+        assert number == pytest.approx(float(exact) + size, rel=2e-14)

@@ -1,0 +1,103 @@
+"""Pages that a command has printed before: kept in the cache, by the declaration and all that they show.
+
+A page is kept only if nothing but symres and sympy computes it: a program may declare nodes and observables of its own,
+whose code no key describes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import sympy as sp
+
+from ..activations.activation import Activation
+from ..core.cache.active import ACTIVE
+from ..core.cache.disk_cache import Key
+from ..layers.layer import Layer
+from ..report.text.console import Line, Output, Span
+
+_OWN = ("symres.", "sympy.")
+_CATALOGUE = "symres.theory.observables.registry"  # takes longer to load than a page that is kept
+
+
+@dataclass(frozen=True)
+class KeptPage:
+    """What a command prints and its exit code.
+
+    Args:
+        lines: of text.
+        code: 0, or 1 where a check refutes a result.
+    """
+
+    lines: list[Line]
+    code: int = 0
+
+
+def recalled(subject: Key | None, compute: Callable[[], KeptPage]) -> KeptPage:
+    """The page of a subject, from the cache in use or computed.
+
+    Args:
+        subject: all that the page depends on but the sources; None if its code is not only symres'.
+        compute: makes it.
+    """
+    cache = ACTIVE.get()
+    if cache is None or subject is None:
+        return compute()
+    return _from_text(cache.recall(subject, "page", lambda: _as_text(compute())))
+
+
+def is_kept(subject: Key | None) -> bool:
+    """Whether the page of a subject is in the cache in use."""
+    cache = ACTIVE.get()
+    return cache is not None and subject is not None and cache.has(subject, "page")
+
+
+def layer_key(layer: Layer) -> Key | None:
+    """A layer in words that say all of it; None if it is not of symres' own nodes, or there are further observables."""
+    used = [*_observing(), *map(type, sp.preorder_traversal(layer.forward)), *_types(f.expr for f in layer.formulas)]
+    if not all(str(what.__module__).startswith(_OWN) for what in used):
+        return None
+    return (
+        layer.name,
+        layer.text,
+        layer.program.text,
+        sp.srepr(layer.parameters),
+        *(sp.srepr((f.expr, f.parameters)) for f in layer.formulas),
+    )
+
+
+def _observing() -> list[Callable]:
+    """The functions of all observables; none of a catalogue that nobody has loaded, and so nobody has changed."""
+    loaded = sys.modules.get(_CATALOGUE)
+    records = () if loaded is None else loaded.observables.values()
+    return [value for record in records for value in vars(record).values() if callable(value)]
+
+
+def activation_key(phi: Activation) -> Key | None:
+    """An activation in words that say all of it; None if a function in it is not of symres or sympy."""
+    if not all(str(t.__module__).startswith(_OWN) for t in _types([phi.expr])):
+        return None
+    return (phi.name, sp.srepr((phi.expr, phi.parameters)))
+
+
+def look(output: Output) -> Key:
+    """What the text of a page depends on besides its subject."""
+    return (str(output.width), str(output.unicode))
+
+
+def _types(formulas: Iterable[sp.Expr]) -> list[type]:
+    return [type(node) for e in formulas for node in sp.preorder_traversal(e)]
+
+
+def _as_text(page: KeptPage) -> str:
+    lines = [[[span.text, span.style] for span in line] for line in page.lines]
+    return json.dumps({"code": page.code, "lines": lines})
+
+
+def _from_text(text: str) -> KeptPage:
+    stored = json.loads(text)  # a checksum says that it is what was written
+    lines: list[Line] = [tuple(Span(shown, style) for shown, style in line) for line in stored["lines"]]
+    return KeptPage(lines, int(stored["code"]))

@@ -1,0 +1,187 @@
+"""``symres list averages`` and ``symres list criticality``: surveys of many activations, spread over the processors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from json import dumps, loads
+from multiprocessing import active_children, get_context
+from pathlib import Path
+
+from ..activations import catalogue
+from ..activations.activation import Activation
+from ..core.cache.active import ACTIVE, caching, default_cache
+from ..core.errors import DeclarationError, SymresError
+from ..report.text.console import Line, Output, busy, line
+from .kept_pages import KeptPage, activation_key, is_kept, look, recalled
+from .request import chosen
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the part of a list about one activation is printed.
+
+    Args:
+        width: columns.
+        unicode: whether mathematical characters can be shown.
+        json: one line of JSON instead.
+        whole: with long formulas, reasons and verifications.
+    """
+
+    width: int
+    unicode: bool
+    json: bool
+    whole: bool
+
+
+def list_averages(name: str | None, settings: list[str], json: bool) -> None:
+    """The averages of one activation or of all, each printed when it is known."""
+    from ..report.text import averages_table
+
+    _require_name("averages", name, settings)
+    listed = list(catalogue.activations.values()) if name is None else [chosen(name, settings)]
+    out = Output()
+    layout = Layout(out.width, out.unicode, json, name is not None)
+    pages = _pages("averages", listed, layout, averages_page, out)
+    if json:
+        activations = [loads(page.lines[0][0].text) for page in pages]
+        return out.text(dumps({"format": 1, "activations": activations}, indent=2, allow_nan=False))
+    legend = averages_table.Averages(listed[0], out.width, out.unicode).legend()
+    for position, page in enumerate(pages):
+        out.lines((legend if position == 0 else []) + page.lines)
+
+
+def list_criticality(name: str | None, settings: list[str], json: bool) -> None:
+    """Critical points and lines, classes, exponents and correlation lengths in several layers."""
+    from ..report.text import criticality_table
+    from ..studies import criticality_survey
+
+    _require_name("criticality", name, settings)
+    usual = map(criticality_survey.named_activation, criticality_survey.ACTIVATIONS)
+    listed = list(usual) if name is None else [chosen(name, settings)]
+    out = Output()
+    pages = _pages("criticality", listed, Layout(out.width, out.unicode, json, True), criticality_page, out)
+    if json:
+        rows = [row for page in pages for row in loads(page.lines[0][0].text)]
+        return out.text(dumps({"format": 1, "criticality": rows}, indent=2, allow_nan=False))
+    out.lines(criticality_table.Survey(out.width, out.unicode).legend())
+    for page in pages:
+        out.lines(page.lines)
+
+
+def averages_page(layout: Layout, phi: Activation) -> KeptPage:
+    """The averages of one activation."""
+    from ..report.text import averages_table
+    from ..studies.survey import averages
+
+    known = averages(phi)
+    if layout.json:
+        return _one_line(averages_table.record(phi, known))
+    return KeptPage(averages_table.Averages(phi, layout.width, layout.unicode).lines(known, layout.whole))
+
+
+def criticality_page(layout: Layout, phi: Activation) -> KeptPage:
+    """The criticality of one activation in all layers of the survey."""
+    from ..report.text import criticality_table
+    from ..studies.survey import criticality
+
+    rows = [criticality_table.entry(found, layout.unicode and not layout.json) for found in criticality(phi)]
+    if layout.json:
+        return _one_line(list(map(criticality_table.record, rows)))
+    sheet = criticality_table.Survey(layout.width, layout.unicode)
+    parts = [sheet.lines(row, first=position == 0) for position, row in enumerate(rows)]
+    return KeptPage([shown for part in parts for shown in part])
+
+
+def _require_name(what: str, name: str | None, settings: list[str]) -> None:
+    if name is None and settings:
+        raise DeclarationError(
+            f"list {what} --set {settings[0]}",
+            f"--set goes with the {what} of one activation",
+            f"name it: symres list {what} swish --set beta=2",
+        )
+
+
+def _one_line(document: object) -> KeptPage:
+    lines: list[Line] = [line(dumps(document, allow_nan=False))]
+    return KeptPage(lines)
+
+
+def _pages(
+    what: str,
+    listed: Sequence[Activation],
+    layout: Layout,
+    study: Callable[[Layout, Activation], KeptPage],
+    out: Output,
+) -> Iterator[KeptPage]:
+    """A page for each activation, in their order: kept ones, and new ones that all processors work on."""
+    subjects = []
+    for phi in listed:
+        key = activation_key(phi)
+        subjects.append(None if key is None else (what, *key, str(layout.json), str(layout.whole), *look(out)))
+    missing = [phi for phi, subject in zip(listed, subjects, strict=True) if not is_kept(subject)]
+    workers = min(len(missing), os.cpu_count() or 1)
+    with _pool(workers) if workers > 1 and _is_command() else nullcontext() as pool:
+        work = partial(study, layout) if pool is None else partial(_with_cache, study, layout, ACTIVE.get() is not None)
+        new = _studied(work, missing, pool)
+        for position, (phi, subject) in enumerate(zip(listed, subjects, strict=True), 1):
+            with busy(f"{what} of {phi.name}" + f" ({position} of {len(listed)})" * (len(listed) > 1)):
+                try:
+                    page = recalled(subject, lambda: next(new))
+                except BrokenProcessPool:
+                    found = "a process that worked on it was ended from outside"
+                    raise SymresError(f"list {what}", found, "run it again, with more free memory") from None
+            yield page
+
+
+def _studied(
+    study: Callable[[Activation], KeptPage], missing: Sequence[Activation], pool: ProcessPoolExecutor | None
+) -> Iterator[KeptPage]:
+    """The survey of what is not kept; where all is, nothing that computes is loaded."""
+    if not missing:
+        return iter(())
+    from ..studies.survey import survey
+
+    return survey(study, missing, pool)
+
+
+def _with_cache(
+    study: Callable[[Layout, Activation], KeptPage], layout: Layout, wanted: bool, phi: Activation
+) -> KeptPage:
+    """A study in another process, with a cache of its own in the same folder."""
+    with caching(default_cache() if wanted else None):
+        return study(layout, phi)
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with the context, at once where that ends with an error or an interrupt."""
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_quiet)
+    try:
+        yield pool
+    except BaseException:
+        for child in active_children():  # what they have begun would go on for seconds
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _quiet() -> None:
+    """An interrupt ends a worker without a traceback: the command says it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _is_command() -> bool:
+    """Whether this process is the command alone: another program may not expect that its main module is run again."""
+    main = sys.modules["__main__"]
+    if getattr(main, "__spec__", None) is not None:
+        return main.__spec__ is not None and main.__spec__.name == "symres.__main__"
+    return Path(getattr(main, "__file__", None) or "-").stem == "symres"

@@ -1,0 +1,66 @@
+"""One study of many subjects, in this process or spread over others.
+
+    with ProcessPoolExecutor() as pool:
+        for report in sr.survey(sr.derivation, [sr.mlp("silu"), sr.residual("mish")], pool):
+            print(report.universality_class)
+
+Derivations, checks and the surveys of the command line are studies; so is any function of one subject that can be
+sent to the executor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from typing import TypeVar
+
+from ..activations.activation import Activation
+from ..check import CheckReport, check
+from ..layers.layer import Layer
+from ..results.report import Report
+from ..theory.theory import derive
+from . import averages_survey, criticality_survey
+
+Subject = TypeVar("Subject")
+Found = TypeVar("Found")
+
+
+def survey(
+    study: Callable[[Subject], Found], subjects: Iterable[Subject], executor: Executor | None = None
+) -> Iterator[Found]:
+    """What a study finds of each subject, in their order, each as soon as those before it are known.
+
+    Args:
+        study: of one subject; ``derivation``, ``quadrature_check``, ``averages``, ``criticality``, or your own.
+        subjects: layers or activations.
+        executor: who does the work, any of ``concurrent.futures`` or with its interface; None for this process, which
+            studies a subject when its result is asked for. Studies hold Python's lock: threads do not make them faster.
+
+    Raises:
+        SymresError: that of the first subject whose study fails; those that have not begun are given up.
+    """
+    return map(study, subjects) if executor is None else executor.map(study, subjects)
+
+
+def derivation(layer: Layer | Activation | str) -> Report:
+    """Everything that is known of a layer, as plain data."""
+    return derive(layer).report()
+
+
+def quadrature_check(layer: Layer | Activation | str) -> CheckReport:
+    """The comparison of what is derived of a layer with quadrature."""
+    return check(derive(layer), against="quadrature", progress=_silent)
+
+
+def averages(phi: Activation) -> list[averages_survey.Known]:
+    """The Gaussian averages that one asks for of an activation."""
+    return list(averages_survey.averages_of(phi))
+
+
+def criticality(phi: Activation) -> list[criticality_survey.Surveyed]:
+    """Where deep networks of an activation are critical, in every layer of the survey."""
+    return list(criticality_survey.survey(phi))
+
+
+def _silent(what: str, share: float) -> None:
+    """No bar: several studies would write theirs over each other."""

@@ -1,0 +1,168 @@
+"""Kept results: the same text again, never one of another subject or source, nothing half-written, bounded size."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from symres.core.cache.active import ACTIVE, OFF, caching, default_cache
+from symres.core.cache.disk_cache import DiskCache, default_folder
+
+ROOT = Path(__file__).parents[4]
+SUBJECT = ("average", "z**2")
+
+
+def refused():
+    raise AssertionError("computed although it is kept")
+
+
+def kept(folder, text="17", subject=SUBJECT, source="one"):
+    cache = DiskCache(folder, source)
+    cache.recall(subject, "name", lambda: text)
+    cache.flush()
+    return cache
+
+
+def test_what_is_flushed_is_there_in_the_next_run(tmp_path):
+    kept(tmp_path / "not" / "yet")
+    again = DiskCache(tmp_path / "not" / "yet", "one")
+    assert again.recall(SUBJECT, "name", refused) == "17"
+    assert again.has(SUBJECT, "name")
+    assert not again.has(SUBJECT, "other")
+
+
+@pytest.mark.parametrize(
+    ("subject", "name", "source"),
+    [(("average", "z**3"), "name", "one"), (SUBJECT, "other", "one"), (SUBJECT, "name", "two")],
+)
+def test_another_subject_name_or_source_is_computed(tmp_path, subject, name, source):
+    kept(tmp_path)
+    assert DiskCache(tmp_path, source).recall(subject, name, lambda: "new") == "new"
+
+
+def test_parts_of_a_subject_do_not_run_together(tmp_path):
+    kept(tmp_path, subject=("a b", "c"))
+    assert DiskCache(tmp_path, "one").recall(("a", "b c"), "name", lambda: "new") == "new"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: "",
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace("17", "18"),
+        lambda text: "not json",
+        lambda text: "\n",
+        lambda text: text + " ",
+    ],
+)
+def test_a_damaged_file_is_ignored_and_replaced(tmp_path, damage):
+    kept(tmp_path)
+    (path,) = tmp_path.iterdir()
+    path.write_text(damage(path.read_text()))
+    assert kept(tmp_path, "new").recall(SUBJECT, "name", refused) == "new"
+    assert DiskCache(tmp_path, "one").recall(SUBJECT, "name", refused) == "new"
+
+
+def test_a_file_in_the_place_of_another_is_ignored(tmp_path):
+    kept(tmp_path / "a", subject=("other",))
+    kept(tmp_path / "b")
+    (foreign,), (own,) = ((tmp_path / folder).iterdir() for folder in "ab")
+    own.write_text(foreign.read_text())
+    assert DiskCache(tmp_path / "b", "one").recall(SUBJECT, "name", lambda: "new") == "new"
+
+
+def test_two_caches_of_one_folder_keep_what_both_found(tmp_path):
+    first, second = DiskCache(tmp_path, "one"), DiskCache(tmp_path, "one")
+    first.recall(SUBJECT, "a", lambda: "1")
+    second.recall(SUBJECT, "b", lambda: "2")
+    first.flush()
+    second.flush()
+    again = DiskCache(tmp_path, "one")
+    assert [again.recall(SUBJECT, name, refused) for name in "ab"] == ["1", "2"]
+
+
+def test_processes_that_write_at_once_leave_whole_files(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from symres.core.cache.disk_cache import DiskCache\n"
+        "for k in range(60):\n"
+        "    cache = DiskCache(Path(sys.argv[1]), 'one')\n"
+        "    cache.recall(('shared',), f'{sys.argv[2]} {k}', lambda: 'x' * 20000)\n"
+        "    assert set(cache.recall(('shared',), f'{sys.argv[2]} {k}', str)) == {'x'}\n"
+        "    cache.flush()\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    writers = [subprocess.Popen([*command, str(k)], env=environment) for k in range(2)]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert len(list(tmp_path.iterdir())) == 1
+    found = DiskCache(tmp_path, "one")
+    assert any(found.has(("shared",), f"{writer} 59") for writer in range(2))
+
+
+def test_what_fails_is_not_kept(tmp_path):
+    cache = DiskCache(tmp_path, "one")
+    with pytest.raises(ZeroDivisionError):
+        cache.recall(SUBJECT, "name", lambda: str(1 / 0))
+    cache.flush()
+    assert DiskCache(tmp_path, "one").recall(SUBJECT, "name", lambda: "new") == "new"
+
+
+def test_the_oldest_files_make_room(tmp_path):
+    for k in range(10):
+        cache = DiskCache(tmp_path, "one", most_bytes=5000)
+        cache.recall((f"subject {k}",), "name", lambda: "x" * 900)
+        cache.flush()
+        for path in tmp_path.iterdir():  # older by one step: the clock of the file system may be coarse
+            os.utime(path, (path.stat().st_mtime - 10,) * 2)
+    found = DiskCache(tmp_path, "one")
+    assert 2 <= found.size()[0] <= 5
+    assert found.size()[1] <= 5000
+    assert found.has(("subject 9",), "name")
+    assert not found.has(("subject 0",), "name")
+
+
+def test_a_folder_that_cannot_be_made_costs_nothing_but_time(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    cache = DiskCache(tmp_path / "file" / "folder", "one")
+    assert cache.recall(SUBJECT, "name", lambda: "17") == "17"
+    cache.flush()
+
+
+def test_clearing_removes_everything(tmp_path):
+    kept(tmp_path)
+    cache = kept(tmp_path, source="two")
+    assert cache.clear() == 2
+    assert cache.size() == (0, 0)
+    assert cache.recall(SUBJECT, "name", lambda: "new") == "new"
+
+
+def test_a_cache_is_in_use_inside_of_its_context_only(tmp_path):
+    cache = DiskCache(tmp_path, "one")
+    with pytest.raises(KeyError), caching(cache):
+        assert ACTIVE.get() is cache
+        cache.recall(SUBJECT, "name", lambda: "17")
+        raise KeyError
+    assert ACTIVE.get() is None
+    assert DiskCache(tmp_path, "one").recall(SUBJECT, "name", refused) == "17"  # an error later on costs nothing
+
+
+def test_the_environment_says_where_and_whether(tmp_path, monkeypatch):
+    monkeypatch.delenv("SYMRES_CACHE_DIR", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_folder() == tmp_path / "symres"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # to be ignored, says the standard
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_folder() == tmp_path / ".cache" / "symres"
+    for name in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    assert default_folder() is None
+    monkeypatch.setenv("SYMRES_CACHE_DIR", str(tmp_path / "own"))
+    assert default_folder() == tmp_path / "own"
+    monkeypatch.setenv(OFF, "1")
+    assert default_cache() is None
+    monkeypatch.delenv(OFF)
+    assert default_cache() == DiskCache(tmp_path / "own")

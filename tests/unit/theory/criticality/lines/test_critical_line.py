@@ -1,0 +1,24 @@
+"""The sentence about a critical line: the signs along it are those of many digits."""
+
+import pytest
+
+from symres.core.symbols import C_W, C_b, K
+from symres.theory.criticality.conditions.parameter_signs import at_generic
+from symres.theory.criticality.lines import critical_line as module
+from tests.shared import derived
+
+
+@pytest.mark.parametrize("formula", ["silu(z)", "max(z-1,0)"])
+def test_few_bits_decide_like_many(formula, monkeypatch):
+    theory = derived(formula)
+    maps = theory.flow_maps
+    found = module.separation(maps, None)
+    free = set().union(*({*q.symbols, *q.unused} for q in maps)) - {K, C_W, C_b}
+    rows = module.curve(maps, {s: at_generic(s) for s in free}, module._PLACES)
+    known = [row for row in rows if row[1] == row[1]]
+    along, line = module._runs(maps)
+    slope = module.expression_of(maps[1])
+    decided = [module._inside(line, slope, along, k) for k in module._PLACES]
+    assert [row for row in decided if row] == [(bias >= -module._ZERO * weight, flows) for weight, bias, flows in known]
+    monkeypatch.setattr(module, "BITS", (module._BITS,))
+    assert module.separation(maps, None) == found
