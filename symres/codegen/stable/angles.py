@@ -74,7 +74,7 @@ class AngleForm:
 
         None if M is no polynomial, or contains parameters: signs of differences are not known then.
         """
-        if angle.shift == 0:
+        if angle.shift == 0 or angle.A == 0:
             return None
         towards = angle.shift * angle.N
         factor = sp.cancel(angle.shift * angle.A / towards)

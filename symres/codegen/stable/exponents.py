@@ -24,7 +24,8 @@ def _cosh(e: sp.Expr) -> sp.Expr:
     for term in e.args:
         found = [f for f in sp.Mul.make_args(term) if isinstance(f, sp.exp)]
         if len(found) == 1 and found[0].has(C):
-            exponents.setdefault(term / found[0], []).append(found[0].args[0])
+            q = sp.Mul(*(f for f in sp.Mul.make_args(term) if f is not found[0]))
+            exponents.setdefault(q, []).append(found[0].args[0])
     for q, listed in exponents.items():
         if len(listed) == 2:
             u, v = sorted(listed, key=sp.default_sort_key)

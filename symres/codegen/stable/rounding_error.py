@@ -14,7 +14,6 @@ import sympy as sp
 
 from .primitives import (
     AbsNode,
-    AngularSum,
     Atan2,
     Erfc,
     Erfcx,
@@ -68,7 +67,6 @@ _SLOPES: dict[type, Callable[..., sp.Expr]] = {
     Softplus: lambda u: (Sigmoid(u),),
     ExpSinh: lambda a, b: (AbsNode(ExpSinh(a, b)), ExpCosh(a, b)),
     ExpCosh: lambda a, b: (ExpCosh(a, b), AbsNode(ExpSinh(a, b))),
-    AngularSum: lambda rest, apart, m, n, s, *_: (sp.Integer(1), sp.Integer(1), sp.pi * AbsNode(n), sp.pi * m, m),
     Restored: lambda v, x, y, b: (sp.Integer(1), *[sp.Integer(0)] * 3),
     ExpCoshm1: lambda a, b: (ExpCoshm1(a, b), AbsNode(ExpSinh(a, b))),
     Atan2: lambda y, x: _turned(y, x),

@@ -268,6 +268,7 @@ MEANT = {  # functions of the code in mpmath's words; the others are called alik
     primitives.ScaledTail: lambda u, v, w: mp.exp(u) * mp.erfc(w),
     primitives.TwoSigns: two_signs,
     primitives.TwoTails: two_tails,
+    primitives.Restored: lambda v, x, y, b: v,
     primitives.AbsNode: abs,
     primitives.NonzeroDivisor: lambda u: u or mp.mpf(1),
     primitives.Separation: lambda k1, k2, c: mp.sqrt(k1 * k2) - c,
