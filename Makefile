@@ -23,6 +23,7 @@ golden:  ## write the golden files anew; git diff shows what changed
 	$(PYTHON) -m pytest tests/golden -m "" --renew-golden
 
 bench:  ## times and memory against other ways, by ratio
+	$(PYTHON) -m tests.bench
 	$(PYTHON) tests/bench/bench_averages.py
 	@echo "two checkouts: $(PYTHON) tests/bench/bench_deriving.py OLD NEW"
 	$(PYTHON) tests/bench/bench_kernels.py

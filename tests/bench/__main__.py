@@ -1,0 +1,207 @@
+"""Generated kernels beside their peers, in one run: ``python -m tests.bench``.
+
+Every way of computing runs in a process of its own; rounds are interleaved, so that all meet the same machine. Times
+are seconds of processor time and on the wall, medians of the rounds; ratios are medians of the ratios of one round. One
+thread everywhere but where two are named. Nothing is asserted: machines differ.
+
+Peers that cannot share an environment get one: ``python -m tests.bench --make-peers FOLDER``, then
+``--peers FOLDER``. ``--json FILE`` keeps all times in the format of pyperf, where that is installed, for
+``python -m pyperf compare_to``. ``--instructions`` counts instructions of compiled kernels with callgrind instead.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tests.bench.instructions import counted
+
+WORKER = str(Path(__file__).with_name("worker.py"))
+PEERS = ("jax==0.4.30", "jaxlib==0.4.30", "numpy<2", "scipy<1.13", "tf2jax==0.3.6", "neural-tangents==0.6.5")
+ACTIVATIONS = ("gelu", "relu", "erf")
+OPEN = ("silu", "tanh", "mish", "softplus")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Ways of computing the same, and what they are compared with.
+
+    Args:
+        title: of the table.
+        ways: name in the table -> (way of the worker, threads).
+        reference: the name of the way that ratios are formed with.
+        unit: the way whose time is the unit of a second column of ratios, if any.
+    """
+
+    title: str
+    ways: dict[str, tuple[str, int]]
+    reference: str
+    unit: str | None = None
+
+
+def tables() -> dict[str, Table]:
+    """All tables, by the names that users give."""
+    found = {}
+    for a in ACTIVATIONS:
+        ways = {f"symres {t}": (f"map {t} {a}", 1) for t in ("c", "numba", "numpy", "torch", "jax")}
+        ways |= {"symres c, two threads": (f"map c {a}", 2), "symres c, float32": (f"map32 c {a}", 1)}
+        ways |= {f"{peer} of the naive formula": (f"{peer} {a}", 1) for peer in ("numexpr", "jax", "torch.compile")}
+        ways |= {"lambdify with cse": (f"lambdify {a}", 1), "RBF of scikit-learn": ("rbf", 1), "np.copyto": ("copy", 1)}
+        found[f"map-{a}"] = Table(f"Covariance map of {a}", ways, "lambdify with cse", "np.copyto")
+        ways = {f"symres {t}": (f"network {t} {a}", 1) for t in ("c", "numba", "numpy")}
+        ways |= {"symres c, two threads": (f"network c {a}", 2), "symres c, float32": (f"network32 c {a}", 1)}
+        ways |= {"neural-tangents, jit": (f"neural-tangents {a}", 1)}
+        ways |= {"neural-tangents, jit, two threads": (f"neural-tangents {a}", 2)}
+        found[f"network-{a}"] = Table(f"NNGP and NTK of five layers of {a}", ways, "neural-tangents, jit")
+    for t in ("c", "numba", "numpy"):
+        ways = {f"{a}": (f"map {t} {a}", 1) for a in ("gelu", *OPEN)}
+        found[f"open-{t}"] = Table(f"Kernels without a closed form beside GELU, {t}", ways, "gelu")
+    return found
+
+
+class Worker:
+    """A process that computes in one way."""
+
+    def __init__(self, way: str, threads: int, size: int, peers: Path | None) -> None:
+        own = peers is not None and way.startswith("neural-tangents")
+        python = str(peers / "bin" / "python") if own and peers is not None else sys.executable
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+        flags = (
+            f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'} intra_op_parallelism_threads={threads}"
+        )
+        environment = {
+            **os.environ,
+            **dict.fromkeys(names, str(threads)),
+            "XLA_FLAGS": flags,
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+        }
+        environment["PYTHONPATH"] = "" if own else os.environ.get("PYTHONPATH", "")
+        environment["PYTHONSAFEPATH"] = (
+            "1"  # the folder of the worker has a module called as the package of a peer may be
+        )
+        self._process = subprocess.Popen(
+            [python, WORKER, way, str(size)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self.lacks = ""
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def wait(self) -> bool:
+        """Whether it is ready; what it lacks is the last line of its complaint."""
+        if self._line().strip() == "ready":
+            return True
+        complaint = self._process.communicate()[1].strip().splitlines() or ["it ended without a word"]
+        self.lacks = complaint[-1][:100]
+        return False
+
+    def run(self) -> tuple[float, float]:
+        """Seconds of processor time and on the wall of one run."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        processor, wall = self._line().split()
+        return float(processor), float(wall)
+
+    def end(self) -> None:
+        """Stop the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def measured(table: Table, size: int, rounds: int, peers: Path | None) -> dict[str, np.ndarray]:
+    """Times of every way that works: name -> array of shape (rounds, 2); what does not work is told."""
+    workers = {}
+    for name, (way, threads) in table.ways.items():
+        worker = Worker(way, threads, size, peers)
+        if worker.wait():
+            workers[name] = worker
+        else:
+            print(f"left out: {name}: {worker.lacks}", file=sys.stderr, flush=True)
+    times = {name: [] for name in workers}
+    try:
+        for _ in range(rounds):
+            for name, worker in workers.items():
+                times[name].append(worker.run())
+    finally:
+        for worker in workers.values():
+            worker.end()
+    return {name: np.array(found) for name, found in times.items()}
+
+
+def printed(table: Table, times: dict[str, np.ndarray], size: int) -> str:
+    """The table in Markdown."""
+    heads = ["way", "ns an entry", "on the wall", f"{table.reference} takes, times", "on the wall, times"]
+    heads += [f"in units of {table.unit}"] if table.unit else []
+    lines = [f"### {table.title}", "", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    reference = times.get(table.reference)
+    for name, found in times.items():
+        processor, wall = np.median(found, axis=0) / size**2 * 1e9
+        cells = [name, f"{processor:.2f}", f"{wall:.2f}"]
+        ratios = ["", ""] if reference is None else [f"{r:.2f}" for r in np.median(reference / found, axis=0)]
+        cells += ratios
+        if table.unit:
+            cells.append(f"{np.median(found / times[table.unit], axis=0)[0]:.2f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def kept(times: dict[str, dict[str, np.ndarray]], path: Path) -> None:
+    """Write all processor times in the format of pyperf."""
+    import pyperf
+
+    suite = [
+        pyperf.Benchmark([pyperf.Run([float(v) for v in found[:, 0]], metadata={"name": f"{table}: {name}"})])
+        for table, ways in times.items()
+        for name, found in ways.items()
+    ]
+    pyperf.BenchmarkSuite(suite).dump(str(path), replace=True)
+
+
+def make_peers(folder: Path) -> None:
+    """An environment for the peers that need versions of their own."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    subprocess.run([str(folder / "bin" / "pip"), "install", "--quiet", *PEERS], check=True)
+
+
+def main() -> None:
+    """Measure and print."""
+    known = tables()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tables", nargs="*", metavar="table", help=f"of {', '.join(known)}; all if none is named")
+    parser.add_argument("--size", type=int, default=2000, help="rows and columns of the matrices")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--peers", type=Path, help="the environment that --make-peers made")
+    parser.add_argument("--make-peers", type=Path, metavar="FOLDER")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--instructions", action="store_true")
+    options = parser.parse_args()
+    unknown = [name for name in options.tables if name not in known]
+    if unknown:
+        parser.error(f"there is no table {unknown[0]}; there are {', '.join(known)}")
+    if options.make_peers:
+        make_peers(options.make_peers)
+        return
+    if options.instructions:
+        print(counted())
+        return
+    all_times = {}
+    for name in options.tables or known:
+        all_times[name] = measured(known[name], options.size, options.rounds, options.peers)
+        print(printed(known[name], all_times[name], options.size), flush=True)
+    if options.json:
+        kept(all_times, options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""One way of computing something, in a process of its own: ``python worker.py TASK WAY SIZE``.
+
+Prints "ready" when everything is imported, compiled and allocated; then runs once for every line that it reads, and
+prints seconds of processor time and on the wall. Ways of symres need symres, others what they are called after.
+"""
+
+import importlib
+import sys
+import time
+import warnings
+
+import numpy as np
+
+C_W, C_b, FEATURES, DEPTH = 1.7, 0.1, 100, 5
+
+
+def features(size):
+    """Inputs: rows of independent normal numbers."""
+    return np.random.default_rng(0).standard_normal((size, FEATURES))
+
+
+def covariances(size):
+    """Kernels and covariances of the inputs."""
+    X = features(size)
+    C = X @ X.T / FEATURES
+    return np.diag(C).copy(), C
+
+
+# ---- one covariance map ------------------------------------------------------------------------------------------
+def copied(size):
+    _, C = covariances(size)
+    out = np.empty_like(C)
+    return lambda: np.copyto(out, C)
+
+
+def generated_map(target, activation, dtype=np.float64):
+    def build(size):
+        import symres as sr
+
+        K, C = (a.astype(dtype) for a in covariances(size))
+        function = sr.export(sr.derive(sr.mlp(activation)).covariance_map, target=target).load().covariance_map
+        if target in ("torch", "jax"):
+            array = importlib.import_module("torch").as_tensor if target == "torch" else _jax().numpy.asarray
+            one, two, both = array(K[:, None]), array(K[None, :]), array(C)
+            call = importlib.import_module("torch").compile(function) if target == "torch" else _jax().jit(function)
+            return lambda: _waited(call(one, two, both, C_W, C_b))
+        out = np.empty_like(C)
+        return lambda: function(K[:, None], K[None, :], C, C_W, C_b, out=out)
+
+    return build
+
+
+def formula(activation):
+    import symres as sr
+
+    quantity = sr.derive(sr.mlp(activation)).covariance_map
+    return quantity.symbols, quantity.expr
+
+
+def lambdified(activation):
+    def build(size):
+        import sympy as sp
+
+        K, C = covariances(size)
+        function = sp.lambdify(*formula(activation), "numpy", cse=True)
+        return lambda: function(K[:, None], K[None, :], C, C_W, C_b)
+
+    return build
+
+
+def _by_library(activation, library, compile_, array):
+    import sympy as sp
+
+    names = {"sqrt": library.sqrt, "asin": library.arcsin, "pi": np.pi}
+    symbols, expr = formula(activation)
+    source = sp.lambdify(symbols, expr, modules=[names], cse=False)
+    compiled = compile_(source)
+
+    def build(size):
+        K, C = covariances(size)
+        one, two, both = array(K[:, None]), array(K[None, :]), array(C)
+        return lambda: _waited(compiled(one, two, both, C_W, C_b))
+
+    return build
+
+
+def _jax():
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    return jax
+
+
+def _waited(result):
+    return result.block_until_ready() if hasattr(result, "block_until_ready") else result
+
+
+def by_jax(activation):
+    return lambda size: _by_library(activation, _jax().numpy, _jax().jit, _jax().numpy.asarray)(size)
+
+
+def by_torch(activation):
+    def build(size):
+        import torch
+
+        return _by_library(activation, torch, torch.compile, torch.as_tensor)(size)
+
+    return build
+
+
+def by_numexpr(activation):
+    def build(size):
+        import numexpr
+        import sympy as sp
+
+        numexpr.set_num_threads(1)
+        K, C = covariances(size)
+        _, expr = formula(activation)
+        text = str(expr.subs(sp.pi, sp.N(sp.pi, 17))).replace("asin(", "arcsin(")
+        values = {"K1": K[:, None], "K2": K[None, :], "C": C, "C_W": C_W, "C_b": C_b}
+        return lambda: numexpr.evaluate(text, local_dict=values)
+
+    return build
+
+
+def by_radial_basis(size):
+    from sklearn.gaussian_process.kernels import RBF
+
+    X, kernel = features(size), RBF(1.0)
+    return lambda: kernel(X)
+
+
+# ---- networks ----------------------------------------------------------------------------------------------------
+def generated_network(target, activation, dtype=np.float64):
+    def build(size):
+        import symres as sr
+
+        X = features(size).astype(dtype)
+        function = sr.export(sr.network([sr.mlp(activation)] * DEPTH), target=target).load().dual_kernel_matrix
+        return lambda: function(X, C_W=C_W, C_b=C_b)
+
+    return build
+
+
+def by_neural_tangents(activation):
+    def build(size):
+        jax = _jax()
+        from neural_tangents import stax
+
+        act = {"relu": stax.Relu, "gelu": stax.Gelu, "erf": stax.Erf}[activation]()
+        dense = stax.Dense(1, W_std=C_W**0.5, b_std=C_b**0.5)
+        _, _, kernel = stax.serial(*[dense, act] * DEPTH, dense)
+        function, X = jax.jit(lambda x: kernel(x, None, ("nngp", "ntk"))), features(size)
+
+        def run():
+            found = function(X)
+            found.nngp.block_until_ready(), found.ntk.block_until_ready()
+
+        return run
+
+    return build
+
+
+TARGETS = ("c", "numba", "numpy", "torch", "jax")
+WAYS = {
+    "copy": copied,
+    "rbf": by_radial_basis,
+    **{f"lambdify {a}": lambdified(a) for a in ("gelu", "relu", "erf")},
+    **{f"jax {a}": by_jax(a) for a in ("gelu", "relu", "erf")},
+    **{f"torch.compile {a}": by_torch(a) for a in ("gelu", "relu", "erf")},
+    **{f"numexpr {a}": by_numexpr(a) for a in ("gelu", "relu", "erf")},
+    **{
+        f"map {t} {a}": generated_map(t, a)
+        for t in TARGETS
+        for a in ("gelu", "relu", "erf", "sin", "silu", "tanh", "mish", "softplus")
+    },
+    **{f"map32 {t} {a}": generated_map(t, a, np.float32) for t in TARGETS for a in ("gelu", "relu", "erf")},
+    **{f"network {t} {a}": generated_network(t, a) for t in TARGETS for a in ("gelu", "relu", "erf", "tanh")},
+    **{f"network32 {t} {a}": generated_network(t, a, np.float32) for t in TARGETS for a in ("gelu", "relu", "erf")},
+    **{f"neural-tangents {a}": by_neural_tangents(a) for a in ("gelu", "relu", "erf")},
+}
+
+
+def main(way, size):
+    warnings.simplefilter("ignore")  # lambdify makes nan on the diagonal
+    run = WAYS[way](size)
+    with np.errstate(all="ignore"):
+        run()
+        print("ready", flush=True)
+        for _ in sys.stdin:
+            wall, processor = time.perf_counter(), time.process_time()
+            run()
+            print(time.process_time() - processor, time.perf_counter() - wall, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
