@@ -21,6 +21,7 @@ from ...stable.primitives import TwoSigns, TwoTails
 from ...stable.rounding_error import doubt
 from .dialect import NUMPY
 from .fast_paths import fast_paths, with_determinant
+from .series_tiles import series_tile
 from .tiles import FastPath, Tiler
 
 MATRICES = (C, Theta)  # the arguments that differ from entry to entry
@@ -29,12 +30,21 @@ MATRICES = (C, Theta)  # the arguments that differ from entry to entry
 def component_source(component: Component) -> Source:
     """The function of a component, its tile function, and the tables that it reads."""
     source = _unlimited_source(component)
-    return replace(source, lines=limited(component, source.lines, NUMPY), tile=component_tile(component))
+    series = series_tile(component)
+    more = () if series is None else series[1]
+    return replace(
+        source,
+        lines=limited(component, source.lines, NUMPY),
+        tile=component_tile(component),
+        preamble=(*source.preamble, *more),
+    )
 
 
 def component_tile(component: Component) -> Tile | None:
-    """The tile function of a closed form of two inputs, the least costly one; None for what is no such thing."""
-    code = component.code
+    """The tile function of two inputs: the least costly one of a closed form, a series of an average; or None."""
+    code, series = component.code, series_tile(component)
+    if series is not None:
+        return series[0] if math.isinf(component.max_kernel) else None
     if not component.is_pair or not isinstance(code, sp.Expr) or component.origin is not None:
         return None
     if (
