@@ -11,7 +11,7 @@ from ..core.errors import DeclarationError
 from ..core.scalars import number
 from ..theory.depth.network import Network
 from .declared_network import Declared, declared_network, loaded_export
-from .generated_module import function_of, parameters_of, place_of, require_parameters
+from .generated_module import function_of, place_of, require_parameters
 from .kernel_gradient import Seed, kernel_and_gradient
 from .libraries import require
 
@@ -157,15 +157,16 @@ class NeuralKernel(Kernel):
 
     @property
     def _values(self) -> dict[str, Value]:
-        return {"C_W": self.C_W, "C_b": self.C_b, **(self.parameters or {})}
+        """The parameters by name; C_W and C_b only of networks that have them."""
+        known = {symbol.name for theory in self._network.layers for symbol in theory.layer.parameters}
+        variances = {"C_W": self.C_W, "C_b": self.C_b}
+        return {name: value for name, value in variances.items() if name in known} | dict(self.parameters or {})
 
     @property
     def _checked(self) -> dict[str, float | list[float]]:
         """The parameters of the network as its module takes them."""
-        module = loaded_export(self._network, self.target)
-        known = parameters_of(module)  # a network without biases has no C_b
-        values = {name: value for name, value in self._values.items() if name in known or name not in ("C_W", "C_b")}
-        require_parameters(module, values)
+        values = self._values
+        require_parameters(loaded_export(self._network, self.target), values)
         return {name: _floats(value, name) for name, value in values.items()}
 
     @property
