@@ -20,7 +20,7 @@ from ..core.errors import DeclarationError
 from ..core.progress import Progress, reported
 from ..core.scalars import Number, number, whole
 from .block_store import Block, Journal, Place, Store, Written, prepare, store_at
-from .generated_module import Source, function_of, place_of, require_parameters, source_of
+from .generated_module import ModuleSource, function_of, place_of, require_parameters, source_of
 from .libraries import require
 
 Inputs: TypeAlias = Any  # an array of shape (N, n0), of the library that the module is made for
@@ -160,7 +160,7 @@ class _Work:
         dtype: of the block.
     """
 
-    source: Source
+    source: ModuleSource
     kernel: int
     parameters: tuple[tuple[str, float | list[float]], ...]
     dtype: np.dtype
@@ -284,6 +284,6 @@ def _kind(dtype: str | np.dtype | type) -> np.dtype:
 
 def _float(value: Value, name: str) -> float | list[float]:
     """The value of a parameter, or of each layer."""
-    if isinstance(value, list | tuple | np.ndarray) and np.ndim(value):  # type: ignore[arg-type]
-        return [float(number(entry, name)) for entry in value]  # type: ignore[union-attr]
-    return float(number(value, name))  # type: ignore[arg-type]
+    if isinstance(value, list | tuple | np.ndarray) and np.ndim(value):
+        return [float(number(entry, name)) for entry in value]
+    return float(number(value, name))

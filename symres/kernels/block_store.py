@@ -117,7 +117,7 @@ class ZarrStore:
         return zarr.open_array(store=self.path, mode="r")
 
 
-STORES = {".npy": NpyStore, ".zarr": ZarrStore}
+STORES: dict[str, type[NpyStore] | type[ZarrStore]] = {".npy": NpyStore, ".zarr": ZarrStore}
 
 
 def store_at(path: Path, shape: tuple[int, int], dtype: np.dtype, chunks: tuple[int, int]) -> Store:

@@ -63,7 +63,7 @@ def require_parameters(module: ModuleType, given: Mapping[str, object]) -> None:
 
 
 @dataclass(frozen=True)
-class Source:
+class ModuleSource:
     """A module that other processes can make again, and that is known by its text.
 
     Args:
@@ -79,7 +79,7 @@ class Source:
         return _loaded(self)
 
 
-def source_of(module: Module | ModuleType) -> Source:
+def source_of(module: Module | ModuleType) -> ModuleSource:
     """A module by its text.
 
     Args:
@@ -89,7 +89,7 @@ def source_of(module: Module | ModuleType) -> Source:
         DeclarationError: it is no module, or it does not know its text.
     """
     if isinstance(module, Module):
-        return Source(module.text, module)
+        return ModuleSource(module.text, module)
     if not isinstance(module, ModuleType):
         remedy = "pass what sr.export(network) returns"
         raise DeclarationError(f"the kernel matrix of {module!r}", "it is no generated module", remedy)
@@ -98,11 +98,11 @@ def source_of(module: Module | ModuleType) -> Source:
     if not text:
         remedy = "pass what sr.export returned, without .load(), or a module imported from its file"
         raise DeclarationError(f"the text of the module {module.__name__}", "it does not know it", remedy)
-    return Source(text)
+    return ModuleSource(text)
 
 
 @lru_cache(maxsize=8)
-def _loaded(source: Source) -> ModuleType:
+def _loaded(source: ModuleSource) -> ModuleType:
     if source.exported is not None:
         return source.exported.load()
     module = ModuleType("symres_kernel_of_a_file")

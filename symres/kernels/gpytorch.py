@@ -1,4 +1,4 @@
-"""Kernels of infinitely wide networks for GPyTorch and BoTorch: parameters are learned, gradients flow to the inputs."""
+"""Kernels of infinitely wide networks for GPyTorch and BoTorch, with parameters that are learned."""
 
 from __future__ import annotations
 

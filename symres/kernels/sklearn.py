@@ -199,7 +199,9 @@ def _hyperparameter(name: str, value: Value, bounds: Bounds) -> Hyperparameter:
     except (TypeError, ValueError):
         limits = np.array([])
     if limits.shape not in ((2,), (1, 2), (size, 2)) or not ((limits > 0) & np.isfinite(limits)).all():
-        raise DeclarationError(f"the bounds {bounds} of {name}", "they are no positive numbers", 'pass a pair, or "fixed"')
+        raise DeclarationError(
+            f"the bounds {bounds} of {name}", "they are no positive numbers", 'pass a pair, or "fixed"'
+        )
     if not (np.asarray(_floats(value, name)) > 0).all():
         raise DeclarationError(f"{name} = {value} as a hyperparameter", "it has no logarithm", f'{name}_bounds="fixed"')
     return Hyperparameter(name, "numeric", bounds, size)
@@ -208,7 +210,7 @@ def _hyperparameter(name: str, value: Value, bounds: Bounds) -> Hyperparameter:
 def _floats(value: Value, name: str) -> float | list[float]:
     """A parameter as generated modules take it."""
     if np.ndim(value):
-        return [float(number(entry, name)) for entry in value]  # type: ignore[union-attr]
+        return [float(number(entry, name)) for entry in value]
     return float(number(value, name))  # type: ignore[arg-type]
 
 

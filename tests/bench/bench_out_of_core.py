@@ -1,8 +1,8 @@
 """A tangent kernel that does not fit into memory, killed once: ``python tests/bench/bench_out_of_core.py FOLDER``.
 
 The tangent kernel of 40000 inputs behind a read-in and five layers, 12.8 GB in float64, is written twice: in one run,
-and in a run that is killed (SIGKILL) when the share ``--kill`` of its blocks is in the journal, and resumed. Printed are
-the times, the largest resident memory of each run (mapped pages included), and whether both files are equal to the
+and in a run that is killed (SIGKILL) when the share ``--kill`` of its blocks is in the journal, and resumed. Printed
+are the times, the largest resident memory of each run (mapped pages included), and whether both files are equal to the
 last bit. The folder needs twice the room, which is checked first; the files are removed in the end.
 """
 
@@ -72,7 +72,9 @@ def main():
     once, twice = (options.folder / f"{name}.{options.format}" for name in ("once", "twice"))
     side = -(-options.size // options.chunks)
     blocks = side * (side + 1) // 2
-    print(f"N = {options.size}, {bytes_of_one / 1e9:.3g} GB, {blocks} blocks of {options.chunks}^2, {options.activation}")
+    print(
+        f"N = {options.size}, {bytes_of_one / 1e9:.3g} GB, {blocks} blocks of {options.chunks}^2, {options.activation}"
+    )
     seconds, memory = whole_run(once, options)
     print(f"uninterrupted: {seconds:.0f} s, at most {memory / 1e9:.2f} GB resident")
     running = child(twice, options)
