@@ -32,7 +32,9 @@ class Written(Protocol):
 class Store(Protocol):
     """A file of a matrix. It is pickled with the task that writes a block, which opens it by its path."""
 
-    path: Path
+    @property
+    def path(self) -> Path:
+        """Where it is."""
 
     def create(self) -> None:
         """Make the file, or the folder, with no block in it."""

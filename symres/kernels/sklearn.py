@@ -209,9 +209,9 @@ def _hyperparameter(name: str, value: Value, bounds: Bounds) -> Hyperparameter:
 
 def _floats(value: Value, name: str) -> float | list[float]:
     """A parameter as generated modules take it."""
-    if np.ndim(value):
+    if isinstance(value, Sequence | np.ndarray) and np.ndim(value):
         return [float(number(entry, name)) for entry in value]
-    return float(number(value, name))  # type: ignore[arg-type]
+    return float(number(value, name))
 
 
 def _inputs(X: Any) -> np.ndarray:
