@@ -8,6 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "symres"
 TARGETS = "targets"  # several targets may call the same part by the same name
+SERVED = {("kernels", "NeuralKernel")}  # one class for each library, and users see one library only
 
 
 def sources(package=PACKAGE):
@@ -36,7 +37,8 @@ def repeated_classes(package=PACKAGE):
     found = defaultdict(list)
     for path in sources(package):
         for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            served = (path.parent.name, getattr(node, "name", "")) in SERVED
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not served:
                 found[node.name].append(path)
     return {name: paths for name, paths in found.items() if len(paths) > 1}
 

@@ -1,0 +1,23 @@
+"""Kernels of infinitely wide networks where other libraries take them: ``import symres.kernels``.
+
+>>> module = sr.export(sr.network(["gelu"] * 3))
+>>> symres.kernels.matrix(module, X, out="tangent.zarr", C_W=2, C_b=0.1)
+>>> GaussianProcessRegressor(symres.kernels.sklearn.NeuralKernel("gelu", depth=3))
+
+The public names stand in ``__init__.pyi``; each is imported when it is first asked for, and with it the library that
+it serves. Inwards
+
+sklearn, gpytorch   kernel classes of these libraries
+block_matrix        kernel matrices larger than memory, block by block
+block_store         their files, and the journal by which they are resumed
+ensemble            what infinitely wide networks predict, at any time of their training
+kernel_gradient     derivatives of kernels in parameters, forwards through the layers
+declared_network    which network a name, a layer or a list of layers stands for
+generated_module    what is called in a generated module, and what identifies it
+array_namespace     the functions of the library that an array is of
+libraries           libraries that may be missing
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

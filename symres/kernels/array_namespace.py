@@ -1,0 +1,58 @@
+"""The functions of the library that an array is of: one text for NumPy, PyTorch and others.
+
+Used are functions that these libraries have under one name, those of the Python array API standard.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..core.errors import DeclarationError
+
+Array: TypeAlias = Any  # of NumPy, PyTorch or another library of the standard
+
+
+def namespace_of(*arrays: Array) -> ModuleType:
+    """The library of arrays; lists and numbers are of none.
+
+    Args:
+        arrays: arrays, all of one library.
+
+    Returns:
+        its namespace; NumPy if none is an array.
+
+    Raises:
+        DeclarationError: they are of several libraries.
+    """
+    found = {id(space): space for space in map(_namespace, arrays) if space is not None}
+    if len(found) > 1:
+        names = " and ".join(sorted(space.__name__ for space in found.values()))
+        raise DeclarationError("kernels and targets", f"they are of {names}", "pass arrays of one library")
+    return next(iter(found.values()), np)
+
+
+def as_array(xp: ModuleType, values: Array, dtype: Any = None) -> Array:
+    """An array as it is, with its gradients; of lists and numbers, or in another type, a new one.
+
+    Args:
+        xp: the library, as ``namespace_of`` found it.
+        values: an array of it, or lists of numbers.
+        dtype: the type that is needed; None for any.
+    """
+    if _namespace(values) is not None and dtype in (None, values.dtype):
+        return values
+    return xp.asarray(values, dtype=dtype)
+
+
+def _namespace(array: Array) -> ModuleType | None:
+    if isinstance(array, np.ndarray | np.generic):
+        return np
+    standard = getattr(type(array), "__array_namespace__", None)
+    if standard is not None:
+        return standard(array)
+    package = sys.modules[type(array).__module__.partition(".")[0]]
+    return package if getattr(package, "Tensor", None) is not None and isinstance(array, package.Tensor) else None

@@ -1,0 +1,289 @@
+"""Kernel matrices larger than memory: block by block, on several threads, processes or machines."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..codegen.module import Module
+from ..core.errors import DeclarationError
+from ..core.progress import Progress, reported
+from ..core.scalars import Number, number, whole
+from .block_store import Block, Journal, Place, Store, Written, prepare, store_at
+from .generated_module import ModuleSource, function_of, place_of, require_parameters, source_of
+from .libraries import require
+
+Inputs: TypeAlias = Any  # an array of shape (N, n0), of the library that the module is made for
+Scheduler: TypeAlias = str | Executor | Callable[..., Any] | Any  # what dask.compute takes; a client of distributed too
+Value: TypeAlias = Number | Sequence[Number]
+
+DTYPES = ("float64", "float32")
+_PART = 1 << 24  # entries of the inputs that are hashed at a time
+
+
+def matrix(
+    module: Module | ModuleType,
+    X: Inputs,
+    X2: Inputs = None,
+    *,
+    kernel: str = "tangent",
+    chunks: int | tuple[int, int] = 2048,
+    scheduler: Scheduler = "threads",
+    out: str | Path | Written | None = None,
+    dtype: str | np.dtype | type = "float64",
+    resume: bool = True,
+    batch: int = 16,
+    progress: bool | Progress = True,
+    **parameters: Value,
+) -> np.ndarray:
+    """The kernel matrix of many inputs, block by block through dask.
+
+    Of ``X`` with itself, blocks on and above the diagonal are computed, and mirrored. With a path as ``out``, a journal
+    beside it (the path with ``.journal``) names the blocks that are on the disk: the same call goes on where an earlier
+    one was killed, and returns at once what is complete. Memory is that of the inputs and, for each worker, of about
+    ten blocks in float64.
+
+    Args:
+        module: the export of a network, ``sr.export(network)``, or the module imported from its file.
+        X: inputs of shape (N, n0), of the library of the module: an array, a memory map, a tensor.
+        X2: others, of shape (M, n0); None stands for ``X``.
+        kernel: "tangent", or "nngp" for the kernel of the Gaussian process.
+        chunks: rows and columns of a block, one number for both or a pair; one number where ``X2`` is None.
+        scheduler: "threads", "processes" (in a program below ``if __name__ == "__main__":``), "synchronous", a
+            ``concurrent.futures`` executor, or a ``distributed`` client, whose workers have to reach ``out``.
+        out: a path that ends with .npy or .zarr; or an array of shape (N, M) to write into, of any kind that takes
+            blocks by ``out[rows, columns] = block``; None for a new array in memory.
+        dtype: float64 or float32, in which blocks are kept; all is computed in float64. An array has its own.
+        resume: False overwrites what is at the path.
+        batch: blocks between two entries of the journal: those of a kill are computed again. Several times the number
+            of workers.
+        progress: a bar on stderr, nothing, or a function of a text and a share from 0 to 1.
+        parameters: C_W, C_b and others of the network: numbers, or lists of one for each layer.
+
+    Returns:
+        the matrix of shape (N, M): from a path a memory map or a zarr array, which read from the disk; else the array.
+
+    Raises:
+        DeclarationError: a parameter without value or of another network, inputs of another shape; at the path there is
+            another matrix, or too little room. Nothing has been written then.
+        SymresError: dask is not installed, or zarr for a zarr array.
+    """
+    require("symres.kernels.matrix", "kernels", "dask")
+    source = source_of(module)
+    made = source.load()
+    function_of(made, "dual_kernel_matrix")
+    require_parameters(made, parameters)
+    own = {name: _float(value, name) for name, value in sorted(parameters.items())}
+    shape = (_rows(X, "X"), _rows(X if X2 is None else X2, "X2"))
+    if X2 is not None and X2.shape[1] != X.shape[1]:
+        found = f"X has {X.shape[1]} features, X2 {X2.shape[1]}"
+        raise DeclarationError("the kernel matrix of X and X2", found, "pass inputs of one kind")
+    work = _Work(source, place_of(kernel), tuple(own.items()), _kind(dtype))
+    grid = _Grid(shape, _pair(chunks, square=X2 is None), X2 is None)
+    take = whole(batch, "batch", 1)
+    if not isinstance(out, str | Path):
+        target = np.empty(shape, work.dtype) if out is None else out
+        if tuple(target.shape) != shape:
+            found = f"out has the shape {tuple(target.shape)}"
+            raise DeclarationError(f"a kernel matrix of shape {shape}", found, "pass an array of this shape")
+        with reported(progress, "kernel matrix") as report:
+            for blocks, made_blocks in _computed(work, grid, X, X2, grid.blocks, take, None, scheduler, report):
+                for block, values in zip(blocks, made_blocks, strict=True):
+                    for place, part in grid.parts(block, values):
+                        target[place] = part
+        return target  # type: ignore[return-value]
+    path = Path(out)
+    store = store_at(path, shape, work.dtype, grid.chunks)
+    facts = _facts(work, grid, kernel, own, X, X2)
+    journal = Journal(path.with_name(f"{path.name}.journal"), facts)
+    finished = prepare(store, journal, int(np.prod(shape)) * work.dtype.itemsize, resume)
+    left = [block for block in grid.blocks if block not in finished]
+    with reported(progress, f"kernel matrix {path.name}") as report:
+        for blocks, _ in _computed(work, grid, X, X2, left, take, store, scheduler, report):
+            journal.add(blocks)
+    return store.opened()
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The blocks of a matrix.
+
+    Args:
+        shape: of the matrix.
+        chunks: of a block.
+        symmetric: whether it is its own mirror image.
+    """
+
+    shape: tuple[int, int]
+    chunks: tuple[int, int]
+    symmetric: bool
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks that are computed, row by row."""
+        rows, columns = (-(-n // size) for n, size in zip(self.shape, self.chunks, strict=True))
+        return [(i, j) for i in range(rows) for j in range(i if self.symmetric else 0, columns)]
+
+    def place(self, block: Block) -> Place:
+        """Where a block is in the matrix."""
+        (i, j), (height, width) = block, self.chunks
+        return slice(i * height, min((i + 1) * height, self.shape[0])), slice(
+            j * width, min((j + 1) * width, self.shape[1])
+        )
+
+    def parts(self, block: Block, values: np.ndarray) -> Iterator[tuple[Place, np.ndarray]]:
+        """A block, and its mirror image."""
+        rows, columns = self.place(block)
+        yield (rows, columns), values
+        if self.symmetric and block[0] != block[1]:
+            yield (columns, rows), values.T
+
+
+@dataclass(frozen=True)
+class _Work:
+    """How a block is computed, in whatever process.
+
+    Args:
+        source: of the module.
+        kernel: the place of the kernel in what the module returns.
+        parameters: of the network, by name.
+        dtype: of the block.
+    """
+
+    source: ModuleSource
+    kernel: int
+    parameters: tuple[tuple[str, float | list[float]], ...]
+    dtype: np.dtype
+
+    def block(self, first: Inputs, second: Inputs) -> np.ndarray:
+        """The kernel of some inputs and others, or of some with themselves where ``second`` is None."""
+        function = function_of(self.source.load(), "dual_kernel_matrix")
+        return np.asarray(function(first, second, **dict(self.parameters))[self.kernel], dtype=self.dtype)
+
+
+def _task(work: _Work, grid: _Grid, block: Block, first: Inputs, second: Inputs, store: Store | None) -> Any:
+    """A block: written where there is a store, else returned."""
+    values = work.block(first, second)
+    if store is None:
+        return values
+    for place, part in grid.parts(block, values):
+        store.write(place, part)
+    return None
+
+
+def _computed(
+    work: _Work,
+    grid: _Grid,
+    X: Inputs,
+    X2: Inputs,
+    blocks: Sequence[Block],
+    take: int,
+    store: Store | None,
+    scheduler: Scheduler,
+    report: Progress,
+) -> Iterator[tuple[Sequence[Block], Sequence[np.ndarray]]]:
+    """Some blocks after another, as dask's scheduler returns them."""
+    import dask
+
+    task = dask.delayed(_task, pure=False, traverse=False)
+    total = len(grid.blocks)
+    with _workers(scheduler) as workers:
+        for start in range(0, len(blocks), take):
+            some = blocks[start : start + take]
+            tasks = []
+            for block in some:
+                rows, columns = grid.place(block)
+                alone = grid.symmetric and block[0] == block[1]
+                second = None if alone else (X if X2 is None else X2)[columns]
+                tasks.append(task(work, grid, block, X[rows], second, store))
+            yield some, dask.compute(*tasks, scheduler=workers)
+            done = total - len(blocks) + start + len(some)
+            report(f"{done} of {total} blocks", done / total)
+
+
+@contextmanager
+def _workers(scheduler: Scheduler) -> Iterator[Scheduler]:
+    """Processes that live as long as the work: dask would start new ones for each batch."""
+    if scheduler != "processes":
+        yield scheduler
+        return
+    import dask
+
+    count = dask.config.get("num_workers", None) or os.cpu_count()
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+def _facts(
+    work: _Work, grid: _Grid, kernel: str, own: Mapping[str, float | list[float]], X: Inputs, X2: Inputs
+) -> dict[str, object]:
+    """What a matrix is: equal facts, equal matrix."""
+    facts: dict[str, object] = {
+        "kernel": kernel,
+        "module": hashlib.sha256(work.source.text.encode()).hexdigest(),
+        "inputs": _digest(X),
+        "other inputs": None if X2 is None else _digest(X2),
+        "parameters": dict(own),
+        "shape": list(grid.shape),
+        "chunks": list(grid.chunks),
+        "dtype": work.dtype.name,
+    }
+    return {"digest": hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest(), **facts}
+
+
+def _digest(X: Inputs) -> str:
+    """Of inputs as they are, a part at a time: they may be on a disk."""
+    found = hashlib.sha256()
+    step = max(_PART // X.shape[1], 1)
+    for start in range(0, X.shape[0], step):
+        part = np.ascontiguousarray(X[start : start + step])
+        found.update(f"{part.dtype.str} {part.shape}".encode())
+        found.update(part.tobytes())
+    return found.hexdigest()
+
+
+def _rows(X: Inputs, name: str) -> int:
+    """How many inputs there are."""
+    shape = tuple(getattr(X, "shape", ()))
+    if len(shape) != 2 or 0 in shape:
+        found = f"its shape is {shape}" if shape else f"it is a {type(X).__name__}"
+        raise DeclarationError(f"the inputs {name}", found, "pass an array of shape (inputs, features)")
+    return int(shape[0])
+
+
+def _pair(chunks: int | tuple[int, int], square: bool) -> tuple[int, int]:
+    """The shape of a block."""
+    listed = chunks if isinstance(chunks, tuple | list) else (chunks, chunks)
+    if len(listed) != 2 or (square and listed[0] != listed[1]):
+        remedy = "pass one number" if square else "pass one number, or one for rows and one for columns"
+        raise DeclarationError(f"blocks of the shape {chunks}", "they do not tile the matrix as blocks do", remedy)
+    rows, columns = (whole(size, "chunks", 1) for size in listed)
+    return rows, columns
+
+
+def _kind(dtype: str | np.dtype | type) -> np.dtype:
+    """The type in which blocks are kept."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or found.name not in DTYPES or not found.isnative:
+        raise DeclarationError(f"a kernel matrix of type {dtype}", "it is none", f"use {' or '.join(DTYPES)}")
+    return found
+
+
+def _float(value: Value, name: str) -> float | list[float]:
+    """The value of a parameter, or of each layer."""
+    if isinstance(value, list | tuple | np.ndarray) and np.ndim(value):
+        return [float(number(entry, name)) for entry in value]
+    return float(number(value, name))

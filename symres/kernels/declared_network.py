@@ -1,0 +1,48 @@
+"""Which network a name, a layer or a list of layers stands for, and its generated modules."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import ModuleType
+from typing import TypeAlias
+
+from ..activations.activation import Activation
+from ..core.errors import DeclarationError
+from ..core.scalars import Number, whole
+from ..core.symbols import z
+from ..layers.layer import Layer
+from ..layers.nodes import Dense
+from ..report.export import export
+from ..theory.depth.network import Network
+from ..theory.theory import network
+
+Declared: TypeAlias = Network | Layer | Activation | str
+
+
+def declared_network(declared: Declared, depth: Number | None) -> Network:
+    """The network of a declaration.
+
+    Args:
+        declared: a Network, taken as it is; or a layer, an activation, its name or its formula.
+        depth: so many of these layers stand behind a read-in ``Dense(z)``; None for a Network.
+
+    Raises:
+        DeclarationError: it is none of these; a depth is missing, or given for a Network.
+    """
+    if isinstance(declared, Network):
+        if depth is not None:
+            found = f"a network of {declared.depth} layers has its depth"
+            raise DeclarationError(f"a kernel of depth {depth}", found, "leave depth out, or pass a layer")
+        return declared
+    if not isinstance(declared, Layer | Activation | str):
+        remedy = "pass a network, a layer, an activation or its name"
+        raise DeclarationError(f"the kernel of {declared!r}", "it is no network", remedy)
+    if depth is None:
+        raise DeclarationError(f"the kernel of {declared}", "it has no depth", "pass depth=, the number of layers")
+    return network([Layer(Dense(z)), *[declared] * whole(depth, "depth", 1)])
+
+
+@lru_cache(maxsize=32)
+def loaded_export(declared: Network, target: str) -> ModuleType:
+    """The generated module of a network: it is made once, optimisers evaluate kernels hundreds of times."""
+    return export(declared, target).load()

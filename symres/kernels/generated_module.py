@@ -1,0 +1,110 @@
+"""What is called in a generated module, and what identifies it: its public functions and its text, never its target."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.abc import InspectLoader
+from types import ModuleType
+from typing import Any
+
+from ..codegen.module import Module
+from ..core.errors import DeclarationError
+
+KERNELS = ("nngp", "tangent")  # in the order in which a generated module returns them
+
+
+def place_of(kernel: str) -> int:
+    """The place of a kernel in what ``dual_kernel`` returns.
+
+    Raises:
+        DeclarationError: there is no such kernel.
+    """
+    if kernel not in KERNELS:
+        raise DeclarationError(f"the kernel {kernel!r}", "there is no such kernel", f"use one of {', '.join(KERNELS)}")
+    return KERNELS.index(kernel)
+
+
+def function_of(module: ModuleType, name: str) -> Callable[..., tuple[Any, Any]]:
+    """A public function of the module of a network.
+
+    Raises:
+        DeclarationError: the module has none of this name: it is no network's.
+    """
+    function = vars(module).get(name)
+    if not callable(function):
+        asked = f"the kernel of the module {module.__name__}"
+        raise DeclarationError(asked, f"it has no function {name}", "pass the export of a network")
+    return function
+
+
+def parameters_of(module: ModuleType) -> tuple[str, ...]:
+    """The names of the parameters that ``dual_kernel_matrix`` takes."""
+    arguments = inspect.signature(function_of(module, "dual_kernel_matrix")).parameters.values()
+    return tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
+
+
+def require_parameters(module: ModuleType, given: Mapping[str, object]) -> None:
+    """Compare the parameters that were given with those that a module takes.
+
+    Raises:
+        DeclarationError: one is missing, or one is not of the network.
+    """
+    known = parameters_of(module)
+    for found, names in (
+        ("no value for {}", [name for name in known if name not in given]),
+        ("it has no parameter {}", [name for name in given if name not in known]),
+    ):
+        if names:
+            remedy = f"pass numbers for {', '.join(known)}"
+            raise DeclarationError("the kernel matrix of a network", found.format(", ".join(names)), remedy)
+
+
+@dataclass(frozen=True)
+class ModuleSource:
+    """A module that other processes can make again, and that is known by its text.
+
+    Args:
+        text: of the module.
+        exported: what makes the module of it; None where running the text does.
+    """
+
+    text: str
+    exported: Module | None = None
+
+    def load(self) -> ModuleType:
+        """The module, made once in each process."""
+        return _loaded(self)
+
+
+def source_of(module: Module | ModuleType) -> ModuleSource:
+    """A module by its text.
+
+    Args:
+        module: what ``sr.export`` returned, or a module that was imported from its file.
+
+    Raises:
+        DeclarationError: it is no module, or it does not know its text.
+    """
+    if isinstance(module, Module):
+        return ModuleSource(module.text, module)
+    if not isinstance(module, ModuleType):
+        remedy = "pass what sr.export(network) returns"
+        raise DeclarationError(f"the kernel matrix of {module!r}", "it is no generated module", remedy)
+    loader = module.__loader__
+    text = loader.get_source(module.__name__) if isinstance(loader, InspectLoader) else None
+    if not text:
+        remedy = "pass what sr.export returned, without .load(), or a module imported from its file"
+        raise DeclarationError(f"the text of the module {module.__name__}", "it does not know it", remedy)
+    return ModuleSource(text)
+
+
+@lru_cache(maxsize=8)
+def _loaded(source: ModuleSource) -> ModuleType:
+    if source.exported is not None:
+        return source.exported.load()
+    module = ModuleType("symres_kernel_of_a_file")
+    exec(compile(source.text, f"<{module.__name__}>", "exec"), module.__dict__)
+    return module

@@ -1,0 +1,201 @@
+"""Kernels of infinitely wide networks for GPyTorch and BoTorch, with parameters that are learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.errors import DeclarationError
+from ..core.scalars import Number, number
+from ..theory.depth.network import Network
+from .declared_network import Declared, declared_network, loaded_export
+from .generated_module import function_of, parameters_of, place_of, require_parameters
+from .libraries import require
+
+require("symres.kernels.gpytorch", "gpytorch", "torch", "gpytorch")
+
+import torch  # noqa: E402 (its absence has been named before)
+from gpytorch.constraints import Interval, Positive  # noqa: E402
+from gpytorch.kernels import Kernel  # noqa: E402
+from gpytorch.priors import Prior  # noqa: E402
+
+_EQUAL = 1e-12  # covariances of equal inputs differ from their kernel by rounding alone
+
+
+class NeuralKernel(Kernel):
+    """The kernel of an infinitely wide network.
+
+    Inputs x have kernels ``x.x'/n0``. Tangent kernels are those of the NTK parametrisation. Their sizes are those of
+    the network: ``ScaleKernel(NeuralKernel(...))`` scales them. All is computed in float64, and returned in the type of
+    the inputs. Its own parameters are ``raw_C_W``, ``raw_C_b`` and ``raw_`` with the name of a further one, of shape
+    (*batch_shape, 1, 1); ``requires_grad_(False)`` fixes one.
+
+    Args:
+        network: a Network; or a layer, an activation or its name, ``depth`` of which stand behind a read-in
+            ``Dense(z)``.
+        depth: the number of layers behind the read-in; None for a Network.
+        kernel: "tangent", that of gradient descent, or "nngp", that of the Gaussian process.
+        C_W: fan_in times the variance of a weight, in all layers, at first.
+        C_b: variance of a bias, likewise.
+        parameters: first values of further parameters of the layers and activations, by name.
+        constraints: by name, also of C_W and C_b; ``Positive()`` for what is not named.
+        priors: by name, likewise.
+        options: ``batch_shape``, ``active_dims`` and others of ``gpytorch.kernels.Kernel``.
+
+    Raises:
+        DeclarationError: no such network, a parameter without a value, or a value that its constraint excludes.
+    """
+
+    is_stationary = False
+    has_lengthscale = False
+
+    def __init__(
+        self,
+        network: Declared = "relu",
+        depth: int | None = None,
+        *,
+        kernel: str = "tangent",
+        C_W: Number = 2.0,
+        C_b: Number = 0.1,
+        parameters: Mapping[str, Number] | None = None,
+        constraints: Mapping[str, Interval] | None = None,
+        priors: Mapping[str, Prior] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.network: Network = declared_network(network, depth)
+        self.place = place_of(kernel)
+        module = loaded_export(self.network, "torch")
+        self.names = parameters_of(module)
+        given: dict[str, Number] = {"C_W": C_W, "C_b": C_b}
+        values = {name: v for name, v in given.items() if name in self.names} | dict(parameters or {})
+        require_parameters(module, values)
+        for role, named in (("constraint", constraints or {}), ("prior", priors or {})):
+            for name in named:
+                if name not in self.names:
+                    remedy = f"choose among {', '.join(self.names)}"
+                    raise DeclarationError(f"a {role} of {name}", "the network has no such parameter", remedy)
+        for name in self.names:
+            self.register_parameter(f"raw_{name}", torch.nn.Parameter(torch.zeros(*self.batch_shape, 1, 1)))
+            self.register_constraint(f"raw_{name}", (constraints or {}).get(name) or Positive())
+            self._set(name, torch.as_tensor(float(number(values[name], name))))
+            prior = (priors or {}).get(name)
+            if prior is not None:
+                self.register_prior(f"{name}_prior", prior, _Get(name), _Set(name))
+
+    def value(self, name: str) -> torch.Tensor:
+        """A parameter by name, of shape (*batch_shape, 1, 1)."""
+        return getattr(self, f"raw_{name}_constraint").transform(getattr(self, f"raw_{name}"))
+
+    def _set(self, name: str, value: torch.Tensor | float) -> None:
+        raw, constraint = getattr(self, f"raw_{name}"), getattr(self, f"raw_{name}_constraint")
+        wanted = torch.as_tensor(value, dtype=raw.dtype, device=raw.device)
+        if not constraint.check(wanted):
+            found = f"its constraint is {constraint}"
+            raise DeclarationError(f"{name} = {wanted.tolist()}", found, "pass a value that it allows, or constraints=")
+        self.initialize(**{f"raw_{name}": constraint.inverse_transform(wanted)})
+
+    @property
+    def C_W(self) -> torch.Tensor:
+        """fan_in times the variance of a weight."""
+        return self.value("C_W")
+
+    @C_W.setter
+    def C_W(self, value: torch.Tensor | float) -> None:
+        self._set("C_W", value)
+
+    @property
+    def C_b(self) -> torch.Tensor:
+        """The variance of a bias."""
+        return self.value("C_b")
+
+    @C_b.setter
+    def C_b(self, value: torch.Tensor | float) -> None:
+        self._set("C_b", value)
+
+    def set_values(self, **values: torch.Tensor | float) -> NeuralKernel:
+        """Set parameters by name, further ones too.
+
+        Raises:
+            DeclarationError: the network has no such parameter, or its constraint excludes the value.
+        """
+        for name, value in values.items():
+            if name not in self.names:
+                known = ", ".join(self.names)
+                raise DeclarationError(f"{name} = {value}", "the network has no such parameter", f"set one of {known}")
+            self._set(name, value)
+        return self
+
+    def forward(
+        self, x1: torch.Tensor, x2: torch.Tensor, diag: bool = False, last_dim_is_batch: bool = False, **options: Any
+    ) -> torch.Tensor:
+        """The kernel matrix of the rows of ``x1`` and ``x2``, in every batch.
+
+        Args:
+            x1: inputs of shape (..., N, n0).
+            x2: others, of shape (..., M, n0).
+            diag: whether to return the kernels of each row of ``x1`` and the same row of ``x2`` only.
+            last_dim_is_batch: refused: features that are batches of their own are no inputs of a network.
+            options: what other kernels take.
+
+        Returns:
+            of shape (..., N, M), or (..., N) with ``diag``.
+
+        Raises:
+            DeclarationError: ``last_dim_is_batch`` was asked for.
+        """
+        if last_dim_is_batch:
+            found = "a network sees all features together"
+            raise DeclarationError("a neural kernel of each feature", found, "use a kernel for each, with active_dims")
+        kind, features = torch.promote_types(x1.dtype, x2.dtype), x1.shape[-1]
+        first, second = x1.to(torch.float64), x2.to(torch.float64)
+        values = {name: self.value(name).to(torch.float64) for name in self.names}
+        if diag:
+            values = {name: value.squeeze(-1) for name, value in values.items()}
+            K1, K2 = ((x * x).sum(-1) / features for x in (first, second))
+            C = (first * second).sum(-1) / features
+        else:
+            batch = torch.broadcast_shapes(first.shape[:-2], second.shape[:-2])
+            first, second = (x.expand(*batch, *x.shape[-2:]) for x in (first, second))
+            K1, K2, C = _products(first, second)
+        function = function_of(loaded_export(self.network, "torch"), "dual_kernel")
+        return function(K1, K2, C, **values)[self.place].to(kind)
+
+
+class _Get:
+    """A parameter of a kernel by name: a function that can be pickled with it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, kernel: NeuralKernel) -> torch.Tensor:
+        return kernel.value(self.name)
+
+
+class _Set(_Get):
+    """Sets a parameter of a kernel by name."""
+
+    def __call__(self, kernel: NeuralKernel, value: torch.Tensor | float) -> None:  # type: ignore[override]
+        kernel.set_values(**{self.name: value})
+
+
+def _products(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Kernels and covariances of inputs of shapes (..., N, n0) and (..., M, n0).
+
+    Equal inputs have equal kernels and covariances to the last bit, whatever the order of summation: angles between
+    nearly equal inputs are roots of the difference.
+    """
+    features = first.shape[-1]
+    K1, K2 = ((x * x).sum(-1) / features for x in (first, second))
+    C = first @ second.mT / features
+    with torch.no_grad():
+        near = (C - K1[..., :, None]).abs() <= _EQUAL * K1[..., :, None]
+        near &= (C - K2[..., None, :]).abs() <= _EQUAL * K2[..., None, :]
+        *batch, i, j = near.nonzero(as_tuple=True)
+        equal = (first[(*batch, i)] == second[(*batch, j)]).all(-1)
+        *batch, i, j = (places[equal] for places in (*batch, i, j))
+        exact, same = C.clone(), K2.clone()
+        exact[(*batch, i, j)] = K1[(*batch, i)]
+        same[(*batch, j)] = K1[(*batch, i)]
+    K2, C = K2 + (same - K2).detach(), C + (exact - C).detach()  # as numbers: gradients are those of the products
+    return K1[..., :, None], K2[..., None, :], C

@@ -1,0 +1,227 @@
+"""Kernels of infinitely wide networks for scikit-learn: Gaussian processes, support vector machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..core.errors import DeclarationError
+from ..core.scalars import number
+from ..theory.depth.network import Network
+from .declared_network import Declared, declared_network, loaded_export
+from .generated_module import function_of, place_of, require_parameters
+from .kernel_gradient import Seed, kernel_and_gradient
+from .libraries import require
+
+require("symres.kernels.sklearn", "sklearn", "sklearn")
+
+from sklearn.gaussian_process.kernels import Hyperparameter, Kernel  # noqa: E402 (its absence has been named before)
+
+Value: TypeAlias = float | Sequence[float] | np.ndarray
+Bounds: TypeAlias = str | Sequence[Any]  # "fixed", or the least and the largest value
+
+WIDE = (1e-5, 1e5)
+
+
+class NeuralKernel(Kernel):
+    """The kernel of an infinitely wide network.
+
+    Inputs x have kernels ``x.x'/n0``. Tangent kernels are those of the NTK parametrisation. Their sizes are those of
+    the network: ``ConstantKernel() * NeuralKernel(...)`` scales them, ``+ WhiteKernel()`` adds noise.
+
+    Args:
+        network: a Network; or a layer, an activation or its name, ``depth`` of which stand behind a read-in
+            ``Dense(z)``.
+        depth: the number of layers behind the read-in; None for a Network.
+        kernel: "tangent", that of gradient descent, or "nngp", that of the Gaussian process.
+        C_W: fan_in times the variance of a weight: a number, or one for each layer, the read-in included.
+        C_b: variance of a bias, likewise.
+        parameters: values of further parameters of the layers and activations, by name.
+        C_W_bounds: between which values an optimiser looks, or "fixed".
+        C_b_bounds: likewise.
+        parameters_bounds: likewise by name; what is not named is fixed.
+        target: the target of the generated code by which kernels are evaluated.
+
+    Hyperparameters are positive, and optimised by their logarithms; what shall be 0 or negative has to be fixed.
+    Derivatives in them are exact; for these alone PyTorch is needed.
+
+    Raises:
+        DeclarationError: when it is used: no such network, a parameter without a value, a value or bounds that have no
+            logarithm.
+        SymresError: derivatives were asked for, and PyTorch is not installed.
+    """
+
+    def __init__(
+        self,
+        network: Declared = "relu",
+        depth: int | None = None,
+        *,
+        kernel: str = "tangent",
+        C_W: Value = 2.0,
+        C_b: Value = 0.1,
+        parameters: Mapping[str, Value] | None = None,
+        C_W_bounds: Bounds = WIDE,
+        C_b_bounds: Bounds = WIDE,
+        parameters_bounds: Mapping[str, Bounds] | None = None,
+        target: str = "numpy",
+    ) -> None:
+        self.network = network
+        self.depth = depth
+        self.kernel = kernel
+        self.C_W = C_W
+        self.C_b = C_b
+        self.parameters = parameters
+        self.C_W_bounds = C_W_bounds
+        self.C_b_bounds = C_b_bounds
+        self.parameters_bounds = parameters_bounds
+        self.target = target
+
+    # ---- what scikit-learn asks for ---------------------------------------------------------------------------------
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """C_W, C_b and the further parameters that have bounds."""
+        bounds = {"C_W": self.C_W_bounds, "C_b": self.C_b_bounds, **(self.parameters_bounds or {})}
+        return [_hyperparameter(name, value, bounds.get(name, "fixed")) for name, value in self._values.items()]
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Logarithms of the hyperparameters that are not fixed."""
+        values = self._values
+        free = [np.ravel(_floats(values[h.name], h.name)) for h in self.hyperparameters if not h.fixed]
+        return np.log(np.concatenate(free)) if free else np.array([])
+
+    @theta.setter
+    def theta(self, theta: np.ndarray) -> None:
+        free = [h for h in self.hyperparameters if not h.fixed]
+        if len(theta) != sum(h.n_elements for h in free):
+            found = f"it has {sum(h.n_elements for h in free)} that are not fixed"
+            raise DeclarationError(f"{len(theta)} hyperparameters of {self!r}", found, "pass so many logarithms")
+        further, start = dict(self.parameters or {}), 0
+        for h in free:
+            part = np.exp(np.asarray(theta[start : start + h.n_elements], dtype=np.float64))
+            value: Value = part if np.ndim(self._values[h.name]) else float(part[0])
+            start += h.n_elements
+            if h.name == "C_W":
+                self.C_W = value
+            elif h.name == "C_b":
+                self.C_b = value
+            else:
+                further[h.name] = value
+                self.parameters = further
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """The kernel matrix.
+
+        Args:
+            X: inputs of shape (N, n0).
+            Y: others, of shape (M, n0); None stands for ``X``.
+            eval_gradient: whether to return derivatives as well; of ``X`` with itself only.
+
+        Returns:
+            the matrix (N, M), and with ``eval_gradient`` its derivatives in theta, of shape (N, N, len(theta)).
+        """
+        place, values = place_of(self.kernel), self._checked
+        first = _inputs(X)
+        if not eval_gradient:
+            found = self._function("dual_kernel_matrix")(first, None if Y is None else _inputs(Y), **values)
+            return np.asarray(found[place])
+        if Y is not None:
+            found = "it is asked for two sets of inputs"
+            raise DeclarationError("the gradient of a kernel matrix", found, "pass X alone")
+        seeds, scales = self._seeds
+        matrix, derivatives = kernel_and_gradient(self._network, place, first, values, seeds)
+        return matrix, derivatives * scales  # in logarithms: times the values
+
+    def diag(self, X: Any) -> np.ndarray:
+        """The diagonal of the kernel matrix, of shape (N,)."""
+        place, values, first = place_of(self.kernel), self._checked, _inputs(X)
+        K = np.einsum("ij,ij->i", first, first) / first.shape[1]
+        return np.asarray(self._function("dual_kernel")(K, K, K, **values)[place])
+
+    def is_stationary(self) -> bool:
+        """No: it depends on the sizes of the inputs and their angle."""
+        return False
+
+    def __repr__(self) -> str:
+        listed = {"depth": self.depth, "kernel": self.kernel, **self._values}
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in listed.items() if value is not None)
+        named = repr(self.network) if isinstance(self.network, str) else str(self.network)
+        return f"{type(self).__name__}({named}, {shown})"
+
+    # ---- the network ------------------------------------------------------------------------------------------------
+    @property
+    def _network(self) -> Network:
+        return declared_network(self.network, self.depth)
+
+    @property
+    def _values(self) -> dict[str, Value]:
+        """The parameters by name; C_W and C_b only of networks that have them."""
+        known = {symbol.name for theory in self._network.layers for symbol in theory.layer.parameters}
+        variances = {"C_W": self.C_W, "C_b": self.C_b}
+        return {name: value for name, value in variances.items() if name in known} | dict(self.parameters or {})
+
+    @property
+    def _checked(self) -> dict[str, float | list[float]]:
+        """The parameters of the network as its module takes them."""
+        values = self._values
+        require_parameters(loaded_export(self._network, self.target), values)
+        return {name: _floats(value, name) for name, value in values.items()}
+
+    @property
+    def _seeds(self) -> tuple[list[Seed], np.ndarray]:
+        """What is differentiated, in the order of theta, with its values."""
+        seeds: list[Seed] = []
+        for h in self.hyperparameters:
+            if not h.fixed:
+                several = bool(np.ndim(self._values[h.name]))
+                seeds += [(h.name, place if several else None) for place in range(h.n_elements)]
+        return seeds, np.exp(self.theta)
+
+    def _function(self, name: str) -> Any:
+        return function_of(loaded_export(self._network, self.target), name)
+
+
+def _hyperparameter(name: str, value: Value, bounds: Bounds) -> Hyperparameter:
+    """What scikit-learn knows of a parameter.
+
+    Raises:
+        DeclarationError: it is to be optimised, and has no logarithm.
+    """
+    size = int(np.size(value)) if np.ndim(value) else 1
+    if isinstance(bounds, str):
+        if bounds != "fixed":
+            raise DeclarationError(f"the bounds {bounds!r} of {name}", "they are none", 'pass a pair, or "fixed"')
+        return Hyperparameter(name, "numeric", bounds, size)
+    try:
+        limits = np.asarray(bounds, dtype=np.float64)
+    except (TypeError, ValueError):
+        limits = np.array([])
+    if limits.shape not in ((2,), (1, 2), (size, 2)) or not ((limits > 0) & np.isfinite(limits)).all():
+        raise DeclarationError(
+            f"the bounds {bounds} of {name}", "they are no positive numbers", 'pass a pair, or "fixed"'
+        )
+    if not (np.asarray(_floats(value, name)) > 0).all():
+        raise DeclarationError(f"{name} = {value} as a hyperparameter", "it has no logarithm", f'{name}_bounds="fixed"')
+    return Hyperparameter(name, "numeric", bounds, size)
+
+
+def _floats(value: Value, name: str) -> float | list[float]:
+    """A parameter as generated modules take it."""
+    if isinstance(value, Sequence | np.ndarray) and np.ndim(value):
+        return [float(number(entry, name)) for entry in value]
+    return float(number(value, name))
+
+
+def _inputs(X: Any) -> np.ndarray:
+    found = np.asarray(X, dtype=np.float64)
+    if found.ndim != 2:
+        raise DeclarationError("the inputs of a kernel", f"their shape is {found.shape}", "pass (inputs, features)")
+    return found
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return repr(value)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

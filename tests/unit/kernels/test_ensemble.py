@@ -1,0 +1,208 @@
+"""Predictions of infinitely wide networks, against integrated dynamics and trained networks."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import solve_ivp
+
+import symres as sr
+from symres.kernels import predict
+
+N, M, OUTPUTS = 5, 3, 2
+C_W, C_b = 1.7, 0.2
+
+
+@pytest.fixture(scope="module")
+def module():
+    return sr.export(sr.network([sr.Layer(sr.Dense(sr.z)), "erf", "erf"])).load()
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    return rng.standard_normal((N, 4)), rng.standard_normal((M, 4)), rng.standard_normal((N, OUTPUTS))
+
+
+@pytest.fixture(scope="module")
+def kernels(module, data):
+    X, T, _ = data
+    values = {"C_W": C_W, "C_b": C_b}
+    return (
+        module.dual_kernel_matrix(X, **values),
+        module.dual_kernel_matrix(T, X, **values),
+        module.dual_kernel_matrix(T, **values),
+    )
+
+
+def joint(kernels, place):
+    """The kernel of training and test inputs together."""
+    train, cross, test = (k[place] for k in kernels)
+    return np.block([[train, cross.T], [cross, test]])
+
+
+def integrated(kernels, y, t, ridge, features=40):
+    """Mean and covariance by integrating the parameters of a linear model with this tangent kernel, in small steps.
+
+    The linear model is f = f_0 + J (theta - theta_0), J J' the tangent kernel; f_0 enters linearly.
+    """
+    values, vectors = np.linalg.eigh(joint(kernels, 1))
+    J = np.zeros((N + M, features))
+    J[:, : N + M] = vectors * np.sqrt(values)
+    size = y.size
+
+    def run(f_0, targets):
+        def slope(_, theta):
+            miss = J[:N] @ theta + f_0[:N] - targets
+            return -(J[:N].T @ miss + ridge * theta) / size
+
+        theta = solve_ivp(slope, (0, t), np.zeros(features), rtol=1e-11, atol=1e-13).y[:, -1]
+        return f_0 + J @ theta
+
+    mean = np.stack([run(np.zeros(N + M), y[:, k])[N:] for k in range(y.shape[1])], axis=1)
+    moved = np.stack([run(unit, np.zeros(N))[N:] for unit in np.eye(N + M)], axis=1)
+    return mean, moved @ joint(kernels, 0) @ moved.T
+
+
+@pytest.mark.parametrize(("t", "ridge"), [(0.7, 0), (30, 0), (30, 0.5)])
+def test_it_is_what_integration_gives(kernels, data, t, ridge):
+    mean, covariance = integrated(kernels, data[2], t, ridge)
+    found = predict(*kernels, data[2], ridge=ridge).gradient_descent(t)
+    assert np.allclose(found.mean, mean, atol=1e-8)
+    assert np.allclose(found.covariance, covariance, atol=1e-8)
+    faster = predict(*kernels, data[2], ridge=ridge, learning_rate=2).gradient_descent(t / 2)
+    assert np.allclose(faster.mean, found.mean, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0, 0.3])
+def test_infinite_time_is_the_closed_formula(kernels, data, ridge):
+    train, cross, test = kernels
+    A = cross[1] @ np.linalg.inv(train[1] + ridge * np.eye(N))
+    found = predict(*kernels, data[2], ridge=ridge)
+    for t in (math.inf, 1e9):
+        assert np.allclose(found.gradient_descent(t).mean, A @ data[2], atol=1e-9)
+        expected = test[0] - A @ cross[0].T - cross[0] @ A.T + A @ train[0] @ A.T
+        assert np.allclose(found.gradient_descent(t).covariance, expected, atol=1e-9)
+    assert np.allclose(found.posterior("tangent").mean, A @ data[2], atol=1e-10)
+
+
+def test_posterior_is_that_of_conditioned_normals(kernels, data):
+    """By elimination: the precision of test outputs given noisy training outputs."""
+    noise, y = 0.1, data[2][:, 0]
+    full = joint(kernels, 0) + np.diag([noise] * N + [0] * M)
+    precision = np.linalg.inv(full)
+    covariance = np.linalg.inv(precision[N:, N:])
+    found = predict(*kernels, y, noise=noise).posterior()
+    assert np.allclose(found.covariance, covariance, atol=1e-9)
+    assert np.allclose(found.mean, -covariance @ precision[N:, :N] @ y, atol=1e-9)
+    assert found.mean.shape == (M,)
+
+
+def test_at_the_start_networks_are_untrained(kernels, data):
+    found = predict(*kernels, data[2]).gradient_descent(0)
+    assert not found.mean.any()
+    assert np.allclose(found.covariance, kernels[2][0], rtol=1e-14)
+
+
+def test_trained_networks_reproduce_targets(kernels, data):
+    found = predict(kernels[0], kernels[0], kernels[0], data[2]).gradient_descent()
+    assert np.allclose(found.mean, data[2], atol=1e-10)
+    assert np.abs(found.covariance).max() < 1e-10
+
+
+def test_times_lead_the_shape(kernels, data):
+    ensemble = predict(*kernels, data[2])
+    times = np.array([[0.0, 1.0, 5.0], [20.0, 100.0, math.inf]])
+    found = ensemble.gradient_descent(times)
+    assert found.mean.shape == (2, 3, M, OUTPUTS) and found.covariance.shape == (2, 3, M, M)
+    assert np.allclose(found.mean[1, 0], ensemble.gradient_descent(20).mean, rtol=1e-12)
+    assert np.allclose(found.covariance[0, 2], ensemble.gradient_descent(5).covariance, rtol=1e-12)
+
+
+def test_pytorch_gives_the_same_and_gradients(kernels, data):
+    tensors = [tuple(torch.from_numpy(k) for k in pair) for pair in kernels]
+    y = torch.from_numpy(data[2]).requires_grad_()
+    ours, theirs = predict(*tensors, y, ridge=0.1, noise=0.1), predict(*kernels, data[2], ridge=0.1, noise=0.1)
+    for t in (3.0, math.inf):
+        found = ours.gradient_descent(t)
+        assert isinstance(found.mean, torch.Tensor) and found.mean.requires_grad
+        assert np.allclose(found.mean.detach(), theirs.gradient_descent(t).mean, rtol=1e-10)
+        assert np.allclose(found.covariance, theirs.gradient_descent(t).covariance, rtol=1e-9, atol=1e-12)
+    assert np.allclose(ours.posterior().covariance, theirs.posterior().covariance, rtol=1e-9, atol=1e-12)
+
+
+def test_equal_inputs_train_for_a_time_and_never_for_ever(module, data):
+    """Directions in which the tangent kernel vanishes do not move; at infinity they need a ridge."""
+    X = data[0][[0, 1, 1]]
+    train = module.dual_kernel_matrix(X, C_W=C_W, C_b=C_b)
+    ensemble = predict(train, train, train, np.array([1.0, 2.0, 4.0]))
+    assert np.allclose(ensemble.gradient_descent(1e6).mean, [1, 3, 3], atol=1e-6)
+    with pytest.raises(sr.DeclarationError, match="singular"):
+        ensemble.gradient_descent()
+    with pytest.raises(sr.DeclarationError, match="noise > 0"):
+        ensemble.posterior()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a | {"kernel_train_train": a["kernel_train_train"][0]}, "no pair"),
+        (lambda a: a | {"kernel_test_train": a["kernel_train_train"]}, "its shape is"),
+        (lambda a: a | {"y_train": a["y_train"][:2]}, "y_train"),
+        (lambda a: a | {"y_train": torch.zeros(N)}, "numpy and torch"),
+        (lambda a: a | {"ridge": -1}, "negative"),
+        (lambda a: a | {"learning_rate": 0}, "not positive"),
+    ],
+)
+def test_what_does_not_fit_is_refused(kernels, data, change, message):
+    given = dict(zip(("kernel_train_train", "kernel_test_train", "kernel_test_test"), kernels, strict=True))
+    with pytest.raises(sr.DeclarationError, match=message):
+        predict(**change(given | {"y_train": data[2]}))
+
+
+@pytest.mark.parametrize("t", [-1, math.nan])
+def test_there_is_no_time_before_the_start(kernels, data, t):
+    with pytest.raises(sr.DeclarationError, match="none before 0"):
+        predict(*kernels, data[2]).gradient_descent(t)
+
+
+@pytest.mark.exhaustive
+def test_wide_networks_are_trained_alike(kernels, data):
+    """Drawn networks of width 512 in the NTK parametrisation, by gradient descent in small steps."""
+    X, T, y = data
+    networks, width, t, steps = 200, 512, 12.0, 150
+    generator = torch.Generator().manual_seed(0)
+    means = []
+    for _ in range(networks // 50):
+        shapes = [(50, width, 4), (50, width, width), (50, OUTPUTS, width)]
+        weights = [torch.randn(s, generator=generator).requires_grad_() for s in shapes]
+        biases = [torch.randn(s[0], s[1], 1, generator=generator).requires_grad_() for s in shapes]
+        inputs = torch.tensor(np.concatenate([X, T]).T, dtype=torch.float32).expand(50, -1, -1)
+        target = torch.tensor(y.T, dtype=torch.float32)
+
+        def outputs(inputs=inputs, weights=weights, biases=biases):
+            h = inputs
+            for place, (w, b) in enumerate(zip(weights, biases, strict=True)):
+                h = torch.erf(h) if place else h
+                h = (C_W / w.shape[-1]) ** 0.5 * (w @ h) + C_b**0.5 * b
+            return h
+
+        for _ in range(steps):
+            loss = ((outputs()[..., :N] - target) ** 2).sum() / (2 * y.size)
+            gradients = torch.autograd.grad(loss, [*weights, *biases])
+            with torch.no_grad():
+                for parameter, gradient in zip([*weights, *biases], gradients, strict=True):
+                    parameter -= t / steps * gradient
+        found = outputs().detach()[..., N:].numpy()
+        means.append(found)
+    drawn = np.concatenate(means)  # (networks, outputs, M)
+    expected = predict(*kernels, y).gradient_descent(t)
+    error = drawn.std(0) / np.sqrt(networks)
+    assert (np.abs(drawn.mean(0) - expected.mean.T) < 4 * error + 0.01).all()
+    centred = drawn - drawn.mean(0)
+    outers = np.einsum("noa,nob->nab", centred, centred) / OUTPUTS
+    spread = outers.std(0) / np.sqrt(networks)
+    assert (np.abs(outers.mean(0) - expected.covariance) < 4 * spread + 0.02).all()
+    untrained = predict(*kernels, y).gradient_descent(0)  # the sample can tell the trained from the untrained
+    assert (np.abs(drawn.mean(0) - untrained.mean.T) > 8 * error).any()

@@ -1,0 +1,85 @@
+"""The kernel of GPyTorch: the numbers of scikit-learn's kernel, batches, gradients, training."""
+
+import copy
+import pickle
+
+import gpytorch
+import numpy as np
+import pytest
+import torch
+
+import symres as sr
+from symres.kernels.gpytorch import NeuralKernel
+from symres.kernels.sklearn import NeuralKernel as OfScikitLearn
+
+GIVEN = {"network": "relu", "depth": 2}
+
+
+def made(**given):
+    return NeuralKernel(**(GIVEN | given)).double().set_values(C_W=2.0, C_b=0.1)
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    X = torch.randn(12, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    X[3], X[4], X[5] = X[1], 2 * X[1], -X[1]
+    return X
+
+
+@pytest.mark.parametrize("kernel", ["nngp", "tangent"])
+def test_numbers_are_those_of_scikit_learn(inputs, kernel):
+    ours, theirs = made(kernel=kernel), OfScikitLearn(**GIVEN, kernel=kernel)
+    assert np.allclose(ours(inputs).to_dense().detach(), theirs(inputs.numpy()), rtol=1e-12)
+    assert np.allclose(ours(inputs, diag=True).detach(), theirs.diag(inputs.numpy()), rtol=1e-12)
+
+
+def test_batches(inputs):
+    parts, kernel = inputs.reshape(3, 4, 4), made(batch_shape=torch.Size([3]))
+    kernel.C_W = torch.tensor([1.0, 2.0, 3.0])[:, None, None]
+    found, alone = kernel(parts).to_dense(), made()(parts[1]).to_dense()
+    assert found.shape == (3, 4, 4) and kernel(parts, diag=True).shape == (3, 4)
+    assert torch.allclose(found[1], alone, rtol=1e-12) and not torch.allclose(found[0], found[2])
+
+
+def test_gradients_to_inputs(inputs):
+    x = inputs[:2].clone().requires_grad_()
+    function = lambda x: made()(x, inputs[8:10]).to_dense()  # noqa: E731
+    assert torch.autograd.gradcheck(function, (x,)) and torch.autograd.gradgradcheck(function, (x,))
+
+
+def test_copies_and_refusals(inputs):
+    kernel = made()
+    for other in (copy.deepcopy(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert other(inputs).to_dense().equal(kernel(inputs).to_dense())
+    with pytest.raises(sr.DeclarationError, match="all features together"):
+        kernel.forward(inputs, inputs, last_dim_is_batch=True)
+    with pytest.raises(sr.DeclarationError, match="constraint"):
+        kernel.C_W = -1.0
+    with pytest.raises(sr.DeclarationError, match="no such parameter"):
+        made(constraints={"alpha": gpytorch.constraints.Positive()})
+
+
+class Model(gpytorch.models.ExactGP):
+    def __init__(self, x, y, likelihood):
+        super().__init__(x, y, likelihood)
+        self.mean_module = gpytorch.means.ZeroMean()
+        self.covar_module = made()
+
+    def forward(self, x):
+        return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+
+def test_an_exact_process_is_trained(inputs):
+    y = inputs[:, 0].abs()
+    likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
+    model = Model(inputs, y, likelihood).train()
+    objective = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
+    losses = []
+    for _ in range(25):
+        optimiser.zero_grad()
+        loss = -objective(model(inputs), y)
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 0.05 and model.covar_module.C_W.item() != 2

@@ -1,0 +1,75 @@
+"""The kernel of scikit-learn: derivatives against differences, and the estimators that use it."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
+from sklearn.svm import SVC
+
+import symres as sr
+from symres.kernels.sklearn import NeuralKernel
+
+KERNELS = {
+    "relu": NeuralKernel("relu", 2),
+    "by layer": NeuralKernel("relu", 2, kernel="nngp", C_W=[1.0, 2.0, 1.5]),
+    "parameter": NeuralKernel(
+        sr.residual("erf"), 2, parameters={"gamma": 0.7}, parameters_bounds={"gamma": (0.1, 10)}, C_b_bounds="fixed"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    X[3], X[4], X[5] = X[1], 2 * X[1], -X[1]  # equal, parallel and opposite inputs
+    return X
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_derivatives_are_those_of_differences(kernel, inputs):
+    matrix, found = kernel(inputs, eval_gradient=True)
+    assert np.allclose(matrix, kernel(inputs), rtol=1e-13) and np.allclose(kernel.diag(inputs), np.diag(matrix))
+    assert np.allclose(kernel(inputs, inputs[:5]), matrix[:, :5], rtol=1e-12)
+    assert found.shape[-1] == len(kernel.theta) == len(kernel.bounds)
+    h = 1e-4
+    for place, unit in enumerate(np.eye(len(kernel.theta))):
+        a, b, c, d = (kernel.clone_with_theta(kernel.theta + s * h * unit)(inputs) for s in (1, -1, 2, -2))
+        difference = (8 * (a - b) - (c - d)) / (12 * h)
+        assert np.abs(difference).max() > 1e-3
+        assert np.allclose(found[..., place], difference, atol=1e-9 * np.abs(difference).max())
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_copies_are_equal(kernel):
+    assert clone(kernel) == kernel == pickle.loads(pickle.dumps(kernel))
+    assert kernel.clone_with_theta(kernel.theta + 1) != kernel and not kernel.is_stationary()
+
+
+def test_estimators_learn(inputs):
+    X = np.random.default_rng(1).standard_normal((60, 3))
+    y = np.abs(X[:, 0]) + X[:, 1]
+    kernel = ConstantKernel() * NeuralKernel("relu", 2, C_W_bounds="fixed") + WhiteKernel()
+    model = GaussianProcessRegressor(kernel).fit(X[:40], y[:40])
+    assert model.log_marginal_likelihood_value_ > model.log_marginal_likelihood(kernel.theta) + 1
+    assert model.score(X[40:], y[40:]) > 0.8
+    label = y > 0.8
+    for classifier in (SVC(kernel=NeuralKernel("relu", 2)), GaussianProcessClassifier(NeuralKernel("relu", 2))):
+        assert classifier.fit(X[:40], label[:40]).score(X[40:], label[40:]) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"network": "relu"}, "it has no depth"),
+        ({"depth": 2, "kernel": "ntk"}, "nngp, tangent"),
+        ({"depth": 2, "C_b": 0}, "it has no logarithm"),
+        ({"depth": 2, "C_W_bounds": (0, 1)}, "no positive numbers"),
+        ({"depth": 2, "parameters": {"alpha": 1}}, "no parameter alpha"),
+    ],
+)
+def test_wrong_use_is_refused(given, message, inputs):
+    with pytest.raises(sr.DeclarationError, match=message):
+        NeuralKernel(**given)(inputs, eval_gradient=True)
