@@ -66,6 +66,7 @@ def _hermite_both(
 def _hermite_rule(f: Callable[..., Floats], largest: float, parameters: Sequence[Any]) -> tuple[Floats, Floats] | None:
     """Nodes, and weights times Hermite polynomials: as many as the largest standard deviation needs."""
     step = 0.25
+    x, table = _hermite_table(step, 2)
     for terms in (64, 256, 1024):
         while step >= 1.0 / 256.0:
             x, table = _hermite_table(step, terms)
@@ -88,8 +89,9 @@ def _hermite_rule(f: Callable[..., Floats], largest: float, parameters: Sequence
 def _hermite_table(step: float, terms: int) -> tuple[Floats, Floats]:
     """Nodes of the trapezoidal rule, exponentially accurate, and its weights times normalised Hermite polynomials."""
     half = math.ceil(13.5 / step)
-    x = step * np.arange(-half, half + 1)
-    table = np.empty((terms, x.size))
+    x = np.arange(-half, half + 1, dtype=np.float64)
+    x *= step
+    table: Floats = np.empty((terms, x.size))
     table[0] = step / math.sqrt(2.0 * math.pi) * np.exp(-0.5 * x * x)
     table[1] = x * table[0]
     for n in range(1, terms - 1):
