@@ -11,8 +11,8 @@ import sympy as sp
 
 from ...core.symbols import K1, K2, C
 from .angles import positive
-from .exponents import restored
 from .primitives import Atan2, Distance, NonzeroDivisor, Separation, complement, correlation, determinant
+from .restored_exponents import restored
 from .rewrites import bottom_up
 
 TRIPLE = (K1, C, K2)

@@ -1,6 +1,7 @@
 """Objects show themselves: text, LaTeX and HTML, the same every time."""
 
 import re
+import shutil
 import subprocess
 from dataclasses import replace
 from functools import cache
@@ -88,6 +89,7 @@ def test_every_object_shows_itself_in_three_ways(name):
     assert formula is None or re.fullmatch(r"\$\\displaystyle [^$]+\$", formula)
 
 
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_formulas_compile(tmp_path):
     """In a document of its own, with no more than amsmath."""
     formulas = [made(name)._repr_latex_() for name in MAKE if name not in WITHOUT_FORMULA]

@@ -30,6 +30,8 @@ def test_a_missing_package_is_named(package):
 
 def test_other_rooms_do_not_import_pytorch_with_their_modules():
     for path in sorted(PACKAGE.rglob("*.py")):
-        if "_templates" not in path.parts and PACKAGE / "torch" not in path.parents:
+        read_only = path.match("codegen/targets/*/runtime/*.py")  # parts of generated modules
+        of_torch = PACKAGE / "torch" in path.parents or path == PACKAGE / "kernels" / "gpytorch.py"
+        if "_templates" not in path.parts and not of_torch and not read_only:
             lines = path.read_text().splitlines()
             assert not [row for row in lines if row.startswith(("import torch", "from torch"))], path

@@ -1,5 +1,6 @@
 """Documents of recursions and searches: their equations, the functions in them, derivations; LaTeX that compiles."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -56,6 +57,7 @@ def test_averages_are_derived():
     assert r"\subsection*{(A1)}" in text and "Stein's lemma" in text
 
 
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 @pytest.mark.parametrize("name", MAKE)
 def test_it_compiles(name, tmp_path):
     (tmp_path / "all.tex").write_text(sr.export(MAKE[name](), target="latex").text)

@@ -16,7 +16,7 @@ from ....arrays.runtime.array_types import Floats
 
 Expansion: TypeAlias = tuple[Floats, Floats, tuple[float, ...]]
 
-_ENOUGH = 1e-13  # of the root of <f**2> <g**2>: the largest error of a series that is not looked at closer
+_ENOUGH = 3e-15  # of the root of <f**2> <g**2>: the largest error of a series that is not looked at closer
 
 
 def _hermite(f: Callable[..., Floats], K: Floats, *parameters: Floats) -> Expansion | None:
@@ -80,7 +80,7 @@ def _hermite_rule(f: Callable[..., Floats], largest: float, parameters: Sequence
         else:
             return None
         left = np.maximum(total - np.cumsum(found * found), 0.0)
-        enough = np.flatnonzero(left <= 2e-14 * total)
+        enough = np.flatnonzero(left <= 3e-15 * total)
         if enough.size:
             return x, table[: int(enough[0]) + 1]
     return x, table
@@ -114,7 +114,7 @@ def _hermite_tile(
     np.minimum(rho, 1.0, out=rho)
     np.maximum(rho, -1.0, out=rho)
     np.abs(rho, out=size)
-    left = float(np.max(one[1])) * float(np.max(two[1]))
+    left = float(np.fmax.reduce(one[1], axis=None)) * float(np.fmax.reduce(two[1], axis=None))
     if not left <= _ENOUGH:
         fine.append(size**terms * (one[1] * two[1]) <= _ENOUGH)
     cut, short = _hermite_cut(size, terms, [first * second for first, second in zip(one[2], two[2])])
@@ -147,7 +147,8 @@ def _hermite_weight(coefficients: Floats) -> Floats:
     """How large the coefficients of each order are beside the largest of the same kernel: 0 of what is even or odd."""
     size = np.abs(coefficients).reshape(len(coefficients), -1)
     largest = size.max(0)
-    return (size / np.where(largest > 0.0, largest, 1.0)).max(1)
+    shares: Floats = np.fmax.reduce(size / np.where(largest > 0.0, largest, 1.0), axis=1)  # not those of nan
+    return shares
 
 
 def _hermite_cut(size: Floats, terms: int, left: Sequence[float]) -> tuple[float, int]:

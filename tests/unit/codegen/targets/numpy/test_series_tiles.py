@@ -101,3 +101,9 @@ def test_parameters_of_the_function():
     for beta in (0.5, 2.0):
         exact = plane(lambda z, b=beta: z / (1 + np.exp(-b * z)), 0.5, 1.5, 0.4)
         assert function(k[:, None], k, 0.4 * np.sqrt(k[:, None] * k), beta)[0, 1] == pytest.approx(exact, rel=1e-12)
+
+
+def test_what_is_no_number_is_no_harm_to_others(tanh):
+    found = tanh(np.array([[1.0], [2.0]]), np.array([0.5, np.nan, 1.0]), 0.25)
+    assert np.isnan(found[:, 1]).all()
+    assert found[1, 2] == pytest.approx(float(tanh(2.0, 1.0, 0.25)), rel=1e-14)
