@@ -59,7 +59,7 @@ def test_values_of_a_target_are_those_of_the_theory(name):
 
 
 def test_an_unknown_target_is_refused_with_all_that_are_known(capsys):
-    with pytest.raises(DeclarationError, match="there is no such target; use one of .*numpy, .*torch, .*latex"):
+    with pytest.raises(DeclarationError, match=r"there is no such target; use one of .*numpy, .*torch, .*latex"):
         sr.export(sr.expect("relu"), target="fortran")
     code, _, err = run(capsys, "export", "relu", "--target", "fortran")
     assert code == 2 and "--target fortran: there is no such target" in err and "latex" in err
