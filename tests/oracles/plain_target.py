@@ -90,8 +90,8 @@ class PlainTarget(Target):
         names = list(map(argument, plan.parameters))
         calls = [
             [f"first, second = {la.name}_one({given('K1', la)}), {la.name}_one({given('K2', la)})",
-             f"C, Theta = {la.name}_pair("
-             f"K1, K2, C, Theta, _determinant(K1, K2, C), first[1:], {given('second[1:]', la)})",
+             "determinant = _determinant(K1, K2, C)",
+             f"C, Theta = {la.name}_pair(K1, K2, C, Theta, determinant, first[1:], {given('second[1:]', la)})",
              "K1, K2 = first[0], second[0]"] * count
             for la, count in plan.runs
         ]  # fmt: skip
