@@ -6,6 +6,7 @@ import importlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -123,6 +124,10 @@ class Target(ABC):
     @abstractmethod
     def run(self, component: Component) -> ArrayFunction:
         """The generated function of one component, of NumPy arrays in float64, for measuring its errors."""
+
+    def in_double_precision(self) -> AbstractContextManager:
+        """Where public functions compute in float64; a library may have that switched off."""
+        return nullcontext()
 
     @property
     def is_runnable(self) -> bool:
