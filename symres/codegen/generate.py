@@ -118,8 +118,11 @@ def _procedure(procedure: Procedure, target: Target, title: str, command: str) -
     if unmeasured.missing:
         missing = "; ".join(unmeasured.missing)
         raise NoClosedForm(f"{target.name} code for the {procedure.name}", missing, "export to LaTeX")
-    found = module(Extra(procedure, measured(procedure, unmeasured))) if target.is_runnable else unmeasured
-    return replace(found, name=procedure.name)
+    if not target.is_runnable:
+        return replace(unmeasured, name=procedure.name)
+    with target.in_double_precision():
+        error = measured(procedure, unmeasured)
+    return replace(module(Extra(procedure, error)), name=procedure.name)
 
 
 def network_title(network: DerivedNetwork) -> str:

@@ -6,6 +6,7 @@ import importlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -38,6 +39,8 @@ class Capabilities:
         jit: whether the functions are compiled, or can be by the library.
         gradients: whether results have derivatives in every argument.
         code: "array" if functions take arrays that broadcast, "scalar" if they take one entry at a time.
+        quadrature: whether averages without a closed form can be integrated when the code runs; a fit of one kernel
+            needs no such thing.
     """
 
     dtypes: tuple[str, ...] = ("float64",)
@@ -45,6 +48,7 @@ class Capabilities:
     jit: bool = False
     gradients: bool = False
     code: Literal["array", "scalar"] = "array"
+    quadrature: bool = True
 
 
 class Target(ABC):
@@ -123,6 +127,10 @@ class Target(ABC):
     @abstractmethod
     def run(self, component: Component) -> ArrayFunction:
         """The generated function of one component, of NumPy arrays in float64, for measuring its errors."""
+
+    def in_double_precision(self) -> AbstractContextManager:
+        """Where public functions compute in float64; a library may have that switched off."""
+        return nullcontext()
 
     @property
     def is_runnable(self) -> bool:

@@ -1,0 +1,154 @@
+"""Code whose results are differentiable: derivatives by formulas where those that a library finds are not finite.
+
+Libraries differentiate what they compute. A closed form with angles has parts whose derivatives are infinite at
+``C**2 = K1*K2`` and cancel there; a floor has none. Such functions are written with derivatives of their own:
+``_sloped(value, slopes, arguments)`` of the run-time library takes a function and its derivative in each argument.
+Slopes are code as well, which the library differentiates in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from ...numerics.special import S4, T4
+from ..emission.emitter import Dialect, Emitter, Source, is_constant, variable
+from ..planning.plan import KERNELS, Component, Function
+from ..stable.angles import AngleForm, rooted_form
+from ..stable.correlation_form import determined, in_determinant_form, separated
+from ..stable.primitives import TwoSigns, TwoTails, determinant, unit
+from ..stable.rewrites import stabilise
+from .component_text import arguments, closed, defined, named_determinant, with_origin
+
+
+def closed_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
+    """The code of a closed form, with derivatives of its own where they need care.
+
+    Args:
+        component: what is computed.
+        code: the closed form, in stable functions.
+        dialect: of the library; quotients that may be 0/0 are spelled ``_ratio``.
+    """
+    form = _form(component)
+    if form is not None and form.vanishing:
+        return _angle_source(component, code, form, dialect)
+    if component.floored or is_divided(code):
+        return _floored_source(component, code, dialect)
+    return Source(tuple(body(component, code, dialect)))
+
+
+def is_wide(component: Component) -> bool:
+    """Whether a closed form needs float64: for its range, with floors and squares in denominators, or its digits."""
+    code = component.code
+    if not isinstance(code, sp.Expr):
+        return False
+    wide = bool(component.parameters) or component.floored  # derivatives in parameters have terms that cancel
+    return wide or is_divided(code) or code.has(TwoSigns, TwoTails, S4, T4)
+
+
+def widened(component: Component, lines: Sequence[str], wide: str, narrow: str) -> tuple[str, ...]:
+    """Lines that end in a return statement, made to compute in float64; the result is of the arguments' type.
+
+    Args:
+        component: what is computed.
+        lines: its body.
+        wide: how an array ``{0}`` is converted to the widest type.
+        narrow: how ``{0}`` is converted to the type ``kind``.
+    """
+    listed = arguments(component)
+    head = [f"kind = {variable(component.symbols[0])}.dtype"]
+    comma = "," * (len(component.symbols) == 1)
+    head.append(f"{listed}{comma} = [{wide.format('v')} for v in ({listed},)]")
+    *before, last = lines
+    return (*head, *before, f"return {narrow.format('(' + last.removeprefix('return ') + ')')}")
+
+
+def body(component: Component, code: sp.Expr, dialect: Dialect) -> list[str]:
+    """Lines that compute a closed form and return it, or its limit at K = 0."""
+    return with_origin(component, closed(component, code, dialect), dialect)
+
+
+def is_divided(code: sp.Expr) -> bool:
+    """Whether a formula divides by the determinant or by its root."""
+    return any(power.base == determinant and power.exp.is_negative for power in code.atoms(sp.Pow))
+
+
+def _angle_source(component: Component, code: sp.Expr, form: AngleForm, dialect: Dialect) -> Source:
+    """Sqrt and atan2 have infinite derivatives at C**2 = K1*K2 that cancel: give the sum of both, cancelled."""
+    guarded = replace(dialect, quotient="_ratio({0}, {1})")  # 0/0 at vanishing kernels
+    plain = replace(component, floored=False)
+    slopes = {v: body(plain, _slope(form, v), guarded) for v in component.symbols if v != determinant}
+    return _with_slopes(component, code, slopes, dialect)
+
+
+def _form(component: Component) -> AngleForm | None:
+    if component.form is not None or not component.is_pair:
+        return component.form
+    return rooted_form(component.formula)
+
+
+@lru_cache(maxsize=256)
+def _slope(form: AngleForm, v: sp.Symbol) -> sp.Expr:
+    return determined(separated(form.diff(v).stable()))
+
+
+def _floored_source(component: Component, code: sp.Expr, dialect: Dialect) -> Source:
+    """What depends on x/determinant has derivatives by formulas: others would be 0 times infinity, or meet a floor."""
+    kept = replace(component, floored=True)
+    slopes = {
+        v: body(kept, in_determinant_form(stabilise(component.formula.diff(v))), dialect) for v in component.symbols
+    }
+    return _with_slopes(component, code, slopes, dialect)
+
+
+def _with_slopes(
+    component: Component, code: sp.Expr, slopes: Mapping[sp.Symbol, list[str]], dialect: Dialect
+) -> Source:
+    """The value, and its derivative in each argument; a determinant that is given has no part of its own in them."""
+    name, listed = component.name, arguments(component)
+    functions = {"value": body(component, code, dialect), **{f"d{variable(v)}": lines for v, lines in slopes.items()}}
+    preamble = tuple(defined(f"{name}_{tag}({listed})", lines) for tag, lines in functions.items())
+    called = "".join(f"{f'{name}_d{variable(v)}' if v in slopes else None}, " for v in component.symbols).strip()
+    return Source((f"slopes = ({called})", f"return _sloped({name}_value, slopes, {listed})"), (), preamble)
+
+
+# ---- public functions --------------------------------------------------------------------------------------------
+def function_lines(function: Function, dialect: Dialect) -> tuple[str, ...]:
+    """The body of a public function, its arguments already arrays of one type."""
+    names, library = dict(function.names), dialect.library
+    kernels = [k for k in function.arguments if k in KERNELS]
+    if function.quantity.directed:  # gradients of other entries are what they are
+        first = [f"inside = {' & '.join(f'({k} > 0.0)' for k in kernels)}"]
+        first += [f"{k} = {library}.where({k} > 0.0, {k}, 1.0)" for k in kernels]
+    else:
+        first = [f"{k} = {library}.where({k} >= 0.0, {k}, {library}.nan)" for k in kernels]
+    first += named_determinant(names, [e for _, e in function.lines])
+    *before, last = first + lines_with_arrays(names, function.lines, variable(function.arguments[0]), dialect)
+    if function.idle:
+        last = f"return _shaped({', '.join([last.removeprefix('return '), *map(variable, function.idle)])})"
+    if function.quantity.directed:
+        last = f"return {library}.where(inside, {last.removeprefix('return ')}, {library}.nan)"
+    return (*before, last)
+
+
+def lines_with_arrays(
+    names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str, dialect: Dialect
+) -> list[str]:
+    """Assignments that compute results; numbers that components are called with become arrays like the named one."""
+    called = [(name, _with_units(e)) for name, e in results]
+    if not any(e.has(unit) for _, e in called):
+        return Emitter(dialect, names).function(called)
+    head = f"unit = {dialect.library}.ones_like({like})"
+    return [head, *Emitter(dialect, {**names, unit: "unit"}).function(called)]
+
+
+def _with_units(expr: sp.Expr) -> sp.Expr:
+    """An expression whose calls of components have arrays as arguments, where those are numbers."""
+    calls = {
+        call: call.func(*(a * unit if is_constant(a) else a for a in call.args)) for call in expr.atoms(AppliedUndef)
+    }
+    return expr.xreplace(calls)

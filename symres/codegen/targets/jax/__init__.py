@@ -1,0 +1,5 @@
+"""JAX modules, differentiable and traceable: ``target`` says what they are, ``components`` is the code."""
+
+from .target import TARGET
+
+__all__ = ["TARGET"]

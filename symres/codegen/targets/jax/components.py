@@ -1,0 +1,34 @@
+"""The JAX code of components: closed forms and fits, with derivatives of their own where they need care."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...arrays.component_text import fitted, limited
+from ...arrays.differentiable import closed_source, is_wide, widened
+from ...emission.emitter import Source, not_integrated
+from ...fits.chebyshev import Fit
+from ...planning.plan import Component
+from .dialect import JAX
+
+
+def component_source(component: Component) -> Source:
+    """The function of a component.
+
+    Raises:
+        NoSpelling: it is integrated when it runs.
+    """
+    source = _unlimited_source(component)
+    lines = limited(component, source.lines, JAX)
+    if is_wide(component):
+        lines = widened(component, lines, "_widened({0})", "{0}.astype(kind)")
+    return replace(source, lines=lines)
+
+
+def _unlimited_source(component: Component) -> Source:
+    code = component.code
+    if isinstance(code, Fit):
+        return fitted(component, code, JAX)
+    if code is None or component.fallback_integral is not None:
+        raise not_integrated(component.formula, JAX.name)
+    return closed_source(component, code, JAX)

@@ -1,0 +1,172 @@
+"""Functions whose derivatives are given, where those that JAX finds lose digits, overflow or are not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+Function: TypeAlias = Callable[..., Array]
+
+
+def _sloped(value: Function, slopes: Sequence[Function | None], *arguments: Array) -> Array:
+    """A function of arguments that broadcast, with its derivative in each; None stands for one without a part in it.
+
+    Derivatives in arguments that do not move are left out: they may be infinite, and 0 times infinity is nan.
+    """
+
+    def moved(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+        total = jnp.zeros_like(primals[0])
+        for slope, tangent in zip(slopes, tangents):
+            if slope is not None and not isinstance(tangent, jax.custom_derivatives.SymbolicZero):
+                total = total + slope(*primals) * tangent
+        return function(*primals), total
+
+    function = jax.custom_jvp(lambda *given: value(*given))
+    function.defjvp(lambda primals, tangents: moved(primals, tangents), symbolic_zeros=True)
+    return function(*jnp.broadcast_arrays(*arguments))
+
+
+def _second(first: Array, second: Array) -> Array:
+    """The second argument."""
+    return second
+
+
+def _one(first: Array, second: Array) -> Array:
+    """The derivative in what a value moves with."""
+    return jnp.ones_like(first)
+
+
+def _moving_with(a: Array, value: Array) -> Array:
+    """A value with the derivatives of ``a``. It is no sum: what a compiler computes twice need not be equal twice."""
+    return _sloped(_second, (_one, None), a, value)
+
+
+_ERFCX_SERIES = (  # (1 + 2*u)*erfcx(u) for u >= 0, in Chebyshev polynomials of (u - 3)/(u + 3)
+    1.17756257419656,
+    0.005353904539615676,
+    -0.09377550342284209,
+    0.05436652555744322,
+    -0.018976596707845208,
+    0.004453426061462712,
+    -0.0006335531710553147,
+    1.7661719523171593e-05,
+    1.2841532864056671e-05,
+    -2.0072285659059913e-06,
+    -1.807522790414837e-07,
+    7.549828343825093e-08,
+    1.885668523838603e-09,
+    -2.699519049798364e-09,
+    -1.4600791199391048e-11,
+    1.036160744596949e-10,
+    1.4757159766234698e-12,
+    -4.2773400643969885e-12,
+    -2.0792249285998015e-13,
+    1.813450200323934e-13,
+    1.9734255749969863e-14,
+    -7.287943734362214e-15,
+    -1.5169879302699403e-15,
+    2.3514090455290406e-16,
+    1.0006151438958986e-16,
+)
+
+
+def _of_erfcx(u: Array) -> Array:
+    """exp(u**2)*erfc(u)."""
+    size = jnp.abs(u)
+    t = 1.0 - 6.0 / (size + 3.0)
+    high, low = jnp.zeros_like(u), jnp.zeros_like(u)
+    for coefficient in _ERFCX_SERIES[:0:-1]:
+        high, low = coefficient + 2.0 * t * high - low, high
+    tail = (_ERFCX_SERIES[0] + t * high - low) / (1.0 + 2.0 * size)
+    return jnp.where(u < 0.0, 2.0 * jnp.exp(u * u) - tail, tail)
+
+
+def _erfcx_slope(u: Array) -> Array:
+    """The derivative 2*u*erfcx(u) - 2/sqrt(pi), by its series in v = 1/(2*u**2) where it cancels."""
+    far = u > 14.0
+    v = 0.5 / jnp.where(far, u, 14.0) ** 2
+    series = jnp.ones_like(v)
+    for odd in range(21, 1, -2):
+        series = 1.0 - odd * v * series
+    near = jnp.where(far, 14.0, u)
+    return jnp.where(far, -1.1283791670955126 * v * series, 2.0 * near * _erfcx(near) - 1.1283791670955126)
+
+
+def _erfcx(u: Array) -> Array:
+    """exp(u**2)*erfc(u)."""
+    return _sloped(_of_erfcx, (_erfcx_slope,), u)
+
+
+def _scaled_tail(u: Array, v: Array, w: Array) -> Array:
+    """exp(u)*erfc(w) from v = u - w*w too: the tail is scaled where it is small."""
+    small = w > 0.0
+    tail = jnp.where(small, _erfcx(jnp.where(small, w, 0.0)), jax.scipy.special.erfc(jnp.where(small, 0.0, w)))
+    return jnp.exp(jnp.where(small, v, u)) * tail
+
+
+def _of_expsinh(a: Array, b: Array) -> Array:
+    """exp(a)*sinh(b)."""
+    size = jnp.abs(b)
+    return -0.5 * jnp.sign(b) * jnp.exp(a + size) * jnp.expm1(-2.0 * size)
+
+
+def _expsinh(a: Array, b: Array) -> Array:
+    """exp(a)*sinh(b), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+    return _sloped(_of_expsinh, (_expsinh, _expcosh), a, b)
+
+
+def _of_expcosh(a: Array, b: Array) -> Array:
+    """exp(a)*cosh(b)."""
+    size = jnp.abs(b)
+    return 0.5 * jnp.exp(a + size) * (1.0 + jnp.exp(-2.0 * size))
+
+
+def _expcosh(a: Array, b: Array) -> Array:
+    """exp(a)*cosh(b), without overflow where a + abs(b) <= 0."""
+    return _sloped(_of_expcosh, (_expcosh, _expsinh), a, b)
+
+
+def _of_expcoshm1(a: Array, b: Array) -> Array:
+    """exp(a)*(cosh(b) - 1)."""
+    size = jnp.abs(b)
+    half = jnp.expm1(-size)
+    return 0.5 * jnp.exp(a + size) * half * half
+
+
+def _expcoshm1(a: Array, b: Array) -> Array:
+    """exp(a)*(cosh(b) - 1), without overflow where a + abs(b) <= 0 and without cancellation at b = 0."""
+    return _sloped(_of_expcoshm1, (_expcoshm1, _expsinh), a, b)
+
+
+def _of_dawson(x: Array) -> Array:
+    """exp(-x**2) times the integral of exp(t**2): Rybicki's sum of Gaussians, exact to exp(-(2*pi)**2)."""
+    size = jnp.abs(x)
+    small, near, far = size < 1.0, jnp.zeros_like(x), jnp.zeros_like(x)
+    u, v = jnp.where(small, x, 0.5), jnp.where(small, 2.0, jnp.clip(size, None, 1e9))
+    even = 2.0 * jnp.round(2.0 * v)  # four times the node next to v
+    for n in range(25, 0, -2):
+        near = near + 2.0 * jnp.exp(-((0.25 * n) ** 2)) / n * jnp.sinh(0.5 * n * u)
+        for k in (n, -n):
+            far = far + jnp.exp(-((v - 0.25 * (even + k)) ** 2)) / (even + k)
+    far = jnp.sign(x) * far * (1e9 / jnp.clip(size, 1e9, None))
+    return 0.5641895835477563 * jnp.where(small, jnp.exp(-u * u) * near, far)
+
+
+def _dawson_slope(x: Array) -> Array:
+    """Its derivative 1 - 2*x*dawson(x), by its series in v = 1/(2*x**2) where it cancels."""
+    far = jnp.abs(x) > 14.0
+    v = 0.5 / jnp.where(far, x, 14.0) ** 2
+    series = jnp.ones_like(v)
+    for odd in range(21, 1, -2):
+        series = 1.0 + odd * v * series
+    near = jnp.where(far, 14.0, x)
+    return jnp.where(far, -v * series, 1.0 - 2.0 * near * _dawson(near))
+
+
+def _dawson(x: Array) -> Array:
+    """exp(-x**2) times the integral of exp(t**2) from 0 to x."""
+    return _sloped(_of_dawson, (_dawson_slope,), x)

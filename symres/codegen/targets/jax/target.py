@@ -1,0 +1,152 @@
+"""JAX as a target; the library is imported when code is run, not when it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import sympy as sp
+from numpy.typing import ArrayLike
+
+from ....core.symbols import K
+from ...arrays.array_code import Definition, Wording
+from ...arrays.array_target import SHARED, ArrayTarget
+from ...arrays.differentiable import function_lines, lines_with_arrays
+from ...arrays.runtime_library import RuntimeLibrary
+from ...emission.emitter import NoSpelling, Source, argument, variable
+from ...planning.module_plan import CurvePlan
+from ...planning.network_plan import DeepLayer, NetworkPlan, takes_determinant
+from ...planning.plan import Component, Function
+from ...planning.target import ArrayFunction, Capabilities, Floats
+from ...stable.primitives import determinant
+from ...wording import docstrings
+from .components import component_source
+from .dialect import JAX
+
+_SHORTEST = 1024  # entries that are measured at a time: for each number of entries the code is compiled once
+_X64 = (
+    'float64 needs jax.config.update("jax_enable_x64", True), which nothing here switches on; without it all is '
+    "float32."
+)
+
+
+class JaxTarget(ArrayTarget):
+    """Functions of JAX arrays, which its transformations compile, map and differentiate."""
+
+    name, title, library = "jax", "JAX", "jax"
+    capabilities = Capabilities(dtypes=("float32", "float64"), jit=True, gradients=True, quadrature=False)
+    dialect = JAX
+    imports = (
+        {"contextlib": "import contextlib", "math": "import math"},
+        {"jax": "import jax", "jnp": "import jax.numpy as jnp"},
+        {"xp": "xp = jnp"},
+    )
+    words = Wording(
+        argument="array or number",
+        array="array",
+        numbers="",
+        result="array of the broadcast shape, of the arguments' floating type (numbers alone: the widest one).",
+        results="two arrays of the broadcast shape, of the arguments' floating type (numbers alone: the widest one): "
+        "the kernel of the Gaussian process and the tangent kernel. With ``every_layer`` they have a leading axis: "
+        "entry l is that behind l layers, entry 0 what was passed.",
+        curve="array of the broadcast shape.",
+        features="array",
+        matrices="two arrays of shape (N, M), of the type of the inputs",
+        precision="Arrays broadcast; everything is computed in their precision. Differentiable.",
+        head=(
+            "Functions take the kernels, then the parameters that their value depends on, in one order everywhere. "
+            "What it does not depend on may be passed as well, by name: all functions of a layer can be called with "
+            "the same names.",
+            f"Arrays broadcast; results are of the type of the arrays, float32 or float64. {_X64} Errors are those of "
+            "float64, measured on {code}, compiled by jax.jit, against ball arithmetic.",
+            "jax.jit, jax.vmap, jax.grad and jax.hessian take every function that is no search. Gradients are finite "
+            "on the diagonal C = K1 = K2 (where a jump meets a jump they grow without bound towards it).",
+            "Kernels, covariances and C_b are in units of a squared preactivation, all else is a pure number.",
+        ),
+    )
+
+    def __init__(self, runtime: RuntimeLibrary | None = None) -> None:
+        self.runtime = RuntimeLibrary.read(SHARED, Path(__file__).parent / "runtime") if runtime is None else runtime
+
+    # ---- code --------------------------------------------------------------------------------------------------
+
+    def inlined(self, component: Component) -> sp.Expr | None:
+        """What stands in a layer of a network: always a call, as components have derivatives of their own."""
+        return component.call(*component.symbols, determinant) if takes_determinant(component) else None
+
+    def source(self, component: Component) -> Source:
+        """The code of a component.
+
+        Raises:
+            NoSpelling: it is integrated when it runs.
+        """
+        return _source(component)
+
+    def function_definitions(self, function: Function) -> tuple[Sequence[str], Sequence[Definition]]:
+        """The body of a public function, and the function of arrays behind it."""
+        given, name = ", ".join(map(argument, function.arguments)), f"_{function.quantity.name}"
+        comma = "," * (len(function.arguments) == 1)
+        listed = ", ".join(map(variable, function.arguments))
+        inner = Definition(f"{name}({listed})", function_lines(function, JAX))
+        return [f"{given}{comma} = _arrays({given})", f"return {name}({given})"], [inner]
+
+    def lines(self, names: Mapping[sp.Symbol, str], results: Sequence[tuple[str, sp.Expr]], like: str) -> list[str]:
+        """Assignments that compute results."""
+        return lines_with_arrays(names, results, like, JAX)
+
+    def of_one_input(self, plan: NetworkPlan, layer: DeepLayer, lines: list[str]) -> list[str]:
+        """The body of a layer's function of one input; a constant gets its shape."""
+        return lines if layer.kernel.has(K) else [*lines, "kernel = _shaped(kernel, K)"]
+
+    def network_notes(self, plan: NetworkPlan) -> tuple[str, ...]:
+        """On which code errors were measured, and what the types are."""
+        code = docstrings.measured_code(plan.components, self.title)
+        measured = f"Errors are those of float64, measured on {code}, compiled by jax.jit, against ball arithmetic."
+        return f"{_X64}", measured
+
+    def curve_text(self, plan: CurvePlan) -> str:
+        """Refused: the number of terms depends on the weight.
+
+        Raises:
+            NoSpelling: always.
+        """
+        raise NoSpelling(
+            f"{self.title} code for {plan.quantity.name}",
+            "sums over the powers of a weight, whose number depends on the weight, need another target",
+            "export it for NumPy or PyTorch",
+        )
+
+    # ---- running -----------------------------------------------------------------------------------------------
+
+    def in_double_precision(self) -> AbstractContextManager:
+        """Where JAX has float64."""
+        try:
+            from jax import enable_x64
+        except ImportError:  # before JAX 0.8
+            from jax.experimental import enable_x64
+        return enable_x64(True)
+
+    def call(self, function: ArrayFunction, *arguments: ArrayLike) -> Floats:
+        """The value of a compiled function of arrays at NumPy arrays.
+
+        Entries are repeated up to a power of 2, so that few lengths are compiled.
+        """
+        import jax  # where it is installed
+
+        columns = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arguments))
+        shape, size = columns[0].shape, columns[0].size
+        length = max(_SHORTEST, 1 << (size - 1).bit_length())
+        with self.in_double_precision():
+            value = np.asarray(jax.jit(function)(*(np.resize(column, length) for column in columns)))
+        return np.broadcast_to(value, (length,))[:size].reshape(shape).copy()
+
+
+@lru_cache(maxsize=512)
+def _source(component: Component) -> Source:
+    return component_source(component)
+
+
+TARGET = JaxTarget()
