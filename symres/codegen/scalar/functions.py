@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
@@ -16,6 +16,7 @@ from ..stable.half_angles import half_angles
 from ..stable.primitives import determinant
 from .economy import economical
 from .levels import Assignment, Levels, inlined, levelled
+from .series import PLACE, Series, defined, is_series, with_sums
 from .spelling import SCALAR, lines
 
 TRIPLE = (K1, K2, C)
@@ -53,8 +54,9 @@ class ScalarFunction:
         valid: the function that makes kernels nan where there is no value.
         sources: of scalar functions: NAME_entry; of two inputs also NAME_first(K1, parameters) and
             NAME_second(K2, parameters), which return tuples of what is each input's own, and NAME_pair(K1, first, K2,
-            second, C, parameters).
+            second, C, sums, parameters).
         kept: how many numbers NAME_first and NAME_second return; None if there is one input.
+        series: what NAME_pair takes as sums; there is no NAME_entry then. None if it takes none.
     """
 
     name: str
@@ -63,6 +65,12 @@ class ScalarFunction:
     valid: str
     sources: tuple[str, ...]
     kept: tuple[int, int] | None = None
+    series: Series | None = None
+
+    @property
+    def sums(self) -> tuple[sp.Symbol, ...]:
+        """What stands for averages that are summed, which NAME_pair takes."""
+        return () if self.series is None else self.series.symbols
 
     @property
     def varying(self) -> tuple[sp.Symbol, ...]:
@@ -76,11 +84,6 @@ class ScalarFunction:
         return [f"first{k}" for k in range(first)], [f"second{k}" for k in range(second)]
 
 
-def defined(head: str, body: Sequence[str]) -> str:
-    """The text of a function."""
-    return "\n".join([f"def {head}:", *(f"    {line}" for line in body)])
-
-
 # ---- components --------------------------------------------------------------------------------------------------
 def component_text(component: Component) -> Text:
     """The function of a component.
@@ -90,7 +93,7 @@ def component_text(component: Component) -> Text:
     """
     code, listed = component.code, ", ".join(map(variable, component.symbols))
     if component.fallback_integral is not None or code is None:
-        raise NoSpelling.of(SCALAR.name, component.formula, "quadrature at run time")
+        raise NoSpelling.of(SCALAR.name, component.formula, "quadrature at run time: use target numpy")
     tables: tuple[tuple[str, Table], ...] = ()
     if isinstance(code, Fit):
         body, table = _fit_lines(component, code)
@@ -107,6 +110,15 @@ def component_text(component: Component) -> Text:
             head.append("determinant = maximum(determinant(K1, K2, C), FLOOR_SQUARED)")
         body = [*head, *lines(names, [("value", code)])]
     return Text(defined(f"{component.name}({listed})", _guarded(component, body)), tables)
+
+
+def component_texts(components: Iterable[Component]) -> dict[str, Text]:
+    """The functions of components, by name; those that are series stand where they are called.
+
+    Raises:
+        NoSpelling: one is computed in a way that scalar code has no words for.
+    """
+    return {c.name: component_text(c) for c in components if not is_series(c)}
 
 
 def scalar_code(component: Component, code: sp.Expr) -> sp.Expr:
@@ -180,7 +192,7 @@ def _function(
     arguments: Sequence[sp.Symbol],
     results: Sequence[Assignment],
     names: Sequence[tuple[sp.Symbol, str]],
-    components: Iterable[Component],
+    components: Sequence[Component],
     valid: str,
 ) -> ScalarFunction:
     inputs = tuple(s for s in arguments if s in (K, *TRIPLE, Theta))
@@ -189,15 +201,20 @@ def _function(
     listed = ", ".join(spelled[s] for s in arguments)
     kernels = [f"{spelled[s]} = {valid}({spelled[s]})" for s in inputs if s in (K, K1, K2)]
     if not set(TRIPLE) <= set(inputs):
+        for c in filter(is_series, components):
+            raise NoSpelling.of(SCALAR.name, c.formula, PLACE)
         entry = defined(f"{name}_entry({listed})", [*kernels, *lines(spelled, results)])
         return ScalarFunction(name, inputs, parameters, valid, (entry,))
     symbols = {name: symbol for symbol, name in names}
     *steps, (_, value) = results
     for step, expr in reversed(steps):
         value = value.xreplace({symbols[step]: expr})
-    levels = levelled([("return", inlined(value, plain_codes(components)))])
-    found = ScalarFunction(name, inputs, parameters, valid, (), (len(levels.first), len(levels.second)))
+    results, series = with_sums(name, [("return", inlined(value, plain_codes(components)))], components, parameters)
+    levels = levelled(results, () if series is None else series.symbols)
+    found = ScalarFunction(name, inputs, parameters, valid, (), (len(levels.first), len(levels.second)), series)
     sources = _by_level(found, levels)
+    if series is not None:
+        return replace(found, sources=tuple(sources))
     own = list(map(variable, parameters))
     calls = [
         f"{', '.join(names)}, = {name}_{side}({', '.join([kernel, *own])})"
@@ -207,7 +224,7 @@ def _function(
     first, second = found.own
     pair = ["K1", *first, "K2", *second, *map(variable, found.varying), *own]
     entry = defined(f"{name}_entry({listed})", [*kernels, *calls, f"return {name}_pair({', '.join(pair)})"])
-    return ScalarFunction(name, inputs, parameters, valid, (*sources, entry), found.kept)
+    return replace(found, sources=(*sources, entry))
 
 
 def _by_level(function: ScalarFunction, levels: Levels) -> list[str]:
@@ -220,9 +237,9 @@ def _by_level(function: ScalarFunction, levels: Levels) -> list[str]:
             body = lines(names, [(str(s), e) for s, e in found])
             returned = f"return ({', '.join(str(s) for s, _ in found)},)"
             sources.append(defined(f"{function.name}_{side}({', '.join([kernel, *own])})", [*body, returned]))
-    kept = {s: str(s) for s, _ in (*levels.first, *levels.second)}
+    kept = {s: str(s) for s in (*(s for s, _ in (*levels.first, *levels.second)), *function.sums)}
     first, second = function.own
-    arguments = ["K1", *first, "K2", *second, *map(variable, function.varying), *own]
+    arguments = ["K1", *first, "K2", *second, *map(variable, function.varying), *map(str, function.sums), *own]
     sources.append(
         defined(f"{function.name}_pair({', '.join(arguments)})", lines({**names, **kept}, economical(levels.pair)))
     )

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Literal
 
 Precision = Literal["double", "single"]
-_FILES = ("choices.py", "angle_functions.py", "exponentials.py", "tables.py", "recursion.py")
+_FILES = ("choices.py", "angle_functions.py", "exponentials.py", "tables.py", "recursion.py", "hermite.py", "correlations.py")
 
 
 @dataclass(frozen=True)

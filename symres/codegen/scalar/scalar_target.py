@@ -11,7 +11,7 @@ import sympy as sp
 from ..planning.module_plan import ModulePlan
 from ..planning.plan import Component, Function
 from ..planning.target import Target
-from .functions import ScalarFunction, Text, component_text, plain_codes, public_function
+from .functions import ScalarFunction, Text, component_texts, plain_codes, public_function
 from .spelling import SCALAR
 
 HERE = Path(__file__).parent
@@ -31,8 +31,7 @@ class ScalarTarget(Target):
             NoSpelling: they cannot.
         """
         public_function(function)
-        for component in function.components:
-            component_text(component)
+        component_texts(function.components)
 
     def inlined(self, component: Component) -> sp.Expr | None:
         """What stands in a layer of a network for a component of two inputs; None for a call of its function."""
@@ -42,7 +41,7 @@ class ScalarTarget(Target):
 
 def parts_of(plan: ModulePlan) -> tuple[list[ScalarFunction], dict[str, Text]]:
     """The functions of a module, and the texts of the components that they call."""
-    return [public_function(f) for f in plan.functions], {c.name: component_text(c) for c in plan.components}
+    return [public_function(f) for f in plan.functions], component_texts(plan.components)
 
 
 def definitions(sources: Iterable[str]) -> list[ast.FunctionDef]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from ...emission.emitter import variable
 from ...planning.module_plan import ModulePlan
 from ...planning.plan import Component, Function
 from ...scalar.descriptions import HEAD, formula, meaning
-from ...scalar.functions import ScalarFunction, Text, component_function, component_text
+from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
 from ...scalar.library_source import Precision, library
 from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
+from ...scalar.series import Series
 from ...scalar.translate import Names, translated
 from ...wording import docstrings
 
@@ -23,9 +25,9 @@ REALS: Mapping[Precision, str] = {"double": "double", "single": "float"}
 PREFIX = "symres_"
 KNOWN = frozenset({
     "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "fma", "log", "log1p", "pow",
-    "sin", "sinh", "sqrt", "tan", "tanh",
+    "sin", "sinh", "sqrt", "tan",
 })  # fmt: skip
-TILE, ROWS = 2048, 32
+TILE, ROWS, PAIRS = 2048, 32, 4096
 ABOUT = (
     "Functions of double and, with the letter f behind their name, of float. One with a plain name takes arrays of so "
     "many entries. NAME_matrix takes K1 of each row, K2 of each column, and matrices whose rows are ``step`` numbers "
@@ -59,7 +61,7 @@ def module_text(plan: ModulePlan, title: str) -> str:
 
 def component_module(component: Component) -> str:
     """The source of a component alone."""
-    function, plain = component_function(component), {component.name: component_text(component)}
+    function, plain = component_function(component), component_texts([component])
     documented = {"meaning": component.name, "lines": [], "prototypes": prototypes(function)}
     head = {"title": component.name, "command": "", "about": [], "guard": "ALONE", "documented": [documented]}
     return _source(head, [function], plain)
@@ -71,7 +73,9 @@ def _source(head: Mapping[str, Any], functions: Sequence[ScalarFunction], compon
         "machine": machine(),
         "tile": TILE,
         "rows": ROWS,
-        "allocates": False,
+        "allocates": any(f.series is not None for f in functions),
+        "pairs": PAIRS,
+        "factors": max((len(f.series.factors) for f in functions if f.series is not None), default=0),
         "precisions": [_precision(kind, functions, components) for kind in REALS],
     }
     return files.render("module.c.j2", values, TEMPLATES)
@@ -132,12 +136,45 @@ def _precision(
     names = Names(REALS[precision], KNOWN, PREFIX, tools.constants)
     own = definitions([*(t.source for t in components.values()), *(s for f in functions for s in f.sources)])
     valid = definitions(["def unused():\n    return valid(0.0) + directed(0.0)"])
+    needed = tools.needed([*own, *_used(valid, functions)])
     return {
         "real": names.real,
-        "helpers": translated([*tools.needed([*own, *_used(valid, functions)]), *own], names),
+        "helpers": helpers(needed, own, [f.series for f in functions], names),
         "tables": tables(components, names),
         "functions": [_function(function, names) for function in functions],
     }
+
+
+def helpers(
+    needed: Iterable[ast.FunctionDef],
+    own: Iterable[ast.FunctionDef],
+    series: Iterable[Series | None],
+    names: Names,
+) -> str:
+    """Functions of the library and of a module in C; before those of double, what series need of both.
+
+    Args:
+        needed: those of the library that the module calls.
+        own: those of the module.
+        series: those of the module; the coefficients are double for all types of numbers.
+        names: the spelling.
+    """
+    found = [s for s in series if s is not None]
+    if not found or names.real != "double":
+        return translated([*needed, *own], names)
+    tools, factors = library("double"), definitions([text for s in found for text in s.sources])
+    before = tools.needed([*needed, *factors, *definitions([_SERIES])])
+    all_of = {tree.name: tree for tree in (*needed, *before)}
+    ordered = [tree for name, tree in tools.functions.items() if name in all_of]
+    runtime = (HERE / "runtime" / "series.h").read_text("utf-8")
+    return "\n\n".join([translated(ordered, names), runtime, translated([*factors, *own], names)])
+
+
+_SERIES = """
+def unused():
+    polynomials(), probed(), judge(), products(), squares(), remainders()
+    larger_tails(), row_of(), correlated(), chunk(), apart()
+"""
 
 
 def _used(trees: Iterable[Any], functions: Sequence[ScalarFunction]) -> list[Any]:
@@ -153,16 +190,46 @@ def _function(function: ScalarFunction, names: Names) -> dict[str, Any]:
         "scalars": "".join(f"{real} {name}, " for name in own),
         "call": f"{names.function(f'{function.name}_entry')}({', '.join([*(f'{name}[j]' for name in inputs), *own])})",
         "matrix": None if function.kept is None else _matrix(function, own, names),
+        "series": None if function.series is None else _series(function, function.series, own, names),
     }
+
+
+def _series(function: ScalarFunction, series: Series, own: list[str], names: Names) -> dict[str, Any]:
+    """What loops need to know of the series: names in the code of double."""
+    first, second = function.own
+    varying = [f"{name}[i]" for name in map(variable, function.varying)]
+    sums = [f"{s}[j]" for s in function.sums]
+    calls = [
+        (results, _call(function, side, [kernel, *own, *(f"&{r}" for r in results)], names))
+        for side, kernel, results in (("first", "k1", first), ("second", "k2", second))
+        if results
+    ]
+    return {
+        "factors": f"{PREFIX}{function.name}_factors{names.suffix}",
+        "number": len(series.factors),
+        "names": [f"{PREFIX}{f.name}" for f in series.factors],
+        "parameters": ", ".join([*own, "0"]),
+        "sums": [
+            {"name": str(s.symbol), "first": s.first, "second": s.second, "place": f"{PREFIX}{s.place}"}
+            for s in series.sums
+        ],
+        "own": calls,
+        "call": _call(function, "pair", ["k1", *first, "k2", *second, *varying, *sums, *own], names),
+    }
+
+
+def _call(function: ScalarFunction, tag: str, arguments: Sequence[str], names: Names) -> str:
+    return f"{names.function(f'{function.name}_{tag}')}({', '.join(arguments)})"
 
 
 def _matrix(function: ScalarFunction, own: list[str], names: Names) -> dict[str, Any]:
     first, second = function.own
     varying = list(map(variable, function.varying))
-    pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying), *own]
+    pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying)]
+    pair += [*(f"{s}[j]" for s in function.sums), *own]
 
     def call(tag: str, kernel: str, results: list[str]) -> str:
-        return f"{names.function(f'{function.name}_{tag}')}({', '.join([kernel, *own, *results])})"
+        return _call(function, tag, [kernel, *own, *results], names)
 
     return {
         "name": f"{function.name}_matrix{names.suffix}",
@@ -173,5 +240,5 @@ def _matrix(function: ScalarFunction, own: list[str], names: Names) -> dict[str,
         "valid": names.function(function.valid),
         "of_first": call("first", "k1", [f"&{s}" for s in first]),
         "of_second": call("second", "k2[j]", [f"&{s}[j]" for s in second]),
-        "call": f"{names.function(f'{function.name}_pair')}({', '.join(pair)})",
+        "call": _call(function, "pair", pair, names),
     }
