@@ -14,7 +14,8 @@ from ..planning.network_plan import DeepLayer
 from ..planning.plan import Component
 from ..stable.primitives import determinant
 from .economy import economical
-from .functions import defined, plain_codes
+from .functions import plain_codes
+from .series import Series, defined
 from .spelling import lines
 
 
@@ -41,6 +42,7 @@ class ScalarLayer:
     step: str
     gap: str | None
     others: tuple[str, ...]
+    series: Series | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:

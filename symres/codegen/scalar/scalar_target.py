@@ -20,6 +20,8 @@ HERE = Path(__file__).parent
 class ScalarTarget(Target):
     """What the targets in scalar code share: which formulas they have words for."""
 
+    ends = "series in the correlation would need more than 4096 terms for nearly parallel inputs"
+
     def unspelled(self, expr: sp.Expr) -> str:
         """The name of a function in an expression that the target has no spelling for; empty if there is none."""
         return SCALAR.unspelled(expr)

@@ -11,7 +11,7 @@ from ....core import files
 from ...emission.emitter import variable
 from ...planning.module_plan import ModulePlan
 from ...planning.plan import Component, Function
-from ...scalar.descriptions import HEAD, formula, meaning
+from ...scalar.descriptions import HEAD, formula, meaning, series_lines
 from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
 from ...scalar.library_source import Precision, library
 from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
@@ -120,6 +120,7 @@ def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
         *formula(planned),
         *docstrings.argument_lines(planned.quantity, "array or number"),
         "",
+        *series_lines(function.series, 3),
         *docstrings.function_lines(planned, False),
     ]
     return {

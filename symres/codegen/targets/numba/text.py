@@ -13,13 +13,14 @@ from ...planning.module_plan import ModulePlan
 from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component, Function
 from ...scalar import arrays
-from ...scalar.descriptions import HEAD, formula, meaning, network_lines, parameter_lines
-from ...scalar.functions import ScalarFunction, Text, component_function, component_text
+from ...scalar.descriptions import HEAD, formula, meaning, network_lines, parameter_lines, series_lines
+from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
 from ...scalar.inlining import definitions as inlined_definitions
 from ...scalar.inlining import renamed
 from ...scalar.library_source import library
 from ...scalar.networks import ScalarLayer, scalar_layer
 from ...scalar.scalar_target import definitions, in_rows, parts_of, tables_of
+from ...scalar.series import Series
 from ...wording import docstrings
 from ...wording.signatures import signature
 
@@ -55,8 +56,9 @@ def module_text(plan: ModulePlan, title: str) -> str:
     if lacking:
         lines += ["", "Not contained:", "", *(f"    {line}" for line in lacking)]
     quantities = [f.quantity for f in plan.functions]
+    begins = _begins(functions)
     public = [
-        {**_function(s), **_documented(f), "signature": signature(f.quantity, quantities, [f"{OUT}=None"])}
+        {**_function(s, begins[s.name]), **_documented(f, s), "signature": signature(f.quantity, quantities, [f"{OUT}=None"])}
         for f, s in zip(plan.functions, functions, strict=True)
     ]
     return _text("functions.py.j2", plan.title, plan.command, lines, functions, components, {"functions": public})
@@ -66,8 +68,8 @@ def component_module(component: Component) -> str:
     """The module of a component alone."""
     function = component_function(component)
     listed = ", ".join(map(variable, (*function.inputs, *function.parameters)))
-    public = {**_function(function), "meaning": component.name, "lines": [], "signature": f"{listed}, *, {OUT}=None"}
-    components = {component.name: component_text(component)}
+    public = {**_function(function, 0), "meaning": component.name, "lines": [], "signature": f"{listed}, *, {OUT}=None"}
+    components = component_texts([component])
     values = {"functions": [public]}
     return _text("functions.py.j2", component.name, "", [], [function], components, values, threads=False)
 
@@ -80,7 +82,7 @@ def network_text(plan: NetworkPlan, title: str) -> str:
         title: the name of the target in messages.
     """
     layers = {layer.name: scalar_layer(layer, plan.is_sharp) for layer in plan.layers}
-    components = {c.name: component_text(c) for c in plan.called}
+    components = component_texts(plan.called)
     order = [layers[layer.name] for layer, count in plan.runs for _ in range(count)]
     about = [CONVENTIONS, HEAD.format(code=docstrings.measured_code(plan.components, title))]
     lines = [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 0))]
@@ -107,12 +109,18 @@ def _text(
     threads: bool = True,
 ) -> str:
     tools = library("double")
-    own = definitions([*(t.source for t in components.values()), *(s for f in functions for s in f.sources)])
+    series = [f.series for f in functions if f.series is not None]
+    sources = [*(t.source for t in components.values()), *(s for f in functions for s in f.sources)]
+    own = definitions([*(s for found in series for s in found.sources), *sources])
     constants = {**tools.constants, "INFINITY": "inf", "NAN": "nan"}
     loops = files.render(template, values, TEMPLATES).strip("\n")
-    needed = tools.needed([*own, *_called_in(loops)])
-    helpers = [renamed(tree, frozenset(MATH), PREFIX, constants) for tree in (*needed, *own)]
-    code = "\n".join([loops, *helpers])
+    runtime = (HERE / "runtime" / "series.py").read_text("utf-8") if series else ""
+    expansions = [{"kind": _EXPANSIONS[t.name], "text": inlined_definitions(ast.unparse(t))[0]} for t in _driver(runtime)]
+    needed = tools.needed([*own, *_called_in(loops), *(tree for e in expansions for tree in _called_in(e["text"]))])
+    helpers = [
+        {"kind": _kind(tree), "text": renamed(tree, frozenset(MATH), PREFIX, constants)} for tree in (*needed, *own)
+    ]
+    code = "\n".join([loops, *(h["text"] for h in helpers)])
     tables = [{"name": n, "lines": in_rows(list(map(repr, t)))} for n, t in tables_of(components).items()]
     return files.render(
         "module.py.j2",
@@ -126,11 +134,30 @@ def _text(
             "machine": inlined_definitions((HERE / "runtime" / "intrinsics.py").read_text("utf-8")),
             "arrays": inlined_definitions(Path(arrays.__file__).read_text("utf-8")),
             "helpers": helpers,
+            "series": [factor.name for found in series for factor in found.factors],
+            "expansions": expansions,
             "loops": loops,
             "tables": tables,
         },
         TEMPLATES,
     )
+
+
+_EXPANSIONS = {
+    "_root": "_plain", "_chosen": "_plain", "_part": "_loop", "_room": "_plain", "_expansions": "_plain",
+    "_block_of": "_scalar",
+}  # fmt: skip
+
+
+def _driver(text: str) -> list[ast.FunctionDef]:
+    """The functions of the source that expands functions, but for those that the module defines."""
+    return [t for t in ast.parse(text).body if isinstance(t, ast.FunctionDef) and t.name in _EXPANSIONS]
+
+
+def _kind(tree: ast.FunctionDef) -> str:
+    """The decorator of a scalar function, and of one that fills arrays."""
+    fills = any(a.annotation is not None and "Mutable" in ast.unparse(a.annotation) for a in tree.args.args)
+    return "_plain" if fills else "_scalar"
 
 
 def _is_used(name: str, code: str) -> bool:
@@ -149,7 +176,16 @@ def _called_in(code: str) -> list[ast.AST]:
     return [ast.parse(f"{name.removeprefix(PREFIX)}()") for name in calls]
 
 
-def _documented(planned: Function) -> dict[str, Any]:
+def _begins(functions: Sequence[ScalarFunction]) -> dict[str, int]:
+    """The number of the first function that each of them expands, by name."""
+    found, number = {}, 0
+    for f in functions:
+        found[f.name] = number
+        number += len(f.series.factors) if f.series is not None else 0
+    return found
+
+
+def _documented(planned: Function, function: ScalarFunction) -> dict[str, Any]:
     arguments = docstrings.argument_lines(planned.quantity, "array_like")
     lines = [
         *formula(planned),
@@ -160,6 +196,7 @@ def _documented(planned: Function) -> dict[str, Any]:
         "Returns:",
         f"    array of the broadcast shape (a number if all arguments are numbers), or ``{OUT}``.",
         "",
+        *series_lines(function.series, 4),
         *docstrings.function_lines(planned, False),
     ]
     return {"meaning": meaning(planned), "lines": lines}
@@ -169,7 +206,7 @@ def _listed(names: Iterable[str]) -> str:
     return "".join(f"{name}, " for name in names)
 
 
-def _function(function: ScalarFunction) -> dict[str, Any]:
+def _function(function: ScalarFunction, begin: int) -> dict[str, Any]:
     inputs, own = list(map(variable, function.inputs)), list(map(variable, function.parameters))
     found: dict[str, Any] = {
         "name": function.name,
@@ -177,11 +214,13 @@ def _function(function: ScalarFunction) -> dict[str, Any]:
         "parameters": _listed(own),
         "call": f"_{function.name}_entry({', '.join([*(f'{name}[j]' for name in inputs), *own])})",
         "matrix": None,
+        "series": None,
     }
     if function.kept is not None:
         first, second = function.own
         varying = list(map(variable, function.varying))
-        pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying), *own]
+        pair = ["k1", *first, "k2[j]", *(f"{s}[j]" for s in second), *(f"row_{m}[j]" for m in varying)]
+        pair += [*(f"{s}[j]" for s in function.sums), *own]
         found["matrix"] = {
             "first": first,
             "second": second,
@@ -191,7 +230,32 @@ def _function(function: ScalarFunction) -> dict[str, Any]:
             "of_second": f"_{function.name}_second({', '.join(['k2[j]', *own])})",
             "call": f"_{function.name}_pair({', '.join(pair)})",
         }
+    if function.series is not None:
+        found["series"] = _series(function, function.series, begin)
     return found
+
+
+def _series(function: ScalarFunction, series: Series, begin: int) -> dict[str, Any]:
+    """What loops need to know of the series."""
+    (first, second), own = function.own, list(map(variable, function.parameters))
+    sides = (("first", "k1", first), ("second", "k2", second))
+    pair = ["k1", *first, "k2", *second, *(f"{variable(m)}[i]" for m in function.varying)]
+    pair += [*(f"{s}[j]" for s in function.sums), *own]
+    return {
+        "begin": begin,
+        "number": len(series.factors),
+        "numbers": range(len(series.factors)),
+        "sums": [
+            {"name": str(s.symbol), "first": s.first, "second": s.second, "place": f"{PREFIX}{s.place}"}
+            for s in series.sums
+        ],
+        "own": [
+            f"{', '.join(results)}, = _{function.name}_{side}({', '.join([kernel, *own])})"
+            for side, kernel, results in sides
+            if results
+        ],
+        "call": f"_{function.name}_pair({', '.join(pair)})",
+    }
 
 
 def _layer(layer: ScalarLayer, parameters: Sequence[str]) -> dict[str, Any]:
