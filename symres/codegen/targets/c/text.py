@@ -134,7 +134,7 @@ def _precision(
     precision: Precision, functions: Sequence[ScalarFunction], components: Mapping[str, Text]
 ) -> dict[str, Any]:
     tools = library(precision)
-    names = Names(REALS[precision], KNOWN, PREFIX, tools.constants)
+    names = Names(REALS[precision], KNOWN, PREFIX, tools.constants, frozenset(tables_of(components)))
     own = definitions([*(t.source for t in components.values()), *(s for f in functions for s in f.sources)])
     valid = definitions(["def unused():\n    return valid(0.0) + directed(0.0)"])
     needed = tools.needed([*own, *_used(valid, functions)])
