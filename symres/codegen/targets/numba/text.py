@@ -13,7 +13,7 @@ from ...planning.module_plan import ModulePlan
 from ...planning.network_plan import NetworkPlan
 from ...planning.plan import Component, Function
 from ...scalar import arrays
-from ...scalar.descriptions import HEAD, formula, meaning, network_lines, parameter_lines, series_lines
+from ...scalar.descriptions import HEAD, SERIES, formula, meaning, network_lines, parameter_lines, series_lines
 from ...scalar.functions import ScalarFunction, Text, component_function, component_texts
 from ...scalar.inlining import definitions as inlined_definitions
 from ...scalar.inlining import renamed
@@ -84,13 +84,16 @@ def network_text(plan: NetworkPlan, title: str) -> str:
     layers = {layer.name: scalar_layer(layer, plan.is_sharp) for layer in plan.layers}
     components = component_texts(plan.called)
     order = [layers[layer.name] for layer, count in plan.runs for _ in range(count)]
-    about = [CONVENTIONS, HEAD.format(code=docstrings.measured_code(plan.components, title))]
+    begins = _begins(list(layers.values()))
+    series = [SERIES] if any(layer.series is not None for layer in order) else []
+    about = [CONVENTIONS, *series, HEAD.format(code=docstrings.measured_code(plan.components, title))]
     lines = [*network_lines(plan), "", *(line for text in about for line in docstrings.wrapped(text, 0))]
     parameters = list(map(variable, plan.parameters))
     values = {
         "parameters": parameters,
         "explained": parameter_lines(plan, "a number, or a list of one for each layer"),
-        "layers": [_layer(layer, parameters) for layer in layers.values()],
+        "layers": [_layer(layer, parameters, begins[layer.name], k) for k, layer in enumerate(layers.values())],
+        "expanding": any(layer.series is not None for layer in order),
         "kinds": [list(layers).index(layer.name) for layer in order],
         "kept": 2 + max(layer.own for layer in order),
         "sharp": plan.is_sharp,
@@ -176,7 +179,7 @@ def _called_in(code: str) -> list[ast.AST]:
     return [ast.parse(f"{name.removeprefix(PREFIX)}()") for name in calls]
 
 
-def _begins(functions: Sequence[ScalarFunction]) -> dict[str, int]:
+def _begins(functions: Sequence[ScalarFunction | ScalarLayer]) -> dict[str, int]:
     """The number of the first function that each of them expands, by name."""
     found, number = {}, 0
     for f in functions:
@@ -245,10 +248,7 @@ def _series(function: ScalarFunction, series: Series, begin: int) -> dict[str, A
         "begin": begin,
         "number": len(series.factors),
         "numbers": range(len(series.factors)),
-        "sums": [
-            {"name": str(s.symbol), "first": s.first, "second": s.second, "place": f"{PREFIX}{s.place}"}
-            for s in series.sums
-        ],
+        "sums": _sums(series),
         "own": [
             f"{', '.join(results)}, = _{function.name}_{side}({', '.join([kernel, *own])})"
             for side, kernel, results in sides
@@ -258,12 +258,27 @@ def _series(function: ScalarFunction, series: Series, begin: int) -> dict[str, A
     }
 
 
-def _layer(layer: ScalarLayer, parameters: Sequence[str]) -> dict[str, Any]:
+def _sums(series: Series) -> list[dict[str, Any]]:
+    return [
+        {"name": str(s.symbol), "first": s.first, "second": s.second, "place": f"{PREFIX}{s.place}"}
+        for s in series.sums
+    ]
+
+
+def _series_of_layer(series: Series, begin: int, own: Sequence[str]) -> dict[str, Any]:
+    """What loops need to know of the series."""
+    numbers, sums = ", ".join([*own, "0.0"]), _sums(series)
+    return {"begin": begin, "number": len(series.factors), "parameters": numbers, "sums": sums}
+
+
+def _layer(layer: ScalarLayer, parameters: Sequence[str], begin: int, kind: int) -> dict[str, Any]:
     own = [f"parameters[{parameters.index(variable(p))}, layer]" for p in layer.parameters]
     numbers = [f"p{k}" for k in range(len(own))]
     kept = ["kernel", *(f"values[layer, {2 + k}, i]" for k in range(layer.own))]
     second = ["two[0, left + j]", *(f"two[{2 + k}, left + j]" for k in range(layer.own))]
     following = ["two_next[0, left + j]", "two_next[1, left + j]"]
+
+    sums = [] if layer.series is None else [f"{s}[j]" for s in layer.series.symbols]
 
     def call(tag: str, *arguments: str) -> str:
         return f"_{layer.name}_{tag}({', '.join(arguments)})"
@@ -271,7 +286,7 @@ def _layer(layer: ScalarLayer, parameters: Sequence[str]) -> dict[str, Any]:
     def calls(first: Sequence[str], next_kernel: str, next_root: str) -> dict[str, str]:
         pair = [*first, *second, "C[j]"]
         gap = call("gap", *pair, "D[j]", f"{next_root}*two_next[1, left + j]", *numbers)
-        step = call("step", *pair, "Theta[j]", "D[j]", next_kernel, next_root, *following, *numbers)
+        step = call("step", *pair, "Theta[j]", "D[j]", next_kernel, next_root, *following, *sums, *numbers)
         return {"step": step, "gap": gap if layer.gap is not None else ""}
 
     shared = ["first", *(f"first{k}" for k in range(layer.own))]  # read once: a loop may write to any array
@@ -279,6 +294,8 @@ def _layer(layer: ScalarLayer, parameters: Sequence[str]) -> dict[str, Any]:
     read = zip(shared, ["one[0, i]", *(f"one[{2 + k}, i]" for k in range(layer.own))], strict=True)
     return {
         "name": layer.name,
+        "kind": kind,
+        "series": None if layer.series is None else _series_of_layer(layer.series, begin, own),
         "numbers": list(zip(numbers, own, strict=True)),
         "read": list(read),
         "one": f"{_listed(kept).strip()} = {call('one', 'K', *own)}",

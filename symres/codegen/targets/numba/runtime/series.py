@@ -134,7 +134,7 @@ def _expansions(
             choice[0] = max(choice[0], found[0])
             if again == 0:
                 choice[1] = max(choice[1], found[1])
-    nodes, terms = int(choice[0]), int(choice[1])
+    nodes, terms = int(choice[0]), max(8, int(choice[1]))
     some = min(terms, 8 * (131072 // nodes))  # terms at a time: the table stays small
     table = np.empty((some + 2) * nodes)
     first = _room(number, K1.size, terms)
