@@ -24,7 +24,7 @@ from .spelling import SCALAR, lines
 
 KINKS = "quadrature at run time, which averages of two variables of a function with kinks need: use target numpy"
 PLACE = "averages at other places than kernels and a covariance of two inputs: use target numpy"
-READ, WRITTEN = "Sequence[float]", "MutableSequence[float]"
+READ, WRITTEN = "Given", "Written"
 
 
 @dataclass(frozen=True)

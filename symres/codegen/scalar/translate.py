@@ -1,8 +1,9 @@
 """Scalar Python as C: the restricted language of the run-time library, and of the functions that are generated.
 
-Functions of numbers, whole numbers and tables: assignments, arithmetic, comparisons, conditional expressions and loops
-over ranges; functions of the series store numbers in arrays too. Each local name is declared where it first stands. What is fused stays fused, and nothing else is: the
-text says ``fma`` where it means it.
+Functions of numbers, whole numbers and arrays of numbers: assignments, arithmetic, comparisons, conditional expressions,
+branches and loops. Parts of arrays are pointers; whole numbers are divided where they are not negative. Each local name
+is declared where it first stands. What is fused stays fused, and nothing else is: the text says ``fma`` where it means
+it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ import ast
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
-_BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/", ast.Mod: "%"}
+_BINARY = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/", ast.Mod: "%", ast.BitAnd: "&&",
+    ast.BitOr: "||",
+}  # fmt: skip
 _COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _TYPES = {
     "float": "{0}",
     "int": "long",
     "Sequence[float]": "const {0} *",
-    "MutableSequence[float]": "{0} *restrict ",
+    "Given": "const {0} *",
+    "Written": "{0} *restrict ",
     "None": "void",
 }
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
 from math import fabs, log
 
 from .hermite import NOTHING
-from .machine import NAN, fma
+from .machine import NAN, Given, Written, fma
 
 CUT = -31.543  # the logarithm of 2e-14: what terms need not give, of sqrt(<f**2> <g**2>)
 LOST = -27.631  # the logarithm of 1e-12: what an entry may lack of that
@@ -19,19 +18,19 @@ def correlated(c: float, inverse1: float, inverse2: float) -> float:
     return -1.0 if ratio < -1.0 else ratio
 
 
-def row_of(terms: int, lane: int, block: Sequence[float], row: MutableSequence[float]) -> None:
+def row_of(terms: int, lane: int, block: Given, row: Written) -> None:
     """The coefficients of one input of a block, one behind the other."""
     for n in range(terms):
         row[n] = block[64 * n + lane]
 
 
-def larger_tails(tails: Sequence[float], count: int, most: MutableSequence[float]) -> None:
+def larger_tails(tails: Given, count: int, most: Written) -> None:
     """The larger ones of two rows of logarithms, in the place of the second."""
     for k in range(count):
         most[k] = tails[k] if tails[k] > most[k] else most[k]
 
 
-def largest_size(numbers: Sequence[float], work: MutableSequence[float]) -> float:
+def largest_size(numbers: Given, work: Written) -> float:
     """The largest absolute value of 64 numbers."""
     for j in range(32):
         one = fabs(numbers[j])
@@ -47,7 +46,7 @@ def largest_size(numbers: Sequence[float], work: MutableSequence[float]) -> floa
     return largest
 
 
-def needed(groups: int, logarithm: float, one: Sequence[float], two: Sequence[float]) -> int:
+def needed(groups: int, logarithm: float, one: Given, two: Given) -> int:
     """How many groups of four terms of a parity leave little enough.
 
     Args:
@@ -62,18 +61,16 @@ def needed(groups: int, logarithm: float, one: Sequence[float], two: Sequence[fl
     return k
 
 
-def horner(
-    n: int, first: Sequence[float], second: Sequence[float], square: Sequence[float], out: MutableSequence[float]
-) -> None:
+def horner(n: int, first: Given, second: Given, square: Given, out: Written) -> None:
     """Terms n, n - 2, n - 4 and n - 6 of a parity, in Horner's order."""
     a0 = first[n]
     a1 = first[n - 2]
     a2 = first[n - 4]
     a3 = first[n - 6]
-    b0: Sequence[float] = second[64 * n : 64 * n + 64]
-    b1: Sequence[float] = second[64 * n - 128 : 64 * n - 64]
-    b2: Sequence[float] = second[64 * n - 256 : 64 * n - 192]
-    b3: Sequence[float] = second[64 * n - 384 : 64 * n - 320]
+    b0: Given = second[64 * n : 64 * n + 64]
+    b1: Given = second[64 * n - 128 : 64 * n - 64]
+    b2: Given = second[64 * n - 256 : 64 * n - 192]
+    b3: Given = second[64 * n - 384 : 64 * n - 320]
     for j in range(64):
         s = square[j]
         v = fma(out[j], s, a0 * b0[j])
@@ -85,11 +82,11 @@ def horner(
 def summed(
     evens: int,
     odds: int,
-    first: Sequence[float],
-    second: Sequence[float],
-    rho: Sequence[float],
-    work: MutableSequence[float],
-    out: MutableSequence[float],
+    first: Given,
+    second: Given,
+    rho: Given,
+    work: Written,
+    out: Written,
 ) -> None:
     """The sums of 64 pairs.
 
@@ -102,8 +99,8 @@ def summed(
         work: room for 128 numbers.
         out: receives the sums.
     """
-    square: MutableSequence[float] = work[0:64]
-    even: MutableSequence[float] = work[64:128]
+    square: Written = work[0:64]
+    even: Written = work[64:128]
     for j in range(64):
         square[j] = rho[j] * rho[j]
         even[j] = 0.0
@@ -118,15 +115,15 @@ def summed(
 
 def chunk(
     terms: int,
-    first: Sequence[float],
-    of_first: Sequence[float],
+    first: Given,
+    of_first: Given,
     rest: float,
-    second: Sequence[float],
-    of_second: Sequence[float],
-    rests: Sequence[float],
-    rho: Sequence[float],
-    work: MutableSequence[float],
-    out: MutableSequence[float],
+    second: Given,
+    of_second: Given,
+    rests: Given,
+    rho: Given,
+    work: Written,
+    out: Written,
 ) -> None:
     """The averages of 64 pairs that share the first input; no number where terms leave more than 1e-12.
 
@@ -146,9 +143,7 @@ def chunk(
     largest = largest_size(rho, work)
     logarithm = log(largest if largest > NOTHING else NOTHING)
     evens: int = needed(groups, logarithm, of_first[0 : groups + 1], of_second[0 : groups + 1])
-    odds: int = needed(
-        groups, logarithm, of_first[groups + 1 : 2 * groups + 2], of_second[groups + 1 : 2 * groups + 2]
-    )
+    odds: int = needed(groups, logarithm, of_first[groups + 1 : 2 * groups + 2], of_second[groups + 1 : 2 * groups + 2])
     summed(evens, odds, first, second, rho, work, out)
     if 8.0 * groups * logarithm + 0.5 * (of_first[groups] + of_second[groups]) > LOST:
         for j in range(64):
@@ -159,16 +154,16 @@ def chunk(
 
 def apart(
     terms: int,
-    first: Sequence[float],
-    of_first: Sequence[float],
-    rests1: Sequence[float],
-    second: Sequence[float],
-    of_second: Sequence[float],
-    rests2: Sequence[float],
-    places: Sequence[float],
-    rho: Sequence[float],
-    work: MutableSequence[float],
-    out: MutableSequence[float],
+    first: Given,
+    of_first: Given,
+    rests1: Given,
+    second: Given,
+    of_second: Given,
+    rests2: Given,
+    places: Given,
+    rho: Given,
+    work: Written,
+    out: Written,
 ) -> None:
     """The averages of 64 pairs that have inputs of their own; no number where terms leave more than 1e-12.
 
@@ -189,12 +184,10 @@ def apart(
     largest = largest_size(rho, work)
     logarithm = log(largest if largest > NOTHING else NOTHING)
     evens: int = needed(groups, logarithm, of_first[0 : groups + 1], of_second[0 : groups + 1])
-    odds: int = needed(
-        groups, logarithm, of_first[groups + 1 : 2 * groups + 2], of_second[groups + 1 : 2 * groups + 2]
-    )
+    odds: int = needed(groups, logarithm, of_first[groups + 1 : 2 * groups + 2], of_second[groups + 1 : 2 * groups + 2])
     used: int = 8 * (evens if evens > odds else odds)
-    ones: MutableSequence[float] = work[128 : 128 + terms]
-    both: MutableSequence[float] = work[128 + terms : 128 + 65 * terms]
+    ones: Written = work[128 : 128 + terms]
+    both: Written = work[128 + terms : 128 + 65 * terms]
     for n in range(used):
         ones[n] = 1.0
     for j in range(64):

@@ -5,17 +5,16 @@ h_n. What terms from the n-th on add is at most |rho|**n sqrt(r_f r_g) with r = 
 that the error of each sum is known when it is computed.
 
 Averages are sums over nodes at equal distances, whose error falls faster than any power of the distance. Inputs come in
-blocks of 64, one behind the other in memory; functions of x come as f(x) + f(-x) and f(x) - f(-x), of which even and odd
+blocks of 64, one behind the other in memory. Functions come as f(x) + f(-x) and f(x) - f(-x), of which even and odd
 polynomials see one each. Everything is double here, whatever the type of the values.
 """
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
 from math import fabs, log, sqrt
 
 from .exponentials import exp
-from .machine import fma
+from .machine import Given, Written, fma
 
 REACH = 13.0  # standard deviations behind which nothing is left of the normal law times a polynomial
 NODES = 64.0  # in the first attempt
@@ -28,9 +27,7 @@ HIDDEN = 1e-15  # of <f**2>: rounding hides what is less
 NOTHING = 1e-300
 
 
-def polynomials(
-    begin: int, known: int, terms: int, nodes: int, step: float, table: MutableSequence[float]
-) -> None:
+def polynomials(begin: int, known: int, terms: int, nodes: int, step: float, table: Written) -> None:
     """Normalised Hermite polynomials times weights, at nodes: a column for each node, a row for each polynomial.
 
     The node at 0 counts half, as functions are taken at x and at -x.
@@ -49,9 +46,9 @@ def polynomials(
         up = 1.0 / sqrt(n) if n > 0 else 1.0
         down = sqrt(n - 1.0) if n > 0 else 0.0
         place: int = (n - begin) * nodes
-        before: Sequence[float] = table[place : place + nodes]
-        here: Sequence[float] = table[place + nodes : place + 2 * nodes]
-        row: MutableSequence[float] = table[place + 2 * nodes : place + 3 * nodes]
+        before: Given = table[place : place + nodes]
+        here: Given = table[place + nodes : place + 2 * nodes]
+        row: Written = table[place + 2 * nodes : place + 3 * nodes]
         if n == 0:
             for q in range(nodes):
                 x = step * q
@@ -66,10 +63,10 @@ def probed(
     terms: int,
     nodes: int,
     step: float,
-    even: Sequence[float],
-    odd: Sequence[float],
-    work: MutableSequence[float],
-    found: MutableSequence[float],
+    even: Given,
+    odd: Given,
+    work: Written,
+    found: Written,
 ) -> float:
     """<f**2> and the coefficients of the first input of a block.
 
@@ -112,9 +109,7 @@ def probed(
     return total
 
 
-def judge(
-    total: float, finer: float, one: Sequence[float], two: Sequence[float], choice: MutableSequence[float]
-) -> None:
+def judge(total: float, finer: float, one: Given, two: Given, choice: Written) -> None:
     """More nodes where their number changes coefficients, more terms where they leave too much, or an end.
 
     Args:
@@ -156,24 +151,24 @@ def products(
     parity: int,
     terms: int,
     nodes: int,
-    table: Sequence[float],
-    values: Sequence[float],
-    coefficients: MutableSequence[float],
+    table: Given,
+    values: Given,
+    coefficients: Written,
 ) -> None:
     """The coefficients of a parity for the inputs of a block, from values of the same parity."""
     for n in range(parity, terms, 4):
-        one: MutableSequence[float] = coefficients[64 * n : 64 * n + 64]
-        two: MutableSequence[float] = coefficients[64 * n + 128 : 64 * n + 192]
+        one: Written = coefficients[64 * n : 64 * n + 64]
+        two: Written = coefficients[64 * n + 128 : 64 * n + 192]
         for j in range(64):
             one[j] = 0.0
             two[j] = 0.0
-        low: Sequence[float] = table[n * nodes : (n + 1) * nodes]
-        high: Sequence[float] = table[(n + 2) * nodes : (n + 3) * nodes]
+        low: Given = table[n * nodes : (n + 1) * nodes]
+        high: Given = table[(n + 2) * nodes : (n + 3) * nodes]
         for q in range(0, nodes, 4):
-            v0: Sequence[float] = values[64 * q : 64 * q + 64]
-            v1: Sequence[float] = values[64 * q + 64 : 64 * q + 128]
-            v2: Sequence[float] = values[64 * q + 128 : 64 * q + 192]
-            v3: Sequence[float] = values[64 * q + 192 : 64 * q + 256]
+            v0: Given = values[64 * q : 64 * q + 64]
+            v1: Given = values[64 * q + 64 : 64 * q + 128]
+            v2: Given = values[64 * q + 128 : 64 * q + 192]
+            v3: Given = values[64 * q + 192 : 64 * q + 256]
             a0 = low[q]
             a1 = low[q + 1]
             a2 = low[q + 2]
@@ -192,7 +187,7 @@ def share(part: float, total: float) -> float:
     return log((part if part > NOTHING else NOTHING) / (total if total > NOTHING else NOTHING))
 
 
-def largest_share(part: Sequence[float], total: Sequence[float]) -> float:
+def largest_share(part: Given, total: Given) -> float:
     """The logarithm of the largest share; what is no number does not count."""
     largest = 0.0
     for j in range(64):
@@ -201,9 +196,7 @@ def largest_share(part: Sequence[float], total: Sequence[float]) -> float:
     return log(largest if largest > NOTHING else NOTHING)
 
 
-def squares(
-    nodes: int, weights: Sequence[float], even: Sequence[float], odd: Sequence[float], total: MutableSequence[float]
-) -> None:
+def squares(nodes: int, weights: Given, even: Given, odd: Given, total: Written) -> None:
     """<f**2> of the inputs of a block.
 
     Args:
@@ -217,18 +210,18 @@ def squares(
         total[j] = 0.0
     for q in range(nodes):
         weight = 0.5 * weights[q]
-        above: Sequence[float] = even[64 * q : 64 * q + 64]
-        below: Sequence[float] = odd[64 * q : 64 * q + 64]
+        above: Given = even[64 * q : 64 * q + 64]
+        below: Given = odd[64 * q : 64 * q + 64]
         for j in range(64):
             total[j] = fma(weight, above[j] * above[j] + below[j] * below[j], total[j])
 
 
 def remainders(
     terms: int,
-    coefficients: Sequence[float],
-    tails: MutableSequence[float],
-    rests: MutableSequence[float],
-    work: MutableSequence[float],
+    coefficients: Given,
+    tails: Written,
+    rests: Written,
+    work: Written,
 ) -> None:
     """What the squares of coefficients leave of <f**2>, for the inputs of a block.
 
@@ -240,14 +233,14 @@ def remainders(
         rests: <f**2>; receives what is left behind the last term, likewise for each input.
         work: room for 192 numbers.
     """
-    total: MutableSequence[float] = work[0:64]
-    left: MutableSequence[float] = work[64:128]
-    other: MutableSequence[float] = work[128:192]
+    total: Written = work[0:64]
+    left: Written = work[64:128]
+    other: Written = work[128:192]
     for j in range(64):
         total[j] = rests[j]
         left[j] = total[j]
     for n in range(terms):
-        row: Sequence[float] = coefficients[64 * n : 64 * n + 64]
+        row: Given = coefficients[64 * n : 64 * n + 64]
         for j in range(64):
             left[j] = left[j] - row[j] * row[j]
     for j in range(64):
@@ -259,8 +252,8 @@ def remainders(
     tails[2 * groups + 1] = tails[groups]
     for k in range(groups - 1, -1, -1):
         for m in range(8 * k, 8 * k + 8, 2):
-            first: Sequence[float] = coefficients[64 * m : 64 * m + 64]
-            second: Sequence[float] = coefficients[64 * m + 64 : 64 * m + 128]
+            first: Given = coefficients[64 * m : 64 * m + 64]
+            second: Given = coefficients[64 * m + 64 : 64 * m + 128]
             for j in range(64):
                 left[j] = fma(first[j], first[j], left[j])
                 other[j] = fma(second[j], second[j], other[j])

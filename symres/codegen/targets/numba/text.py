@@ -58,7 +58,11 @@ def module_text(plan: ModulePlan, title: str) -> str:
     quantities = [f.quantity for f in plan.functions]
     begins = _begins(functions)
     public = [
-        {**_function(s, begins[s.name]), **_documented(f, s), "signature": signature(f.quantity, quantities, [f"{OUT}=None"])}
+        {
+            **_function(s, begins[s.name]),
+            **_documented(f, s),
+            "signature": signature(f.quantity, quantities, [f"{OUT}=None"]),
+        }
         for f, s in zip(plan.functions, functions, strict=True)
     ]
     return _text("functions.py.j2", plan.title, plan.command, lines, functions, components, {"functions": public})
@@ -118,7 +122,9 @@ def _text(
     constants = {**tools.constants, "INFINITY": "inf", "NAN": "nan"}
     loops = files.render(template, values, TEMPLATES).strip("\n")
     runtime = (HERE / "runtime" / "series.py").read_text("utf-8") if series else ""
-    expansions = [{"kind": _EXPANSIONS[t.name], "text": inlined_definitions(ast.unparse(t))[0]} for t in _driver(runtime)]
+    expansions = [
+        {"kind": _EXPANSIONS[t.name], "text": inlined_definitions(ast.unparse(t))[0]} for t in _driver(runtime)
+    ]
     needed = tools.needed([*own, *_called_in(loops), *(tree for e in expansions for tree in _called_in(e["text"]))])
     helpers = [
         {"kind": _kind(tree), "text": renamed(tree, frozenset(MATH), PREFIX, constants)} for tree in (*needed, *own)
@@ -159,7 +165,7 @@ def _driver(text: str) -> list[ast.FunctionDef]:
 
 def _kind(tree: ast.FunctionDef) -> str:
     """The decorator of a scalar function, and of one that fills arrays."""
-    fills = any(a.annotation is not None and "Mutable" in ast.unparse(a.annotation) for a in tree.args.args)
+    fills = any(a.annotation is not None and ast.unparse(a.annotation) == "Written" for a in tree.args.args)
     return "_plain" if fills else "_scalar"
 
 

@@ -25,7 +25,7 @@ static size_t symres_workspace(size_t nodes)
 /* How many nodes and terms the input with the largest root of a kernel takes; a smaller root where there are none. */
 static double symres_chosen(symres_factor f, double root, const double *p, double *choice, double *work)
 {
-    const double nodes = choice[0], terms = choice[1];
+    const double terms = choice[1];
     const size_t most = 16384;
     double *even = work, *odd = even + 64 * most, *room = odd + 64 * most, *one = room + 2 * most, *two = one + 4096;
     double roots[64];
@@ -42,7 +42,7 @@ static double symres_chosen(symres_factor f, double root, const double *p, doubl
         }
         if (choice[2] == 1)
             return root;
-        choice[0] = nodes, choice[1] = terms, choice[2] = 0;
+        choice[1] = terms, choice[2] = 0;
         if (!(root > 1e-100)) /* not even constants have numbers */
             return -1;
         root *= 0.5;

@@ -1,7 +1,6 @@
 """Averages of two variables as series in the correlation: the coefficients of all inputs, in blocks of 64.
 
-What is called here under other names of the library is there under the same ones; ``_values`` and ``_kernel_of`` are the
-module's own.
+Functions of the library have an underscore before their names; ``_values`` and ``_kernel_of`` are the module's own.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def _chosen(number: int, root: float, p: Reals, choice: Reals) -> float:
         p: the parameters.
         choice: numbers of nodes and terms to begin with, and 0; receives those that suffice.
     """
-    nodes, terms = choice[0], choice[1]
+    terms = choice[1]
     even, odd, room = np.empty(64 * 16384), np.empty(64 * 16384), np.empty(2 * 16384)
     one, two, roots = np.empty(4096), np.empty(4096), np.empty(64)
     while True:
@@ -63,14 +62,23 @@ def _chosen(number: int, root: float, p: Reals, choice: Reals) -> float:
             _judge(total, finer, one, two, choice)
         if choice[2] == 1.0:
             return root
-        choice[0], choice[1], choice[2] = nodes, terms, 0.0
+        choice[1], choice[2] = terms, 0.0
         if not root > 1e-100:  # not even constants have numbers
             return -1.0
         root *= 0.5
 
 
 def _part(
-    number: int, K: Reals, limit: float, p: Reals, begin: int, some: int, terms: int, nodes: int, table: Reals, e: Expansion
+    number: int,
+    K: Reals,
+    limit: float,
+    p: Reals,
+    begin: int,
+    some: int,
+    terms: int,
+    nodes: int,
+    table: Reals,
+    e: Expansion,
 ) -> None:
     """Some coefficients of a function for some inputs, from the term ``begin`` on."""
     coefficients, tails, rests, inverses, most = e
