@@ -16,7 +16,7 @@ from ..stable.half_angles import half_angles
 from ..stable.primitives import determinant
 from .economy import economical
 from .levels import Assignment, Levels, inlined, levelled
-from .series import PLACE, Series, defined, is_series, with_sums
+from .series import PLACE, Series, defined, is_series, refused, with_sums
 from .spelling import SCALAR, lines
 
 TRIPLE = (K1, K2, C)
@@ -93,7 +93,7 @@ def component_text(component: Component) -> Text:
     """
     code, listed = component.code, ", ".join(map(variable, component.symbols))
     if component.fallback_integral is not None or code is None:
-        raise NoSpelling.of(SCALAR.name, component.formula, "quadrature at run time: use target numpy")
+        raise refused(component.formula, "it is integrated at run time, which compiled code does not")
     tables: tuple[tuple[str, Table], ...] = ()
     if isinstance(code, Fit):
         body, table = _fit_lines(component, code)
@@ -202,7 +202,7 @@ def _function(
     kernels = [f"{spelled[s]} = {valid}({spelled[s]})" for s in inputs if s in (K, K1, K2)]
     if not set(TRIPLE) <= set(inputs):
         for c in filter(is_series, components):
-            raise NoSpelling.of(SCALAR.name, c.formula, PLACE)
+            raise refused(c.formula, PLACE)
         entry = defined(f"{name}_entry({listed})", [*kernels, *lines(spelled, results)])
         return ScalarFunction(name, inputs, parameters, valid, (entry,))
     symbols = {name: symbol for symbol, name in names}

@@ -22,8 +22,8 @@ from ..stable.rewrites import stabilise
 from .levels import Assignment
 from .spelling import SCALAR, lines
 
-KINKS = "quadrature at run time, which averages of two variables of a function with kinks need: use target numpy"
-PLACE = "averages at other places than kernels and a covariance of two inputs: use target numpy"
+KINKS = "averages of two variables of a function with kinks are integrated at run time, which compiled code does not"
+PLACE = "its averages are at other places than the kernels and the covariance of two inputs"
 READ, WRITTEN = "Given", "Written"
 
 
@@ -79,6 +79,11 @@ class Series:
         return tuple(s.symbol for s in self.sums)
 
 
+def refused(formula: sp.Expr, found: str) -> NoSpelling:
+    """The error for an average that other targets compute."""
+    return NoSpelling(f"compiled code for {str(formula)[:80]}", found, 'use target="numpy" or target="torch"')
+
+
 def is_series(component: Component) -> bool:
     """Whether a component is computed as a series.
 
@@ -88,7 +93,7 @@ def is_series(component: Component) -> bool:
     if not component.is_pair or component.code is not None or component.fallback_integral is not None:
         return False
     if any(f.breaks for node in averages(component.formula) for _, factors in node.terms for f in factors):
-        raise NoSpelling.of(SCALAR.name, component.formula, KINKS)
+        raise refused(component.formula, KINKS)
     return True
 
 
@@ -135,21 +140,26 @@ class _Found:
             first, c, second = (e.xreplace(given) for e in node.covariance)
             total = sp.Integer(0)
             for coefficient, (f, g) in node.terms:
-                one, two = self._factor(f, first, given, component), self._factor(g, second, given, component)
+                one, two = self._factor(f, first, K1, given, component), self._factor(g, second, K2, given, component)
                 total += coefficient * self._sum(one, two, c, component)
             values[node] = total
         return component.formula.xreplace(values).xreplace(given)
 
     def _factor(
-        self, f: PiecewiseIntegrand, kernel: sp.Expr, given: Mapping[sp.Symbol, sp.Expr], component: Component
+        self,
+        f: PiecewiseIntegrand,
+        kernel: sp.Expr,
+        side: sp.Symbol,
+        given: Mapping[sp.Symbol, sp.Expr],
+        component: Component,
     ) -> int:
         function = stabilise(f.parts[0].xreplace({s: e for s, e in given.items() if s not in (K1, K2, C)}))
-        own = kernel.xreplace({K1: K, K2: K})
+        own = kernel.xreplace({side: K})
         unspelled = SCALAR.unspelled(function) or SCALAR.unspelled(own)
         if unspelled:
             raise NoSpelling.of(SCALAR.name, component.formula, unspelled)
         if not {z, *self.parameters} >= function.free_symbols or not {K, *self.parameters} >= own.free_symbols:
-            raise NoSpelling.of(SCALAR.name, component.formula, PLACE)
+            raise refused(component.formula, PLACE)
         key = (function, own, component.guards.largest)
         if key not in self.factors:
             self.factors[key] = self._written(f"{self.name}_factor{len(self.factors)}", *key)
@@ -193,7 +203,7 @@ class _Found:
 
     def _sum(self, first: int, second: int, c: sp.Expr, component: Component) -> sp.Symbol:
         if not {K1, K2, C, *self.parameters} >= c.free_symbols:
-            raise NoSpelling.of(SCALAR.name, component.formula, PLACE)
+            raise refused(component.formula, PLACE)
         key = (first, second, c)
         if key not in self.sums:
             number = len(self.sums)

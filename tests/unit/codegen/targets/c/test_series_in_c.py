@@ -103,9 +103,7 @@ def test_parameters_act_inside():
         def exact(z, beta=beta):
             return z / (1 + np.exp(-beta * z))
 
-        assert swish(1.0, 2.0, 0.7, beta) == pytest.approx(
-            average(exact, exact, 1.0, 2.0, 0.7 / np.sqrt(2)), rel=1e-13
-        )
+        assert swish(1.0, 2.0, 0.7, beta) == pytest.approx(average(exact, exact, 1.0, 2.0, 0.7 / np.sqrt(2)), rel=1e-13)
 
 
 def test_functions_may_differ():
