@@ -88,7 +88,7 @@ OPTIONS = {
     "list averages gelu --set a=1": "gelu: it has no parameter a",
     "show swish --set a=1": "its parameters are: beta",
     "show gelo": "gelu",
-    "export gelu --target jax": "numpy, torch, latex",
+    "export gelu --target fortran": "numpy, torch, latex",
     "export gelu --quantity chi_prep": "did you mean chi_perp",
     "export gelu --quantity g": "did you mean phi_squared? known are phi_squared, kernel_map, covariance_map",
     "export gelu --quantity K'": "did you mean kernel_map? known are",
