@@ -37,6 +37,15 @@ class LosesDigits(NoSpelling):
     """A formula in special functions whose terms cancel in floats."""
 
 
+def not_integrated(formula: sp.Basic, language: str) -> NoSpelling:
+    """The error for an average that would be integrated when the code runs, where that is no way of the language."""
+    return NoSpelling(
+        f"{language} code for {str(formula)[:80]}",
+        "averages without a closed form need another target",
+        "export it for NumPy or PyTorch",
+    )
+
+
 @dataclass(frozen=True)
 class Dialect:
     """How one target language spells operations.

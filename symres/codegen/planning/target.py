@@ -39,6 +39,8 @@ class Capabilities:
         jit: whether the functions are compiled, or can be by the library.
         gradients: whether results have derivatives in every argument.
         code: "array" if functions take arrays that broadcast, "scalar" if they take one entry at a time.
+        quadrature: whether averages without a closed form can be integrated when the code runs; a fit of one kernel
+            needs no such thing.
     """
 
     dtypes: tuple[str, ...] = ("float64",)
@@ -46,6 +48,7 @@ class Capabilities:
     jit: bool = False
     gradients: bool = False
     code: Literal["array", "scalar"] = "array"
+    quadrature: bool = True
 
 
 class Target(ABC):

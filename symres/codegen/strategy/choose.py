@@ -16,7 +16,7 @@ from ...core.symbols import K1, K2, C, K
 from ...numerics.balls import enclose, evaluate
 from ...numerics.special import S4, SPECIAL, T4
 from ..averages.average_code import averages
-from ..emission.emitter import LosesDigits, NoSpelling
+from ..emission.emitter import LosesDigits, NoSpelling, not_integrated
 from ..fits.chebyshev import fit
 from ..planning.plan import ACCURATE, FEW_DIGITS, Component
 from ..planning.target import Target
@@ -72,6 +72,12 @@ def build_component(
         LosesDigits: a closed form whose terms cancel in floats, or whose limit at K = 0 depends on parameters; the
             same holds.
     """
+    if averages(formula) and symbols != (K,) and not target.capabilities.quadrature:  # it would be measured for nothing
+        raise not_integrated(formula, target.title)
+    if C in symbols and formula.has(*SPECIAL):  # likewise
+        unspelled = target.unspelled(in_determinant_form(stabilise(formula)))
+        if unspelled:
+            raise NoSpelling.of(target.title, formula, unspelled)
     if C in symbols and formula.has(*SPECIAL) and not accept_cancellation:
         _check_digits(name, symbols, formula, target.title, reference)
     component = _built(name, symbols, formula, reference, accept_cancellation, fallback_integral)

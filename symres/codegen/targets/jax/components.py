@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ...arrays.component_text import fitted, limited
 from ...arrays.differentiable import closed_source, is_wide, widened
-from ...emission.emitter import NoSpelling, Source
+from ...emission.emitter import Source, not_integrated
 from ...fits.chebyshev import Fit
 from ...planning.plan import Component
 from .dialect import JAX
@@ -30,9 +30,5 @@ def _unlimited_source(component: Component) -> Source:
     if isinstance(code, Fit):
         return fitted(component, code, JAX)
     if code is None or component.fallback_integral is not None:
-        raise NoSpelling(
-            f"JAX code for {str(component.formula)[:80]}",
-            "averages without a closed form need another target",
-            "export it for NumPy or PyTorch",
-        )
+        raise not_integrated(component.formula, JAX.name)
     return closed_source(component, code, JAX)

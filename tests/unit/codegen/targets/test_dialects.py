@@ -8,6 +8,8 @@ import torch
 
 from symres.codegen.emission.emitter import Emitter
 from symres.codegen.stable.primitives import Atan2, Erfcx, ExpCosh, ExpCoshm1, Expm1, ExpSinh, Log1p, Sigmoid, Softplus
+from symres.codegen.targets.jax import TARGET as jax_target
+from symres.codegen.targets.jax.dialect import JAX
 from symres.codegen.targets.numpy import TARGET as numpy_target
 from symres.codegen.targets.numpy.dialect import NUMPY
 from symres.codegen.targets.torch import TARGET as torch_target
@@ -71,6 +73,20 @@ def test_operation_is_spelled_right(dialect, expr, oracle):
     found = f(**{name: array(values) for name, values in POINTS.items()})
     found = np.broadcast_to(np.asarray(found, dtype=float), (3,))
     np.testing.assert_allclose(found, list(expected(expr, oracle)), rtol=4e-15)
+
+
+def test_operations_are_spelled_right_in_jax():
+    """All in one function, which is compiled once."""
+    jax = pytest.importorskip("jax")
+    catalogue = [*CATALOGUE, (sp.Max(z, 0), lambda v: max(v["z"], 0)), (sp.Min(z, 0), lambda v: min(v["z"], 0))]
+    lines = Emitter(JAX, NAMES).function([(f"r{i}", expr) for i, (expr, _) in enumerate(catalogue)])
+    lines.append(f"return [{', '.join(f'r{i} + 0.0*K' for i in range(len(catalogue)))}]")
+    space = runtime(jax_target, *lines)
+    exec("\n".join(["def f(K, K1, K2, C, z):", *(f"    {line}" for line in lines)]), space)
+    with jax_target.in_double_precision():
+        found = jax.jit(space["f"])(**{name: np.array(values) for name, values in POINTS.items()})
+    for value, (expr, oracle) in zip(found, catalogue, strict=True):
+        np.testing.assert_allclose(value, list(expected(expr, oracle)), rtol=4e-15, err_msg=str(expr))
 
 
 def test_maximum_is_spelled_in_numpy():

@@ -30,6 +30,21 @@ def _sloped(value: Function, slopes: Sequence[Function | None], *arguments: Arra
     return function(*jnp.broadcast_arrays(*arguments))
 
 
+def _second(first: Array, second: Array) -> Array:
+    """The second argument."""
+    return second
+
+
+def _one(first: Array, second: Array) -> Array:
+    """The derivative in what a value moves with."""
+    return jnp.ones_like(first)
+
+
+def _moving_with(a: Array, value: Array) -> Array:
+    """A value with the derivatives of ``a``. It is no sum: what a compiler computes twice need not be equal twice."""
+    return _sloped(_second, (_one, None), a, value)
+
+
 _ERFCX_SERIES = (  # (1 + 2*u)*erfcx(u) for u >= 0, in Chebyshev polynomials of (u - 3)/(u + 3)
     1.17756257419656,
     0.005353904539615676,

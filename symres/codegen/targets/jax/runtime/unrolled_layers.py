@@ -12,6 +12,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from ....arrays.runtime.layer_recursion import _SMALLEST, _narrowed, _parted
+from .given_derivatives import _moving_with
 from .split_products import _determinant
 from .traced_arrays import _arrays, _widened
 
@@ -24,11 +25,13 @@ def _deep(
     Theta: ArrayLike,
     parameters: Sequence[tuple],
     every_layer: bool,
+    same: Array | None = None,
 ) -> tuple[Array, ...]:
     """All layers. Equal inputs keep the kernel of one, an excess over it is equality.
 
     The slope of a function with a kink changes with the root of the distance of C from sqrt(K1*K2), which rounding of
     C would hide for nearly parallel inputs: there the distance itself is carried from layer to layer.
+    ``same`` tells which inputs are equal; if it is not known, those with C = K1 = K2.
     """
     layers, sharp, determined, directed, _ = network
     like, *_ = given = _arrays(K1, K2, C, Theta, *(value for row in parameters for value in row))
@@ -37,10 +40,10 @@ def _deep(
     rest = iter(others)
     parameters = [tuple([next(rest) for _ in row]) for row in parameters]
     (first, lost), (second, gone) = (_inputs(network, K, parameters) for K in (K1, K2))
+    same = (C == K1) & (C == K2) if same is None else same
     K1, K2 = first[0][0], second[0][0]
     C, Theta = jnp.broadcast_to(C, shape), jnp.broadcast_to(Theta, shape)
-    same, kept = (C == K1) & (C == K2), [(C, Theta)]
-    determinant = _determinant(K1, K2, C) if determined else None
+    determinant, kept = _apart(K1, K2, C, same) if determined else None, [(C, Theta)]
     if sharp:
         size, gap = _gap(K1, K2, C, determinant)
     for place, ((_, pair, slope, parallel, *_), row) in enumerate(zip(layers, parameters)):
@@ -48,17 +51,17 @@ def _deep(
         C, Theta = pair(K1, K2, C, Theta, determinant, *own, *row)
         K1, K2 = first[place + 1][0], second[place + 1][0]
         C, Theta = jnp.broadcast_to(C, shape), jnp.broadcast_to(Theta, shape)
-        C = C + jax.lax.stop_gradient(jnp.where(same, K1 - C, 0.0))
+        C = _moving_with(C, jnp.where(same, K1, C))
         kept.append((C, Theta))
         if determined:
-            determinant = _determinant(K1, K2, C)
+            determinant = _apart(K1, K2, C, same)
         if sharp:
             near = _is_near(size, gap) & ~same
             following, other = _gap(K1, K2, C, determinant)
             carried = _carried((slope, pair, parallel), (*before, size, gap), near, following, other, own, row)
             size, gap = following, carried
             known = jnp.where(_is_near(size, gap) & ~same, gap * (2.0 * size - gap), determinant)
-            determinant = determinant + jax.lax.stop_gradient(known - determinant)
+            determinant = _moving_with(determinant, known)
     if directed:
         kept = [tuple([jnp.where(a | b, jnp.nan, v) for v in row]) for a, b, row in zip(lost, gone, kept)]
     if every_layer:
@@ -75,10 +78,10 @@ def _deep_matrix(network: tuple, X1: ArrayLike, X2: ArrayLike | None, parameters
     C = jnp.matmul(first, second.T, precision=jax.lax.Precision.HIGHEST) / first.shape[-1]
     equal = _equal_rows(jax.lax.stop_gradient((first, second, K1, K2, C)), X2 is None)
     same = jnp.where(equal.any(0), K1[jnp.argmax(equal, 0)], K2)  # the kernel of the first one that is equal
-    K2 = K2 + jax.lax.stop_gradient(same - K2)
+    K2 = _moving_with(K2, same)
     K1 = K2 if X2 is None else K1
-    C = C + jax.lax.stop_gradient(jnp.where(equal, K1[:, None] - C, 0.0))
-    found = _deep(network, K1[:, None], K2, C, 0.0, parameters, False)
+    C = _moving_with(C, jnp.where(equal, K1[:, None], C))
+    found = _deep(network, K1[:, None], K2, C, 0.0, parameters, False, equal)
     if X2 is None:
         found = tuple([jnp.triu(a) + jnp.triu(a, 1).T for a in found])
     return tuple([a.astype(like.dtype) for a in found])
@@ -107,7 +110,7 @@ def _inputs(network: tuple, K: Array, parameters: Sequence[tuple]) -> tuple[tupl
     found, lost = [], [K < 0.0]
     K = K if network[3] else jnp.where(K >= 0.0, K, jnp.nan)
     for (one, *_, directed, _), row in zip(network[0], parameters):
-        K = jnp.where(jnp.abs(K) < _SMALLEST, K - jax.lax.stop_gradient(K), K)
+        K = _moving_with(K, jnp.where(jnp.abs(K) < _SMALLEST, 0.0, K))
         if network[3]:
             none = ~(K > 0.0) if directed else ~(K >= 0.0)
             K = jnp.where(none, 1.0, K)
@@ -116,6 +119,12 @@ def _inputs(network: tuple, K: Array, parameters: Sequence[tuple]) -> tuple[tupl
         found.append((K, *own))
         K = following
     return (*found, (K,)), lost
+
+
+def _apart(K1: Array, K2: Array, C: Array, same: Array) -> Array:
+    """K1*K2 - C**2; 0 for equal inputs, although a compiler may compute K1 and C in several places and ways."""
+    determinant = _determinant(K1, K2, C)
+    return _moving_with(determinant, jnp.where(same, 0.0, determinant))
 
 
 def _is_near(size: Array, gap: Array) -> Array:

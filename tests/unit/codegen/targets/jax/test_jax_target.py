@@ -1,0 +1,376 @@
+"""Generated JAX modules: values and derivatives under jit, vmap, grad and hessian, in both precisions; networks."""
+
+import itertools
+import subprocess
+import sys
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy as sp
+
+import symres as sr
+from symres.codegen.emission.emitter import NoSpelling
+from symres.codegen.targets.jax import TARGET
+from symres.core.symbols import K1, K2, C, K
+from tests.oracles.closed_forms import KERNELS, PAIRS, covariance_map, kernel_map
+from tests.oracles.deep import declared, errors, iterate, near, slopes_of_sums
+from tests.shared import Lazily, derived
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+WEIGHTS = {"C_W": 1.3, "C_b": 0.1, "gamma": 0.5}
+INSIDE = [(1.0, 1.0, 0.3), (2.0, 0.5, -0.8), (0.5, 0.6, 0.2), (3.0, 3.0, -2.0), (1e-4, 20.0, 0.01)]
+EDGE = [(k, k, c) for k, c in ((1.0, 1.0), (2.0, -2.0), (1e-8, 1e-8), (1e4, 1e4), (1.0, 1.0 + 1e-15), (0.0, 0.0))]
+EDGE += [(0.3, 1.2, 0.6), (0.0, 1.0, 0.0)]
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with TARGET.in_double_precision():
+        yield
+
+
+@pytest.fixture(scope="module")
+def maps():
+    def load(name):
+        with TARGET.in_double_precision():
+            module = sr.export(covariance_map(PAIRS[name]), "jax").load()
+        return lambda *kernels: module.covariance_map(*kernels, **WEIGHTS)
+
+    return Lazily(load)
+
+
+def exactly(name, order=(0, 0, 0)):
+    """The map, or a derivative of it, in 40 digits, from the formula as it was typed."""
+    formula = WEIGHTS["C_b"] + WEIGHTS["gamma"] ** 2 * C + WEIGHTS["C_W"] * PAIRS[name]
+    for symbol, times in zip((K1, K2, C), order, strict=True):
+        formula = formula.diff(symbol, times) if times else formula
+    function = sp.lambdify((K1, K2, C), formula, "mpmath")
+
+    def value(*point):
+        with mp.workdps(40):
+            return float(mp.re(function(*(mp.mpf(v) for v in point))))
+
+    return value
+
+
+def fast_and_exhaustive(*fast):
+    """All maps; those that are not named in the exhaustive lane."""
+    return [pytest.param(name, marks=[] if name in fast else pytest.mark.exhaustive) for name in PAIRS]
+
+
+def columns(points, kind=np.float64):
+    return [np.array(column, dtype=kind) for column in zip(*points, strict=True)]
+
+
+@pytest.mark.parametrize("name", fast_and_exhaustive("relu", "sin"))
+def test_compiled_values_are_those_of_the_formula(maps, name):
+    found = jax.jit(maps[name])(*columns(INSIDE))
+    exact = [exactly(name)(*point) for point in INSIDE]
+    np.testing.assert_allclose(found, exact, rtol=2e-15, atol=1e-16)
+
+
+@pytest.mark.parametrize("name", fast_and_exhaustive("relu"))
+def test_first_and_second_derivatives_are_those_of_the_formula(maps, name):
+    """All six second derivatives, compiled and mapped over the entries."""
+    slopes = jax.jit(jax.vmap(jax.grad(maps[name], (0, 1, 2))))(*columns(INSIDE))
+    bends = jax.jit(jax.vmap(jax.hessian(maps[name], (0, 1, 2))))(*columns(INSIDE))
+    units = np.eye(3, dtype=int)
+    for i in range(3):
+        exact = [exactly(name, units[i])(*point) for point in INSIDE]
+        np.testing.assert_allclose(slopes[i], exact, rtol=1e-12, atol=1e-14)
+        for j in range(3):
+            exact = [exactly(name, units[i] + units[j])(*point) for point in INSIDE]
+            np.testing.assert_allclose(bends[i][j], exact, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", fast_and_exhaustive("gelu"))
+@pytest.mark.parametrize("wide", [True, False], ids=["float64", "float32"])
+def test_gradients_are_finite_at_the_edge(maps, name, wide):
+    """Of every entry of a matrix, whether that is float32 because float64 is switched off, or because it is passed."""
+    f = maps[name]
+    for switched in {wide, True}:
+        with jax.enable_x64(switched):
+            points = columns(EDGE, np.float64 if wide else np.float32)
+            values, slopes = jax.jit(jax.value_and_grad(lambda *k: f(*k).sum(), (0, 1, 2)))(*points)
+            assert values.dtype == (jnp.float64 if wide else jnp.float32)
+            assert jnp.isfinite(values) and all(jnp.isfinite(slope).all() for slope in slopes)
+
+
+@pytest.mark.parametrize(
+    ("name", "slope"),
+    [
+        ("relu", 0.5),
+        ("erf", 4 / np.pi / np.sqrt(5.0)),
+        pytest.param("sin", (1 + np.exp(-2.0)) / 2, marks=pytest.mark.exhaustive),
+        pytest.param("square", 4.0, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_slope_on_the_diagonal_is_the_average_of_the_squared_derivative(maps, name, slope):
+    found = jax.jit(jax.grad(maps[name], 2))(1.0, 1.0, 1.0)
+    assert float(found) == pytest.approx(WEIGHTS["gamma"] ** 2 + WEIGHTS["C_W"] * slope, rel=1e-15)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", sorted(set(PAIRS) - {"relu_slope"}))  # the slope of a jump is infinite there
+def test_gradients_of_matrices_of_moving_points(maps, name):
+    """The diagonal, and the entries of two equal points, have correlation one; derivatives by differences."""
+
+    f = maps[name]
+
+    def total(x):
+        gram = x @ x.T
+        norms = jnp.diagonal(gram)
+        return f(norms[:, None], norms, gram).sum()
+
+    points = np.array([[0.6, -0.4], [0.6, -0.4], [1.2, 0.3], [-1.2, -0.3]])
+    found, value, step = jax.jit(jax.grad(total))(points), jax.jit(total), 1e-6
+    for place in np.ndindex(*points.shape):
+        moved = np.zeros_like(points)
+        moved[place] = step
+        difference = (value(points + moved) - value(points - moved)) / (2 * step)
+        assert float(found[place]) == pytest.approx(float(difference), abs=2e-5)
+
+
+@pytest.mark.parametrize("name", ["relu", pytest.param("gelu", marks=pytest.mark.exhaustive)])
+def test_float32_without_float64_has_its_own_digits(maps, name):
+    """The determinant of nearly parallel inputs too, which float32 products alone would lose."""
+    generator = np.random.default_rng(0)
+    size = 10 ** generator.uniform(-4, 4, 300)
+    points = columns(zip(size, size, size * (1 - 10 ** generator.uniform(-7, 0, 300)), strict=True), np.float32)
+    points[2] = np.minimum(points[2], points[0])
+    with jax.enable_x64(False):
+        found = jax.jit(maps[name])(*points)
+        assert found.dtype == jnp.float32
+    exact = np.array([exactly(name)(*map(float, point)) for point in zip(*points, strict=True)])
+    assert np.max(np.abs(np.asarray(found, dtype=np.float64) / exact - 1)) < 6 * 2.0**-23
+
+
+def test_determinants_keep_their_digits_when_they_are_compiled():
+    """Of nearly parallel inputs, alone and where a compiler has products beside sums to fuse."""
+    text = sr.export(covariance_map(PAIRS["relu"]), "jax").load()
+    generator = np.random.default_rng(1)
+    for kind, least in ((np.float64, -16), (np.float32, -7)):
+        first = (10 ** generator.uniform(-4, 4, 2000)).astype(kind)
+        second = (first * 10 ** generator.uniform(-2, 2, 2000)).astype(kind)
+        gap = 10 ** generator.uniform(least, 0, 2000)
+        both = (np.sqrt(first.astype(float)) * np.sqrt(second.astype(float)) * (1 - gap)).astype(kind)
+        with mp.workdps(60):
+            numbers = [[mp.mpf(float(v)) for v in row] for row in zip(first, second, both, strict=True)]
+            exact = np.array([float(a * b - c * c) for a, b, c in numbers])
+        for function in (text._determinant, lambda a, b, c: text._determinant(a, b, c) * 1.0 + 0.0 * (a * b - c * c)):
+            found = np.asarray(jax.jit(function)(first, second, both), dtype=np.float64)
+            wrong = np.abs(found - np.maximum(exact, 0.0)) / np.maximum(np.abs(exact), np.finfo(kind).tiny)
+            assert np.max(wrong[exact > 0]) < 3 * np.finfo(kind).eps
+            assert not found[exact < 0].any()
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ["hard_tanh", "gelu", "elu", "sin", "erf"])
+def test_functions_of_one_kernel_and_their_slopes(name):
+    """Fits and closed forms from tiny to large kernels; at 0 slopes are finite."""
+    module, formula = sr.export(kernel_map(KERNELS[name]), "jax").load(), KERNELS[name]
+    function = jax.jit(jax.vmap(jax.value_and_grad(lambda K: module.kernel_map(K, 1.0, 0.0, 0.0))))
+    kernels = np.array([0.0, 1e-6, 0.02, 0.9, 7.0, 300.0])
+    found, slopes = function(kernels)
+    exact = [[float(f.evalf(40, subs={K: sp.Float(k, 40)})) for k in kernels[1:]] for f in (formula, formula.diff(K))]
+    np.testing.assert_allclose(found[1:], exact[0], rtol=4e-15)
+    np.testing.assert_allclose(slopes[1:], exact[1], rtol=2e-11, atol=1e-16)
+    assert np.isfinite(found[0]) and np.isfinite(slopes[0])
+    with jax.enable_x64(False):
+        single, slopes = function(kernels.astype(np.float32))
+        assert single.dtype == jnp.float32 and np.isfinite(slopes).all()
+        np.testing.assert_allclose(single[1:], exact[0], rtol=4e-6)
+
+
+def test_types_and_shapes(maps):
+    def of(*arguments):
+        found = jax.eval_shape(maps["relu"], *arguments)
+        return found.shape, found.dtype
+
+    single = np.ones((2, 1), np.float32)
+    assert maps["relu"](1.0, 1, np.float64(0.5)).dtype == jnp.float64
+    assert of(single, np.ones(3, np.float32), jnp.float32(0.5)) == ((2, 3), jnp.float32)
+    assert of(single, np.ones(3), np.full((4, 1, 1), 0.5)) == ((4, 2, 3), jnp.float64)
+    assert of(np.ones(2, np.int32), np.ones(2, np.int32), np.zeros(2, np.int32)) == ((2,), jnp.float64)
+    assert of(single.astype(np.float16), single, single) == ((2, 1), jnp.float32)
+    assert np.isnan(maps["relu"](-1.0, 1.0, 0.0))
+    constant = sr.export(kernel_map(K / 2), "jax").load().kernel_map
+    assert constant(np.ones(5), 2.0, 0.0, np.zeros((3, 1))).shape == (3, 5)
+    assert float(jax.grad(constant, 3)(1.0, 2.0, 0.0, 0.5)) == 1.0  # the weight of the skip connection: gamma**2*K
+
+
+def test_what_needs_quadrature_is_refused_with_the_reason():
+    with pytest.raises(NoSpelling, match="averages without a closed form need another target"):
+        sr.export(sr.expect2("tanh", "tanh"), target="jax")
+    module = sr.export({"open": sr.expect2("tanh", "tanh"), "closed": sr.expect2("relu", "relu")}, target="jax")
+    assert module.functions == ("closed",) and "need another target" in module.missing[0]
+
+
+SCRIPT = """
+import sys
+sys.modules.update(dict.fromkeys(("symres", "sympy", "scipy.stats")))  # importing them fails
+import importlib.util
+spec = importlib.util.spec_from_file_location("generated", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+found = module.kernel_map(1.0, 2.0, 0.0, 0.0)
+import jax
+print(float(found), found.dtype, jax.config.jax_enable_x64)
+"""
+
+
+def test_module_stands_alone_and_switches_nothing_on(tmp_path):
+    module = sr.export(kernel_map(KERNELS["relu"]), "jax")
+    path = module.write(tmp_path / "relu.py")
+    lines = {line for line in module.text.splitlines() if line.startswith(("import ", "from "))}
+    assert lines == {"import jax", "import jax.numpy as jnp"} or lines == {"import jax.numpy as jnp"}
+    assert 'jax.config.update("jax_enable_x64", True)' in " ".join(module.text.split())
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("1.0 float32 False\n", 0), done.stderr
+
+
+# ---- special functions -------------------------------------------------------------------------------------------
+SIDES = [(-1.0, 0.0), (-2.0, 1e-9), (-2.0, -1.5), (-900.0, 899.0)]
+SPECIAL = {  # calls, what they are, and arguments
+    "_erfcx(u)": (
+        lambda u: mp.exp(u * u) * mp.erfc(u),
+        [(u,) for u in (-2.0, 0.0, 1e-9, 0.3, 1.0, 4.0, 13.9, 14.1, 1e5)],
+    ),
+    "_dawson(u)": (
+        lambda u: mp.sqrt(mp.pi) / 2 * mp.exp(-u * u) * mp.erfi(u),
+        [(u,) for u in (-3.0, 1e-9, 0.3, 0.99, 1.01, 4.0, 30.0)],
+    ),
+    "_expsinh(u, v)": (lambda u, v: mp.exp(u) * mp.sinh(v), SIDES),
+    "_expcosh(u, v)": (lambda u, v: mp.exp(u) * mp.cosh(v), SIDES),
+    "_expcoshm1(u, v)": (lambda u, v: mp.exp(u) * (mp.cosh(v) - 1), [(-2.0, 1e-5), *SIDES[2:]]),
+    "_scaled_tail(u, u - v*v, v)": (
+        lambda u, v: mp.exp(u) * mp.erfc(v),
+        [(1.0, -0.7), (0.5, 0.2), (30.0, 5.0), (900.0, 30.0)],
+    ),
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("call", SPECIAL)
+def test_special_functions_and_their_first_two_derivatives(call):
+    exact, points = SPECIAL[call]
+    space = {}
+    imports = [line for group in TARGET.imports for line in group.values()]
+    names = "uv"[: len(points[0])]
+    exec("\n".join([*imports, *TARGET.runtime.definitions(call), f"def f({', '.join(names)}): return {call}"]), space)
+    places = tuple(range(len(names)))
+    functions = [space["f"], jax.grad(space["f"], places), jax.hessian(space["f"], places)]
+    value, slopes, bends = (jax.jit(jax.vmap(f))(*columns(points)) for f in functions)
+    for row, point in enumerate(points):
+        with mp.workdps(60):
+            at = tuple(map(mp.mpf, point))
+            assert float(value[row]) == pytest.approx(float(exact(*at)), rel=3e-15)
+            for i in places:
+                one = tuple(int(k == i) for k in places)
+                assert float(slopes[i][row]) == pytest.approx(float(mp.diff(exact, at, one)), rel=2e-13, abs=1e-25)
+                for j in places:
+                    two = tuple(int(k == i) + int(k == j) for k in places)
+                    assert float(bends[i][j][row]) == pytest.approx(
+                        float(mp.diff(exact, at, two)), rel=1e-10, abs=1e-25
+                    )
+
+
+# ---- networks ----------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def networks():
+    return Lazily(lambda key: sr.export(sr.network([declared(key[2], key[0])] * key[1]), target="jax").load())
+
+
+GAPS = (0.0, 1e-15, 1e-11, 1e-8, 1e-6, 9e-6, 1.1e-5, 0.01, 0.5)
+
+
+def points_near():
+    kernels = ((1.0, 1.0), (1.0, 1.0 + 1e-8), (1.0, 2.0))
+    return [(*k, near(*k, gap, sign)) for k, gap, sign in itertools.product(kernels, GAPS, (1, -1))]
+
+
+@pytest.mark.parametrize(("name", "depth"), [("relu", 5), pytest.param("relu", 50, marks=pytest.mark.exhaustive)])
+def test_compiled_networks_keep_the_digits_of_nearly_parallel_inputs(networks, name, depth):
+    network = networks[name, depth, "residual"]
+    found = jax.jit(lambda *k: network.dual_kernel(*k, C_W=1.5, C_b=0.1, gamma=0.8))(*columns(points_near()))
+    scale = iterate(name, depth, 1.0, 1.0, 1.0, 0.8, 1.5, 0.1)
+    for row, point in enumerate(points_near()):
+        expected = iterate(name, depth, *point, 0.8, 1.5, 0.1)
+        assert errors((found[0][row], found[1][row]), expected, scale) < 2e-14 * depth
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["relu", "erf"])
+@pytest.mark.parametrize(
+    ("layer", "most"),
+    [("post_ln", 2e-13), ("pre_ln", 2e-13), ("ln_act", 2e-12), ("rms_after", 2e-13), ("two_layers", 1e-8)],
+)
+def test_compiled_networks_of_other_layers(networks, name, layer, most):
+    network = networks[name, 3, layer]
+    found = jax.jit(lambda *k: network.dual_kernel(*k, C_W=0.8, C_b=0.1, gamma=0.8))(*columns(points_near()))
+    scale = iterate(name, 3, 1.0, 1.0, 1.0, 0.8, 0.8, 0.1, layer)
+    for row, point in enumerate(points_near()):
+        expected = iterate(name, 3, *point, 0.8, 0.8, 0.1, layer)
+        assert errors((found[0][row], found[1][row]), expected, scale) < (most if name == "relu" else 2e-14)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ["relu", "gelu", "erf"])
+def test_matrices_of_features_and_their_gradients(networks, name):
+    """Derivatives by differences in 50 digits; where rows are equal, entries have the kernel of one.
+
+    Compilers compute kernels and covariances in several places, and not alike: what is equal has to stay so.
+    """
+    network, x = networks[name, 2, "residual"], np.random.default_rng(0).normal(size=(4, 3))
+
+    @jax.jit
+    @jax.grad
+    def slopes(x):
+        return network.dual_kernel_matrix(x, C_W=1.5, C_b=0.1, gamma=0.8)[1].sum()
+
+    exact = slopes_of_sums(x, name, 2, 0.8, 1.5, 0.1, "residual")
+    np.testing.assert_allclose(slopes(x), exact[1], rtol=1e-12, atol=1e-13)
+    assert np.isfinite(slopes(x[[0, 1, 2, 0]])).all()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["relu", "gelu", "erf"])
+def test_matrices_of_features_and_their_symmetry(networks, name):
+    network, x = networks[name, 2, "residual"], np.random.default_rng(0).normal(size=(4, 3))
+    x[3] = x[0]
+    symmetric, others = jax.jit(lambda x: [network.dual_kernel_matrix(x, other, **WEIGHTS) for other in (None, x[1:])])(
+        x
+    )
+    for found, part in zip(symmetric, others, strict=True):
+        assert np.array_equal(found, found.T) and found[0, 0] == found[0, 3] == found[3, 3] == part[0, 2]
+        np.testing.assert_allclose(found[:, 1:], part, rtol=2e-15)
+
+
+@pytest.mark.exhaustive
+def test_networks_take_parameters_by_layer_and_have_derivatives_in_them(networks):
+    network = networks["relu", 3, "residual"]
+
+    def final(weights, offset):
+        return network.dual_kernel(1.0, 2.0, 0.5, C_W=list(weights), C_b=offset, gamma=0.8)[1]
+
+    weights, step = jnp.linspace(1.0, 2.0, 3), 1e-6
+    slopes = jax.jit(jax.grad(final))(weights, 0.1)
+    moved = jax.jit(jax.vmap(final, (0, None)))
+    differences = (moved(weights + step * jnp.eye(3), 0.1) - moved(weights - step * jnp.eye(3), 0.1)) / (2 * step)
+    np.testing.assert_allclose(slopes, differences, rtol=1e-8)
+    every = jax.jit(lambda K: network.dual_kernel(K, 1.0, K, C_W=1.5, C_b=0.1, gamma=0.8, every_layer=True))
+    C, Theta = every(np.array([1.0, -1.0]))
+    assert C.shape == Theta.shape == (4, 2) and float(C[0, 0]) == 1.0
+    assert np.isfinite(C[:, 0]).all() and np.isnan(C[-1, 1])
+
+
+@pytest.mark.exhaustive
+def test_vertices_are_those_of_numpy_and_map_over_kernels():
+    vertex = derived(sr.residual("relu")).vertex
+    found, exact = (sr.export(vertex, target=target).load() for target in ("jax", "numpy"))
+    kernels = np.array([0.3, 2.0])
+    compiled = jax.jit(lambda K: found.vertex(4, K, C_W=1.5, C_b=0.1, gamma=0.8))
+    np.testing.assert_allclose(compiled(kernels), exact.vertex(4, kernels, C_W=1.5, C_b=0.1, gamma=0.8), rtol=1e-12)
