@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
@@ -16,6 +16,7 @@ from ..stable.half_angles import half_angles
 from ..stable.primitives import determinant
 from .economy import economical
 from .levels import Assignment, Levels, inlined, levelled
+from .smooth_averages import SmoothAverage, expanded
 from .spelling import SCALAR, lines
 
 TRIPLE = (K1, K2, C)
@@ -55,6 +56,8 @@ class ScalarFunction:
             NAME_second(K2, parameters), which return tuples of what is each input's own, and NAME_pair(K1, first, K2,
             second, C, parameters).
         kept: how many numbers NAME_first and NAME_second return; None if there is one input.
+        series: the averages without a closed form, whose values NAME_pair takes behind the other arguments that differ
+            from pair to pair; where there are some, there is no NAME_entry.
     """
 
     name: str
@@ -63,11 +66,17 @@ class ScalarFunction:
     valid: str
     sources: tuple[str, ...]
     kept: tuple[int, int] | None = None
+    series: tuple[SmoothAverage, ...] = ()
 
     @property
     def varying(self) -> tuple[sp.Symbol, ...]:
         """Of two inputs, the arguments that differ from pair to pair."""
         return self.inputs[2:]
+
+    @property
+    def sums(self) -> tuple[sp.Symbol, ...]:
+        """The values of the series."""
+        return tuple(series.symbol for series in self.series)
 
     @property
     def own(self) -> tuple[list[str], list[str]]:
@@ -195,9 +204,12 @@ def _function(
     *steps, (_, value) = results
     for step, expr in reversed(steps):
         value = value.xreplace({symbols[step]: expr})
-    levels = levelled([("return", inlined(value, plain_codes(components)))])
-    found = ScalarFunction(name, inputs, parameters, valid, (), (len(levels.first), len(levels.second)))
+    value, series = expanded(name, value, components)
+    levels = levelled([("return", inlined(value, plain_codes(components)))], (s.symbol for s in series))
+    found = ScalarFunction(name, inputs, parameters, valid, (), (len(levels.first), len(levels.second)), series)
     sources = _by_level(found, levels)
+    if series:
+        return replace(found, sources=tuple(sources))
     own = list(map(variable, parameters))
     calls = [
         f"{', '.join(names)}, = {name}_{side}({', '.join([kernel, *own])})"
@@ -213,7 +225,7 @@ def _function(
 def _by_level(function: ScalarFunction, levels: Levels) -> list[str]:
     """The sources of the levels of a function."""
     own = list(map(variable, function.parameters))
-    names = {s: variable(s) for s in (*function.inputs, *function.parameters)}
+    names = {s: variable(s) for s in (*function.inputs, *function.parameters, *function.sums)}
     sources = []
     for side, kernel, found in (("first", "K1", levels.first), ("second", "K2", levels.second)):
         if found:
@@ -222,7 +234,7 @@ def _by_level(function: ScalarFunction, levels: Levels) -> list[str]:
             sources.append(defined(f"{function.name}_{side}({', '.join([kernel, *own])})", [*body, returned]))
     kept = {s: str(s) for s, _ in (*levels.first, *levels.second)}
     first, second = function.own
-    arguments = ["K1", *first, "K2", *second, *map(variable, function.varying), *own]
+    arguments = ["K1", *first, "K2", *second, *map(variable, (*function.varying, *function.sums)), *own]
     sources.append(
         defined(f"{function.name}_pair({', '.join(arguments)})", lines({**names, **kept}, economical(levels.pair)))
     )

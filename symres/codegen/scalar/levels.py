@@ -35,13 +35,14 @@ class Levels:
     pair: tuple[Assignment, ...]
 
 
-def levelled(results: Iterable[Assignment]) -> Levels:
+def levelled(results: Iterable[Assignment], sums: Iterable[sp.Symbol] = ()) -> Levels:
     """The levels of assignments whose expressions contain K1, K2, C, what else changes from pair to pair, parameters.
 
     Args:
         results: (name, expression).
+        sums: further symbols that change from pair to pair.
     """
-    apart = _Apart()
+    apart = _Apart(PAIRED | frozenset(sums))
     pair = tuple((name, apart.visit(expr)) for name, expr in results)
     first, second = (tuple((s, e) for e, s in found.items()) for found in apart.found.values())
     return Levels(first, second, pair)
@@ -52,14 +53,16 @@ class _Apart:
     """Takes what depends on one input alone out of expressions.
 
     Args:
+        paired: what changes from pair to pair.
         found: for each kernel of an input what was taken out, and its symbol.
     """
 
+    paired: frozenset[sp.Symbol]
     found: Mapping[sp.Symbol, dict[sp.Expr, sp.Symbol]] = field(default_factory=lambda: {K1: {}, K2: {}})
 
     def visit(self, e: sp.Expr) -> sp.Expr:
         """The expression with symbols for what was taken out."""
-        support = e.free_symbols & {K1, K2, *PAIRED}
+        support = e.free_symbols & {K1, K2, *self.paired}
         if len(support) == 1 and support <= {K1, K2} and not e.is_Atom:
             return self._named(e, *support)
         if not support or e.is_Atom:
@@ -68,7 +71,7 @@ class _Apart:
             return e.func(*map(self.visit, e.args))
         groups: dict[sp.Symbol | None, list[sp.Expr]] = {}
         for argument in sorted(e.args, key=default_sort_key):
-            of = argument.free_symbols & {K1, K2, *PAIRED}
+            of = argument.free_symbols & {K1, K2, *self.paired}
             groups.setdefault(next(iter(of)) if len(of) == 1 and of <= {K1, K2} else None, []).append(argument)
         rest = [self.visit(argument) for argument in groups.pop(None, [])]
         alone = (self.visit(e.func(*groups[kernel])) for kernel in (K1, K2) if kernel in groups)

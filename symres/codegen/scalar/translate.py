@@ -25,12 +25,14 @@ class Names:
         known: the functions of the C library; those of float have an f behind their names.
         prefix: put before the names of all other functions.
         constants: names that stand for numbers.
+        tables: names of constant arrays; those of float have an f behind their names.
     """
 
     real: str
     known: Set[str]
     prefix: str
     constants: Mapping[str, float]
+    tables: Set[str] = frozenset()
 
     @property
     def suffix(self) -> str:
@@ -125,6 +127,8 @@ class _Translator:
 
     def _text(self, node: ast.expr) -> str:
         match node:
+            case ast.Name(id=name) if name in self.names.tables:
+                return f"{name}{self.names.suffix}"
             case ast.Name(id=name):
                 return self.names.literal(self.names.constants[name]) if name in self.names.constants else name
             case ast.Constant(value=bool()):

@@ -66,7 +66,8 @@ class AngleForm:
                 out += positive(angle.A, self.triple) * theta + self.times_root(angle.R, angle, s)
             else:
                 rest, apart, factor, towards = sum_
-                out += AngularSum(self.times_root(rest, angle, s), self.times_root(apart, angle, s), factor, towards, s)
+                total = self.times_root(rest, angle, s) + factor * towards * turned(s, -towards)
+                out += AngularSum(total, self.times_root(apart, angle, s), factor, towards, s)
         return out
 
     def angular_sum(self, angle: Angle) -> tuple[sp.Expr, sp.Expr, sp.Expr, sp.Expr] | None:

@@ -150,7 +150,10 @@ class UpperTurn(sp.Function):
 
 
 class AngularSum(sp.Function):
-    """rest + M*N*UpperTurn(N, s, r), called as AngularSum(rest, apart, M, N, s) or with r, with apart = rest - M*s."""
+    """A sum rest + M*N*theta that cancels where the angle theta of the point (-N, s) is next to 0; apart = rest - M*s.
+
+    It is called as AngularSum(sum, apart, M, N, s), or as AngularSum(rest, apart, M, N, s, r) with the distance r.
+    """
 
     nargs = (5, 6)
 

@@ -75,14 +75,14 @@ _ARCTAN_TAIL = (  # (1 - arctan(u)/u)/v with v = u**2 from 0 to 1, from the high
 )
 
 
-def _angular_sum(rest: Floats, apart: Floats, M: Floats, N: Floats, s: Floats) -> Floats:
-    """Rest + M*N*theta, theta the angle of the point (-N, s), s >= 0, from ``apart`` = rest - M*s too.
+def _angular_sum(total: Floats, apart: Floats, M: Floats, N: Floats, s: Floats) -> Floats:
+    """A sum rest + M*N*theta, theta the angle of the point (-N, s), s >= 0, mended where it cancels.
 
-    Where theta is next to 0 that is apart + M*s*(1 - theta/tan(theta)), which does not cancel.
+    Where theta is next to 0 it is apart + M*s*(1 - theta/tan(theta)), with ``apart`` = rest - M*s.
     """
-    near = (N < 0.0) & (s < -N)
+    near = s < -N
     v = (s / xp.where(near, N, xp.inf)) ** 2
     tail = 0.0 * v
     for coefficient in _ARCTAN_TAIL:
         tail = tail * v + coefficient
-    return xp.where(near, apart + M * s * (v * tail), rest + M * N * xp.arctan2(s, -N))
+    return xp.where(near, apart + M * s * (v * tail), total)

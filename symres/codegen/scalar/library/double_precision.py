@@ -56,3 +56,17 @@ def exp_tail(u: float) -> float:
     value = fma(value, u, 0.04166666666666667)
     value = fma(value, u, 0.1666666666666667)
     return fma(value, u, 0.5)
+
+
+def artanh_tail(v: float) -> float:
+    """(artanh(u)/u - 1)/v with v = u**2 from 0 to 1/9."""
+    value = 0.08082022805971766
+    value = fma(value, v, 0.04400369243072337)
+    value = fma(value, v, 0.06000536404795356)
+    value = fma(value, v, 0.06657072104827468)
+    value = fma(value, v, 0.07692785032479312)
+    value = fma(value, v, 0.09090894718066429)
+    value = fma(value, v, 0.11111111358713932)
+    value = fma(value, v, 0.1428571428355438)
+    value = fma(value, v, 0.20000000000007292)
+    return fma(value, v, 0.3333333333333333)

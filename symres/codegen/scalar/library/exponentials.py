@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from math import copysign, fabs, log1p
+from math import copysign, fabs
 
-from .double_precision import LARGEST, LOG2_HIGH, LOG2_LOW, SHIFT, SMALLEST, exp_tail
+from .double_precision import LARGEST, LOG2_HIGH, LOG2_LOW, SHIFT, SMALLEST, artanh_tail, exp_tail
 from .machine import INFINITY, fma, power_of_two
 
 
@@ -58,9 +58,22 @@ def sigmoid(u: float) -> float:
     return (small if u < 0.0 else 1.0) / (1.0 + small)
 
 
+def tanh(u: float) -> float:
+    """The hyperbolic tangent."""
+    part = expm1(-2.0 * fabs(u))
+    return copysign(-part / (2.0 + part), u)
+
+
+def log1p_share(u: float) -> float:
+    """log(1 + u) for u from 0 to 1."""
+    slope = u / (2.0 + u)
+    square = slope * slope
+    return 2.0 * fma(slope * square, artanh_tail(square), slope)
+
+
 def softplus(u: float) -> float:
     """log(1 + exp(u)), without overflow."""
-    return (0.0 if u < 0.0 else u) + log1p(exp(-fabs(u)))
+    return (0.0 if u < 0.0 else u) + log1p_share(exp(-fabs(u)))
 
 
 def restored(value: float, x: float, y: float, b: float) -> float:

@@ -39,3 +39,12 @@ def exp_tail(u: float) -> float:
     value = fma(value, u, 0.04166655466162291)
     value = fma(value, u, 0.16666577025255677)
     return fma(value, u, 0.5)
+
+
+def artanh_tail(v: float) -> float:
+    """(artanh(u)/u - 1)/v with v = u**2 from 0 to 1/9."""
+    value = 0.11612164612011674
+    value = fma(value, v, 0.10853287900440187)
+    value = fma(value, v, 0.14296178997151418)
+    value = fma(value, v, 0.1999985316596486)
+    return fma(value, v, 0.3333333366026371)

@@ -12,7 +12,7 @@ from ...scalar.descriptions import HEAD, network_lines, parameter_lines
 from ...scalar.functions import Text, component_text
 from ...scalar.library_source import Precision, library
 from ...scalar.networks import ScalarLayer, scalar_layer
-from ...scalar.scalar_target import definitions
+from ...scalar.scalar_target import definitions, tables_of
 from ...scalar.translate import Names, translated
 from ...wording import docstrings
 from .text import KNOWN, PREFIX, REALS, TEMPLATES, machine, tables
@@ -103,7 +103,7 @@ def _precision(
     precision: Precision, layers: Sequence[ScalarLayer], parameters: Sequence[str], components: Mapping[str, Text]
 ) -> dict[str, Any]:
     tools = library(precision)
-    names = Names(REALS[precision], KNOWN, PREFIX, tools.constants)
+    names = Names(REALS[precision], KNOWN, PREFIX, tools.constants, frozenset(tables_of(components)))
     own = definitions([*(t.source for t in components.values()), *(s for layer in layers for s in layer.sources)])
     near = " + is_near(0.0, 0.0, 0.0)" if any(layer.gap is not None for layer in layers) else ""
     always = definitions([f"def unused():\n    return valid(0.0) + counted(0.0) + determinant(0.0, 0.0, 0.0){near}"])

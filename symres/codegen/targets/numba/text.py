@@ -28,7 +28,7 @@ TEMPLATES = HERE / "templates"
 PREFIX = "_"
 MATH = (
     "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "log", "log1p", "pow", "sin",
-    "sinh", "sqrt", "tan", "tanh",
+    "sinh", "sqrt", "tan",
 )  # fmt: skip
 ABOUT = (
     "Functions take the kernels, then the parameters that their value depends on. Arrays broadcast; everything is "

@@ -111,3 +111,33 @@ def test_constants_split_the_logarithm_of_two():
     for module, bits in ((double_precision, 32), (single_precision, 15)):
         assert abs(mp.mpf(module.LOG2_HIGH) + module.LOG2_LOW - mp.log(2)) < mp.mpf(2) ** -(2 * bits)
         assert (mp.mpf(module.LOG2_HIGH) * 2**bits) % 1 == 0  # times an exponent it is exact
+
+
+@pytest.mark.parametrize("name, exact", [
+    ("tanh", mp.tanh), ("softplus", lambda u: mp.log1p(mp.exp(u))), ("sigmoid", lambda u: 1 / (1 + mp.exp(-u))),
+])  # fmt: skip
+def test_sigmoidal_functions_to_few_units(name, exact):
+    with mp.workdps(340):  # the tail of softplus
+        assert max(ulps(getattr(exponentials, name)(u), exact(mp.mpf(u))) for u in WIDE if u != 0) < 3.0
+    assert math.isnan(getattr(exponentials, name)(math.nan))
+
+
+def test_hyperbolic_tangent_is_odd():
+    assert math.copysign(1.0, exponentials.tanh(-0.0)) == -1.0
+    assert exponentials.tanh(-1000.0) == -1.0
+    assert exponentials.tanh(1e-300) == pytest.approx(1e-300, rel=1e-15)
+
+
+def test_logarithms_of_one_and_a_share_to_two_units():
+    shares = [*rng.uniform(0, 1, 300).tolist(), *(10.0 ** rng.uniform(-300, 0, 100)).tolist(), 1.0]
+    assert max(ulps(exponentials.log1p_share(u), mp.log1p(u)) for u in shares) < 2.0
+
+
+def artanh_tail(v):
+    root = mp.sqrt(v)
+    return mp.mpf(1) / 3 if v == 0 else (mp.atanh(root) / root - 1) / v
+
+
+@pytest.mark.parametrize("module, error", [(double_precision, 2e-16), (single_precision, 1e-7)])
+def test_polynomial_of_the_logarithm_reaches_the_precision_of_its_floats(module, error):
+    assert max(abs(module.artanh_tail(i / 900) - artanh_tail(mp.mpf(i) / 900)) for i in range(101)) < error

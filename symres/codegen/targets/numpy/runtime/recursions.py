@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -57,18 +57,27 @@ def _deep_matrix(
     first = np.asarray(X1, dtype=np.float64)
     second = first if X2 is None else np.asarray(X2, dtype=np.float64)
     K1, K2 = (np.einsum("ij,ij->i", X, X) / X.shape[1] for X in (first, second))
-    C = first @ second.T / first.shape[1]
-    near = (np.abs(C - K1[:, None]) <= 1e-12 * K1[:, None]) & (np.abs(C - K2) <= 1e-12 * K2)
+    C = first @ (first if X2 is None else second).T
+    C /= first.shape[1]
     if X2 is None:
         np.fill_diagonal(C, K1)
-        np.fill_diagonal(near, False)
         K2 = K1
-    for i, j in zip(*np.nonzero(near)):
-        if (first[i] == second[j]).all():
+    for i, j in _equal_rows(first, second):
+        if X2 is not None or i != j:
             C[i, j] = K2[j] = K1[i]
     if X2 is None:
         return _symmetric(network, K1, C, parameters)
     return _deep(network, K1[:, None], K2, C, 0.0, parameters, False)
+
+
+def _equal_rows(first: Floats, second: Floats) -> Iterator[tuple[int, int]]:
+    """The places of rows that agree in every number."""
+    places: dict[bytes, list[int]] = {}
+    for j, row in enumerate(second + 0.0):  # of the two zeros one
+        places.setdefault(row.tobytes(), []).append(j)
+    for i, row in enumerate(first + 0.0):
+        for j in places.get(row.tobytes(), ()):
+            yield i, j
 
 
 def _symmetric(network: Network, K: Floats, C: Floats, parameters: Sequence[tuple]) -> tuple[Floats, ...]:

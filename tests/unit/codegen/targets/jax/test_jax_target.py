@@ -369,7 +369,7 @@ def test_networks_take_parameters_by_layer_and_have_derivatives_in_them(networks
 
 @pytest.mark.exhaustive
 def test_vertices_are_those_of_numpy_and_map_over_kernels():
-    vertex = derived(sr.residual("relu")).vertex
+    vertex = derived(sr.residual("relu")).vertex_recursion
     found, exact = (sr.export(vertex, target=target).load() for target in ("jax", "numpy"))
     kernels = np.array([0.3, 2.0])
     compiled = jax.jit(lambda K: found.vertex(4, K, C_W=1.5, C_b=0.1, gamma=0.8))
