@@ -74,6 +74,10 @@ def build_component(
     """
     if averages(formula) and symbols != (K,) and not target.capabilities.quadrature:  # it would be measured for nothing
         raise not_integrated(formula, target.title)
+    if C in symbols and formula.has(*SPECIAL):  # likewise
+        unspelled = target.unspelled(in_determinant_form(stabilise(formula)))
+        if unspelled:
+            raise NoSpelling.of(target.title, formula, unspelled)
     if C in symbols and formula.has(*SPECIAL) and not accept_cancellation:
         _check_digits(name, symbols, formula, target.title, reference)
     component = _built(name, symbols, formula, reference, accept_cancellation, fallback_integral)

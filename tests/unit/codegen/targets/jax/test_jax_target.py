@@ -90,11 +90,11 @@ def test_first_and_second_derivatives_are_those_of_the_formula(maps, name):
 @pytest.mark.parametrize("wide", [True, False], ids=["float64", "float32"])
 def test_gradients_are_finite_at_the_edge(maps, name, wide):
     """Of every entry of a matrix, whether that is float32 because float64 is switched off, or because it is passed."""
-    function = maps[name]
+    f = maps[name]
     for switched in {wide, True}:
         with jax.enable_x64(switched):
             points = columns(EDGE, np.float64 if wide else np.float32)
-            values, slopes = jax.jit(jax.value_and_grad(lambda *k: function(*k).sum(), (0, 1, 2)))(*points)
+            values, slopes = jax.jit(jax.value_and_grad(lambda *k: f(*k).sum(), (0, 1, 2)))(*points)
             assert values.dtype == (jnp.float64 if wide else jnp.float32)
             assert jnp.isfinite(values) and all(jnp.isfinite(slope).all() for slope in slopes)
 
@@ -118,10 +118,12 @@ def test_slope_on_the_diagonal_is_the_average_of_the_squared_derivative(maps, na
 def test_gradients_of_matrices_of_moving_points(maps, name):
     """The diagonal, and the entries of two equal points, have correlation one; derivatives by differences."""
 
+    f = maps[name]
+
     def total(x):
         gram = x @ x.T
         norms = jnp.diagonal(gram)
-        return maps[name](norms[:, None], norms, gram).sum()
+        return f(norms[:, None], norms, gram).sum()
 
     points = np.array([[0.6, -0.4], [0.6, -0.4], [1.2, 0.3], [-1.2, -0.3]])
     found, value, step = jax.jit(jax.grad(total))(points), jax.jit(total), 1e-6
@@ -367,7 +369,7 @@ def test_networks_take_parameters_by_layer_and_have_derivatives_in_them(networks
 
 @pytest.mark.exhaustive
 def test_vertices_are_those_of_numpy_and_map_over_kernels():
-    vertex = derived(sr.residual("relu")).vertex
+    vertex = derived(sr.residual("relu")).vertex_recursion
     found, exact = (sr.export(vertex, target=target).load() for target in ("jax", "numpy"))
     kernels = np.array([0.3, 2.0])
     compiled = jax.jit(lambda K: found.vertex(4, K, C_W=1.5, C_b=0.1, gamma=0.8))
