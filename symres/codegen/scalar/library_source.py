@@ -17,7 +17,7 @@ _FILES = (
     "tables.py",
     "recursion.py",
     "hermite.py",
-    "correlations.py",
+    "series_sums.py",
 )
 
 

@@ -28,8 +28,8 @@ READ, WRITTEN = "Given", "Written"
 
 
 @dataclass(frozen=True)
-class Factor:
-    """A function that is expanded, at the kernels of inputs.
+class ExpandedFunction:
+    """A function that is expanded in Hermite polynomials, at the kernels of inputs.
 
     Args:
         name: begins the names of its functions.
@@ -65,7 +65,7 @@ class Sum:
 class Series:
     """What a function takes from series in the correlation: the functions that are expanded, and the sums."""
 
-    factors: tuple[Factor, ...]
+    factors: tuple[ExpandedFunction, ...]
     sums: tuple[Sum, ...]
 
     @property
@@ -125,7 +125,7 @@ class _Found:
 
     def __init__(self, name: str, parameters: tuple[sp.Symbol, ...]) -> None:
         self.name, self.parameters = name, parameters
-        self.factors: dict[tuple[sp.Expr, sp.Expr, float], Factor] = {}
+        self.factors: dict[tuple[sp.Expr, sp.Expr, float], ExpandedFunction] = {}
         self.sums: dict[tuple[int, int, sp.Expr], Sum] = {}
 
     def series(self) -> Series:
@@ -165,7 +165,7 @@ class _Found:
             self.factors[key] = self._written(f"{self.name}_factor{len(self.factors)}", *key)
         return list(self.factors).index(key)
 
-    def _written(self, name: str, function: sp.Expr, kernel: sp.Expr, largest: float) -> Factor:
+    def _written(self, name: str, function: sp.Expr, kernel: sp.Expr, largest: float) -> ExpandedFunction:
         names = {s: variable(s) for s in self.parameters}
         own = [p for p in self.parameters if p in function.free_symbols]
         listed = "".join(f", {names[p]}" for p in own)
@@ -188,7 +188,7 @@ class _Found:
         place = [*self._unpacked(kernel), *lines({K: "K", **names}, [("value", kernel)])]
         ended = "value" if math.isinf(largest) else f"value if value <= {largest!r} else NAN"
         head = f"nodes: int, step: float, roots: {READ}, p: {READ}, even: {WRITTEN}, odd: {WRITTEN}"
-        return Factor(
+        return ExpandedFunction(
             name,
             (
                 defined(f"{name}(z{listed})", plain),

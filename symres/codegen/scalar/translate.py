@@ -1,6 +1,6 @@
 """Scalar Python as C: the restricted language of the run-time library, and of the functions that are generated.
 
-Functions of numbers, whole numbers and arrays of numbers: assignments, arithmetic, comparisons, conditions, branches and
+Functions of numbers, whole numbers and arrays: assignments, arithmetic, comparisons, conditions, branches and
 loops. Parts of arrays are pointers; whole numbers are divided where they are not negative. Each local name is declared
 where it first stands. What is fused stays fused, and nothing else is: the text says ``fma`` where it means it.
 """

@@ -121,7 +121,7 @@ def _text(
     own = definitions([*(s for found in series for s in found.sources), *sources])
     constants = {**tools.constants, "INFINITY": "inf", "NAN": "nan"}
     loops = files.render(template, values, TEMPLATES).strip("\n")
-    runtime = (HERE / "runtime" / "series.py").read_text("utf-8") if series else ""
+    runtime = (HERE / "runtime" / "expansions.py").read_text("utf-8") if series else ""
     expansions = [
         {"kind": _EXPANSIONS[t.name], "text": inlined_definitions(ast.unparse(t))[0]} for t in _driver(runtime)
     ]

@@ -11,10 +11,10 @@ import pytest
 from symres.codegen.scalar.library import angle_functions as angles
 from symres.codegen.scalar.library import (
     choices,
-    correlations,
     double_precision,
     exponentials,
     hermite,
+    series_sums,
     single_precision,
     tables,
 )
@@ -186,10 +186,10 @@ def test_coefficients_of_an_exponential():
 def test_sums_of_an_exponential_and_what_is_lost():
     coefficients, tails, rests = expansion(np.exp, 16, 64, 0.5)
     rho, work, out, row = np.linspace(-1, 1, 64), np.empty(128), np.empty(64), np.empty(16)
-    correlations.row_of(16, 0, coefficients.reshape(-1), row)
-    correlations.chunk(16, row, tails, rests[0], coefficients.reshape(-1), tails, rests, rho, work, out)
+    series_sums.row_of(16, 0, coefficients.reshape(-1), row)
+    series_sums.chunk(16, row, tails, rests[0], coefficients.reshape(-1), tails, rests, rho, work, out)
     exact = [float(mp.exp((0.25 + (0.25 if j == 0 else 0.0625**2)) / 2 + r * 0.5 * (0.5 if j == 0 else 0.0625)))
              for j, r in enumerate(rho)]  # fmt: skip
     assert out == pytest.approx(exact, rel=1e-13)
-    correlations.chunk(16, row, tails, 0.0, coefficients.reshape(-1), 0.0 * tails, 0.0 * rests, rho, work, out)
+    series_sums.chunk(16, row, tails, 0.0, coefficients.reshape(-1), 0.0 * tails, 0.0 * rests, rho, work, out)
     assert np.isnan(out[[0, 1, 62, 63]]).all() and np.isfinite(out[27:37]).all()  # 0.178**16 is 1e-12

@@ -10,11 +10,11 @@ import pytest
 from symres.codegen.scalar.library import angle_functions as angles
 from symres.codegen.scalar.library import (
     choices,
-    correlations,
     double_precision,
     exponentials,
     hermite,
     recursion,
+    series_sums,
     tables,
 )
 from symres.codegen.scalar.library_source import library
@@ -22,7 +22,7 @@ from symres.codegen.scalar.translate import Names, translated
 from symres.codegen.targets.c.compiling import compiled
 from symres.codegen.targets.c.text import KNOWN, machine
 
-MODULES = (choices, angles, exponentials, tables, recursion, double_precision, hermite, correlations)
+MODULES = (choices, angles, exponentials, tables, recursion, double_precision, hermite, series_sums)
 HEAD = f"#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n{machine()}\n"
 rng = np.random.default_rng(3)
 
@@ -81,7 +81,7 @@ def test_series_bit_for_bit(c_library):
     def both(name, *arguments):
         """What a function writes into its arguments, and what it returns."""
         mine, theirs = ([a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2))
-        (python,) = (vars(m)[name] for m in (hermite, correlations) if name in vars(m))
+        (python,) = (vars(m)[name] for m in (hermite, series_sums) if name in vars(m))
         function = getattr(c_library, f"symres_{name}")
         function.restype = ctypes.c_double
         kinds = {int: whole, float: ctypes.c_double}

@@ -11,13 +11,13 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from ....scalar.library.correlations import larger_tails as _larger_tails
 from ....scalar.library.hermite import judge as _judge
 from ....scalar.library.hermite import polynomials as _polynomials
 from ....scalar.library.hermite import probed as _probed
 from ....scalar.library.hermite import products as _products
 from ....scalar.library.hermite import remainders as _remainders
 from ....scalar.library.hermite import squares as _squares
+from ....scalar.library.series_sums import larger_tails as _larger_tails
 
 Reals = NDArray[np.float64]
 Expansion = tuple[Reals, Reals, Reals, Reals, Reals]  # coefficients, tails, rests, inverse roots; the largest tails
