@@ -160,10 +160,3 @@ def test_pairs_of_networks(deep):
     ):
         assert found == pytest.approx(exact, rel=1e-12)
 
-
-@pytest.mark.exhaustive
-def test_measured_errors_are_stated(monkeypatch):
-    monkeypatch.undo()
-    text = " ".join(sr.export(sr.expect2("silu", "silu"), target="c").text.replace("*", " ").split())
-    assert "measured on this code" in text and "as series in the correlation" in text
-    assert "by quadrature" not in text
