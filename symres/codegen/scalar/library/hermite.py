@@ -22,7 +22,7 @@ MOST_NODES = 8192.0
 TERMS = 32.0  # in the first attempt
 MOST_TERMS = 4096.0
 AGREED = 1e-15  # what coefficients may differ by, of the root of <f**2>, between one distance of nodes and its half
-LEFT = 2e-14  # of <f**2>: what terms need not give
+LEFT = 4e-15  # of <f**2>: what terms need not give
 HIDDEN = 1e-15  # of <f**2>: rounding hides what is less
 NOTHING = 1e-300
 

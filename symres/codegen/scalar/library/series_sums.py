@@ -7,8 +7,8 @@ from math import fabs, log
 from .hermite import NOTHING
 from .machine import NAN, Given, Written, fma
 
-CUT = -31.543  # the logarithm of 2e-14: what terms need not give, of sqrt(<f**2> <g**2>)
-LOST = -27.631  # the logarithm of 1e-12: what an entry may lack of that
+CUT = -33.152  # the logarithm of 4e-15: what terms need not give, of sqrt(<f**2> <g**2>)
+LOST = -28.324  # the logarithm of 5e-13: what an entry may lack of that
 
 
 def correlated(c: float, inverse1: float, inverse2: float) -> float:
@@ -125,7 +125,7 @@ def chunk(
     work: Written,
     out: Written,
 ) -> None:
-    """The averages of 64 pairs that share the first input; no number where terms leave more than 1e-12.
+    """The averages of 64 pairs that share the first input; no number where terms leave more than 5e-13.
 
     Args:
         terms: how many there are.
@@ -165,7 +165,7 @@ def apart(
     work: Written,
     out: Written,
 ) -> None:
-    """The averages of 64 pairs that have inputs of their own; no number where terms leave more than 1e-12.
+    """The averages of 64 pairs that have inputs of their own; no number where terms leave more than 5e-13.
 
     Args:
         terms: how many there are.

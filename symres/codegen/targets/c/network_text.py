@@ -63,6 +63,7 @@ def network_text(plan: NetworkPlan, title: str) -> str:
         "tile": TILE,
         "rows": ROWS,
         "allocates": True,
+        "narrow": TILE,
         "pairs": PAIRS,
         "factors": max((len(found.factors) for found in series), default=0),
         "kept": FIXED + max(layer.own for layer in order),

@@ -27,7 +27,7 @@ KNOWN = frozenset({
     "acos", "asin", "asinh", "atan", "copysign", "cos", "cosh", "erf", "erfc", "fabs", "fma", "log", "log1p", "pow",
     "sin", "sinh", "sqrt", "tan",
 })  # fmt: skip
-TILE, ROWS, PAIRS = 2048, 32, 4096
+TILE, NARROW, ROWS, PAIRS = 2048, 256, 32, 4096
 ABOUT = (
     "Functions of double and, with the letter f behind their name, of float. One with a plain name takes arrays of so "
     "many entries. NAME_matrix takes K1 of each row, K2 of each column, and matrices whose rows are ``step`` numbers "
@@ -74,6 +74,7 @@ def _source(head: Mapping[str, Any], functions: Sequence[ScalarFunction], compon
         "tile": TILE,
         "rows": ROWS,
         "allocates": any(f.series is not None for f in functions),
+        "narrow": NARROW,
         "pairs": PAIRS,
         "factors": max((len(f.series.factors) for f in functions if f.series is not None), default=0),
         "precisions": [_precision(kind, functions, components) for kind in REALS],

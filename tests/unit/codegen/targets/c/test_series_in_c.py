@@ -3,6 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
+import sympy as sp
 
 import symres as sr
 from symres.codegen.scalar import library_source
@@ -104,6 +105,20 @@ def test_parameters_act_inside():
             return z / (1 + np.exp(-beta * z))
 
         assert swish(1.0, 2.0, 0.7, beta) == pytest.approx(average(exact, exact, 1.0, 2.0, 0.7 / np.sqrt(2)), rel=1e-13)
+
+
+@pytest.mark.exhaustive
+def test_parameters_that_scale_nothing_act_inside():
+    beta = sp.Symbol("beta", positive=True)
+    gated = sr.activation("tanh(z)*sigmoid(beta*z)", beta=beta)
+    function = sr.export(sr.expect2(gated, gated), target="c").load().expect2
+    for value in (0.5, 3.0):
+
+        def exact(z, value=value):
+            return np.tanh(z) / (1 + np.exp(-value * z))
+
+        found = average(exact, exact, 1.0, 2.0, 0.7 / np.sqrt(2))
+        assert function(1.0, 2.0, 0.7, value) == pytest.approx(found, rel=1e-13)
 
 
 def test_functions_may_differ():
