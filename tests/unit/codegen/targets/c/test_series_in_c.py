@@ -1,5 +1,7 @@
 """Averages without a closed form in C: Hermite series against sums over the plane and mpmath."""
 
+import subprocess
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -8,11 +10,13 @@ import sympy as sp
 import symres as sr
 from symres.codegen.scalar import library_source
 from symres.codegen.strategy import choose
+from symres.codegen.targets.c.compiling import compiler
 from symres.core.errors import SymresError
 from tests.oracles.smooth_pairs import FUNCTIONS, average
 from tests.shared import exact_average
 
 KERNELS = [(1e-6, 1e-6), (1e-6, 2.0), (0.3, 0.3), (1.0, 4.0), (30.0, 30.0), (0.1, 30.0)]
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-pedantic", "-Wno-unknown-pragmas"]
 CORRELATIONS = (0.0, 0.3, -0.3, 0.99, -0.99, 1.0, -1.0)
 rng = np.random.default_rng(0)
 
@@ -147,9 +151,21 @@ def test_a_wrong_recurrence_is_seen(monkeypatch):
 
 # ---- networks ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def deep():
-    network = sr.network([sr.mlp("tanh"), sr.mlp("relu"), sr.mlp("tanh")])
-    return sr.export(network, target="c").load(), sr.export(network).load()
+def source():
+    return sr.export(sr.network([sr.mlp("tanh"), sr.mlp("relu"), sr.mlp("tanh")]), target="c")
+
+
+@pytest.fixture(scope="module")
+def deep(source):
+    return source.load(), sr.export(sr.network([sr.mlp("tanh"), sr.mlp("relu"), sr.mlp("tanh")])).load()
+
+
+def test_sources_compile_without_a_warning(source, tmp_path):
+    texts = [source.text, sr.export(sr.expect2("tanh", "silu"), target="c").text]
+    for number, text in enumerate(texts):
+        path = tmp_path / f"series{number}.c"
+        path.write_text(text)
+        subprocess.run([compiler(), *STRICT, "-fsyntax-only", str(path)], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("second", [None, slice(20, 80)])
@@ -174,4 +190,3 @@ def test_pairs_of_networks(deep):
         deep[0].dual_kernel(*given, every_layer=True), deep[1].dual_kernel(*given, every_layer=True), strict=True
     ):
         assert found == pytest.approx(exact, rel=1e-12)
-
