@@ -15,8 +15,8 @@ HEAD = (
 
 SERIES = (
     "Averages of two variables are summed as series in the correlation, in float64, with the coefficients of an input "
-    "computed once. What lacks more than 5e-13 of sqrt(<f**2> <g**2>) is nan: inputs of large kernels that are nearly "
-    "parallel, where the target numpy integrates."
+    "computed once. What lacks more than 5e-13 of sqrt(<f**2> <g**2>) is nan: unlike inputs of large kernels that are "
+    "nearly parallel, where the target numpy integrates."
 )
 
 

@@ -219,6 +219,7 @@ def squares(nodes: int, weights: Given, even: Given, odd: Given, total: Written)
 def remainders(
     terms: int,
     coefficients: Given,
+    sizes: Given,
     tails: Written,
     rests: Written,
     work: Written,
@@ -228,16 +229,17 @@ def remainders(
     Args:
         terms: how many there are, a multiple of 8.
         coefficients: those of all inputs for each term.
+        sizes: <f**2>.
         tails: receives, for every eighth term and behind the last, what is left from there on by even terms, then by
             odd ones: the logarithm of its share of <f**2>, the largest of the block.
-        rests: <f**2>; receives what is left behind the last term, likewise for each input.
+        rests: receives that behind the last term, for each input.
         work: room for 192 numbers.
     """
     total: Written = work[0:64]
     left: Written = work[64:128]
     other: Written = work[128:192]
     for j in range(64):
-        total[j] = rests[j]
+        total[j] = sizes[j]
         left[j] = total[j]
     for n in range(terms):
         row: Given = coefficients[64 * n : 64 * n + 64]

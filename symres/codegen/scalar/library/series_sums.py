@@ -7,6 +7,7 @@ from math import fabs, log
 from .hermite import NOTHING
 from .machine import NAN, Given, Written, fma
 
+NEXT = 0.999999999999999  # rounding makes correlations of equal inputs no smaller
 CUT = -33.152  # the logarithm of 4e-15: what terms need not give, of sqrt(<f**2> <g**2>)
 LOST = -28.324  # the logarithm of 5e-13: what an entry may lack of that
 
@@ -204,3 +205,26 @@ def apart(
             rest = rests1[int(places[j])] + rests2[int(places[64 + j])]
             left = 8.0 * groups * log(size if size > NOTHING else NOTHING) + 0.5 * rest
             out[j] = NAN if left > LOST else out[j]
+
+
+def equal_in_row(rho: Given, inverse: float, inverses: Given, size: float, out: Written) -> None:
+    """Averages of equal functions of equal inputs in the place of sums, which may lack terms.
+
+    Args:
+        rho: correlations.
+        inverse: the inverse root of the kernel of the first input.
+        inverses: those of the second ones.
+        size: <f**2> of the first input.
+        out: the sums of 64 pairs.
+    """
+    for j in range(64):
+        near = size if rho[j] > NEXT else out[j]
+        out[j] = near if inverses[j] == inverse else out[j]
+
+
+def equal_apart(rho: Given, inverses: Given, sizes: Given, places: Given, out: Written) -> None:
+    """The same of pairs that have inputs of their own, by places."""
+    for j in range(64):
+        one: int = int(places[j])
+        near = sizes[one] if rho[j] > NEXT else out[j]
+        out[j] = near if inverses[one] == inverses[int(places[64 + j])] else out[j]

@@ -175,7 +175,7 @@ def helpers(
 _SERIES = """
 def unused():
     polynomials(), probed(), judge(), products(), squares(), remainders()
-    larger_tails(), row_of(), correlated(), chunk(), apart()
+    larger_tails(), row_of(), correlated(), chunk(), apart(), equal_in_row(), equal_apart()
 """
 
 

@@ -165,11 +165,11 @@ def expansion(f, terms, nodes, root):
     roots = root * np.array([1.0] + [0.125] * 63)
     x = roots * step * np.arange(nodes)[:, None]
     even, odd = (f(x) + f(-x)).reshape(-1), (f(x) - f(-x)).reshape(-1)
-    coefficients, tails, rests = np.empty(64 * terms), np.empty(2 * (terms // 8) + 2), np.empty(64)
+    coefficients, tails, rests, sizes = np.empty(64 * terms), np.empty(2 * (terms // 8) + 2), np.empty(64), np.empty(64)
     hermite.products(0, terms, nodes, table[2 * nodes :], even, coefficients)
     hermite.products(1, terms, nodes, table[2 * nodes :], odd, coefficients)
-    hermite.squares(nodes, table[2 * nodes :], even, odd, rests)
-    hermite.remainders(terms, coefficients, tails, rests, np.empty(192))
+    hermite.squares(nodes, table[2 * nodes :], even, odd, sizes)
+    hermite.remainders(terms, coefficients, sizes, tails, rests, np.empty(192))
     return coefficients.reshape(terms, 64), tails, rests
 
 

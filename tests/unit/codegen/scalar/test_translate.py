@@ -94,11 +94,14 @@ def test_series_bit_for_bit(c_library):
     (*_, table), _ = both("polynomials", 0, terms, terms, nodes, 0.8, np.zeros((terms + 2) * nodes))
     one = both("products", 0, terms, nodes, table[2 * nodes :].copy(), values[0], numbers[: 64 * terms])[0][-1]
     two = both("products", 1, terms, nodes, table[2 * nodes :].copy(), values[1], one)[0][-1]
-    rests = both("squares", nodes, table[2 * nodes :].copy(), *values, np.zeros(64))[0][-1]
-    _, _, tails, rests, _ = both("remainders", terms, two, np.zeros(4), rests, np.zeros(192))[0]
+    sizes = both("squares", nodes, table[2 * nodes :].copy(), *values, np.zeros(64))[0][-1]
+    _, _, _, tails, rests, _ = both("remainders", terms, two, sizes, np.zeros(4), np.zeros(64), np.zeros(192))[0]
     row = both("row_of", terms, 5, two, np.zeros(terms))[0][-1]
     both("chunk", terms, row, tails, float(rests[5]), two, tails, rests, rho, np.zeros(128), np.zeros(64))
     both("apart", terms, two, tails, rests, two, tails, rests, places, rho, np.zeros(128 + 65 * terms), np.zeros(64))
+    near = np.where(np.arange(64) % 2 == 0, 1.0, rho)
+    both("equal_in_row", near, 1.0, np.ones(64), 2.0, np.zeros(64))
+    both("equal_apart", near, np.ones(64), sizes, places, np.zeros(64))
     _, (mine, theirs) = both("probed", terms, nodes, 0.8, *values, np.zeros(2 * nodes), np.zeros(terms))
     assert mine == theirs
     both("judge", 1.0, 1.0, row / 10, row / 10, np.array([64.0, float(terms), 0.0]))

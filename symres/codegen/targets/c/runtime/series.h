@@ -6,7 +6,7 @@ typedef struct {
 
 /* A function at inputs. */
 typedef struct {
-    double *coefficients, *tails, *rests, *inverses; /* block by block */
+    double *coefficients, *tails, *rests, *inverses, *sizes; /* block by block */
     double *most;                                    /* the largest tails of all blocks */
 } symres_expansion;
 
@@ -86,9 +86,9 @@ static int symres_expanded(symres_factor f, size_t count, const double *K, doubl
             symres_products(0, some, nodes, rows, even, coefficients + 64 * begin);
             symres_products(1, some, nodes, rows, odd, coefficients + 64 * begin);
             if (begin == 0)
-                symres_squares(nodes, rows, even, odd, out->rests + 64 * b);
+                symres_squares(nodes, rows, even, odd, out->sizes + 64 * b);
             if (begin + some == terms)
-                symres_remainders(terms, coefficients, out->tails + tails * b, out->rests + 64 * b, room);
+                symres_remainders(terms, coefficients, out->sizes + 64 * b, out->tails + tails * b, out->rests + 64 * b, room);
         }
         free(work);
     }
@@ -104,13 +104,14 @@ static int symres_expanded(symres_factor f, size_t count, const double *K, doubl
 static double *symres_room(size_t number, size_t count, long terms, symres_expansion *out)
 {
     const size_t blocks = (count + 63) / 64, tails = 2 * ((size_t)terms / 8) + 2;
-    const size_t size = blocks * (64 * (size_t)terms + tails + 128) + tails;
+    const size_t size = blocks * (64 * (size_t)terms + tails + 192) + tails;
     double *room = malloc(sizeof(double) * size * number + 64), *at = room;
     at += room ? (64 - (uintptr_t)room % 64) % 64 / sizeof(double) : 0;
     for (size_t k = 0; k < number && room; ++k) {
         out[k].coefficients = at, at += blocks * 64 * (size_t)terms;
         out[k].rests = at, at += blocks * 64;
         out[k].inverses = at, at += blocks * 64;
+        out[k].sizes = at, at += blocks * 64;
         out[k].tails = at, at += blocks * tails;
         out[k].most = at, at += tails;
     }
@@ -178,13 +179,15 @@ static void symres_free_series(symres_series *series)
     free(series->other);
 }
 
-/* The averages of 64 pairs of one row. */
+/* The averages of 64 pairs of one row; whether both functions are equal is told. */
 static void symres_chunk_of_row(const symres_series *s, const symres_expansion *one, const symres_expansion *two,
-    const double *row, size_t i, size_t block, const double *rho, double *work, double *out)
+    const double *row, size_t i, size_t block, int equal, const double *rho, double *work, double *out)
 {
     symres_chunk(s->terms, row, one->tails + i / 64 * (size_t)s->tails, one->rests[i],
         two->coefficients + block * 64 * (size_t)s->terms, two->tails + block * (size_t)s->tails, two->rests + 64 * block, rho,
         work, out);
+    if (equal)
+        symres_equal_in_row(rho, one->inverses[i], two->inverses + 64 * block, one->sizes[i], out);
 }
 
 /* Kernels of pairs, each once: the first 2*pairs numbers of room are the given ones, nan as infinity; then come the

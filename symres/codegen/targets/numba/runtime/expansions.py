@@ -20,7 +20,7 @@ from ....scalar.library.hermite import squares as _squares
 from ....scalar.library.series_sums import larger_tails as _larger_tails
 
 Reals = NDArray[np.float64]
-Expansion = tuple[Reals, Reals, Reals, Reals, Reals]  # coefficients, tails, rests, inverse roots; the largest tails
+Expansion = tuple[Reals, Reals, Reals, Reals, Reals, Reals]  # coefficients, tails, rests, inverses; most tails; sizes
 
 
 def _values(number: int, nodes: int, step: float, roots: Reals, p: Reals, even: Reals, odd: Reals) -> None:
@@ -81,7 +81,7 @@ def _part(
     e: Expansion,
 ) -> None:
     """Some coefficients of a function for some inputs, from the term ``begin`` on."""
-    coefficients, tails, rests, inverses, most = e
+    coefficients, tails, rests, inverses, most, sizes = e
     blocks, listed = (K.size + 63) // 64, most.size
     rows = table[2 * nodes :]
     for b in prange(blocks):
@@ -96,9 +96,10 @@ def _part(
         _products(0, some, nodes, rows, even, own[64 * begin :])
         _products(1, some, nodes, rows, odd, own[64 * begin :])
         if begin == 0:
-            _squares(nodes, rows, even, odd, rests[64 * b : 64 * b + 64])
+            _squares(nodes, rows, even, odd, sizes[64 * b : 64 * b + 64])
         if begin + some == terms:
-            _remainders(terms, own, tails[listed * b : listed * (b + 1)], rests[64 * b : 64 * b + 64], room)
+            places = slice(64 * b, 64 * b + 64)
+            _remainders(terms, own, sizes[places], tails[listed * b : listed * (b + 1)], rests[places], room)
 
 
 def _room(number: int, count: int, terms: int) -> list[Expansion]:
@@ -111,6 +112,7 @@ def _room(number: int, count: int, terms: int) -> list[Expansion]:
             np.empty(blocks * 64),
             np.empty(blocks * 64),
             np.full(listed, -np.inf),
+            np.empty(blocks * 64),
         )
         for _ in range(number)
     ]
