@@ -12,6 +12,7 @@ from symres.codegen.scalar import library_source
 from symres.codegen.strategy import choose
 from symres.codegen.targets.c.compiling import compiler
 from symres.core.errors import SymresError
+from symres.layers import architectures
 from tests.oracles.smooth_pairs import FUNCTIONS, average
 from tests.shared import exact_average
 
@@ -123,6 +124,16 @@ def test_parameters_that_scale_nothing_act_inside():
 
         found = average(exact, exact, 1.0, 2.0, 0.7 / np.sqrt(2))
         assert function(1.0, 2.0, 0.7, value) == pytest.approx(found, rel=1e-13)
+
+
+@pytest.mark.exhaustive
+def test_behind_a_normaliser_kernels_are_those_of_its_output():
+    quantity = sr.derive(architectures.pre_ln("tanh")).covariance_map
+    x = rng.normal(size=(30, 9))
+    c = x @ x.T / 9
+    given = (np.diag(c)[:, None], np.diag(c), c, *(0.7 for _ in quantity.symbols[3:]))
+    mine, theirs = (sr.export(quantity, target=t).load().covariance_map(*given) for t in ("c", "numpy"))
+    assert mine == pytest.approx(theirs, rel=1e-13)
 
 
 def test_functions_may_differ():
